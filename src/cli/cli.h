@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* One command: its descriptor, its options as a table, and what every command shares. Help, usage errors, shell completion and the test
+ * that every command has a manual page read the same tables. */
+#ifndef UT_CLI_CLI_H
+#define UT_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOST = 3 };
+
+enum opt_type {
+	OPT_FLAG,	/* bool */
+	OPT_NOFLAG,	/* bool, set to false */
+	OPT_STRING,	/* const char * */
+	OPT_U64,	/* uint64_t */
+	OPT_SIZE,	/* uint64_t bytes: 64K, 8M */
+	OPT_SECONDS,	/* uint64_t nanoseconds: 3, 0.5, 250ms */
+	OPT_PIDS,	/* struct pid_list: comma-separated, may come again */
+};
+
+struct pid_list { int *v; size_t n, cap; };
+
+struct ut_opt {
+	char short_name;	/* 0: none */
+	const char *long_name;	/* without dashes; NULL: none */
+	const char *value;	/* "PID": placeholder in the help; NULL for flags */
+	const char *help;
+	enum opt_type type;
+	size_t offset;		/* of the member in the command's own option struct */
+};
+
+struct ut_cmd {
+	const char *name;
+	const char *usage;	/* "[-p PID | -a] PROBE… [-- COMMAND]" */
+	const char *summary;	/* one line */
+	const char *details;	/* paragraphs after the options: examples */
+	const struct ut_opt *options;
+	size_t noptions;
+	int (*run)(const struct ut_cmd *cmd, int argc, char **argv);	/* argv[0] is the command's name; returns the exit status */
+};
+
+/*
+ * Parses options into @opts (the command's struct, with its defaults set). Operands are moved to the front of @argv
+ * and counted in *@ret_operands; what follows "--" is put in *@ret_command (NULL when there was no "--"). On a usage error prints one
+ * sentence (near misses offered) and returns EXIT_USAGE; -h and --help print the help and return EXIT_OK; both with *@ret_done set.
+ */
+int cli_parse(const struct ut_cmd *cmd, int argc, char **argv, void *opts, int *ret_operands, char ***ret_command, bool *ret_done);
+void cli_help(const struct ut_cmd *cmd, bool to_stderr);
+/* "usertrace CMD: sentence" on standard error; returns @status. */
+int cli_fail(const struct ut_cmd *cmd, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same for an error object: EXIT_USAGE for -EINVAL (bad input), else EXIT_FAILED. */
+int cli_fail_err(const struct ut_cmd *cmd, const struct ut_err *err);
+
+extern const struct ut_cmd *const ut_commands[];	/* NULL-terminated */
+
+#endif

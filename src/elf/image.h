@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* One ELF file, opened for reading: what it is, its segments, symbols, functions and build id. Foreign bytes: every
+ * size and offset is checked, and a file that lies is refused with a sentence, never followed. */
+#ifndef UT_ELF_IMAGE_H
+#define UT_ELF_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct elf_image;
+
+struct elf_segment {		/* a PT_LOAD */
+	uint64_t vaddr, offset, filesz, memsz;
+	bool exec, write;
+};
+
+struct elf_symbol {
+	const char *name;	/* lives as long as the image */
+	uint64_t vaddr, size;	/* size may be 0 */
+	bool is_func;		/* STT_FUNC or STT_GNU_IFUNC */
+	bool is_object;		/* STT_OBJECT */
+	bool is_tls;		/* STT_TLS: vaddr is an offset, not an address */
+	bool is_local, is_weak;
+};
+
+struct elf_build_id { uint8_t size, bytes[40]; };	/* size 0: the file has none */
+
+/*
+ * Opens the ELF file behind @fd, which is borrowed: the image keeps a duplicate. Not an ELF file at all is -ENOEXEC
+ * with a sentence, a broken one -EBADMSG. 32-bit and foreign-machine files open (so that one can say what they are):
+ * ask elf_image_is_x86_64(). Nothing but headers is read here; the rest is read when asked for.
+ */
+int elf_image_open(int fd, struct elf_image **ret, struct ut_err *err);
+/* The same over bytes in memory, which must outlive the image (tests, fuzzing). */
+int elf_image_from_memory(const void *bytes, size_t size, struct elf_image **ret, struct ut_err *err);
+struct elf_image *elf_image_free(struct elf_image *img);	/* returns NULL, takes NULL */
+
+bool elf_image_is_x86_64(const struct elf_image *img);
+bool elf_image_is_pie(const struct elf_image *img);		/* ET_DYN: its addresses are relative */
+/* "32-bit x86", "64-bit AArch64", …: for the sentence that refuses it. */
+const char *elf_image_machine(const struct elf_image *img);
+const struct elf_build_id *elf_image_build_id(struct elf_image *img);
+/* True when the file was written by Go (.go.buildinfo / .note.go.buildid): return probes would crash it. */
+bool elf_image_is_go(struct elf_image *img);
+
+size_t elf_image_segments(const struct elf_image *img, const struct elf_segment **ret);
+/* Address in the file's own numbering to file offset and back, through PT_LOAD. False: no segment holds it. */
+bool elf_vaddr_to_offset(const struct elf_image *img, uint64_t vaddr, uint64_t *ret);
+bool elf_offset_to_vaddr(const struct elf_image *img, uint64_t offset, uint64_t *ret);
+/* True when @vaddr lies in an executable segment. */
+bool elf_vaddr_is_text(const struct elf_image *img, uint64_t vaddr);
+/* Copies @len file bytes at @vaddr; false when they are not all in the file. */
+bool elf_read_at(struct elf_image *img, uint64_t vaddr, void *buf, size_t len);
+
+/* Name, address and size of a section; false when there is none. */
+bool elf_image_section(struct elf_image *img, const char *name, uint64_t *ret_vaddr, uint64_t *ret_size);
+/* The bytes of a section (from the file, decompressed if need be), alive as long as the image; false when none. */
+bool elf_image_section_data(struct elf_image *img, const char *name, const void **ret, size_t *ret_size);
+
+/* All symbols of .symtab and .dynsym (defined ones only, versions cut off, duplicates of the two tables merged), sorted
+ * by address. Read once, kept with the image. Returns their number; 0 for a file without any. */
+size_t elf_image_symbols(struct elf_image *img, const struct elf_symbol **ret);
+/*
+ * The one address that @name stands for. 1 and the symbol in @ret; 0 when there is none; -EEXIST when several
+ * addresses bear this name (static variables of several files), *ret is one of them then.
+ */
+int elf_symbol_find(struct elf_image *img, const char *name, struct elf_symbol *ret);
+/* The function whose range holds @vaddr (size-0 symbols reach to the next one); NULL when none. */
+const struct elf_symbol *elf_function_at(struct elf_image *img, uint64_t vaddr);
+/* True when @vaddr is the first instruction of a function: a function symbol or the start of an .eh_frame entry says
+ * so. Works in stripped files through .eh_frame. */
+bool elf_is_function_start(struct elf_image *img, uint64_t vaddr);
+
+#endif
