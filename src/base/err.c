@@ -9,13 +9,11 @@
 
 int ut_err_set(struct ut_err *err, int code, const char *fmt, ...)
 {
+	char msg[sizeof err->msg];	/* a copy: an argument may point into the sentence that is being replaced */
 	va_list ap;
 
 	if (!err)
 		return code;
-	/* Through a copy: an argument may point into the sentence that is being replaced. */
-	char msg[sizeof err->msg];
-
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof msg, fmt, ap);
 	va_end(ap);
@@ -26,19 +24,22 @@ int ut_err_set(struct ut_err *err, int code, const char *fmt, ...)
 
 int ut_err_wrap(struct ut_err *err, const char *fmt, ...)
 {
+	char msg[sizeof err->msg];
+	size_t len, rest;
 	va_list ap;
-	size_t len;
 
 	if (!err)
 		return -EINVAL;
-	char msg[sizeof err->msg];
-
 	va_start(ap, fmt);
-	vsnprintf(msg, sizeof msg, fmt, ap);
+	vsnprintf(msg, sizeof msg - 2, fmt, ap);
 	va_end(ap);
 	len = strlen(msg);
-	snprintf(msg + len, sizeof msg - len, ": %s", err->msg);
-	memcpy(err->msg, msg, sizeof err->msg);
+	memcpy(msg + len, ": ", 2);
+	len += 2;
+	rest = strnlen(err->msg, sizeof err->msg - len - 1);
+	memcpy(msg + len, err->msg, rest);
+	msg[len + rest] = '\0';
+	memcpy(err->msg, msg, len + rest + 1);
 	return err->code;
 }
 
