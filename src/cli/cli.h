@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One command: its descriptor, its options as a table, and what every command shares. Help, usage errors, shell completion and the test
+/* One command: its descriptor, its options as a table, and what every command shares. Help, usage errors and the test
  * that every command has a manual page read the same tables. */
 #ifndef UT_CLI_CLI_H
 #define UT_CLI_CLI_H
@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOST = 3 };
@@ -23,6 +24,7 @@ enum opt_type {
 };
 
 struct pid_list { int *v; size_t n, cap; };
+void pid_list_done(struct pid_list *pids);
 
 struct ut_opt {
 	char short_name;	/* 0: none */
@@ -44,13 +46,17 @@ struct ut_cmd {
 };
 
 /*
- * Parses options into @opts (the command's struct, with its defaults set). Operands are moved to the front of @argv
- * and counted in *@ret_operands; what follows "--" is put in *@ret_command (NULL when there was no "--"). On a usage error prints one
- * sentence (near misses offered) and returns EXIT_USAGE; -h and --help print the help and return EXIT_OK; both with *@ret_done set.
+ * Parses options into @opts (the command's struct, with its defaults set). Operands are moved to argv[0] and on and
+ * counted in *@ret_operands; what follows "--" is put in *@ret_command (NULL when there was no "--"), NULL-terminated as
+ * argv is. On a usage error prints one sentence (near misses offered) and returns EXIT_USAGE; -h and --help print the
+ * help and return EXIT_OK; both with *@ret_done set. Flags may be bundled, values may be attached (-p12, --pid=12), and
+ * options may stand behind operands.
  */
 int cli_parse(const struct ut_cmd *cmd, int argc, char **argv, void *opts, int *ret_operands, char ***ret_command, bool *ret_done);
 void cli_help(const struct ut_cmd *cmd, bool to_stderr);
-/* "usertrace CMD: sentence" on standard error; returns @status. */
+/* The text of that help, for tests. */
+void cli_help_text(const struct ut_cmd *cmd, struct buf *out);
+/* "usertrace CMD: sentence" on standard error; returns @status. @cmd is NULL outside of any command. */
 int cli_fail(const struct ut_cmd *cmd, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The same for an error object: EXIT_USAGE for -EINVAL (bad input), else EXIT_FAILED. */
 int cli_fail_err(const struct ut_cmd *cmd, const struct ut_err *err);

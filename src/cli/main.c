@@ -1,6 +1,100 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry of the command: picks the subcommand; everything else is in its file. */
-int main(void)
+/* The entry of the program: picks the command; everything else is in the command's file. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+
+const struct ut_cmd *const ut_commands[] = {
+	&cmd_doctor,
+	NULL,
+};
+
+static const struct ut_cmd *find_command(const char *name)
 {
-	return 0;
+	for (size_t i = 0; ut_commands[i]; i++)
+		if (!strcmp(ut_commands[i]->name, name))
+			return ut_commands[i];
+	return NULL;
+}
+
+static void print_overview(FILE *to)
+{
+	fputs("usage: usertrace COMMAND [OPTION…]\n\nTraces language runtimes and the programs they run.\n\n", to);
+	for (size_t i = 0; ut_commands[i]; i++)
+		fprintf(to, "  %-9s %s\n", ut_commands[i]->name, ut_commands[i]->summary);
+	fputs("\n'usertrace help COMMAND' explains a command; 'man usertrace' the whole.\n", to);
+}
+
+static int unknown_command(const char *name)
+{
+	const char *names[ARRAY_SIZE(ut_commands)] = {0};
+	size_t n = 0, near[1];
+
+	while (ut_commands[n]) {
+		names[n] = ut_commands[n]->name;
+		n++;
+	}
+	if (suggest(name, names, n, near, 1))
+		return cli_fail(NULL, EXIT_USAGE, "no command '%s'; did you mean '%s'?", name, names[near[0]]);
+	return cli_fail(NULL, EXIT_USAGE, "no command '%s'; 'usertrace help' lists them", name);
+}
+
+/* One line per command and per option, separated by tabs: what the manual is checked against. */
+static int print_listing(void)
+{
+	for (size_t i = 0; ut_commands[i]; i++) {
+		const struct ut_cmd *cmd = ut_commands[i];
+
+		printf("%s\n", cmd->name);
+		for (size_t k = 0; k < cmd->noptions; k++) {
+			const struct ut_opt *opt = &cmd->options[k];
+			char letter[3] = { '-', opt->short_name, 0 };
+
+			printf("%s\t%s\t%s%s\t%s\n", cmd->name, opt->short_name ? letter : "", opt->long_name ? "--" : "",
+			       opt->long_name ? opt->long_name : "", opt->value ? opt->value : "");
+		}
+	}
+	return EXIT_OK;
+}
+
+static int help(int argc, char **argv)
+{
+	const struct ut_cmd *cmd;
+
+	if (argc < 2) {
+		print_overview(stdout);
+		return EXIT_OK;
+	}
+	if (!strcmp(argv[1], "--listing"))
+		return print_listing();
+	cmd = find_command(argv[1]);
+	if (!cmd)
+		return unknown_command(argv[1]);
+	cli_help(cmd, false);
+	return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+	const struct ut_cmd *cmd;
+
+	if (argc < 2) {
+		print_overview(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		printf("usertrace %s\n", ut_version);
+		return EXIT_OK;
+	}
+	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return help(argc - 1, argv + 1);
+	if (argv[1][0] == '-')
+		return cli_fail(NULL, EXIT_USAGE, "no option '%s' before the command; 'usertrace help' lists the commands", argv[1]);
+	cmd = find_command(argv[1]);
+	return cmd ? cmd->run(cmd, argc - 1, argv + 1) : unknown_command(argv[1]);
 }

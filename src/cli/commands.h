@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands, each defined in its own cmd_NAME.c; main.c puts them in order. */
+#ifndef UT_CLI_COMMANDS_H
+#define UT_CLI_COMMANDS_H
+
+#include "cli/cli.h"
+
+extern const struct ut_cmd cmd_doctor;
+
+#endif
