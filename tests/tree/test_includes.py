@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""The table of layers holds, and the script that holds it finds what breaks it."""
+import os
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.environ["UT_SOURCE_ROOT"]
+TOOL = os.path.join(ROOT, "tools/check-includes")
+
+
+def check(root):
+    done = subprocess.run([TOOL, root], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout
+
+
+class Includes(unittest.TestCase):
+    def check_source(self, path, text):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, os.path.dirname(path)))
+            with open(os.path.join(root, path), "w") as file:
+                file.write(text)
+            return check(root)
+
+    def test_the_tree(self):
+        status, said = check(ROOT)
+        self.assertEqual(status, 0, said)
+
+    def test_downward_is_fine(self):
+        self.assertEqual(self.check_source("src/probe/a.c", '#include "base/buf.h"\n#include <stdio.h>\n')[0], 0)
+
+    def test_upward_is_named(self):
+        status, said = self.check_source("src/base/a.c", '\n#include "elf/image.h"\n')
+        self.assertEqual(status, 1)
+        self.assertIn("src/base/a.c:2: includes elf/image.h: src/base may include no other layer, and not src/elf", said)
+
+    def test_libraries(self):
+        for path, header in [("src/cli/a.c", "<bpf/bpf.h>"), ("src/probe/a.c", "<libelf.h>"), ("src/wire/a.h", "<stdio.h>"),
+                             ("src/model/a.c", "<linux/bpf.h>"), ("src/cli/a.c", '"wire/record.h"')]:
+            with self.subTest(path=path, header=header):
+                self.assertEqual(self.check_source(path, f"#include {header}\n")[0], 1)
+
+    def test_an_include_names_its_layer(self):
+        status, said = self.check_source("src/base/a.c", '#include "buf.h"\n')
+        self.assertEqual(status, 1)
+        self.assertIn("names its layer", said)
+
+    def test_a_folder_that_is_no_layer(self):
+        self.assertEqual(self.check_source("src/misc/a.c", "\n")[0], 1)
