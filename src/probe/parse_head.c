@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* The head of a probe: KIND:WHERE[:PROVIDER]:NAME[+OFFSET]. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "probe/parse.h"
+
+#define KINDS "u (USDT probe), p (function entry), r (function return) and t (kernel tracepoint)"
+
+static char *copy(const char *s, size_t len)
+{
+	char *ret = malloc(len + 1);
+
+	if (!ret)
+		return NULL;
+	memcpy(ret, s, len);
+	ret[len] = '\0';
+	return ret;
+}
+
+/* First place from @pos on where one of @stops, a blank or the end of the text is. */
+static size_t scan(const char *text, size_t pos, const char *stops)
+{
+	while (text[pos] && !is_blank(text[pos]) && !strchr(stops, text[pos]))
+		pos++;
+	return pos;
+}
+
+static int no_kernel_functions(const char *text, size_t pos, size_t len, struct ut_err *err)
+{
+	return probe_error_at(text, pos, len, err,
+			      "functions of the kernel cannot be traced here, only those of programs and libraries: "
+			      "p:LIBRARY:FUNCTION, such as p:c:malloc; the kernel's own events are t:CATEGORY:EVENT");
+}
+
+/* The sentence for a kind that does not exist: other tracers' words for ours, kernel functions, or a forgotten kind. */
+static int unknown_kind(const char *text, size_t pos, size_t len, struct ut_err *err)
+{
+	static const struct { const char *word, *kind; } words[] = {
+		{ "usdt", "u" }, { "uprobe", "p" }, { "uretprobe", "r" }, { "tracepoint", "t" }, { "U", "u" }, { "P", "p" },
+		{ "R", "r" }, { "T", "t" }, { "sdt", "u" },
+	};
+	static const char *const kernel[] = { "kprobe", "kretprobe", "kfunc", "kretfunc", "fentry", "fexit", "k" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i].word) == len && !memcmp(words[i].word, text + pos, len))
+			return probe_error_at(text, pos, len, err, "unknown kind '%s'; did you mean '%s'? There are " KINDS,
+					      words[i].word, words[i].kind);
+	for (size_t i = 0; i < sizeof(kernel) / sizeof(kernel[0]); i++)
+		if (strlen(kernel[i]) == len && !memcmp(kernel[i], text + pos, len))
+			return no_kernel_functions(text, pos, len, err);
+	return probe_error_at(text, pos, len, err, "a probe begins with its kind, as in u:%.*s:NAME; there are " KINDS,
+			      (int)(len > 60 ? 60 : len), text + pos);
+}
+
+static int parse_kind(struct probe_spec *spec, size_t *pos, struct ut_err *err)
+{
+	const char *text = spec->text;
+	size_t start = *pos, end = scan(text, start, ":\"(");
+	static const struct { char letter; enum probe_kind kind; } kinds[] = {
+		{ 'u', PROBE_USDT }, { 'p', PROBE_ENTRY }, { 'r', PROBE_RETURN }, { 't', PROBE_TRACEPOINT },
+	};
+
+	if (!text[start])
+		return probe_error_at(text, start, 0, err, "the probe is empty; a probe is KIND:WHERE:NAME, such as u:python:gc__start");
+	if (text[end] != ':')
+		return probe_error_at(text, start, end - start, err,
+				      "a probe is KIND:WHERE:NAME, such as u:python:gc__start or p:c:malloc; the kinds are " KINDS);
+	*pos = end + 1;
+	spec->kind = PROBE_ENTRY;
+	if (end == start)	/* ":c:malloc": BCC's short form of p: */
+		return 0;
+	if (end - start == 1 && text[start] == 'e')
+		return probe_error_at(text, start, 1, err, "user events (e:) are not in this version; there are " KINDS);
+	for (size_t i = 0; end - start == 1 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (kinds[i].letter == text[start]) {
+			spec->kind = kinds[i].kind;
+			return 0;
+		}
+	}
+	return unknown_kind(text, start, end - start, err);
+}
+
+static const char *where_word(enum probe_kind kind)
+{
+	switch (kind) {
+	case PROBE_USDT: return "a provider, library or path";
+	case PROBE_TRACEPOINT: return "a category";
+	default: return "a library or path";
+	}
+}
+
+static const char *name_word(enum probe_kind kind)
+{
+	switch (kind) {
+	case PROBE_USDT: return "probe";
+	case PROBE_TRACEPOINT: return "event";
+	default: return "function";
+	}
+}
+
+static bool is_function(const struct probe_spec *spec)
+{
+	return spec->kind == PROBE_ENTRY || spec->kind == PROBE_RETURN;
+}
+
+/* The sentence for a WHERE that no ':' follows. */
+static int no_name(const struct probe_spec *spec, size_t start, size_t end, struct ut_err *err)
+{
+	const char *text = spec->text;
+
+	if (is_function(spec) && !memchr(text + start, '/', end - start))
+		return no_kernel_functions(text, start, end - start, err);
+	if (is_blank(text[end]) && strchr(text + end, ':') && memchr(text + start, '/', end - start))
+		return probe_error_at(text, end, 1, err,
+				      "a path with blanks stands in double quotes: u:\"/opt/my program\":NAME");
+	return probe_error_at(text, end, 0, err, "the %s is missing: %.*s:NAME", name_word(spec->kind),
+			      (int)(end > 100 ? 100 : end), text);
+}
+
+static int parse_where(struct probe_spec *spec, size_t *pos, struct ut_err *err)
+{
+	const char *text = spec->text;
+	size_t start = *pos, end;
+	bool quoted = text[start] == '"';
+
+	if (quoted) {
+		const char *close = strchr(text + ++start, '"');
+
+		if (!close)
+			return probe_error_at(text, start - 1, 1, err, "this path has no closing '\"'");
+		end = (size_t)(close - text);
+		if (text[end + 1] != ':')
+			return probe_error_at(text, end + 1, 1, err, "':' and a name are missing after the quoted path");
+	} else {
+		end = scan(text, start, ":\"");
+		if (text[end] != ':')
+			return no_name(spec, start, end, err);
+	}
+	if (end == start && is_function(spec))
+		return no_kernel_functions(text, start, scan(text, end, "\"") - start, err);
+	if (end == start)
+		return probe_error_at(text, start, 0, err, "%s is missing between the colons", where_word(spec->kind));
+	spec->where = copy(text + start, end - start);
+	spec->where_pos = start;
+	*pos = end + quoted + 1;
+	return spec->where ? 0 : ut_err_nomem(err);
+}
+
+static bool follows_operator(const char *text, size_t start, size_t pos)
+{
+	return pos - start >= 8 && !memcmp(text + pos - 8, "operator", 8);
+}
+
+/* End of a function's name. A '(' belongs to it only in C++'s operator(). */
+static int scan_function(const char *text, size_t start, size_t *ret_end, struct ut_err *err)
+{
+	size_t end = scan(text, start, "\"(");
+
+	while (text[end] == '(') {
+		if (!follows_operator(text, start, end) || text[end + 1] != ')')
+			return probe_error_at(text, end, 1, err,
+					      "a blank belongs between the function's name and the predicate; signatures are not "
+					      "read, arguments are arg1, arg2 …");
+		end = scan(text, end + 2, "\"(");
+	}
+	*ret_end = end;
+	return 0;
+}
+
+static int check_name_bytes(const struct probe_spec *spec, size_t start, size_t end, struct ut_err *err)
+{
+	for (size_t i = start; i < end; i++) {
+		unsigned char c = (unsigned char)spec->text[i];
+
+		if (c < 0x20 || c == 0x7f)
+			return probe_error_at(spec->text, i, 1, err, "a control character cannot stand in a name");
+		if (!is_function(spec) && c < 0x80 && !isalnum(c) && !strchr("_-*?$.", c))
+			return probe_error_at(spec->text, i, 1, err, "'%c' cannot stand in the name of %s", c,
+					      spec->kind == PROBE_USDT ? "a probe" : "an event");
+	}
+	return 0;
+}
+
+/* The documents of DTrace write gc-start for what the object file calls gc__start. */
+static int set_usdt_name(struct probe_spec *spec, size_t start, size_t end, struct ut_err *err)
+{
+	char *out = malloc(2 * (end - start) + 1), *p = out;
+
+	if (!out)
+		return ut_err_nomem(err);
+	for (size_t i = start; i < end; i++) {
+		if (spec->text[i] == '-')
+			*p++ = '_';
+		*p++ = spec->text[i] == '-' ? '_' : spec->text[i];
+	}
+	*p = '\0';
+	spec->name = out;
+	return 0;
+}
+
+/* A whole number that fills text[start, end). */
+static bool parse_number(const char *text, size_t start, size_t end, uint64_t *ret)
+{
+	char digits[32];
+
+	if (end - start >= sizeof(digits))
+		return false;
+	memcpy(digits, text + start, end - start);
+	digits[end - start] = '\0';
+	return parse_u64(digits, ret) == 0;
+}
+
+static bool is_digit(char c) { return isdigit((unsigned char)c); }
+
+/* Cuts "+0x1f" off the end of a function's name; *@end is the name's end. */
+static int parse_offset(struct probe_spec *spec, size_t start, size_t *end, struct ut_err *err)
+{
+	const char *text = spec->text, *plus = memrchr(text + start, '+', *end - start);
+	size_t at;
+
+	if (!plus)
+		return 0;
+	at = (size_t)(plus - text);
+	if (!is_digit(text[at + 1])) {
+		if (follows_operator(text, start, at) || (at > start && follows_operator(text, start, at - 1)))
+			return 0;
+		return probe_error_at(text, at, *end - at, err, "a number is missing after '+': FUNCTION+0x1f");
+	}
+	if (!parse_number(text, at + 1, *end, &spec->offset))
+		return probe_error_at(text, at + 1, *end - at - 1, err, "'%.*s' is not an offset; write FUNCTION+31 or FUNCTION+0x1f",
+				      (int)(*end - at - 1 > 60 ? 60 : *end - at - 1), text + at + 1);
+	if (spec->kind == PROBE_RETURN)
+		return probe_error_at(text, at, *end - at, err, "r: waits for the whole function to return and takes no offset; p: does");
+	spec->has_offset = true;
+	*end = at;
+	return 0;
+}
+
+/* p:PATH:0x1234 names an address of the file. */
+static int parse_address(struct probe_spec *spec, size_t start, size_t end, struct ut_err *err)
+{
+	if (!is_digit(spec->text[start]))
+		return 0;
+	if (spec->kind == PROBE_RETURN)
+		return probe_error_at(spec->text, start, end - start, err,
+				      "r: needs a function by name: at a wrong address it would damage the program's stack; p: takes addresses");
+	if (spec->has_offset)
+		return probe_error_at(spec->text, end, 1, err, "an address takes no offset: add them up");
+	if (!parse_number(spec->text, start, end, &spec->offset))
+		return probe_error_at(spec->text, start, end - start, err, "'%.*s' is not an address; write p:PATH:0x1234",
+				      (int)(end - start > 60 ? 60 : end - start), spec->text + start);
+	spec->has_address = true;
+	return 0;
+}
+
+static int parse_function(struct probe_spec *spec, size_t start, size_t *ret_end, struct ut_err *err)
+{
+	size_t end;
+	int r = scan_function(spec->text, start, &end, err);
+
+	if (r)
+		return r;
+	*ret_end = end;
+	r = check_name_bytes(spec, start, end, err);
+	if (!r)
+		r = parse_offset(spec, start, &end, err);
+	if (!r)
+		r = parse_address(spec, start, end, err);
+	if (r)
+		return r;
+	if (end == start)
+		return probe_error_at(spec->text, start, 0, err, "the function is missing after ':'");
+	spec->name = copy(spec->text + start, end - start);
+	if (!spec->name)
+		return ut_err_nomem(err);
+	if (spec->has_offset && glob_is_pattern(spec->name))
+		return probe_error_at(spec->text, end, *ret_end - end, err, "an offset needs one function, not a pattern");
+	return 0;
+}
+
+/* WHERE:PROVIDER:NAME is offered for u: only. */
+static int parse_provider(struct probe_spec *spec, size_t *start, size_t end, struct ut_err *err)
+{
+	const char *text = spec->text, *colon = memchr(text + *start, ':', end - *start);
+
+	if (!colon || spec->kind != PROBE_USDT)
+		return 0;
+	if (colon == text + *start)
+		return probe_error_at(text, *start, 1, err, "the provider is missing between the colons");
+	spec->provider = copy(text + *start, (size_t)(colon - text) - *start);
+	if (!spec->provider)
+		return ut_err_nomem(err);
+	*start = (size_t)(colon - text) + 1;
+	return 0;
+}
+
+static int parse_plain_name(struct probe_spec *spec, size_t start, size_t *ret_end, struct ut_err *err)
+{
+	size_t end = scan(spec->text, start, "\"(");
+	int r = parse_provider(spec, &start, end, err);
+
+	if (r)
+		return r;
+	*ret_end = end;
+	spec->name_pos = start;
+	if (end == start)
+		return probe_error_at(spec->text, start, 0, err, "the %s is missing after ':'", name_word(spec->kind));
+	r = check_name_bytes(spec, start, end, err);
+	if (r)
+		return r;
+	if (spec->kind == PROBE_USDT)
+		return set_usdt_name(spec, start, end, err);
+	spec->name = copy(spec->text + start, end - start);
+	return spec->name ? 0 : ut_err_nomem(err);
+}
+
+int parse_head(struct probe_spec *spec, size_t *ret_end, struct ut_err *err)
+{
+	size_t pos = 0;
+	int r;
+
+	while (is_blank(spec->text[pos]))
+		pos++;
+	r = parse_kind(spec, &pos, err);
+	if (!r)
+		r = parse_where(spec, &pos, err);
+	if (r)
+		return r;
+	spec->name_pos = pos;
+	return is_function(spec) ? parse_function(spec, pos, ret_end, err) : parse_plain_name(spec, pos, ret_end, err);
+}
