@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/* Operands of USDT notes: the text that the compiler wrote to what must be read. Register names are in register.c. */
+#include "probe/operand.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "probe/register.h"
+
+/* The text of one operand while it is parsed. A first failure makes it unreadable and ends the parsing. */
+struct scan {
+	const char *at, *end;
+	struct operand *op;
+};
+
+static bool refuse(struct operand *op, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Says why; keeps what is known about the type. Returns false, for the caller to pass on. */
+static bool refuse(struct operand *op, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(op->reason, sizeof op->reason, fmt, ap);
+	va_end(ap);
+	op->kind = OPERAND_UNREADABLE;
+	op->base = op->index = REG_NONE;
+	op->scale = 1;
+	op->shift = 0;
+	op->disp = 0;
+	op->value = op->sym_vaddr = 0;
+	op->has_symbol = false;
+	op->symbol[0] = '\0';
+	return false;
+}
+
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static bool is_symbol_char(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '$' ||
+	       (unsigned char)c >= 0x80;
+}
+
+static void skip_blanks(struct scan *s)
+{
+	while (s->at < s->end && is_blank(*s->at))
+		s->at++;
+}
+
+static char peek(struct scan *s)
+{
+	skip_blanks(s);
+	return s->at < s->end ? *s->at : '\0';
+}
+
+static bool take(struct scan *s, char c)
+{
+	if (peek(s) != c || s->at == s->end)
+		return false;
+	s->at++;
+	return true;
+}
+
+/* The longest run of symbol characters at the cursor. */
+static size_t word_length(const struct scan *s)
+{
+	size_t n = 0;
+
+	while (s->at + n < s->end && is_symbol_char(s->at[n]))
+		n++;
+	return n;
+}
+
+static int digit_value(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+}
+
+/* A whole word as the assembler reads it: 0x… hexadecimal, 0… octal, else decimal. */
+static bool parse_number(struct scan *s, uint64_t *ret)
+{
+	size_t n = word_length(s), i = 0;
+	unsigned base = 10;
+	uint64_t v = 0;
+
+	if (n > 2 && s->at[0] == '0' && (s->at[1] | 0x20) == 'x') {
+		base = 16;
+		i = 2;
+	} else if (n > 1 && s->at[0] == '0') {
+		base = 8;
+	}
+	for (; i < n; i++) {
+		int digit = digit_value(s->at[i]);
+
+		if (digit >= (int)base)
+			return refuse(s->op, "holds the number %.*s, which cannot be read", (int)(n < 40 ? n : 40), s->at);
+		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (uint64_t)digit, &v))
+			return refuse(s->op, "holds a number beyond 64 bits");
+	}
+	s->at += n;
+	*ret = v;
+	return true;
+}
+
+/* What follows a symbol's '@' tells the linker to put something else in its place. */
+static bool refuse_relocation(struct scan *s, const char *suffix, size_t n)
+{
+	static const char *const thread_local_marks[] = { "tpoff", "dtpoff", "gottpoff", "tlsgd", "tlsld", "tlsdesc" };
+	int shown = (int)(n < 24 ? n : 24);
+
+	for (size_t i = 0; i < sizeof thread_local_marks / sizeof *thread_local_marks; i++)
+		if (strlen(thread_local_marks[i]) == n && strncasecmp(suffix, thread_local_marks[i], n) == 0)
+			return refuse(s->op, "is thread-local (@%.*s): its address differs from thread to thread", shown, suffix);
+	if (n >= 3 && strncasecmp(suffix, "GOT", 3) == 0)
+		return refuse(s->op, "goes through the global offset table (@%.*s), whose place the note does not give", shown,
+			      suffix);
+	return refuse(s->op, "needs the linker's help (@%.*s)", shown, suffix);
+}
+
+static bool parse_symbol(struct scan *s)
+{
+	struct operand *op = s->op;
+	size_t n = word_length(s);
+	const char *name = s->at;
+
+	s->at += n;
+	if (take(s, '@'))
+		return refuse_relocation(s, s->at, word_length(s));
+	if (op->has_symbol)
+		return refuse(op, "combines two symbols");
+	if (n >= sizeof op->symbol)
+		return refuse(op, "refers to a symbol whose name is too long (%zu bytes)", n);
+	memcpy(op->symbol, name, n);
+	op->symbol[n] = '\0';
+	op->has_symbol = true;
+	return true;
+}
+
+/* One number or symbol with the sign before it. */
+static bool parse_term(struct scan *s, bool negative, uint64_t *sum)
+{
+	bool minus = negative;
+	uint64_t v;
+	char c;
+
+	while (take(s, '-'))
+		minus = !minus;
+	c = peek(s);
+	if (is_digit(c)) {
+		if (!parse_number(s, &v))
+			return false;
+		*sum += minus ? 0 - v : v;
+		return true;
+	}
+	if (!is_symbol_char(c))
+		return refuse(s->op, c ? "is not understood at '%.*s'" : "is cut off%.*s",
+			      c ? (int)(s->end - s->at < 24 ? s->end - s->at : 24) : 0, s->at);
+	if (minus)
+		return refuse(s->op, "subtracts a symbol");
+	return parse_symbol(s);
+}
+
+/* Numbers and at most one symbol, in any order: 8, -4, sym, 12+sym, sym+12, sym-4. */
+static bool parse_sum(struct scan *s, uint64_t *ret)
+{
+	uint64_t sum = 0;
+	bool ok = parse_term(s, false, &sum);
+
+	while (ok && (peek(s) == '+' || peek(s) == '-')) {
+		bool negative = *s->at == '-';
+
+		s->at++;
+		ok = parse_term(s, negative, &sum);
+	}
+	*ret = sum;
+	return ok;
+}
+
+/* A register name after '%'. False with a reason when it is none of the general registers. */
+static bool parse_register(struct scan *s, struct register_name *ret)
+{
+	size_t n = word_length(s);
+	const char *name = s->at;
+	int shown = (int)(n < 24 ? n : 24);
+
+	s->at += n;
+	if (register_find(name, n, ret))
+		return true;
+	if (register_is_vector(name, n))
+		return refuse(s->op, "is in %%%.*s, which the kernel does not hand out", shown, name);
+	return refuse(s->op, n ? "names %%%.*s, which is no register that can be read" : "names no register after '%%'%.*s",
+		      shown, name);
+}
+
+static bool parse_register_operand(struct scan *s)
+{
+	struct operand *op = s->op;
+	struct register_name r;
+	const char *name = s->at;
+
+	if (s->end - s->at >= 3 && (memcmp(s->at, "fs:", 3) == 0 || memcmp(s->at, "gs:", 3) == 0))
+		return refuse(op, "is thread-local (%%%.2s:…): its address differs from thread to thread", name);
+	if (!parse_register(s, &r))
+		return false;
+	if (r.reg == REG_RIP)
+		return refuse(op, "names the instruction pointer");
+	if (r.bytes < op->size)
+		return refuse(op, "is said to be %u bytes wide, but %%%.*s holds %u", op->size, (int)(s->at - name), name,
+			      r.bytes);
+	op->kind = OPERAND_REG;
+	op->base = r.reg;
+	op->shift = r.shift;
+	return true;
+}
+
+/* %REG inside parentheses: a full one, since the processor would cut the address to the others' size. */
+static bool parse_address_register(struct scan *s, enum reg *ret)
+{
+	struct register_name r;
+	const char *name;
+
+	if (!take(s, '%'))
+		return refuse(s->op, s->at < s->end ? "has no register where one belongs" : "is cut off");
+	name = s->at;
+	if (!parse_register(s, &r))
+		return false;
+	if (r.bytes != 8)
+		return refuse(s->op, "has an address in %%%.*s, which is not a 64-bit register", (int)(s->at - name), name);
+	*ret = r.reg;
+	return true;
+}
+
+static bool parse_scale(struct scan *s)
+{
+	uint64_t scale;
+
+	if (!is_digit(peek(s)))
+		return refuse(s->op, s->at < s->end ? "has no scale where one belongs" : "is cut off");
+	if (!parse_number(s, &scale))
+		return false;
+	if (scale != 1 && scale != 2 && scale != 4 && scale != 8)
+		return refuse(s->op, "has the scale %llu; only 1, 2, 4 and 8 exist", (unsigned long long)scale);
+	s->op->scale = (uint8_t)scale;
+	return true;
+}
+
+/* What follows '(': [%base][,%index[,scale]]) */
+static bool parse_base_index(struct scan *s)
+{
+	struct operand *op = s->op;
+
+	if (peek(s) != ',' && !parse_address_register(s, &op->base))
+		return false;
+	if (take(s, ',')) {
+		if (!parse_address_register(s, &op->index))
+			return false;
+		if (op->index == REG_RSP || op->index == REG_RIP || op->base == REG_RIP)
+			return refuse(op, "has an index that the processor does not know");
+		if (take(s, ',') && !parse_scale(s))
+			return false;
+	}
+	if (!take(s, ')'))
+		return refuse(op, s->at < s->end ? "has something else where ')' belongs" : "is cut off before its ')'");
+	return true;
+}
+
+static bool parse_memory(struct scan *s)
+{
+	struct operand *op = s->op;
+	uint64_t disp = 0;
+
+	op->kind = OPERAND_MEM;
+	if (peek(s) != '(' && !parse_sum(s, &disp))
+		return false;
+	if (take(s, '(') && !parse_base_index(s))
+		return false;
+	op->disp = (int64_t)disp;
+	if (op->base != REG_RIP)
+		return true;
+	op->base = REG_NONE;
+	return op->has_symbol || refuse(op, "is relative to an instruction, but the note does not say to which");
+}
+
+/* Cut to @size bytes, then widened by its sign. */
+static uint64_t fit(uint64_t v, uint8_t size, bool is_signed)
+{
+	unsigned unused = 64 - 8u * size;
+
+	return is_signed ? (uint64_t)((int64_t)(v << unused) >> unused) : v << unused >> unused;
+}
+
+static bool parse_constant(struct scan *s)
+{
+	struct operand *op = s->op;
+	uint64_t v;
+
+	if (!parse_sum(s, &v))
+		return false;
+	op->kind = op->has_symbol ? OPERAND_ADDR : OPERAND_CONST;
+	if (op->has_symbol)
+		op->disp = (int64_t)v;
+	else
+		op->value = fit(v, op->size, op->is_signed);
+	return true;
+}
+
+static bool is_operand_size(uint64_t size)
+{
+	return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
+/* [-]SIZE[f]@ */
+static bool parse_mark(struct scan *s)
+{
+	struct operand *op = s->op;
+	unsigned size = 0;
+	const char *digits;
+
+	op->is_signed = take(s, '-');
+	for (digits = s->at; s->at < s->end && is_digit(*s->at) && size < 1000; s->at++)
+		size = size * 10 + (unsigned)(*s->at - '0');
+	if (s->at == digits)
+		return refuse(op, "does not say its size ('SIZE@' is missing)");
+	if (is_operand_size(size))
+		op->size = (uint8_t)size;
+	op->is_float = s->at < s->end && *s->at == 'f';
+	s->at += op->is_float;
+	if (!take(s, '@'))
+		return refuse(op, "does not say its size ('SIZE@' is missing)");
+	if (!op->size)
+		return refuse(op, "is %u bytes wide; only 1, 2, 4 and 8 can be read", size);
+	if (op->is_float && op->size < 4)
+		return refuse(op, "is a floating-point number of %u bytes; only 4 and 8 can be read", size);
+	return true;
+}
+
+static bool parse_body(struct scan *s)
+{
+	bool ok;
+
+	if (!peek(s))
+		return refuse(s->op, "names no place: nothing follows its size");
+	if (take(s, '$'))
+		ok = parse_constant(s);
+	else if (take(s, '%'))
+		ok = parse_register_operand(s);
+	else
+		ok = parse_memory(s);
+	if (ok && peek(s))
+		ok = refuse(s->op, "is not understood from '%.*s' on", (int)(s->end - s->at < 24 ? s->end - s->at : 24), s->at);
+	return ok;
+}
+
+void operand_parse(const char *text, size_t len, struct operand *ret)
+{
+	struct scan s = { .at = text, .end = text + len, .op = ret };
+	size_t cut;
+
+	*ret = (struct operand){ .base = REG_NONE, .index = REG_NONE, .scale = 1 };
+	while (s.end > s.at && is_blank(s.end[-1]))
+		s.end--;
+	skip_blanks(&s);
+	cut = (size_t)(s.end - s.at) < sizeof ret->text ? (size_t)(s.end - s.at) : sizeof ret->text - 1;
+	memcpy(ret->text, s.at, cut);
+	if (parse_mark(&s))
+		parse_body(&s);
+}
+
+/* True when a new operand begins at @p: [-][SIZE][f]@ */
+static bool begins_operand(const char *p)
+{
+	p += *p == '-';
+	while (is_digit(*p))
+		p++;
+	p += *p == 'f';
+	return *p == '@';
+}
+
+/* End of the operand at @p. Blanks inside parentheses belong to it, unless the closing one is missing. */
+static const char *operand_end(const char *p)
+{
+	bool inside = false;
+
+	for (; *p; p++) {
+		if (is_blank(*p)) {
+			const char *next = p + strspn(p, " \t");
+
+			if (!inside || !*next || begins_operand(next))
+				return p;
+			p = next - 1;
+		} else if (*p == '(' || *p == ')') {
+			inside = *p == '(';
+		}
+	}
+	return p;
+}
+
+int operands_parse(const char *args, struct operands *ret)
+{
+	ret->n = 0;
+	for (;;) {
+		const char *end;
+
+		args += strspn(args, " \t");
+		if (!*args)
+			return 0;
+		if (ret->n == OPERANDS_MAX)
+			return -E2BIG;
+		end = operand_end(args);
+		operand_parse(args, (size_t)(end - args), &ret->v[ret->n++]);
+		args = end;
+	}
+}
+
+void operand_resolve(struct operand *op, struct elf_image *img)
+{
+	char name[sizeof op->symbol];
+	struct elf_symbol s;
+	int r;
+
+	if (!op->has_symbol)
+		return;
+	memcpy(name, op->symbol, sizeof name);
+	r = elf_symbol_find(img, name, &s);
+	if (r == 1 && s.is_tls)
+		refuse(op, "is %s, a thread-local variable: its address differs from thread to thread", name);
+	else if (r == 1)
+		op->sym_vaddr = s.vaddr;
+	else if (r == -EEXIST)
+		refuse(op, "refers to %s, and the file has several of that name", name);
+	else if (r < 0)
+		refuse(op, "refers to %s, and its symbol table could not be read (%s)", name, strerror(-r));
+	else if (strncmp(name, ".L", 2) == 0)
+		refuse(op, "refers to %s, a label of the compiler that no symbol table lists", name);
+	else
+		refuse(op, "refers to %s, which is in no symbol table of the file", name);
+}
+
+const char *operand_type_name(const struct operand *op)
+{
+	if (op->is_float)
+		return op->size == 4 ? "float" : op->size == 8 ? "double" : "unknown";
+	switch (op->size) {
+	case 1: return op->is_signed ? "int8" : "uint8";
+	case 2: return op->is_signed ? "int16" : "uint16";
+	case 4: return op->is_signed ? "int32" : "uint32";
+	case 8: return op->is_signed ? "int64" : "uint64";
+	default: return "unknown";
+	}
+}
+
+bool operand_equal(const struct operand *a, const struct operand *b)
+{
+	if (a->kind != b->kind || a->size != b->size || a->is_signed != b->is_signed || a->is_float != b->is_float)
+		return false;
+	if (a->base != b->base || a->index != b->index || a->scale != b->scale || a->shift != b->shift)
+		return false;
+	if (a->disp != b->disp || a->value != b->value || a->has_symbol != b->has_symbol)
+		return false;
+	/* Before they are resolved, symbols are the same when their names are. */
+	return a->sym_vaddr == b->sym_vaddr && (a->sym_vaddr || strcmp(a->symbol, b->symbol) == 0);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Register names to registers and back. */
+#include "probe/register.h"
+
+#include <string.h>
+
+/* By encoding: 64, 32, 16 and low 8 bits. */
+static const char *const names[16][4] = {
+	[REG_RAX] = { "rax", "eax", "ax", "al" },	[REG_RCX] = { "rcx", "ecx", "cx", "cl" },
+	[REG_RDX] = { "rdx", "edx", "dx", "dl" },	[REG_RBX] = { "rbx", "ebx", "bx", "bl" },
+	[REG_RSP] = { "rsp", "esp", "sp", "spl" },	[REG_RBP] = { "rbp", "ebp", "bp", "bpl" },
+	[REG_RSI] = { "rsi", "esi", "si", "sil" },	[REG_RDI] = { "rdi", "edi", "di", "dil" },
+	[REG_R8] = { "r8", "r8d", "r8w", "r8b" },	[REG_R9] = { "r9", "r9d", "r9w", "r9b" },
+	[REG_R10] = { "r10", "r10d", "r10w", "r10b" },	[REG_R11] = { "r11", "r11d", "r11w", "r11b" },
+	[REG_R12] = { "r12", "r12d", "r12w", "r12b" },	[REG_R13] = { "r13", "r13d", "r13w", "r13b" },
+	[REG_R14] = { "r14", "r14d", "r14w", "r14b" },	[REG_R15] = { "r15", "r15d", "r15w", "r15b" },
+};
+
+static const char *const high_bytes[] = { [REG_RAX] = "ah", [REG_RCX] = "ch", [REG_RDX] = "dh", [REG_RBX] = "bh" };
+
+static bool is_word(const char *name, size_t len, const char *word)
+{
+	return strlen(word) == len && memcmp(name, word, len) == 0;
+}
+
+bool register_find(const char *name, size_t len, struct register_name *ret)
+{
+	for (unsigned r = 0; r < 16; r++) {
+		for (unsigned form = 0; form < 4; form++) {
+			if (is_word(name, len, names[r][form])) {
+				*ret = (struct register_name){ .reg = (enum reg)r, .bytes = (uint8_t)(8 >> form) };
+				return true;
+			}
+		}
+	}
+	for (unsigned r = 0; r < 4; r++) {
+		if (is_word(name, len, high_bytes[r])) {
+			*ret = (struct register_name){ .reg = (enum reg)r, .bytes = 1, .shift = 8 };
+			return true;
+		}
+	}
+	if (!is_word(name, len, "rip"))
+		return false;
+	*ret = (struct register_name){ .reg = REG_RIP, .bytes = 8 };
+	return true;
+}
+
+bool register_is_vector(const char *name, size_t len)
+{
+	static const char *const units[] = { "xmm", "ymm", "zmm", "mm", "st", "k" };
+
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		size_t n = strlen(units[i]);
+
+		if (len < n || memcmp(name, units[i], n) != 0)
+			continue;
+		if (len == n)
+			return strcmp(units[i], "st") == 0;
+		return len <= n + 2 && name[n] >= '0' && name[n] <= '9';
+	}
+	return false;
+}
+
+const char *reg_name(enum reg r)
+{
+	if (r < REG_RIP)
+		return names[r][0];
+	return r == REG_RIP ? "rip" : "none";
+}
