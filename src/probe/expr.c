@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Life of expression trees. */
+/* Life and depth of expression trees. */
 #include <stdlib.h>
 
 #include "probe/expr.h"
@@ -14,4 +14,17 @@ struct expr *expr_free(struct expr *e)
 	free(e->string);
 	free(e);
 	return NULL;
+}
+
+unsigned expr_depth(const struct expr *e)
+{
+	unsigned a, b, c;
+
+	if (!e)
+		return 0;
+	a = expr_depth(e->a);
+	b = expr_depth(e->b);
+	c = expr_depth(e->c);
+	a = a > b ? a : b;
+	return 1 + (a > c ? a : c);
 }

@@ -59,5 +59,6 @@ struct expr {
 struct expr *expr_free(struct expr *e);
 /* Depth of the tree is capped when parsing, so that walkers may recurse. */
 #define EXPR_DEPTH_MAX 64
+unsigned expr_depth(const struct expr *e);
 
 #endif

@@ -7,6 +7,9 @@
 #include "base/err.h"
 #include "probe/parse.h"
 
+/* A parenthesis takes two of them: one for the expression, one for the operand. */
+#define NESTING_MAX (2 * EXPR_DEPTH_MAX)
+
 struct parser {
 	struct lexer *lx;
 	const char *what;
@@ -63,19 +66,6 @@ int parse_unexpected(const struct lexer *lx, const char *what, const char *wante
 	if (t->kind == TOK_END)
 		return probe_error_at(lx->text, t->pos, 0, lx->err, "the %s ends too early; %s is missing", what, wanted);
 	return probe_error_at(lx->text, t->pos, t->len, lx->err, "%s is missing in the %s, before this", wanted, what);
-}
-
-static unsigned expr_depth(const struct expr *e)
-{
-	unsigned a, b, c;
-
-	if (!e)
-		return 0;
-	a = expr_depth(e->a);
-	b = expr_depth(e->b);
-	c = expr_depth(e->c);
-	a = a > b ? a : b;
-	return 1 + (a > c ? a : c);
 }
 
 static int too_deep(const struct lexer *lx, size_t pos)
@@ -294,7 +284,7 @@ static int parse_unary(struct parser *p, struct expr **ret)
 {
 	int r;
 
-	if (++p->nesting > EXPR_DEPTH_MAX)
+	if (++p->nesting > NESTING_MAX)
 		return too_deep(p->lx, p->lx->tok.pos);
 	r = parse_prefixed(p, ret);
 	p->nesting--;
@@ -364,7 +354,7 @@ static int parse_cond(struct parser *p, struct expr **ret)
 	AUTO_EXPR struct expr *a = NULL;
 	int r;
 
-	if (++p->nesting > EXPR_DEPTH_MAX)
+	if (++p->nesting > NESTING_MAX)
 		return too_deep(p->lx, p->lx->tok.pos);
 	r = parse_binary(p, 1, &a);
 	if (!r && p->lx->tok.kind == TOK_QUESTION) {

@@ -147,9 +147,9 @@ static struct type pointer_to(const struct named_type *base, unsigned stars, boo
 int parse_type(struct lexer *lx, struct type *ret, bool *ret_is_bool)
 {
 	size_t start = lx->tok.pos;
-	struct named_type base;
+	struct named_type base = { 0 };
 	unsigned stars = 0;
-	bool is_char;
+	bool is_char = false;
 	int r = skip_qualifiers(lx);
 
 	if (!r)

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks a probe against what it is attached to, and decides what its records hold. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "probe/check.h"
+
+int check_note(struct checker *c, const char *fmt, ...)
+{
+	char *note;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&note, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return ut_err_nomem(c->err);
+	for (size_t i = 0; i < c->checked->notes.n; i++) {
+		if (!strcmp(c->checked->notes.v[i], note)) {
+			free(note);
+			return 0;
+		}
+	}
+	if (!vec_push(&c->checked->notes, note))
+		return 0;
+	free(note);
+	return ut_err_nomem(c->err);
+}
+
+int output_add(struct checker *c, enum output_kind kind, const struct expr *e, const struct expr *len)
+{
+	struct output *out;
+
+	if (c->checked->noutputs >= OUTPUTS_MAX)
+		return check_error(c, e, "a probe prints at most %d values", OUTPUTS_MAX);
+	out = &c->checked->outputs[c->checked->noutputs++];
+	*out = (struct output){ .kind = kind, .expr = e, .len = len };
+	if (e)
+		out->type = e->type;
+	return 0;
+}
+
+static bool is_in_head(const struct expr *e)
+{
+	return e->op == EXPR_VAR &&
+	       (e->var == VAR_PID || e->var == VAR_TID || e->var == VAR_CPU || e->var == VAR_TIME || e->var == VAR_COMM);
+}
+
+int output_add_plain(struct checker *c, const struct expr *e)
+{
+	enum output_kind kind = OUTPUT_VALUE;
+
+	if (e->type.kind == TYPE_LITERAL)
+		return check_error(c, e, "a string constant prints nothing new; a format stands before the expressions");
+	if (is_in_head(e))
+		kind = OUTPUT_HEAD;
+	else if (e->type.kind == TYPE_CHARS)
+		kind = OUTPUT_CHARS;
+	else if (e->type.is_pointer)
+		kind = OUTPUT_STRING;
+	return output_add(c, kind, e, NULL);
+}
+
+/* An expression that cannot be read still has its place among the outputs; the printer says why it is missing. */
+static int add_readable(struct checker *c, const struct expr *e)
+{
+	return c->unreadable ? output_add(c, OUTPUT_VALUE, e, NULL) : output_add_plain(c, e);
+}
+
+static int bind_list(struct checker *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < c->spec->args.n; i++) {
+		c->unreadable = NULL;
+		r = check_expr(c, c->spec->args.v[i]);
+		if (!r)
+			r = add_readable(c, c->spec->args.v[i]);
+	}
+	return r;
+}
+
+static int bind_everything(struct checker *c)
+{
+	unsigned n = check_implicit_count(c);
+	struct expr *e;
+	int r = 0;
+
+	if (n > OUTPUTS_MAX) {
+		r = check_note(c, "%s has %u %s; the first %d are printed", c->scope->display, n, plural(n, "field"), OUTPUTS_MAX);
+		n = OUTPUTS_MAX;
+	}
+	for (unsigned i = 0; !r && i < n; i++) {
+		c->unreadable = NULL;
+		r = check_implicit(c, i, &e);
+		if (!r)
+			r = add_readable(c, e);
+	}
+	return r;
+}
+
+static int check_predicate(struct checker *c)
+{
+	struct expr *e = c->spec->predicate;
+	char words[64];
+	int r;
+
+	if (!e)
+		return 0;
+	c->in_predicate = true;
+	r = check_expr(c, e);
+	c->in_predicate = false;
+	if (!r && e->type.kind != TYPE_INT)
+		return check_error(c, e, "the predicate must be true or false, and %s is %s", expr_words(c, e, words),
+				   e->type.kind == TYPE_FLOAT ? "a float" : "text");
+	return r;
+}
+
+static bool uses_duration(const struct expr *e)
+{
+	if (!e)
+		return false;
+	return (e->op == EXPR_VAR && e->var == VAR_DURATION) || uses_duration(e->a) || uses_duration(e->b) || uses_duration(e->c);
+}
+
+/* Counting pointers in their own units adds levels. */
+static int check_depths(struct checker *c)
+{
+	const struct probe_spec *spec = c->spec;
+
+	if (expr_depth(spec->predicate) > EXPR_DEPTH_MAX)
+		return check_error(c, spec->predicate, "the predicate is nested too deeply: %d levels are the limit", EXPR_DEPTH_MAX);
+	c->checked->needs_entry = uses_duration(spec->predicate);
+	for (size_t i = 0; i < spec->args.n; i++) {
+		if (expr_depth(spec->args.v[i]) > EXPR_DEPTH_MAX)
+			return check_error(c, spec->args.v[i], "the expression is nested too deeply: %d levels are the limit",
+					   EXPR_DEPTH_MAX);
+		c->checked->needs_entry |= uses_duration(spec->args.v[i]);
+	}
+	return 0;
+}
+
+static int check_all(struct checker *c)
+{
+	int r = check_predicate(c);
+
+	if (r)
+		return r;
+	if (c->spec->format)
+		r = format_bind(c);
+	else if (c->spec->args.n)
+		r = bind_list(c);
+	else
+		r = bind_everything(c);
+	return r ? r : check_depths(c);
+}
+
+int probe_check(struct probe_spec *spec, const struct probe_scope *scope, struct probe_checked **ret, struct ut_err *err)
+{
+	struct checker c = { .spec = spec, .scope = scope, .err = err };
+	int r;
+
+	c.checked = calloc(1, sizeof(*c.checked));
+	if (!c.checked)
+		return ut_err_nomem(err);
+	r = check_all(&c);
+	if (r) {
+		probe_checked_free(c.checked);
+		return r;
+	}
+	c.checked->spec = spec;
+	*ret = c.checked;
+	return 0;
+}
+
+struct probe_checked *probe_checked_free(struct probe_checked *checked)
+{
+	if (!checked)
+		return NULL;
+	for (size_t i = 0; i < checked->format.n; i++)
+		free(checked->format.v[i].literal);
+	vec_done(&checked->format);
+	for (size_t i = 0; i < checked->notes.n; i++)
+		free(checked->notes.v[i]);
+	vec_done(&checked->notes);
+	probe_spec_free(checked->spec);
+	free(checked);
+	return NULL;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* Types of expressions. Values have 64 bits; an operation is unsigned when a 64-bit unsigned operand takes part. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "probe/check.h"
+
+const char *type_name(const struct type *t, char *ret)
+{
+	switch (t->kind) {
+	case TYPE_FLOAT:
+		return t->size == 4 ? "float" : "double";
+	case TYPE_CHARS:
+	case TYPE_LITERAL:
+		return "text";
+	default:
+		snprintf(ret, 16, "%sint%d", t->is_signed ? "" : "u", t->size * 8);
+		return ret;
+	}
+}
+
+const char *expr_words(const struct checker *c, const struct expr *e, char ret[64])
+{
+	if (!e->len)
+		snprintf(ret, 64, "%.60s", e->string ? e->string : "the value");
+	else if (e->len > 60)
+		strcpy(ret, "this expression");
+	else
+		snprintf(ret, 64, "%.*s", (int)e->len, c->spec->text + e->pos);
+	return ret;
+}
+
+int check_error(const struct checker *c, const struct expr *e, const char *fmt, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = probe_verror_at(c->spec->text, e->pos, e->len, c->err, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+static struct type int_type(uint8_t size, bool is_signed)
+{
+	return (struct type){ .kind = TYPE_INT, .size = size, .is_signed = is_signed };
+}
+
+static bool is_u64(const struct expr *e) { return e->type.size == 8 && !e->type.is_signed; }
+
+static struct type common_type(const struct expr *a, const struct expr *b)
+{
+	return int_type(8, !is_u64(a) && !is_u64(b));
+}
+
+static int need_int(struct checker *c, const struct expr *e)
+{
+	char words[64], type[16];
+
+	switch (e->type.kind) {
+	case TYPE_FLOAT:
+		return check_error(c, e, "%s is a %s: floats can be printed with %%f, not calculated with", expr_words(c, e, words),
+				   type_name(&e->type, type));
+	case TYPE_CHARS:
+		return check_error(c, e, "%s is text: it can be compared with == \"text\", or printed with %%s", expr_words(c, e, words));
+	case TYPE_LITERAL:
+		return check_error(c, e, "a string can only be compared, with == and !=");
+	default:
+		return 0;
+	}
+}
+
+static int need_ints(struct checker *c, const struct expr *e)
+{
+	int r = need_int(c, e->a);
+
+	return r ? r : need_int(c, e->b);
+}
+
+/* Comparison of text: the literal goes to the right. */
+static int check_text_compare(struct checker *c, struct expr *e)
+{
+	char words[64], type[16];
+	struct expr *text = e->a;
+
+	if (text->type.kind == TYPE_LITERAL) {
+		e->a = e->b;
+		e->b = text;
+		text = e->a;
+	}
+	if (text->type.kind == TYPE_LITERAL || text->type.kind == TYPE_FLOAT)
+		return check_error(c, e, "a string can be compared with comm, a text field, or an argument that points to text");
+	if (e->b->type.kind != TYPE_LITERAL)
+		return check_error(c, e, "text can be compared with a \"string\" only, not with another value");
+	if (text->type.kind == TYPE_INT && text->type.size != 8)
+		return check_error(c, text, "%s is %s, too small to point to text", expr_words(c, text, words),
+				   type_name(&text->type, type));
+	if (e->b->string_len > LITERAL_MAX)
+		return check_error(c, e->b, "strings in comparisons have at most %d bytes", LITERAL_MAX);
+	if (text->op == EXPR_VAR && text->var == VAR_COMM && e->b->string_len > 15)
+		return check_error(c, e->b, "this can never be equal: the kernel cuts comm at 15 bytes");
+	return 0;
+}
+
+static bool is_text(const struct expr *e) { return e->type.kind == TYPE_CHARS || e->type.kind == TYPE_LITERAL; }
+
+static int check_compare(struct checker *c, struct expr *e)
+{
+	bool equality = e->op == EXPR_EQ || e->op == EXPR_NE;
+
+	e->type = int_type(4, true);
+	if (equality && (is_text(e->a) || is_text(e->b)))
+		return check_text_compare(c, e);
+	return need_ints(c, e);
+}
+
+/* Pointers count in their own units, as in C: multiplies @e by the size of what the pointer points to. */
+static int scale(struct checker *c, struct expr **e, uint8_t size)
+{
+	struct expr *mul, *k;
+
+	if (size == 1)
+		return 0;
+	if ((*e)->op == EXPR_INT) {
+		(*e)->value *= size;
+		return 0;
+	}
+	mul = calloc(1, sizeof(*mul));
+	k = calloc(1, sizeof(*k));
+	if (!mul || !k) {
+		free(mul);
+		free(k);
+		return ut_err_nomem(c->err);
+	}
+	*k = (struct expr){ .op = EXPR_INT, .pos = (*e)->pos, .len = (*e)->len, .value = size, .type = int_type(8, true) };
+	*mul = (struct expr){ .op = EXPR_MUL, .pos = (*e)->pos, .len = (*e)->len, .a = *e, .b = k };
+	mul->type = common_type(*e, k);
+	*e = mul;
+	return 0;
+}
+
+static int check_add(struct checker *c, struct expr *e)
+{
+	uint8_t left = e->a->type.pointee_size, right = e->b->type.pointee_size;
+
+	e->type = common_type(e->a, e->b);
+	if (!left && !right)
+		return 0;
+	if (left && right)
+		return check_error(c, e, "two pointers cannot be added or subtracted; cast them to u64 first");
+	if (right && e->op == EXPR_SUB)
+		return check_error(c, e, "a pointer cannot be subtracted from a number");
+	e->type = left ? e->a->type : e->b->type;
+	return left ? scale(c, &e->b, left) : scale(c, &e->a, right);
+}
+
+static int check_divisor(struct checker *c, const struct expr *e)
+{
+	if (e->b->op == EXPR_INT && e->b->value == 0)
+		return check_error(c, e->b, "division by zero");
+	return 0;
+}
+
+static int check_shift(struct checker *c, const struct expr *e)
+{
+	if ((e->b->op == EXPR_INT && e->b->value > 63) || (e->b->op == EXPR_NEG && e->b->a->op == EXPR_INT && e->b->a->value))
+		return check_error(c, e->b, "values have 64 bits; shifts go from 0 to 63");
+	return 0;
+}
+
+static int check_arithmetic(struct checker *c, struct expr *e)
+{
+	int r = need_ints(c, e);
+
+	if (r)
+		return r;
+	e->type = common_type(e->a, e->b);
+	switch (e->op) {
+	case EXPR_ADD:
+	case EXPR_SUB:
+		return check_add(c, e);
+	case EXPR_DIV:
+	case EXPR_MOD:
+		return check_divisor(c, e);
+	case EXPR_SHL:
+	case EXPR_SHR:
+		e->type = int_type(8, !is_u64(e->a));
+		return check_shift(c, e);
+	case EXPR_LAND:
+	case EXPR_LOR:
+		e->type = int_type(4, true);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int check_deref(struct checker *c, struct expr *e)
+{
+	char words[64];
+	int r = need_int(c, e->a);
+
+	if (r)
+		return r;
+	if (!e->a->type.pointee_size) {
+		bool simple = e->a->op == EXPR_VAR || e->a->op == EXPR_INT || c->spec->text[e->a->pos] == '(';
+
+		return check_error(c, e, "'*' must know how many bytes to read: cast to a pointer first, *(u32 *)%s%s%s",
+				   simple ? "" : "(", expr_words(c, e->a, words), simple ? "" : ")");
+	}
+	e->type = int_type(e->a->type.pointee_size, e->a->type.pointee_signed);
+	return 0;
+}
+
+static int check_unary(struct checker *c, struct expr *e)
+{
+	if (e->op == EXPR_DEREF)
+		return check_deref(c, e);
+	if (e->op == EXPR_NOT)
+		e->type = int_type(4, true);
+	else if (e->op != EXPR_CAST)
+		e->type = int_type(8, !is_u64(e->a));
+	return need_int(c, e->a);
+}
+
+static bool same_type(const struct type *a, const struct type *b)
+{
+	return a->kind == b->kind && a->size == b->size && a->is_signed == b->is_signed && a->is_pointer == b->is_pointer &&
+	       a->pointee_size == b->pointee_size && a->pointee_signed == b->pointee_signed;
+}
+
+static int check_cond(struct checker *c, struct expr *e)
+{
+	int r = need_int(c, e->a);
+
+	if (!r)
+		r = need_int(c, e->b);
+	if (!r)
+		r = need_int(c, e->c);
+	if (r)
+		return r;
+	e->type = same_type(&e->b->type, &e->c->type) ? e->b->type : common_type(e->b, e->c);
+	return 0;
+}
+
+static int check_operands(struct checker *c, struct expr *e)
+{
+	int r = e->a ? check_expr(c, e->a) : 0;
+
+	if (!r && e->b)
+		r = check_expr(c, e->b);
+	if (!r && e->c)
+		r = check_expr(c, e->c);
+	return r;
+}
+
+int check_expr(struct checker *c, struct expr *e)
+{
+	int r = check_operands(c, e);
+
+	if (r)
+		return r;
+	switch (e->op) {
+	case EXPR_INT:
+		return 0;
+	case EXPR_STRING:
+		e->type = (struct type){ .kind = TYPE_LITERAL };
+		return 0;
+	case EXPR_VAR:
+		return check_name(c, e);
+	case EXPR_NEG:
+	case EXPR_NOT:
+	case EXPR_BITNOT:
+	case EXPR_CAST:
+	case EXPR_DEREF:
+		return check_unary(c, e);
+	case EXPR_COND:
+		return check_cond(c, e);
+	case EXPR_LT:
+	case EXPR_LE:
+	case EXPR_GT:
+	case EXPR_GE:
+	case EXPR_EQ:
+	case EXPR_NE:
+		return check_compare(c, e);
+	default:
+		return check_arithmetic(c, e);
+	}
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* What names stand for in an expression, and what to say of those that stand for nothing. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "probe/check.h"
+
+#define INT_TYPE(bytes, sign) { .kind = TYPE_INT, .size = (bytes), .is_signed = (sign) }
+
+static const struct builtin {
+	const char *name;
+	enum var var;
+	struct type type;
+	bool return_only;
+} builtins[] = {
+	{ "retval", VAR_RETVAL, INT_TYPE(8, false), true },
+	{ "duration", VAR_DURATION, INT_TYPE(8, true), true },	/* signed: prints as a number, and a difference may be negative */
+	{ "pid", VAR_PID, INT_TYPE(4, true), false },
+	{ "tid", VAR_TID, INT_TYPE(4, true), false },
+	{ "comm", VAR_COMM, { .kind = TYPE_CHARS, .size = 16 }, false },
+	{ "cpu", VAR_CPU, INT_TYPE(4, true), false },
+	{ "time", VAR_TIME, INT_TYPE(8, true), false },
+};
+#define NBUILTINS (sizeof(builtins) / sizeof(builtins[0]))
+
+static const char *const arg_names[] = { "arg1", "arg2", "arg3", "arg4", "arg5", "arg6", "arg7", "arg8", "arg9", "arg10",
+					 "arg11", "arg12", "arg13", "arg14", "arg15", "arg16" };
+#define NARG_NAMES (sizeof(arg_names) / sizeof(arg_names[0]))
+
+static bool is_return(const struct checker *c) { return c->scope->kind == PROBE_RETURN; }
+
+/* Every name that may stand here; the array is the caller's to free. NULL: out of memory. */
+static const char **names_here(const struct checker *c, size_t *ret_n)
+{
+	const struct probe_scope *scope = c->scope;
+	const char **ret = calloc(scope->nfields + NARG_NAMES + NBUILTINS, sizeof(*ret));
+	size_t n = 0;
+
+	if (!ret)
+		return NULL;
+	for (unsigned i = 0; i < scope->nargs && i < NARG_NAMES; i++)
+		ret[n++] = arg_names[i];
+	for (unsigned i = 0; i < scope->nfields; i++)
+		ret[n++] = scope->fields[i].name;
+	for (size_t i = 0; i < NBUILTINS; i++)
+		if (!builtins[i].return_only || is_return(c))
+			ret[n++] = builtins[i].name;
+	*ret_n = n;
+	return ret;
+}
+
+/* "a, b and c", as many as fit. */
+static void list_names(const char *const *names, size_t n, char *ret, size_t size)
+{
+	size_t at = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		const char *between = i == 0 ? "" : i + 1 == n ? " and " : ", ";
+		size_t need = strlen(between) + strlen(names[i]);
+
+		if (at + need + sizeof(" …") > size) {
+			strcpy(ret + at, " …");
+			return;
+		}
+		strcpy(ret + at, between);
+		strcpy(ret + at + strlen(between), names[i]);
+		at += need;
+	}
+}
+
+static int unknown_name(struct checker *c, const struct expr *e)
+{
+	AUTO_FREE const char **names = NULL;
+	char list[220];
+	size_t n, near;
+
+	names = names_here(c, &n);
+	if (!names)
+		return ut_err_nomem(c->err);
+	if (suggest(e->string, names, n, &near, 1))
+		return check_error(c, e, "unknown name '%.60s'; did you mean '%s'?", e->string, names[near]);
+	list_names(names, n, list, sizeof(list));
+	return check_error(c, e, "unknown name '%.60s'; at %.100s there are %s", e->string, c->scope->display, list);
+}
+
+static int no_such_field(struct checker *c, const struct expr *e)
+{
+	AUTO_FREE const char **names = calloc(c->scope->nfields + 1, sizeof(*names));
+	unsigned n = c->scope->nfields;
+	char list[220];
+	size_t near;
+
+	if (!names)
+		return ut_err_nomem(c->err);
+	if (c->scope->kind != PROBE_TRACEPOINT)
+		return check_error(c, e, "args-> names a field of a tracepoint; at %.100s there are arg1, arg2 …", c->scope->display);
+	for (unsigned i = 0; i < n; i++)
+		names[i] = c->scope->fields[i].name;
+	if (suggest(e->string, names, n, &near, 1))
+		return check_error(c, e, "%.100s has no field '%.60s'; did you mean '%s'?", c->scope->display, e->string, names[near]);
+	list_names(names, n, list, sizeof(list));
+	return check_error(c, e, "%.100s has no field '%.60s'; it has %s", c->scope->display, e->string, n ? list : "none");
+}
+
+/* "arg12" gives 12; -1 for other names. Numbers too large to be an argument are all alike. */
+static int arg_number(const char *name)
+{
+	int n = 0;
+
+	if (strncmp(name, "arg", 3) || !name[3])
+		return -1;
+	for (const char *p = name + 3; *p; p++) {
+		if (!isdigit((unsigned char)*p))
+			return -1;
+		n = n > 9999 ? n : n * 10 + (*p - '0');
+	}
+	return n;
+}
+
+static int no_such_arg(struct checker *c, const struct expr *e)
+{
+	unsigned n = c->scope->nargs;
+	char list[220];
+
+	if (is_return(c))
+		return check_error(c, e, "arguments are gone when a function returns; r: has retval and duration, p: has the arguments");
+	if (c->scope->kind == PROBE_TRACEPOINT && c->scope->nfields) {
+		const char *first = c->scope->fields[0].name;
+
+		return check_error(c, e, "%.100s has fields with names instead of numbered arguments, such as '%.60s'",
+				   c->scope->display, first);
+	}
+	if (!n)
+		return check_error(c, e, "%.100s has no arguments", c->scope->display);
+	if (c->scope->kind == PROBE_ENTRY)
+		return check_error(c, e, "a function's first %u arguments, arg1 to arg%u, are in registers and can be read; %.60s is not",
+				   n, n, e->string);
+	list_names(arg_names, n < NARG_NAMES ? n : NARG_NAMES, list, sizeof(list));
+	return check_error(c, e, "%.100s has no %.60s; it has %u %s: %s", c->scope->display, e->string, n, plural(n, "argument"), list);
+}
+
+/* Binds @e to what the scope says of it; an unreadable one is an error in a predicate. */
+static int bind(struct checker *c, struct expr *e, enum var var, unsigned index, const struct probe_field *f)
+{
+	e->var = var;
+	e->index = index;
+	e->type = f->type;
+	if (!f->unreadable)
+		return 0;
+	c->unreadable = f->unreadable;
+	if (e->type.kind == TYPE_INT && !e->type.size)
+		e->type = (struct type)INT_TYPE(8, false);
+	if (c->in_predicate)
+		return check_error(c, e, "the predicate needs %.60s of %.100s, which cannot be read: it %.160s", e->string,
+				   c->scope->display, f->unreadable);
+	return check_note(c, "%s of %s cannot be read: it %s", e->string, c->scope->display, f->unreadable);
+}
+
+static int check_arg(struct checker *c, struct expr *e, int n)
+{
+	if (n == 0)
+		return check_error(c, e, "arguments start at arg1");
+	if (e->string[3] == '0' || (unsigned)n > c->scope->nargs)
+		return no_such_arg(c, e);
+	return bind(c, e, VAR_ARG, (unsigned)n - 1, &c->scope->args[n - 1]);
+}
+
+static int find_field(const struct checker *c, const char *name)
+{
+	for (unsigned i = 0; i < c->scope->nfields; i++)
+		if (!strcmp(c->scope->fields[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+static int check_builtin(struct checker *c, struct expr *e, const struct builtin *b)
+{
+	if (b->return_only && !is_return(c))
+		return check_error(c, e, "%s is known when a function returns: use an r: probe", b->name);
+	e->var = b->var;
+	e->type = b->type;
+	if (find_field(c, b->name) < 0)
+		return 0;
+	return check_note(c, "'%s' is the one of the thread that runs; the field of %s is args->%s", b->name, c->scope->display,
+			  b->name);
+}
+
+int check_name(struct checker *c, struct expr *e)
+{
+	bool explicit_field = e->var == VAR_FIELD;
+	int field = find_field(c, e->string), arg = arg_number(e->string);
+
+	if (explicit_field && field < 0)
+		return no_such_field(c, e);
+	for (size_t i = 0; i < NBUILTINS && !explicit_field; i++)
+		if (!strcmp(builtins[i].name, e->string))
+			return check_builtin(c, e, &builtins[i]);
+	if (field >= 0)
+		return bind(c, e, VAR_FIELD, (unsigned)field, &c->scope->fields[field]);
+	if (arg >= 0)
+		return check_arg(c, e, arg);
+	return unknown_name(c, e);
+}
+
+unsigned check_implicit_count(const struct checker *c)
+{
+	if (is_return(c))
+		return 1;
+	return c->scope->kind == PROBE_TRACEPOINT ? c->scope->nfields : c->scope->nargs;
+}
+
+int check_implicit(struct checker *c, unsigned index, struct expr **ret)
+{
+	bool tracepoint = c->scope->kind == PROBE_TRACEPOINT;
+	struct expr *e;
+	const char *name;
+
+	*ret = NULL;
+	if (index >= check_implicit_count(c) || (!tracepoint && index >= NARG_NAMES))
+		return 0;
+	name = tracepoint ? c->scope->fields[index].name : is_return(c) ? "retval" : arg_names[index];
+	e = calloc(1, sizeof(*e));
+	if (!e || !(e->string = strdup(name)) || vec_push(&c->spec->args, e)) {
+		expr_free(e);
+		return ut_err_nomem(c->err);
+	}
+	e->op = EXPR_VAR;
+	e->var = tracepoint ? VAR_FIELD : VAR_ARG;
+	e->pos = c->spec->name_pos;
+	*ret = e;
+	return check_name(c, e);
+}

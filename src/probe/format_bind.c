@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* Conversions of a format to outputs: which value each one prints, and whether it fits its type. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "probe/check.h"
+
+struct binder {
+	struct checker *c;
+	unsigned next;		/* argument that the next conversion takes */
+	bool implicit;		/* no expressions were given: the probe's arguments in order */
+	unsigned wanted;	/* values that the whole format takes */
+};
+
+static int fail(const struct binder *b, const struct conversion *conv, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int fail(const struct binder *b, const struct conversion *conv, const char *fmt, ...)
+{
+	const struct probe_spec *spec = b->c->spec;
+	size_t pos = format_text_pos(spec, conv->pos), end = format_text_pos(spec, conv->pos + conv->len);
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = probe_verror_at(spec->text, pos, end - pos, b->c->err, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+static int count_wanted(struct checker *c, unsigned *ret)
+{
+	struct buf literal = { 0 };
+	struct conversion conv;
+	bool is_literal;
+	size_t pos = 0;
+	int r = 0;
+
+	*ret = 0;
+	while (!r && c->spec->format[pos]) {
+		r = format_next(c, &pos, &is_literal, &literal, &conv);
+		if (!r && !is_literal && !strchr("UK", conv.conv))
+			*ret += 1 + conv.star_precision;
+	}
+	buf_done(&literal);
+	return r;
+}
+
+static int too_few(const struct binder *b, const struct conversion *conv)
+{
+	const char *display = b->c->scope->display;
+	unsigned has = check_implicit_count(b->c);
+
+	if (!b->implicit)
+		return fail(b, conv, "%.100s: the format wants %u %s and %zu %s given", display, b->wanted, plural(b->wanted, "value"),
+			    b->c->spec->args.n, b->c->spec->args.n == 1 ? "is" : "are");
+	if (b->c->scope->kind == PROBE_RETURN)
+		return fail(b, conv, "%.100s: without expressions the format can print retval only; it wants %u values", display, b->wanted);
+	return fail(b, conv, "%.100s has %u %s; the format wants %u", display, has,
+		    b->c->scope->kind == PROBE_TRACEPOINT ? plural(has, "field") : plural(has, "argument"), b->wanted);
+}
+
+/* The next value, checked; *@ret_unreadable says that some part of it cannot be read. */
+static int take_value(struct binder *b, const struct conversion *conv, struct expr **ret, bool *ret_unreadable)
+{
+	struct checker *c = b->c;
+	int r;
+
+	c->unreadable = NULL;
+	if (b->implicit) {
+		r = check_implicit(c, b->next, ret);
+	} else {
+		*ret = b->next < c->spec->args.n ? c->spec->args.v[b->next] : NULL;
+		r = *ret ? check_expr(c, *ret) : 0;
+	}
+	if (r)
+		return r;
+	if (!*ret)
+		return too_few(b, conv);
+	b->next++;
+	*ret_unreadable |= c->unreadable != NULL;
+	return 0;
+}
+
+/* One note per variable: C would print this one signed. */
+static int note_unsigned(struct checker *c, const struct expr *e)
+{
+	char type[16];
+
+	if (e->op != EXPR_VAR || e->type.is_signed || e->type.size < 4)
+		return 0;
+	if (c->scope->kind == PROBE_ENTRY || c->scope->kind == PROBE_RETURN)
+		return check_note(c, "%%d prints %s unsigned, as the type of a function's values is not known; "
+				  "(int)%s or (long)%s reads it signed", e->string, e->string, e->string);
+	return check_note(c, "%%d prints %s unsigned: %s declares it %s; (%s)%s reads it signed", e->string, c->scope->display,
+			  type_name(&e->type, type), e->type.size == 4 ? "int" : "long", e->string);
+}
+
+static int bind_int(struct binder *b, const struct conversion *conv, const struct expr *e)
+{
+	char words[64], type[16];
+
+	if (e->type.kind == TYPE_LITERAL)
+		return check_error(b->c, e, "a string constant belongs into the format itself");
+	if (e->type.kind == TYPE_CHARS)
+		return fail(b, conv, "%%%c wants a number and %s is text; %%s prints it", conv->conv, expr_words(b->c, e, words));
+	if (e->type.kind == TYPE_FLOAT)
+		return fail(b, conv, "%%%c wants a whole number and %s is a %s; %%f, %%g and %%e print it", conv->conv,
+			    expr_words(b->c, e, words), type_name(&e->type, type));
+	return conv->conv == 'd' ? note_unsigned(b->c, e) : 0;
+}
+
+static int bind_float(struct binder *b, const struct conversion *conv, const struct expr *e)
+{
+	char words[64], type[16];
+
+	if (e->type.kind == TYPE_FLOAT)
+		return 0;
+	if (e->type.kind == TYPE_LITERAL)
+		return check_error(b->c, e, "a string constant belongs into the format itself");
+	return fail(b, conv, "%%%c wants a float and %s is %s; %s prints it", conv->conv, expr_words(b->c, e, words),
+		    type_name(&e->type, type), e->type.kind == TYPE_INT ? "%d" : "%s");
+}
+
+static bool is_address(const struct expr *e)
+{
+	bool clock = e->op == EXPR_VAR && (e->var == VAR_TIME || e->var == VAR_DURATION);
+
+	return e->type.kind == TYPE_INT && e->type.size == 8 && !clock;
+}
+
+static int bind_text(struct binder *b, const struct conversion *conv, const struct expr *e)
+{
+	char words[64], type[16];
+
+	if (e->type.kind == TYPE_LITERAL)
+		return check_error(b->c, e, "a string constant belongs into the format itself");
+	if (e->type.kind == TYPE_CHARS && conv->star_precision)
+		return fail(b, conv, "%%.*s wants an address and %s is text already; %%s prints it", expr_words(b->c, e, words));
+	if (e->type.kind == TYPE_CHARS || is_address(e))
+		return 0;
+	return fail(b, conv, "%%s wants the address of a text and %s is %s; %s prints it", expr_words(b->c, e, words),
+		    type_name(&e->type, type), e->type.kind == TYPE_FLOAT ? "%f" : "%d");
+}
+
+static int bind_type(struct binder *b, const struct conversion *conv, const struct expr *e)
+{
+	if (conv->conv == 's')
+		return bind_text(b, conv, e);
+	return strchr("fFeEgG", conv->conv) ? bind_float(b, conv, e) : bind_int(b, conv, e);
+}
+
+static int take_length(struct binder *b, const struct conversion *conv, struct expr **ret, bool *ret_unreadable)
+{
+	char words[64];
+	int r;
+
+	if (b->implicit)
+		return fail(b, conv, "%%.*s takes a length and an address, and the probe may have them the other way round; "
+			    "name them: \"%%.*s\", arg2, arg1");
+	r = take_value(b, conv, ret, ret_unreadable);
+	if (r || *ret_unreadable)
+		return r;
+	if ((*ret)->type.kind != TYPE_INT)
+		return fail(b, conv, "%%.*s wants the length first, as in C, and %s is no whole number", expr_words(b->c, *ret, words));
+	return 0;
+}
+
+static int bind_value(struct binder *b, const struct conversion *conv)
+{
+	struct expr *e = NULL, *len = NULL;
+	bool unreadable = false;
+	int r = conv->star_precision ? take_length(b, conv, &len, &unreadable) : 0;
+
+	if (!r)
+		r = take_value(b, conv, &e, &unreadable);
+	if (!r && !unreadable)
+		r = bind_type(b, conv, e);
+	if (r)
+		return r;
+	if (unreadable)
+		return output_add(b->c, OUTPUT_VALUE, e, NULL);
+	if (len)
+		return output_add(b->c, OUTPUT_BYTES, e, len);
+	if (conv->conv == 's' && e->type.kind == TYPE_INT)
+		return output_add(b->c, OUTPUT_STRING, e, NULL);
+	if (e->type.is_pointer)	/* %p, %x: the address itself is asked for */
+		return output_add(b->c, OUTPUT_VALUE, e, NULL);
+	return output_add_plain(b->c, e);
+}
+
+static int add_piece(struct checker *c, const struct format_piece *piece)
+{
+	return vec_push(&c->checked->format, *piece) ? ut_err_nomem(c->err) : 0;
+}
+
+static int bind_literal(struct checker *c, struct buf *literal)
+{
+	struct format_piece piece = { .literal_len = literal->len, .width = -1, .precision = -1 };
+	int r;
+
+	if (!literal->len)
+		return 0;
+	piece.literal = buf_take(literal);
+	if (!piece.literal)
+		return ut_err_nomem(c->err);
+	r = add_piece(c, &piece);
+	if (r)
+		free(piece.literal);
+	return r;
+}
+
+static int bind_conversion(struct binder *b, const struct conversion *conv)
+{
+	struct format_piece piece = { .output = b->c->checked->noutputs, .width = conv->width, .precision = conv->precision,
+				      .conv = conv->conv };
+	int r;
+
+	memcpy(piece.flags, conv->flags, sizeof(piece.flags));
+	if (piece.output >= OUTPUTS_MAX)
+		return fail(b, conv, "a format prints at most %d values", OUTPUTS_MAX);
+	if (conv->conv == 'U')
+		r = output_add(b->c, OUTPUT_USTACK, NULL, NULL);
+	else if (conv->conv == 'K')
+		r = output_add(b->c, OUTPUT_KSTACK, NULL, NULL);
+	else
+		r = bind_value(b, conv);
+	return r ? r : add_piece(b->c, &piece);
+}
+
+static int bind_pieces(struct binder *b, struct buf *literal)
+{
+	struct conversion conv;
+	bool is_literal;
+	size_t pos = 0;
+	int r = 0;
+
+	while (!r && b->c->spec->format[pos]) {
+		r = format_next(b->c, &pos, &is_literal, literal, &conv);
+		if (!r)
+			r = is_literal ? bind_literal(b->c, literal) : bind_conversion(b, &conv);
+	}
+	return r;
+}
+
+int format_bind(struct checker *c)
+{
+	struct binder b = { .c = c, .implicit = c->spec->args.n == 0 };
+	struct buf literal = { 0 };
+	int r = count_wanted(c, &b.wanted);
+
+	if (!r)
+		r = bind_pieces(&b, &literal);
+	buf_done(&literal);
+	if (r || b.implicit || b.next == c->spec->args.n)
+		return r;
+	return check_error(c, c->spec->args.v[b.next], "%.100s: the format prints %u %s and %zu are given; nothing prints this one",
+			   c->scope->display, b.wanted, plural(b.wanted, "value"), c->spec->args.n);
+}
