@@ -260,7 +260,7 @@ static int parse_address(struct probe_spec *spec, size_t start, size_t end, stru
 
 static int parse_function(struct probe_spec *spec, size_t start, size_t *ret_end, struct ut_err *err)
 {
-	size_t end;
+	size_t end = start;
 	int r = scan_function(spec->text, start, &end, err);
 
 	if (r)
