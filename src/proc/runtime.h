@@ -4,6 +4,9 @@
 #ifndef UT_PROC_RUNTIME_H
 #define UT_PROC_RUNTIME_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/err.h"
 #include "base/vec.h"
 
@@ -13,6 +16,7 @@
  *     [runtime]
  *     name = HotSpot                      # what people call it
  *     language = Java
+ *     kind = runtime                      # or server, or library: what other runtimes use as well (libstdc++)
  *     match = libjvm.so                   # glob on the base name of a mapped file or of the program; may come again
  *     provider = hotspot                  # its USDT providers; may come again
  *     # what to do when there are no probes, or what else there is; a line each, may come again
@@ -21,12 +25,16 @@
  *     [probes]
  *     # default formats: what `trace` prints for a probe when the user gives no format; probe-language syntax
  *     gc__begin = "full=%d", arg1
+ *     hs_private:safepoint__begin = "%d", arg1    # of another provider than the first
+ *
+ * A '#' begins a comment at the start of a line, and behind a blank outside of double quotes.
  */
 struct runtime_offer { char *probe, *what; };
 struct runtime_format { char *provider, *probe, *format; };	/* format: «"full=%d", arg1» as typed after the probe's name */
 
 struct runtime {
 	char *name, *language;
+	bool library;		/* kind = library: other runtimes use it, so it names a process only when nothing else does */
 	VEC(char *) match, provider, hint;
 	VEC(struct runtime_offer) offer;
 	VEC(struct runtime_format) format;

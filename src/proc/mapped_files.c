@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* The program files of a process: one row per file that is mapped for execution, the main program first. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "proc/maps.h"
+#include "proc/procfs.h"
+
+struct lines { VEC(struct maps_line) lines; };	/* they point into the text */
+
+static void lines_done(struct lines *l)
+{
+	vec_done(&l->lines);
+}
+
+static int collect_executable(const struct buf *text, struct lines *ret)
+{
+	const char *p = text->data, *end = p + text->len;
+	struct maps_line line;
+	int r;
+
+	while ((r = maps_next(&p, end, &line)) > 0)
+		if (line.m.exec && !maps_line_is_memory(&line) && vec_push(&ret->lines, line))
+			return -ENOMEM;
+	return r;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct maps_line *x = a, *y = b;
+
+	return (x->m.start > y->m.start) - (x->m.start < y->m.start);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct maps_line *x = a, *y = b;
+
+	if (x->m.file.dev != y->m.file.dev)
+		return x->m.file.dev < y->m.file.dev ? -1 : 1;
+	if (x->m.file.ino != y->m.file.ino)
+		return x->m.file.ino < y->m.file.ino ? -1 : 1;
+	return compare_addresses(a, b);
+}
+
+/* Leaves the lowest mapping of every file, in address order. By sorting: a process can map tens of thousands of files. */
+static void keep_first_of_each(struct lines *l)
+{
+	size_t kept = 0;
+
+	if (!l->lines.n)
+		return;
+	qsort(l->lines.v, l->lines.n, sizeof *l->lines.v, compare_files);
+	for (size_t i = 0; i < l->lines.n; i++) {
+		const struct file_id *id = &l->lines.v[i].m.file, *last = kept ? &l->lines.v[kept - 1].m.file : NULL;
+
+		if (!last || last->dev != id->dev || last->ino != id->ino)
+			l->lines.v[kept++] = l->lines.v[i];
+	}
+	l->lines.n = kept;
+	qsort(l->lines.v, kept, sizeof *l->lines.v, compare_addresses);
+}
+
+struct program {
+	bool known;
+	struct file_id file;
+	char path[PATH_MAX];
+	size_t path_len;
+};
+
+static void read_program(pid_t pid, struct program *ret)
+{
+	char link[64];
+	struct stat st;
+	ssize_t n;
+
+	snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+	ret->known = stat(link, &st) == 0;
+	if (!ret->known)
+		return;
+	ret->file = (struct file_id){st.st_dev, st.st_ino};
+	n = readlink(link, ret->path, sizeof ret->path);
+	ret->path_len = n < 0 ? 0 : (size_t)n;
+}
+
+/* By identity; where maps and stat give different device numbers, the path has to agree. */
+static bool is_program(const struct program *p, const struct maps_line *line)
+{
+	if (!p->known || p->file.ino != line->m.file.ino)
+		return false;
+	if (p->file.dev == line->m.file.dev)
+		return true;
+	return p->path_len >= line->path_len && memcmp(p->path, line->path, line->path_len) == 0;
+}
+
+static void move_to_front(struct lines *l, size_t i)
+{
+	struct maps_line line = l->lines.v[i];
+
+	memmove(l->lines.v + 1, l->lines.v, i * sizeof *l->lines.v);
+	l->lines.v[0] = line;
+}
+
+static bool program_to_front(pid_t pid, struct lines *l)
+{
+	struct program program;
+
+	read_program(pid, &program);
+	for (size_t i = 0; i < l->lines.n; i++)
+		if (is_program(&program, &l->lines.v[i])) {
+			move_to_front(l, i);
+			return true;
+		}
+	return false;
+}
+
+static int copy_files(const struct lines *l, bool first_is_program, struct mapped_files *ret)
+{
+	for (size_t i = 0; i < l->lines.n; i++) {
+		struct mapped_file f = {.is_program = i == 0 && first_is_program};
+		int r = maps_line_copy(&l->lines.v[i], &f.first);
+
+		if (!r && vec_push(&ret->files, f)) {
+			free(f.first.path);
+			r = -ENOMEM;
+		}
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int mapped_files_read(pid_t pid, struct mapped_files *ret, struct ut_err *err)
+{
+	AUTO_BUF struct buf text = {0};
+	AUTO(lines_done) struct lines lines = {0};
+	struct mapped_files found = {0};
+	int r = maps_text(pid, &text, err);
+
+	if (r)
+		return r;
+	r = collect_executable(&text, &lines);
+	if (!r) {
+		keep_first_of_each(&lines);
+		r = copy_files(&lines, program_to_front(pid, &lines), &found);
+	}
+	if (r) {
+		mapped_files_done(&found);
+		return maps_error(pid, r, err);
+	}
+	*ret = found;
+	return 0;
+}
+
+void mapped_files_done(struct mapped_files *m)
+{
+	for (size_t i = 0; i < m->files.n; i++)
+		free(m->files.v[i].first.path);
+	vec_done(&m->files);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process has mapped, which of it are program files, and how to open those from here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/openat2.h>
+
+#include "base/auto.h"
+#include "proc/maps.h"
+#include "proc/procfs.h"
+
+/* The text of /proc/PID/maps. A process that has ended but was not waited for shows an empty one: it is gone, too. */
+int maps_text(pid_t pid, struct buf *out, struct ut_err *err)
+{
+	int r = procfs_read(pid, "maps", out);
+
+	if (!r && out->len == 0) {
+		char state = process_state(pid);
+
+		if (state == 0 || state == 'Z' || state == 'X')
+			r = -ESRCH;
+	}
+	if (!r)
+		return 0;
+	if (r == -ESRCH)
+		return ut_err_set(err, r, "no process %d (it has ended)", (int)pid);
+	if (r == -EACCES || r == -EPERM)
+		return ut_err_set(err, -EPERM, "may not read the mappings of process %d: run as root, or as its user",
+				  (int)pid);
+	return ut_err_set(err, r, "cannot read /proc/%d/maps: %s", (int)pid, strerror(-r));
+}
+
+int maps_error(pid_t pid, int code, struct ut_err *err)
+{
+	if (code == -ENOMEM)
+		return ut_err_nomem(err);
+	return ut_err_set(err, code, "cannot make sense of /proc/%d/maps", (int)pid);
+}
+
+int mappings_read(pid_t pid, struct mappings *ret, struct ut_err *err)
+{
+	AUTO_BUF struct buf text = {0};
+	int r = maps_text(pid, &text, err);
+
+	if (r)
+		return r;
+	r = mappings_parse(text.data, text.len, ret);
+	return r ? maps_error(pid, r, err) : 0;
+}
+
+/*
+ * Opens what the O_PATH descriptor @peek stands for read-only, if it is a regular file: opening a device or a FIFO
+ * could block or do something.
+ */
+static int open_regular(int peek, struct stat *ret_st)
+{
+	char again[64];
+	int fd;
+
+	if (fstat(peek, ret_st))
+		return -errno;
+	if (!S_ISREG(ret_st->st_mode))
+		return -ENODEV;
+	snprintf(again, sizeof again, "/proc/self/fd/%d", peek);
+	fd = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Overlay and some other filesystems show one device number in maps and another to stat; the size is asked instead. */
+static bool is_same_file(const struct mapping *m, const struct stat *st)
+{
+	if (st->st_ino != m->file.ino)
+		return false;
+	return st->st_dev == m->file.dev || (uint64_t)st->st_size > m->offset;
+}
+
+/* The link of this very address range still shows the same path. */
+static bool link_shows(const char *link, const char *path)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(link, target, sizeof target);
+	size_t len = strlen(path);
+
+	if (n < 0 || (size_t)n < len || memcmp(target, path, len) != 0)
+		return false;
+	return (size_t)n == len || ((size_t)n == len + 10 && memcmp(target + len, " (deleted)", 10) == 0);
+}
+
+static int open_through_map_files(pid_t pid, const struct mapping *m)
+{
+	char link[96];
+	struct stat st;
+	AUTO_CLOSE int peek = -1, fd = -1;
+
+	snprintf(link, sizeof link, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start, m->end);
+	peek = open(link, O_PATH | O_CLOEXEC);
+	if (peek < 0)
+		return -errno;
+	fd = open_regular(peek, &st);
+	if (fd < 0)
+		return fd;
+	if (!is_same_file(m, &st) && !link_shows(link, m->path))
+		return -ESTALE;
+	return take_fd(&fd);
+}
+
+static int open_same_file(int peek, const struct mapping *m)
+{
+	struct stat st;
+	AUTO_CLOSE int fd = open_regular(peek, &st);
+
+	if (fd < 0)
+		return fd;
+	if (!is_same_file(m, &st))
+		return -ESTALE;
+	return take_fd(&fd);
+}
+
+/* /proc/PID/exe needs fewer rights than map_files and works for deleted files, but knows one file only. */
+static int open_as_program(pid_t pid, const struct mapping *m)
+{
+	AUTO_CLOSE int peek = -1;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	peek = open(path, O_PATH | O_CLOEXEC);
+	return peek < 0 ? -errno : open_same_file(peek, m);
+}
+
+/* The path as the process sees it. Paths in maps hold no links, so none is followed: it would lead out of its root. */
+static int open_through_root(pid_t pid, const struct mapping *m)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
+	AUTO_CLOSE int root = -1, peek = -1;
+	char path[64];
+
+	if (m->path[0] != '/')
+		return -ENOENT;
+	snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	peek = (int)syscall(SYS_openat2, root, m->path, &how, sizeof how);
+	return peek < 0 ? -errno : open_same_file(peek, m);
+}
+
+static int open_failed(pid_t pid, const struct mapping *m, int code, struct ut_err *err)
+{
+	const char *path = m->path;
+
+	if (process_state(pid) == 0)
+		return ut_err_set(err, -ESRCH, "no process %d (it has ended)", (int)pid);
+	if (code == -EACCES || code == -EPERM)
+		return ut_err_set(err, -EPERM, "may not open '%s' of process %d: run as root", path, (int)pid);
+	if (code == -ESTALE || code == -ENOENT)
+		return ut_err_set(err, code, "'%s' of process %d is another file by now; opening the one that is mapped needs root",
+				  path, (int)pid);
+	if (code == -ENODEV)
+		return ut_err_set(err, code, "'%s' of process %d is not a regular file", path, (int)pid);
+	return ut_err_set(err, code, "cannot open '%s' of process %d: %s", path, (int)pid, strerror(-code));
+}
+
+int mapping_open(pid_t pid, const struct mapping *m, struct ut_err *err)
+{
+	int fd;
+
+	if (m->file.ino == 0)
+		return ut_err_set(err, -ENOENT, "the mapping at 0x%" PRIx64 " of process %d has no file", m->start, (int)pid);
+	fd = open_through_map_files(pid, m);
+	if (fd >= 0)
+		return fd;
+	fd = open_as_program(pid, m);
+	if (fd >= 0)
+		return fd;
+	fd = open_through_root(pid, m);
+	if (fd >= 0)
+		return fd;
+	return open_failed(pid, m, fd, err);
+}

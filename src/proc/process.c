@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* Who a process is: its start time, state, parent, names and numbers, from /proc. */
+#include "proc/process.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "proc/procfs.h"
+
+#define STAT_STATE 3		/* numbers of fields as in proc(5) */
+#define STAT_PPID 4
+#define STAT_START 22
+
+/*
+ * Field @number of the text of /proc/PID/stat, NULL when it is not there. The second field is the name in parentheses
+ * and may itself hold blanks and parentheses: the fields behind it are counted from the last ')'.
+ */
+static const char *stat_field(const struct buf *stat, int number)
+{
+	const char *p = stat->data ? memrchr(stat->data, ')', stat->len) : NULL;
+
+	if (!p)
+		return NULL;
+	p++;
+	for (int field = STAT_STATE; *p == ' '; field++) {
+		p++;
+		if (field == number)
+			return *p ? p : NULL;
+		p += strcspn(p, " ");
+	}
+	return NULL;
+}
+
+static int stat_number(const struct buf *stat, int number, uint64_t *ret)
+{
+	const char *p = stat_field(stat, number);
+
+	if (!p || !isdigit((unsigned char)*p))
+		return -EBADMSG;
+	errno = 0;
+	*ret = strtoull(p, NULL, 10);
+	return -errno;
+}
+
+/* The number behind "KEY:" in /proc/PID/status, the last one of its line; 0 when there is none. */
+static long status_last_number(pid_t pid, const char *key)
+{
+	AUTO_BUF struct buf b = {0};
+	char *line, *end, *word;
+
+	if (procfs_read(pid, "status", &b) || !b.data)
+		return 0;
+	line = strstr(b.data, key);
+	if (!line)
+		return 0;
+	line += strlen(key);
+	end = strchr(line, '\n');
+	if (end)
+		*end = '\0';
+	word = strrchr(line, '\t');
+	return word ? strtol(word, NULL, 10) : 0;
+}
+
+static int process_refused(pid_t pid, int code, struct ut_err *err)
+{
+	if (code == -ESRCH)
+		return ut_err_set(err, code, "no process %d", (int)pid);
+	if (code == -EACCES || code == -EPERM)
+		return ut_err_set(err, -EPERM, "may not look at process %d: run as root, or as the user it belongs to",
+				  (int)pid);
+	return ut_err_set(err, code, "cannot read /proc/%d: %s", (int)pid, strerror(-code));
+}
+
+/* /proc/TID exists for every thread, though it is not listed. */
+static int check_is_process(pid_t pid, struct ut_err *err)
+{
+	long leader = status_last_number(pid, "\nTgid:");
+
+	if (leader == 0 || leader == pid)
+		return 0;
+	return ut_err_set(err, -ESRCH, "%d is a thread of process %ld, not a process; use %ld", (int)pid, leader, leader);
+}
+
+int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err)
+{
+	AUTO_BUF struct buf b = {0};
+	uint64_t start;
+	int r;
+
+	if (pid <= 0)
+		return ut_err_set(err, -ESRCH, "no process %d: process numbers begin at 1", (int)pid);
+	r = procfs_read(pid, "stat", &b);
+	if (!r)
+		r = stat_number(&b, STAT_START, &start);
+	if (r)
+		return process_refused(pid, r, err);
+	r = check_is_process(pid, err);
+	if (r)
+		return r;
+	*ret = (struct process_id){.pid = pid, .start_ticks = start};
+	return 0;
+}
+
+bool process_is_alive(const struct process_id *id)
+{
+	AUTO_BUF struct buf b = {0};
+	const char *state;
+	uint64_t start;
+
+	if (procfs_read(id->pid, "stat", &b) || stat_number(&b, STAT_START, &start))
+		return false;
+	state = stat_field(&b, STAT_STATE);
+	return start == id->start_ticks && state && *state != 'Z' && *state != 'X';
+}
+
+char process_state(pid_t pid)
+{
+	AUTO_BUF struct buf b = {0};
+	const char *state;
+
+	if (procfs_read(pid, "stat", &b))
+		return 0;
+	state = stat_field(&b, STAT_STATE);
+	return state ? *state : 0;
+}
+
+pid_t process_parent(pid_t pid)
+{
+	AUTO_BUF struct buf b = {0};
+	uint64_t parent;
+
+	if (procfs_read(pid, "stat", &b) || stat_number(&b, STAT_PPID, &parent) || parent > INT_MAX)
+		return 0;
+	return (pid_t)parent;
+}
+
+int process_comm(pid_t pid, char ret[16])
+{
+	AUTO_BUF struct buf b = {0};
+	size_t len;
+	int r = procfs_read(pid, "comm", &b);
+
+	ret[0] = '\0';
+	if (r)
+		return r;
+	len = b.len;
+	if (len && b.data[len - 1] == '\n')
+		len--;
+	if (len > 15)	/* kernel threads show longer ones */
+		len = 15;
+	if (len)
+		memcpy(ret, b.data, len);
+	ret[len] = '\0';
+	return 0;
+}
+
+int process_cmdline(pid_t pid, char *ret, size_t size)
+{
+	AUTO_CLOSE int fd = procfs_open(pid, "cmdline");
+	ssize_t n;
+
+	if (size)
+		ret[0] = '\0';
+	if (fd < 0)
+		return fd;
+	if (!size)
+		return 0;
+	n = read(fd, ret, size - 1);
+	if (n < 0)
+		return -errno;
+	while (n && ret[n - 1] == '\0')
+		n--;
+	for (ssize_t i = 0; i < n; i++)
+		if (ret[i] == '\0')
+			ret[i] = ' ';
+	ret[n] = '\0';
+	return 0;
+}
+
+pid_t process_ns_pid(pid_t pid)
+{
+	long inner = status_last_number(pid, "\nNSpid:");
+
+	return inner > 0 && inner <= INT_MAX ? (pid_t)inner : pid;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const struct process_id *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void auto_closedir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+int process_list(struct process_id **ret, size_t *ret_n, struct ut_err *err)
+{
+	AUTO(auto_closedir) DIR *dir = opendir("/proc");
+	VEC(struct process_id) ids = {0};
+	struct dirent *entry;
+
+	if (!dir)
+		return ut_err_set(err, -errno, "cannot list /proc: %s", strerror(errno));
+	while ((entry = readdir(dir))) {
+		AUTO_BUF struct buf b = {0};
+		struct process_id id;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		id.pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (procfs_read(id.pid, "stat", &b) || stat_number(&b, STAT_START, &id.start_ticks))
+			continue;	/* ended meanwhile, or hidden from us */
+		if (vec_push(&ids, id)) {
+			vec_done(&ids);
+			return ut_err_nomem(err);
+		}
+	}
+	if (ids.n)
+		qsort(ids.v, ids.n, sizeof *ids.v, compare_pids);
+	*ret = ids.v;
+	*ret_n = ids.n;
+	return 0;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* The runtimes that are known: read from the built-in texts and from two folders, and looked up by file and process. */
+#include "proc/runtime.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "proc/process.h"
+#include "proc/procfs.h"
+#include "proc/runtime_builtin.h"
+#include "proc/runtime_priv.h"
+
+#define SYSTEM_FOLDER "/etc/usertrace/runtimes"
+#define FILE_MAX (1u << 20)
+
+static int load_builtins(struct runtimes *ret, struct ut_err *err)
+{
+	for (size_t i = 0; i < runtime_builtins_n; i++) {
+		const struct runtime_builtin *b = &runtime_builtins[i];
+		int r = runtimes_parse(b->name, b->text, b->len, ret, err);
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int read_regular(const char *path, struct buf *out)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	return S_ISREG(st.st_mode) ? fd_read_all(fd, FILE_MAX, out) : -EINVAL;
+}
+
+static int load_file(const char *path, struct runtimes *ret, struct ut_err *err)
+{
+	AUTO_BUF struct buf text = {0};
+	int r = read_regular(path, &text);
+
+	if (r == -EINVAL)
+		return ut_err_set(err, r, "'%s' is not a regular file", path);
+	if (r)
+		return ut_err_set(err, r, "cannot read '%s': %s", path, strerror(-r));
+	return runtimes_parse(path, text.data ? text.data : "", text.len, ret, err);
+}
+
+static int is_ini(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name);
+
+	return len > 4 && entry->d_name[0] != '.' && strcmp(entry->d_name + len - 4, ".ini") == 0;
+}
+
+/* All .ini files of a folder, by name. A folder that is not there or not for us is nothing to tell. */
+static int load_folder(const char *folder, struct runtimes *ret, struct ut_err *err)
+{
+	struct dirent **entries;
+	int n = scandir(folder, &entries, is_ini, alphasort), r = 0;
+
+	if (n < 0)
+		return 0;
+	for (int i = 0; i < n; i++) {
+		char path[PATH_MAX];
+		int len = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+
+		if (!r && len > 0 && (size_t)len < sizeof path)
+			r = load_file(path, ret, err);
+		free(entries[i]);
+	}
+	free(entries);
+	return r;
+}
+
+static int load_user_folder(struct runtimes *ret, struct ut_err *err)
+{
+	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
+	char folder[PATH_MAX];
+	int len;
+
+	if (config && config[0] == '/')
+		len = snprintf(folder, sizeof folder, "%s/usertrace/runtimes", config);
+	else if (home && home[0] == '/')
+		len = snprintf(folder, sizeof folder, "%s/.config/usertrace/runtimes", home);
+	else
+		return 0;
+	return len > 0 && (size_t)len < sizeof folder ? load_folder(folder, ret, err) : 0;
+}
+
+int runtimes_load(struct runtimes *ret, struct ut_err *err)
+{
+	struct runtimes found = {0};
+	int r = load_builtins(&found, err);
+
+	if (!r)
+		r = load_folder(SYSTEM_FOLDER, &found, err);
+	if (!r)
+		r = load_user_folder(&found, err);
+	if (r) {
+		runtimes_done(&found);
+		return r;
+	}
+	*ret = found;
+	return 0;
+}
+
+void runtimes_done(struct runtimes *r)
+{
+	for (size_t i = 0; i < r->all.n; i++)
+		runtime_done(&r->all.v[i]);
+	vec_done(&r->all);
+}
+
+/* What fits best so far: the longest pattern. */
+struct candidate { const struct runtime *runtime; size_t pattern_len; };
+
+static void consider(const struct runtimes *r, const char *path, bool libraries, struct candidate *best)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < r->all.n; i++) {
+		const struct runtime *runtime = &r->all.v[i];
+
+		if (runtime->library != libraries)
+			continue;
+		for (size_t k = 0; k < runtime->match.n; k++) {
+			size_t len = strlen(runtime->match.v[k]);
+
+			if (len > best->pattern_len && glob_match(runtime->match.v[k], base))
+				*best = (struct candidate){runtime, len};
+		}
+	}
+}
+
+const struct runtime *runtime_of_file(const struct runtimes *r, const char *path)
+{
+	struct candidate best = {0};
+
+	consider(r, path, false, &best);
+	if (!best.runtime)
+		consider(r, path, true, &best);
+	return best.runtime;
+}
+
+/* The program itself decides before the libraries it has loaded, and runtimes before what they are made of. */
+static const struct runtime *runtime_of_files(const struct runtimes *r, const struct mapped_files *files)
+{
+	struct candidate best = {0};
+
+	if (files->files.n && files->files.v[0].is_program)
+		consider(r, files->files.v[0].first.path, false, &best);
+	for (int libraries = 0; libraries <= 1 && !best.runtime; libraries++)
+		for (size_t i = 0; i < files->files.n; i++)
+			consider(r, files->files.v[i].first.path, libraries, &best);
+	return best.runtime;
+}
+
+const struct runtime *runtime_of_process(const struct runtimes *r, int pid)
+{
+	AUTO(mapped_files_done) struct mapped_files files = {0};
+
+	return mapped_files_read(pid, &files, NULL) ? NULL : runtime_of_files(r, &files);
+}
+
+const char *runtime_format(const struct runtimes *r, const char *provider, const char *probe)
+{
+	for (size_t i = 0; i < r->all.n; i++) {
+		const struct runtime *runtime = &r->all.v[i];
+
+		for (size_t k = 0; k < runtime->format.n; k++)
+			if (strcmp(runtime->format.v[k].provider, provider) == 0 &&
+			    strcmp(runtime->format.v[k].probe, probe) == 0)
+				return runtime->format.v[k].format;
+	}
+	return NULL;
+}
