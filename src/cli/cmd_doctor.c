@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* `usertrace doctor`: what this kernel, these rights and one process allow, and how to get what is missing. */
+/* `usertrace doctor`: what this kernel, these rights and a process allow, and how to get what is missing. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "base/auto.h"
 #include "cli/commands.h"
+#include "cli/doctor.h"
 
 struct opts {
 	struct pid_list pids;
@@ -14,13 +19,114 @@ static const struct ut_opt options[] = {
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, offsetof(struct opts, json) },
 };
 
+static const char *const state_names[] = { [CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_NO] = "no" };
+
+void checks_add(struct checks *c, enum check_state state, const char *thing, const char *remedy, const char *fmt, ...)
+{
+	struct check check = { .state = state, .pid = c->pid, .thing = strdup(thing) };
+	struct buf meaning = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vaddf(&meaning, fmt, ap);
+	va_end(ap);
+	check.meaning = buf_take(&meaning);
+	check.remedy = remedy ? strdup(remedy) : NULL;
+	if (check.thing && check.meaning && (check.remedy || !remedy) && !vec_push(&c->all, check))
+		return;
+	free(check.thing);
+	free(check.meaning);
+	free(check.remedy);
+	c->failed = true;
+}
+
+void checks_done(struct checks *c)
+{
+	for (size_t i = 0; i < c->all.n; i++) {
+		free(c->all.v[i].thing);
+		free(c->all.v[i].meaning);
+		free(c->all.v[i].remedy);
+	}
+	vec_done(&c->all);
+}
+
+static void add_text(struct buf *out, const struct check *check)
+{
+	size_t start = out->len;
+
+	buf_adds(out, state_names[check->state]);
+	buf_pad(out, start, 6);
+	buf_adds(out, check->thing);
+	buf_adds(out, ": ");
+	buf_add_escaped(out, check->meaning, strlen(check->meaning));
+	if (check->remedy)
+		buf_addf(out, " — %s", check->remedy);
+	buf_addc(out, '\n');
+}
+
+static void add_member(struct buf *out, const char *name, const char *value)
+{
+	buf_addf(out, "%s\"%s\":", out->len && out->data[out->len - 1] == '{' ? "" : ",", name);
+	buf_add_json(out, value, strlen(value));
+}
+
+static void add_json(struct buf *out, const struct check *check)
+{
+	buf_addc(out, '{');
+	if (check->pid)
+		buf_addf(out, "\"pid\":%d", check->pid);
+	add_member(out, "state", state_names[check->state]);
+	add_member(out, "thing", check->thing);
+	add_member(out, "meaning", check->meaning);
+	if (check->remedy)
+		add_member(out, "remedy", check->remedy);
+	buf_adds(out, "}\n");
+}
+
+/* Prints all checks; the exit status. */
+static int report(const struct ut_cmd *cmd, const struct checks *checks, bool json)
+{
+	struct buf out = {0};
+	int status = EXIT_OK;
+	pid_t pid = 0;
+
+	for (size_t i = 0; i < checks->all.n; i++) {
+		const struct check *check = &checks->all.v[i];
+
+		if (check->state == CHECK_NO)
+			status = EXIT_FAILED;
+		if (!json && check->pid != pid)
+			buf_addf(&out, "%sprocess %d\n", i ? "\n" : "", check->pid);
+		pid = check->pid;
+		if (json)
+			add_json(&out, check);
+		else
+			add_text(&out, check);
+	}
+	if (out.failed || checks->failed)
+		status = cli_fail(cmd, EXIT_FAILED, "out of memory");
+	else if (out.data)
+		fputs(out.data, stdout);
+	buf_done(&out);
+	return status;
+}
+
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct opts opts = {0};
+	struct checks checks = {0};
 	int operands, status;
 	bool done;
 
 	status = cli_parse(cmd, argc, argv, &opts, &operands, NULL, &done);
+	if (!done && operands) {
+		status = cli_fail(cmd, EXIT_USAGE, "takes no operands, and here is '%s'; a process is named with -p", argv[0]);
+	} else if (!done) {
+		for (size_t i = 0; i < opts.pids.n; i++)
+			doctor_process(&checks, opts.pids.v[i]);
+		status = report(cmd, &checks, opts.json);
+	}
+	checks_done(&checks);
 	pid_list_done(&opts.pids);
 	return status;
 }
@@ -29,6 +135,8 @@ const struct ut_cmd cmd_doctor = {
 	.name = "doctor",
 	.usage = "[-p PID] [--json]",
 	.summary = "what this kernel, these rights and a process allow, and how to get what is missing",
+	.details = "A line begins with ok, warn (works in part, or at a price) or no (missing).\n"
+		   "Exit status 0: events can be traced; 1: something that is needed is missing.\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,

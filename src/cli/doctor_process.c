@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* What one process offers to a tracer: who it is, where it lives, its runtime, its probes and their semaphores. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/text.h"
+#include "cli/doctor.h"
+#include "elf/usdt.h"
+#include "proc/process.h"
+#include "proc/procfs.h"
+#include "proc/runtime.h"
+
+/* One provider of one file, with what was counted. */
+struct provider {
+	const char *name;
+	size_t probes, sites, defects;
+};
+
+struct found {			/* over all files of a process */
+	size_t probes, files, semaphores, raised;
+	struct buf listened;	/* names of probes with a raised semaphore */
+};
+
+static int compare_notes(const void *a, const void *b)
+{
+	const struct usdt_note *const *x = a, *const *y = b;
+	int order = strcmp((*x)->provider, (*y)->provider);
+
+	return order ? order : strcmp((*x)->name, (*y)->name);
+}
+
+static void tell_provider(struct checks *c, const char *path, const struct provider *p)
+{
+	if (p->defects)
+		checks_add(c, CHECK_WARN, "probes", "rebuild the program", "%s: %zu of its %zu sites in %s cannot be attached", p->name,
+			   p->defects, p->sites, path);
+	else
+		checks_add(c, CHECK_OK, "probes", NULL, "%s: %zu %s at %zu %s in %s", p->name, p->probes,
+			   plural(p->probes, "probe"), p->sites, plural(p->sites, "site"), path);
+}
+
+/* The sixteen bits of a semaphore in the running process; -errno when they cannot be read. */
+static int read_semaphore(int mem, const struct mappings *maps, const struct file_id *file, uint64_t offset, uint16_t *ret)
+{
+	for (size_t i = 0; i < maps->maps.n; i++) {
+		const struct mapping *m = &maps->maps.v[i];
+
+		if (m->file.ino != file->ino || m->file.dev != file->dev || !m->write)
+			continue;
+		if (offset < m->offset || offset - m->offset >= m->end - m->start)
+			continue;
+		return pread(mem, ret, sizeof(*ret), (off_t)(m->start + (offset - m->offset))) == sizeof(*ret) ? 0 : -EIO;
+	}
+	return -ENOENT;
+}
+
+static void add_semaphore(struct found *found, const struct usdt_note *note, int mem, const struct mappings *maps,
+			  const struct mapped_file *file)
+{
+	uint16_t count;
+
+	if (!note->sem_offset || read_semaphore(mem, maps, &file->first.file, note->sem_offset, &count))
+		return;
+	found->semaphores++;
+	if (count) {
+		buf_addf(&found->listened, "%s%s:%s", found->raised ? ", " : "", note->provider, note->name);
+		found->raised++;
+	}
+}
+
+/* Counts the notes of one file, sorted by name, and tells a line for each provider. */
+static void count_notes(struct checks *c, struct found *found, const struct usdt_note **sorted, size_t n, int mem,
+			const struct mappings *maps, const struct mapped_file *file)
+{
+	struct provider p = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct usdt_note *note = sorted[i];
+		bool new_provider = !i || strcmp(note->provider, sorted[i - 1]->provider);
+		bool new_probe = new_provider || strcmp(note->name, sorted[i - 1]->name);
+
+		if (new_provider && p.name)
+			tell_provider(c, file->first.path, &p);
+		if (new_provider)
+			p = (struct provider){ .name = note->provider };
+		p.sites++;
+		p.probes += new_probe;
+		p.defects += note->defect != NULL;
+		found->probes += new_probe;
+		if (new_probe)
+			add_semaphore(found, note, mem, maps, file);
+	}
+	if (p.name)
+		tell_provider(c, file->first.path, &p);
+}
+
+static void look_at_notes(struct checks *c, struct found *found, const struct usdt_notes *notes, int mem,
+			  const struct mappings *maps, const struct mapped_file *file)
+{
+	AUTO_FREE const struct usdt_note **sorted = calloc(notes->notes.n + 1, sizeof(*sorted));
+
+	if (!sorted) {
+		c->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < notes->notes.n; i++)
+		sorted[i] = &notes->notes.v[i];
+	qsort(sorted, notes->notes.n, sizeof(*sorted), compare_notes);
+	count_notes(c, found, sorted, notes->notes.n, mem, maps, file);
+	if (notes->broken)
+		checks_add(c, CHECK_WARN, "probes", "rebuild the program", "%zu broken %s in %s", notes->broken,
+			   plural(notes->broken, "note"), file->first.path);
+}
+
+static void look_at_file(struct checks *c, struct found *found, pid_t pid, int mem, const struct mappings *maps,
+			 const struct mapped_file *file)
+{
+	struct ut_err err = {0};
+	AUTO_CLOSE int fd = mapping_open(pid, &file->first, &err);
+	struct usdt_notes notes = {0};
+	struct elf_image *img;
+
+	if (fd < 0) {
+		checks_add(c, CHECK_NO, "files", "ask as root", "%s", err.msg);
+		return;
+	}
+	if (elf_image_open(fd, &img, &err))
+		return;		/* not an ELF file: something mapped executable that holds no probes */
+	found->files++;
+	if (usdt_has_notes(img) && !usdt_notes_read(img, &notes, &err))
+		look_at_notes(c, found, &notes, mem, maps, file);
+	else if (err.code)
+		checks_add(c, CHECK_WARN, "probes", NULL, "%s: %s", file->first.path, err.msg);
+	usdt_notes_done(&notes);
+	elf_image_free(img);
+}
+
+static void tell_semaphores(struct checks *c, const struct found *found)
+{
+	if (!found->semaphores)
+		return;
+	if (found->raised)
+		checks_add(c, CHECK_OK, "semaphores", NULL, "%zu of %zu are raised, a tracer listens to: %s", found->raised,
+			   found->semaphores, found->listened.data ? found->listened.data : "?");
+	else
+		checks_add(c, CHECK_OK, "semaphores", NULL, "none of %zu is raised: nobody listens to these probes now",
+			   found->semaphores);
+}
+
+static void tell_without_probes(struct checks *c, const struct runtime *runtime)
+{
+	if (!runtime || !runtime->offer.n)
+		checks_add(c, CHECK_WARN, "probes", "trace functions: p:/path/of/program:FUNCTION",
+			   "no file of this process has any");
+	if (!runtime)
+		return;
+	for (size_t i = 0; i < runtime->hint.n; i++)
+		checks_add(c, CHECK_WARN, "probes", NULL, "%s: %s", runtime->name, runtime->hint.v[i]);
+	for (size_t i = 0; i < runtime->offer.n; i++)
+		checks_add(c, CHECK_WARN, "probes", runtime->offer.v[i].probe, "%s has none here; instead there is: %s",
+			   runtime->name, runtime->offer.v[i].what);
+}
+
+static void look_at_files(struct checks *c, pid_t pid, const struct runtime *runtime)
+{
+	struct mapped_files files = {0};
+	struct mappings maps = {0};
+	struct found found = {0};
+	struct ut_err err = {0};
+	AUTO_CLOSE int mem = procfs_open(pid, "mem");
+
+	if (mapped_files_read(pid, &files, &err) || mappings_read(pid, &maps, &err)) {
+		checks_add(c, CHECK_NO, "files", "ask as root", "%s", err.msg);
+	} else {
+		for (size_t i = 0; i < files.files.n; i++)
+			look_at_file(c, &found, pid, mem, &maps, &files.files.v[i]);
+		if (found.probes)
+			tell_semaphores(c, &found);
+		else
+			tell_without_probes(c, runtime);
+	}
+	buf_done(&found.listened);
+	mappings_done(&maps);
+	mapped_files_done(&files);
+}
+
+/* True when the process has another namespace of this kind than we have; false also when one cannot tell. */
+static bool other_namespace(pid_t pid, const char *kind)
+{
+	char path[64];
+	struct stat ours, theirs;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	if (stat(path, &ours))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kind);
+	return !stat(path, &theirs) && ours.st_ino != theirs.st_ino;
+}
+
+static void look_at_namespaces(struct checks *c, pid_t pid)
+{
+	bool pids = other_namespace(pid, "pid"), mounts = other_namespace(pid, "mnt");
+
+	if (pids)
+		checks_add(c, CHECK_OK, "namespaces", NULL, "it calls itself %d in a pid namespace of its own%s; attach by %d",
+			   process_ns_pid(pid), mounts ? ", with mounts of its own" : "", pid);
+	else if (mounts)
+		checks_add(c, CHECK_OK, "namespaces", NULL, "it has mounts of its own; its files are opened through its mappings");
+	else
+		checks_add(c, CHECK_OK, "namespaces", NULL, "the same as here");
+}
+
+static const struct runtime *look_at_runtime(struct checks *c, pid_t pid, const struct runtimes *runtimes)
+{
+	const struct runtime *runtime = runtime_of_process(runtimes, pid);
+
+	if (!runtime)
+		checks_add(c, CHECK_OK, "runtime", NULL, "none that usertrace knows by name");
+	else if (!runtime->language || !strcmp(runtime->language, runtime->name))
+		checks_add(c, CHECK_OK, "runtime", NULL, "%s", runtime->name);
+	else
+		checks_add(c, CHECK_OK, "runtime", NULL, "%s (%s)", runtime->name, runtime->language);
+	return runtime;
+}
+
+void doctor_process(struct checks *c, pid_t pid)
+{
+	struct runtimes runtimes = {0};
+	struct ut_err err = {0};
+	struct process_id id;
+	const struct runtime *runtime = NULL;
+	char cmdline[128], comm[16];
+
+	c->pid = pid;
+	if (process_identify(pid, &id, &err)) {
+		checks_add(c, CHECK_NO, "process", NULL, "%s", err.msg);
+		return;
+	}
+	process_comm(pid, comm);
+	process_cmdline(pid, cmdline, sizeof(cmdline));
+	checks_add(c, CHECK_OK, "process", NULL, "%s: %s", comm, cmdline[0] ? cmdline : "without a command line");
+	look_at_namespaces(c, pid);
+	if (runtimes_load(&runtimes, &err))
+		checks_add(c, CHECK_WARN, "runtime", NULL, "%s", err.msg);
+	else
+		runtime = look_at_runtime(c, pid, &runtimes);
+	look_at_files(c, pid, runtime);
+	if (runtime)
+		doctor_switches(c, pid, runtime->name);
+	runtimes_done(&runtimes);
+}
