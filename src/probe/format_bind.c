@@ -257,6 +257,7 @@ int format_bind(struct checker *c)
 	buf_done(&literal);
 	if (r || b.implicit || b.next == c->spec->args.n)
 		return r;
-	return check_error(c, c->spec->args.v[b.next], "%.100s: the format prints %u %s and %zu are given; nothing prints this one",
-			   c->scope->display, b.wanted, plural(b.wanted, "value"), c->spec->args.n);
+	return check_error(c, c->spec->args.v[b.next], "%.100s: the format prints %u %s and %zu %s given; nothing prints this one",
+			   c->scope->display, b.wanted, plural(b.wanted, "value"), c->spec->args.n,
+			   c->spec->args.n == 1 ? "is" : "are");
 }

@@ -27,7 +27,7 @@ static int begins_predicate(struct lexer *lx, bool *ret)
 /* Tokens that go on with an expression and cannot begin one. */
 static bool continues_expr(enum token_kind kind)
 {
-	return kind == TOK_QUESTION || (kind >= TOK_DIV && kind <= TOK_LOR && kind != TOK_PLUS && kind != TOK_MINUS);
+	return kind == TOK_QUESTION || (kind >= TOK_DIV && kind <= TOK_LOR && kind != TOK_MINUS);
 }
 
 static int parse_predicate(struct lexer *lx, struct probe_spec *spec)
@@ -119,8 +119,8 @@ static int parse_body(struct lexer *lx, struct probe_spec *spec)
 		r = parse_predicate(lx, spec);
 	if (!r)
 		r = parse_format(lx, spec);
-	if (r || lx->tok.kind == TOK_END)
-		return r;
+	if (r || lx->tok.kind == TOK_END || lx->tok.kind == TOK_RPAREN)
+		return r ? r : parse_end(lx, spec);
 	if (!spec->format && lx->tok.kind == TOK_COMMA)
 		return probe_error_at(lx->text, lx->tok.pos, 1, lx->err, "nothing stands before this ','");
 	return parse_list(lx, spec);

@@ -113,6 +113,9 @@ static int no_name(const struct probe_spec *spec, size_t start, size_t end, stru
 {
 	const char *text = spec->text;
 
+	if (end == start)
+		return probe_error_at(text, end, 0, err, "%s and the %s are missing after ':'", where_word(spec->kind),
+				      name_word(spec->kind));
 	if (is_function(spec) && !memchr(text + start, '/', end - start))
 		return no_kernel_functions(text, start, end - start, err);
 	if (is_blank(text[end]) && strchr(text + end, ':') && memchr(text + start, '/', end - start))
