@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* The .ini files about runtimes: the built-in ones, the user's, mistakes in them, and what they are found by. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/text.h"
+#include "proc/runtime.h"
+#include "proc/runtime_builtin.h"
+
+static struct runtimes known;
+
+static int load_known(void **state)
+{
+	struct ut_err err = {0};
+
+	(void)state;
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+	if (runtimes_load(&known, &err)) {
+		print_error("%s\n", err.msg);
+		return -1;
+	}
+	return 0;
+}
+
+static int free_known(void **state)
+{
+	(void)state;
+	runtimes_done(&known);
+	return 0;
+}
+
+static void every_builtin_file_parses(void **state)
+{
+	(void)state;
+	assert_true(runtime_builtins_n >= 25);
+	for (size_t i = 0; i < runtime_builtins_n; i++) {
+		const struct runtime_builtin *b = &runtime_builtins[i];
+		struct runtimes one = {0};
+		struct ut_err err = {0};
+
+		assert_int_equal(strlen(b->text), b->len);
+		if (runtimes_parse(b->name, b->text, b->len, &one, &err))
+			fail_msg("%s", err.msg);
+		assert_int_equal(one.all.n, 1);
+		assert_true(one.all.v[0].language[0]);
+		/* a runtime with nothing to trace says at least why */
+		assert_true(one.all.v[0].provider.n || one.all.v[0].offer.n || one.all.v[0].hint.n);
+		runtimes_done(&one);
+	}
+	assert_int_equal(known.all.n, runtime_builtins_n);	/* no name twice */
+}
+
+/* The formats name their arguments by number: none may come that the probe does not have. */
+static unsigned highest_arg(const char *format)
+{
+	unsigned highest = 0;
+
+	for (const char *s = format; (s = strstr(s, "arg")); s += 3)
+		if ((unsigned)atoi(s + 3) > highest)
+			highest = (unsigned)atoi(s + 3);
+	return highest;
+}
+
+/* Conversions against arguments: every % takes one, every %.* two. */
+static void formats_have_as_many_arguments_as_conversions(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < known.all.n; i++)
+		for (size_t k = 0; k < known.all.v[i].format.n; k++) {
+			const struct runtime_format *f = &known.all.v[i].format.v[k];
+			const char *end = strrchr(f->format, '"');
+			unsigned wanted = 0, given = 0;
+
+			assert_int_equal(f->format[0], '"');
+			for (const char *s = f->format; s < end; s++)
+				wanted += *s == '%' ? 1 + (s[1] == '.' && s[2] == '*') : 0;
+			for (const char *s = end; *s; s++)
+				given += *s == ',';
+			if (wanted != given || highest_arg(end) > 12)
+				fail_msg("%s:%s: %s", f->provider, f->probe, f->format);
+		}
+}
+
+static void assert_runtime(const char *path, const char *name)
+{
+	const struct runtime *r = runtime_of_file(&known, path);
+
+	if (!r || strcmp(r->name, name) != 0)
+		fail_msg("%s is %s, not %s", path, r ? r->name : "nothing", name);
+}
+
+static void recognises_files(void **state)
+{
+	(void)state;
+	assert_runtime("/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so", "HotSpot");
+	assert_runtime("/usr/bin/python3.11", "CPython");
+	assert_runtime("/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0", "CPython");
+	assert_runtime("libpython3.7m.so.1.0", "CPython");
+	assert_runtime("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2", "CRuby");
+	assert_runtime("/usr/bin/ruby3.1", "CRuby");
+	assert_runtime("/usr/bin/php8.2", "PHP");
+	assert_runtime("/usr/sbin/php-fpm8.2", "PHP");
+	assert_runtime("/usr/bin/node", "Node.js");
+	assert_runtime("/usr/lib/x86_64-linux-gnu/libnode.so.108", "Node.js");
+	assert_runtime("/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "Erlang");
+	assert_runtime("/usr/lib/x86_64-linux-gnu/libguile-3.0.so.1.5.0", "Guile");
+	assert_runtime("/usr/bin/mono-sgen", "Mono");
+	assert_runtime("/usr/bin/sbcl", "SBCL");
+	assert_runtime("/home/me/ccl/lx86cl64", "Clozure CL");
+	assert_runtime("/usr/bin/chezscheme", "Chez Scheme");
+	assert_runtime("/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2.1.0", "LuaJIT");
+	assert_runtime("/usr/bin/perl", "Perl");
+	assert_runtime("/usr/lib/postgresql/15/bin/postgres", "PostgreSQL");
+	assert_runtime("/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30", "libstdc++");
+	assert_runtime("/usr/bin/pypy3", "PyPy");
+	assert_true(runtime_of_file(&known, "libstdc++.so.6")->library);
+	assert_false(runtime_of_file(&known, "libjvm.so")->library);
+}
+
+static void claims_nothing_else(void **state)
+{
+	static const char *const others[] = {
+		"/usr/lib/x86_64-linux-gnu/libc.so.6", "ld-linux-x86-64.so.2", "libm.so.6", "libgcc_s.so.1", "/bin/bash",
+		"/usr/bin/nodeenv", "python-config", "python3.11-config", "/usr/bin/rubyfmt", "monodevelop",
+		"libpython-support.so", "phpize8.2", "/usr/bin/perldoc", "/usr/bin/pg_ctl", "postgresql", "java", "/lib/jvm",
+		"_ssl.cpython-311-x86_64-linux-gnu.so", "libgc.so.1", "bunzip2", "luac5.4", "", "/",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (runtime_of_file(&known, others[i]))
+			fail_msg("%s is taken for %s", others[i], runtime_of_file(&known, others[i])->name);
+}
+
+static void knows_default_formats(void **state)
+{
+	(void)state;
+	assert_string_equal(runtime_format(&known, "hotspot", "gc__begin"), "\"full=%d\", arg1");
+	assert_string_equal(runtime_format(&known, "ccl", "egc__start"), "\"used %d, gen %d\", arg1, arg2");
+	assert_string_equal(runtime_format(&known, "python", "gc__start"), "\"generation=%d\", arg1");
+	assert_string_equal(runtime_format(&known, "libstdcxx", "throw"), "\"%s\", *(u64 *)(arg2 + 8)");
+	assert_null(runtime_format(&known, "hotspot", "gc__end"));
+	assert_null(runtime_format(&known, "python", "gc__begin"));
+	assert_null(runtime_format(&known, "nosuch", "gc__begin"));
+}
+
+static void a_process_has_the_runtime_of_its_program(void **state)
+{
+	(void)state;
+	assert_null(runtime_of_process(&known, getpid()));
+	assert_null(runtime_of_process(&known, 0x3ffffffe));
+}
+
+/* A program that is called as a Lisp is: the name is all that is looked at. */
+static void finds_the_runtime_of_another_process(void **state)
+{
+	char folder[] = "/tmp/ut-test-XXXXXX", path[64], command[160];
+	const struct runtime *found;
+	int p[2];
+	pid_t pid;
+	char c;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/sbcl", folder);
+	snprintf(command, sizeof command, "cp /bin/sleep %s", path);
+	assert_int_equal(system(command), 0);
+	assert_return_code(pipe2(p, O_CLOEXEC), errno);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl(path, path, "1000", NULL);
+		_exit(1);
+	}
+	close(p[1]);
+	assert_int_equal(read(p[0], &c, 1), 0);	/* it runs */
+	close(p[0]);
+	found = runtime_of_process(&known, pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	unlink(path);
+	rmdir(folder);
+	assert_non_null(found);
+	assert_string_equal(found->name, "SBCL");
+}
+
+static int parse(const char *text, struct runtimes *into, struct ut_err *err)
+{
+	return runtimes_parse("my.ini", text, strlen(text), into, err);
+}
+
+static void reads_a_whole_file(void **state)
+{
+	static const char text[] =
+		"# comment\r\n; another\n\n[runtime]\nname = Toy Lisp   # what people call it\nlanguage=Lisp\n"
+		"kind = server\nmatch = toylisp*\nmatch = libtoy.so\nprovider = toy\nprovider = toy2\n"
+		"offer = p:toylisp:gc (arg1 | 3) \"%#x a # b\", arg1 | collections | of the nursery\n"
+		"hint = issue #7 says: use -g\n[probes]\n"
+		"gc__start = \"gen # %d \\\" %s\", arg1, arg2 # trailing\ntoy2:other = arg1\n";
+	struct runtimes r = {0};
+	struct ut_err err = {0};
+	const struct runtime *t;
+
+	(void)state;
+	if (parse(text, &r, &err))
+		fail_msg("%s", err.msg);
+	t = &r.all.v[0];
+	assert_string_equal(t->name, "Toy Lisp");
+	assert_string_equal(t->language, "Lisp");
+	assert_int_equal(t->match.n, 2);
+	assert_int_equal(t->provider.n, 2);
+	assert_string_equal(t->offer.v[0].probe, "p:toylisp:gc (arg1 | 3) \"%#x a # b\", arg1 | collections");
+	assert_string_equal(t->offer.v[0].what, "of the nursery");
+	assert_string_equal(t->hint.v[0], "issue");	/* a '#' behind a blank begins a comment */
+	assert_string_equal(runtime_format(&r, "toy", "gc__start"), "\"gen # %d \\\" %s\", arg1, arg2");
+	assert_string_equal(runtime_format(&r, "toy2", "other"), "arg1");
+	runtimes_done(&r);
+}
+
+static void a_file_of_the_same_name_replaces(void **state)
+{
+	struct runtimes r = {0};
+
+	(void)state;
+	assert_int_equal(parse("[runtime]\nname = A\nmatch = aaa\nhint = old\n", &r, NULL), 0);
+	assert_int_equal(parse("[runtime]\nname = B\nmatch = bbb\n", &r, NULL), 0);
+	assert_int_equal(parse("[runtime]\nname = A\nmatch = ccc\n", &r, NULL), 0);
+	assert_int_equal(r.all.n, 2);
+	assert_string_equal(r.all.v[0].match.v[0], "ccc");
+	assert_int_equal(r.all.v[0].hint.n, 0);
+	runtimes_done(&r);
+}
+
+static void the_longest_pattern_wins(void **state)
+{
+	struct runtimes r = {0};
+
+	(void)state;
+	assert_int_equal(parse("[runtime]\nname = Long\nmatch = lisp-one*\n", &r, NULL), 0);
+	assert_int_equal(parse("[runtime]\nname = Short\nmatch = lisp*\n", &r, NULL), 0);
+	assert_int_equal(parse("[runtime]\nname = Lib\nkind = library\nmatch = lisp-one-and-more\n", &r, NULL), 0);
+	assert_string_equal(runtime_of_file(&r, "/x/lisp-one-2")->name, "Long");
+	assert_string_equal(runtime_of_file(&r, "/x/lisp-two")->name, "Short");
+	assert_string_equal(runtime_of_file(&r, "lisp-one-and-more")->name, "Long");
+	runtimes_done(&r);
+}
+
+static void mistakes_are_told_with_file_and_line(void **state)
+{
+	static const struct { const char *text, *says; } cases[] = {
+		{"[runtime]\nnane = x\n", "my.ini:2: unknown key 'nane' in [runtime]; did you mean 'name'?"},
+		{"[runtime]\nzzzzzzzz = x\n", "my.ini:2: unknown key 'zzzzzzzz'"},
+		{"\n\nname = x\n", "my.ini:3: 'name = x' stands before any section"},
+		{"[runtime]\nname = x\n[probe]\n", "my.ini:3: unknown section '[probe]'"},
+		{"[runtime]\nname\n", "my.ini:2: 'name' is no 'key = value'"},
+		{"[runtime]\nname =  # nothing\n", "my.ini:2: 'name' has no value"},
+		{"[runtime]\n= x\n", "my.ini:2: the key before '='"},
+		{"[runtime]\nname = x\nname = y\n", "my.ini:3: 'name' comes a second time"},
+		{"[runtime]\nmatch = *\n", "my.ini:2: the pattern '*' fits too many files"},
+		{"[runtime]\nmatch = a*b?\n", "my.ini:2: the pattern"},
+		{"[runtime]\nmatch = /usr/bin/x\n", "my.ini:2: '/usr/bin/x' holds a '/'"},
+		{"[runtime]\nkind = lib\n", "my.ini:2: unknown kind 'lib'"},
+		{"[runtime]\noffer = p:x:y\n", "my.ini:2: an offer is written"},
+		{"[runtime]\nname = x\n", "my.ini:1: [runtime] has no match"},
+		{"", "my.ini:1: [runtime] has no name"},
+		{"[runtime]\nname = x\nmatch = xxx\n[probes]\na = \"%d, arg1\n", "my.ini:5: the format of 'a' has no closing quote"},
+		{"[runtime]\nname = x\nmatch = xxx\n[probes]\na = \"%d\", arg1\n", "my.ini:5: probe 'a' has no provider"},
+		{"[runtime]\nname = x\nmatch = xxx\n[probes]\n:a = arg1\n", "my.ini:5: ':a' is no probe"},
+	};
+	struct runtimes r = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ut_err err = {0};
+
+		assert_int_equal(parse(cases[i].text, &r, &err), -EINVAL);
+		if (strncmp(err.msg, cases[i].says, strlen(cases[i].says)) != 0)
+			fail_msg("'%s' is not '%s'", err.msg, cases[i].says);
+		assert_int_equal(r.all.n, 0);
+	}
+	assert_int_equal(runtimes_parse("my.ini", "[runtime]\0\n", 11, &r, NULL), -EINVAL);
+}
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void remove_folder(const char *config)
+{
+	char command[256];
+
+	snprintf(command, sizeof command, "rm -r '%s'", config);
+	assert_int_equal(system(command), 0);
+}
+
+static void the_users_files_add_and_override(void **state)
+{
+	char config[] = "/tmp/ut-test-XXXXXX", folder[128];
+	struct runtimes r = {0};
+	struct ut_err err = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(config));
+	snprintf(folder, sizeof folder, "%s/usertrace", config);
+	assert_return_code(mkdir(folder, 0700), errno);
+	snprintf(folder, sizeof folder, "%s/usertrace/runtimes", config);
+	assert_return_code(mkdir(folder, 0700), errno);
+	write_file(folder, "mine.ini", "[runtime]\nname = Toy\nmatch = toylisp\n");
+	write_file(folder, "py.ini", "[runtime]\nname = CPython\nmatch = mypython\n");
+	write_file(folder, "notes.txt", "not for us");
+	setenv("XDG_CONFIG_HOME", config, 1);
+	assert_int_equal(runtimes_load(&r, &err), 0);
+	assert_int_equal(r.all.n, known.all.n + 1);
+	assert_string_equal(runtime_of_file(&r, "toylisp")->name, "Toy");
+	assert_string_equal(runtime_of_file(&r, "mypython")->name, "CPython");
+	assert_null(runtime_of_file(&r, "python3.11"));
+	runtimes_done(&r);
+
+	write_file(folder, "zz.ini", "[runtime]\nname = Bad\nfoo = 1\n");
+	assert_int_equal(runtimes_load(&r, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "/usertrace/runtimes/zz.ini:3: unknown key 'foo'"));
+	assert_int_equal(r.all.n, 0);
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+	remove_folder(config);
+}
+
+/* A FIFO of that name must not hang the program. */
+static void odd_files_are_refused(void **state)
+{
+	char config[] = "/tmp/ut-test-XXXXXX", path[160];
+	struct runtimes r = {0};
+	struct ut_err err = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(config));
+	snprintf(path, sizeof path, "mkdir -p %s/usertrace/runtimes", config);
+	assert_int_equal(system(path), 0);
+	snprintf(path, sizeof path, "%s/usertrace/runtimes/fifo.ini", config);
+	assert_return_code(mkfifo(path, 0600), errno);
+	setenv("XDG_CONFIG_HOME", config, 1);
+	assert_int_equal(runtimes_load(&r, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "is not a regular file"));
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+	remove_folder(config);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_builtin_file_parses),
+		cmocka_unit_test(formats_have_as_many_arguments_as_conversions),
+		cmocka_unit_test(recognises_files),
+		cmocka_unit_test(claims_nothing_else),
+		cmocka_unit_test(knows_default_formats),
+		cmocka_unit_test(a_process_has_the_runtime_of_its_program),
+		cmocka_unit_test(finds_the_runtime_of_another_process),
+		cmocka_unit_test(reads_a_whole_file),
+		cmocka_unit_test(a_file_of_the_same_name_replaces),
+		cmocka_unit_test(the_longest_pattern_wins),
+		cmocka_unit_test(mistakes_are_told_with_file_and_line),
+		cmocka_unit_test(the_users_files_add_and_override),
+		cmocka_unit_test(odd_files_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, load_known, free_known);
+}
