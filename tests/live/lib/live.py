@@ -209,14 +209,15 @@ class Case(unittest.TestCase):
         self.addCleanup(process.end)
         return process
 
-    def start_target(self, name, *args, ready=r"^ready\b", **kwargs):
-        """Starts a program of tests/targets and waits until it says that it is ready."""
+    def start_target(self, name, *args, ready=r"^(ready|pid)\b", **kwargs):
+        """Starts a program of tests/targets and waits until it says that it is ready, on either of its streams."""
         path = name if "/" in name else os.path.join(TARGETS, name)
         if not os.path.exists(path):
-            self.fail(f"{path} is not built")
+            self.skipTest(f"{os.path.relpath(path, BUILD_ROOT)} is not built")
         target = self.start(path, *args, **kwargs)
         if ready:
-            target.wait_for(ready)
+            regex = re.compile(ready)
+            target.wait_until(lambda: any(map(regex.search, target.stdout + target.stderr)), f"line with '{ready}'")
         return target
 
     def usertrace(self, *args, timeout=None, stdin=subprocess.DEVNULL, env=None, cwd=None):
@@ -233,6 +234,16 @@ class Case(unittest.TestCase):
         if attached:
             trace.probes, trace.sites = trace.wait_attached()
         return trace
+
+    def child_of(self, process):
+        """The pid of the first child of a process, once there is one."""
+        path = f"/proc/{process.pid}/task/{process.pid}/children"
+
+        def children():
+            with open(path) as file:
+                return file.read().split()
+        self.eventually(children, f"a child of {process.pid}")
+        return int(children()[0])
 
     def tempdir(self):
         path = tempfile.mkdtemp(prefix="usertrace-test-")
