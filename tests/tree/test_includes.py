@@ -2,6 +2,7 @@
 """The table of layers holds, and the script that holds it finds what breaks it."""
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -10,7 +11,7 @@ TOOL = os.path.join(ROOT, "tools/check-includes")
 
 
 def check(root):
-    done = subprocess.run([TOOL, root], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, TOOL, root], capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -18,7 +19,7 @@ class Summary(unittest.TestCase):
                 paths.append(os.path.join(folder, name.replace("_", ".")))
                 with open(paths[-1], "w") as file:
                     file.write(text)
-            done = subprocess.run([TOOL, *paths], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([sys.executable, TOOL, *paths], capture_output=True, text=True, timeout=60)
             return done.returncode, done.stdout.splitlines()
 
     def log(self, **entry):
@@ -50,5 +51,5 @@ class Summary(unittest.TestCase):
     def test_no_results_are_a_failure(self):
         self.assertEqual(self.summary(a_tap="")[0], 1)
         self.assertEqual(self.summary(b_json="")[0], 1)
-        done = subprocess.run([TOOL, "/nonexistent.tap"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, TOOL, "/nonexistent.tap"], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "0 passed, 1 failed"))
