@@ -93,7 +93,16 @@ def is_vm_safe(case):
     return getattr(method, "vm_safe", False) or getattr(type(case), "vm_safe", False)
 
 
+def settle_folders():
+    """Absolute paths of source and build for the cases, also when started by hand."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    source = os.path.abspath(os.environ.get("UT_SOURCE_ROOT") or os.path.join(here, "../../.."))
+    os.environ["UT_SOURCE_ROOT"] = source
+    os.environ["UT_BUILD_ROOT"] = os.path.abspath(os.environ.get("UT_BUILD_ROOT") or os.path.join(source, "build"))
+
+
 def main(argv):
+    settle_folders()
     only_vm = "--vm" in argv
     wanted = os.environ.get("UT_CASE", "")
     result = TapResult()
