@@ -7,7 +7,7 @@
 #include "probe/spec.h"
 
 /* A string constant is compared in registers and on the small stack of a BPF program. */
-#define LITERAL_MAX 127
+#define LITERAL_MAX 63
 
 struct checker {
 	struct probe_spec *spec;
