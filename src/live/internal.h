@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of the live printer. Internal to src/live. */
+#ifndef UT_LIVE_INTERNAL_H
+#define UT_LIVE_INTERNAL_H
+
+#include "live/print.h"
+#include "probe/layout.h"
+
+/* A whole number and how C prints it. */
+struct int_spec {
+	uint8_t base;		/* 8, 10, 16 */
+	uint8_t size;		/* bytes of the value that count */
+	bool is_signed;
+	bool plain;		/* decimal without flags, width and precision */
+	bool upper, left, plus, space, alt, zero;
+	bool is_pointer;	/* %p: 0x…, and (nil) */
+	bool is_hex;		/* 0x… also for zero: values without a format */
+	int width, precision;	/* -1: none */
+};
+
+enum step_kind { STEP_LITERAL, STEP_INT, STEP_CHAR, STEP_FLOAT, STEP_TEXT, STEP_STACK };
+
+/* One piece of a line, ready to run. */
+struct step {
+	enum step_kind kind;
+	unsigned output;
+	const char *literal;	/* borrowed from the checked probe */
+	size_t literal_len;
+	struct int_spec number;	/* STEP_INT; its width and flags serve the others as well */
+	bool quoted;		/* STEP_TEXT in the style without a format */
+	char spec[40];		/* STEP_FLOAT: for snprintf */
+};
+
+struct live_probe {
+	const struct probe_checked *checked;
+	struct layout layout;	/* for text_room */
+	uint32_t text_room;
+	bool has_layout;
+	VEC(struct step) steps;
+	char *keys[OUTPUTS_MAX];	/* owned: JSON strings for "args", quoted */
+	char *names[OUTPUTS_MAX];	/* owned: the expressions as typed */
+};
+
+struct live_printer {
+	struct live_options opts;
+	int64_t second;		/* of the wall clock, for which hms is right */
+	char hms[16];
+	struct buf scratch;
+};
+
+/* The value of an output that has one: in the record's head, or behind it. */
+uint64_t event_value(const struct live_event *e, unsigned output);
+/* True when the value could not be read; it is the address then. */
+bool event_faulted(const struct live_event *e, unsigned output);
+const char *event_unreadable(const struct live_event *e, unsigned output);
+
+/* The text of an output: bytes, their number, and in what state they are. */
+struct event_text {
+	const char *bytes;
+	size_t len;
+	enum ut_text_state state;
+	uint64_t address;	/* where it was read; 0: inside the record of the event */
+	uint32_t limit;
+};
+void event_text(const struct live_event *e, unsigned output, struct event_text *ret);
+/* 0, or -EBADMSG when the record's sizes do not fit its probe. */
+int event_check(const struct live_event *e);
+
+int steps_compile(struct live_probe *p);
+/* The message: all steps but stacks. */
+void steps_run(const struct live_event *e, struct buf *out);
+
+void number_print(const struct int_spec *spec, uint64_t v, struct buf *out);
+/* Text with its state, as a %s with the step's width and precision shows it. */
+void text_print(const struct step *s, const struct event_text *t, struct buf *out);
+/* Blanks around what was appended since @from, so that it is as wide as the step says. */
+void pad_since(const struct int_spec *spec, size_t from, struct buf *out);
+
+/* All stacks of the event, a frame a line. */
+void stacks_print(struct live_printer *p, const struct live_event *e, struct buf *out);
+void stack_json(struct live_printer *p, const struct live_event *e, unsigned output, struct buf *out);
+
+int json_print(struct live_printer *p, const struct live_event *e, struct buf *out);
+void json_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out);
+
+/* @ns on the monotonic clock as wall-clock nanoseconds; 0 when the wall clock is not known. */
+uint64_t wall_ns_of(const struct live_printer *p, uint64_t ns);
+/* "12:34:56.123456" in local time. */
+void wall_print(struct live_printer *p, uint64_t ns, struct buf *out);
+/* "-0.000123": seconds since the start. */
+void seconds_print(const struct live_printer *p, uint64_t ns, struct buf *out);
+/* "2026-01-31T12:34:56.123456789Z" */
+void utc_print(uint64_t wall_ns, struct buf *out);
+/* @digits decimal digits of @v, with leading zeros. */
+void digits_print(uint32_t v, unsigned digits, struct buf *out);
+
+#endif

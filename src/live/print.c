@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines of text: the columns, the message, the stacks below it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "live/internal.h"
+
+enum {	/* widths with the blank behind; those of BCC's trace where it has them */
+	WIDTH_TIME = 16,
+	WIDTH_SECONDS = 13,
+	WIDTH_CPU = 4,
+	WIDTH_PID = 8,
+	WIDTH_COMM = 16,
+	WIDTH_FUNC = 17,
+};
+
+struct live_printer *live_printer_new(const struct live_options *options)
+{
+	struct live_printer *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->opts = *options;
+	p->second = INT64_MIN;
+	return p;
+}
+
+struct live_printer *live_printer_free(struct live_printer *p)
+{
+	if (!p)
+		return NULL;
+	buf_done(&p->scratch);
+	free(p);
+	return NULL;
+}
+
+static void add_column(const char *title, size_t width, struct buf *out)
+{
+	size_t from = out->len;
+
+	buf_adds(out, title);
+	buf_pad(out, from, width);
+}
+
+void live_header(const struct live_printer *p, struct buf *out)
+{
+	if (p->opts.json)
+		return;
+	if (p->opts.wall_time)
+		add_column("TIME", WIDTH_TIME, out);
+	if (p->opts.since_start)
+		add_column("SECONDS", WIDTH_SECONDS, out);
+	if (p->opts.cpu)
+		add_column("CPU", WIDTH_CPU, out);
+	add_column("PID", WIDTH_PID, out);
+	add_column("TID", WIDTH_PID, out);
+	add_column("COMM", WIDTH_COMM, out);
+	add_column("FUNC", WIDTH_FUNC, out);
+	buf_adds(out, "-\n");
+}
+
+static void add_times(struct live_printer *p, const struct live_event *e, struct buf *out)
+{
+	size_t from = out->len;
+
+	if (p->opts.wall_time) {
+		wall_print(p, e->rec->time_ns, out);
+		buf_pad(out, from, WIDTH_TIME);
+	}
+	from = out->len;
+	if (p->opts.since_start) {
+		seconds_print(p, e->rec->time_ns, out);
+		buf_pad(out, from, WIDTH_SECONDS);
+	}
+	from = out->len;
+	if (p->opts.cpu) {
+		buf_addu(out, e->cpu);
+		buf_pad(out, from, WIDTH_CPU);
+	}
+}
+
+static void add_process(const struct live_event *e, struct buf *out)
+{
+	size_t from = out->len;
+
+	buf_addu(out, e->rec->pid);
+	if (e->ns_pid > 0 && (uint32_t)e->ns_pid != e->rec->pid) {
+		buf_addc(out, '(');
+		buf_addu(out, (uint32_t)e->ns_pid);
+		buf_addc(out, ')');
+	}
+	buf_pad(out, from, WIDTH_PID);
+	from = out->len;
+	buf_addu(out, e->rec->tid);
+	buf_pad(out, from, WIDTH_PID);
+	from = out->len;
+	buf_add_escaped(out, e->rec->comm, strnlen(e->rec->comm, sizeof(e->rec->comm)));
+	buf_pad(out, from, WIDTH_COMM);
+}
+
+static void add_line(struct live_printer *p, const struct live_event *e, struct buf *out)
+{
+	size_t from, end;
+
+	add_times(p, e, out);
+	add_process(e, out);
+	from = out->len;
+	buf_add_escaped(out, e->func, strlen(e->func));
+	end = out->len;
+	buf_pad(out, from, WIDTH_FUNC);
+	from = out->len;
+	steps_run(e, out);
+	if (out->len == from)	/* no message: no blanks at the end of the line */
+		out->len = end;
+	buf_addc(out, '\n');
+}
+
+int live_print(struct live_printer *p, const struct live_event *e, struct buf *out)
+{
+	int r = event_check(e);
+
+	if (r)
+		return r;
+	if (p->opts.json)
+		return json_print(p, e, out);
+	add_line(p, e, out);
+	stacks_print(p, e, out);
+	return 0;
+}
+
+static void add_moment(struct live_printer *p, uint64_t ns, struct buf *out)
+{
+	if (p->opts.wall_time)
+		wall_print(p, ns, out);
+	else
+		seconds_print(p, ns, out);
+}
+
+void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out)
+{
+	if (p->opts.json) {
+		json_lost(p, n, cpu, from_ns, to_ns, out);
+		return;
+	}
+	buf_adds(out, "-- ");
+	buf_addu(out, n);
+	buf_adds(out, n == 1 ? " event lost on CPU " : " events lost on CPU ");
+	buf_addu(out, cpu);
+	buf_adds(out, " between ");
+	add_moment(p, from_ns, out);
+	buf_adds(out, " and ");
+	add_moment(p, to_ns, out);
+	buf_adds(out, " --\n");
+}
+
+void live_unreadable(const struct live_event *e, unsigned output, struct buf *out)
+{
+	const char *reason = event_unreadable(e, output), *name = e->probe->names[output];
+
+	if (!reason)
+		return;
+	buf_add_escaped(out, name, strlen(name));
+	buf_adds(out, " of ");
+	if (e->provider_or_file) {
+		buf_add_escaped(out, e->provider_or_file, strlen(e->provider_or_file));
+		buf_addc(out, ':');
+	}
+	buf_add_escaped(out, e->func, strlen(e->func));
+	buf_adds(out, " cannot be read: it ");
+	buf_add_escaped(out, reason, strlen(reason));
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Records to lines: text in the columns of BCC's trace, or one JSON object each. Never asks where a record came from. */
+#ifndef UT_LIVE_PRINT_H
+#define UT_LIVE_PRINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "probe/spec.h"
+#include "wire/record.h"
+
+struct sym;
+
+struct live_options {
+	bool json;
+	bool wall_time;		/* a column TIME: HH:MM:SS.uuuuuu, local time */
+	bool since_start;	/* a column SECONDS: since start_ns */
+	bool cpu;		/* a column CPU */
+	unsigned decimals;	/* of SECONDS: 6 (also for 0) or 9 */
+	uint64_t start_ns;	/* CLOCK_MONOTONIC */
+	uint64_t mono_ns, wall_ns;	/* one moment on CLOCK_MONOTONIC and on CLOCK_REALTIME; wall_ns 0: not known */
+	struct sym *sym;	/* borrowed; NULL: stacks print as numbers */
+};
+
+struct live_printer;
+struct live_printer *live_printer_new(const struct live_options *options);	/* NULL: out of memory */
+struct live_printer *live_printer_free(struct live_printer *p);
+
+/* A checked probe, prepared for printing: its format compiled, its keys quoted. Borrows @checked. NULL: out of memory. */
+struct live_probe;
+struct live_probe *live_probe_new(const struct probe_checked *checked);
+struct live_probe *live_probe_free(struct live_probe *p);
+
+struct live_event {
+	const struct ut_rec_event *rec;	/* 8-byte aligned; foreign: sizes inside are checked here */
+	size_t size;			/* bytes at rec */
+	unsigned cpu;
+	struct live_probe *probe;
+	const char *func;		/* column FUNC: name of the probe, function or event */
+	const char *provider_or_file;	/* for JSON: what stands before the name */
+	const char *const *unreadable;	/* per output of the probe, NULL or why this site cannot read it; NULL: reads all */
+	pid_t ns_pid;			/* pid in the process's own namespace; 0 or the same: not shown */
+	uint64_t caller;		/* address that the probed function returns to, where the walk of the stack cannot see it; 0: none */
+};
+
+/* Column titles; nothing for JSON. */
+void live_header(const struct live_printer *p, struct buf *out);
+/*
+ * Appends the event: one line, and in text the frames of its stacks on lines of their own. -EBADMSG for a record that is
+ * too small for its probe or has sizes that do not fit; nothing is appended then.
+ */
+int live_print(struct live_printer *p, const struct live_event *e, struct buf *out);
+/* Appends a line for @n events that were lost on @cpu between two events of that CPU. */
+void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out);
+/* The sentence for an argument that this site cannot read: «arg1 of zoo:dbl cannot be read: it is in %xmm0 …». */
+void live_unreadable(const struct live_event *e, unsigned output, struct buf *out);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* Stacks of events: addresses to names, a frame a line or an element of a JSON array. */
+#include <string.h>
+
+#include "live/internal.h"
+#include "sym/sym.h"
+
+#define INDENT "        "
+
+struct stack {
+	uint64_t frames[STACK_FRAMES_MAX + 1];
+	unsigned n;
+	bool is_kernel, faulted, cut;
+	pid_t pid;
+};
+
+/* At the entry of a function its frame is not set up, and the walk by frame pointers misses the caller: put it back. */
+static void insert_caller(struct stack *s, uint64_t caller)
+{
+	if (!caller || !s->n || (s->n > 1 && s->frames[1] == caller))
+		return;
+	memmove(s->frames + 2, s->frames + 1, (s->n - 1) * sizeof(s->frames[0]));
+	s->frames[1] = caller;
+	s->n++;
+}
+
+static void read_stack(const struct live_event *e, unsigned output, struct stack *ret)
+{
+	struct event_text t;
+
+	event_text(e, output, &t);
+	ret->is_kernel = e->probe->checked->outputs[output].kind == OUTPUT_KSTACK;
+	ret->pid = (pid_t)e->rec->pid;
+	ret->faulted = t.state == UT_TEXT_FAULT || t.state == UT_TEXT_NULL;
+	ret->cut = t.state == UT_TEXT_CUT_LIMIT;
+	ret->n = ret->faulted ? 0 : (unsigned)(t.len / sizeof(uint64_t));
+	if (ret->n > STACK_FRAMES_MAX)
+		ret->n = STACK_FRAMES_MAX;
+	if (ret->n)
+		memcpy(ret->frames, t.bytes, ret->n * sizeof(uint64_t));
+	if (!ret->is_kernel)
+		insert_caller(ret, e->caller);
+}
+
+/* The frame's name in the printer's scratch buffer: it comes from foreign files and is escaped by who prints it. */
+static const struct buf *frame_name(struct live_printer *p, const struct stack *s, unsigned i)
+{
+	struct buf *name = &p->scratch;
+
+	buf_reset(name);
+	if (!p->opts.sym) {
+		buf_adds(name, "0x");
+		buf_addx(name, s->frames[i]);
+	} else if (s->is_kernel) {
+		sym_kernel(p->opts.sym, s->frames[i], name);
+	} else {
+		sym_user(p->opts.sym, s->pid, s->frames[i], i > 0, name);
+	}
+	return name;
+}
+
+static void print_stack(struct live_printer *p, const struct stack *s, struct buf *out)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct buf *name = frame_name(p, s, i);
+
+		buf_adds(out, INDENT);
+		buf_add_escaped(out, name->data, name->len);
+		buf_addc(out, '\n');
+	}
+	if (!s->n)
+		buf_adds(out, s->faulted ? INDENT "<the stack could not be read>\n" : INDENT "<no frames>\n");
+	if (!s->cut)
+		return;
+	buf_adds(out, INDENT "…[cut at ");
+	buf_addu(out, STACK_FRAMES_MAX);
+	buf_adds(out, " frames]\n");
+}
+
+void stacks_print(struct live_printer *p, const struct live_event *e, struct buf *out)
+{
+	const struct probe_checked *checked = e->probe->checked;
+	struct stack s;
+
+	for (unsigned i = 0; i < checked->noutputs; i++) {
+		if (!output_is_stack(checked->outputs[i].kind))
+			continue;
+		read_stack(e, i, &s);
+		print_stack(p, &s, out);
+	}
+}
+
+void stack_json(struct live_printer *p, const struct live_event *e, unsigned output, struct buf *out)
+{
+	struct stack s;
+
+	read_stack(e, output, &s);
+	if (s.faulted) {
+		buf_adds(out, "{\"error\":\"fault\"}");
+		return;
+	}
+	buf_addc(out, '[');
+	for (unsigned i = 0; i < s.n; i++) {
+		const struct buf *name = frame_name(p, &s, i);
+
+		if (i)
+			buf_addc(out, ',');
+		buf_add_json(out, name->data, name->len);
+	}
+	buf_addc(out, ']');
+}
