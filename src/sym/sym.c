@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* Addresses to names: which mapping of which process, which file behind it, which function in that. */
+#include "sym/sym.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "proc/process.h"
+#include "sym/files.h"
+#include "sym/kallsyms.h"
+#include "sym/vdso.h"
+
+enum code_kind {
+	CODE_FILE,	/* file */
+	CODE_RUNTIME,	/* memory: written by the program itself */
+	CODE_VDSO,
+	CODE_OTHER,	/* [vsyscall], [uprobes] */
+};
+
+struct code {
+	uint64_t start, end, offset;
+	enum code_kind kind;
+	struct sym_file *file;	/* a reference */
+};
+
+struct process {
+	pid_t pid;
+	VEC(struct code) code;	/* executable mappings by address */
+};
+
+struct sym {
+	struct sym_files files;
+	VEC(struct process) processes;
+	struct elf_image *vdso;
+	bool vdso_tried;
+	struct kallsyms kernel;
+	bool kernel_tried;
+};
+
+struct sym *sym_new(void)
+{
+	return calloc(1, sizeof(struct sym));
+}
+
+static void process_done(struct sym *s, struct process *p)
+{
+	for (size_t i = 0; i < p->code.n; i++)
+		sym_files_put(&s->files, p->code.v[i].file);
+	vec_done(&p->code);
+}
+
+struct sym *sym_free(struct sym *s)
+{
+	if (!s)
+		return NULL;
+	for (size_t i = 0; i < s->processes.n; i++)
+		process_done(s, &s->processes.v[i]);
+	vec_done(&s->processes);
+	sym_files_done(&s->files);
+	elf_image_free(s->vdso);
+	kallsyms_done(&s->kernel);
+	free(s);
+	return NULL;
+}
+
+static struct process *find_process(const struct sym *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->processes.n; i++)
+		if (s->processes.v[i].pid == pid)
+			return &s->processes.v[i];
+	return NULL;
+}
+
+/* Memory that bears a name: shared between two views of it, so that one can be written and the other executed. */
+static bool is_named_memory(const struct mapping *m)
+{
+	static const char *const names[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage", "/dev/shm/"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strncmp(m->path, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static enum code_kind classify(const struct mapping *m)
+{
+	if (m->file.ino)
+		return CODE_FILE;
+	if (strcmp(m->path, "[vdso]") == 0)
+		return CODE_VDSO;
+	if (m->path[0] == '\0' || strncmp(m->path, "[anon", 5) == 0 || strcmp(m->path, "[heap]") == 0 ||
+	    strncmp(m->path, "[stack", 6) == 0)
+		return CODE_RUNTIME;
+	return CODE_OTHER;
+}
+
+static int note_mapping(struct sym *s, struct process *p, const struct mapping *m)
+{
+	struct code c = {.start = m->start, .end = m->end, .offset = m->offset, .kind = classify(m)};
+
+	if (c.kind == CODE_FILE) {
+		c.file = sym_files_get(&s->files, p->pid, m);
+		if (!c.file)
+			return -ENOMEM;
+		if (!c.file->img && is_named_memory(m))
+			c.kind = CODE_RUNTIME;
+	}
+	if (vec_push(&p->code, c)) {
+		sym_files_put(&s->files, c.file);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void sym_note_process(struct sym *s, pid_t pid)
+{
+	AUTO(mappings_done) struct mappings maps = {0};
+	struct process fresh = {.pid = pid}, *known;
+
+	if (mappings_read(pid, &maps, NULL))
+		return;	/* it has ended: what is known stays */
+	for (size_t i = 0; i < maps.maps.n; i++)
+		if (maps.maps.v[i].exec && note_mapping(s, &fresh, &maps.maps.v[i]))
+			break;
+	known = find_process(s, pid);
+	if (known) {
+		process_done(s, known);
+		*known = fresh;
+	} else if (vec_push(&s->processes, fresh)) {
+		process_done(s, &fresh);
+	}
+}
+
+void sym_forget_process(struct sym *s, pid_t pid)
+{
+	struct process *p = find_process(s, pid);
+
+	if (!p)
+		return;
+	process_done(s, p);
+	*p = s->processes.v[--s->processes.n];
+}
+
+static const struct code *find_code(const struct process *p, uint64_t addr)
+{
+	size_t low = 0, high = p ? p->code.n : 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (addr >= p->code.v[mid].end)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return p && low < p->code.n && addr >= p->code.v[low].start ? &p->code.v[low] : NULL;
+}
+
+static void add_number(uint64_t addr, struct buf *out)
+{
+	buf_adds(out, "0x");
+	buf_addx(out, addr);
+}
+
+static void add_place(const char *name, struct buf *out)
+{
+	buf_adds(out, " (");
+	buf_add_escaped(out, name, strlen(name));
+	buf_addc(out, ')');
+}
+
+static void add_function(const char *name, uint64_t offset, struct buf *out)
+{
+	sym_demangle(name, out);
+	buf_adds(out, "+0x");
+	buf_addx(out, offset);
+}
+
+/* The function of @img that holds @vaddr, or the plain @addr. @back is what was taken off for a return address. */
+static void add_from_image(struct elf_image *img, uint64_t vaddr, unsigned back, uint64_t addr, struct buf *out)
+{
+	const struct elf_symbol *f = img ? elf_function_at(img, vaddr) : NULL;
+
+	if (f)
+		add_function(f->name, vaddr - f->vaddr + back, out);
+	else
+		add_number(addr, out);
+}
+
+static void add_from_file(const struct code *c, uint64_t addr, unsigned back, struct buf *out)
+{
+	struct elf_image *img = c->file->img;
+	uint64_t vaddr;
+
+	if (img && elf_offset_to_vaddr(img, addr - back - c->start + c->offset, &vaddr))
+		add_from_image(img, vaddr, back, addr, out);
+	else
+		add_number(addr, out);
+	add_place(c->file->name, out);
+}
+
+static void add_from_vdso(struct sym *s, const struct code *c, uint64_t addr, unsigned back, struct buf *out)
+{
+	uint64_t vaddr;
+
+	if (!s->vdso_tried)
+		s->vdso = vdso_open();
+	s->vdso_tried = true;
+	if (s->vdso && elf_offset_to_vaddr(s->vdso, addr - back - c->start, &vaddr))
+		add_from_image(s->vdso, vaddr, back, addr, out);
+	else
+		add_number(addr, out);
+	add_place("vdso", out);
+}
+
+void sym_user(struct sym *s, pid_t pid, uint64_t addr, bool is_return, struct buf *out)
+{
+	unsigned back = is_return && addr;
+	const struct code *c = find_code(find_process(s, pid), addr - back);
+
+	if (!c || c->kind == CODE_OTHER) {
+		add_number(addr, out);
+	} else if (c->kind == CODE_FILE) {
+		add_from_file(c, addr, back, out);
+	} else if (c->kind == CODE_VDSO) {
+		add_from_vdso(s, c, addr, back, out);
+	} else {
+		add_number(addr, out);
+		add_place("run-time code", out);
+	}
+}
+
+static void load_kernel(struct sym *s)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (s->kernel_tried)
+		return;
+	s->kernel_tried = true;
+	fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		kallsyms_read(fd, &s->kernel);	/* without the list, addresses print as numbers */
+}
+
+void sym_kernel(struct sym *s, uint64_t addr, struct buf *out)
+{
+	const struct kernel_function *f;
+
+	load_kernel(s);
+	f = kallsyms_find(&s->kernel, addr);
+	if (!f) {
+		add_number(addr, out);
+		return;
+	}
+	add_function(s->kernel.strings + f->name, addr - f->addr, out);
+	if (f->module) {
+		buf_addc(out, ' ');
+		buf_adds(out, s->kernel.strings + f->module);
+	}
+}
