@@ -59,10 +59,13 @@ static size_t encoded_size(uint8_t enc, bool is_64)
 static uint64_t take_pointer(struct cursor *c, uint8_t enc, bool is_64, uint64_t here)
 {
 	size_t size = encoded_size(enc, is_64);
-	uint64_t v = take_bytes(c, size);
+	uint64_t v;
 
-	if (!size || ((enc & ENC_BASE) != ENC_PCREL && (enc & ENC_BASE) != 0))
+	if (!size || ((enc & ENC_BASE) != ENC_PCREL && (enc & ENC_BASE) != 0)) {
 		c->bad = true;
+		return 0;
+	}
+	v = take_bytes(c, size);
 	if (enc & 0x08 && size < 8)
 		v = (uint64_t)((int64_t)(v << (64 - 8 * size)) >> (64 - 8 * size));
 	return (enc & ENC_BASE) == ENC_PCREL ? v + here : v;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Fuzz target: an ELF file's notes, symbols, function starts and sections. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "elf/usdt.h"
+#include "probe/operand.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_notes(struct elf_image *img)
+{
+	struct usdt_notes notes = {0};
+
+	usdt_has_notes(img);
+	if (usdt_notes_read(img, &notes, NULL))
+		return;
+	for (size_t i = 0; i < notes.notes.n && i < 64; i++) {
+		struct operands ops;
+
+		operands_parse(notes.notes.v[i].args, &ops);
+		for (unsigned k = 0; k < ops.n; k++)
+			operand_resolve(&ops.v[k], img);
+		elf_is_function_start(img, notes.notes.v[i].vaddr);
+	}
+	usdt_notes_done(&notes);
+}
+
+static void read_symbols(struct elf_image *img)
+{
+	const struct elf_symbol *symbols;
+	size_t n = elf_image_symbols(img, &symbols);
+	struct elf_symbol s;
+
+	for (size_t i = 0; i < n; i += 1 + n / 16) {
+		const struct elf_symbol *at = elf_function_at(img, symbols[i].vaddr + symbols[i].size / 2);
+
+		if (at && at->vaddr > symbols[i].vaddr + symbols[i].size / 2)
+			abort();
+		if (elf_symbol_find(img, symbols[i].name, &s) == 0)
+			abort();	/* what is listed can be found */
+		elf_is_function_start(img, symbols[i].vaddr);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct elf_image *img = NULL;
+	const void *bytes;
+	size_t len;
+	uint64_t v;
+
+	if (elf_image_from_memory(data, size, &img, NULL))
+		return 0;
+	read_notes(img);
+	read_symbols(img);
+	elf_image_build_id(img);
+	elf_image_is_go(img);
+	elf_is_function_start(img, 0x1000);
+	elf_vaddr_to_offset(img, 0x401000, &v);
+	elf_offset_to_vaddr(img, 0x1000, &v);
+	elf_image_section_data(img, ".debug_str", &bytes, &len);
+	elf_image_free(img);
+	return 0;
+}

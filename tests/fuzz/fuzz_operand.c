@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Fuzz target: the argument string of a USDT note. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/operand.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What the readers of an operand rely on. */
+static void check(const struct operand *op)
+{
+	bool sized = op->size == 1 || op->size == 2 || op->size == 4 || op->size == 8;
+
+	if (op->kind == OPERAND_UNREADABLE) {
+		if (!op->reason[0] || op->has_symbol)
+			abort();
+		return;
+	}
+	if (!sized || (op->is_float && op->size < 4) || (op->base != REG_NONE && op->base >= REG_RIP))
+		abort();
+	if ((op->index != REG_NONE && op->index >= REG_RIP) || op->has_symbol != (op->symbol[0] != '\0'))
+		abort();
+	if (op->kind == OPERAND_REG && op->base == REG_NONE)
+		abort();
+	if (!operand_equal(op, op) || !operand_type_name(op)[0])
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+	struct operands ops;
+
+	if (!text)
+		return 0;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	operands_parse(text, &ops);
+	if (ops.n > OPERANDS_MAX)
+		abort();
+	for (unsigned i = 0; i < ops.n; i++)
+		check(&ops.v[i]);
+	operand_parse((const char *)data, size, &ops.v[0]);
+	check(&ops.v[0]);
+	free(text);
+	return 0;
+}
