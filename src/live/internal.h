@@ -43,8 +43,9 @@ struct live_probe {
 
 struct live_printer {
 	struct live_options opts;
-	int64_t second;		/* of the wall clock, for which hms is right */
-	char hms[16];
+	int64_t second, utc_second;	/* of the wall clock, for which these texts are right */
+	char hms[16];		/* "12:34:56." in local time */
+	char utc[32];		/* "2026-01-31T12:34:56." */
 	struct buf scratch;
 };
 
@@ -80,7 +81,7 @@ void pad_since(const struct int_spec *spec, size_t from, struct buf *out);
 void stacks_print(struct live_printer *p, const struct live_event *e, struct buf *out);
 void stack_json(struct live_printer *p, const struct live_event *e, unsigned output, struct buf *out);
 
-int json_print(struct live_printer *p, const struct live_event *e, struct buf *out);
+void json_print(struct live_printer *p, const struct live_event *e, struct buf *out);
 void json_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out);
 
 /* @ns on the monotonic clock as wall-clock nanoseconds; 0 when the wall clock is not known. */
@@ -90,7 +91,7 @@ void wall_print(struct live_printer *p, uint64_t ns, struct buf *out);
 /* "-0.000123": seconds since the start. */
 void seconds_print(const struct live_printer *p, uint64_t ns, struct buf *out);
 /* "2026-01-31T12:34:56.123456789Z" */
-void utc_print(uint64_t wall_ns, struct buf *out);
+void utc_print(struct live_printer *p, uint64_t wall_ns, struct buf *out);
 /* @digits decimal digits of @v, with leading zeros. */
 void digits_print(uint32_t v, unsigned digits, struct buf *out);
 

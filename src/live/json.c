@@ -14,7 +14,7 @@ static void add_key_number(const char *key, uint64_t v, struct buf *out)
 }
 
 /* ,"wall":"…Z" where the wall clock is known. */
-static void add_wall(const struct live_printer *p, const char *key, uint64_t ns, struct buf *out)
+static void add_wall(struct live_printer *p, const char *key, uint64_t ns, struct buf *out)
 {
 	uint64_t wall = wall_ns_of(p, ns);
 
@@ -22,7 +22,7 @@ static void add_wall(const struct live_printer *p, const char *key, uint64_t ns,
 		return;
 	buf_adds(out, key);
 	buf_addc(out, '"');
-	utc_print(wall, out);
+	utc_print(p, wall, out);
 	buf_addc(out, '"');
 }
 
@@ -151,7 +151,7 @@ static void add_probe(struct live_printer *p, const struct live_event *e, struct
 	buf_add_json(out, name->data, name->len);
 }
 
-int json_print(struct live_printer *p, const struct live_event *e, struct buf *out)
+void json_print(struct live_printer *p, const struct live_event *e, struct buf *out)
 {
 	add_key_number("{\"time\":", e->rec->time_ns, out);
 	add_wall(p, ",\"wall\":", e->rec->time_ns, out);
@@ -165,7 +165,6 @@ int json_print(struct live_printer *p, const struct live_event *e, struct buf *o
 		buf_add_json(out, p->scratch.data ? p->scratch.data : "", p->scratch.len);
 	}
 	buf_adds(out, "}\n");
-	return 0;
 }
 
 void json_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out)

@@ -22,7 +22,7 @@ struct live_printer *live_printer_new(const struct live_options *options)
 	if (!p)
 		return NULL;
 	p->opts = *options;
-	p->second = INT64_MIN;
+	p->second = p->utc_second = INT64_MIN;
 	return p;
 }
 
@@ -122,8 +122,10 @@ int live_print(struct live_printer *p, const struct live_event *e, struct buf *o
 
 	if (r)
 		return r;
-	if (p->opts.json)
-		return json_print(p, e, out);
+	if (p->opts.json) {
+		json_print(p, e, out);
+		return 0;
+	}
 	add_line(p, e, out);
 	stacks_print(p, e, out);
 	return 0;

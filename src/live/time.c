@@ -31,11 +31,10 @@ void wall_print(struct live_printer *p, uint64_t ns, struct buf *out)
 
 	if (second != p->second) {
 		localtime_r(&second, &tm);
-		strftime(p->hms, sizeof(p->hms), "%H:%M:%S", &tm);
+		strftime(p->hms, sizeof(p->hms), "%H:%M:%S.", &tm);
 		p->second = second;
 	}
 	buf_adds(out, p->hms);
-	buf_addc(out, '.');
 	digits_print((uint32_t)(wall % NS_PER_SEC / 1000), 6, out);
 }
 
@@ -55,15 +54,17 @@ void seconds_print(const struct live_printer *p, uint64_t ns, struct buf *out)
 		digits_print(rest / 1000, 6, out);
 }
 
-void utc_print(uint64_t wall_ns, struct buf *out)
+void utc_print(struct live_printer *p, uint64_t wall_ns, struct buf *out)
 {
 	time_t second = (time_t)(wall_ns / NS_PER_SEC);
-	char text[40];
 	struct tm tm;
 
-	gmtime_r(&second, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S.", &tm);
-	buf_adds(out, text);
+	if (second != p->utc_second) {
+		gmtime_r(&second, &tm);
+		strftime(p->utc, sizeof(p->utc), "%Y-%m-%dT%H:%M:%S.", &tm);
+		p->utc_second = second;
+	}
+	buf_adds(out, p->utc);
 	digits_print((uint32_t)(wall_ns % NS_PER_SEC), 9, out);
 	buf_addc(out, 'Z');
 }
