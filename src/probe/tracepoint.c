@@ -105,7 +105,7 @@ static bool is_name_byte(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The last word is the name; brackets stand behind it ("comm[16]") or, for __data_loc, behind the type ("char[] name"). */
+/* The last word is the name; brackets stand behind it ("comm[16]") or, for __data_loc, behind the type. */
 static bool parse_declaration(struct span s, struct declaration *ret)
 {
 	size_t start;
@@ -147,8 +147,8 @@ static bool parse_declaration(struct span s, struct declaration *ret)
 }
 
 /*
- * The kernel stores arguments of system calls in words of 8 bytes and calls each of them unsigned, so that a `int dfd` of
- * -100 would read 4294967196. The declared type is the right one; its bytes are the first of the word.
+ * The kernel stores arguments of system calls in words of 8 bytes and calls each of them unsigned, so that an `int dfd`
+ * of -100 would read 4294967196. The declared type is the right one; its bytes are the first of the word.
  */
 static const struct { const char *name; uint8_t size; bool is_signed; } syscall_types[] = {
 	{"int", 4, true}, {"unsigned int", 4, false}, {"unsigned", 4, false}, {"pid_t", 4, true}, {"key_t", 4, true},

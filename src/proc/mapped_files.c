@@ -49,7 +49,7 @@ static int compare_files(const void *a, const void *b)
 	return compare_addresses(a, b);
 }
 
-/* Leaves the lowest mapping of every file, in address order. By sorting: a process can map tens of thousands of files. */
+/* Leaves the lowest mapping of every file, in address order. By sorting: a process can map 65,000 files. */
 static void keep_first_of_each(struct lines *l)
 {
 	size_t kept = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which language runtime a process or a file is, and what can be traced in it when it has no probes. Knowledge is text:
- * runtimes/<name>.ini, built in, then /etc/usertrace/runtimes and $XDG_CONFIG_HOME/usertrace/runtimes, which add and override. */
+ * runtimes/<name>.ini, built in, then /etc/usertrace/runtimes and $XDG_CONFIG_HOME/usertrace/runtimes, which add and
+ * override. */
 #ifndef UT_PROC_RUNTIME_H
 #define UT_PROC_RUNTIME_H
 
@@ -30,7 +31,8 @@
  * A '#' begins a comment at the start of a line, and behind a blank outside of double quotes.
  */
 struct runtime_offer { char *probe, *what; };
-struct runtime_format { char *provider, *probe, *format; };	/* format: «"full=%d", arg1» as typed after the probe's name */
+/* format: «"full=%d", arg1», as typed after the probe's name. */
+struct runtime_format { char *provider, *probe, *format; };
 
 struct runtime {
 	char *name, *language;
@@ -42,7 +44,7 @@ struct runtime {
 
 struct runtimes { VEC(struct runtime) all; };
 
-/* Built-in ones and those found in the two folders. A broken file of the user's is an error that names file and line. */
+/* Built-in ones and those of the two folders. A broken file of the user's is an error that names file and line. */
 int runtimes_load(struct runtimes *ret, struct ut_err *err);
 /* Parses one file's text; pure. @origin is its name, for messages. A file that names the same runtime replaces it. */
 int runtimes_parse(const char *origin, const char *text, size_t len, struct runtimes *into, struct ut_err *err);

@@ -192,7 +192,7 @@ static void format_free(struct runtime_format *f)
 	free(f->format);
 }
 
-/* A probe without "PROVIDER:" belongs to the first provider, which may come later in the file: provider is NULL then. */
+/* A probe without "PROVIDER:" belongs to the first provider, which may come later: provider is NULL until then. */
 static int probe_line(struct parser *p, const char *key, const char *value)
 {
 	const char *colon = strchr(key, ':');

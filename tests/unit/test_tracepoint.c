@@ -41,7 +41,8 @@ static const struct tracepoint_field *field(const struct tracepoint *tp, const c
 	return NULL;
 }
 
-static void assert_int_field(const struct tracepoint *tp, const char *name, unsigned offset, unsigned size, bool is_signed)
+static void assert_int_field(const struct tracepoint *tp, const char *name, unsigned offset, unsigned size,
+			     bool is_signed)
 {
 	const struct tracepoint_field *f = field(tp, name);
 
