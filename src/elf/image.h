@@ -21,6 +21,7 @@ struct elf_symbol {
 	const char *name;	/* lives as long as the image */
 	uint64_t vaddr, size;	/* size may be 0 */
 	bool is_func;		/* STT_FUNC or STT_GNU_IFUNC */
+	bool is_ifunc;		/* the address is a resolver, run once by the dynamic linker */
 	bool is_object;		/* STT_OBJECT */
 	bool is_tls;		/* STT_TLS: vaddr is an offset, not an address */
 	bool is_local, is_weak;

@@ -29,6 +29,7 @@ static void merge_duplicates(struct elf_image *img)
 		if (last->size < v[i].size)
 			last->size = v[i].size;
 		last->is_func |= v[i].is_func;
+		last->is_ifunc |= v[i].is_ifunc;
 		last->is_object |= v[i].is_object;
 		last->is_local &= v[i].is_local;
 		last->is_weak &= v[i].is_weak;

@@ -115,7 +115,7 @@ bool symbol_from_raw(const Elf64_Sym *raw, struct elf_symbol *ret)
 		return false;
 	*ret = (struct elf_symbol){
 		.vaddr = raw->st_value, .size = raw->st_size,
-		.is_func = type == STT_FUNC || type == STT_GNU_IFUNC, .is_object = type == STT_OBJECT,
+		.is_func = type == STT_FUNC || type == STT_GNU_IFUNC, .is_ifunc = type == STT_GNU_IFUNC, .is_object = type == STT_OBJECT,
 		.is_tls = type == STT_TLS, .is_local = binding == STB_LOCAL, .is_weak = binding == STB_WEAK,
 	};
 	return true;

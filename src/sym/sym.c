@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Addresses to names: which mapping of which process, which file behind it, which function in that. */
+#include "elf/demangle.h"
 #include "sym/sym.h"
 
 #include <fcntl.h>
@@ -173,7 +174,7 @@ static void add_place(const char *name, struct buf *out)
 
 static void add_function(const char *name, uint64_t offset, struct buf *out)
 {
-	sym_demangle(name, out);
+	elf_demangle(name, out);
 	buf_adds(out, "+0x");
 	buf_addx(out, offset);
 }

@@ -29,7 +29,5 @@ void sym_forget_process(struct sym *s, pid_t pid);
 void sym_user(struct sym *s, pid_t pid, uint64_t addr, bool is_return, struct buf *out);
 /* Appends the name of a kernel address: "vfs_read+0x9c", or a number when the kernel hides its list (kptr_restrict). */
 void sym_kernel(struct sym *s, uint64_t addr, struct buf *out);
-/* Demangled form without parameters into @out when @name is a C++ or Rust name, else @name itself. */
-void sym_demangle(const char *name, struct buf *out);
 
 #endif

@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "proc/process.h"
 #include "sym/kallsyms.h"
+#include "elf/demangle.h"
 #include "sym/sym.h"
 #include "sym/vdso.h"
 
@@ -336,7 +337,7 @@ static void assert_demangled(const char *name, const char *expected)
 	struct buf b = {0};
 
 	buf_adds(&b, ">");
-	sym_demangle(name, &b);
+	elf_demangle(name, &b);
 	assert_string_equal(b.data + 1, expected);
 	assert_int_equal(b.data[0], '>');
 	buf_done(&b);

@@ -5,7 +5,7 @@
 
 #include <libiberty/demangle.h>
 
-#include "sym/sym.h"
+#include "elf/demangle.h"
 
 #define MANGLED_MAX 4096	/* libiberty needs stack in proportion to the length */
 #define DEMANGLED_MAX 16384
@@ -45,7 +45,7 @@ static bool demangle(const char *name, struct sink *sink)
 	return cplus_demangle_v3_callback(name, DMGL_NO_OPTS, sink_add, sink);
 }
 
-void sym_demangle(const char *name, struct buf *out)
+void elf_demangle(const char *name, struct buf *out)
 {
 	struct sink sink = {0};
 

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan's own life: requests, probes, sites and bodies kept together, and undone together. */
+#include "record/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "record/plan_priv.h"
+
+static void request_done(struct plan_request *r)
+{
+	free(r->text);
+	probe_spec_free(r->spec);
+	free(r->miss);
+}
+
+static void probe_done(struct plan_probe *p)
+{
+	probe_checked_free(p->checked);
+	tracepoint_done(&p->tracepoint);
+	free(p->provider);
+	free(p->func);
+}
+
+struct plan *plan_free(struct plan *plan)
+{
+	if (!plan)
+		return NULL;
+	for (size_t i = 0; i < plan->requests.n; i++)
+		request_done(&plan->requests.v[i]);
+	for (size_t i = 0; i < plan->probes.n; i++)
+		probe_done(&plan->probes.v[i]);
+	for (size_t i = 0; i < plan->sites.n; i++)
+		free(plan->sites.v[i].operands);
+	for (size_t i = 0; i < plan->files.n; i++) {
+		free(plan->files.v[i].path);
+		close(plan->files.v[i].fd);
+	}
+	for (size_t i = 0; i < plan->bodies.n; i++)
+		gen_body_done(&plan->bodies.v[i]);
+	for (size_t i = 0; i < plan->names.n; i++)
+		free(plan->names.v[i]);
+	for (size_t i = 0; i < plan->notes.n; i++)
+		free(plan->notes.v[i]);
+	vec_done(&plan->requests);
+	vec_done(&plan->probes);
+	vec_done(&plan->sites);
+	vec_done(&plan->files);
+	vec_done(&plan->bodies);
+	vec_done(&plan->seen);
+	vec_done(&plan->names);
+	vec_done(&plan->notes);
+	free(plan);
+	return NULL;
+}
+
+bool plan_request_is_path(const struct plan_request *r)
+{
+	return r->spec->kind != PROBE_TRACEPOINT && strchr(r->spec->where, '/');
+}
+
+static int add_request(struct plan *plan, const char *text, struct ut_err *err)
+{
+	struct plan_request r = { 0 };
+	struct stat st;
+	int code = probe_parse(text, &r.spec, err);
+
+	if (code)
+		return code;
+	r.text = strdup(text);
+	if (plan_request_is_path(&r) && stat(r.spec->where, &st) == 0) {
+		r.has_id = true;
+		r.id = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
+	}
+	if (!r.text || vec_push(&plan->requests, r)) {
+		request_done(&r);
+		return ut_err_nomem(err);
+	}
+	return 0;
+}
+
+int plan_new(const char *const *texts, size_t n, const struct plan_options *options, struct plan **ret, struct ut_err *err)
+{
+	struct plan *plan = calloc(1, sizeof(*plan));
+	int r = 0;
+
+	if (!plan)
+		return ut_err_nomem(err);
+	plan->options = *options;
+	for (size_t i = 0; !r && i < n; i++)
+		r = add_request(plan, texts[i], err);
+	if (r) {
+		plan_free(plan);
+		return r;
+	}
+	*ret = plan;
+	return 0;
+}
+
+int plan_note(struct plan *plan, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+	int r;
+
+	va_start(ap, fmt);
+	r = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (r < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < plan->notes.n; i++) {
+		if (!strcmp(plan->notes.v[i], text)) {	/* told once is enough */
+			free(text);
+			return 0;
+		}
+	}
+	if (vec_push(&plan->notes, text)) {
+		free(text);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void plan_set_miss(struct plan_request *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	free(r->miss);
+	va_start(ap, fmt);
+	if (vasprintf(&r->miss, fmt, ap) < 0)
+		r->miss = NULL;
+	va_end(ap);
+}
+
+int plan_check(struct plan *plan, unsigned request, const struct probe_scope *scope, const char *extra,
+	       struct probe_checked **ret, struct ut_err *err)
+{
+	struct plan_request *req = &plan->requests.v[request];
+	AUTO_FREE char *text = NULL;
+	struct probe_spec *spec = NULL;
+	int r;
+
+	if (asprintf(&text, "%s%s%s", req->text, extra ? " " : "", extra ? extra : "") < 0) {
+		text = NULL;
+		return ut_err_nomem(err);
+	}
+	r = probe_parse(text, &spec, err);
+	if (!r)
+		r = probe_check(spec, scope, ret, err);
+	if (r) {
+		probe_spec_free(spec);
+		return r;
+	}
+	for (size_t i = 0; !r && i < (*ret)->notes.n; i++)
+		r = plan_note(plan, "%s", (*ret)->notes.v[i]);
+	return r ? ut_err_nomem(err) : 0;
+}
+
+int plan_add_probe(struct plan *plan, struct plan_probe *probe)
+{
+	if (!probe->provider || !probe->func || vec_push(&plan->probes, *probe)) {
+		probe_done(probe);
+		return -ENOMEM;
+	}
+	plan->requests.v[probe->request].nprobes++;
+	return (int)plan->probes.n - 1;
+}
+
+/* The number of an equal body that is there already, or of this one, which is moved in. */
+static int keep_body(struct plan *plan, struct gen_body *body)
+{
+	for (size_t i = 0; i < plan->bodies.n; i++) {
+		if (gen_body_equal(&plan->bodies.v[i], body)) {
+			gen_body_done(body);
+			return (int)i;
+		}
+	}
+	if (vec_push(&plan->bodies, *body)) {
+		gen_body_done(body);
+		return -ENOMEM;
+	}
+	return (int)plan->bodies.n - 1;
+}
+
+static int site_body(struct plan *plan, const struct plan_site *site, struct gen_body *ret, struct ut_err *err)
+{
+	const struct plan_probe *p = &plan->probes.v[site->probe];
+	struct gen_site gs = { .operands = site->operands, .site_vaddr = site->vaddr, .tracepoint = &p->tracepoint };
+	struct gen_options options = plan->options.gen;
+
+	if (site->kind == SITE_ENTRY)
+		return gen_entry_body(&options, ret, err);
+	options.may_sleep = options.may_sleep && site->kind != SITE_TRACEPOINT;
+	return gen_body(p->checked, &gs, &options, ret, err);
+}
+
+static void site_reasons(struct plan *plan, struct plan_site *site)
+{
+	const struct plan_probe *p = &plan->probes.v[site->probe];
+	struct gen_site gs = { .operands = site->operands, .site_vaddr = site->vaddr };
+
+	for (unsigned i = 0; site->operands && i < p->checked->noutputs; i++)
+		if (!gen_output_unreadable(p->checked, i, &gs, &site->unreadable[i]))
+			site->unreadable[i] = NULL;
+}
+
+int plan_add_site(struct plan *plan, struct plan_site *site, struct ut_err *err)
+{
+	struct gen_body body;
+	int r = site_body(plan, site, &body, err);
+
+	if (r) {
+		free(site->operands);
+		return r;
+	}
+	r = keep_body(plan, &body);
+	if (r >= 0) {
+		site->body = (uint32_t)r;
+		site_reasons(plan, site);
+		r = vec_push(&plan->sites, *site);
+	}
+	if (r < 0) {
+		free(site->operands);
+		return ut_err_nomem(err);
+	}
+	if (site->kind != SITE_ENTRY)
+		plan->probes.v[site->probe].nsites++;
+	return 0;
+}
+
+int plan_look_file(struct plan_look *look)
+{
+	struct plan_file f = { .id = look->id };
+
+	if (look->file >= 0)
+		return look->file;
+	f.path = strdup(look->path);
+	f.fd = fcntl(look->fd, F_DUPFD_CLOEXEC, 3);
+	if (!f.path || f.fd < 0 || vec_push(&look->plan->files, f)) {
+		free(f.path);
+		if (f.fd >= 0)
+			close(f.fd);
+		return ut_err_nomem(look->err);
+	}
+	look->file = (int)look->plan->files.n - 1;
+	return look->file;
+}
+
+int plan_look_image(struct plan_look *look)
+{
+	return look->img ? 0 : elf_image_open(look->fd, &look->img, look->err);
+}
+
+/* Everything appended since a mark is taken off again. */
+struct plan_mark { size_t probes, sites, bodies; };
+
+static void undo(struct plan *plan, const struct plan_mark *m)
+{
+	for (size_t i = m->probes; i < plan->probes.n; i++) {
+		plan->requests.v[plan->probes.v[i].request].nprobes--;
+		probe_done(&plan->probes.v[i]);
+	}
+	for (size_t i = m->sites; i < plan->sites.n; i++)
+		free(plan->sites.v[i].operands);
+	for (size_t i = m->bodies; i < plan->bodies.n; i++)
+		gen_body_done(&plan->bodies.v[i]);
+	plan->probes.n = m->probes;
+	plan->sites.n = m->sites;
+	plan->bodies.n = m->bodies;
+}
+
+static bool was_seen(const struct plan *plan, struct file_id id)
+{
+	for (size_t i = 0; i < plan->seen.n; i++)
+		if (plan->seen.v[i].ino == id.ino && plan->seen.v[i].dev == id.dev)
+			return true;
+	return false;
+}
+
+static int look_at(struct plan_look *look)
+{
+	struct plan *plan = look->plan;
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < plan->requests.n; i++) {
+		enum probe_kind kind = plan->requests.v[i].spec->kind;
+
+		if (kind == PROBE_USDT)
+			r = plan_usdt(look, i);
+		else if (kind != PROBE_TRACEPOINT)
+			r = plan_functions(look, i);
+	}
+	return r;
+}
+
+int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err)
+{
+	struct plan_mark mark = { plan->probes.n, plan->sites.n, plan->bodies.n };
+	struct plan_look look = { .plan = plan, .path = path, .fd = fd, .file = -1, .err = err };
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return ut_err_set(err, -EINVAL, "'%s' is not a regular file", path);
+	look.id = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
+	if (was_seen(plan, look.id))
+		return 0;
+	if (vec_push(&plan->seen, look.id))
+		return ut_err_nomem(err);
+	r = look_at(&look);
+	if (r)
+		undo(plan, &mark);
+	if (look.notes_read)
+		usdt_notes_done(&look.notes);
+	elf_image_free(look.img);
+	return r;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plan: which sites of which files run which instructions, worked out before anything is attached. Pure but for
+ * reading files. It can grow: a file that is mapped later is planned then and attached then.
+ *
+ * Words: a *request* is a probe as typed; it becomes *probes* (one for each file and name that fit), each with its
+ * *sites*; equal instructions of sites are kept once, as *bodies*.
+ */
+#ifndef UT_RECORD_PLAN_H
+#define UT_RECORD_PLAN_H
+
+#include "base/buf.h"
+#include "elf/usdt.h"
+#include "probe/gen.h"
+#include "proc/process.h"
+#include "proc/runtime.h"
+
+struct plan_options {
+	struct gen_options gen;
+	const struct runtimes *runtimes;	/* default formats; may be NULL */
+};
+
+struct plan_file {
+	struct file_id id;
+	char *path;		/* for people: as its process sees it */
+	int fd;			/* read-only */
+};
+
+struct plan_probe {
+	struct probe_checked *checked;
+	struct tracepoint tracepoint;	/* t: */
+	char *provider;		/* "python"; the file's base name for p: and r:; the category for t: */
+	char *func;		/* "gc__start" */
+	unsigned request;	/* index of the text it came from */
+	unsigned file;		/* index; unused for t: */
+	unsigned nsites;
+	uint64_t events;	/* counted by the session */
+};
+
+/* What a site is attached as. */
+enum site_kind { SITE_PROBE, SITE_ENTRY /* r: with duration: the call */, SITE_RETURN, SITE_TRACEPOINT };
+
+struct plan_site {
+	enum site_kind kind;
+	unsigned probe, file;
+	uint64_t vaddr, offset, sem_offset;
+	struct operands *operands;	/* u: owned; shared by nobody */
+	uint32_t body;
+	bool is_nop5;			/* a 5-byte nop inside a function: see record/redzone.h */
+	const char *unreadable[OUTPUTS_MAX];	/* per output; NULL: readable. Lives in operands */
+};
+
+struct plan_request {
+	char *text;
+	struct probe_spec *spec;	/* for matching; each probe has a copy of its own */
+	unsigned nprobes;		/* that it became so far */
+	bool has_id;			/* WHERE is a path of ours: its identity */
+	struct file_id id;
+	char *miss;			/* why a file that fits WHERE has nothing for it; NULL: no file fitted */
+};
+
+struct plan {
+	struct plan_options options;
+	VEC(struct plan_request) requests;
+	VEC(struct plan_probe) probes;
+	VEC(struct plan_site) sites;
+	VEC(struct plan_file) files;
+	VEC(struct gen_body) bodies;
+	VEC(struct file_id) seen;	/* files looked at, with or without a hit */
+	VEC(char *) names;		/* "provider:name" of every USDT probe seen: for near misses */
+	VEC(char *) notes;		/* sentences to tell once */
+	size_t notes_told;
+};
+
+/* Parses all requests; -EINVAL with the marked place. */
+int plan_new(const char *const *texts, size_t n, const struct plan_options *options, struct plan **ret, struct ut_err *err);
+struct plan *plan_free(struct plan *plan);
+
+/* t: requests, from the kernel's description. */
+int plan_tracepoints(struct plan *plan, struct ut_err *err);
+/*
+ * Everything that the requests want of one file. @path is how it is called for people and compared with WHERE; @fd is duplicated.
+ * A file already looked at is passed over. Errors are the user's (a format that does not fit, an argument that is not there): the plan is
+ * as before then.
+ */
+int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err);
+/* All files a process has mapped. */
+int plan_process(struct plan *plan, pid_t pid, struct ut_err *err);
+/* All files of all processes. Processes that end meanwhile are nobody's error. */
+int plan_all(struct plan *plan, struct ut_err *err);
+/* Files that requests name by path, or, without a process to look into, by library or program name. */
+int plan_named_files(struct plan *plan, bool search, struct ut_err *err);
+
+bool plan_request_is_path(const struct plan_request *r);
+/* 0 when every request has a probe; else -ENOENT, naming the first that has none, near misses, and what the runtime offers. @where says what was
+ * searched ("process 123 (java)"). */
+int plan_complete(const struct plan *plan, const char *where, const struct runtime *runtime, struct ut_err *err);
+
+/* --explain: the whole plan as text. Instructions are shown once for each body. */
+void plan_explain(const struct plan *plan, struct buf *out);
+
+#endif

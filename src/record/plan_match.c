@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* Which files a request means, and where to look for them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "record/plan_priv.h"
+
+static void auto_closedir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool library_matches(const char *where, const char *path)
+{
+	static const char *const forms[] = { "%s", "%s.so", "%s.so.*", "lib%s.so", "lib%s.so.*", "lib%s-*.so*" };
+	const char *base = base_name(path);
+	char pattern[512];
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		int n = snprintf(pattern, sizeof(pattern), forms[i], where);
+#pragma GCC diagnostic pop
+
+		if (n > 0 && (size_t)n < sizeof(pattern) && glob_match(pattern, base))
+			return true;
+	}
+	return false;
+}
+
+bool request_names_file(const struct plan_request *r, const struct plan_look *look)
+{
+	if (!plan_request_is_path(r))
+		return library_matches(r->spec->where, look->path);
+	return !strcmp(r->spec->where, look->path) || (glob_is_pattern(r->spec->where) && glob_match(r->spec->where, look->path)) ||
+	       (r->has_id && r->id.ino == look->id.ino && r->id.dev == look->id.dev);
+}
+
+/* Could any request want something in this file? Saves opening hundreds of files that only a name rules out. */
+static bool wanted_by_name(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->requests.n; i++) {
+		const struct plan_request *r = &plan->requests.v[i];
+
+		if (r->spec->kind == PROBE_TRACEPOINT)
+			continue;
+		if (r->spec->kind == PROBE_USDT || plan_request_is_path(r) || library_matches(r->spec->where, path))
+			return true;
+	}
+	return false;
+}
+
+/* A file of a process that cannot be read is told, not fatal: others may hold what is wanted. */
+static int look_at_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err)
+{
+	struct ut_err ignored;
+	AUTO_CLOSE int fd = -1;
+
+	if (!wanted_by_name(plan, m->path))
+		return 0;
+	for (size_t i = 0; i < plan->seen.n; i++)
+		if (plan->seen.v[i].ino == m->file.ino && plan->seen.v[i].dev == m->file.dev)
+			return 0;
+	fd = mapping_open(pid, m, &ignored);
+	if (fd < 0)
+		return 0;
+	return plan_file(plan, m->path, fd, err);
+}
+
+int plan_process(struct plan *plan, pid_t pid, struct ut_err *err)
+{
+	struct mapped_files files = { 0 };
+	int r = mapped_files_read(pid, &files, err);
+
+	for (size_t i = 0; !r && i < files.files.n; i++)
+		r = look_at_mapping(plan, pid, &files.files.v[i].first, err);
+	mapped_files_done(&files);
+	return r;
+}
+
+int plan_all(struct plan *plan, struct ut_err *err)
+{
+	AUTO_FREE struct process_id *ids = NULL;
+	size_t n = 0;
+	int r = process_list(&ids, &n, err);
+
+	for (size_t i = 0; !r && i < n; i++) {
+		if (ids[i].pid == getpid())
+			continue;
+		r = plan_process(plan, ids[i].pid, err);
+		if (r == -ESRCH || r == -EPERM || r == -EACCES || r == -ENOENT)
+			r = 0;	/* it ended meanwhile, or is not ours to see */
+	}
+	return r;
+}
+
+static int look_at_path(struct plan *plan, const char *path, struct ut_err *err)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return ut_err_set(err, errno == ENOENT ? -EINVAL : -errno, "cannot open '%s': %s", path, strerror(errno));
+	return plan_file(plan, path, fd, err);
+}
+
+/* The folders of programs and of the dynamic linker's defaults on Debian and its kin. */
+static int search_folders(struct plan *plan, struct plan_request *r, struct ut_err *err)
+{
+	static const char *const libraries = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/usr/local/lib";
+	AUTO_FREE char *folders = NULL;
+	static const char *const forms[] = { "%s/%s", "%s/%s.so", "%s/lib%s.so" };
+	char *save = NULL;
+
+	if (asprintf(&folders, "%s:%s", libraries, getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin") < 0) {
+		folders = NULL;
+		return ut_err_nomem(err);
+	}
+	for (char *folder = strtok_r(folders, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+		for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+			char path[4096];
+			int n;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+			n = snprintf(path, sizeof(path), forms[i], folder, r->spec->where);
+#pragma GCC diagnostic pop
+			if (n > 0 && (size_t)n < sizeof(path) && access(path, R_OK) == 0) {
+				int code = look_at_path(plan, path, err);
+
+				if (code != -ENOEXEC && code != -EBADMSG)
+					return code;	/* linker scripts (libc.so) and the like are passed over */
+			}
+		}
+	}
+	return 0;
+}
+
+/* libc.so.6 for "c" and "libc": the versioned names in the folders of shared libraries. */
+static int search_versions(struct plan *plan, struct plan_request *r, struct ut_err *err)
+{
+	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		AUTO(auto_closedir) DIR *dir = opendir(folders[i]);
+		struct dirent *d;
+
+		while (dir && (d = readdir(dir))) {
+			char path[4096];
+
+			snprintf(path, sizeof(path), "%s/%s", folders[i], d->d_name);
+			if (strstr(d->d_name, ".so") && library_matches(r->spec->where, path)) {
+				int code = look_at_path(plan, path, err);
+
+				if (code != -ENOEXEC && code != -EBADMSG)
+					return code;
+			}
+		}
+	}
+	return 0;
+}
+
+int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
+{
+	int code = 0;
+
+	for (size_t i = 0; !code && i < plan->requests.n; i++) {
+		struct plan_request *r = &plan->requests.v[i];
+
+		if (r->spec->kind == PROBE_TRACEPOINT || glob_is_pattern(r->spec->where))
+			continue;
+		if (plan_request_is_path(r))
+			code = look_at_path(plan, r->spec->where, err);
+		else if (search) {
+			code = search_folders(plan, r, err);
+			if (!code && !r->nprobes && !r->miss)
+				code = search_versions(plan, r, err);
+		}
+	}
+	return code;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the plan share. Not for others. */
+#ifndef UT_RECORD_PLAN_PRIV_H
+#define UT_RECORD_PLAN_PRIV_H
+
+#include "record/plan.h"
+
+/* One file while it is looked at. */
+struct plan_look {
+	struct plan *plan;
+	const char *path;
+	int fd;
+	struct file_id id;
+	struct elf_image *img;		/* opened when first needed */
+	struct usdt_notes notes;
+	bool notes_read;
+	int file;			/* index into plan->files; -1 until something in it is wanted */
+	struct ut_err *err;
+};
+
+/* Does WHERE of a p:, r: or u: request name this file (by path, identity or library name)? */
+bool request_names_file(const struct plan_request *r, const struct plan_look *look);
+/* "libc", "c", "libc.so.6", globs: does @where name the library or program at @path? Pure. */
+bool library_matches(const char *where, const char *path);
+
+int plan_look_image(struct plan_look *look);
+int plan_look_file(struct plan_look *look);	/* index of the file in the plan; adds it */
+
+int plan_usdt(struct plan_look *look, unsigned request);
+int plan_functions(struct plan_look *look, unsigned request);
+
+/* Appends a probe (members moved in) and returns its index; -ENOMEM. */
+int plan_add_probe(struct plan *plan, struct plan_probe *probe);
+/* Generates the body of @site and appends the site. Takes over site->operands, on failure too. */
+int plan_add_site(struct plan *plan, struct plan_site *site, struct ut_err *err);
+int plan_note(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Parses and checks request @request against @scope. @extra: NULL, or a default format to put behind the text. */
+int plan_check(struct plan *plan, unsigned request, const struct probe_scope *scope, const char *extra,
+	       struct probe_checked **ret, struct ut_err *err);
+void plan_set_miss(struct plan_request *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* u: requests: the notes of a file that fit become probes, each note a site. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "record/plan_priv.h"
+#include "record/redzone.h"
+
+/* A file that cannot be read is the user's error when it was asked for by name; otherwise it has nothing for us. */
+static int read_notes(struct plan_look *look, bool by_name)
+{
+	struct ut_err ignored, *err = look->err;
+	int r;
+
+	if (look->notes_read)
+		return 0;
+	if (!by_name)
+		look->err = &ignored;
+	r = plan_look_image(look);
+	if (!r && usdt_has_notes(look->img))
+		r = usdt_notes_read(look->img, &look->notes, look->err);
+	look->err = err;
+	if (r)
+		return by_name ? r : 0;
+	look->notes_read = true;
+	return 0;
+}
+
+static bool note_matches(const struct plan_request *r, bool file_named, const struct usdt_note *n)
+{
+	const struct probe_spec *s = r->spec;
+
+	if (!glob_match(s->name, n->name))
+		return false;
+	if (s->provider)
+		return file_named && glob_match(s->provider, n->provider);
+	return file_named || (!plan_request_is_path(r) && glob_match(s->where, n->provider));
+}
+
+/* Names for near misses; only of providers or files that the request means. */
+static void remember_names(struct plan *plan, const struct plan_request *r, bool file_named, const struct usdt_notes *notes)
+{
+	const char *last = "";
+
+	for (size_t i = 0; i < notes->notes.n; i++) {
+		const struct usdt_note *n = &notes->notes.v[i];
+		char *name;
+
+		if (!strcmp(last, n->name) || (!file_named && !glob_match(r->spec->where, n->provider)))
+			continue;
+		last = n->name;
+		if (asprintf(&name, "%s:%s", n->provider, n->name) < 0)
+			return;
+		if (vec_push(&plan->names, name)) {
+			free(name);
+			return;
+		}
+	}
+}
+
+/* The notes of one probe: those of the same provider and name as the first. */
+struct note_group {
+	const struct usdt_notes *notes;
+	size_t first;
+};
+
+static bool in_group(const struct note_group *g, size_t i)
+{
+	const struct usdt_note *a = &g->notes->notes.v[g->first], *b = &g->notes->notes.v[i];
+
+	return !strcmp(a->name, b->name) && !strcmp(a->provider, b->provider);
+}
+
+static bool is_first(const struct usdt_notes *notes, size_t i)
+{
+	struct note_group g = { .notes = notes, .first = i };
+
+	for (size_t k = 0; k < i; k++)
+		if (in_group(&g, k))
+			return false;
+	return true;
+}
+
+/*
+ * The types that the probe's arguments have at all its sites together: sites may differ (a constant at one, a register at another), values
+ * are extended by each site's own type, so the widest one with a sign wherever one has it says how to print.
+ */
+static void merge_type(struct probe_field *f, const struct operand *op, bool first, char *reason)
+{
+	struct type t = { .kind = op->is_float ? TYPE_FLOAT : TYPE_INT, .size = op->size ? op->size : 8, .is_signed = op->is_signed };
+
+	if (op->kind != OPERAND_UNREADABLE) {
+		f->unreadable = NULL;
+	} else if (first) {
+		snprintf(reason, sizeof(op->reason) + sizeof(op->text) + 2, "%s %s", op->text, op->reason);
+		f->unreadable = reason;
+	}
+	if (first) {
+		f->type = t;
+		return;
+	}
+	if (t.size > f->type.size)
+		f->type.size = t.size;
+	f->type.is_signed |= t.is_signed;
+}
+
+struct scope_room {
+	struct probe_field args[OPERANDS_MAX];
+	char reasons[OPERANDS_MAX][sizeof(((struct operand *)0)->reason) + sizeof(((struct operand *)0)->text) + 2];
+	char display[256];
+};
+
+static int group_scope(struct plan_look *look, const struct note_group *g, struct scope_room *room, struct probe_scope *ret)
+{
+	const struct usdt_note *n = &g->notes->notes.v[g->first];
+	AUTO_FREE struct operands *ops = malloc(sizeof(*ops));
+	bool first = true;
+
+	if (!ops)
+		return ut_err_nomem(look->err);
+	snprintf(room->display, sizeof(room->display), "%s:%s", n->provider, n->name);
+	*ret = (struct probe_scope){ .kind = PROBE_USDT, .display = room->display, .args = room->args };
+	for (size_t i = g->first; i < g->notes->notes.n; i++) {
+		if (!in_group(g, i))
+			continue;
+		operands_parse(g->notes->notes.v[i].args, ops);
+		for (unsigned a = 0; a < ops->n; a++) {
+			operand_resolve(&ops->v[a], look->img);
+			merge_type(&room->args[a], &ops->v[a], first || a >= ret->nargs, room->reasons[a]);
+		}
+		if (ops->n > ret->nargs)
+			ret->nargs = ops->n;
+		first = false;
+	}
+	return 0;
+}
+
+/* The runtime's default format, unless the user said what to print. A format of ours that does not fit is no user's error. */
+static int group_check(struct plan_look *look, unsigned request, const struct probe_scope *scope, const struct usdt_note *n,
+		       struct probe_checked **ret)
+{
+	struct plan *plan = look->plan;
+	const struct probe_spec *spec = plan->requests.v[request].spec;
+	const char *format = NULL;
+	struct ut_err ignored;
+
+	if (!spec->format && !spec->args.n && plan->options.runtimes)
+		format = runtime_format(plan->options.runtimes, n->provider, n->name);
+	if (format && !plan_check(plan, request, scope, format, ret, &ignored))
+		return 0;
+	return plan_check(plan, request, scope, NULL, ret, look->err);
+}
+
+static int add_note_site(struct plan_look *look, int probe, const struct usdt_note *n)
+{
+	struct plan_site site = { .kind = SITE_PROBE, .probe = (unsigned)probe, .file = (unsigned)look->file, .vaddr = n->vaddr,
+				  .offset = n->offset, .sem_offset = n->sem_offset };
+
+	if (n->defect)
+		return plan_note(look->plan, "%s:%s: one site of %s is left out: %s", n->provider, n->name, look->path, n->defect);
+	site.is_nop5 = redzone_at_risk(look->img, n->vaddr);
+	site.operands = calloc(1, sizeof(*site.operands));
+	if (!site.operands)
+		return ut_err_nomem(look->err);
+	operands_parse(n->args, site.operands);
+	for (unsigned i = 0; i < site.operands->n; i++)
+		operand_resolve(&site.operands->v[i], look->img);
+	return plan_add_site(look->plan, &site, look->err);
+}
+
+static int add_group(struct plan_look *look, unsigned request, const struct note_group *g)
+{
+	const struct usdt_note *n = &g->notes->notes.v[g->first];
+	struct plan_probe p = { .request = request };
+	AUTO_FREE struct scope_room *room = calloc(1, sizeof(*room));
+	struct probe_scope scope;
+	int probe, r = room ? group_scope(look, g, room, &scope) : ut_err_nomem(look->err);
+
+	if (!r)
+		r = group_check(look, request, &scope, n, &p.checked);
+	if (r)
+		return r;
+	r = plan_look_file(look);
+	p.file = (unsigned)look->file;
+	p.provider = strdup(n->provider);
+	p.func = strdup(n->name);
+	probe = plan_add_probe(look->plan, &p);
+	if (r < 0 || probe < 0)
+		return ut_err_nomem(look->err);
+	for (size_t i = g->first; i < g->notes->notes.n; i++) {
+		if (!in_group(g, i))
+			continue;
+		r = add_note_site(look, probe, &g->notes->notes.v[i]);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int plan_usdt(struct plan_look *look, unsigned request)
+{
+	struct plan_request *req = &look->plan->requests.v[request];
+	bool named = request_names_file(req, look);
+	int r = 0;
+
+	if (plan_request_is_path(req) && !named)
+		return 0;
+	if (req->spec->provider && !named)
+		return 0;
+	r = read_notes(look, named && plan_request_is_path(req));
+	if (r || !look->notes_read)
+		return r;
+	for (size_t i = 0; !r && i < look->notes.notes.n; i++) {
+		struct note_group g = { .notes = &look->notes, .first = i };
+
+		if (note_matches(req, named, &look->notes.notes.v[i]) && is_first(&look->notes, i))
+			r = add_group(look, request, &g);
+	}
+	if (!r && !req->nprobes) {
+		remember_names(look->plan, req, named, &look->notes);
+		if (named && !look->notes.notes.n)
+			plan_set_miss(req, "'%s' has no USDT probes", look->path);
+	}
+	return r;
+}
