@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzing of the probe language: any text must parse, check and be laid out, or end in a sentence. */
+/* Fuzzing of the probe language: any text must parse, check and be laid out, or end in a sentence. What follows a NUL in
+ * the input is the record of an event, and must print as one line or be refused. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "live/print.h"
 #include "probe/layout.h"
 #include "wire/record.h"
 
@@ -54,6 +56,41 @@ static void check_layout(const struct probe_checked *checked)
 		require(checked->format.v[i].literal || checked->format.v[i].output < checked->noutputs);
 }
 
+static void print_record(const struct live_event *e, bool json)
+{
+	struct live_options opts = { .json = json, .wall_time = true, .since_start = true, .wall_ns = 1 };
+	struct live_printer *p = live_printer_new(&opts);
+	struct buf out = { 0 };
+
+	if (!live_print(p, e, &out)) {
+		require(out.len && out.data[out.len - 1] == '\n');
+		require(!json || strchr(out.data, '\n') == out.data + out.len - 1);
+	}
+	buf_done(&out);
+	live_printer_free(p);
+}
+
+/* The record is @bytes over zeros, at the size that the probe wants. */
+static void print_bytes(const struct probe_checked *checked, const uint8_t *bytes, size_t size)
+{
+	static const char *const unreadable[OUTPUTS_MAX] = { [2] = "is in %xmm0" };
+	struct live_probe *probe = live_probe_new(checked);
+	struct ut_rec_event *rec;
+	struct layout l;
+
+	layout_of(checked, 64, &l);
+	rec = calloc(1, l.size);
+	memcpy(rec, bytes, size < l.size ? size : l.size);
+	if (size && bytes[0] & 1)
+		rec->text_room = 64;
+	struct live_event e = { .rec = rec, .size = l.size, .probe = probe, .func = "all", .provider_or_file = "zoo",
+				.unreadable = unreadable, .caller = rec->faults };
+	print_record(&e, false);
+	print_record(&e, true);
+	live_probe_free(probe);
+	free(rec);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -74,7 +111,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			require(err.code < 0 && strchr(err.msg, '^'));
 			probe_spec_free(spec);
 		} else {
+			size_t used = strlen(text) < size ? strlen(text) + 1 : size;
+
 			check_layout(checked);
+			print_bytes(checked, data + used, size - used);
 			probe_checked_free(checked);
 		}
 	}
