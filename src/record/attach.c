@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* Groups sites into programs and links. Sites of one kind and file go into one link for each program and process. */
+#include "record/attach.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "record/kernel.h"
+#include "record/redzone.h"
+
+/* A program holds at most so many bodies and instructions: jumps reach 32,767 instructions far. */
+#define BODIES_MAX 128
+#define INSNS_MAX 20000
+#define DETACH_THREADS 32
+
+struct attach {
+	struct attach_options options;
+	bool multi;
+	VEC(pid_t) pids;
+	VEC(int) progs;
+	VEC(int) links;		/* links and, the older way, the events they sit on */
+};
+
+struct attach *attach_new(const struct attach_options *options)
+{
+	struct attach *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->options = *options;
+	a->multi = !options->no_multi && kernel_has_uprobe_multi();
+	for (size_t i = 0; i < options->npids; i++)
+		if (vec_push(&a->pids, options->pids[i]))
+			return attach_free(a);
+	if (!options->npids && vec_push(&a->pids, 0))
+		return attach_free(a);
+	return a;
+}
+
+bool attach_is_multi(const struct attach *a) { return a->multi; }
+
+struct closer {
+	int *fds;
+	size_t n, step;
+};
+
+static void *close_some(void *arg)
+{
+	struct closer *c = arg;
+
+	for (size_t i = 0; i < c->n; i += c->step)
+		close(c->fds[i]);
+	return NULL;
+}
+
+/* Each close of a probe waits until no handler runs any more; threads wait together. */
+static void close_all(int *fds, size_t n)
+{
+	pthread_t threads[DETACH_THREADS];
+	struct closer work[DETACH_THREADS];
+	size_t want = n < DETACH_THREADS ? n : DETACH_THREADS, running = 0;
+
+	for (size_t i = 0; i < want; i++) {
+		work[i] = (struct closer){ .fds = fds + i, .n = n - i, .step = want };
+		if (want > 1 && !pthread_create(&threads[running], NULL, close_some, &work[i]))
+			running++;
+		else
+			close_some(&work[i]);
+	}
+	for (size_t i = 0; i < running; i++)
+		pthread_join(threads[i], NULL);
+}
+
+void attach_release(struct attach *a)
+{
+	close_all(a->links.v, a->links.n);
+	a->links.n = 0;
+}
+
+struct attach *attach_free(struct attach *a)
+{
+	if (!a)
+		return NULL;
+	attach_release(a);
+	for (size_t i = 0; i < a->progs.n; i++)
+		close(a->progs.v[i]);
+	vec_done(&a->progs);
+	vec_done(&a->links);
+	vec_done(&a->pids);
+	free(a);
+	return NULL;
+}
+
+uint64_t attach_missed(const struct attach *a)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < a->progs.n; i++)
+		n += kernel_prog_missed(a->progs.v[i]);
+	return n;
+}
+
+/* One attach_sites call. */
+struct round {
+	struct attach *a;
+	const struct plan *plan;
+	size_t first;
+	char **log;
+	struct ut_err *err;
+};
+
+/* Sites of one kind in one file, sorted by body: the unit that is cut into programs. */
+struct group {
+	enum site_kind kind;
+	unsigned file;
+	VEC(const struct plan_site *) sites;
+};
+
+static const char *site_name(const struct round *r, const struct plan_site *s, char ret[256])
+{
+	const struct plan_probe *p = &r->plan->probes.v[s->probe];
+
+	snprintf(ret, 256, "%s:%s", p->provider, p->func);
+	return ret;
+}
+
+static int keep_link(struct attach *a, int fd)
+{
+	if (vec_push(&a->links, fd)) {
+		close(fd);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int refused(const struct round *r, const struct plan_site *s, pid_t pid, int code)
+{
+	char name[256];
+	const char *path = r->plan->files.v[s->file].path;
+
+	site_name(r, s, name);
+	if (code == -ESRCH)
+		return ut_err_set(r->err, code, "process %d ended while probes were being attached", pid);
+	if (code == -EPERM || code == -EACCES)
+		return ut_err_set(r->err, code, "may not attach to '%s': run as root, or with CAP_BPF and CAP_PERFMON", path);
+	if (code == -EOPNOTSUPP || code == -ENOTSUP)
+		return ut_err_set(r->err, code, "the kernel cannot probe the instruction of %s at 0x%llx in '%s'", name,
+				  (unsigned long long)s->vaddr, path);
+	if (code == -EINVAL && s->sem_offset)
+		return ut_err_set(r->err, code, "cannot attach %s in '%s': the kernel refuses this place or its semaphore", name, path);
+	if (code == -EMFILE || code == -ENFILE)
+		return ut_err_set(r->err, code, "too many open files while attaching to '%s': raise the limit (ulimit -n)", path);
+	return ut_err_set(r->err, code, "cannot attach %s to '%s': %s", name, path, strerror(-code));
+}
+
+static uint64_t cookie_of(const struct round *r, const struct plan_site *s)
+{
+	return (uint64_t)s->body << 32 | (uint64_t)(s - r->plan->sites.v);
+}
+
+/* The sites [from … to) of a group as one link for @pid. */
+static int link_multi(const struct round *r, const struct group *g, size_t from, size_t to, int prog, const char *path, pid_t pid)
+{
+	size_t n = to - from;
+	AUTO_FREE uint64_t *numbers = calloc(3 * n, sizeof(*numbers));
+	uint64_t *offsets = numbers, *sems = numbers + n, *cookies = numbers + 2 * n;
+	struct kernel_uprobes u = { .path = path, .n = n, .offsets = offsets, .cookies = cookies, .pid = pid,
+				    .is_return = g->kind == SITE_RETURN };
+	int fd;
+
+	if (!numbers)
+		return ut_err_nomem(r->err);
+	for (size_t i = 0; i < n; i++) {
+		const struct plan_site *s = g->sites.v[from + i];
+
+		offsets[i] = s->offset;
+		sems[i] = s->sem_offset;
+		cookies[i] = cookie_of(r, s);
+		if (s->sem_offset)
+			u.sem_offsets = sems;
+	}
+	fd = kernel_link_uprobes(prog, &u);
+	return fd < 0 ? refused(r, g->sites.v[from], pid, fd) : keep_link(r->a, fd);
+}
+
+static int link_event(const struct round *r, const struct plan_site *s, int prog, int event, pid_t pid)
+{
+	int fd;
+
+	if (event < 0)
+		return refused(r, s, pid, event);
+	fd = kernel_link_event(prog, event, cookie_of(r, s));
+	if (fd < 0) {
+		close(event);
+		return refused(r, s, pid, fd);
+	}
+	if (keep_link(r->a, fd)) {
+		close(event);
+		return -ENOMEM;
+	}
+	return keep_link(r->a, event);
+}
+
+static int link_perf(const struct round *r, const struct group *g, size_t from, size_t to, int prog, const char *path, pid_t pid)
+{
+	int code = 0;
+
+	for (size_t i = from; !code && i < to; i++) {
+		const struct plan_site *s = g->sites.v[i];
+		int event = kernel_uprobe_event(path, s->offset, s->sem_offset, g->kind == SITE_RETURN, pid);
+
+		code = link_event(r, s, prog, event, pid);
+	}
+	return code;
+}
+
+static int link_group_part(const struct round *r, const struct group *g, size_t from, size_t to, int prog)
+{
+	char path[64];
+	int code = 0;
+
+	if (g->kind == SITE_TRACEPOINT) {
+		const struct plan_site *s = g->sites.v[from];
+
+		return link_event(r, s, prog, kernel_tracepoint_event(r->plan->probes.v[s->probe].tracepoint.id), 0);
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->plan->files.v[g->file].fd);
+	for (size_t i = 0; !code && i < r->a->pids.n; i++)
+		code = r->a->multi ? link_multi(r, g, from, to, prog, path, r->a->pids.v[i])
+				   : link_perf(r, g, from, to, prog, path, r->a->pids.v[i]);
+	return code;
+}
+
+/* Loads the program of the bodies of sites [from … to); its descriptor is kept. */
+static int load_part(const struct round *r, const struct group *g, size_t from, size_t to)
+{
+	const struct gen_body *bodies[BODIES_MAX];
+	uint32_t numbers[BODIES_MAX];
+	struct asm_buf code = { 0 };
+	struct kernel_prog prog = { .type = g->kind == SITE_TRACEPOINT ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE,
+				    .multi = r->a->multi && g->kind != SITE_TRACEPOINT };
+	size_t n = 0;
+	int fd;
+
+	for (size_t i = from; i < to; i++) {
+		uint32_t body = g->sites.v[i]->body;
+
+		if (n && numbers[n - 1] == body)
+			continue;
+		numbers[n] = body;
+		bodies[n] = &r->plan->bodies.v[body];
+		prog.sleepable |= bodies[n++]->sleeps;
+	}
+	fd = gen_program(bodies, numbers, n, &r->plan->options.gen, &code, r->err);
+	if (!fd && gen_relocate(&code, r->a->options.map_fds))
+		fd = ut_err_set(r->err, -EINVAL, "a generated program refers to a map that is not there");
+	if (!fd) {
+		prog.insns = code.insns.v;
+		prog.n = code.insns.n;
+		fd = kernel_prog_load(&prog, r->a->options.verbose ? r->log : NULL, r->err);
+	}
+	asm_done(&code);
+	if (fd >= 0 && vec_push(&r->a->progs, fd)) {
+		close(fd);
+		fd = ut_err_nomem(r->err);
+	}
+	return fd;
+}
+
+/* How many sites from @from on still fit into one program. */
+static size_t part_end(const struct round *r, const struct group *g, size_t from)
+{
+	size_t bodies = 0, insns = 0, i;
+
+	for (i = from; i < g->sites.n; i++) {
+		uint32_t body = g->sites.v[i]->body;
+
+		if (i > from && g->sites.v[i - 1]->body == body)
+			continue;
+		insns += r->plan->bodies.v[body].code.insns.n;
+		if (i > from && (++bodies > BODIES_MAX - 1 || insns > INSNS_MAX || g->kind == SITE_TRACEPOINT))
+			break;
+	}
+	return i;
+}
+
+static int by_body(const void *a, const void *b)
+{
+	const struct plan_site *x = *(const struct plan_site *const *)a, *y = *(const struct plan_site *const *)b;
+
+	if (x->body != y->body)
+		return x->body < y->body ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static int attach_group(const struct round *r, struct group *g)
+{
+	int code = 0;
+
+	qsort(g->sites.v, g->sites.n, sizeof(*g->sites.v), by_body);
+	for (size_t from = 0, to; code >= 0 && from < g->sites.n; from = to) {
+		/* two tracepoints never share a program: each event has an attachment of its own */
+		to = g->kind == SITE_TRACEPOINT ? from + 1 : part_end(r, g, from);
+		code = load_part(r, g, from, to);
+		if (code >= 0)
+			code = link_group_part(r, g, from, to, code);
+	}
+	return code < 0 ? code : 0;
+}
+
+/* A 5-byte nop inside a function on a kernel that would write below its stack pointer: never attached. */
+static int check_redzone(const struct round *r, const struct plan_site *s)
+{
+	char name[256];
+
+	if (!s->is_nop5 || redzone_of_kernel() == REDZONE_SAFE)
+		return 0;
+	return ut_err_set(r->err, -EOPNOTSUPP,
+			  "%s in '%s' at 0x%llx is a 5-byte nop inside a function: this kernel would overwrite what the function keeps "
+			  "below its stack pointer; rebuild the program with a probe header that emits a 1-byte nop",
+			  site_name(r, s, name), r->plan->files.v[s->file].path, (unsigned long long)s->vaddr);
+}
+
+/* Sites of one kind and file, from the round's first on, beginning with the one at @seed. */
+static int collect(const struct round *r, size_t seed, bool *done, struct group *ret)
+{
+	const struct plan_site *like = &r->plan->sites.v[seed];
+
+	*ret = (struct group){ .kind = like->kind, .file = like->file };
+	for (size_t i = seed; i < r->plan->sites.n; i++) {
+		const struct plan_site *s = &r->plan->sites.v[i];
+		int code;
+
+		if (s->kind != like->kind || (s->kind != SITE_TRACEPOINT && s->file != like->file))
+			continue;
+		done[i - r->first] = true;
+		code = check_redzone(r, s);
+		if (code)
+			return code;
+		if (vec_push(&ret->sites, s))
+			return ut_err_nomem(r->err);
+	}
+	return 0;
+}
+
+/* Entries come before returns in a plan's order, so that no return is seen whose call was not. */
+int attach_sites(struct attach *a, const struct plan *plan, size_t first, char **log, struct ut_err *err)
+{
+	struct round r = { .a = a, .plan = plan, .first = first, .log = log, .err = err };
+	size_t n = plan->sites.n - first, links = a->links.n;
+	AUTO_FREE bool *done = calloc(n ? n : 1, sizeof(*done));
+	int code = done ? 0 : ut_err_nomem(err);
+
+	if (log)
+		*log = NULL;
+	for (size_t i = first; !code && i < plan->sites.n; i++) {
+		struct group g = { 0 };
+
+		if (done[i - first])
+			continue;
+		code = collect(&r, i, done, &g);
+		if (!code)
+			code = attach_group(&r, &g);
+		vec_done(&g.sites);
+	}
+	if (code) {
+		close_all(a->links.v + links, a->links.n - links);
+		a->links.n = links;
+	}
+	return code;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* fork, a pipe to hold it, a pipe that closes on exec. */
+#include "record/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void run_child(int release, int failed, char *const *argv)
+{
+	sigset_t none;
+	char go;
+	int code;
+
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (read(release, &go, 1) != 1)
+		_exit(127);	/* the tracer is gone or gave up */
+	execvp(argv[0], argv);
+	code = errno;
+	if (write(failed, &code, sizeof(code)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+int child_start(char *const *argv, struct child *ret, struct ut_err *err)
+{
+	int release[2], failed[2];
+
+	if (pipe2(release, O_CLOEXEC))
+		return ut_err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+	if (pipe2(failed, O_CLOEXEC)) {
+		close(release[0]);
+		close(release[1]);
+		return ut_err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+	}
+	ret->pid = fork();
+	if (ret->pid == 0) {
+		close(release[1]);
+		close(failed[0]);
+		run_child(release[0], failed[1], argv);
+	}
+	close(release[0]);
+	close(failed[1]);
+	ret->release_fd = release[1];
+	ret->failed_fd = failed[0];
+	if (ret->pid < 0) {
+		int code = -errno;
+
+		close(release[1]);
+		close(failed[0]);
+		ret->pid = 0;
+		return ut_err_set(err, code, "cannot start a process: %s", strerror(-code));
+	}
+	return 0;
+}
+
+int child_release(struct child *c, const char *name, struct ut_err *err)
+{
+	int code = 0;
+	ssize_t n;
+
+	if (write(c->release_fd, "g", 1) != 1)
+		code = errno;
+	close(c->release_fd);
+	do {
+		n = code ? 0 : read(c->failed_fd, &code, sizeof(code));
+	} while (n < 0 && errno == EINTR);
+	close(c->failed_fd);
+	if (!code)
+		return 0;
+	waitpid(c->pid, NULL, 0);
+	c->pid = 0;
+	return ut_err_set(err, -code, "cannot run '%s': %s", name, strerror(code));
+}
+
+void child_abandon(struct child *c)
+{
+	if (!c->pid)
+		return;
+	close(c->release_fd);
+	close(c->failed_fd);
+	waitpid(c->pid, NULL, 0);
+	c->pid = 0;
+}
+
+int child_wait(struct child *c)
+{
+	int status;
+
+	if (!c->pid)
+		return -1;
+	while (waitpid(c->pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	c->pid = 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Following processes: the set of followed ones lives in the kernel and grows at each fork, so that no event of a child is missed. A
+ * command's processes can also be held, when they have exec'ed or loaded libraries, until probes are in place: they are stopped
+ * by SIGSTOP before they return to their own code, and told to go on by SIGCONT. A guardian process does the latter when the tracer is killed meanwhile.
+ */
+#ifndef UT_RECORD_FOLLOW_H
+#define UT_RECORD_FOLLOW_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct follow;
+
+/* The set, empty, and the program at fork. @hold: stop at exec and at library loading as well. */
+int follow_open(bool hold, struct follow **ret, struct ut_err *err);
+struct follow *follow_close(struct follow *f);
+int follow_map_fd(const struct follow *f);		/* GEN_MAP_FOLLOW */
+int follow_add(struct follow *f, pid_t pid, struct ut_err *err);
+/* Takes out processes that have ended, so that a reused pid is not followed. */
+void follow_sweep(struct follow *f);
+
+int follow_fd(const struct follow *f);			/* readable when a process is being held; -1 without hold */
+/* Next process that waits, once it has stopped; 0 when none does. */
+pid_t follow_held(struct follow *f);
+/* Also hold it when its dynamic linker has loaded libraries; @pid is stopped. Once per linker file. */
+int follow_linker(struct follow *f, pid_t pid, struct ut_err *err);
+void follow_continue(struct follow *f, pid_t pid);
+
+#endif

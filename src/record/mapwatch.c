@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* One perf event without samples on each CPU; its ring carries the mappings. Layout: perf_event_open(2). */
+#include "record/mapwatch.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+
+#define RING_PAGES 32
+
+struct watch_ring {
+	int fd;
+	struct perf_event_mmap_page *page;
+};
+
+struct mapwatch {
+	unsigned n;
+	size_t page_bytes;
+	struct watch_ring v[];
+};
+
+/* The fixed part of a PERF_RECORD_MMAP2 record; the file's name follows. */
+struct mmap2 {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+	char name[];
+};
+
+static int open_cpu(struct mapwatch *w, unsigned cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY,
+		.mmap = 1, .mmap2 = 1, .watermark = 1, .wakeup_watermark = 1,
+	};
+	struct watch_ring *r = &w->v[w->n];
+
+	r->fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (r->fd < 0)
+		return errno == ENODEV ? 0 : -errno;	/* a CPU that is off */
+	r->page = mmap(NULL, (RING_PAGES + 1) * w->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+	if (r->page == MAP_FAILED) {
+		int code = -errno;
+
+		close(r->fd);
+		return code;
+	}
+	w->n++;
+	return 0;
+}
+
+int mapwatch_open(struct mapwatch **ret, struct ut_err *err)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct mapwatch *w = calloc(1, sizeof(*w) + (size_t)cpus * sizeof(w->v[0]));
+	int code = 0;
+
+	if (!w)
+		return ut_err_nomem(err);
+	w->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	for (long i = 0; !code && i < cpus; i++)
+		code = open_cpu(w, (unsigned)i);
+	if (code) {
+		mapwatch_close(w);
+		return ut_err_set(err, code, "cannot watch for new mappings: %s (needs root or CAP_PERFMON)", strerror(-code));
+	}
+	*ret = w;
+	return 0;
+}
+
+struct mapwatch *mapwatch_close(struct mapwatch *w)
+{
+	for (unsigned i = 0; w && i < w->n; i++) {
+		munmap(w->v[i].page, (RING_PAGES + 1) * w->page_bytes);
+		close(w->v[i].fd);
+	}
+	free(w);
+	return NULL;
+}
+
+unsigned mapwatch_fds(const struct mapwatch *w) { return w->n; }
+int mapwatch_fd(const struct mapwatch *w, unsigned i) { return w->v[i].fd; }
+
+/* Copies @len bytes at position @at out of a ring that may wrap. */
+static void copy_out(const struct mapwatch *w, const struct watch_ring *r, uint64_t at, void *to, size_t len)
+{
+	const char *data = (const char *)r->page + w->page_bytes;
+	uint64_t size = RING_PAGES * w->page_bytes;
+
+	for (size_t i = 0; i < len; i++)
+		((char *)to)[i] = data[(at + i) & (size - 1)];
+}
+
+static int hand_over(struct mmap2 *rec, int (*fn)(void *ctx, pid_t pid, const struct mapping *m), void *ctx)
+{
+	struct mapping m = {
+		.start = rec->addr, .end = rec->addr + rec->len, .offset = rec->pgoff, .exec = true, .path = rec->name,
+		.file = { .dev = makedev(rec->maj, rec->min), .ino = rec->ino },
+	};
+
+	((char *)rec)[rec->header.size - 1] = '\0';
+	if (rec->name[0] != '/' || !rec->ino)
+		return 0;
+	return fn(ctx, (pid_t)rec->pid, &m);
+}
+
+static int read_ring(struct mapwatch *w, struct watch_ring *r, int (*fn)(void *ctx, pid_t pid, const struct mapping *m), void *ctx)
+{
+	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE), tail = r->page->data_tail;
+	union {
+		struct mmap2 rec;
+		char bytes[65536];
+	} *room = malloc(sizeof(*room));
+	AUTO_FREE void *owned = room;
+	int code = room ? 0 : -ENOMEM;
+
+	(void)owned;
+	while (!code && tail < head) {
+		struct perf_event_header h;
+
+		copy_out(w, r, tail, &h, sizeof(h));
+		if (h.size < sizeof(h))
+			break;
+		if (h.type == PERF_RECORD_MMAP2 && h.size > sizeof(room->rec)) {
+			copy_out(w, r, tail, room, h.size);
+			code = hand_over(&room->rec, fn, ctx);
+		}
+		tail += h.size;
+	}
+	__atomic_store_n(&r->page->data_tail, code ? tail : head, __ATOMIC_RELEASE);
+	return code;
+}
+
+int mapwatch_read(struct mapwatch *w, int (*fn)(void *ctx, pid_t pid, const struct mapping *m), void *ctx)
+{
+	int code = 0;
+
+	for (unsigned i = 0; code >= 0 && i < w->n; i++)
+		code = read_ring(w, &w->v[i], fn, ctx);
+	return code;
+}

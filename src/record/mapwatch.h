@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Tells of files that processes map with execute permission, anywhere on the machine, shortly after they did it: from perf's own records
+ * (PERF_RECORD_MMAP2), which cost the mapping process next to nothing. */
+#ifndef UT_RECORD_MAPWATCH_H
+#define UT_RECORD_MAPWATCH_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "proc/process.h"
+
+struct mapwatch;
+
+int mapwatch_open(struct mapwatch **ret, struct ut_err *err);
+struct mapwatch *mapwatch_close(struct mapwatch *w);
+unsigned mapwatch_fds(const struct mapwatch *w);	/* number of descriptors to poll for reading */
+int mapwatch_fd(const struct mapwatch *w, unsigned i);
+/* Hands every new mapping to @fn; its path lives during the call. A negative result of @fn ends the walk and is returned. */
+int mapwatch_read(struct mapwatch *w, int (*fn)(void *ctx, pid_t pid, const struct mapping *m), void *ctx);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading BPF ring buffers: layout and protocol of Documentation/bpf/ringbuf.rst, records of wire/record.h. */
+#include "record/ring.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wire/record.h"
+
+#define LOST_STRIDE 8	/* counters are 64 bytes apart: no two CPUs share a cache line */
+
+struct ring {
+	int fd;
+	unsigned long *consumer;		/* page of our own */
+	const unsigned long *producer;		/* the kernel's page, and behind it the data, mapped twice */
+	const char *data;
+	uint64_t read;				/* how far we have read; the consumer position is behind it */
+	uint32_t lost;				/* last number seen in a record or in the counter */
+	uint64_t last_ns;			/* time of the last record read */
+};
+
+uint64_t rings_default_size(unsigned ncpus)
+{
+	uint64_t size = 2u << 20;
+
+	while (size > (256u << 10) && size * ncpus > (16u << 20))
+		size /= 2;
+	return size;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int open_ring(struct ring *ring, uint64_t size, struct ut_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p;
+
+	ring->fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_ring", 0, 0, (uint32_t)size, NULL);
+	if (ring->fd == -EPERM)
+		return ut_err_set(err, ring->fd, "the kernel refuses BPF: run as root, or with CAP_BPF and CAP_PERFMON");
+	if (ring->fd < 0)
+		return ut_err_set(err, ring->fd, "cannot make a ring buffer of %llu KiB: %s", (unsigned long long)size / 1024,
+				  strerror(-ring->fd));
+	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	if (p == MAP_FAILED)
+		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
+	ring->consumer = p;
+	p = mmap(NULL, page + 2 * size, PROT_READ, MAP_SHARED, ring->fd, (off_t)page);
+	if (p == MAP_FAILED)
+		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
+	ring->producer = p;
+	ring->data = (const char *)p + page;
+	return 0;
+}
+
+static void close_ring(struct ring *ring, uint64_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (ring->consumer)
+		munmap(ring->consumer, page);
+	if (ring->producer)
+		munmap((void *)ring->producer, page + 2 * size);
+	if (ring->fd >= 0)
+		close(ring->fd);
+}
+
+static int open_lost(struct rings *r, struct ut_err *err)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	void *p;
+
+	r->lost_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_lost", 4, r->n * LOST_STRIDE * 8, 1, &opts);
+	if (r->lost_fd < 0)
+		return ut_err_set(err, r->lost_fd, "cannot make the counters of lost events: %s", strerror(-r->lost_fd));
+	r->lost_size = (r->n * LOST_STRIDE * 8 + 4095u) & ~4095u;
+	p = mmap(NULL, r->lost_size, PROT_READ, MAP_SHARED, r->lost_fd, 0);
+	if (p == MAP_FAILED)
+		return ut_err_set(err, -errno, "cannot map the counters of lost events: %s", strerror(errno));
+	r->lost = p;
+	return 0;
+}
+
+static int open_outer(struct rings *r, struct ut_err *err)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)r->v[0].fd);
+
+	r->outer_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, r->n, &opts);
+	for (unsigned i = 0; r->outer_fd >= 0 && i < r->n; i++) {
+		int code = bpf_map_update_elem(r->outer_fd, &i, &r->v[i].fd, BPF_ANY);
+
+		if (code)
+			return ut_err_set(err, code, "cannot put the ring of CPU %u in place: %s", i, strerror(-code));
+	}
+	return r->outer_fd >= 0 ? 0 : ut_err_set(err, r->outer_fd, "cannot make the array of rings: %s", strerror(-r->outer_fd));
+}
+
+int rings_open(struct rings *ret, unsigned ncpus, uint64_t size_bytes, struct ut_err *err)
+{
+	int r = 0;
+
+	*ret = (struct rings){ .n = ncpus, .outer_fd = -1, .lost_fd = -1, .size_bytes = size_bytes };
+	ret->v = calloc(ncpus, sizeof(*ret->v));
+	if (!ret->v)
+		return ut_err_nomem(err);
+	for (unsigned i = 0; i < ncpus; i++)
+		ret->v[i].fd = -1;
+	for (unsigned i = 0; !r && i < ncpus; i++)
+		r = open_ring(&ret->v[i], size_bytes, err);
+	if (!r)
+		r = open_lost(ret, err);
+	if (!r)
+		r = open_outer(ret, err);
+	if (r)
+		rings_close(ret);
+	return r;
+}
+
+void rings_close(struct rings *r)
+{
+	for (unsigned i = 0; r->v && i < r->n; i++)
+		close_ring(&r->v[i], r->size_bytes);
+	if (r->lost)
+		munmap(r->lost, r->lost_size);
+	if (r->lost_fd >= 0)
+		close(r->lost_fd);
+	if (r->outer_fd >= 0)
+		close(r->outer_fd);
+	free(r->v);
+	*r = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
+}
+
+int rings_fd(const struct rings *r, unsigned cpu) { return r->v[cpu].fd; }
+
+/* Events that are missing between the last record and now: an item of their own. */
+static int add_gap(struct ring *ring, struct merge *merge, unsigned cpu, uint32_t lost, uint64_t time_ns)
+{
+	struct merge_item gap = { .time_ns = time_ns, .lost = lost - ring->lost, .since_ns = ring->last_ns, .position = UINT64_MAX };
+
+	if ((int32_t)gap.lost <= 0)
+		return 0;
+	ring->lost = lost;
+	return merge_add(merge, cpu, &gap);
+}
+
+static int add_record(struct ring *ring, struct merge *merge, unsigned cpu, const struct ut_rec_event *rec, uint32_t size)
+{
+	struct merge_item item = { .time_ns = rec->time_ns, .rec = rec, .size = size, .position = ring->read };
+	int r = add_gap(ring, merge, cpu, rec->lost, rec->time_ns);
+
+	ring->last_ns = rec->time_ns;
+	return r ? r : merge_add(merge, cpu, &item);
+}
+
+/* Reads up to where the ring was reserved when we looked; seals it when all of that was submitted. */
+static int read_ring(struct rings *r, unsigned cpu, struct merge *merge, uint64_t *n)
+{
+	struct ring *ring = &r->v[cpu];
+	uint64_t time = now_ns(), mask = r->size_bytes - 1, end;
+	uint32_t lost = (uint32_t)__atomic_load_n(&r->lost[cpu * LOST_STRIDE], __ATOMIC_ACQUIRE);
+	int code = 0;
+
+	end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	while (!code && ring->read < end) {
+		const uint32_t *head = (const void *)(ring->data + (ring->read & mask));
+		uint32_t len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+		uint32_t size = len & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+
+		if (len & BPF_RINGBUF_BUSY_BIT)
+			return 0;
+		if (!(len & BPF_RINGBUF_DISCARD_BIT) && size >= sizeof(struct ut_rec_event)) {
+			code = add_record(ring, merge, cpu, (const void *)((const char *)head + BPF_RINGBUF_HDR_SZ), size);
+			++*n;
+		}
+		ring->read += (size + BPF_RINGBUF_HDR_SZ + 7u) & ~7ull;
+	}
+	if (!code)	/* all that was there is read, so what was lost before we looked fell behind it */
+		code = add_gap(ring, merge, cpu, lost, time);
+	merge_seal(merge, cpu, time);
+	return code;
+}
+
+int rings_read(struct rings *r, struct merge *merge, uint64_t *ret_n)
+{
+	int code = 0;
+
+	*ret_n = 0;
+	for (unsigned i = 0; !code && i < r->n; i++)
+		code = read_ring(r, i, merge, ret_n);
+	return code;
+}
+
+void rings_release(struct rings *r, const struct merge *merge)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		__atomic_store_n(r->v[i].consumer, merge_oldest(merge, i, r->v[i].read), __ATOMIC_RELEASE);
+}
+
+void rings_seal_all(struct rings *r, struct merge *merge)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		merge_seal(merge, i, UINT64_MAX);
+}
+
+double rings_pressure(const struct rings *r)
+{
+	double most = 0;
+
+	for (unsigned i = 0; i < r->n; i++) {
+		uint64_t used = __atomic_load_n(r->v[i].producer, __ATOMIC_RELAXED) - *r->v[i].consumer;
+		double share = (double)used / (double)r->size_bytes;
+
+		most = share > most ? share : most;
+	}
+	return most;
+}
