@@ -32,7 +32,8 @@ int event_check(const struct live_event *e)
 	for (unsigned i = 0; l->ntexts && i < e->probe->checked->noutputs; i++) {
 		if (!l->slot[i].text)
 			continue;
-		if (text_at(e, l->slot[i].text)->len > l->slot[i].room || text_at(e, l->slot[i].text)->state > UT_TEXT_CUT_FAULT)
+		if (text_at(e, l->slot[i].text)->len > l->slot[i].room ||
+		    text_at(e, l->slot[i].text)->state > UT_TEXT_CUT_FAULT)
 			return -EBADMSG;
 	}
 	return 0;

@@ -84,7 +84,8 @@ static void add_float(uint64_t v, uint8_t size, struct buf *out)
 static void add_value(const struct live_event *e, unsigned i, struct buf *out)
 {
 	const struct type *type = &e->probe->checked->outputs[i].type;
-	struct int_spec spec = { .base = 10, .plain = true, .is_signed = type->is_signed, .size = type->size ? type->size : 8 };
+	struct int_spec spec = {
+	    .base = 10, .plain = true, .is_signed = type->is_signed, .size = type->size ? type->size : 8};
 
 	if (event_faulted(e, i))
 		add_fault(event_value(e, i), out);

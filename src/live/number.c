@@ -55,13 +55,15 @@ static const char *sign_of(const struct int_spec *s, bool negative)
 static void print_full(const struct int_spec *s, uint64_t v, bool negative, struct buf *out)
 {
 	char digits[DIGITS_MAX], *start = put_digits(digits + DIGITS_MAX, v, s);
-	size_t n = (size_t)(digits + DIGITS_MAX - start), want = s->precision < 0 ? 1 : (size_t)s->precision, from = out->len;
+	size_t n = (size_t)(digits + DIGITS_MAX - start), want = s->precision < 0 ? 1 : (size_t)s->precision,
+	       from = out->len;
 	const char *sign = sign_of(s, negative);
 	size_t prefix = strlen(sign) + (s->alt && s->base == 16 && v ? 2 : 0);
 
 	if (s->alt && s->base == 8 && want <= n)
 		want = n + 1;
-	if (s->zero && !s->left && s->precision < 0 && s->width > 0 && (size_t)s->width > prefix && want < (size_t)s->width - prefix)
+	if (s->zero && !s->left && s->precision < 0 && s->width > 0 && (size_t)s->width > prefix &&
+	    want < (size_t)s->width - prefix)
 		want = (size_t)s->width - prefix;
 	buf_adds(out, sign);
 	if (s->alt && s->base == 16 && v)

@@ -139,7 +139,8 @@ static void add_moment(struct live_printer *p, uint64_t ns, struct buf *out)
 		seconds_print(p, ns, out);
 }
 
-void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out)
+void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns,
+		     struct buf *out)
 {
 	if (p->opts.json) {
 		json_lost(p, n, cpu, from_ns, to_ns, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records to lines: text in the columns of BCC's trace, or one JSON object each. Never asks where a record came from. */
+/* Records to lines: text in the columns of BCC's trace, or JSON objects. Never asks where a record came from. */
 #ifndef UT_LIVE_PRINT_H
 #define UT_LIVE_PRINT_H
 
@@ -29,7 +29,7 @@ struct live_printer;
 struct live_printer *live_printer_new(const struct live_options *options);	/* NULL: out of memory */
 struct live_printer *live_printer_free(struct live_printer *p);
 
-/* A checked probe, prepared for printing: its format compiled, its keys quoted. Borrows @checked. NULL: out of memory. */
+/* A checked probe, prepared for printing: its format compiled, its keys quoted. Borrows @checked. NULL: no memory. */
 struct live_probe;
 struct live_probe *live_probe_new(const struct probe_checked *checked);
 struct live_probe *live_probe_free(struct live_probe *p);
@@ -41,20 +41,21 @@ struct live_event {
 	struct live_probe *probe;
 	const char *func;		/* column FUNC: name of the probe, function or event */
 	const char *provider_or_file;	/* for JSON: what stands before the name */
-	const char *const *unreadable;	/* per output of the probe, NULL or why this site cannot read it; NULL: reads all */
+	const char *const *unreadable;	/* per output, NULL or why this site cannot read it; NULL: it reads all */
 	pid_t ns_pid;			/* pid in the process's own namespace; 0 or the same: not shown */
-	uint64_t caller;		/* address that the probed function returns to, where the walk of the stack cannot see it; 0: none */
+	uint64_t caller;		/* where the probed function returns to, if the walk cannot see it; 0: none */
 };
 
 /* Column titles; nothing for JSON. */
 void live_header(const struct live_printer *p, struct buf *out);
 /*
- * Appends the event: one line, and in text the frames of its stacks on lines of their own. -EBADMSG for a record that is
- * too small for its probe or has sizes that do not fit; nothing is appended then.
+ * Appends the event: one line, and in text the frames of its stacks on lines of their own. -EBADMSG for a record that
+ * is too small for its probe or has sizes that do not fit; nothing is appended then.
  */
 int live_print(struct live_printer *p, const struct live_event *e, struct buf *out);
 /* Appends a line for @n events that were lost on @cpu between two events of that CPU. */
-void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out);
+void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns,
+		     struct buf *out);
 /* The sentence for an argument that this site cannot read: «arg1 of zoo:dbl cannot be read: it is in %xmm0 …». */
 void live_unreadable(const struct live_event *e, unsigned output, struct buf *out);
 

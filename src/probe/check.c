@@ -48,8 +48,8 @@ int output_add(struct checker *c, enum output_kind kind, const struct expr *e, c
 
 static bool is_in_head(const struct expr *e)
 {
-	return e->op == EXPR_VAR &&
-	       (e->var == VAR_PID || e->var == VAR_TID || e->var == VAR_CPU || e->var == VAR_TIME || e->var == VAR_COMM);
+	return e->op == EXPR_VAR && (e->var == VAR_PID || e->var == VAR_TID || e->var == VAR_CPU ||
+				     e->var == VAR_TIME || e->var == VAR_COMM);
 }
 
 int output_add_plain(struct checker *c, const struct expr *e)
@@ -57,7 +57,8 @@ int output_add_plain(struct checker *c, const struct expr *e)
 	enum output_kind kind = OUTPUT_VALUE;
 
 	if (e->type.kind == TYPE_LITERAL)
-		return check_error(c, e, "a string constant prints nothing new; a format stands before the expressions");
+		return check_error(c, e,
+				   "a string constant prints nothing new; a format stands before the expressions");
 	if (is_in_head(e))
 		kind = OUTPUT_HEAD;
 	else if (e->type.kind == TYPE_CHARS)
@@ -93,7 +94,8 @@ static int bind_everything(struct checker *c)
 	int r = 0;
 
 	if (n > OUTPUTS_MAX) {
-		r = check_note(c, "%s has %u %s; the first %d are printed", c->scope->display, n, plural(n, "field"), OUTPUTS_MAX);
+		r = check_note(c, "%s has %u %s; the first %d are printed", c->scope->display, n, plural(n, "field"),
+			       OUTPUTS_MAX);
 		n = OUTPUTS_MAX;
 	}
 	for (unsigned i = 0; !r && i < n; i++) {
@@ -126,7 +128,8 @@ static bool uses_duration(const struct expr *e)
 {
 	if (!e)
 		return false;
-	return (e->op == EXPR_VAR && e->var == VAR_DURATION) || uses_duration(e->a) || uses_duration(e->b) || uses_duration(e->c);
+	return (e->op == EXPR_VAR && e->var == VAR_DURATION) || uses_duration(e->a) || uses_duration(e->b) ||
+	       uses_duration(e->c);
 }
 
 /* Counting pointers in their own units adds levels. */
@@ -135,11 +138,13 @@ static int check_depths(struct checker *c)
 	const struct probe_spec *spec = c->spec;
 
 	if (expr_depth(spec->predicate) > EXPR_DEPTH_MAX)
-		return check_error(c, spec->predicate, "the predicate is nested too deeply: %d levels are the limit", EXPR_DEPTH_MAX);
+		return check_error(c, spec->predicate, "the predicate is nested too deeply: %d levels are the limit",
+				   EXPR_DEPTH_MAX);
 	c->checked->needs_entry = uses_duration(spec->predicate);
 	for (size_t i = 0; i < spec->args.n; i++) {
 		if (expr_depth(spec->args.v[i]) > EXPR_DEPTH_MAX)
-			return check_error(c, spec->args.v[i], "the expression is nested too deeply: %d levels are the limit",
+			return check_error(c, spec->args.v[i],
+					   "the expression is nested too deeply: %d levels are the limit",
 					   EXPR_DEPTH_MAX);
 		c->checked->needs_entry |= uses_duration(spec->args.v[i]);
 	}
@@ -161,7 +166,8 @@ static int check_all(struct checker *c)
 	return r ? r : check_depths(c);
 }
 
-int probe_check(struct probe_spec *spec, const struct probe_scope *scope, struct probe_checked **ret, struct ut_err *err)
+int probe_check(struct probe_spec *spec, const struct probe_scope *scope, struct probe_checked **ret,
+		struct ut_err *err)
 {
 	struct checker c = { .spec = spec, .scope = scope, .err = err };
 	int r;

@@ -32,7 +32,8 @@ const char *type_name(const struct type *t, char *ret);
 const char *expr_words(const struct checker *c, const struct expr *e, char ret[64]);
 int check_note(struct checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* -EINVAL with the place of @e marked. */
-int check_error(const struct checker *c, const struct expr *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int check_error(const struct checker *c, const struct expr *e, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* One conversion of a format, before it is bound. */
 struct conversion {
@@ -43,7 +44,8 @@ struct conversion {
 	char conv;
 };
 
-/* The next piece of spec->format from *@pos on: literal text into @literal (then *@ret_literal is true), or a conversion. */
+/* The next piece of spec->format from *@pos on: literal text into @literal (then *@ret_literal is true), or a
+ * conversion. */
 int format_next(const struct checker *c, size_t *pos, bool *ret_literal, struct buf *literal, struct conversion *ret);
 /* Place in spec->text of byte @index of the resolved format. */
 size_t format_text_pos(const struct probe_spec *spec, size_t index);

@@ -63,10 +63,11 @@ static int need_int(struct checker *c, const struct expr *e)
 
 	switch (e->type.kind) {
 	case TYPE_FLOAT:
-		return check_error(c, e, "%s is a %s: floats can be printed with %%f, not calculated with", expr_words(c, e, words),
-				   type_name(&e->type, type));
+		return check_error(c, e, "%s is a %s: floats can be printed with %%f, not calculated with",
+				   expr_words(c, e, words), type_name(&e->type, type));
 	case TYPE_CHARS:
-		return check_error(c, e, "%s is text: it can be compared with == \"text\", or printed with %%s", expr_words(c, e, words));
+		return check_error(c, e, "%s is text: it can be compared with == \"text\", or printed with %%s",
+				   expr_words(c, e, words));
 	case TYPE_LITERAL:
 		return check_error(c, e, "a string can only be compared, with == and !=");
 	default:
@@ -93,7 +94,8 @@ static int check_text_compare(struct checker *c, struct expr *e)
 		text = e->a;
 	}
 	if (text->type.kind == TYPE_LITERAL || text->type.kind == TYPE_FLOAT)
-		return check_error(c, e, "a string can be compared with comm, a text field, or an argument that points to text");
+		return check_error(
+		    c, e, "a string can be compared with comm, a text field, or an argument that points to text");
 	if (e->b->type.kind != TYPE_LITERAL)
 		return check_error(c, e, "text can be compared with a \"string\" only, not with another value");
 	if (text->type.kind == TYPE_INT && text->type.size != 8)
@@ -136,7 +138,8 @@ static int scale(struct checker *c, struct expr **e, uint8_t size)
 		free(k);
 		return ut_err_nomem(c->err);
 	}
-	*k = (struct expr){ .op = EXPR_INT, .pos = (*e)->pos, .len = (*e)->len, .value = size, .type = int_type(8, true) };
+	*k = (struct expr){ .op = EXPR_INT, .pos = (*e)->pos, .len = (*e)->len, .value = size };
+	k->type = int_type(8, true);
 	*mul = (struct expr){ .op = EXPR_MUL, .pos = (*e)->pos, .len = (*e)->len, .a = *e, .b = k };
 	mul->type = common_type(*e, k);
 	*e = mul;
@@ -167,7 +170,8 @@ static int check_divisor(struct checker *c, const struct expr *e)
 
 static int check_shift(struct checker *c, const struct expr *e)
 {
-	if ((e->b->op == EXPR_INT && e->b->value > 63) || (e->b->op == EXPR_NEG && e->b->a->op == EXPR_INT && e->b->a->value))
+	if ((e->b->op == EXPR_INT && e->b->value > 63) ||
+	    (e->b->op == EXPR_NEG && e->b->a->op == EXPR_INT && e->b->a->value))
 		return check_error(c, e->b, "values have 64 bits; shifts go from 0 to 63");
 	return 0;
 }
@@ -209,7 +213,8 @@ static int check_deref(struct checker *c, struct expr *e)
 	if (!e->a->type.pointee_size) {
 		bool simple = e->a->op == EXPR_VAR || e->a->op == EXPR_INT || c->spec->text[e->a->pos] == '(';
 
-		return check_error(c, e, "'*' must know how many bytes to read: cast to a pointer first, *(u32 *)%s%s%s",
+		return check_error(c, e,
+				   "'*' must know how many bytes to read: cast to a pointer first, *(u32 *)%s%s%s",
 				   simple ? "" : "(", expr_words(c, e->a, words), simple ? "" : ")");
 	}
 	e->type = int_type(e->a->type.pointee_size, e->a->type.pointee_signed);
@@ -229,8 +234,9 @@ static int check_unary(struct checker *c, struct expr *e)
 
 static bool same_type(const struct type *a, const struct type *b)
 {
-	return a->kind == b->kind && a->size == b->size && a->is_signed == b->is_signed && a->is_pointer == b->is_pointer &&
-	       a->pointee_size == b->pointee_size && a->pointee_signed == b->pointee_signed;
+	return a->kind == b->kind && a->size == b->size && a->is_signed == b->is_signed &&
+	       a->is_pointer == b->is_pointer && a->pointee_size == b->pointee_size &&
+	       a->pointee_signed == b->pointee_signed;
 }
 
 static int check_cond(struct checker *c, struct expr *e)

@@ -19,7 +19,7 @@ static const struct builtin {
 	bool return_only;
 } builtins[] = {
 	{ "retval", VAR_RETVAL, INT_TYPE(8, false), true },
-	{ "duration", VAR_DURATION, INT_TYPE(8, true), true },	/* signed: prints as a number, and a difference may be negative */
+	{ "duration", VAR_DURATION, INT_TYPE(8, true), true },	/* signed, so that it prints in decimal */
 	{ "pid", VAR_PID, INT_TYPE(4, true), false },
 	{ "tid", VAR_TID, INT_TYPE(4, true), false },
 	{ "comm", VAR_COMM, { .kind = TYPE_CHARS, .size = 16 }, false },
@@ -28,8 +28,8 @@ static const struct builtin {
 };
 #define NBUILTINS (sizeof(builtins) / sizeof(builtins[0]))
 
-static const char *const arg_names[] = { "arg1", "arg2", "arg3", "arg4", "arg5", "arg6", "arg7", "arg8", "arg9", "arg10",
-					 "arg11", "arg12", "arg13", "arg14", "arg15", "arg16" };
+static const char *const arg_names[] = {"arg1", "arg2",	 "arg3",  "arg4",  "arg5",  "arg6",  "arg7",  "arg8",
+					"arg9", "arg10", "arg11", "arg12", "arg13", "arg14", "arg15", "arg16"};
 #define NARG_NAMES (sizeof(arg_names) / sizeof(arg_names[0]))
 
 static bool is_return(const struct checker *c) { return c->scope->kind == PROBE_RETURN; }
@@ -99,13 +99,16 @@ static int no_such_field(struct checker *c, const struct expr *e)
 	if (!names)
 		return ut_err_nomem(c->err);
 	if (c->scope->kind != PROBE_TRACEPOINT)
-		return check_error(c, e, "args-> names a field of a tracepoint; at %.100s there are arg1, arg2 …", c->scope->display);
+		return check_error(c, e, "args-> names a field of a tracepoint; at %.100s there are arg1, arg2 …",
+				   c->scope->display);
 	for (unsigned i = 0; i < n; i++)
 		names[i] = c->scope->fields[i].name;
 	if (suggest(e->string, names, n, &near, 1))
-		return check_error(c, e, "%.100s has no field '%.60s'; did you mean '%s'?", c->scope->display, e->string, names[near]);
+		return check_error(c, e, "%.100s has no field '%.60s'; did you mean '%s'?", c->scope->display,
+				   e->string, names[near]);
 	list_names(names, n, list, sizeof(list));
-	return check_error(c, e, "%.100s has no field '%.60s'; it has %s", c->scope->display, e->string, n ? list : "none");
+	return check_error(c, e, "%.100s has no field '%.60s'; it has %s", c->scope->display, e->string,
+			   n ? list : "none");
 }
 
 /* "arg12" gives 12; -1 for other names. Numbers too large to be an argument are all alike. */
@@ -129,7 +132,9 @@ static int no_such_arg(struct checker *c, const struct expr *e)
 	char list[220];
 
 	if (is_return(c))
-		return check_error(c, e, "arguments are gone when a function returns; r: has retval and duration, p: has the arguments");
+		return check_error(
+		    c, e,
+		    "arguments are gone when a function returns; r: has retval and duration, p: has the arguments");
 	if (c->scope->kind == PROBE_TRACEPOINT && c->scope->nfields) {
 		const char *first = c->scope->fields[0].name;
 
@@ -139,10 +144,13 @@ static int no_such_arg(struct checker *c, const struct expr *e)
 	if (!n)
 		return check_error(c, e, "%.100s has no arguments", c->scope->display);
 	if (c->scope->kind == PROBE_ENTRY)
-		return check_error(c, e, "a function's first %u arguments, arg1 to arg%u, are in registers and can be read; %.60s is not",
-				   n, n, e->string);
+		return check_error(
+		    c, e,
+		    "a function's first %u arguments, arg1 to arg%u, are in registers and can be read; %.60s is not", n,
+		    n, e->string);
 	list_names(arg_names, n < NARG_NAMES ? n : NARG_NAMES, list, sizeof(list));
-	return check_error(c, e, "%.100s has no %.60s; it has %u %s: %s", c->scope->display, e->string, n, plural(n, "argument"), list);
+	return check_error(c, e, "%.100s has no %.60s; it has %u %s: %s", c->scope->display, e->string, n,
+			   plural(n, "argument"), list);
 }
 
 /* Binds @e to what the scope says of it; an unreadable one is an error in a predicate. */
@@ -157,8 +165,8 @@ static int bind(struct checker *c, struct expr *e, enum var var, unsigned index,
 	if (e->type.kind == TYPE_INT && !e->type.size)
 		e->type = (struct type)INT_TYPE(8, false);
 	if (c->in_predicate)
-		return check_error(c, e, "the predicate needs %.60s of %.100s, which cannot be read: it %.160s", e->string,
-				   c->scope->display, f->unreadable);
+		return check_error(c, e, "the predicate needs %.60s of %.100s, which cannot be read: it %.160s",
+				   e->string, c->scope->display, f->unreadable);
 	return check_note(c, "%s of %s cannot be read: it %s", e->string, c->scope->display, f->unreadable);
 }
 
@@ -187,8 +195,8 @@ static int check_builtin(struct checker *c, struct expr *e, const struct builtin
 	e->type = b->type;
 	if (find_field(c, b->name) < 0)
 		return 0;
-	return check_note(c, "'%s' is the one of the thread that runs; the field of %s is args->%s", b->name, c->scope->display,
-			  b->name);
+	return check_note(c, "'%s' is the one of the thread that runs; the field of %s is args->%s", b->name,
+			  c->scope->display, b->name);
 }
 
 int check_name(struct checker *c, struct expr *e)

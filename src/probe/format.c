@@ -54,7 +54,8 @@ static bool read_number(const char *f, size_t *pos, int *ret)
 static int read_width(const struct checker *c, const char *f, size_t start, size_t *pos, struct conversion *conv)
 {
 	if (f[*pos] == '*')
-		return fail(c, start, *pos + 1, "a width from an argument (%*d) is not offered; write the width as a number");
+		return fail(c, start, *pos + 1,
+			    "a width from an argument (%*d) is not offered; write the width as a number");
 	if (!read_number(f, pos, &conv->width))
 		return fail(c, start, *pos + 1, "this width is too large; 4095 is the limit");
 	return 0;
@@ -90,9 +91,12 @@ static int check_conv(const struct checker *c, size_t start, size_t end, const s
 	if (conv->conv == 'n')
 		return fail(c, start, end, "%n writes into the program and is not offered");
 	if (!strchr("duxXocspfFeEgGUK", conv->conv))
-		return fail(c, start, end, "unknown conversion; there are %d %u %x %X %o %c %s %p %f %e %g, %K and %U for stacks, and %%");
+		return fail(
+		    c, start, end,
+		    "unknown conversion; there are %d %u %x %X %o %c %s %p %f %e %g, %K and %U for stacks, and %%");
 	if (conv->star_precision && conv->conv != 's')
-		return fail(c, start, end, "a precision from an argument is offered for text only: %.*s takes length and address");
+		return fail(c, start, end,
+			    "a precision from an argument is offered for text only: %.*s takes length and address");
 	if (strchr("UK", conv->conv) && (conv->width >= 0 || conv->precision >= 0 || conv->flags[0]))
 		return fail(c, start, end, "a stack takes no flags, width or precision");
 	return 0;
@@ -113,7 +117,8 @@ static int read_conversion(const struct checker *c, size_t *pos, struct conversi
 		return r;
 	skip_length(f, &p);
 	if (!f[p])
-		return fail(c, start, p, "the format ends in the middle of a conversion; a percent sign itself is written %%");
+		return fail(c, start, p,
+			    "the format ends in the middle of a conversion; a percent sign itself is written %%");
 	ret->conv = f[p] == 'i' ? 'd' : f[p];
 	ret->pos = start;
 	ret->len = p + 1 - start;

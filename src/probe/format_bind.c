@@ -55,10 +55,11 @@ static int too_few(const struct binder *b, const struct conversion *conv)
 	unsigned has = check_implicit_count(b->c);
 
 	if (!b->implicit)
-		return fail(b, conv, "%.100s: the format wants %u %s and %zu %s given", display, b->wanted, plural(b->wanted, "value"),
-			    b->c->spec->args.n, b->c->spec->args.n == 1 ? "is" : "are");
+		return fail(b, conv, "%.100s: the format wants %u %s and %zu %s given", display, b->wanted,
+			    plural(b->wanted, "value"), b->c->spec->args.n, b->c->spec->args.n == 1 ? "is" : "are");
 	if (b->c->scope->kind == PROBE_RETURN)
-		return fail(b, conv, "%.100s: without expressions the format can print retval only; it wants %u values", display, b->wanted);
+		return fail(b, conv, "%.100s: without expressions the format can print retval only; it wants %u values",
+			    display, b->wanted);
 	return fail(b, conv, "%.100s has %u %s; the format wants %u", display, has,
 		    b->c->scope->kind == PROBE_TRACEPOINT ? plural(has, "field") : plural(has, "argument"), b->wanted);
 }
@@ -95,8 +96,8 @@ static int note_unsigned(struct checker *c, const struct expr *e)
 	if (c->scope->kind == PROBE_ENTRY || c->scope->kind == PROBE_RETURN)
 		return check_note(c, "%%d prints %s unsigned, as the type of a function's values is not known; "
 				  "(int)%s or (long)%s reads it signed", e->string, e->string, e->string);
-	return check_note(c, "%%d prints %s unsigned: %s declares it %s; (%s)%s reads it signed", e->string, c->scope->display,
-			  type_name(&e->type, type), e->type.size == 4 ? "int" : "long", e->string);
+	return check_note(c, "%%d prints %s unsigned: %s declares it %s; (%s)%s reads it signed", e->string,
+			  c->scope->display, type_name(&e->type, type), e->type.size == 4 ? "int" : "long", e->string);
 }
 
 static int bind_int(struct binder *b, const struct conversion *conv, const struct expr *e)
@@ -106,7 +107,8 @@ static int bind_int(struct binder *b, const struct conversion *conv, const struc
 	if (e->type.kind == TYPE_LITERAL)
 		return check_error(b->c, e, "a string constant belongs into the format itself");
 	if (e->type.kind == TYPE_CHARS)
-		return fail(b, conv, "%%%c wants a number and %s is text; %%s prints it", conv->conv, expr_words(b->c, e, words));
+		return fail(b, conv, "%%%c wants a number and %s is text; %%s prints it", conv->conv,
+			    expr_words(b->c, e, words));
 	if (e->type.kind == TYPE_FLOAT)
 		return fail(b, conv, "%%%c wants a whole number and %s is a %s; %%f, %%g and %%e print it", conv->conv,
 			    expr_words(b->c, e, words), type_name(&e->type, type));
@@ -139,7 +141,8 @@ static int bind_text(struct binder *b, const struct conversion *conv, const stru
 	if (e->type.kind == TYPE_LITERAL)
 		return check_error(b->c, e, "a string constant belongs into the format itself");
 	if (e->type.kind == TYPE_CHARS && conv->star_precision)
-		return fail(b, conv, "%%.*s wants an address and %s is text already; %%s prints it", expr_words(b->c, e, words));
+		return fail(b, conv, "%%.*s wants an address and %s is text already; %%s prints it",
+			    expr_words(b->c, e, words));
 	if (e->type.kind == TYPE_CHARS || is_address(e))
 		return 0;
 	return fail(b, conv, "%%s wants the address of a text and %s is %s; %s prints it", expr_words(b->c, e, words),
@@ -159,13 +162,15 @@ static int take_length(struct binder *b, const struct conversion *conv, struct e
 	int r;
 
 	if (b->implicit)
-		return fail(b, conv, "%%.*s takes a length and an address, and the probe may have them the other way round; "
+		return fail(b, conv,
+			    "%%.*s takes a length and an address, and the probe may have them the other way round; "
 			    "name them: \"%%.*s\", arg2, arg1");
 	r = take_value(b, conv, ret, ret_unreadable);
 	if (r || *ret_unreadable)
 		return r;
 	if ((*ret)->type.kind != TYPE_INT)
-		return fail(b, conv, "%%.*s wants the length first, as in C, and %s is no whole number", expr_words(b->c, *ret, words));
+		return fail(b, conv, "%%.*s wants the length first, as in C, and %s is no whole number",
+			    expr_words(b->c, *ret, words));
 	return 0;
 }
 
@@ -215,8 +220,8 @@ static int bind_literal(struct checker *c, struct buf *literal)
 
 static int bind_conversion(struct binder *b, const struct conversion *conv)
 {
-	struct format_piece piece = { .output = b->c->checked->noutputs, .width = conv->width, .precision = conv->precision,
-				      .conv = conv->conv };
+	struct format_piece piece = {
+	    .output = b->c->checked->noutputs, .width = conv->width, .precision = conv->precision, .conv = conv->conv};
 	int r;
 
 	memcpy(piece.flags, conv->flags, sizeof(piece.flags));
@@ -257,7 +262,8 @@ int format_bind(struct checker *c)
 	buf_done(&literal);
 	if (r || b.implicit || b.next == c->spec->args.n)
 		return r;
-	return check_error(c, c->spec->args.v[b.next], "%.100s: the format prints %u %s and %zu %s given; nothing prints this one",
+	return check_error(c, c->spec->args.v[b.next],
+			   "%.100s: the format prints %u %s and %zu %s given; nothing prints this one",
 			   c->scope->display, b.wanted, plural(b.wanted, "value"), c->spec->args.n,
 			   c->spec->args.n == 1 ? "is" : "are");
 }

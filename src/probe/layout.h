@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the outputs of a checked probe lie in its record (wire/record.h): the generator writes by it, the printer reads by it. Pure. */
+/* Where the outputs of a checked probe lie in its record (wire/record.h): the generator writes by it, the printer reads
+ * by it. Pure. */
 #ifndef UT_PROBE_LAYOUT_H
 #define UT_PROBE_LAYOUT_H
 
@@ -16,10 +17,10 @@
 
 /* One output's places, as byte offsets from the start of the record; 0 where it has none. */
 struct layout_slot {
-	uint32_t value;		/* of the 64-bit value: OUTPUT_VALUE, and the address for OUTPUT_STRING and OUTPUT_BYTES */
+	uint32_t value;		/* of the 64-bit value; for OUTPUT_STRING and OUTPUT_BYTES that is the address */
 	uint32_t text;		/* of the struct ut_rec_text; its bytes follow it */
 	uint32_t room;		/* bytes of room behind the struct ut_rec_text, a multiple of 8 */
-	uint32_t fault;		/* its bit in ut_rec_event.faults, ready to be or-ed in; outputs without a value have none */
+	uint32_t fault;		/* the value's bit in ut_rec_event.faults, ready to be or-ed in */
 };
 
 struct layout {
@@ -28,7 +29,7 @@ struct layout {
 	struct layout_slot slot[OUTPUTS_MAX];	/* by output */
 };
 
-/* @text_room: bytes of room for each text (stacks have their own, STACK_ROOM); rounded up to 8, cut to TEXT_ROOM_MAX. */
+/* @text_room: bytes of room for each text (stacks have STACK_ROOM); rounded up to 8, cut to TEXT_ROOM_MAX. */
 void layout_of(const struct probe_checked *checked, uint32_t text_room, struct layout *ret);
 
 /* What an output of this kind has in a record. */

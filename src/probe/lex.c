@@ -108,10 +108,12 @@ static int bad_escape(struct lexer *lx, size_t pos)
 	size_t len = lx->text[pos + 1] ? 2 : 1;
 
 	if (lx->text[pos + 1] == '0' || lx->text[pos + 1] == 'x')
-		return probe_error_at(lx->text, pos, len, lx->err,
-				      "an escape needs a code from 1 to 255 (\\x1b, \\033); NUL cannot stand in a string");
-	return probe_error_at(lx->text, pos, len, lx->err,
-			      "unknown escape in a string; there are \\n \\t \\r \\e \\\\ \\\" \\' \\a \\b \\f \\v, \\x1b and \\033");
+		return probe_error_at(
+		    lx->text, pos, len, lx->err,
+		    "an escape needs a code from 1 to 255 (\\x1b, \\033); NUL cannot stand in a string");
+	return probe_error_at(
+	    lx->text, pos, len, lx->err,
+	    "unknown escape in a string; there are \\n \\t \\r \\e \\\\ \\\" \\' \\a \\b \\f \\v, \\x1b and \\033");
 }
 
 static int lex_string(struct lexer *lx)
@@ -180,8 +182,9 @@ static int lex_number(struct lexer *lx)
 	while (is_name(lx->text[end]))
 		end++;
 	if (lx->text[end] == '.' && isdigit((unsigned char)lx->text[end + 1]))
-		return probe_error_at(lx->text, start, end + 2 - start, lx->err,
-				      "expressions have whole numbers only; floats can be printed, not calculated with");
+		return probe_error_at(
+		    lx->text, start, end + 2 - start, lx->err,
+		    "expressions have whole numbers only; floats can be printed, not calculated with");
 	if (lx->text[p] == '0' && tolower((unsigned char)lx->text[p + 1]) == 'x' && hex_digit(lx->text[p + 2]) >= 0) {
 		base = 16;
 		p += 2;
@@ -190,10 +193,12 @@ static int lex_number(struct lexer *lx)
 	}
 	for (; p < end && (d = hex_digit(lx->text[p])) >= 0 && (unsigned)d < base; p++)
 		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (unsigned)d, &v))
-			return probe_error_at(lx->text, start, end - start, lx->err, "this number does not fit into 64 bits");
+			return probe_error_at(lx->text, start, end - start, lx->err,
+					      "this number does not fit into 64 bits");
 	if (!lex_suffix(lx->text + p, end - p, &lx->tok.is_unsigned))
-		return probe_error_at(lx->text, start, end - start, lx->err, "'%.*s' is not a number%s", (int)(end - start),
-				      lx->text + start, base == 8 ? ": a leading 0 means octal, as in C" : "");
+		return probe_error_at(lx->text, start, end - start, lx->err, "'%.*s' is not a number%s",
+				      (int)(end - start), lx->text + start,
+				      base == 8 ? ": a leading 0 means octal, as in C" : "");
 	lx->tok.is_unsigned |= v > INT64_MAX;
 	lx->tok.kind = TOK_INT;
 	lx->tok.value = v;
@@ -215,7 +220,8 @@ static int lex_operator(struct lexer *lx)
 		return 0;
 	}
 	if (*at == '$')
-		return probe_error_at(lx->text, lx->pos, 1, lx->err, "names have no '$' here: write pid, cpu, retval, arg1");
+		return probe_error_at(lx->text, lx->pos, 1, lx->err,
+				      "names have no '$' here: write pid, cpu, retval, arg1");
 	return probe_error_at(lx->text, lx->pos, 1, lx->err, "this character means nothing here");
 }
 

@@ -45,8 +45,8 @@ bool lex_name_is(const struct lexer *lx, const char *name);
 bool is_blank(char c);
 
 /*
- * Resolves the character or escape sequence at text[*pos] and moves past it; the string must not end there. False for an
- * escape that C does not know, a NUL, or a lone backslash at the end; *pos is then where it was.
+ * Resolves the character or escape sequence at text[*pos] and moves past it; the string must not end there. False for
+ * an escape that C does not know, a NUL, or a lone backslash at the end; *pos is then where it was.
  */
 bool lex_char(const char *text, size_t *pos, char *ret);
 

@@ -47,9 +47,10 @@ static int parse_predicate(struct lexer *lx, struct probe_spec *spec)
 		return parse_unexpected(lx, "predicate", "')'");
 	r = lex_next(lx);
 	if (!r && continues_expr(lx->tok.kind))
-		return probe_error_at(lx->text, start, lx->tok.pos - start, lx->err,
-				      "the parentheses right after the name are the predicate; "
-				      "put the whole condition into one pair, or a format before an expression to print");
+		return probe_error_at(
+		    lx->text, start, lx->tok.pos - start, lx->err,
+		    "the parentheses right after the name are the predicate; "
+		    "put the whole condition into one pair, or a format before an expression to print");
 	return r;
 }
 
@@ -89,11 +90,13 @@ static int parse_end(struct lexer *lx, const struct probe_spec *spec)
 	if (t->kind == TOK_RPAREN)
 		return probe_error_at(lx->text, t->pos, t->len, lx->err, "this ')' has no '(' before it");
 	if (t->kind == TOK_STRING && !spec->format)
-		return probe_error_at(lx->text, t->pos, t->len, lx->err,
-				      "the format stands before the expressions, and the predicate in parentheses before the format: "
-				      "u:python:gc__start (arg1 == 2) \"gen %%d\", arg1");
+		return probe_error_at(
+		    lx->text, t->pos, t->len, lx->err,
+		    "the format stands before the expressions, and the predicate in parentheses before the format: "
+		    "u:python:gc__start (arg1 == 2) \"gen %%d\", arg1");
 	if (t->kind == TOK_STRING)
-		return probe_error_at(lx->text, t->pos, t->len, lx->err, "an operator or ',' is missing before this text");
+		return probe_error_at(lx->text, t->pos, t->len, lx->err,
+				      "an operator or ',' is missing before this text");
 	return parse_unexpected(lx, "expression", "an operator or ','");
 }
 
@@ -134,8 +137,8 @@ int probe_parse(const char *text, struct probe_spec **ret, struct ut_err *err)
 	int r;
 
 	if (strlen(text) > PROBE_TEXT_MAX)
-		return ut_err_set(err, -EINVAL, "a probe's text of %zu bytes is too long; the limit is %d", strlen(text),
-				  PROBE_TEXT_MAX);
+		return ut_err_set(err, -EINVAL, "a probe's text of %zu bytes is too long; the limit is %d",
+				  strlen(text), PROBE_TEXT_MAX);
 	spec = calloc(1, sizeof(*spec));
 	if (!spec)
 		return ut_err_nomem(err);

@@ -11,7 +11,8 @@
 /* Fills kind, where, provider, name and offset of @spec from its text; *@ret_end is the place behind the name. */
 int parse_head(struct probe_spec *spec, size_t *ret_end, struct ut_err *err);
 
-/* One expression from the current token on; the token behind it is the current one then. @what: "predicate" or "expression". */
+/* One expression from the current token on; the token behind it is the current one then. @what: "predicate" or
+ * "expression". */
 int parse_expr(struct lexer *lx, const char *what, struct expr **ret);
 /* The error for a token that cannot stand where it stands. */
 int parse_unexpected(const struct lexer *lx, const char *what, const char *wanted);

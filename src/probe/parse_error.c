@@ -7,7 +7,7 @@
 
 #include "probe/lex.h"
 
-#define SENTENCE_MAX 380	/* bytes of struct ut_err.msg that the sentence may take; the rest is for text and mark */
+#define SENTENCE_MAX 380 /* bytes of struct ut_err.msg that the sentence may take; the rest is for text and mark */
 #define WINDOW_COLUMNS 70	/* of the text around the place; longer texts are shown in part */
 #define BEFORE_COLUMNS 40	/* of them at most so many before the place */
 

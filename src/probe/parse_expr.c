@@ -58,13 +58,15 @@ int parse_unexpected(const struct lexer *lx, const char *what, const char *wante
 	if (t->kind == TOK_UNKNOWN)
 		return unknown_operator(lx, what);
 	if (t->kind == TOK_ARROW || t->kind == TOK_DOT)
-		return fail_at(lx, t->pos, t->len, "structures are not known here; read a member by its offset: *(u32 *)(arg1 + 8)");
+		return fail_at(lx, t->pos, t->len,
+			       "structures are not known here; read a member by its offset: *(u32 *)(arg1 + 8)");
 	if (lex_name_is(lx, "and"))
 		return fail_at(lx, t->pos, t->len, "unknown operator 'and'; did you mean '&&'?");
 	if (lex_name_is(lx, "or"))
 		return fail_at(lx, t->pos, t->len, "unknown operator 'or'; did you mean '||'?");
 	if (t->kind == TOK_END)
-		return probe_error_at(lx->text, t->pos, 0, lx->err, "the %s ends too early; %s is missing", what, wanted);
+		return probe_error_at(lx->text, t->pos, 0, lx->err, "the %s ends too early; %s is missing", what,
+				      wanted);
 	return probe_error_at(lx->text, t->pos, t->len, lx->err, "%s is missing in the %s, before this", wanted, what);
 }
 
@@ -75,7 +77,8 @@ static int too_deep(const struct lexer *lx, size_t pos)
 }
 
 /* Makes a node over text[pos, end) and moves the operands into it; they are freed on failure. */
-static int make(struct parser *p, enum expr_op op, size_t pos, size_t end, struct expr **a, struct expr **b, struct expr **ret)
+static int make(struct parser *p, enum expr_op op, size_t pos, size_t end, struct expr **a, struct expr **b,
+		struct expr **ret)
 {
 	struct expr *e = calloc(1, sizeof(*e));
 

@@ -41,15 +41,16 @@ static int no_kernel_functions(const char *text, size_t pos, size_t len, struct 
 static int unknown_kind(const char *text, size_t pos, size_t len, struct ut_err *err)
 {
 	static const struct { const char *word, *kind; } words[] = {
-		{ "usdt", "u" }, { "uprobe", "p" }, { "uretprobe", "r" }, { "tracepoint", "t" }, { "U", "u" }, { "P", "p" },
-		{ "R", "r" }, { "T", "t" }, { "sdt", "u" },
+		{ "usdt", "u" }, { "sdt", "u" }, { "uprobe", "p" }, { "uretprobe", "r" }, { "tracepoint", "t" },
+		{ "U", "u" }, { "P", "p" }, { "R", "r" }, { "T", "t" },
 	};
 	static const char *const kernel[] = { "kprobe", "kretprobe", "kfunc", "kretfunc", "fentry", "fexit", "k" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strlen(words[i].word) == len && !memcmp(words[i].word, text + pos, len))
-			return probe_error_at(text, pos, len, err, "unknown kind '%s'; did you mean '%s'? There are " KINDS,
-					      words[i].word, words[i].kind);
+			return probe_error_at(text, pos, len, err,
+					      "unknown kind '%s'; did you mean '%s'? There are " KINDS, words[i].word,
+					      words[i].kind);
 	for (size_t i = 0; i < sizeof(kernel) / sizeof(kernel[0]); i++)
 		if (strlen(kernel[i]) == len && !memcmp(kernel[i], text + pos, len))
 			return no_kernel_functions(text, pos, len, err);
@@ -66,16 +67,19 @@ static int parse_kind(struct probe_spec *spec, size_t *pos, struct ut_err *err)
 	};
 
 	if (!text[start])
-		return probe_error_at(text, start, 0, err, "the probe is empty; a probe is KIND:WHERE:NAME, such as u:python:gc__start");
+		return probe_error_at(text, start, 0, err,
+				      "the probe is empty; a probe is KIND:WHERE:NAME, such as u:python:gc__start");
 	if (text[end] != ':')
-		return probe_error_at(text, start, end - start, err,
-				      "a probe is KIND:WHERE:NAME, such as u:python:gc__start or p:c:malloc; the kinds are " KINDS);
+		return probe_error_at(
+		    text, start, end - start, err,
+		    "a probe is KIND:WHERE:NAME, such as u:python:gc__start or p:c:malloc; the kinds are " KINDS);
 	*pos = end + 1;
 	spec->kind = PROBE_ENTRY;
 	if (end == start)	/* ":c:malloc": BCC's short form of p: */
 		return 0;
 	if (end - start == 1 && text[start] == 'e')
-		return probe_error_at(text, start, 1, err, "user events (e:) are not in this version; there are " KINDS);
+		return probe_error_at(text, start, 1, err,
+				      "user events (e:) are not in this version; there are " KINDS);
 	for (size_t i = 0; end - start == 1 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (kinds[i].letter == text[start]) {
 			spec->kind = kinds[i].kind;
@@ -138,7 +142,8 @@ static int parse_where(struct probe_spec *spec, size_t *pos, struct ut_err *err)
 			return probe_error_at(text, start - 1, 1, err, "this path has no closing '\"'");
 		end = (size_t)(close - text);
 		if (text[end + 1] != ':')
-			return probe_error_at(text, end + 1, 1, err, "':' and a name are missing after the quoted path");
+			return probe_error_at(text, end + 1, 1, err,
+					      "':' and a name are missing after the quoted path");
 	} else {
 		end = scan(text, start, ":\"");
 		if (text[end] != ':')
@@ -166,9 +171,10 @@ static int scan_function(const char *text, size_t start, size_t *ret_end, struct
 
 	while (text[end] == '(') {
 		if (!follows_operator(text, start, end) || text[end + 1] != ')')
-			return probe_error_at(text, end, 1, err,
-					      "a blank belongs between the function's name and the predicate; signatures are not "
-					      "read, arguments are arg1, arg2 …");
+			return probe_error_at(
+			    text, end, 1, err,
+			    "a blank belongs between the function's name and the predicate; signatures are not "
+			    "read, arguments are arg1, arg2 …");
 		end = scan(text, end + 2, "\"(");
 	}
 	*ret_end = end;
@@ -235,10 +241,12 @@ static int parse_offset(struct probe_spec *spec, size_t start, size_t *end, stru
 		return probe_error_at(text, at, *end - at, err, "a number is missing after '+': FUNCTION+0x1f");
 	}
 	if (!parse_number(text, at + 1, *end, &spec->offset))
-		return probe_error_at(text, at + 1, *end - at - 1, err, "'%.*s' is not an offset; write FUNCTION+31 or FUNCTION+0x1f",
+		return probe_error_at(text, at + 1, *end - at - 1, err,
+				      "'%.*s' is not an offset; write FUNCTION+31 or FUNCTION+0x1f",
 				      (int)(*end - at - 1 > 60 ? 60 : *end - at - 1), text + at + 1);
 	if (spec->kind == PROBE_RETURN)
-		return probe_error_at(text, at, *end - at, err, "r: waits for the whole function to return and takes no offset; p: does");
+		return probe_error_at(text, at, *end - at, err,
+				      "r: waits for the whole function to return and takes no offset; p: does");
 	spec->has_offset = true;
 	*end = at;
 	return 0;
@@ -251,11 +259,13 @@ static int parse_address(struct probe_spec *spec, size_t start, size_t end, stru
 		return 0;
 	if (spec->kind == PROBE_RETURN)
 		return probe_error_at(spec->text, start, end - start, err,
-				      "r: needs a function by name: at a wrong address it would damage the program's stack; p: takes addresses");
+				      "r: needs a function by name: at a wrong address it would damage the program's "
+				      "stack; p: takes addresses");
 	if (spec->has_offset)
 		return probe_error_at(spec->text, end, 1, err, "an address takes no offset: add them up");
 	if (!parse_number(spec->text, start, end, &spec->offset))
-		return probe_error_at(spec->text, start, end - start, err, "'%.*s' is not an address; write p:PATH:0x1234",
+		return probe_error_at(spec->text, start, end - start, err,
+				      "'%.*s' is not an address; write p:PATH:0x1234",
 				      (int)(end - start > 60 ? 60 : end - start), spec->text + start);
 	spec->has_address = true;
 	return 0;
@@ -282,7 +292,8 @@ static int parse_function(struct probe_spec *spec, size_t start, size_t *ret_end
 	if (!spec->name)
 		return ut_err_nomem(err);
 	if (spec->has_offset && glob_is_pattern(spec->name))
-		return probe_error_at(spec->text, end, *ret_end - end, err, "an offset needs one function, not a pattern");
+		return probe_error_at(spec->text, end, *ret_end - end, err,
+				      "an offset needs one function, not a pattern");
 	return 0;
 }
 

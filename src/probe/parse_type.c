@@ -18,8 +18,10 @@ static const struct named_type typedefs[] = {
 	{ "u8", 1, false, false }, { "u16", 2, false, false }, { "u32", 4, false, false }, { "u64", 8, false, false },
 	{ "s8", 1, true, false }, { "s16", 2, true, false }, { "s32", 4, true, false }, { "s64", 8, true, false },
 	{ "i8", 1, true, false }, { "i16", 2, true, false }, { "i32", 4, true, false }, { "i64", 8, true, false },
-	{ "__u8", 1, false, false }, { "__u16", 2, false, false }, { "__u32", 4, false, false }, { "__u64", 8, false, false },
-	{ "__s8", 1, true, false }, { "__s16", 2, true, false }, { "__s32", 4, true, false }, { "__s64", 8, true, false },
+	{ "__u8", 1, false, false }, { "__u16", 2, false, false },
+	{ "__u32", 4, false, false }, { "__u64", 8, false, false },
+	{ "__s8", 1, true, false }, { "__s16", 2, true, false },
+	{ "__s32", 4, true, false }, { "__s64", 8, true, false },
 	{ "size_t", 8, false, false }, { "ssize_t", 8, true, false }, { "uintptr_t", 8, false, false },
 	{ "intptr_t", 8, true, false }, { "ptrdiff_t", 8, true, false }, { "bool", 1, false, true },
 	{ "_Bool", 1, false, true }, { "void", 0, false, false },
@@ -120,9 +122,10 @@ static int parse_base(struct lexer *lx, struct named_type *ret, bool *ret_char)
 
 	*ret_char = false;
 	if (is_not_here(lx))
-		return probe_error_at(lx->text, lx->tok.pos, lx->tok.len, lx->err,
-				      "casts know whole numbers and pointers to them; members are read by their offset: "
-				      "*(u32 *)(arg1 + 8)");
+		return probe_error_at(
+		    lx->text, lx->tok.pos, lx->tok.len, lx->err,
+		    "casts know whole numbers and pointers to them; members are read by their offset: "
+		    "*(u32 *)(arg1 + 8)");
 	if (!known)
 		return parse_words(lx, ret, ret_char);
 	*ret = *known;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzing of the probe language: any text must parse, check and be laid out, or end in a sentence. What follows a NUL in
- * the input is the record of an event, and must print as one line or be refused. */
+/* Fuzzing of the probe language: any text must parse, check and be laid out, or end in a sentence. What follows a NUL
+ * in the input is the record of an event, and must print as one line or be refused. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,13 @@
 #define T_INT(bytes, sign) { .kind = TYPE_INT, .size = (bytes), .is_signed = (sign) }
 
 static const struct probe_field args[] = {
-	{ .type = T_INT(8, false) }, { .type = T_INT(4, true) }, { .type = T_INT(1, false) }, { .type = T_INT(8, true) },
-	{ .type = { .kind = TYPE_FLOAT, .size = 8 } }, { .type = { .kind = TYPE_FLOAT, .size = 4 } },
-	{ .type = { .kind = TYPE_INT }, .unreadable = "is in %xmm0" },
+	{.type = T_INT(8, false)},
+	{.type = T_INT(4, true)},
+	{.type = T_INT(1, false)},
+	{.type = T_INT(8, true)},
+	{.type = {.kind = TYPE_FLOAT, .size = 8}},
+	{.type = {.kind = TYPE_FLOAT, .size = 4}},
+	{.type = {.kind = TYPE_INT}, .unreadable = "is in %xmm0"},
 };
 static const struct probe_field fields[] = {
 	{ .name = "comm", .type = { .kind = TYPE_CHARS, .size = 16 } },

@@ -37,9 +37,15 @@ static inline struct test_event *event_new(const char *text, uint32_t text_room)
 	assert_non_null(t->probe);
 	layout_of(t->checked, text_room, &t->layout);
 	assert_true(t->layout.size <= sizeof(t->u));
-	t->u.rec = (struct ut_rec_event){ .time_ns = 5000000000u, .pid = 1234, .tid = 1235, .comm = "java", .text_room = text_room };
-	t->event = (struct live_event){ .rec = &t->u.rec, .size = t->layout.size, .cpu = 1, .probe = t->probe, .func = "gc__begin",
-					.provider_or_file = "hotspot", .unreadable = t->unreadable };
+	t->u.rec = (struct ut_rec_event){
+	    .time_ns = 5000000000u, .pid = 1234, .tid = 1235, .comm = "java", .text_room = text_room};
+	t->event = (struct live_event){.rec = &t->u.rec,
+				       .size = t->layout.size,
+				       .cpu = 1,
+				       .probe = t->probe,
+				       .func = "gc__begin",
+				       .provider_or_file = "hotspot",
+				       .unreadable = t->unreadable};
 	return t;
 }
 
@@ -56,7 +62,8 @@ static inline void event_set(struct test_event *t, unsigned output, uint64_t val
 	memcpy(t->u.bytes + t->layout.slot[output].value, &value, sizeof(value));
 }
 
-static inline void event_set_text(struct test_event *t, unsigned output, const void *bytes, size_t len, enum ut_text_state state)
+static inline void event_set_text(struct test_event *t, unsigned output, const void *bytes, size_t len,
+				  enum ut_text_state state)
 {
 	struct ut_rec_text *text = (void *)(t->u.bytes + t->layout.slot[output].text);
 

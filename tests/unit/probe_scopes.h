@@ -17,7 +17,8 @@ static const struct probe_field scope_one[] = { F_INT(4, true) };
 static const struct probe_field scope_bytes[] = { F_INT(1, true), F_INT(1, false) };
 static const struct probe_field scope_u64[] = { F_INT(8, false), F_INT(8, false), F_INT(8, true) };
 static const struct probe_field scope_u32[] = { F_INT(4, false) };
-static const struct probe_field scope_dbl[] = { { .type = { .kind = TYPE_FLOAT, .size = 8 } }, { .type = { .kind = TYPE_FLOAT, .size = 4 } } };
+static const struct probe_field scope_dbl[] = {{.type = {.kind = TYPE_FLOAT, .size = 8}},
+					       {.type = {.kind = TYPE_FLOAT, .size = 4}}};
 static const struct probe_field scope_dblold[] = {
 	{ .type = T_INT(8, false), .unreadable = "is in %xmm0, which the kernel does not hand out" }, F_INT(4, true),
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The checker: types, outputs, notes, layouts, and every error text (tests/golden/errors.txt; UT_GOLDEN_UPDATE=1 rewrites it). */
+/* The checker: types, outputs, notes, layouts, and every error text (tests/golden/errors.txt; UT_GOLDEN_UPDATE=1
+ * rewrites it). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -152,7 +153,8 @@ static void test_pointer_scale(void **state)
 
 static void test_variables(void **state)
 {
-	struct probe_checked *c = check("t:sched:sched_switch (comm == \"java\" && args->comm != \"x\" && \"y\" == prev_comm) prev_pid, pid");
+	struct probe_checked *c =
+	    check("t:sched:sched_switch (comm == \"java\" && args->comm != \"x\" && \"y\" == prev_comm) prev_pid, pid");
 	const struct expr *e = c->spec->predicate;
 
 	(void)state;
@@ -209,10 +211,12 @@ static void test_notes(void **state)
 	struct probe_checked *c = check("u:zoo:u64 \"%d\"");
 
 	(void)state;
-	assert_string_equal(c->notes.v[0], "%d prints arg1 unsigned: zoo:u64 declares it uint64; (long)arg1 reads it signed");
+	assert_string_equal(c->notes.v[0],
+			    "%d prints arg1 unsigned: zoo:u64 declares it uint64; (long)arg1 reads it signed");
 	probe_checked_free(c);
 	c = check("u:zoo:dblold");
-	assert_string_equal(c->notes.v[0], "arg1 of zoo:dblold cannot be read: it is in %xmm0, which the kernel does not hand out");
+	assert_string_equal(c->notes.v[0],
+			    "arg1 of zoo:dblold cannot be read: it is in %xmm0, which the kernel does not hand out");
 	probe_checked_free(c);
 	c = check("r:c:read \"%d\"");
 	assert_non_null(strstr(c->notes.v[0], "(int)retval"));

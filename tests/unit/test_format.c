@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Formats: every row of tests/cases/printf/formats.tsv, and C's rules compared with the C library over many combinations. */
+/* Formats: every row of tests/cases/printf/formats.tsv, and C's rules compared with the C library over many
+ * combinations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,39 +28,48 @@ struct row {
 static char big[4096];
 
 static const struct row rows[] = {
-	{ "%d", "4@ 0xffffffff (unsigned)", "u:zoo:u32 \"%F\", arg1", .value = 0xffffffff, .expect = "4294967295", .notes = true },
-	{ "%d", "8@ 18446744073709551615", "u:zoo:u64 \"%F\", arg1", .value = UINT64_MAX, .expect = "18446744073709551615", .notes = true },
-	{ "%u", "-4@ -1", "u:zoo:one \"%F\", arg1", .value = (uint64_t)-1, .expect = "4294967295" },
-	{ "%d", "-1@ -3", "u:zoo:bytes \"%F\", arg1", .value = (uint64_t)-3, .expect = "-3" },
-	{ "%x", "-4@ -1", "u:zoo:one \"%F\", arg1", .value = (uint64_t)-1, .expect = "ffffffff" },
-	{ "%02x", "1@ 2", "u:zoo:bytes \"%F\", arg2", .value = 2, .expect = "02" },
-	{ "%-10s|", "\"ab\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "ab", .text_len = 2, .expect = "ab        |" },
-	{ "%.3s", "\"abcdef\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "abcdef", .text_len = 6, .expect = "abc" },
-	{ "%s", "NULL", "u:zoo:u64 \"%F\", arg1", .state = UT_TEXT_NULL, .expect = "(null)" },
-	{ "%s", "pointer 0x10", "u:zoo:u64 \"%F\", arg1", .value = 0x10, .state = UT_TEXT_FAULT, .expect = "<fault 0x10>" },
-	{ "%s", "address in a page not yet touched", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "hello", .text_len = 5, .expect = "hello" },
-	{ "%s", "6 bytes and then an unmapped page", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "AAAAAA", .text_len = 6,
-	  .state = UT_TEXT_CUT_FAULT, .expect = "AAAAAA<fault>" },
-	{ "%s", "empty string", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "", .expect = "" },
-	{ "%s", "5000 bytes", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = big, .text_len = sizeof(big), .state = UT_TEXT_CUT_LIMIT,
-	  .expect = "b…[cut at 4096]" },
-	{ "%s", "bytes ff fe", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "\xff\xfe", .text_len = 2, .expect = "\\xff\\xfe" },
-	{ "%s", "ESC [ 3 1 m", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "\x1b[31m", .text_len = 5, .expect = "\\x1b[31m" },
-	{ "%s", "line feed inside", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "a\nb", .text_len = 3, .expect = "a\\nb" },
-	{ "%s", "\"%s%n%d\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "%s%n%d", .text_len = 6, .expect = "%s%n%d" },
-	{ "%s", "-4@ 7 (an int)", "u:zoo:one \"%F\", arg1", .expect = "wants the address of a text", .is_error = true },
-	{ "%s with %d length pair", "\"no-terminator-here\", 2", "u:zoo:u64 \"%.*s\", arg2, arg1", .value = 0x1000, .text = "no", .text_len = 2,
-	  .expect = "no" },
-	{ "%f", "8f@ 2.5", "u:zoo:dbl \"%F\", arg1", .value = 0x4004000000000000, .expect = "2.500000" },
-	{ "%d %d", "probe with one argument", "u:zoo:one \"%F\"", .expect = "zoo:one has 1 argument; the format wants 2", .is_error = true },
-	{ "%d", "probe with three arguments", "u:zoo:u64 \"%F\"", .value = 7, .expect = "7", .notes = true },
-	{ "%q", "any", "u:zoo:one \"%F\", arg1", .expect = "unknown conversion", .is_error = true },
-	{ "%", "any", "u:zoo:one \"%F\", arg1", .expect = "ends in the middle of a conversion", .is_error = true },
-	{ "%%", "none", "u:zoo:none \"%F\"", .expect = "%" },
-	{ "%n", "any", "u:zoo:one \"%F\", arg1", .expect = "not offered", .is_error = true },
-	{ "%*d", "any", "u:zoo:one \"%F\", arg1", .expect = "not offered", .is_error = true },
-	{ "%K", "kernel stack", "u:zoo:none \"%F\"", .text = "\x10\0\0\0\0\0\0\0\x20\0\0\0\0\0\0", .text_len = 16,
-	  .expect = "\n        0x10\n        0x20" },
+	{"%d", "4@ 0xffffffff (unsigned)", "u:zoo:u32 \"%F\", arg1", .value = 0xffffffff, .expect = "4294967295",
+	 .notes = true},
+	{"%d", "8@ 18446744073709551615", "u:zoo:u64 \"%F\", arg1", .value = UINT64_MAX, .expect = "18446744073709551615",
+	 .notes = true},
+	{"%u", "-4@ -1", "u:zoo:one \"%F\", arg1", .value = (uint64_t)-1, .expect = "4294967295"},
+	{"%d", "-1@ -3", "u:zoo:bytes \"%F\", arg1", .value = (uint64_t)-3, .expect = "-3"},
+	{"%x", "-4@ -1", "u:zoo:one \"%F\", arg1", .value = (uint64_t)-1, .expect = "ffffffff"},
+	{"%02x", "1@ 2", "u:zoo:bytes \"%F\", arg2", .value = 2, .expect = "02"},
+	{"%-10s|", "\"ab\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "ab", .text_len = 2,
+	 .expect = "ab        |"},
+	{"%.3s", "\"abcdef\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "abcdef", .text_len = 6, .expect = "abc"},
+	{"%s", "NULL", "u:zoo:u64 \"%F\", arg1", .state = UT_TEXT_NULL, .expect = "(null)"},
+	{"%s", "pointer 0x10", "u:zoo:u64 \"%F\", arg1", .value = 0x10, .state = UT_TEXT_FAULT, .expect = "<fault 0x10>"},
+	{"%s", "address in a page not yet touched", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "hello",
+	 .text_len = 5, .expect = "hello"},
+	{"%s", "6 bytes and then an unmapped page", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "AAAAAA",
+	 .text_len = 6, .state = UT_TEXT_CUT_FAULT, .expect = "AAAAAA<fault>"},
+	{"%s", "empty string", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "", .expect = ""},
+	{"%s", "5000 bytes", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = big, .text_len = sizeof(big),
+	 .state = UT_TEXT_CUT_LIMIT, .expect = "b…[cut at 4096]"},
+	{"%s", "bytes ff fe", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "\xff\xfe", .text_len = 2,
+	 .expect = "\\xff\\xfe"},
+	{"%s", "ESC [ 3 1 m", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "\x1b[31m", .text_len = 5,
+	 .expect = "\\x1b[31m"},
+	{"%s", "line feed inside", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "a\nb", .text_len = 3,
+	 .expect = "a\\nb"},
+	{"%s", "\"%s%n%d\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "%s%n%d", .text_len = 6,
+	 .expect = "%s%n%d"},
+	{"%s", "-4@ 7 (an int)", "u:zoo:one \"%F\", arg1", .expect = "wants the address of a text", .is_error = true},
+	{"%s with %d length pair", "\"no-terminator-here\", 2", "u:zoo:u64 \"%.*s\", arg2, arg1", .value = 0x1000,
+	 .text = "no", .text_len = 2, .expect = "no"},
+	{"%f", "8f@ 2.5", "u:zoo:dbl \"%F\", arg1", .value = 0x4004000000000000, .expect = "2.500000"},
+	{"%d %d", "probe with one argument", "u:zoo:one \"%F\"", .expect = "zoo:one has 1 argument; the format wants 2",
+	 .is_error = true},
+	{"%d", "probe with three arguments", "u:zoo:u64 \"%F\"", .value = 7, .expect = "7", .notes = true},
+	{"%q", "any", "u:zoo:one \"%F\", arg1", .expect = "unknown conversion", .is_error = true},
+	{"%", "any", "u:zoo:one \"%F\", arg1", .expect = "ends in the middle of a conversion", .is_error = true},
+	{"%%", "none", "u:zoo:none \"%F\"", .expect = "%"},
+	{"%n", "any", "u:zoo:one \"%F\", arg1", .expect = "not offered", .is_error = true},
+	{"%*d", "any", "u:zoo:one \"%F\", arg1", .expect = "not offered", .is_error = true},
+	{"%K", "kernel stack", "u:zoo:none \"%F\"", .text = "\x10\0\0\0\0\0\0\0\x20\0\0\0\0\0\0", .text_len = 16,
+	 .expect = "\n        0x10\n        0x20"},
 };
 
 static void row_probe(const struct row *row, char *ret, size_t size)
@@ -169,8 +179,26 @@ static uint64_t below(uint64_t n) { return next_random() % n; }
 /* Values of all sizes, with the edges often. */
 static uint64_t random_value(void)
 {
-	static const uint64_t edges[] = { 0, 1, 7, 8, 9, 10, 99, 100, 127, 128, 255, 256, INT32_MAX, 0x80000000u, UINT32_MAX,
-					  INT64_MAX, 0x8000000000000000u, UINT64_MAX, (uint64_t)-2, (uint64_t)-100 };
+	static const uint64_t edges[] = {0,
+					 1,
+					 7,
+					 8,
+					 9,
+					 10,
+					 99,
+					 100,
+					 127,
+					 128,
+					 255,
+					 256,
+					 INT32_MAX,
+					 0x80000000u,
+					 UINT32_MAX,
+					 INT64_MAX,
+					 0x8000000000000000u,
+					 UINT64_MAX,
+					 (uint64_t)-2,
+					 (uint64_t)-100};
 
 	return below(3) ? next_random() >> below(64) : edges[below(ARRAY_SIZE(edges))];
 }
@@ -199,13 +227,15 @@ static struct spec random_spec(const char *flags, const char *convs)
 	return s;
 }
 
-static void print_ours(const char *scope, const struct spec *s, const char *arg, uint64_t value, const char *text, char *ret, size_t size)
+static void print_ours(const char *scope, const struct spec *s, const char *arg, uint64_t value, const char *text,
+		       char *ret, size_t size)
 {
 	char probe[128];
 	struct test_event *t;
 	struct buf out = { 0 };
 
-	snprintf(probe, sizeof(probe), "u:zoo:%s \"<%%%s%s%s%c>\", %s", scope, s->flags, s->width, s->precision, s->conv, arg);
+	snprintf(probe, sizeof(probe), "u:zoo:%s \"<%%%s%s%s%c>\", %s", scope, s->flags, s->width, s->precision,
+		 s->conv, arg);
 	t = event_new(probe, 64);
 	event_set(t, 0, value);
 	if (text)

@@ -103,7 +103,8 @@ static void test_wall_cache(void **state)
 	struct test_event *t = event_new("u:zoo:none", 0);
 	struct live_printer *p = live_printer_new(&opts);
 	static const uint64_t times[] = { 0, 999999999u, 1000000000u, 500000000u };
-	static const char *const starts[] = { "12:34:56.000000", "12:34:56.999999", "12:34:57.000000", "12:34:56.500000" };
+	static const char *const starts[] = {"12:34:56.000000", "12:34:56.999999", "12:34:57.000000",
+					     "12:34:56.500000"};
 	struct buf out = { 0 };
 
 	(void)state;
@@ -193,7 +194,8 @@ static void test_missing_values(void **state)
 	t->unreadable[2] = "x";
 	assert_message(t, "<fault 0x10>|    <unreadable>|<unreadable>  |");
 	live_unreadable(&t->event, 1, &out);
-	assert_string_equal(out.data, "arg2 of hotspot:gc__begin cannot be read: it is in %xmm0, which the kernel does not hand out");
+	assert_string_equal(
+	    out.data, "arg2 of hotspot:gc__begin cannot be read: it is in %xmm0, which the kernel does not hand out");
 	buf_done(&out);
 	event_free(t);
 
@@ -217,7 +219,8 @@ static void test_stacks(void **state)
 	assert_message(t, "ab 5\n        0x10\n        0x20\n        0x30\n        0x10\n        …[cut at 127 frames]");
 	event_set_text(t, 2, NULL, 0, UT_TEXT_FAULT);
 	t->event.caller = 0x15;
-	assert_message(t, "ab 5\n        0x10\n        0x15\n        0x20\n        0x30\n        <the stack could not be read>");
+	assert_message(
+	    t, "ab 5\n        0x10\n        0x15\n        0x20\n        0x30\n        <the stack could not be read>");
 	t->event.caller = 0x20;	/* the walk has seen it */
 	assert_message(t, "ab 5\n        0x10\n        0x20\n        0x30\n        <the stack could not be read>");
 	event_set_text(t, 0, NULL, 0, UT_TEXT_WHOLE);
@@ -257,7 +260,8 @@ static void test_json(void **state)
 	event_set(t, 1, (uint64_t)-7);
 	event_set(t, 2, UINT64_MAX);
 	assert_printed(t, &opts,
-		       "{\"time\":5000000000,\"pid\":1234,\"tid\":1235,\"comm\":\"java\",\"cpu\":1,\"probe\":\"hotspot:gc__begin\","
+		       "{\"time\":5000000000,\"pid\":1234,\"tid\":1235,\"comm\":\"java\",\"cpu\":1,\"probe\":\"hotspot:"
+		       "gc__begin\","
 		       "\"args\":{\"arg1\":\"a\\\"b\\n\",\"arg3\":-7,\"arg1#2\":18446744073709551615},"
 		       "\"message\":\"a\\\"b\\\\n -7 ffffffffffffffff\"}\n");
 	opts.mono_ns = 4000000000u;
@@ -265,10 +269,12 @@ static void test_json(void **state)
 	t->event.ns_pid = 9;
 	event_set_text(t, 0, NULL, 0, UT_TEXT_NULL);
 	t->u.rec.faults = 4;
-	assert_printed(t, &opts,
-		       "{\"time\":5000000000,\"wall\":\"2026-01-31T12:34:57.500000000Z\",\"pid\":1234,\"ns_pid\":9,\"tid\":1235,"
-		       "\"comm\":\"java\",\"cpu\":1,\"probe\":\"hotspot:gc__begin\",\"args\":{\"arg1\":null,\"arg3\":-7,"
-		       "\"arg1#2\":{\"error\":\"fault\",\"address\":\"0xffffffffffffffff\"}},\"message\":\"(null) -7 <fault 0xffffffffffffffff>\"}\n");
+	assert_printed(
+	    t, &opts,
+	    "{\"time\":5000000000,\"wall\":\"2026-01-31T12:34:57.500000000Z\",\"pid\":1234,\"ns_pid\":9,\"tid\":1235,"
+	    "\"comm\":\"java\",\"cpu\":1,\"probe\":\"hotspot:gc__begin\",\"args\":{\"arg1\":null,\"arg3\":-7,"
+	    "\"arg1#2\":{\"error\":\"fault\",\"address\":\"0xffffffffffffffff\"}},\"message\":\"(null) -7 <fault "
+	    "0xffffffffffffffff>\"}\n");
 	event_free(t);
 }
 
@@ -308,8 +314,9 @@ static void test_json_states(void **state)
 	event_set(t, 3, 0xfff0000000000000);
 	assert_json_args(t, "{\"arg1\":2.5,\"arg2\":-0.5,\"arg1#2\":\"NaN\",\"arg1#3\":\"-Infinity\"}");
 	t->unreadable[0] = "is \"odd\"";
-	assert_json_args(t, "{\"arg1\":{\"error\":\"unreadable\",\"reason\":\"is \\\"odd\\\"\"},\"arg2\":-0.5,\"arg1#2\":\"NaN\","
-			    "\"arg1#3\":\"-Infinity\"}");
+	assert_json_args(
+	    t, "{\"arg1\":{\"error\":\"unreadable\",\"reason\":\"is \\\"odd\\\"\"},\"arg2\":-0.5,\"arg1#2\":\"NaN\","
+	       "\"arg1#3\":\"-Infinity\"}");
 	event_free(t);
 
 	t = event_new("u:zoo:none", 0);
@@ -328,7 +335,9 @@ static void test_json_stacks(void **state)
 	event_set_text(t, 0, frames, 16, UT_TEXT_WHOLE);
 	event_set_text(t, 1, NULL, 0, UT_TEXT_FAULT);
 	print_event(t, &opts, &out);
-	assert_non_null(strstr(out.data, "\"args\":{\"ustack\":[\"0x10\",\"0x20\"],\"kstack\":{\"error\":\"fault\"}},\"message\":\"\"}\n"));
+	assert_non_null(
+	    strstr(out.data,
+		   "\"args\":{\"ustack\":[\"0x10\",\"0x20\"],\"kstack\":{\"error\":\"fault\"}},\"message\":\"\"}\n"));
 	assert_ptr_equal(strchr(out.data, '\n'), out.data + out.len - 1);
 	buf_done(&out);
 	event_free(t);
@@ -429,12 +438,14 @@ static void test_values_cut_to_type(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_columns), cmocka_unit_test(test_odd_columns), cmocka_unit_test(test_wall_time),
-		cmocka_unit_test(test_wall_cache), cmocka_unit_test(test_plain_style), cmocka_unit_test(test_text_states),
-		cmocka_unit_test(test_missing_values), cmocka_unit_test(test_stacks), cmocka_unit_test(test_full_stack),
-		cmocka_unit_test(test_json), cmocka_unit_test(test_json_states), cmocka_unit_test(test_json_stacks),
-		cmocka_unit_test(test_lost), cmocka_unit_test(test_damaged), cmocka_unit_test(test_tiers),
-		cmocka_unit_test(test_values_cut_to_type),
+	    cmocka_unit_test(test_columns),	   cmocka_unit_test(test_odd_columns),
+	    cmocka_unit_test(test_wall_time),	   cmocka_unit_test(test_wall_cache),
+	    cmocka_unit_test(test_plain_style),	   cmocka_unit_test(test_text_states),
+	    cmocka_unit_test(test_missing_values), cmocka_unit_test(test_stacks),
+	    cmocka_unit_test(test_full_stack),	   cmocka_unit_test(test_json),
+	    cmocka_unit_test(test_json_states),	   cmocka_unit_test(test_json_stacks),
+	    cmocka_unit_test(test_lost),	   cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_tiers),	   cmocka_unit_test(test_values_cut_to_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,10 +13,11 @@
 #include "probe/spec.h"
 
 static const char *const op_words[] = {
-	[EXPR_NEG] = "neg", [EXPR_NOT] = "!", [EXPR_BITNOT] = "~", [EXPR_DEREF] = "deref", [EXPR_MUL] = "*", [EXPR_DIV] = "/",
-	[EXPR_MOD] = "%", [EXPR_ADD] = "+", [EXPR_SUB] = "-", [EXPR_SHL] = "<<", [EXPR_SHR] = ">>", [EXPR_LT] = "<",
-	[EXPR_LE] = "<=", [EXPR_GT] = ">", [EXPR_GE] = ">=", [EXPR_EQ] = "==", [EXPR_NE] = "!=", [EXPR_AND] = "&",
-	[EXPR_XOR] = "^", [EXPR_OR] = "|", [EXPR_LAND] = "&&", [EXPR_LOR] = "||", [EXPR_COND] = "?",
+	[EXPR_NEG] = "neg", [EXPR_NOT] = "!",  [EXPR_BITNOT] = "~", [EXPR_DEREF] = "deref", [EXPR_MUL] = "*",
+	[EXPR_DIV] = "/",	[EXPR_MOD] = "%",  [EXPR_ADD] = "+",	[EXPR_SUB] = "-",	[EXPR_SHL] = "<<",
+	[EXPR_SHR] = ">>",	[EXPR_LT] = "<",   [EXPR_LE] = "<=",	[EXPR_GT] = ">",	[EXPR_GE] = ">=",
+	[EXPR_EQ] = "==",	[EXPR_NE] = "!=",  [EXPR_AND] = "&",	[EXPR_XOR] = "^",	[EXPR_OR] = "|",
+	[EXPR_LAND] = "&&", [EXPR_LOR] = "||", [EXPR_COND] = "?",
 };
 
 /* A tree as "(+ arg1 (* 2 3))". */
@@ -32,7 +33,8 @@ static void dump(const struct expr *e, struct buf *out)
 	}
 	buf_addc(out, '(');
 	if (e->op == EXPR_CAST)
-		buf_addf(out, "%c%d%s", e->type.is_signed ? 's' : 'u', e->type.size * 8, e->type.pointee_size ? "*" : "");
+		buf_addf(out, "%c%d%s", e->type.is_signed ? 's' : 'u', e->type.size * 8,
+			 e->type.pointee_size ? "*" : "");
 	else
 		buf_adds(out, op_words[e->op]);
 	const struct expr *const operands[] = { e->a, e->b, e->c };
@@ -225,7 +227,7 @@ static void repeat(struct buf *b, const char *s, size_t n)
 /* Deep and long texts end in a sentence, never in a stack that runs out. */
 static void test_depth(void **state)
 {
-	static const char *const openers[] = { "(", "- ", "~", "!", "*(u8 *)", "1 ? 1 : ", "1 ? ", "1+", "(1+", "(int)" };
+	static const char *const openers[] = {"(", "- ", "~", "!", "*(u8 *)", "1 ? 1 : ", "1 ? ", "1+", "(1+", "(int)"};
 	struct probe_spec *spec;
 	struct ut_err err;
 
