@@ -91,5 +91,4 @@ void event_text(const struct live_event *e, unsigned output, struct event_text *
 	ret->len = text_at(e, slot->text)->len;
 	ret->state = event_faulted(e, output) ? UT_TEXT_FAULT : (enum ut_text_state)text_at(e, slot->text)->state;
 	ret->address = slot->value ? event_value(e, output) : 0;
-	ret->limit = e->rec->text_room;
 }

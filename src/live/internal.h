@@ -55,13 +55,12 @@ uint64_t event_value(const struct live_event *e, unsigned output);
 bool event_faulted(const struct live_event *e, unsigned output);
 const char *event_unreadable(const struct live_event *e, unsigned output);
 
-/* The text of an output: bytes, their number, and in what state they are. */
+/* The text of an output: bytes, their number, and in what state they are. A text cut at the limit has limit bytes. */
 struct event_text {
 	const char *bytes;
 	size_t len;
 	enum ut_text_state state;
 	uint64_t address;	/* where it was read; 0: inside the record of the event */
-	uint32_t limit;
 };
 void event_text(const struct live_event *e, unsigned output, struct event_text *ret);
 /* 0, or -EBADMSG when the record's sizes do not fit its probe. */

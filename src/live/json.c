@@ -55,7 +55,7 @@ static void add_text(const struct event_text *t, struct buf *out)
 		if (t->state == UT_TEXT_CUT_FAULT)
 			buf_adds(out, ",\"cut\":\"fault\"}");
 		else {
-			add_key_number(",\"cut\":\"limit\",\"limit\":", t->limit, out);
+			add_key_number(",\"cut\":\"limit\",\"limit\":", t->len, out);
 			buf_addc(out, '}');
 		}
 	}

@@ -44,7 +44,7 @@ static void add_mark(const struct event_text *t, struct buf *out)
 	if (t->state != UT_TEXT_CUT_LIMIT)
 		return;
 	buf_adds(out, "…[cut at ");
-	buf_addu(out, t->limit);
+	buf_addu(out, t->len);
 	buf_addc(out, ']');
 }
 

@@ -176,7 +176,7 @@ static void test_text_states(void **state)
 	assert_message(t, "x<fault>|x<fault>|x<fault>|");
 	for (unsigned i = 0; i < 3; i++)	/* no half characters where a limit cuts */
 		event_set_text(t, i, utf8, 4, UT_TEXT_CUT_LIMIT);
-	assert_message(t, "aé…[cut at 8]|    a|aé…[cut at 8]|");
+	assert_message(t, "aé…[cut at 4]|    a|aé…[cut at 4]|");
 	t->u.rec.faults = 7;
 	assert_message(t, "<fault 0xdead>|<fault 0xdead>|<fault 0xdead>|");
 	event_free(t);
