@@ -53,7 +53,7 @@ class Processes(live.Case):
     @live.needs_root()
     @live.needs_program("unshare")
     def test_namespaces(self):
-        outer = self.start("unshare", "--pid", "--fork", "--mount", "--kill-child", "sleep", "60")
+        outer = self.start("unshare", "--pid", "--fork", "--mount", "--propagation", "unchanged", "--kill-child", "sleep", "60")
         pid = self.child_of(outer)
         self.eventually(lambda: "sleep" in open(f"/proc/{pid}/comm").read(), "exec")
         (state, meaning), = about(self.doctor(pid), "namespaces")
