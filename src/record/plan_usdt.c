@@ -6,6 +6,7 @@
 
 #include "base/auto.h"
 #include "base/text.h"
+#include "probe/usdt_args.h"
 #include "record/plan_priv.h"
 #include "record/redzone.h"
 
@@ -84,32 +85,8 @@ static bool is_first(const struct usdt_notes *notes, size_t i)
 	return true;
 }
 
-/*
- * The types that the probe's arguments have at all its sites together: sites may differ (a constant at one, a register at another), values
- * are extended by each site's own type, so the widest one with a sign wherever one has it says how to print.
- */
-static void merge_type(struct probe_field *f, const struct operand *op, bool first, char *reason)
-{
-	struct type t = { .kind = op->is_float ? TYPE_FLOAT : TYPE_INT, .size = op->size ? op->size : 8, .is_signed = op->is_signed };
-
-	if (op->kind != OPERAND_UNREADABLE) {
-		f->unreadable = NULL;
-	} else if (first) {
-		snprintf(reason, sizeof(op->reason) + sizeof(op->text) + 2, "%s %s", op->text, op->reason);
-		f->unreadable = reason;
-	}
-	if (first) {
-		f->type = t;
-		return;
-	}
-	if (t.size > f->type.size)
-		f->type.size = t.size;
-	f->type.is_signed |= t.is_signed;
-}
-
 struct scope_room {
-	struct probe_field args[OPERANDS_MAX];
-	char reasons[OPERANDS_MAX][sizeof(((struct operand *)0)->reason) + sizeof(((struct operand *)0)->text) + 2];
+	struct usdt_args args;
 	char display[256];
 };
 
@@ -117,24 +94,20 @@ static int group_scope(struct plan_look *look, const struct note_group *g, struc
 {
 	const struct usdt_note *n = &g->notes->notes.v[g->first];
 	AUTO_FREE struct operands *ops = malloc(sizeof(*ops));
-	bool first = true;
 
 	if (!ops)
 		return ut_err_nomem(look->err);
 	snprintf(room->display, sizeof(room->display), "%s:%s", n->provider, n->name);
-	*ret = (struct probe_scope){ .kind = PROBE_USDT, .display = room->display, .args = room->args };
+	*ret = (struct probe_scope){ .kind = PROBE_USDT, .display = room->display, .args = room->args.v };
 	for (size_t i = g->first; i < g->notes->notes.n; i++) {
 		if (!in_group(g, i))
 			continue;
 		operands_parse(g->notes->notes.v[i].args, ops);
-		for (unsigned a = 0; a < ops->n; a++) {
+		for (unsigned a = 0; a < ops->n; a++)
 			operand_resolve(&ops->v[a], look->img);
-			merge_type(&room->args[a], &ops->v[a], first || a >= ret->nargs, room->reasons[a]);
-		}
-		if (ops->n > ret->nargs)
-			ret->nargs = ops->n;
-		first = false;
+		usdt_args_add(&room->args, ops);
 	}
+	ret->nargs = room->args.n;
 	return 0;
 }
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* The types that a USDT probe's arguments have at all its sites together. */
+#include "probe/usdt_args.h"
+
+#include <stdio.h>
+
+#include "probe/check.h"
+
+static void merge(struct usdt_args *args, unsigned i, const struct operand *op)
+{
+	struct type t = { .kind = op->is_float ? TYPE_FLOAT : TYPE_INT, .size = op->size ? op->size : 8, .is_signed = op->is_signed };
+	struct probe_field *f = &args->v[i];
+	bool first = i >= args->n;
+
+	if (op->kind != OPERAND_UNREADABLE) {
+		f->unreadable = NULL;
+	} else if (first) {
+		snprintf(args->reasons[i], sizeof(args->reasons[i]), "%s %s", op->text, op->reason);
+		f->unreadable = args->reasons[i];
+	}
+	if (first) {
+		f->type = t;
+		return;
+	}
+	if (t.size > f->type.size)
+		f->type.size = t.size;
+	f->type.is_signed |= t.is_signed;
+}
+
+void usdt_args_add(struct usdt_args *args, const struct operands *site)
+{
+	for (unsigned i = 0; i < site->n; i++)
+		merge(args, i, &site->v[i]);
+	if (site->n > args->n)
+		args->n = site->n;
+	args->nsites++;
+}
+
+const char *usdt_arg_type(const struct usdt_args *args, unsigned arg, char *ret)
+{
+	return type_name(&args->v[arg].type, ret);
+}
