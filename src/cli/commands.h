@@ -6,5 +6,6 @@
 #include "cli/cli.h"
 
 extern const struct ut_cmd cmd_doctor;
+extern const struct ut_cmd cmd_trace;
 
 #endif

@@ -110,7 +110,7 @@ static void gen_call_key(struct gen *g, int sp_minus)
 	asm_call(g->a, BPF_FUNC_get_current_pid_tgid);
 	asm_alui(g->a, BPF_RSH, R0, 32);
 	asm_store(g->a, 8, FP, SP_KEY2, R0);
-	asm_load(g->a, 8, R1, R6, gen_pt_regs(REG_RSP));
+	asm_load(g->a, 8, R1, R6, gen_pt_regs(X86_RSP));
 	if (sp_minus)
 		asm_alui(g->a, BPF_SUB, R1, sp_minus);
 	asm_store(g->a, 8, FP, SP_KEY2 + 8, R1);

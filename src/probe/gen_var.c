@@ -11,9 +11,9 @@
 int gen_pt_regs(enum reg r)
 {
 	static const int offset[] = {
-		[REG_R15] = 0, [REG_R14] = 8, [REG_R13] = 16, [REG_R12] = 24, [REG_RBP] = 32, [REG_RBX] = 40,
-		[REG_R11] = 48, [REG_R10] = 56, [REG_R9] = 64, [REG_R8] = 72, [REG_RAX] = 80, [REG_RCX] = 88,
-		[REG_RDX] = 96, [REG_RSI] = 104, [REG_RDI] = 112, [REG_RIP] = 128, [REG_RSP] = 152,
+		[X86_R15] = 0, [X86_R14] = 8, [X86_R13] = 16, [X86_R12] = 24, [X86_RBP] = 32, [X86_RBX] = 40,
+		[X86_R11] = 48, [X86_R10] = 56, [X86_R9] = 64, [X86_R8] = 72, [X86_RAX] = 80, [X86_RCX] = 88,
+		[X86_RDX] = 96, [X86_RSI] = 104, [X86_RDI] = 112, [X86_RIP] = 128, [X86_RSP] = 152,
 	};
 
 	return offset[r];
@@ -48,7 +48,7 @@ static void gen_symbol(struct gen *g, const struct operand *op)
 {
 	uint64_t distance = op->sym_vaddr + (uint64_t)op->disp - g->site->site_vaddr;
 
-	asm_load(g->a, 8, R0, R6, gen_pt_regs(REG_RIP));
+	asm_load(g->a, 8, R0, R6, gen_pt_regs(X86_RIP));
 	asm_imm64(g->a, R1, distance);
 	asm_alu(g->a, BPF_ADD, R0, R1);
 }
@@ -61,11 +61,11 @@ static void gen_address(struct gen *g, const struct operand *op)
 	} else {
 		asm_imm64(g->a, R0, (uint64_t)op->disp);
 	}
-	if (op->base != REG_NONE && op->base != REG_RIP) {
+	if (op->base != X86_NONE && op->base != X86_RIP) {
 		asm_load(g->a, 8, R1, R6, gen_pt_regs(op->base));
 		asm_alu(g->a, BPF_ADD, R0, R1);
 	}
-	if (op->index != REG_NONE) {
+	if (op->index != X86_NONE) {
 		asm_load(g->a, 8, R1, R6, gen_pt_regs(op->index));
 		if (op->scale > 1)
 			asm_alui(g->a, BPF_MUL, R1, op->scale);
@@ -103,7 +103,7 @@ static void gen_operand(struct gen *g, const struct operand *op)
 static void gen_arg(struct gen *g, const struct expr *e)
 {
 	/* System V ABI for x86-64: the registers of integer arguments, in order. */
-	static const enum reg call[] = { REG_RDI, REG_RSI, REG_RDX, REG_RCX, REG_R8, REG_R9 };
+	static const enum reg call[] = { X86_RDI, X86_RSI, X86_RDX, X86_RCX, X86_R8, X86_R9 };
 
 	if (g->site->operands && e->index < g->site->operands->n) {
 		gen_operand(g, &g->site->operands->v[e->index]);
@@ -146,7 +146,7 @@ void gen_var(struct gen *g, const struct expr *e, unsigned temp)
 		gen_field(g, e);
 		break;
 	case VAR_RETVAL:
-		asm_load(g->a, 8, R0, R6, gen_pt_regs(REG_RAX));
+		asm_load(g->a, 8, R0, R6, gen_pt_regs(X86_RAX));
 		break;
 	case VAR_DURATION:
 		asm_load(g->a, 8, R0, FP, SP_DURATION);

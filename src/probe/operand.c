@@ -26,7 +26,7 @@ static bool refuse(struct operand *op, const char *fmt, ...)
 	vsnprintf(op->reason, sizeof op->reason, fmt, ap);
 	va_end(ap);
 	op->kind = OPERAND_UNREADABLE;
-	op->base = op->index = REG_NONE;
+	op->base = op->index = X86_NONE;
 	op->scale = 1;
 	op->shift = 0;
 	op->disp = 0;
@@ -209,7 +209,7 @@ static bool parse_register_operand(struct scan *s)
 		return refuse(op, "is thread-local (%%%.2s:…): its address differs from thread to thread", name);
 	if (!parse_register(s, &r))
 		return false;
-	if (r.reg == REG_RIP)
+	if (r.reg == X86_RIP)
 		return refuse(op, "names the instruction pointer");
 	if (r.bytes < op->size)
 		return refuse(op, "is said to be %u bytes wide, but %%%.*s holds %u", op->size, (int)(s->at - name), name,
@@ -261,7 +261,7 @@ static bool parse_base_index(struct scan *s)
 	if (take(s, ',')) {
 		if (!parse_address_register(s, &op->index))
 			return false;
-		if (op->index == REG_RSP || op->index == REG_RIP || op->base == REG_RIP)
+		if (op->index == X86_RSP || op->index == X86_RIP || op->base == X86_RIP)
 			return refuse(op, "has an index that the processor does not know");
 		if (take(s, ',') && !parse_scale(s))
 			return false;
@@ -282,9 +282,9 @@ static bool parse_memory(struct scan *s)
 	if (take(s, '(') && !parse_base_index(s))
 		return false;
 	op->disp = (int64_t)disp;
-	if (op->base != REG_RIP)
+	if (op->base != X86_RIP)
 		return true;
-	op->base = REG_NONE;
+	op->base = X86_NONE;
 	return op->has_symbol || refuse(op, "is relative to an instruction, but the note does not say to which");
 }
 
@@ -363,7 +363,7 @@ void operand_parse(const char *text, size_t len, struct operand *ret)
 	struct scan s = { .at = text, .end = text + len, .op = ret };
 	size_t cut;
 
-	*ret = (struct operand){ .base = REG_NONE, .index = REG_NONE, .scale = 1 };
+	*ret = (struct operand){ .base = X86_NONE, .index = X86_NONE, .scale = 1 };
 	while (s.end > s.at && is_blank(s.end[-1]))
 		s.end--;
 	skip_blanks(&s);

@@ -9,11 +9,11 @@
 #include "base/vec.h"
 #include "elf/image.h"
 
-/* General registers in the order of their x86 encoding; REG_NONE where an address has no base or no index. */
+/* General registers in the order of their x86 encoding; X86_NONE where an address has no base or no index. */
 enum reg {
-	REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-	REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
-	REG_RIP, REG_NONE = 0xff
+	X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI, X86_RDI,
+	X86_R8, X86_R9, X86_R10, X86_R11, X86_R12, X86_R13, X86_R14, X86_R15,
+	X86_RIP, X86_NONE = 0xff
 };
 
 enum operand_kind {
@@ -37,7 +37,7 @@ struct operand {
 	/*
 	 * The address has a symbol. After operand_resolve, sym_vaddr is its address in the file's numbering, and the
 	 * running address is sym_vaddr + (running ip - site vaddr): right for PIE, prelinked and fixed programs alike.
-	 * base is REG_NONE then for `sym(%rip)`; it may be a register for `sym(%rax)`.
+	 * base is X86_NONE then for `sym(%rip)`; it may be a register for `sym(%rax)`.
 	 */
 	bool has_symbol;
 	uint64_t sym_vaddr;

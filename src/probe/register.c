@@ -6,17 +6,17 @@
 
 /* By encoding: 64, 32, 16 and low 8 bits. */
 static const char *const names[16][4] = {
-	[REG_RAX] = { "rax", "eax", "ax", "al" },	[REG_RCX] = { "rcx", "ecx", "cx", "cl" },
-	[REG_RDX] = { "rdx", "edx", "dx", "dl" },	[REG_RBX] = { "rbx", "ebx", "bx", "bl" },
-	[REG_RSP] = { "rsp", "esp", "sp", "spl" },	[REG_RBP] = { "rbp", "ebp", "bp", "bpl" },
-	[REG_RSI] = { "rsi", "esi", "si", "sil" },	[REG_RDI] = { "rdi", "edi", "di", "dil" },
-	[REG_R8] = { "r8", "r8d", "r8w", "r8b" },	[REG_R9] = { "r9", "r9d", "r9w", "r9b" },
-	[REG_R10] = { "r10", "r10d", "r10w", "r10b" },	[REG_R11] = { "r11", "r11d", "r11w", "r11b" },
-	[REG_R12] = { "r12", "r12d", "r12w", "r12b" },	[REG_R13] = { "r13", "r13d", "r13w", "r13b" },
-	[REG_R14] = { "r14", "r14d", "r14w", "r14b" },	[REG_R15] = { "r15", "r15d", "r15w", "r15b" },
+	[X86_RAX] = { "rax", "eax", "ax", "al" },	[X86_RCX] = { "rcx", "ecx", "cx", "cl" },
+	[X86_RDX] = { "rdx", "edx", "dx", "dl" },	[X86_RBX] = { "rbx", "ebx", "bx", "bl" },
+	[X86_RSP] = { "rsp", "esp", "sp", "spl" },	[X86_RBP] = { "rbp", "ebp", "bp", "bpl" },
+	[X86_RSI] = { "rsi", "esi", "si", "sil" },	[X86_RDI] = { "rdi", "edi", "di", "dil" },
+	[X86_R8] = { "r8", "r8d", "r8w", "r8b" },	[X86_R9] = { "r9", "r9d", "r9w", "r9b" },
+	[X86_R10] = { "r10", "r10d", "r10w", "r10b" },	[X86_R11] = { "r11", "r11d", "r11w", "r11b" },
+	[X86_R12] = { "r12", "r12d", "r12w", "r12b" },	[X86_R13] = { "r13", "r13d", "r13w", "r13b" },
+	[X86_R14] = { "r14", "r14d", "r14w", "r14b" },	[X86_R15] = { "r15", "r15d", "r15w", "r15b" },
 };
 
-static const char *const high_bytes[] = { [REG_RAX] = "ah", [REG_RCX] = "ch", [REG_RDX] = "dh", [REG_RBX] = "bh" };
+static const char *const high_bytes[] = { [X86_RAX] = "ah", [X86_RCX] = "ch", [X86_RDX] = "dh", [X86_RBX] = "bh" };
 
 static bool is_word(const char *name, size_t len, const char *word)
 {
@@ -41,7 +41,7 @@ bool register_find(const char *name, size_t len, struct register_name *ret)
 	}
 	if (!is_word(name, len, "rip"))
 		return false;
-	*ret = (struct register_name){ .reg = REG_RIP, .bytes = 8 };
+	*ret = (struct register_name){ .reg = X86_RIP, .bytes = 8 };
 	return true;
 }
 
@@ -63,7 +63,7 @@ bool register_is_vector(const char *name, size_t len)
 
 const char *reg_name(enum reg r)
 {
-	if (r < REG_RIP)
+	if (r < X86_RIP)
 		return names[r][0];
-	return r == REG_RIP ? "rip" : "none";
+	return r == X86_RIP ? "rip" : "none";
 }

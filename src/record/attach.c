@@ -243,9 +243,12 @@ static int load_part(const struct round *r, const struct group *g, size_t from, 
 	struct asm_buf code = { 0 };
 	struct kernel_prog prog = { .type = g->kind == SITE_TRACEPOINT ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE,
 				    .multi = r->a->multi && g->kind != SITE_TRACEPOINT };
+	struct gen_options options = r->plan->options.gen;
 	size_t n = 0;
 	int fd;
 
+	if (g->kind == SITE_TRACEPOINT)
+		options.filter = r->plan->options.tracepoint_filter;
 	for (size_t i = from; i < to; i++) {
 		uint32_t body = g->sites.v[i]->body;
 
@@ -255,7 +258,7 @@ static int load_part(const struct round *r, const struct group *g, size_t from, 
 		bodies[n] = &r->plan->bodies.v[body];
 		prog.sleepable |= bodies[n++]->sleeps;
 	}
-	fd = gen_program(bodies, numbers, n, &r->plan->options.gen, &code, r->err);
+	fd = gen_program(bodies, numbers, n, &options, &code, r->err);
 	if (!fd && gen_relocate(&code, r->a->options.map_fds))
 		fd = ut_err_set(r->err, -EINVAL, "a generated program refers to a map that is not there");
 	if (!fd) {

@@ -172,6 +172,11 @@ int kernel_link_event(int prog_fd, int event_fd, uint64_t cookie)
 	return fd;
 }
 
+int kernel_starts_map(void)
+{
+	return bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "ut_starts", 16, 8, 16384, NULL);
+}
+
 uint64_t kernel_prog_missed(int prog_fd)
 {
 	struct bpf_prog_info info = { 0 };

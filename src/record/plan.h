@@ -17,6 +17,7 @@
 
 struct plan_options {
 	struct gen_options gen;
+	enum gen_filter tracepoint_filter;	/* in the place of gen.filter: kernel events cannot be attached by process */
 	const struct runtimes *runtimes;	/* default formats; may be NULL */
 };
 
@@ -86,6 +87,8 @@ int plan_tracepoints(struct plan *plan, struct ut_err *err);
 int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err);
 /* All files a process has mapped. */
 int plan_process(struct plan *plan, pid_t pid, struct ut_err *err);
+/* One mapping of a process, just made. */
+int plan_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err);
 /* All files of all processes. Processes that end meanwhile are nobody's error. */
 int plan_all(struct plan *plan, struct ut_err *err);
 /* Files that requests name by path, or, without a process to look into, by library or program name. */

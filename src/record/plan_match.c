@@ -65,7 +65,7 @@ static bool wanted_by_name(const struct plan *plan, const char *path)
 }
 
 /* A file of a process that cannot be read is told, not fatal: others may hold what is wanted. */
-static int look_at_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err)
+int plan_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err)
 {
 	struct ut_err ignored;
 	AUTO_CLOSE int fd = -1;
@@ -87,7 +87,7 @@ int plan_process(struct plan *plan, pid_t pid, struct ut_err *err)
 	int r = mapped_files_read(pid, &files, err);
 
 	for (size_t i = 0; !r && i < files.files.n; i++)
-		r = look_at_mapping(plan, pid, &files.files.v[i].first, err);
+		r = plan_mapping(plan, pid, &files.files.v[i].first, err);
 	mapped_files_done(&files);
 	return r;
 }

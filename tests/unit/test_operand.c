@@ -14,8 +14,8 @@
 
 /* The machine that the case table states. */
 static const uint64_t registers[16] = {
-	[REG_RAX] = 0x11223344aabbccdd, [REG_RBX] = 0xffffffffffffff80, [REG_RCX] = 3, [REG_RDI] = 0x5000, [REG_RSI] = 2,
-	[REG_RBP] = 0x7000, [REG_RSP] = 0x6000, [REG_R8] = 0xfffffffffffffff9, [REG_RDX] = 0x4004000000000000,
+	[X86_RAX] = 0x11223344aabbccdd, [X86_RBX] = 0xffffffffffffff80, [X86_RCX] = 3, [X86_RDI] = 0x5000, [X86_RSI] = 2,
+	[X86_RBP] = 0x7000, [X86_RSP] = 0x6000, [X86_R8] = 0xfffffffffffffff9, [X86_RDX] = 0x4004000000000000,
 };
 static const struct { uint64_t address; int64_t value; unsigned size; } memory[] = {
 	{ 0x6ff8, 77, 8 }, { 0x6ffc, -9, 4 }, { 0x6000, 5, 8 }, { 0x6008, 6, 8 }, { 0x5008, -40, 4 }, { 0x4010, -7, 4 },
@@ -47,9 +47,9 @@ static uint64_t address_of(const struct operand *op)
 		assert_string_equal(op->symbol, "g_i32");
 		address += G_I32;
 	}
-	if (op->base != REG_NONE)
+	if (op->base != X86_NONE)
 		address += registers[op->base];
-	if (op->index != REG_NONE)
+	if (op->index != X86_NONE)
 		address += registers[op->index] * op->scale;
 	return address;
 }
@@ -77,7 +77,7 @@ static void expect_row(const struct operand *op, const char *kind, const char *w
 	}
 	if (strncmp(want, "bits of ", 8) == 0) {
 		assert_true(op->is_float && op->kind == OPERAND_REG);
-		assert_int_equal(op->base, strstr(want, "eax") ? REG_RAX : REG_RDX);
+		assert_int_equal(op->base, strstr(want, "eax") ? X86_RAX : X86_RDX);
 		return;
 	}
 	if (strcmp(kind, "imm") == 0)
@@ -139,13 +139,13 @@ static void test_forms(void **state)
 	op = parse("1@%ah");
 	assert_int_equal(op.shift, 8);
 	op = parse("-8@tbl(,%rdi,8)");
-	assert_true(op.kind == OPERAND_MEM && op.has_symbol && op.base == REG_NONE && op.index == REG_RDI && op.scale == 8);
+	assert_true(op.kind == OPERAND_MEM && op.has_symbol && op.base == X86_NONE && op.index == X86_RDI && op.scale == 8);
 	assert_string_equal(op.symbol, "tbl");
 	for (int i = 0; i < 3; i++) {
 		static const char *const same[] = { "-4@12+itbl(%rip)", "-4@itbl+12(%rip)", "-4@ itbl + 0xc ( %rip )" };
 
 		op = parse(same[i]);
-		assert_true(op.kind == OPERAND_MEM && op.has_symbol && op.disp == 12 && op.base == REG_NONE);
+		assert_true(op.kind == OPERAND_MEM && op.has_symbol && op.disp == 12 && op.base == X86_NONE);
 		assert_string_equal(op.symbol, "itbl");
 	}
 	op = parse("-4@itbl-4(%rip)");
@@ -155,13 +155,13 @@ static void test_forms(void **state)
 	op = parse("8@$g_i32+8");
 	assert_true(op.kind == OPERAND_ADDR && op.disp == 8);
 	op = parse("8@sym(%rax)");
-	assert_true(op.kind == OPERAND_MEM && op.has_symbol && op.base == REG_RAX);
+	assert_true(op.kind == OPERAND_MEM && op.has_symbol && op.base == X86_RAX);
 	op = parse("-4@( %rdi , %rsi , 4 )");
-	assert_true(op.kind == OPERAND_MEM && op.base == REG_RDI && op.index == REG_RSI && op.scale == 4);
+	assert_true(op.kind == OPERAND_MEM && op.base == X86_RDI && op.index == X86_RSI && op.scale == 4);
 	op = parse("8@(%r13,%r12)");
-	assert_true(op.kind == OPERAND_MEM && op.index == REG_R12 && op.scale == 1);
+	assert_true(op.kind == OPERAND_MEM && op.index == X86_R12 && op.scale == 1);
 	op = parse("4@4096");
-	assert_true(op.kind == OPERAND_MEM && op.base == REG_NONE && op.disp == 4096);
+	assert_true(op.kind == OPERAND_MEM && op.base == X86_NONE && op.disp == 4096);
 }
 
 static void test_constants(void **state)
@@ -208,7 +208,7 @@ static void test_all_registers(void **state)
 		}
 		assert_true(reg_name((enum reg)r)[0] == 'r');
 	}
-	assert_string_equal(reg_name(REG_R10), "r10");
+	assert_string_equal(reg_name(X86_R10), "r10");
 }
 
 static void test_refusals(void **state)

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* `usertrace trace`: probes of running programs, printed as they happen. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/trace_output.h"
+
+struct opts {
+	struct pid_list pids;
+	bool all, follow, no_follow, wait;
+	bool wall_time, since_start, cpu, json, explain, verbose, strict, no_multi;
+	uint64_t max_events, duration_ns, text_limit, ring_bytes;
+	const char *output;
+};
+
+#define AT(member) offsetof(struct opts, member)
+
+static const struct ut_opt options[] = {
+	{ 'p', "pid", "PID", "trace this process; several with commas or by repeating", OPT_PIDS, AT(pids) },
+	{ 'a', "all", NULL, "trace every process, those to come as well", OPT_FLAG, AT(all) },
+	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG, AT(follow) },
+	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
+	{ 'w', "wait", NULL, "go on when a probe is not there yet, and attach it when a file that has it is mapped", OPT_FLAG, AT(wait) },
+	{ 'T', "time", NULL, "print the time of day", OPT_FLAG, AT(wall_time) },
+	{ 't', "timestamp", NULL, "print seconds since the start", OPT_FLAG, AT(since_start) },
+	{ 'C', "cpu", NULL, "print the CPU", OPT_FLAG, AT(cpu) },
+	{ 'M', "max-events", "N", "stop after N events", OPT_U64, AT(max_events) },
+	{ 'd', "duration", "SECONDS", "stop after so long (3, 0.5, 250ms, 2m)", OPT_SECONDS, AT(duration_ns) },
+	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output) },
+	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, AT(json) },
+	{ 'S', "string-size", "BYTES", "copy at most so much of each text (default 1024, at most 4096)", OPT_SIZE, AT(text_limit) },
+	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 2M, less on many CPUs)", OPT_SIZE, AT(ring_bytes) },
+	{ 0, "strict", NULL, "exit with status 3 when events were lost", OPT_FLAG, AT(strict) },
+	{ 0, "explain", NULL, "print the plan and its instructions, attach nothing; needs no root for what you may read", OPT_FLAG, AT(explain) },
+	{ 0, "one-by-one", NULL, "attach each site with a call of its own, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },
+	{ 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", OPT_FLAG, AT(verbose) },
+};
+
+static int usage(const struct ut_cmd *cmd, const char *sentence) { return cli_fail(cmd, EXIT_USAGE, "%s", sentence); }
+
+/* What options mean together; EXIT_OK, or the status of a usage error. */
+static int check_options(const struct ut_cmd *cmd, const struct opts *o, int nprobes, char *const *command)
+{
+	if (!nprobes)
+		return usage(cmd, "no probe given; try 'u:python:gc__start', and 'usertrace list -p PID' for what there is");
+	if (o->pids.n && o->all)
+		return usage(cmd, "-p and -a exclude each other");
+	if (command && (o->pids.n || o->all))
+		return usage(cmd, "a command after '--' is traced by itself, without -p or -a");
+	if (command && !command[0])
+		return usage(cmd, "no command after '--'");
+	if (o->follow && o->no_follow)
+		return usage(cmd, "--follow and --no-follow exclude each other");
+	if (o->follow && !o->pids.n && !command)
+		return usage(cmd, "--follow needs a process (-p) or a command to start from");
+	if (o->text_limit < 1 || o->text_limit > GEN_TEXT_LIMIT_MAX)
+		return usage(cmd, "--string-size is from 1 to 4096 bytes");
+	if (o->ring_bytes && (o->ring_bytes & (o->ring_bytes - 1) || o->ring_bytes < 4096 || o->ring_bytes > (1u << 30)))
+		return usage(cmd, "--buffer is a power of two from 4K to 1G");
+	return EXIT_OK;
+}
+
+struct run {
+	const struct ut_cmd *cmd;
+	struct opts o;
+	struct runtimes runtimes;
+	struct session *session;
+	struct trace_output *output;
+	struct session_sink sink;
+	struct session_totals totals;
+	char *log;		/* the verifier's, when a program was refused */
+	int out_fd, stop_fd;
+};
+
+static int open_session(struct run *r, char *const *probes, int nprobes, char *const *command, struct ut_err *err)
+{
+	struct session_options so = {
+		.probes = (const char *const *)probes, .nprobes = (size_t)nprobes, .pids = r->o.pids.v, .npids = r->o.pids.n,
+		.all = r->o.all, .follow = command ? !r->o.no_follow : r->o.follow, .wait = r->o.wait, .command = command,
+		.ring_bytes = r->o.ring_bytes, .text_limit = (uint32_t)r->o.text_limit, .max_events = r->o.max_events,
+		.duration_ns = r->o.duration_ns, .stop_fd = r->stop_fd, .verbose = r->o.verbose, .no_multi = r->o.no_multi,
+	};
+	int code = runtimes_load(&r->runtimes, err);
+
+	return code ? code : session_open(&so, &r->runtimes, &r->session, err);
+}
+
+static int explain(struct run *r)
+{
+	struct buf text = { 0 };
+
+	plan_explain(session_plan(r->session), &text);
+	fwrite(text.data ? text.data : "", 1, text.len, stdout);
+	buf_done(&text);
+	return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+}
+
+/* SIGINT, SIGTERM and SIGHUP become a descriptor; a closed pipe an error of write. */
+static int open_signals(struct run *r, struct ut_err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r->stop_fd = signalfd(-1, &set, SFD_CLOEXEC);
+	return r->stop_fd < 0 ? ut_err_set(err, -errno, "cannot wait for signals: %s", strerror(errno)) : 0;
+}
+
+static int open_output(struct run *r, struct ut_err *err)
+{
+	struct trace_output_options oo = {
+		.live = { .json = r->o.json, .wall_time = r->o.wall_time, .since_start = r->o.since_start, .cpu = r->o.cpu },
+		.header = true,
+	};
+	struct timespec mono, wall;
+
+	r->out_fd = STDOUT_FILENO;
+	if (r->o.output)
+		r->out_fd = open(r->o.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (r->out_fd < 0)
+		return ut_err_set(err, -errno, "cannot write to '%s': %s", r->o.output, strerror(errno));
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	clock_gettime(CLOCK_REALTIME, &wall);
+	oo.fd = r->out_fd;
+	oo.live.mono_ns = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec;
+	oo.live.wall_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+	r->output = trace_output_new(&oo, session_plan(r->session));
+	if (!r->output)
+		return ut_err_nomem(err);
+	r->sink = trace_output_sink(r->output);
+	for (size_t i = 0; i < r->o.pids.n; i++)
+		trace_output_note_process(r->output, r->o.pids.v[i]);
+	return 0;
+}
+
+static void say_attached(const struct run *r)
+{
+	const struct plan *plan = session_plan(r->session);
+	size_t probes = plan->probes.n, sites = 0;
+
+	for (size_t i = 0; i < plan->sites.n; i++)
+		sites += plan->sites.v[i].kind != SITE_ENTRY;
+	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites, plural(sites, "site"));
+	for (size_t i = 0; i < r->o.pids.n; i++) {
+		pid_t inner = process_ns_pid(r->o.pids.v[i]);
+
+		if (inner != r->o.pids.v[i])
+			fprintf(stderr, "; process %d is %d in its own namespace", r->o.pids.v[i], inner);
+	}
+	fputs("\n", stderr);
+}
+
+#define ROWS_MAX 30
+
+static void say_totals(const struct run *r)
+{
+	const struct plan *plan = session_plan(r->session);
+	const struct session_totals *t = &r->totals;
+	double seconds = (double)t->elapsed_ns / 1e9;
+	char a[32], b[32], c[32];
+	size_t rows = 0;
+
+	fprintf(stderr, "usertrace: %s %s in %s (%.0f/s), %s lost", human_count(t->events, a), plural(t->events, "event"),
+		human_ns(t->elapsed_ns, b), seconds > 0 ? (double)t->events / seconds : 0.0, human_count(t->lost, c));
+	if (t->missed)
+		fprintf(stderr, ", %s not seen because a program was busy on their CPU", human_count(t->missed, a));
+	if (t->lost)
+		fputs("; a larger --buffer, a narrower predicate or fewer probes help", stderr);
+	fputs("\n", stderr);
+	for (size_t i = 0; i < plan->probes.n; i++) {
+		const struct plan_probe *p = &plan->probes.v[i];
+
+		if (!p->events || ++rows > ROWS_MAX)
+			continue;
+		fprintf(stderr, "%12s  %s:%s\n", human_count(p->events, a), p->provider, p->func);
+	}
+	if (rows > ROWS_MAX)
+		fprintf(stderr, "%12s  and %zu more\n", "", rows - ROWS_MAX);
+}
+
+/* Requests that nothing was found for until the end (a command's, or with --wait). */
+static bool say_unmatched(const struct run *r)
+{
+	struct ut_err err = { 0 };
+
+	if (!plan_complete(session_plan(r->session), "what was running", NULL, &err))
+		return false;
+	cli_fail(r->cmd, EXIT_FAILED, "%s", err.msg);
+	return true;
+}
+
+static int exit_status(struct run *r, bool has_command, bool unmatched)
+{
+	int status = has_command ? session_command_status(r->session) : EXIT_OK;
+
+	if (r->o.strict && (r->totals.lost || r->totals.missed))
+		return EXIT_LOST;
+	return status > 0 ? status : unmatched ? EXIT_FAILED : EXIT_OK;
+}
+
+static int start(struct run *r, struct ut_err *err)
+{
+	int code = open_output(r, err);
+
+	if (!code)
+		code = session_start(r->session, &r->sink, &r->log, err);
+	if (!code) {
+		trace_output_start(r->output, session_start_ns(r->session));
+		say_attached(r);
+		code = r->sink.flush(r->output);	/* the header */
+	}
+	return code;
+}
+
+static int trace(struct run *r, bool has_command)
+{
+	struct ut_err err = { 0 };
+	enum session_end end;
+	int code = start(r, &err), stopped;
+	bool unmatched;
+
+	if (code && code != -EPIPE) {
+		if (r->log)
+			fputs(r->log, stderr);
+		return cli_fail_err(r->cmd, &err);
+	}
+	if (!code)
+		code = session_run(r->session, &r->sink, &end, &err);
+	stopped = session_stop(r->session, &r->sink, &r->totals, &err);
+	code = code ? code : stopped;
+	if (code == -EPIPE)
+		return EXIT_OK;		/* the reader has seen enough */
+	if (code)
+		return cli_fail(r->cmd, EXIT_FAILED, "%s", err.msg[0] ? err.msg : strerror(-code));
+	unmatched = say_unmatched(r);
+	say_totals(r);
+	return exit_status(r, has_command, unmatched);
+}
+
+static int run(const struct ut_cmd *cmd, int argc, char **argv)
+{
+	struct run r = { .cmd = cmd, .o = { .text_limit = 1024 }, .out_fd = -1, .stop_fd = -1 };
+	struct ut_err err = { 0 };
+	char **command = NULL;
+	bool done = false;
+	int nprobes = 0, status = cli_parse(cmd, argc, argv, &r.o, &nprobes, &command, &done);
+
+	if (!done)
+		status = check_options(cmd, &r.o, nprobes, command);
+	if (!done && !status) {
+		if (open_signals(&r, &err) || open_session(&r, argv, nprobes, command, &err))
+			status = cli_fail_err(cmd, &err);
+		else
+			status = r.o.explain ? explain(&r) : trace(&r, command != NULL);
+	}
+	session_close(r.session);
+	trace_output_free(r.output);
+	runtimes_done(&r.runtimes);
+	if (r.o.output && r.out_fd >= 0)
+		close(r.out_fd);
+	if (r.stop_fd >= 0)
+		close(r.stop_fd);
+	free(r.log);
+	free(r.o.pids.v);
+	return status;
+}
+
+const struct ut_cmd cmd_trace = {
+	.name = "trace",
+	.usage = "[-p PID | -a] PROBE… [-- COMMAND…]",
+	.summary = "print events as they happen",
+	.details =
+		"A PROBE is u:PROVIDER|LIBRARY|PATH:NAME (USDT), p:LIBRARY|PATH:FUNCTION[+OFF] (call), r:… (return) or\n"
+		"t:CATEGORY:EVENT (kernel), then optionally a predicate in parentheses, and a format with its arguments.\n"
+		"\n"
+		"  usertrace trace -p 123 'u:python:gc__*'\n"
+		"  usertrace trace -p 123 'u:hotspot:gc__begin' 'u:hotspot:gc__end' -t\n"
+		"  usertrace trace 'r:libc.so.6:malloc (retval == 0)'\n"
+		"  usertrace trace 'p:libc.so.6:malloc (arg1 > 65536) \"%u bytes%U\", arg1' -- ruby script.rb\n"
+		"  usertrace trace -a 't:sched:sched_process_exec \"%s\", filename' --json\n",
+	.options = options,
+	.noptions = ARRAY_SIZE(options),
+	.run = run,
+};

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Events to lines, collected and written a batch at a time: a person sees each at once, a file gets few writes. */
+#include "cli/trace_output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "proc/process.h"
+#include "sym/sym.h"
+
+#define WRITE_AT (64u << 10)
+#define PID_CACHE 256
+
+struct pid_entry { pid_t pid, ns_pid; };
+
+struct trace_output {
+	struct trace_output_options options;
+	const struct plan *plan;
+	struct live_printer *printer;
+	VEC(struct live_probe *) probes;	/* by the plan's number; made when first needed */
+	struct sym *sym;
+	struct buf out;
+	struct pid_entry pids[PID_CACHE];
+};
+
+static bool wants_stacks(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->requests.n; i++) {
+		const char *format = plan->requests.v[i].spec->format;
+
+		if (format && (strstr(format, "%U") || strstr(format, "%K")))
+			return true;
+	}
+	return false;
+}
+
+struct trace_output *trace_output_new(const struct trace_output_options *options, const struct plan *plan)
+{
+	struct trace_output *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->options = *options;
+	o->plan = plan;
+	if (wants_stacks(plan)) {
+		o->sym = sym_new();
+		if (!o->sym)
+			return trace_output_free(o);
+	}
+	return o;
+}
+
+struct trace_output *trace_output_free(struct trace_output *o)
+{
+	if (!o)
+		return NULL;
+	for (size_t i = 0; i < o->probes.n; i++)
+		live_probe_free(o->probes.v[i]);
+	vec_done(&o->probes);
+	live_printer_free(o->printer);
+	sym_free(o->sym);
+	buf_done(&o->out);
+	free(o);
+	return NULL;
+}
+
+void trace_output_note_process(struct trace_output *o, pid_t pid)
+{
+	if (o->sym)
+		sym_note_process(o->sym, pid);
+}
+
+void trace_output_start(struct trace_output *o, uint64_t start_ns)
+{
+	struct live_options live = o->options.live;
+
+	live.start_ns = start_ns;
+	live.sym = o->sym;
+	o->printer = live_printer_new(&live);
+	if (o->printer && o->options.header)
+		live_header(o->printer, &o->out);
+}
+
+static int write_all(struct trace_output *o)
+{
+	size_t done = 0;
+
+	while (done < o->out.len) {
+		ssize_t n = write(o->options.fd, o->out.data + done, o->out.len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		done += (size_t)n;
+	}
+	buf_reset(&o->out);
+	return 0;
+}
+
+static int flush(void *ctx)
+{
+	struct trace_output *o = ctx;
+
+	if (o->out.failed)
+		return -ENOMEM;
+	return o->out.len ? write_all(o) : 0;
+}
+
+/* The process's number in its own namespace, and its mappings for stacks: looked up at its first event. */
+static pid_t ns_pid(struct trace_output *o, pid_t pid)
+{
+	struct pid_entry *e = &o->pids[(uint32_t)pid % PID_CACHE];
+
+	if (e->pid != pid) {
+		e->pid = pid;
+		e->ns_pid = process_ns_pid(pid);
+		trace_output_note_process(o, pid);
+	}
+	return e->ns_pid;
+}
+
+static struct live_probe *prepared(struct trace_output *o, const struct plan_probe *p)
+{
+	size_t i = (size_t)(p - o->plan->probes.v);
+
+	while (o->probes.n <= i)
+		if (vec_push(&o->probes, NULL))
+			return NULL;
+	if (!o->probes.v[i])
+		o->probes.v[i] = live_probe_new(p->checked);
+	return o->probes.v[i];
+}
+
+static int on_event(void *ctx, const struct session_event *e)
+{
+	struct trace_output *o = ctx;
+	struct live_event live = {
+		.rec = e->rec, .size = e->size, .cpu = e->cpu, .probe = prepared(o, e->probe), .func = e->probe->func,
+		.provider_or_file = e->probe->provider, .unreadable = e->site->unreadable, .ns_pid = ns_pid(o, (pid_t)e->rec->pid),
+	};
+
+	if (!o->printer || !live.probe)
+		return -ENOMEM;
+	live_print(o->printer, &live, &o->out);
+	return o->out.len >= WRITE_AT ? flush(o) : 0;
+}
+
+static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns)
+{
+	struct trace_output *o = ctx;
+
+	if (!o->printer)
+		return -ENOMEM;
+	live_print_lost(o->printer, count, cpu, since_ns, until_ns, &o->out);
+	return 0;
+}
+
+static void on_attached(void *ctx, size_t nprobes, size_t nsites)
+{
+	(void)ctx;
+	fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"), nsites, plural(nsites, "site"));
+}
+
+static void on_note(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "usertrace: note: %s\n", text);
+}
+
+struct session_sink trace_output_sink(struct trace_output *o)
+{
+	return (struct session_sink){ .ctx = o, .event = on_event, .lost = on_lost, .flush = flush, .attached = on_attached,
+				      .note = on_note };
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What `usertrace trace` does with the events of a session: lines into a file or a pipe. */
+#ifndef UT_CLI_TRACE_OUTPUT_H
+#define UT_CLI_TRACE_OUTPUT_H
+
+#include "live/print.h"
+#include "record/session.h"
+
+struct trace_output;
+
+struct trace_output_options {
+	struct live_options live;	/* its sym is ours to set */
+	int fd;				/* where lines go; borrowed */
+	bool header;
+};
+
+/* @plan is the session's and outlives the output. NULL: out of memory. */
+struct trace_output *trace_output_new(const struct trace_output_options *options, const struct plan *plan);
+struct trace_output *trace_output_free(struct trace_output *o);
+/* The sink to give to the session. Errors of writing come back as its result (-EPIPE when the reader is gone). */
+struct session_sink trace_output_sink(struct trace_output *o);
+/* Reads what stacks of a process will need, while it lives. */
+void trace_output_note_process(struct trace_output *o, pid_t pid);
+void trace_output_start(struct trace_output *o, uint64_t start_ns);
+
+#endif

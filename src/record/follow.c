@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/* The followed processes: a set in the kernel, three small programs that keep it and hold processes, and a guardian. */
+#include "record/follow.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "elf/image.h"
+#include "probe/asm.h"
+#include "probe/tracepoint.h"
+#include "proc/process.h"
+#include "proc/tracefs.h"
+#include "record/kernel.h"
+
+#define FOLLOW_MAX 32768
+#define CONTROL_BYTES 65536
+#define SP_PID (-4)	/* the stack of the programs below: a process id, */
+#define SP_ONE (-8)	/* and what the set holds for it */
+
+struct follow {
+	int map_fd;
+	VEC(int) fds;		/* programs, events and links, closed together */
+	/* hold */
+	int control_fd;		/* ring of process ids that are being stopped; -1 */
+	unsigned long *consumer;
+	const unsigned long *producer;
+	VEC(struct file_id) linkers;
+	int hold_prog;		/* for dynamic linkers */
+	pid_t guardian;
+	int guardian_fd;
+};
+
+int follow_map_fd(const struct follow *f) { return f->map_fd; }
+int follow_fd(const struct follow *f) { return f->control_fd; }
+
+static int keep(struct follow *f, int fd)
+{
+	if (fd >= 0 && vec_push(&f->fds, fd)) {
+		close(fd);
+		return -ENOMEM;
+	}
+	return fd;
+}
+
+static void map_ref(struct asm_buf *a, enum bpf_reg dst, int fd)
+{
+	asm_map(a, dst, GEN_MAP_FOLLOW);
+	a->insns.v[a->insns.n - 2].imm = fd;
+}
+
+/* Leaves unless the current process is in the set; its id stays at SP_PID. */
+static void gen_is_followed(struct asm_buf *a, const struct follow *f, unsigned out)
+{
+	asm_mov(a, R6, R1);
+	asm_call(a, BPF_FUNC_get_current_pid_tgid);
+	asm_alui(a, BPF_RSH, R0, 32);
+	asm_store(a, 4, FP, SP_PID, R0);
+	map_ref(a, R1, f->map_fd);
+	asm_mov(a, R2, FP);
+	asm_alui(a, BPF_ADD, R2, SP_PID);
+	asm_call(a, BPF_FUNC_map_lookup_elem);
+	asm_jcci(a, BPF_JEQ, R0, 0, out);
+}
+
+static int load_and_free(struct asm_buf *a, unsigned out, enum bpf_prog_type type, bool multi, struct ut_err *err)
+{
+	struct kernel_prog prog = { .type = type, .multi = multi };
+	int r;
+
+	asm_place(a, out);
+	asm_movi(a, R0, 0);
+	asm_exit(a);
+	r = asm_finish(a);
+	prog.insns = a->insns.v;
+	prog.n = a->insns.n;
+	r = r ? ut_err_nomem(err) : kernel_prog_load(&prog, NULL, err);
+	asm_done(a);
+	return r;
+}
+
+/* At fork: the child of a followed process is followed. New threads are put in as well, which does no harm. */
+static int load_fork(const struct follow *f, unsigned child_offset, struct ut_err *err)
+{
+	struct asm_buf a = { 0 };
+	unsigned out = asm_label(&a);
+
+	gen_is_followed(&a, f, out);
+	asm_load(&a, 4, R1, R6, (int)child_offset);
+	asm_store(&a, 4, FP, SP_PID, R1);
+	asm_storei(&a, 4, FP, SP_ONE, 1);
+	map_ref(&a, R1, f->map_fd);
+	asm_mov(&a, R2, FP);
+	asm_alui(&a, BPF_ADD, R2, SP_PID);
+	asm_mov(&a, R3, FP);
+	asm_alui(&a, BPF_ADD, R3, SP_ONE);
+	asm_movi(&a, R4, BPF_ANY);
+	asm_call(&a, BPF_FUNC_map_update_elem);
+	return load_and_free(&a, out, BPF_PROG_TYPE_TRACEPOINT, false, err);
+}
+
+/* Tells us, then stops the process before it returns to its own code. */
+static int load_hold(const struct follow *f, enum bpf_prog_type type, bool multi, struct ut_err *err)
+{
+	struct asm_buf a = { 0 };
+	unsigned out = asm_label(&a);
+
+	gen_is_followed(&a, f, out);
+	map_ref(&a, R1, f->control_fd);
+	asm_mov(&a, R2, FP);
+	asm_alui(&a, BPF_ADD, R2, SP_PID);
+	asm_movi(&a, R3, 4);
+	asm_movi(&a, R4, BPF_RB_FORCE_WAKEUP);
+	asm_call(&a, BPF_FUNC_ringbuf_output);
+	asm_jcci(&a, BPF_JNE, R0, 0, out);	/* never stop whom nobody hears of */
+	asm_movi(&a, R1, SIGSTOP);
+	asm_call(&a, BPF_FUNC_send_signal);
+	return load_and_free(&a, out, type, multi, err);
+}
+
+static int event_field(int tracefs, const char *event, const char *field, unsigned *ret_id, unsigned *ret_offset, struct ut_err *err)
+{
+	struct tracepoint tp = { 0 };
+	AUTO_FREE char *text = NULL;
+	size_t len;
+	int r = tracefs_format(tracefs, "sched", event, &text, &len, err);
+
+	if (!r)
+		r = tracepoint_parse("sched", text, len, &tp, err);
+	if (r)
+		return r;
+	r = field ? -ENOENT : 0;
+	*ret_id = tp.id;
+	for (size_t i = 0; field && i < tp.fields.n; i++) {
+		if (!strcmp(tp.fields.v[i].name, field)) {
+			*ret_offset = tp.fields.v[i].offset;
+			r = 0;
+		}
+	}
+	tracepoint_done(&tp);
+	return r ? ut_err_set(err, r, "the kernel's event sched:%s has no field %s", event, field) : 0;
+}
+
+static int attach_event(struct follow *f, int prog, unsigned id, struct ut_err *err)
+{
+	int event, link;
+
+	if (keep(f, prog) < 0)
+		return prog < 0 ? prog : ut_err_nomem(err);
+	event = keep(f, kernel_tracepoint_event(id));
+	if (event < 0)
+		return ut_err_set(err, event, "cannot watch processes being made: %s", strerror(-event));
+	link = keep(f, kernel_link_event(prog, event, 0));
+	return link < 0 ? ut_err_set(err, link, "cannot watch processes being made: %s", strerror(-link)) : 0;
+}
+
+static int open_control(struct follow *f, struct ut_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p;
+
+	f->control_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_control", 0, 0, CONTROL_BYTES, NULL);
+	if (f->control_fd < 0)
+		return ut_err_set(err, f->control_fd, "cannot make a ring buffer: %s", strerror(-f->control_fd));
+	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, f->control_fd, 0);
+	if (p == MAP_FAILED)
+		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
+	f->consumer = p;
+	p = mmap(NULL, page + 2 * CONTROL_BYTES, PROT_READ, MAP_SHARED, f->control_fd, (off_t)page);
+	if (p == MAP_FAILED)
+		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
+	f->producer = p;
+	return 0;
+}
+
+/* Lets go on whoever is stopped in the set; for half a second, since a signal may still be on its way. */
+static void guardian_rescue(int map_fd)
+{
+	for (int round = 0; round < 100; round++) {
+		uint32_t pid, *at = NULL;
+
+		while (!bpf_map_get_next_key(map_fd, at, &pid)) {
+			if (process_state((pid_t)pid) == 'T')
+				kill((pid_t)pid, SIGCONT);
+			at = &pid;
+		}
+		poll(NULL, 0, 5);
+	}
+}
+
+/* Lives as long as we do. When we end in order it gets a byte; when we are killed, the end of the pipe. */
+static void guardian_run(int map_fd, int pipe_fd)
+{
+	int low = map_fd < pipe_fd ? map_fd : pipe_fd, high = map_fd < pipe_fd ? pipe_fd : map_fd;
+	char byte;
+	ssize_t n;
+
+	prctl(PR_SET_NAME, "usertrace-guard");
+	setsid();
+	/* Nothing of the tracer's may live on in here: its attachments go with its last descriptor. */
+	if (low > 0)
+		close_range(0, (unsigned)low - 1, 0);
+	if (high > low + 1)
+		close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+	close_range((unsigned)high + 1, ~0u, 0);
+	do {
+		n = read(pipe_fd, &byte, 1);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		guardian_rescue(map_fd);
+	_exit(0);
+}
+
+static int guardian_start(struct follow *f, struct ut_err *err)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC))
+		return ut_err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+	f->guardian = fork();
+	if (f->guardian == 0)
+		guardian_run(f->map_fd, fds[0]);
+	close(fds[0]);
+	f->guardian_fd = fds[1];
+	if (f->guardian < 0) {
+		f->guardian = 0;
+		return ut_err_set(err, -errno, "cannot start a process: %s", strerror(errno));
+	}
+	return 0;
+}
+
+static int open_hold(struct follow *f, int tracefs, struct ut_err *err)
+{
+	unsigned id = 0;
+	int r = open_control(f, err);
+
+	if (!r)
+		r = guardian_start(f, err);
+	if (!r)
+		r = event_field(tracefs, "sched_process_exec", NULL, &id, NULL, err);
+	if (!r)
+		r = attach_event(f, load_hold(f, BPF_PROG_TYPE_TRACEPOINT, false, err), id, err);
+	if (r)
+		return r;
+	f->hold_prog = load_hold(f, BPF_PROG_TYPE_KPROBE, kernel_has_uprobe_multi(), err);
+	return f->hold_prog < 0 ? f->hold_prog : 0;
+}
+
+int follow_open(bool hold, struct follow **ret, struct ut_err *err)
+{
+	AUTO_CLOSE int tracefs = tracefs_open(err);
+	struct follow *f = calloc(1, sizeof(*f));
+	unsigned id = 0, offset = 0;
+	int r = tracefs < 0 ? tracefs : f ? 0 : ut_err_nomem(err);
+
+	if (f)
+		f->map_fd = f->control_fd = f->hold_prog = f->guardian_fd = -1;
+	if (!r) {
+		f->map_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "ut_follow", 4, 4, FOLLOW_MAX, NULL);
+		if (f->map_fd < 0)
+			r = ut_err_set(err, f->map_fd, "the kernel refuses BPF (%s): run as root, or with CAP_BPF and CAP_PERFMON",
+				       strerror(-f->map_fd));
+	}
+	if (!r)
+		r = event_field(tracefs, "sched_process_fork", "child_pid", &id, &offset, err);
+	if (!r)
+		r = attach_event(f, load_fork(f, offset, err), id, err);
+	if (!r && hold)
+		r = open_hold(f, tracefs, err);
+	if (r) {
+		follow_close(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}
+
+static void guardian_stop(struct follow *f)
+{
+	if (!f->guardian)
+		return;
+	if (write(f->guardian_fd, "q", 1) != 1)
+		kill(f->guardian, SIGKILL);
+	close(f->guardian_fd);
+	while (waitpid(f->guardian, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+struct follow *follow_close(struct follow *f)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	pid_t pid;
+
+	if (!f)
+		return NULL;
+	for (size_t i = f->fds.n; i > 0; i--)
+		close(f->fds.v[i - 1]);
+	while (f->producer && f->consumer && (pid = follow_held(f)))
+		follow_continue(f, pid);
+	guardian_stop(f);
+	if (f->consumer)
+		munmap(f->consumer, page);
+	if (f->producer)
+		munmap((void *)f->producer, page + 2 * CONTROL_BYTES);
+	if (f->hold_prog >= 0)
+		close(f->hold_prog);
+	if (f->control_fd >= 0)
+		close(f->control_fd);
+	if (f->map_fd >= 0)
+		close(f->map_fd);
+	vec_done(&f->fds);
+	vec_done(&f->linkers);
+	free(f);
+	return NULL;
+}
+
+int follow_add(struct follow *f, pid_t pid, struct ut_err *err)
+{
+	uint32_t key = (uint32_t)pid, one = 1;
+	int r = bpf_map_update_elem(f->map_fd, &key, &one, BPF_ANY);
+
+	return r ? ut_err_set(err, r, "cannot follow process %d: %s", pid, strerror(-r)) : 0;
+}
+
+void follow_sweep(struct follow *f)
+{
+	uint32_t pid, next;
+	int more = bpf_map_get_next_key(f->map_fd, NULL, &pid);
+
+	while (!more) {
+		more = bpf_map_get_next_key(f->map_fd, &pid, &next);
+		if (kill((pid_t)pid, 0) && errno == ESRCH)
+			bpf_map_delete_elem(f->map_fd, &pid);
+		pid = next;
+	}
+}
+
+static pid_t next_control(struct follow *f)
+{
+	const char *data = (const char *)f->producer + sysconf(_SC_PAGESIZE);
+	unsigned long at = *f->consumer, end = __atomic_load_n(f->producer, __ATOMIC_ACQUIRE);
+	const uint32_t *head = (const void *)(data + (at & (CONTROL_BYTES - 1)));
+	uint32_t len, pid = 0;
+
+	if (at >= end)
+		return 0;
+	len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+	if (len & BPF_RINGBUF_BUSY_BIT)
+		return 0;
+	if (!(len & BPF_RINGBUF_DISCARD_BIT))
+		memcpy(&pid, (const char *)head + BPF_RINGBUF_HDR_SZ, sizeof(pid));
+	at += ((len & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT)) + BPF_RINGBUF_HDR_SZ + 7u) & ~7ul;
+	__atomic_store_n(f->consumer, at, __ATOMIC_RELEASE);
+	return (pid_t)pid;
+}
+
+/* True once it has stopped; false when it ended instead. The signal was sent before we were told, so the wait is short. */
+static bool wait_stopped(pid_t pid)
+{
+	for (int i = 0; i < 5000; i++) {
+		char state = process_state(pid);
+
+		if (state == 'T' || state == 't')
+			return true;
+		if (!state || state == 'Z' || state == 'X')
+			return false;
+		poll(NULL, 0, i < 50 ? 0 : 1);
+	}
+	return true;
+}
+
+pid_t follow_held(struct follow *f)
+{
+	pid_t pid;
+
+	while (f->control_fd >= 0 && (pid = next_control(f)))
+		if (wait_stopped(pid))
+			return pid;
+	return 0;
+}
+
+void follow_continue(struct follow *f, pid_t pid)
+{
+	(void)f;
+	kill(pid, SIGCONT);
+}
+
+static bool known_linker(const struct follow *f, struct file_id id)
+{
+	for (size_t i = 0; i < f->linkers.n; i++)
+		if (f->linkers.v[i].ino == id.ino && f->linkers.v[i].dev == id.dev)
+			return true;
+	return false;
+}
+
+/* The dynamic linker calls this empty function for debuggers when libraries have come or gone (r_debug in <link.h>). */
+static int hold_at(struct follow *f, int fd, struct ut_err *err)
+{
+	char path[64];
+	struct elf_image *img = NULL;
+	struct elf_symbol s;
+	uint64_t offset;
+	struct kernel_uprobes u = { .path = path, .n = 1, .offsets = &offset };
+	int r = elf_image_open(fd, &img, err), link;
+
+	if (r)
+		return r;
+	r = elf_symbol_find(img, "_dl_debug_state", &s) == 1 && elf_vaddr_to_offset(img, s.vaddr, &offset) ? 0 : -ENOENT;
+	elf_image_free(img);
+	if (r)
+		return 0;	/* not a linker that we know: libraries are found at the next exec or not at all */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (kernel_has_uprobe_multi()) {
+		link = kernel_link_uprobes(f->hold_prog, &u);
+	} else {
+		int event = keep(f, kernel_uprobe_event(path, offset, 0, false, 0));
+
+		link = event < 0 ? event : kernel_link_event(f->hold_prog, event, 0);
+	}
+	if (keep(f, link) < 0)
+		return ut_err_set(err, link, "cannot watch the dynamic linker: %s", strerror(-link));
+	return 0;
+}
+
+int follow_linker(struct follow *f, pid_t pid, struct ut_err *err)
+{
+	struct mapped_files files = { 0 };
+	int r = mapped_files_read(pid, &files, err);
+
+	for (size_t i = 0; !r && i < files.files.n; i++) {
+		const struct mapping *m = &files.files.v[i].first;
+		const char *slash = strrchr(m->path, '/');
+		AUTO_CLOSE int fd = -1;
+
+		if (!slash || strncmp(slash, "/ld", 3) || known_linker(f, m->file))
+			continue;
+		fd = mapping_open(pid, m, err);
+		if (fd < 0)
+			continue;
+		if (vec_push(&f->linkers, m->file))
+			r = ut_err_nomem(err);
+		else
+			r = hold_at(f, fd, err);
+	}
+	mapped_files_done(&files);
+	return r;
+}

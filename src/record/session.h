@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One tracing session from request to totals. States: opened (planned; needs no rights), started (attached), running, stopped.
+ * Single-threaded. Records go to a sink in exact time order; the sink cannot tell where they came from.
+ */
+#ifndef UT_RECORD_SESSION_H
+#define UT_RECORD_SESSION_H
+
+#include "record/plan.h"
+#include "wire/record.h"
+
+struct session;
+
+struct session_options {
+	const char *const *probes;	/* as typed */
+	size_t nprobes;
+	const int *pids;		/* processes to look into; none with all or a command */
+	size_t npids;
+	bool all;			/* every process, those to come as well */
+	bool follow;			/* children of pids or of the command too */
+	bool wait;			/* probes that no file has yet may come later */
+	char *const *command;		/* NULL, or started held and let go when all is in place */
+	uint64_t ring_bytes;		/* 0: the default; a power of two otherwise */
+	uint32_t text_limit;		/* bytes of a text, 1…GEN_TEXT_LIMIT_MAX */
+	uint64_t max_events;		/* 0: no end */
+	uint64_t duration_ns;		/* 0: no end */
+	int stop_fd;			/* readable: stop; -1: none */
+	bool verbose;			/* keep the verifier's log */
+	bool no_multi;			/* attach the older way (tests) */
+};
+
+struct session_event {
+	const struct ut_rec_event *rec;		/* valid during the call */
+	uint32_t size;
+	unsigned cpu;
+	const struct plan_probe *probe;
+	const struct plan_site *site;
+};
+
+/* Each method may be NULL. A negative result stops the session; session_run returns it. */
+struct session_sink {
+	void *ctx;
+	int (*event)(void *ctx, const struct session_event *e);
+	/* @count events of this CPU's ring are missing between the two times; @since_ns 0: nothing came before. */
+	int (*lost)(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns);
+	int (*flush)(void *ctx);		/* after each batch */
+	/* Probes came into being while running: a program or library was mapped. */
+	void (*attached)(void *ctx, size_t nprobes, size_t nsites);
+	/* A sentence for the user: something went wrong that is no reason to stop. */
+	void (*note)(void *ctx, const char *text);
+};
+
+struct session_totals {
+	uint64_t events, lost, missed;	/* given to the sink; lost for want of room; not seen because a program was busy on that CPU */
+	uint64_t elapsed_ns;		/* from the attachment to the stop */
+	size_t nprobes, nsites;
+	bool multi;			/* which way of attaching was used */
+};
+
+enum session_end { SESSION_STOPPED, SESSION_TARGETS_ENDED, SESSION_COMMAND_ENDED, SESSION_MAX_EVENTS, SESSION_TIME };
+
+int session_open(const struct session_options *options, const struct runtimes *runtimes, struct session **ret, struct ut_err *err);
+struct session *session_close(struct session *s);	/* from any state; leaves nothing attached */
+const struct plan *session_plan(const struct session *s);
+
+/* Attaches everything or nothing. After this events are being recorded. @log as in attach_sites. A command has been exec'ed when this returns. */
+int session_start(struct session *s, const struct session_sink *sink, char **log, struct ut_err *err);
+/* Until stop_fd, the end of the targets, or a limit. *@ret_end says which. */
+int session_run(struct session *s, const struct session_sink *sink, enum session_end *ret_end, struct ut_err *err);
+/* Detaches, gives out all that was recorded until then, and closes the accounts. */
+int session_stop(struct session *s, const struct session_sink *sink, struct session_totals *ret, struct ut_err *err);
+/* Waits for the command; its status as a shell has it, -1 without one. */
+int session_command_status(struct session *s);
+/* CLOCK_MONOTONIC nanoseconds of the attachment. */
+uint64_t session_start_ns(const struct session *s);
+
+#endif
