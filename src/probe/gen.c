@@ -76,13 +76,15 @@ static void gen_output(struct gen *g, const struct expr *e, int to, uint32_t fau
 	}
 	g->on_fault = failed;
 	gen_expr(g, e, 0);
-	asm_jump(g->a, end);
-	asm_place(g->a, failed);
-	asm_load(g->a, 8, R1, FP, SP_FAULTS);
-	asm_alui(g->a, BPF_OR, R1, (int32_t)fault);
-	asm_store(g->a, 8, FP, SP_FAULTS, R1);
-	asm_load(g->a, 8, R0, FP, SP_FAULT_ADDR);
-	asm_place(g->a, end);
+	if (asm_is_target(g->a, failed)) {
+		asm_jump(g->a, end);
+		asm_place(g->a, failed);
+		asm_load(g->a, 8, R1, FP, SP_FAULTS);
+		asm_alui(g->a, BPF_OR, R1, (int32_t)fault);
+		asm_store(g->a, 8, FP, SP_FAULTS, R1);
+		asm_load(g->a, 8, R0, FP, SP_FAULT_ADDR);
+		asm_place(g->a, end);
+	}
 	asm_store(g->a, 8, FP, to, R0);
 }
 
