@@ -25,6 +25,7 @@
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
+#include <pthread.h>
 
 /*
  * fire_NAME: all registers, the stack pointer too, get the values of fire_before (in the order of enum reg); then comes
@@ -100,10 +101,21 @@ static inline void recorder_open(struct recorder *r, uint64_t ring_bytes)
 	assert_true(r->fds[GEN_MAP_STARTS] >= 0 && r->fds[GEN_MAP_FOLLOW] >= 0);
 }
 
+static inline void *recorder_close_fd(void *fd)
+{
+	close(*(int *)fd);
+	return NULL;
+}
+
+/* Each close waits for the kernel; they wait together. */
 static inline void recorder_detach(struct recorder *r)
 {
+	pthread_t threads[ARRAY_SIZE(r->links)];
+
 	for (size_t i = 0; i < r->nlinks; i++)
-		close(r->links[i]);
+		assert_int_equal(pthread_create(&threads[i], NULL, recorder_close_fd, &r->links[i]), 0);
+	for (size_t i = 0; i < r->nlinks; i++)
+		pthread_join(threads[i], NULL);
 	for (size_t i = 0; i < r->nprogs; i++)
 		close(r->progs[i]);
 	r->nlinks = r->nprogs = 0;
