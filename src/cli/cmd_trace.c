@@ -153,6 +153,8 @@ static void say_attached(const struct run *r)
 	for (size_t i = 0; i < plan->sites.n; i++)
 		sites += plan->sites.v[i].kind != SITE_ENTRY;
 	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites, plural(sites, "site"));
+	if (probes < plan->requests.n)
+		fputs("; waiting for the rest to be mapped", stderr);
 	for (size_t i = 0; i < r->o.pids.n; i++) {
 		pid_t inner = process_ns_pid(r->o.pids.v[i]);
 

@@ -177,9 +177,11 @@ static void gen_bytes(struct gen *g, unsigned i, const struct layout_slot *slot,
 		want_retry_if_negative(g, R0);
 	}
 	asm_jump(g->a, end);
-	asm_place(g->a, more);
-	asm_storei(g->a, 8, FP, SP_RETRY, -1);
-	asm_jump(g->a, end);
+	if (asm_is_target(g->a, more)) {
+		asm_place(g->a, more);
+		asm_storei(g->a, 8, FP, SP_RETRY, -1);
+		asm_jump(g->a, end);
+	}
 	asm_place(g->a, null);
 	store_head(g, slot, 0, UT_TEXT_NULL);
 	asm_place(g->a, end);

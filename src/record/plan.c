@@ -157,7 +157,7 @@ int plan_check(struct plan *plan, unsigned request, const struct probe_scope *sc
 		probe_spec_free(spec);
 		return r;
 	}
-	for (size_t i = 0; !r && i < (*ret)->notes.n; i++)
+	for (size_t i = 0; !r && !extra && i < (*ret)->notes.n; i++)	/* a format of ours needs no excuse */
 		r = plan_note(plan, "%s", (*ret)->notes.v[i]);
 	return r ? ut_err_nomem(err) : 0;
 }

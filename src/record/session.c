@@ -199,10 +199,17 @@ struct session *session_close(struct session *s)
 
 /* --- starting ------------------------------------------------------------------------------------------------------- */
 
+/* Only returns with a duration need it, and it takes the kernel a millisecond to make. */
 static int open_starts(struct session *s, struct ut_err *err)
 {
-	int fd = kernel_starts_map();
+	bool needed = false;
+	int fd;
 
+	for (size_t i = 0; i < s->plan->requests.n; i++)
+		needed |= s->plan->requests.v[i].spec->kind == PROBE_RETURN;
+	if (!needed)
+		return 0;
+	fd = kernel_starts_map();
 	if (fd < 0)
 		return ut_err_set(err, fd, "cannot make the table of calls in progress: %s", strerror(-fd));
 	s->starts_fd = fd;
