@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of `usertrace list` share: the question, what is listed just now, and one file's probes. */
+/* What the parts of `usertrace list` share: the question, whom it is about, and the probes of one file. */
 #ifndef UT_CLI_LIST_H
 #define UT_CLI_LIST_H
 
@@ -9,81 +9,85 @@
 #include "proc/process.h"
 #include "proc/runtime.h"
 
+struct list_words { VEC(char *) v; };	/* owned */
+void list_words_done(struct list_words *words);
+
 struct list {
 	const struct ut_cmd *cmd;
 	const char *pattern;		/* NULL: everything */
 	bool json, verbose;
 	struct runtimes runtimes;
 	struct buf out;			/* for standard output */
-	size_t shown;			/* probes (with -a: rows) in it so far */
-	VEC(char *) others;		/* "provider:name" of what did not fit, for near misses */
+	size_t shown;			/* probes, with -a rows, that fitted */
+	struct list_words others;	/* "provider:name" of those that did not: for near misses */
 	int status;			/* the worst so far */
-	struct operands operands;	/* of the site that is looked at; resolved */
-	struct usdt_args args;		/* of the probe that is looked at */
+	struct operands operands;	/* of the site just looked at */
+	struct usdt_args args;		/* of the probe just looked at */
 };
 
-/* What is listed: a file that was named, or a process with all its files. */
+/* Whom the list is about: a file that was named, or a process with all its files. */
 struct list_subject {
 	pid_t pid, ns_pid;		/* 0: a file */
 	char comm[16];
-	const char *path;		/* a file's; of a process, the program's */
+	const char *path;		/* the file's, or the program's; NULL: unknown */
 	const struct runtime *runtime;	/* NULL: none that is known */
-	size_t files, probes, shown;	/* files that could be read, their probes, those that fit */
-	bool own_probes;		/* one of them is of a provider of its runtime */
-	const char *failure;		/* why its files cannot hold probes that one can use; NULL */
-	struct ut_err err;		/* holds that text */
+	size_t files, probes, shown;	/* files that were read, sites in them, sites that fitted */
+	bool own_probes;		/* some are of its runtime */
 };
 
-/* A file while it is listed. */
+/* A file while it is looked at. */
 struct list_file {
 	const char *path;
 	bool deleted;
 	struct elf_image *img;
 	struct usdt_notes notes;
-	VEC(const struct usdt_note *) sites;	/* those that fit, by provider, name and address */
-	size_t nprobes;				/* different names among them */
+	VEC(const struct usdt_note *) sites;	/* those that fit; by provider, name and address */
 };
+/* Reads the notes and picks those that fit. -ENOTSUP for files of other machines. To be followed by list_file_done. */
+int list_file_read(struct list *list, struct list_file *file, int fd, struct ut_err *err);
+void list_file_done(struct list_file *file);
 
-/* The sites of one probe; zero-initialise before the first call of list_next. */
+/* The sites of one probe. */
 struct list_probe {
 	const struct usdt_note *const *sites;
-	size_t n;
-	size_t defects;
+	size_t n, defects;
 	bool guarded;
 };
+/* The next probe; zero-initialise before the first call. */
 bool list_next(const struct list_file *file, struct list_probe *probe);
-/* Fills list->args with the probe's arguments. */
+/* Fills list->args. */
 void list_probe_args(struct list *list, const struct list_file *file, const struct list_probe *probe);
-/* Fills list->operands with those of one site. */
+/* Fills list->operands. */
 void list_site_operands(struct list *list, const struct list_file *file, const struct usdt_note *site);
 
-bool list_fits(const struct list *list, const struct usdt_note *note);
-void list_remember(struct list *list, const struct usdt_note *note);
-/* Probes of one open file into list->out. 0, or -errno and a sentence; -ENOTSUP for what is not of this machine. */
-int list_file(struct list *list, struct list_subject *subject, const char *path, bool deleted, int fd, struct ut_err *err);
-
-void list_operand_file(struct list *list, const char *path);
+/* The three questions. Complaints are told and kept in list->status. */
+void list_path(struct list *list, const char *path);
 void list_process(struct list *list, pid_t pid);
 void list_all(struct list *list);
+/* One open file of a subject. */
+int list_file(struct list *list, struct list_subject *subject, struct list_file *file, int fd, struct ut_err *err);
 
-/* How one file's probes are written. */
-void list_text(struct list *list, const struct list_subject *subject, const struct list_file *file);
+/* One file's probes, written. */
+void list_text(struct list *list, const struct list_file *file);
 void list_json(struct list *list, const struct list_subject *subject, const struct list_file *file);
-/* Members pid, ns_pid and comm, with a comma behind them; nothing for a file. */
-void list_json_subject(struct buf *out, const struct list_subject *subject);
-/* The heading of a process: "process 12 (java; 1 in its own pid namespace): HotSpot (Java)". */
-void list_heading(struct list *list, const struct list_subject *subject);
+/* "name":"value" with a comma before it, unless it is the first member. */
+void list_json_member(struct buf *out, const char *name, const char *value);
+/* Members runtime and language; with @advice also offers and hints. */
+void list_json_runtime(struct buf *out, const struct runtime *runtime, bool advice);
+void list_json_pid(struct buf *out, pid_t pid, pid_t ns_pid, const char *comm);
 
-/* A sentence on standard error, everything foreign in it escaped. */
+/* A sentence on standard error, foreign bytes in it escaped; @status is kept if it is the worst so far. */
 void list_say(struct list *list, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* After a subject: that it has no probes and what there is instead. */
-void list_tell_without(struct list *list, const struct list_subject *subject, struct elf_image *img);
-/* At the end, when nothing fits: what is near. @where: NULL or the one place that was searched. */
-void list_tell_miss(struct list *list, const char *where);
+/* That a subject has no probes, which runtime it is, and what can be traced instead. @fd: the file; -1 for a process. */
+void list_tell_without(struct list *list, const struct list_subject *subject, int fd);
+/* That nothing fits the pattern, and what is near. */
+void list_tell_miss(struct list *list);
 
-/* Sorts operands into files (kept in @words) and the pattern. 0 or an exit status after the complaint. */
-int list_operands(struct list *list, char **words, int n, VEC(char *) *ret_files);
-/* The program or library called @name in PATH or in the library folders; NULL when none. Caller frees. */
+/* Sorts words into files and the pattern. 0, or the exit status after a complaint. */
+int list_operands(struct list *list, char **words, int n, struct list_words *ret_files);
+/* Where the program or library called @name is, by PATH and the library folders; NULL: nowhere. The caller frees it. */
 char *list_find_file(const char *name);
+/* The libraries that the file needs and that have probes. */
+void list_needed(int fd, struct list_words *ret);
 
 #endif

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 
 const struct ut_cmd *const ut_commands[] = {
+	&cmd_list,
 	&cmd_trace,
 	&cmd_doctor,
 	NULL,

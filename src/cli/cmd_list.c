@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* `usertrace list`: the probes of files, of processes and of everything that runs. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/list.h"
+
+struct opts {
+	struct pid_list pids;
+	bool all, json, verbose;
+};
+
+static const struct ut_opt options[] = {
+	{ 'p', "pid", "PID", "every file that these processes have mapped", OPT_PIDS, offsetof(struct opts, pids) },
+	{ 'a', "all", NULL, "all processes: a row for each program and provider", OPT_FLAG, offsetof(struct opts, all) },
+	{ 'v', "verbose", NULL, "each site: address, file offset, function, operands, and what cannot be read", OPT_FLAG,
+	  offsetof(struct opts, verbose) },
+	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, offsetof(struct opts, json) },
+};
+
+void list_words_done(struct list_words *words)
+{
+	for (size_t i = 0; i < words->v.n; i++)
+		free(words->v.v[i]);
+	vec_done(&words->v);
+}
+
+void list_say(struct list *list, int status, const char *fmt, ...)
+{
+	struct buf raw = {0}, safe = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vaddf(&raw, fmt, ap);
+	va_end(ap);
+	if (raw.data)
+		buf_add_escaped(&safe, raw.data, raw.len);
+	fprintf(stderr, "usertrace list: %s\n", safe.data ? safe.data : "out of memory");
+	buf_done(&raw);
+	buf_done(&safe);
+	if (status > list->status)
+		list->status = status;
+}
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+static int take_pattern(struct list *list, const char *word)
+{
+	if (list->pattern) {
+		list_say(list, EXIT_USAGE, "two patterns, '%s' and '%s'; a file without '/' in its name is found only when it is "
+			 "the one file named", list->pattern, word);
+		return EXIT_USAGE;
+	}
+	list->pattern = word;
+	return 0;
+}
+
+/* The first word that is neither a path nor a glob names a program or library when no file is named otherwise. */
+static int take_word(struct list *list, char *word, struct list_words *files)
+{
+	char *found = files->v.n || glob_is_pattern(word) || strchr(word, ':') ? NULL : list_find_file(word);
+
+	if (!found)
+		return take_pattern(list, word);
+	if (vec_push(&files->v, found)) {
+		free(found);
+		return cli_fail(list->cmd, EXIT_FAILED, "out of memory");
+	}
+	return 0;
+}
+
+int list_operands(struct list *list, char **words, int n, struct list_words *ret_files)
+{
+	int status = 0;
+
+	for (int i = 0; i < n; i++) {
+		char *copy;
+
+		if (!strchr(words[i], '/') && !is_file(words[i]))
+			continue;
+		copy = strdup(words[i]);
+		if (!copy || vec_push(&ret_files->v, copy)) {
+			free(copy);
+			return cli_fail(list->cmd, EXIT_FAILED, "out of memory");
+		}
+	}
+	for (int i = 0; i < n && !status; i++)
+		if (!strchr(words[i], '/') && !is_file(words[i]))
+			status = take_word(list, words[i], ret_files);
+	if (status || ret_files->v.n)
+		return status;
+	if (!list->pattern)
+		list_say(list, EXIT_USAGE, "names nothing to look into: give a FILE, -p PID, or -a for all processes");
+	else if (glob_is_pattern(list->pattern) || strchr(list->pattern, ':'))
+		list_say(list, EXIT_USAGE, "a pattern '%s' and nothing to look into: give a FILE, -p PID, or -a for all processes",
+			 list->pattern);
+	else
+		list_say(list, EXIT_USAGE, "no file '%s' here, in PATH or in the library folders; a pattern needs a FILE, -p PID or -a "
+			 "beside it", list->pattern);
+	return EXIT_USAGE;
+}
+
+static int list_files(struct list *list, char **words, int n)
+{
+	AUTO(list_words_done) struct list_words files = {0};
+	int status = list_operands(list, words, n, &files);
+
+	for (size_t i = 0; !status && i < files.v.n; i++)
+		list_path(list, files.v.v[i]);
+	return status;
+}
+
+/* With -p and -a every word is a pattern; a path is a mistake that is worth a sentence of its own. */
+static int list_processes(struct list *list, const struct opts *opts, char **words, int n)
+{
+	if (opts->all && opts->pids.n)
+		return cli_fail(list->cmd, EXIT_USAGE, "-a and -p exclude each other");
+	for (int i = 0; i < n; i++) {
+		if (strchr(words[i], '/')) {
+			list_say(list, EXIT_USAGE, "'%s' is a file; files and %s exclude each other", words[i], opts->all ? "-a" : "-p");
+			return EXIT_USAGE;
+		}
+		if (take_pattern(list, words[i]))
+			return EXIT_USAGE;
+	}
+	if (opts->all)
+		list_all(list);
+	for (size_t i = 0; i < opts->pids.n; i++)
+		list_process(list, opts->pids.v[i]);
+	return 0;
+}
+
+/* Prints what was gathered; the exit status. */
+static int finish(struct list *list)
+{
+	if (!list->shown)
+		list_tell_miss(list);
+	if (list->out.failed)
+		return cli_fail(list->cmd, EXIT_FAILED, "out of memory");
+	if (list->out.len)
+		fwrite(list->out.data, 1, list->out.len, stdout);
+	if (fflush(stdout) || ferror(stdout))
+		return cli_fail(list->cmd, EXIT_FAILED, "cannot write the list: %s", strerror(errno));
+	if (!list->shown && !list->status)
+		return EXIT_FAILED;
+	return list->status;
+}
+
+static int ask(struct list *list, const struct opts *opts, char **words, int n)
+{
+	struct ut_err err = {0};
+	int status;
+
+	if (runtimes_load(&list->runtimes, &err))
+		return cli_fail_err(list->cmd, &err);
+	if (opts->all || opts->pids.n)
+		status = list_processes(list, opts, words, n);
+	else
+		status = list_files(list, words, n);
+	return status ? status : finish(list);
+}
+
+static int run(const struct ut_cmd *cmd, int argc, char **argv)
+{
+	struct opts opts = {0};
+	AUTO_FREE struct list *list = calloc(1, sizeof(*list));
+	int operands, status;
+	bool done;
+
+	if (!list)
+		return cli_fail(cmd, EXIT_FAILED, "out of memory");
+	status = cli_parse(cmd, argc, argv, &opts, &operands, NULL, &done);
+	list->cmd = cmd;
+	list->json = opts.json;
+	list->verbose = opts.verbose;
+	if (!done)
+		status = ask(list, &opts, argv, operands);
+	buf_done(&list->out);
+	list_words_done(&list->others);
+	runtimes_done(&list->runtimes);
+	pid_list_done(&opts.pids);
+	return status;
+}
+
+const struct ut_cmd cmd_list = {
+	.name = "list",
+	.usage = "[-v] [--json] [-p PID | -a | FILE…] [PATTERN]",
+	.summary = "what can be traced in a file, a process, all processes",
+	.details = "FILE is a path, or the name of a program or library. PATTERN may hold * and ?, and fits\n"
+		   "PROVIDER:NAME or NAME.\n\n"
+		   "Examples:\n"
+		   "  usertrace list -p $(pgrep -n java) 'gc*'\n"
+		   "  usertrace list -v python3.11 gc__start\n"
+		   "  usertrace list -a\n",
+	.options = options,
+	.noptions = ARRAY_SIZE(options),
+	.run = run,
+};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs and libraries by name: in PATH, in the library folders, and among what a file needs. */
+#include <dirent.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "cli/list.h"
+
+static const char *const library_folders[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64",
+					       "/usr/local/lib", "/usr/lib", "/lib" };
+
+static void auto_closedir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+/* FOLDER/NAME if that is a regular file that we may use in this way. */
+static char *file_in(const char *folder, size_t len, const char *name, int access_mode)
+{
+	struct stat st;
+	char *path;
+
+	if (asprintf(&path, "%.*s%s%s", (int)len, folder, len ? "/" : "", name) < 0)
+		return NULL;
+	if (!stat(path, &st) && S_ISREG(st.st_mode) && !access(path, access_mode))
+		return path;
+	free(path);
+	return NULL;
+}
+
+static char *find_program(const char *name)
+{
+	const char *folder = getenv("PATH");
+	char *found = NULL;
+
+	if (!folder)
+		folder = "/usr/local/bin:/usr/bin:/bin";
+	while (!found) {
+		size_t len = strcspn(folder, ":");
+
+		if (len)
+			found = file_in(folder, len, name, X_OK);
+		if (!folder[len])
+			break;
+		folder += len + 1;
+	}
+	return found;
+}
+
+static bool has_elf_magic(const char *path)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char magic[SELFMAG];
+
+	return fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+/* The library @name exactly: libruby-3.1.so.3.1. Linker scripts (libc.so) are passed over. */
+static char *find_library(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(library_folders); i++) {
+		char *found = file_in(library_folders[i], strlen(library_folders[i]), name, R_OK);
+
+		if (found && has_elf_magic(found))
+			return found;
+		free(found);
+	}
+	return NULL;
+}
+
+/* The shortest file name in the folder that begins with @stem, ".so" and the end or a version; NULL when none. */
+static char *find_version(const char *folder, const char *stem)
+{
+	AUTO(auto_closedir) DIR *dir = opendir(folder);
+	AUTO_FREE char *best = NULL;
+	size_t len = strlen(stem);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		const char *rest = entry->d_name + len;
+		AUTO_FREE char *path = NULL;
+
+		if (strncmp(entry->d_name, stem, len) || strncmp(rest, ".so", 3) || (rest[3] && rest[3] != '.'))
+			continue;
+		path = file_in(folder, strlen(folder), entry->d_name, R_OK);
+		if (path && (!best || strlen(path) < strlen(best)) && has_elf_magic(path)) {
+			free(best);
+			best = take_ptr(path);
+		}
+	}
+	return take_ptr(best);
+}
+
+/* "ruby-3.1", "libruby-3.1": what people leave out of a library's name. */
+static char *find_library_by_stem(const char *name)
+{
+	AUTO_FREE char *stem = NULL;
+	char *found = NULL;
+
+	if (asprintf(&stem, "%s%s", strncmp(name, "lib", 3) ? "lib" : "", name) < 0) {
+		stem = NULL;
+		return NULL;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(library_folders) && !found; i++)
+		found = find_version(library_folders[i], stem);
+	return found;
+}
+
+/* A program that is a script (a launcher in front of the real one) is passed over. */
+char *list_find_file(const char *name)
+{
+	char *found = find_program(name);
+
+	if (found && has_elf_magic(found))
+		return found;
+	free(found);
+	found = find_library(name);
+	return found ? found : find_library_by_stem(name);
+}
+
+static bool path_has_notes(const char *path)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct elf_image *img;
+	bool ret;
+
+	if (fd < 0 || elf_image_open(fd, &img, NULL))
+		return false;
+	ret = usdt_has_notes(img);
+	elf_image_free(img);
+	return ret;
+}
+
+static void add_needed(const char *name, struct list_words *ret)
+{
+	AUTO_FREE char *path = find_library(name);
+
+	if (path && path_has_notes(path) && !vec_push(&ret->v, path))
+		path = NULL;
+}
+
+void list_needed(int fd, struct list_words *ret)
+{
+	const void *dynamic, *strings;
+	size_t size, strings_size;
+	struct elf_image *img;
+
+	if (elf_image_open(fd, &img, NULL))
+		return;
+	if (elf_image_section_data(img, ".dynamic", &dynamic, &size) &&
+	    elf_image_section_data(img, ".dynstr", &strings, &strings_size)) {
+		for (size_t at = 0; at + sizeof(Elf64_Dyn) <= size; at += sizeof(Elf64_Dyn)) {
+			Elf64_Dyn d;
+
+			memcpy(&d, (const char *)dynamic + at, sizeof(d));
+			if (d.d_tag == DT_NULL)
+				break;
+			if (d.d_tag == DT_NEEDED && d.d_un.d_val < strings_size &&
+			    memchr((const char *)strings + d.d_un.d_val, '\0', strings_size - d.d_un.d_val) &&
+			    !strchr((const char *)strings + d.d_un.d_val, '/'))
+				add_needed((const char *)strings + d.d_un.d_val, ret);
+		}
+	}
+	elf_image_free(img);
+}

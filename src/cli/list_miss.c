@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* What to say where there are no probes, or none that fits: which runtime it is, what it offers instead, what is near. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "cli/list.h"
+
+#define NEAR_MAX 3
+
+static void add_escaped(struct buf *out, const char *s)
+{
+	buf_add_escaped(out, s, strlen(s));
+}
+
+static void add_runtime_name(struct buf *out, const struct runtime *runtime)
+{
+	add_escaped(out, runtime->name);
+	if (runtime->language && strcmp(runtime->language, runtime->name)) {
+		buf_adds(out, " (");
+		add_escaped(out, runtime->language);
+		buf_addc(out, ')');
+	}
+}
+
+static void add_subject(struct buf *out, const struct list_subject *s)
+{
+	if (s->pid)
+		buf_addf(out, "process %d (", s->pid);
+	else
+		buf_addc(out, '\'');
+	add_escaped(out, s->pid ? s->comm : s->path);
+	buf_addc(out, s->pid ? ')' : '\'');
+}
+
+/* A command that can be pasted into a shell, when its parts allow it. */
+static void add_command(struct buf *out, const struct list_subject *s, const char *probe)
+{
+	buf_adds(out, "  usertrace trace ");
+	if (s->pid)
+		buf_addf(out, "-p %d ", s->pid);
+	buf_addc(out, strchr(probe, '\'') ? '"' : '\'');
+	add_escaped(out, probe);
+	buf_addc(out, strchr(probe, '\'') ? '"' : '\'');
+	buf_addc(out, '\n');
+}
+
+static void add_offers(struct buf *out, const struct list_subject *s)
+{
+	const struct runtime *rt = s->runtime;
+
+	for (size_t i = 0; rt && i < rt->offer.n; i++) {
+		buf_adds(out, i ? "" : "what can be traced instead:\n");
+		add_command(out, s, rt->offer.v[i].probe);
+		buf_adds(out, "      ");
+		add_escaped(out, rt->offer.v[i].what);
+		buf_addc(out, '\n');
+	}
+}
+
+static void add_hints(struct buf *out, const struct list_subject *s)
+{
+	const struct runtime *rt = s->runtime;
+
+	buf_adds(out, "about ");
+	add_runtime_name(out, rt);
+	buf_adds(out, ":\n");
+	for (size_t i = 0; i < rt->provider.n && !s->own_probes; i++) {
+		buf_adds(out, i ? ", " : "  builds of it with probes have the provider ");
+		add_escaped(out, rt->provider.v[i]);
+		buf_adds(out, i + 1 < rt->provider.n ? "" : "\n");
+	}
+	for (size_t i = 0; i < rt->hint.n; i++) {
+		buf_adds(out, "  ");
+		add_escaped(out, rt->hint.v[i]);
+		buf_addc(out, '\n');
+	}
+}
+
+/* The libraries of a file that have probes; returns how many. */
+static size_t add_needed(struct buf *out, int fd)
+{
+	AUTO(list_words_done) struct list_words libraries = {0};
+
+	list_needed(fd, &libraries);
+	for (size_t i = 0; i < libraries.v.n; i++) {
+		buf_adds(out, i ? "" : "libraries that it needs have probes:\n");
+		buf_adds(out, "  usertrace list ");
+		add_escaped(out, libraries.v.v[i]);
+		buf_addc(out, '\n');
+	}
+	if (!libraries.v.n)
+		buf_adds(out, "what it loads while it runs is listed with -p PID\n");
+	return libraries.v.n;
+}
+
+/* Functions can be traced in everything: the last resort, and the only one where no runtime is known. */
+static void add_functions(struct buf *out, const struct list_subject *s)
+{
+	AUTO_FREE char *probe = NULL;
+
+	if (!s->path || asprintf(&probe, "p:%s:FUNCTION", s->path) < 0) {
+		probe = NULL;
+		return;
+	}
+	buf_adds(out, "what can be traced instead:\n");
+	add_command(out, s, probe);
+	buf_adds(out, "      calls of a function, by its name in the symbol table\n");
+}
+
+/* The first line: who has no probes, and what it is. */
+static void add_verdict(struct buf *out, const struct list_subject *s)
+{
+	add_subject(out, s);
+	buf_adds(out, s->probes ? " has no probes of its own runtime" : " has no probes (USDT)");
+	if (s->pid && !s->probes)
+		buf_addf(out, " in its %zu %s", s->files, plural(s->files, "file"));
+	if (s->runtime) {
+		buf_adds(out, "; it is ");
+		add_runtime_name(out, s->runtime);
+	}
+	buf_addc(out, '\n');
+}
+
+static void add_json(struct list *list, const struct list_subject *s)
+{
+	struct buf *out = &list->out;
+
+	buf_addc(out, '{');
+	if (s->pid)
+		list_json_pid(out, s->pid, s->ns_pid, s->comm);
+	if (s->path)
+		list_json_member(out, s->pid ? "program" : "file", s->path);
+	buf_addf(out, "%s\"provider\":null", out->data && out->data[out->len - 1] == '{' ? "" : ",");
+	if (s->runtime)
+		list_json_runtime(out, s->runtime, true);
+	buf_adds(out, "}\n");
+}
+
+static bool lacks_probes(const struct list *list, const struct list_subject *s)
+{
+	if (!s->probes)
+		return true;
+	return s->runtime && !s->runtime->library && !s->own_probes && (!list->pattern || !s->shown);
+}
+
+void list_tell_without(struct list *list, const struct list_subject *s, int fd)
+{
+	struct buf out = {0};
+	size_t needed = 0;
+
+	if (!lacks_probes(list, s))
+		return;
+	buf_adds(&out, "usertrace list: ");
+	add_verdict(&out, s);
+	if (fd >= 0 && !s->probes)
+		needed = add_needed(&out, fd);
+	add_offers(&out, s);
+	if (!needed && !s->probes && (!s->runtime || !s->runtime->offer.n))
+		add_functions(&out, s);
+	if (s->runtime && (s->runtime->hint.n || s->runtime->provider.n))
+		add_hints(&out, s);
+	fputs(out.data && !out.failed ? out.data : "usertrace list: out of memory\n", stderr);
+	buf_done(&out);
+	if (list->json)
+		add_json(list, s);
+}
+
+static int compare_words(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names to compare with; each once. Borrowed from list->others. */
+static size_t unique_others(struct list *list, const char **ret)
+{
+	size_t n = 0;
+
+	qsort(list->others.v.v, list->others.v.n, sizeof(char *), compare_words);
+	for (size_t i = 0; i < list->others.v.n; i++)
+		if (!n || strcmp(ret[n - 1], list->others.v.v[i]))
+			ret[n++] = list->others.v.v[i];
+	return n;
+}
+
+/* «gc_*» is compared as «gc_»: its stars say nothing about letters. */
+static char *plain_pattern(const char *pattern)
+{
+	char *ret = strdup(pattern), *to = ret;
+
+	for (const char *from = pattern; ret && *from; from++)
+		if (*from != '*' && *from != '?')
+			*to++ = *from;
+	if (ret)
+		*to = '\0';
+	return ret;
+}
+
+static void add_near(struct buf *out, const char *pattern, const char **names, size_t n)
+{
+	AUTO_FREE char *plain = plain_pattern(pattern);
+	AUTO_FREE const char **compared = calloc(n, sizeof(*compared));
+	bool whole = strchr(pattern, ':');
+	size_t near[NEAR_MAX], found;
+
+	if (!plain || !compared)
+		return;
+	for (size_t i = 0; i < n; i++)
+		compared[i] = whole ? names[i] : strchr(names[i], ':') + 1;
+	found = suggest(plain, compared, n, near, ARRAY_SIZE(near));
+	for (size_t i = 0; i < found; i++)
+		buf_addf(out, "%s%s", i ? ", " : "; there is ", names[near[i]]);
+	if (!found)
+		buf_addf(out, "; there %s %zu other%s, such as %s", n == 1 ? "is" : "are", n, n == 1 ? "" : "s", names[0]);
+}
+
+void list_tell_miss(struct list *list)
+{
+	AUTO_FREE const char **names = calloc(list->others.v.n + 1, sizeof(*names));
+	struct buf near = {0};
+	size_t n;
+
+	if (!list->pattern || !names || !list->others.v.n)
+		return;
+	n = unique_others(list, names);
+	add_near(&near, list->pattern, names, n);
+	list_say(list, EXIT_FAILED, "no probe %s%s", list->pattern, near.data ? near.data : "");
+	buf_done(&near);
+}
