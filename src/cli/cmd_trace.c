@@ -37,7 +37,7 @@ static const struct ut_opt options[] = {
 	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output) },
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, AT(json) },
 	{ 'S', "string-size", "BYTES", "copy at most so much of each text (default 1024, at most 4096)", OPT_SIZE, AT(text_limit) },
-	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 2M, less on many CPUs)", OPT_SIZE, AT(ring_bytes) },
+	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 4M, less on many CPUs)", OPT_SIZE, AT(ring_bytes) },
 	{ 0, "strict", NULL, "exit with status 3 when events were lost", OPT_FLAG, AT(strict) },
 	{ 0, "explain", NULL, "print the plan and its instructions, attach nothing; needs no root for what you may read", OPT_FLAG, AT(explain) },
 	{ 0, "one-by-one", NULL, "attach each site with a call of its own, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },

@@ -17,8 +17,14 @@
 struct ring {
 	int fd;
 	unsigned long *consumer;		/* page of our own */
-	const unsigned long *producer;		/* the kernel's page, and behind it the data, mapped twice */
+	const unsigned long *producer;		/* the kernel's page, and behind it the data */
 	const char *data;
+	/*
+	 * A record that goes over the end of the data and on at its beginning, put together. One is enough: its place is
+	 * not given back before it has left the merge, and the next such record lies a whole ring later. (The kernel would map the data twice
+	 * in a row; that counts as twice the resident memory.)
+	 */
+	char *wrapped;
 	uint64_t read;				/* how far we have read; the consumer position is behind it */
 	uint32_t lost;				/* last number seen in a record or in the counter */
 	uint64_t last_ns;			/* time of the last record read */
@@ -26,7 +32,7 @@ struct ring {
 
 uint64_t rings_default_size(unsigned ncpus)
 {
-	uint64_t size = 2u << 20;
+	uint64_t size = 4u << 20;
 
 	while (size > (256u << 10) && size * ncpus > (16u << 20))
 		size /= 2;
@@ -56,7 +62,7 @@ static int open_ring(struct ring *ring, uint64_t size, struct ut_err *err)
 	if (p == MAP_FAILED)
 		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
 	ring->consumer = p;
-	p = mmap(NULL, page + 2 * size, PROT_READ, MAP_SHARED, ring->fd, (off_t)page);
+	p = mmap(NULL, page + size, PROT_READ, MAP_SHARED, ring->fd, (off_t)page);
 	if (p == MAP_FAILED)
 		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
 	ring->producer = p;
@@ -71,7 +77,8 @@ static void close_ring(struct ring *ring, uint64_t size)
 	if (ring->consumer)
 		munmap(ring->consumer, page);
 	if (ring->producer)
-		munmap((void *)ring->producer, page + 2 * size);
+		munmap((void *)ring->producer, page + size);
+	free(ring->wrapped);
 	if (ring->fd >= 0)
 		close(ring->fd);
 }
@@ -154,11 +161,33 @@ static int add_gap(struct ring *ring, struct merge *merge, unsigned cpu, uint32_
 	return merge_add(merge, cpu, &gap);
 }
 
-static int add_record(struct ring *ring, struct merge *merge, unsigned cpu, const struct ut_rec_event *rec, uint32_t size)
+/* The record at the read position in one piece. NULL: out of memory. */
+static const struct ut_rec_event *whole_record(struct ring *ring, uint64_t ring_size, uint32_t size)
 {
-	struct merge_item item = { .time_ns = rec->time_ns, .rec = rec, .size = size, .position = ring->read };
-	int r = add_gap(ring, merge, cpu, rec->lost, rec->time_ns);
+	uint64_t at = (ring->read + BPF_RINGBUF_HDR_SZ) & (ring_size - 1);
+	char *copy;
 
+	if (at + size <= ring_size)
+		return (const void *)(ring->data + at);
+	copy = realloc(ring->wrapped, size);
+	if (!copy)
+		return NULL;
+	ring->wrapped = copy;
+	memcpy(copy, ring->data + at, ring_size - at);
+	memcpy(copy + (ring_size - at), ring->data, size - (ring_size - at));
+	return (const void *)copy;
+}
+
+static int add_record(struct ring *ring, uint64_t ring_size, struct merge *merge, unsigned cpu, uint32_t size)
+{
+	const struct ut_rec_event *rec = whole_record(ring, ring_size, size);
+	struct merge_item item = { .rec = rec, .size = size, .position = ring->read };
+	int r;
+
+	if (!rec)
+		return -ENOMEM;
+	item.time_ns = rec->time_ns;
+	r = add_gap(ring, merge, cpu, rec->lost, rec->time_ns);
 	ring->last_ns = rec->time_ns;
 	return r ? r : merge_add(merge, cpu, &item);
 }
@@ -180,7 +209,7 @@ static int read_ring(struct rings *r, unsigned cpu, struct merge *merge, uint64_
 		if (len & BPF_RINGBUF_BUSY_BIT)
 			return 0;
 		if (!(len & BPF_RINGBUF_DISCARD_BIT) && size >= sizeof(struct ut_rec_event)) {
-			code = add_record(ring, merge, cpu, (const void *)((const char *)head + BPF_RINGBUF_HDR_SZ), size);
+			code = add_record(ring, r->size_bytes, merge, cpu, size);
 			++*n;
 		}
 		ring->read += (size + BPF_RINGBUF_HDR_SZ + 7u) & ~7ull;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,8 @@
 #include "record/ring.h"
 
 #define IDLE_MS_MAX 40	/* a person sees a line at once */
+/* The reader does little at a time, but must not wait behind busy programs: that is what loses events. */
+#define READER_NICE (-15)
 #define SWEEP_NS 1000000000u
 
 struct target {
@@ -356,6 +359,7 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	if (r)
 		return r;
 	s->start_ns = s->last_sweep_ns = now_ns();
+	setpriority(PRIO_PROCESS, 0, READER_NICE);	/* may be refused; then it reads as it is */
 	tell_notes(s);
 	return s->options.command ? child_release(&s->child, s->options.command[0], err) : 0;
 }
