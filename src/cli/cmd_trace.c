@@ -226,10 +226,21 @@ static int start(struct run *r, struct ut_err *err)
 	return code;
 }
 
+/* Why it ended, where that is not the user's doing. */
+static void say_end(const struct run *r, enum session_end end)
+{
+	if (end != SESSION_TARGETS_ENDED)
+		return;
+	if (r->o.pids.n == 1)
+		fprintf(stderr, "usertrace: process %d ended\n", r->o.pids.v[0]);
+	else
+		fputs("usertrace: all processes ended\n", stderr);
+}
+
 static int trace(struct run *r, bool has_command)
 {
 	struct ut_err err = { 0 };
-	enum session_end end;
+	enum session_end end = SESSION_STOPPED;
 	int code = start(r, &err), stopped;
 	bool unmatched;
 
@@ -246,6 +257,7 @@ static int trace(struct run *r, bool has_command)
 		return EXIT_OK;		/* the reader has seen enough */
 	if (code)
 		return cli_fail(r->cmd, EXIT_FAILED, "%s", err.msg[0] ? err.msg : strerror(-code));
+	say_end(r, end);
 	unmatched = say_unmatched(r);
 	say_totals(r);
 	return exit_status(r, has_command, unmatched);

@@ -142,6 +142,7 @@ static int on_event(void *ctx, const struct session_event *e)
 	struct live_event live = {
 		.rec = e->rec, .size = e->size, .cpu = e->cpu, .probe = prepared(o, e->probe), .func = e->probe->func,
 		.provider_or_file = e->probe->provider, .unreadable = e->site->unreadable, .ns_pid = ns_pid(o, (pid_t)e->rec->pid),
+		.caller = e->rec->caller,
 	};
 
 	if (!o->printer || !live.probe)
@@ -172,8 +173,13 @@ static void on_note(void *ctx, const char *text)
 	fprintf(stderr, "usertrace: note: %s\n", text);
 }
 
+static void on_process(void *ctx, pid_t pid)
+{
+	trace_output_note_process(ctx, pid);
+}
+
 struct session_sink trace_output_sink(struct trace_output *o)
 {
 	return (struct session_sink){ .ctx = o, .event = on_event, .lost = on_lost, .flush = flush, .attached = on_attached,
-				      .note = on_note };
+				      .note = on_note, .process = o->sym ? on_process : NULL };
 }

@@ -28,6 +28,29 @@ static void gen_ring(struct gen *g, unsigned out)
 
 #define AT(member) ((int)offsetof(struct ut_rec_event, member))
 
+/* A probe on a function's first instruction: its frame is not set up yet, but the return address is at the stack pointer. */
+static bool wants_caller(const struct gen *g)
+{
+	if (g->checked->spec->kind != PROBE_ENTRY || g->checked->spec->has_offset)
+		return false;
+	for (unsigned i = 0; i < g->checked->noutputs; i++)
+		if (g->checked->outputs[i].kind == OUTPUT_USTACK)
+			return true;
+	return false;
+}
+
+static void gen_caller(struct gen *g)
+{
+	asm_storei(g->a, 8, R7, AT(caller), 0);
+	if (!wants_caller(g))
+		return;
+	asm_mov(g->a, R1, R7);
+	asm_alui(g->a, BPF_ADD, R1, AT(caller));
+	asm_movi(g->a, R2, 8);
+	asm_load(g->a, 8, R3, R6, gen_pt_regs(X86_RSP));
+	asm_call(g->a, BPF_FUNC_probe_read_user);
+}
+
 static void gen_head(struct gen *g, uint32_t room)
 {
 	asm_call(g->a, BPF_FUNC_ktime_get_ns);
@@ -54,6 +77,7 @@ static void gen_head(struct gen *g, uint32_t room)
 	} else {
 		asm_storei(g->a, 8, R7, AT(duration_ns), 0);
 	}
+	gen_caller(g);
 }
 
 static void gen_values(struct gen *g, const struct layout *layout)

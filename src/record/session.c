@@ -243,7 +243,7 @@ static bool wants_more_files(const struct session *s)
 
 static int open_follow(struct session *s, struct ut_err *err)
 {
-	bool hold = s->options.command && s->options.follow && wants_more_files(s);
+	bool hold = s->options.command && s->options.follow && (wants_more_files(s) || s->sink->process);
 	int r;
 
 	if (!needs_follow(s) && !hold)
@@ -412,6 +412,8 @@ static void serve_held(struct session *s)
 		if (plan_process(s->plan, pid, &err) && err.code != -ESRCH && s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);
 		attach_more(s, first_probe, first_site);
+		if (s->sink->process)
+			s->sink->process(s->sink->ctx, pid);
 		err = (struct ut_err){ 0 };
 		if (follow_linker(s->follow, pid, &err) && err.code != -ESRCH && s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);

@@ -46,6 +46,8 @@ struct session_sink {
 	int (*flush)(void *ctx);		/* after each batch */
 	/* Probes came into being while running: a program or library was mapped. */
 	void (*attached)(void *ctx, size_t nprobes, size_t nsites);
+	/* A process of the command is being held, with its libraries mapped: what stacks need can be read now. */
+	void (*process)(void *ctx, pid_t pid);
 	/* A sentence for the user: something went wrong that is no reason to stop. */
 	void (*note)(void *ctx, const char *text);
 };

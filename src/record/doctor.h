@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What this kernel lets us do, found out by trying it, for `usertrace doctor`. Facts only: what they mean is said in src/cli. */
+#ifndef UT_RECORD_DOCTOR_H
+#define UT_RECORD_DOCTOR_H
+
+#include <stdbool.h>
+
+#include "record/redzone.h"
+
+enum machine_try {
+	/* Programs that do nothing, loaded. */
+	TRY_KPROBE, TRY_SLEEPABLE, TRY_TRACEPOINT, TRY_PERF_EVENT, TRY_RAW_TRACEPOINT, TRY_TRACING, TRY_LSM,
+	/* Maps, made. */
+	TRY_RING, TRY_RING_ARRAY, TRY_COUNTERS, TRY_STARTS,
+	/* A probe on a function of our own, which is called then. -EIO: attached, but not as promised. */
+	TRY_FIRES,		/* every call is seen */
+	TRY_COOKIE,		/* the program is told which site it is */
+	TRY_CLOCK,		/* its time is our CLOCK_MONOTONIC */
+	TRY_SEMAPHORE,		/* raised while attached, lowered after */
+	TRY_UPROBE_EVENT,	/* perf's uprobes: the older way of attaching */
+	/* Events of the kernel. */
+	TRY_TRACEPOINT_EVENT,	/* one of the scheduler's, opened */
+	TRY_MAPWATCH,		/* all new mappings of the machine */
+	MACHINE_TRIES
+};
+
+struct machine {
+	int tried[MACHINE_TRIES];	/* 0: it works; else a negative errno */
+	bool multi;			/* many sites with one call */
+	bool jited;			/* programs become machine code; says nothing unless TRY_KPROBE works */
+	bool btf;			/* the kernel describes its types */
+	enum redzone_state redzone;
+};
+
+/* Tries everything, in some milliseconds; nothing stays attached. Works without rights: then most results are -EPERM or -EACCES. */
+void record_doctor(struct machine *ret);
+
+#endif
