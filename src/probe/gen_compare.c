@@ -28,11 +28,12 @@ static void copy_user(struct gen *g, unsigned size)
 	asm_mov(g->a, R3, R0);
 	copy_call(g, size, BPF_FUNC_probe_read_user_str);
 	asm_jcci(g->a, BPF_JSGT, R0, 0, done);
-	if (g->options->may_sleep) {	/* bring in the page and try again; a second page that is missing stays a fault */
+	for (unsigned i = 0; i < 2 && g->options->may_sleep; i++) {	/* bring in its first page, then that of its last byte */
 		asm_mov(g->a, R1, FP);
 		asm_alui(g->a, BPF_ADD, R1, SP_KEY);
 		asm_movi(g->a, R2, 1);
 		asm_load(g->a, 8, R3, FP, SP_FAULT_ADDR);
+		asm_alui(g->a, BPF_ADD, R3, i ? (int32_t)size - 1 : 0);
 		asm_call(g->a, BPF_FUNC_copy_from_user);
 		asm_load(g->a, 8, R3, FP, SP_FAULT_ADDR);
 		copy_call(g, size, BPF_FUNC_probe_read_user_str);

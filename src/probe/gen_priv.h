@@ -15,10 +15,10 @@ enum gen_stack {
 	SP_FAULT_ADDR = -16,		/* address of the read that failed */
 	SP_FAULTS = -24,		/* ut_rec_event.faults */
 	SP_DURATION = -32,
-	SP_RETRY = -40,			/* texts: negative when a try was not good enough */
+	SP_RETRY = -40,			/* bit i: text i needs another try */
 	SP_KEY2 = -56,			/* 16 bytes: the key of GEN_MAP_STARTS */
 	SP_VALUES = -184,		/* OUTPUTS_MAX values, 8 bytes each, upward */
-	SP_LENGTHS = -312,		/* OUTPUTS_MAX lengths of %.*s; and which texts need their second page */
+	SP_LENGTHS = -312,		/* OUTPUTS_MAX lengths of %.*s */
 	SP_TEMPS = -440,		/* 16 temporaries of expressions */
 	SP_LITERAL = -512,		/* 72 bytes: text that is compared with a literal */
 };

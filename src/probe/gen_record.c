@@ -51,7 +51,18 @@ static void gen_caller(struct gen *g)
 	asm_call(g->a, BPF_FUNC_probe_read_user);
 }
 
-static void gen_head(struct gen *g, uint32_t room)
+/*
+ * Zero, which the verifier must not know: from a zero it would tell apart every combination of texts that did or did not ask for
+ * another try, and walk the program for each. R0 holds any number.
+ */
+static void clear_retry(struct gen *g)
+{
+	asm_mov(g->a, R1, R0);
+	asm_alu(g->a, BPF_XOR, R1, R0);
+	asm_store(g->a, 8, FP, SP_RETRY, R1);
+}
+
+static void gen_head(struct gen *g, uint32_t room, enum gen_try try_no)
 {
 	asm_call(g->a, BPF_FUNC_ktime_get_ns);
 	asm_store(g->a, 8, R7, AT(time_ns), R0);
@@ -61,6 +72,8 @@ static void gen_head(struct gen *g, uint32_t room)
 	asm_load(g->a, 4, R1, R8, 0);
 	asm_store(g->a, 4, R7, AT(lost), R1);
 	asm_call(g->a, BPF_FUNC_get_current_pid_tgid);
+	if (try_no != TRY_LAST)
+		clear_retry(g);
 	asm_store(g->a, 4, R7, AT(tid), R0);
 	asm_alui(g->a, BPF_RSH, R0, 32);
 	asm_store(g->a, 4, R7, AT(pid), R0);
@@ -111,7 +124,7 @@ static void gen_wake(struct gen *g, uint32_t record_bytes)
 
 static void gen_fill(struct gen *g, const struct layout *layout, uint32_t room, enum gen_try try_no)
 {
-	gen_head(g, room);
+	gen_head(g, room, try_no);
 	gen_values(g, layout);
 	for (unsigned i = 0; i < g->checked->noutputs; i++)
 		gen_text(g, i, layout, room, try_no);
@@ -124,8 +137,6 @@ static void gen_try(struct gen *g, uint32_t room, enum gen_try try_no, unsigned 
 	struct layout layout;
 
 	layout_of(g->checked, room, &layout);
-	if (try_no != TRY_LAST)
-		asm_storei(g->a, 8, FP, SP_RETRY, 0);
 	asm_mov(g->a, R1, R9);
 	asm_movi(g->a, R2, (int32_t)layout.size);
 	asm_movi(g->a, R3, 0);
@@ -135,7 +146,7 @@ static void gen_try(struct gen *g, uint32_t room, enum gen_try try_no, unsigned 
 	gen_fill(g, &layout, room, try_no);
 	if (try_no != TRY_LAST) {
 		asm_load(g->a, 8, R1, FP, SP_RETRY);
-		asm_jcci(g->a, BPF_JSLT, R1, 0, again);
+		asm_jcci(g->a, BPF_JNE, R1, 0, again);
 	}
 	gen_wake(g, layout.size);
 	asm_mov(g->a, R1, R7);

@@ -42,16 +42,34 @@ bool gen_has_user_text(const struct gen *g)
 	return false;
 }
 
+/* Where the head of a text lies; far into a record that is beyond what an instruction's offset can say. Clobbers R5. */
+static enum bpf_reg head_base(struct gen *g, const struct layout_slot *slot, int *ret_off)
+{
+	*ret_off = (int)slot->text;
+	if (slot->text + sizeof(struct ut_rec_text) <= INT16_MAX)
+		return R7;
+	asm_mov(g->a, R5, R7);
+	asm_alui(g->a, BPF_ADD, R5, (int32_t)slot->text);
+	*ret_off = 0;
+	return R5;
+}
+
 static void store_head(struct gen *g, const struct layout_slot *slot, int32_t len, enum ut_text_state state)
 {
-	asm_storei(g->a, 4, R7, (int)slot->text + (int)offsetof(struct ut_rec_text, len), len);
-	asm_storei(g->a, 4, R7, (int)slot->text + (int)offsetof(struct ut_rec_text, state), (int32_t)state);
+	int off;
+	enum bpf_reg base = head_base(g, slot, &off);
+
+	asm_storei(g->a, 4, base, off + (int)offsetof(struct ut_rec_text, len), len);
+	asm_storei(g->a, 4, base, off + (int)offsetof(struct ut_rec_text, state), (int32_t)state);
 }
 
 static void store_len(struct gen *g, const struct layout_slot *slot, enum bpf_reg len, enum ut_text_state state)
 {
-	asm_store(g->a, 4, R7, (int)slot->text + (int)offsetof(struct ut_rec_text, len), len);
-	asm_storei(g->a, 4, R7, (int)slot->text + (int)offsetof(struct ut_rec_text, state), (int32_t)state);
+	int off;
+	enum bpf_reg base = head_base(g, slot, &off);
+
+	asm_store(g->a, 4, base, off + (int)offsetof(struct ut_rec_text, len), len);
+	asm_storei(g->a, 4, base, off + (int)offsetof(struct ut_rec_text, state), (int32_t)state);
 }
 
 /* R1 = where the bytes go. */
@@ -61,15 +79,27 @@ static void load_room(struct gen *g, const struct layout_slot *slot)
 	asm_alui(g->a, BPF_ADD, R1, (int32_t)(slot->text + sizeof(struct ut_rec_text)));
 }
 
-/* A negative register makes the whole try not good enough. */
-static void want_retry_if_negative(struct gen *g, enum bpf_reg reg)
+/*
+ * @reg = what the stack holds at @off, for a branch. The verifier would take what it learns from the branch for true of the stack as well and
+ * walk the rest of the program once for each combination of such truths; an operation without effect hides where the number came from.
+ */
+static void load_for_branch(struct gen *g, enum bpf_reg reg, int off)
 {
+	asm_load(g->a, 8, reg, FP, off);
+	asm_alui(g->a, BPF_OR, reg, 0);
+}
+
+/* Text @i needs another try when @reg is negative. Clobbers @reg and R1. */
+static void want_retry_if_negative(struct gen *g, unsigned i, enum bpf_reg reg)
+{
+	asm_alui(g->a, BPF_RSH, reg, 63);
+	asm_alui(g->a, BPF_LSH, reg, (int32_t)i);
 	asm_load(g->a, 8, R1, FP, SP_RETRY);
 	asm_alu(g->a, BPF_OR, R1, reg);
 	asm_store(g->a, 8, FP, SP_RETRY, R1);
 }
 
-/* The last word on a text that could not be read whole: R2 = bytes in front of the first page boundary behind R3. */
+/* The bytes in front of the first page boundary are all there is. */
 static void gen_piece(struct gen *g, unsigned i, const struct layout_slot *slot)
 {
 	unsigned fault = asm_label(g->a), end = asm_label(g->a), small = asm_label(g->a);
@@ -93,6 +123,28 @@ static void gen_piece(struct gen *g, unsigned i, const struct layout_slot *slot)
 	asm_place(g->a, end);
 }
 
+/* The last word on a string that could not be read: its NUL, if it has one, lies behind what can be read. */
+static void gen_broken_string(struct gen *g, unsigned i, const struct layout_slot *slot)
+{
+	unsigned less = asm_label(g->a), end = asm_label(g->a);
+	int32_t limit = (int32_t)g->options->text_limit;
+
+	if (!is_user_text(g, i)) {
+		store_head(g, slot, 0, UT_TEXT_FAULT);
+		return;
+	}
+	asm_load(g->a, 8, R3, FP, value_at(i));
+	asm_movi(g->a, R2, limit + 1);
+	load_room(g, slot);
+	asm_call(g->a, BPF_FUNC_probe_read_user);
+	asm_jcci(g->a, BPF_JNE, R0, 0, less);
+	store_head(g, slot, limit, UT_TEXT_CUT_LIMIT);
+	asm_jump(g->a, end);
+	asm_place(g->a, less);
+	gen_piece(g, i, slot);
+	asm_place(g->a, end);
+}
+
 /* R0 is what a …_read_str returned: bytes with the NUL. Stores length and state; too long is said or asks for a retry. */
 static void gen_string_result(struct gen *g, unsigned i, const struct layout_slot *slot, uint32_t room, enum gen_try try_no)
 {
@@ -101,20 +153,17 @@ static void gen_string_result(struct gen *g, unsigned i, const struct layout_slo
 
 	if (try_no == TRY_LAST) {
 		asm_jcci(g->a, BPF_JSGT, R0, 0, good);
-		if (is_user_text(g, i))
-			gen_piece(g, i, slot);
-		else
-			store_head(g, slot, 0, UT_TEXT_FAULT);
+		gen_broken_string(g, i, slot);
 		asm_jump(g->a, end);
 		asm_place(g->a, good);
 	} else {
-		want_retry_if_negative(g, R0);
-		asm_store(g->a, 8, FP, length_at(i), R0);
+		asm_mov(g->a, R2, R0);
+		want_retry_if_negative(g, i, R2);
 	}
 	if (try_no == TRY_FIRST && room < (uint32_t)limit + 2) {
 		asm_movi(g->a, R2, (int32_t)room - 1);
 		asm_alu(g->a, BPF_SUB, R2, R0);
-		want_retry_if_negative(g, R2);
+		want_retry_if_negative(g, i, R2);
 	}
 	asm_alui(g->a, BPF_SUB, R0, 1);
 	asm_jcci(g->a, BPF_JSLE, R0, limit, fits);
@@ -130,7 +179,7 @@ static void gen_string(struct gen *g, unsigned i, const struct layout_slot *slot
 	unsigned null = asm_label(g->a), end = asm_label(g->a);
 	uint32_t size = room < g->options->text_limit + 2 ? room : g->options->text_limit + 2;
 
-	asm_load(g->a, 8, R3, FP, value_at(i));
+	load_for_branch(g, R3, value_at(i));
 	asm_jcci(g->a, BPF_JEQ, R3, 0, null);
 	load_room(g, slot);
 	asm_movi(g->a, R2, (int32_t)size);
@@ -139,7 +188,6 @@ static void gen_string(struct gen *g, unsigned i, const struct layout_slot *slot
 	asm_jump(g->a, end);
 	asm_place(g->a, null);
 	store_head(g, slot, 0, UT_TEXT_NULL);
-	asm_storei(g->a, 8, FP, length_at(i), 0);
 	asm_place(g->a, end);
 }
 
@@ -149,7 +197,7 @@ static void load_length(struct gen *g, unsigned i, const struct layout_slot *slo
 	unsigned cut = asm_label(g->a), done = asm_label(g->a);
 	int32_t limit = (int32_t)g->options->text_limit;
 
-	asm_load(g->a, 8, R2, FP, length_at(i));
+	load_for_branch(g, R2, length_at(i));
 	asm_jcci(g->a, BPF_JGT, R2, limit, cut);
 	store_len(g, slot, R2, UT_TEXT_WHOLE);
 	asm_jump(g->a, done);
@@ -163,7 +211,7 @@ static void gen_bytes(struct gen *g, unsigned i, const struct layout_slot *slot,
 {
 	unsigned null = asm_label(g->a), end = asm_label(g->a), more = asm_label(g->a);
 
-	asm_load(g->a, 8, R3, FP, value_at(i));
+	load_for_branch(g, R3, value_at(i));
 	asm_jcci(g->a, BPF_JEQ, R3, 0, null);
 	load_length(g, i, slot);
 	if (try_no == TRY_FIRST && room < g->options->text_limit)
@@ -174,12 +222,13 @@ static void gen_bytes(struct gen *g, unsigned i, const struct layout_slot *slot,
 		asm_jcci(g->a, BPF_JEQ, R0, 0, end);
 		gen_piece(g, i, slot);
 	} else {
-		want_retry_if_negative(g, R0);
+		want_retry_if_negative(g, i, R0);
 	}
 	asm_jump(g->a, end);
-	if (asm_is_target(g->a, more)) {
+	if (asm_used(g->a, more)) {
 		asm_place(g->a, more);
-		asm_storei(g->a, 8, FP, SP_RETRY, -1);
+		asm_movi(g->a, R0, -1);
+		want_retry_if_negative(g, i, R0);
 		asm_jump(g->a, end);
 	}
 	asm_place(g->a, null);
@@ -264,41 +313,26 @@ static void touch(struct gen *g)
 	g->sleeps = true;
 }
 
-static void touch_first(struct gen *g, unsigned i)
-{
-	asm_load(g->a, 8, R3, FP, value_at(i));
-	touch(g);
-}
-
-/* The page behind the first one, only when the text is known to go on there. */
-static void touch_second(struct gen *g, unsigned i)
+/* The first page of text @i, or the one behind it, if the text was among those that asked for another try. */
+static void touch_text(struct gen *g, unsigned i, bool second)
 {
 	unsigned not_needed = asm_label(g->a);
 
+	asm_load(g->a, 8, R1, FP, SP_RETRY);
+	asm_alui(g->a, BPF_AND, R1, 1 << i);
+	asm_jcci(g->a, BPF_JEQ, R1, 0, not_needed);
 	asm_load(g->a, 8, R3, FP, value_at(i));
-	asm_load(g->a, 8, R1, FP, length_at(i));
-	if (g->checked->outputs[i].kind == OUTPUT_STRING) {
-		asm_jcci(g->a, BPF_JSGE, R1, 0, not_needed);
-	} else {
-		asm_mov(g->a, R2, R3);
-		asm_alui(g->a, BPF_AND, R2, PAGE - 1);
-		asm_alu(g->a, BPF_ADD, R2, R1);
-		asm_jcci(g->a, BPF_JLE, R2, PAGE, not_needed);
+	if (second) {
+		asm_alui(g->a, BPF_OR, R3, PAGE - 1);
+		asm_alui(g->a, BPF_ADD, R3, 1);
 	}
-	asm_alui(g->a, BPF_OR, R3, PAGE - 1);
-	asm_alui(g->a, BPF_ADD, R3, 1);
 	touch(g);
 	asm_place(g->a, not_needed);
 }
 
 void gen_touch(struct gen *g, bool second)
 {
-	for (unsigned i = 0; i < g->checked->noutputs; i++) {
-		if (!is_user_text(g, i))
-			continue;
-		if (second)
-			touch_second(g, i);
-		else
-			touch_first(g, i);
-	}
+	for (unsigned i = 0; i < g->checked->noutputs; i++)
+		if (is_user_text(g, i))
+			touch_text(g, i, second);
 }

@@ -6,7 +6,7 @@
 #include "probe_fire.h"
 
 #define PROGRAMS 16	/* attached to the same place at a time */
-#define BATCHES 12
+#define BATCHES 8
 #define ROUNDS 24
 #define NODES 60000
 
