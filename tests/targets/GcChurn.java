@@ -6,6 +6,7 @@ import java.lang.management.ManagementFactory;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
 
 public class GcChurn {
     static Object sink;
@@ -41,6 +42,8 @@ public class GcChurn {
         ArrayDeque<byte[]> live = new ArrayDeque<>();
         long n = 0, acc = 0, fulls = 0;
 
+        System.out.println("pools " + ManagementFactory.getMemoryPoolMXBeans().stream().map(p -> p.getName())
+            .collect(Collectors.joining(",")));
         gate(gated, "ready " + ProcessHandle.current().pid());
         long now = System.nanoTime(), end = now + (long) (Double.parseDouble(args[0]) * 1e9), nextFull = now + period;
         for (; now < end; now = System.nanoTime()) {

@@ -112,7 +112,16 @@ public class JvmEvents {
         everything();
         loaded = classes.getTotalLoadedClassCount() - loaded;
         unloaded = classes.getUnloadedClassCount() - unloaded;
-        gate(gated, "done threads=" + THREADS + " loaders=" + LOADERS + " contended=" + LOCKS + " waits=" + WAITS + " sleeps="
-            + SLEEPS + " loaded=" + loaded + " unloaded=" + unloaded);
+        gate(gated, done(loaded, unloaded));
+    }
+
+    /** Put together without string templates, which load classes of their own while tracers count. */
+    static String done(long loaded, long unloaded) {
+        Object[] words = { "done threads=", THREADS, " loaders=", LOADERS, " contended=", LOCKS, " waits=", WAITS, " sleeps=",
+            SLEEPS, " loaded=", loaded, " unloaded=", unloaded };
+        StringBuilder text = new StringBuilder();
+        for (Object word : words)
+            text.append(word);
+        return text.toString();
     }
 }
