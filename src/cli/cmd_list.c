@@ -141,16 +141,23 @@ static int list_processes(struct list *list, const struct opts *opts, char **wor
 	return 0;
 }
 
-/* Prints what was gathered; the exit status. */
+void list_flush(struct list *list)
+{
+	if (list->out.len)
+		fwrite(list->out.data, 1, list->out.len, stdout);
+	fflush(stdout);
+	list->out.len = 0;
+}
+
+/* Prints what is left; the exit status. */
 static int finish(struct list *list)
 {
 	if (!list->shown)
 		list_tell_miss(list);
 	if (list->out.failed)
 		return cli_fail(list->cmd, EXIT_FAILED, "out of memory");
-	if (list->out.len)
-		fwrite(list->out.data, 1, list->out.len, stdout);
-	if (fflush(stdout) || ferror(stdout))
+	list_flush(list);
+	if (ferror(stdout))
 		return cli_fail(list->cmd, EXIT_FAILED, "cannot write the list: %s", strerror(errno));
 	if (!list->shown && !list->status)
 		return EXIT_FAILED;

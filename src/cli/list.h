@@ -76,6 +76,8 @@ void list_json_member(struct buf *out, const char *name, const char *value);
 void list_json_runtime(struct buf *out, const struct runtime *runtime, bool advice);
 void list_json_pid(struct buf *out, pid_t pid, pid_t ns_pid, const char *comm);
 
+/* Prints what was gathered so far, so that what is said after it also comes after it on a terminal. */
+void list_flush(struct list *list);
 /* A sentence on standard error, foreign bytes in it escaped; @status is kept if it is the worst so far. */
 void list_say(struct list *list, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* That a subject has no probes, which runtime it is, and what can be traced instead. @fd: the file; -1 for a process. */

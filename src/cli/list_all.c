@@ -258,7 +258,7 @@ static void tell_left_out(const struct all *all)
 		list_say(all->list, EXIT_OK, "a runtime with '-' has no probes; 'usertrace list -p PID' says what can be traced instead");
 	if (all->refused)
 		list_say(all->list, EXIT_OK, "%zu %s left out: %s", all->refused, all->refused == 1 ? "process" : "processes",
-			 geteuid() ? "run as root to see those of other users" : "the kernel protects them, also from root");
+			 geteuid() ? "run as root to see those of other users" : "the kernel lets nobody look into them");
 	if (all->seen.unopened)
 		list_say(all->list, EXIT_OK, "%zu %s could not be opened and may hold more", all->seen.unopened,
 			 plural(all->seen.unopened, "file"));
@@ -281,6 +281,7 @@ void list_all(struct list *list)
 	for (size_t i = 0; i < all.rows.n && list->json; i++)
 		add_json(&list->out, &all.rows.v[i]);
 	list->shown += all.rows.n;
+	list_flush(list);
 	tell_left_out(&all);
 	for (size_t i = 0; i < all.rows.n; i++)
 		row_done(&all.rows.v[i]);

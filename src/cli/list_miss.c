@@ -100,7 +100,7 @@ static void add_functions(struct buf *out, const struct list_subject *s)
 {
 	AUTO_FREE char *probe = NULL;
 
-	if (!s->path || asprintf(&probe, "p:%s:FUNCTION", s->path) < 0) {
+	if (!s->path || asprintf(&probe, "p:%s%s:FUNCTION", strchr(s->path, '/') ? "" : "./", s->path) < 0) {
 		probe = NULL;
 		return;
 	}
@@ -152,6 +152,7 @@ void list_tell_without(struct list *list, const struct list_subject *s, int fd)
 
 	if (!lacks_probes(list, s))
 		return;
+	list_flush(list);
 	buf_adds(&out, "usertrace list: ");
 	add_verdict(&out, s);
 	if (fd >= 0 && !s->probes)
@@ -225,6 +226,7 @@ void list_tell_miss(struct list *list)
 		return;
 	n = unique_others(list, names);
 	add_near(&near, list->pattern, names, n);
-	list_say(list, EXIT_FAILED, "no probe %s%s", list->pattern, near.data ? near.data : "");
+	list_say(list, EXIT_FAILED, "no probe %s%s%s", glob_is_pattern(list->pattern) ? "fits " : "", list->pattern,
+		 near.data ? near.data : "");
 	buf_done(&near);
 }
