@@ -18,7 +18,7 @@ enum gen_map {
 	GEN_MAP_RINGS,		/* array of ring buffers, by CPU */
 	GEN_MAP_LOST,		/* array of one value: 64 bytes per CPU, the first 8 count events lost for want of room */
 	GEN_MAP_FOLLOW,		/* hash: process id → 1 */
-	GEN_MAP_STARTS,		/* hash: process and stack pointer → time of the call */
+	GEN_MAP_STARTS,		/* hash: function, process and stack pointer → time of the call */
 	GEN_MAPS
 };
 

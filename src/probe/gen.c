@@ -106,12 +106,18 @@ static void gen_outputs(struct gen *g)
 	}
 }
 
-/* The key of a call in GEN_MAP_STARTS: the process and the stack pointer at its entry, which no two live calls share. */
+/*
+ * The key of a call in GEN_MAP_STARTS: the process, the low half of the function's address, and the stack pointer at its entry. No two live
+ * calls share it: a function that ends by jumping to another has the other's stack pointer. (Kernels before 6.6 give no address.)
+ */
 static void gen_call_key(struct gen *g, int sp_minus)
 {
+	asm_mov(g->a, R1, R6);
+	asm_call(g->a, BPF_FUNC_get_func_ip);
+	asm_store(g->a, 4, FP, SP_KEY2, R0);
 	asm_call(g->a, BPF_FUNC_get_current_pid_tgid);
 	asm_alui(g->a, BPF_RSH, R0, 32);
-	asm_store(g->a, 8, FP, SP_KEY2, R0);
+	asm_store(g->a, 4, FP, SP_KEY2 + 4, R0);
 	asm_load(g->a, 8, R1, R6, gen_pt_regs(X86_RSP));
 	if (sp_minus)
 		asm_alui(g->a, BPF_SUB, R1, sp_minus);

@@ -62,7 +62,7 @@ struct recorder {
 	struct merge *merge;
 	int fds[GEN_MAPS];
 	bool multi;
-	int progs[64], links[256];
+	int progs[64], links[300];
 	size_t nprogs, nlinks;
 };
 
@@ -96,7 +96,7 @@ static inline void recorder_open(struct recorder *r, uint64_t ring_bytes)
 	assert_non_null(r->merge);
 	r->fds[GEN_MAP_RINGS] = r->rings.outer_fd;
 	r->fds[GEN_MAP_LOST] = r->rings.lost_fd;
-	r->fds[GEN_MAP_STARTS] = bpf_map_create(BPF_MAP_TYPE_HASH, "starts", 16, 8, 1024, NULL);
+	r->fds[GEN_MAP_STARTS] = kernel_starts_map();
 	r->fds[GEN_MAP_FOLLOW] = bpf_map_create(BPF_MAP_TYPE_HASH, "follow", 4, 4, 1024, NULL);
 	assert_true(r->fds[GEN_MAP_STARTS] >= 0 && r->fds[GEN_MAP_FOLLOW] >= 0);
 }
