@@ -15,7 +15,7 @@ static void merge(struct usdt_args *args, unsigned i, const struct operand *op)
 	if (op->kind != OPERAND_UNREADABLE) {
 		f->unreadable = NULL;
 	} else if (first) {
-		snprintf(args->reasons[i], sizeof(args->reasons[i]), "%s %s", op->text, op->reason);
+		snprintf(args->reasons[i], sizeof(args->reasons[i]), "%s (%s)", op->reason, op->text);
 		f->unreadable = args->reasons[i];
 	}
 	if (first) {

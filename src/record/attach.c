@@ -137,6 +137,8 @@ static int keep_link(struct attach *a, int fd)
 	return 0;
 }
 
+#define KERNEL_ENOTSUPP 524	/* the kernel's own, without a name here */
+
 static int refused(const struct round *r, const struct plan_site *s, pid_t pid, int code)
 {
 	char name[256];
@@ -147,7 +149,7 @@ static int refused(const struct round *r, const struct plan_site *s, pid_t pid, 
 		return ut_err_set(r->err, code, "process %d ended while probes were being attached", pid);
 	if (code == -EPERM || code == -EACCES)
 		return ut_err_set(r->err, code, "may not attach to '%s': run as root, or with CAP_BPF and CAP_PERFMON", path);
-	if (code == -EOPNOTSUPP || code == -ENOTSUP)
+	if (code == -EOPNOTSUPP || code == -KERNEL_ENOTSUPP)
 		return ut_err_set(r->err, code, "the kernel cannot probe the instruction of %s at 0x%llx in '%s'", name,
 				  (unsigned long long)s->vaddr, path);
 	if (code == -EINVAL && s->sem_offset)

@@ -117,6 +117,18 @@ static int look_at_path(struct plan *plan, const char *path, struct ut_err *err)
 	return plan_file(plan, path, fd, err);
 }
 
+/* A path that the user typed: a file that holds no program is bad input. */
+static int look_at_named(struct plan *plan, const char *path, struct ut_err *err)
+{
+	int r = look_at_path(plan, path, err);
+
+	if (r != -ENOEXEC && r != -EBADMSG && r != -ENOTSUP)
+		return r;
+	if (err)
+		err->code = -EINVAL;
+	return ut_err_wrap(err, "'%s'", path);
+}
+
 /* The folders of programs and of the dynamic linker's defaults on Debian and its kin. */
 static int search_folders(struct plan *plan, struct plan_request *r, struct ut_err *err)
 {
@@ -183,7 +195,7 @@ int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
 		if (r->spec->kind == PROBE_TRACEPOINT || glob_is_pattern(r->spec->where))
 			continue;
 		if (plan_request_is_path(r))
-			code = look_at_path(plan, r->spec->where, err);
+			code = look_at_named(plan, r->spec->where, err);
 		else if (search) {
 			code = search_folders(plan, r, err);
 			if (!code && !r->nprobes && !r->miss)

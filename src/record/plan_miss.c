@@ -53,14 +53,16 @@ int plan_complete(const struct plan *plan, const char *where, const struct runti
 			continue;
 		if (r->miss)
 			buf_adds(&text, r->miss);
+		else if (plan_request_is_path(r))
+			buf_addf(&text, "no %s %s in '%s'", kind_word(r->spec), r->spec->name, r->spec->where);
 		else
 			buf_addf(&text, "no %s %s:%s in %s", kind_word(r->spec), r->spec->where, r->spec->name, where);
-		if (r->spec->kind == PROBE_USDT)
+		if (r->spec->kind == PROBE_USDT && !r->miss)
 			add_near(plan, r->spec, &text);
 		add_runtime(plan->names.n ? NULL : runtime, &text);
-		ut_err_set(err, -ENOENT, "%s", text.data ? text.data : "out of memory");
+		ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
 		buf_done(&text);
-		return -ENOENT;
+		return -EINVAL;
 	}
 	return 0;
 }

@@ -127,13 +127,44 @@ static int group_check(struct plan_look *look, unsigned request, const struct pr
 	return plan_check(plan, request, scope, NULL, ret, look->err);
 }
 
+/* Probe headers leave a nop. Anything else is a wrong note, and a breakpoint there would change the program. */
+static bool is_nop(struct elf_image *img, uint64_t vaddr)
+{
+	unsigned char b;
+
+	while (elf_read_at(img, vaddr, &b, 1)) {
+		if (b == 0x66 || b == 0x2e) {	/* prefixes of the longer forms */
+			vaddr++;
+			continue;
+		}
+		return b == 0x90 || (b == 0x0f && elf_read_at(img, vaddr + 1, &b, 1) && b == 0x1f);
+	}
+	return false;
+}
+
+/* NULL, or why this site cannot be attached. */
+static const char *site_defect(struct plan_look *look, const struct usdt_note *n)
+{
+	if (n->defect)
+		return n->defect;
+	return is_nop(look->img, n->vaddr) ? NULL : "the instruction there is no nop, so the note must be wrong";
+}
+
+static bool has_good_site(struct plan_look *look, const struct note_group *g)
+{
+	for (size_t i = g->first; i < g->notes->notes.n; i++)
+		if (in_group(g, i) && !site_defect(look, &g->notes->notes.v[i]))
+			return true;
+	return false;
+}
+
 static int add_note_site(struct plan_look *look, int probe, const struct usdt_note *n)
 {
 	struct plan_site site = { .kind = SITE_PROBE, .probe = (unsigned)probe, .file = (unsigned)look->file, .vaddr = n->vaddr,
 				  .offset = n->offset, .sem_offset = n->sem_offset };
 
-	if (n->defect)
-		return plan_note(look->plan, "%s:%s: one site of %s is left out: %s", n->provider, n->name, look->path, n->defect);
+	if (site_defect(look, n))
+		return plan_note(look->plan, "%s:%s: one site of %s is left out: %s", n->provider, n->name, look->path, site_defect(look, n));
 	site.is_nop5 = redzone_at_risk(look->img, n->vaddr);
 	site.operands = calloc(1, sizeof(*site.operands));
 	if (!site.operands)
@@ -152,6 +183,11 @@ static int add_group(struct plan_look *look, unsigned request, const struct note
 	struct probe_scope scope;
 	int probe, r = room ? group_scope(look, g, room, &scope) : ut_err_nomem(look->err);
 
+	if (!r && !has_good_site(look, g)) {
+		plan_set_miss(&look->plan->requests.v[request], "%s:%s in '%s' cannot be attached: %s", n->provider, n->name, look->path,
+			      site_defect(look, n));
+		return plan_note(look->plan, "%s:%s in '%s' is left out: %s", n->provider, n->name, look->path, site_defect(look, n));
+	}
 	if (!r)
 		r = group_check(look, request, &scope, n, &p.checked);
 	if (r)

@@ -10,7 +10,7 @@
 
 int main(void)
 {
-	__asm__ volatile("990: nop\n" NOTE("990b", "operand", "8@%%zzz 4@$5"));
+	__asm__ volatile("990: nop\n" NOTE("990b", "operand", "8@%zzz 4@$5"));
 	__asm__ volatile(NOTE("0x10", "nowhere", "4@$1"));
 	__asm__ volatile("990: .byte 0x0f, 0x1f, 0x00\n" NOTE("990b+1", "middle", "4@$1"));
 	DTRACE_PROBE1(broken, fine, 42);

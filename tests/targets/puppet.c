@@ -106,10 +106,14 @@ static void code(const char *arg)
 
 /* --- calls --- */
 
+/* Keeps the compiler from making a loop of a recursion. */
+#define KEEP(value) __asm__ volatile("" : "+r"(value))
+
 SEPARATE long deep(long n)
 {
 	long below = n > 1 ? deep(n - 1) : 0;
 
+	KEEP(below);
 	return below + 1;
 }
 
@@ -147,9 +151,13 @@ static jmp_buf back;
 
 SEPARATE long leap(long depth)
 {
+	long below;
+
 	if (!depth)
 		longjmp(back, 1);
-	return leap(depth - 1) + 1;
+	below = leap(depth - 1);
+	KEEP(below);
+	return below + 1;
 }
 
 SEPARATE long stay(long n) { return spin(n) + 1; }
