@@ -122,6 +122,8 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	if (!done && operands) {
 		status = cli_fail(cmd, EXIT_USAGE, "takes no operands, and here is '%s'; a process is named with -p", argv[0]);
 	} else if (!done) {
+		doctor_rights(&checks);
+		doctor_kernel(&checks);
 		for (size_t i = 0; i < opts.pids.n; i++)
 			doctor_process(&checks, opts.pids.v[i]);
 		status = report(cmd, &checks, opts.json);

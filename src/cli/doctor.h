@@ -28,6 +28,13 @@ void checks_add(struct checks *c, enum check_state state, const char *thing, con
 	__attribute__((format(printf, 5, 6)));
 void checks_done(struct checks *c);
 
+/* Who we are to this machine: its kernel, our rights, settings, namespaces, the trace filesystem. */
+void doctor_rights(struct checks *c);
+/* May we attach at all, as far as capabilities tell? */
+bool doctor_may_attach(void);
+/* What the kernel lets us do, tried. */
+void doctor_kernel(struct checks *c);
+
 /* What one process offers: identity, namespaces, runtime, probes, semaphores, switches. */
 void doctor_process(struct checks *c, pid_t pid);
 /* The switches of its runtime that make it announce more, from its command line and environment. */

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What `usertrace doctor -p` says about processes: compared with what is known about them from elsewhere."""
+"""What `usertrace doctor` says about the machine and about processes: compared with what is known from elsewhere."""
 import json
 import os
+import shutil
 import subprocess
 
 import live
@@ -11,6 +12,100 @@ def about(done, thing):
     """The meanings of one thing among the lines of --json, with their states."""
     checks = [json.loads(line) for line in done.stdout]
     return [(c["state"], c["meaning"]) for c in checks if c["thing"] == thing]
+
+
+class Machine(live.Case):
+    def state(self, done, thing):
+        """The state of a thing that is told once."""
+        (state, _), = about(done, thing)
+        return state
+
+    def as_user(self, *capabilities):
+        """doctor --json of a user without rights but these, from a copy that this user may run."""
+        program = os.path.join(self.tempdir(), "usertrace")
+        shutil.copy(live.USERTRACE, program)
+        os.chmod(os.path.dirname(program), 0o755)
+        kept = ",".join("+" + c for c in capabilities)
+        some = ["--inh-caps", kept, "--ambient-caps", kept] if kept else []
+        done = self.start("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *some, program, "doctor", "--json")
+        done.wait()
+        return done
+
+    @live.vm_safe
+    @live.needs_root()
+    def test_where_everything_works(self):
+        """A machine on which the other tests trace: nothing can be missing."""
+        done = self.usertrace("doctor", "--json")
+        self.assertEqual([line for line in done.stdout if '"state":"no"' in line], [])
+        self.assertEqual(done.status, 0)
+        self.assertEqual(done.stderr, [])
+        for thing in ("a probe on ourselves", "raising semaphores", "attach cookies", "clock", "ring buffer", "BPF that may sleep", "perf uprobes",
+                      "kernel events", "new mappings", "rights"):
+            self.assertEqual(self.state(done, thing), "ok", thing)
+
+    @live.vm_safe
+    def test_the_kernel_is_named(self):
+        self.assertIn(("ok", f"Linux {os.uname().release} on x86_64"), about(self.usertrace("doctor", "--json"), "kernel"))
+
+    @live.vm_safe
+    @live.needs_root()
+    def test_multi_attach_is_that_of_the_kernel(self):
+        """6.6 brought it; before, one program type takes the number of the attachment and means nothing by it."""
+        state = "ok" if live.kernel_version() >= (6, 6) else "warn"
+        self.assertEqual(self.state(self.usertrace("doctor", "--json"), "multi-attach"), state)
+
+    @live.vm_safe
+    @live.needs_root()
+    def test_the_red_zone_of_kernels_before_fast_nops(self):
+        state = self.state(self.usertrace("doctor", "--json"), "red zone")
+        if live.kernel_version() < (6, 18):
+            self.assertEqual(state, "ok")
+        else:
+            self.assertIn(state, ("ok", "warn"))
+
+    @live.vm_safe
+    def test_every_line_that_is_not_ok_has_a_remedy(self):
+        for line in self.usertrace("doctor", "--json").stdout:
+            check = json.loads(line)
+            self.assertTrue(check["state"] == "ok" or check.get("remedy"), line)
+
+    @live.needs_root()
+    @live.needs_program("setpriv")
+    def test_an_ordinary_user(self):
+        done = self.as_user()
+        self.assertEqual(done.status, 1)
+        self.assertEqual(done.stderr, [])
+        self.assertEqual([self.state(done, "CAP_BPF"), self.state(done, "CAP_PERFMON")], ["no", "no"])
+        self.assertEqual(self.state(done, "not tried"), "warn")
+        self.assertEqual(about(done, "a probe on ourselves"), [])
+        for line in done.stdout:
+            check = json.loads(line)
+            if check["state"] != "ok":
+                self.assertRegex(check["remedy"], "root|sudo|do not need it", line)
+
+    @live.needs_root()
+    @live.needs_kernel(6, 6)
+    @live.needs_program("setpriv")
+    def test_two_capabilities_are_enough(self):
+        done = self.as_user("bpf", "perfmon")
+        self.assertEqual(done.status, 0)
+        self.assertEqual(self.state(done, "a probe on ourselves"), "ok")
+        self.assertEqual(self.state(done, "CAP_SYS_PTRACE"), "warn")
+
+    @live.needs_root()
+    @live.needs_program("unshare")
+    def test_root_of_a_user_namespace(self):
+        done = self.start("unshare", "--user", "--map-root-user", live.USERTRACE, "doctor", "--json")
+        self.assertEqual(done.wait(), 1)
+        self.assertEqual(self.state(done, "rights"), "no")
+
+    @live.needs_root()
+    @live.needs_program("unshare")
+    def test_another_pid_namespace(self):
+        done = self.start("unshare", "--pid", "--fork", "--mount-proc", live.USERTRACE, "doctor", "--json")
+        self.assertEqual(done.wait(), 0)
+        self.assertEqual(self.state(done, "pid namespace"), "warn")
+        self.assertEqual(self.state(done, "a probe on ourselves"), "ok")
 
 
 class Processes(live.Case):

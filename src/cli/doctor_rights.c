@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* Who we are to this machine: its kernel, our rights in it, the settings that limit them, namespaces, the trace filesystem. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "cli/doctor.h"
+#include "proc/procfs.h"
+#include "proc/tracefs.h"
+
+/* Inodes of the first namespaces: include/linux/proc_ns.h; the same on every machine. */
+#define FIRST_USER_NS 0xEFFFFFFDu
+#define FIRST_PID_NS 0xEFFFFFFCu
+
+static const struct right {
+	unsigned cap, or_cap;		/* either will do */
+	enum check_state missing;
+	const char *thing, *without;
+} rights[] = {
+	{ CAP_BPF, CAP_SYS_ADMIN, CHECK_NO, "CAP_BPF", "programs cannot be loaded" },
+	{ CAP_PERFMON, CAP_SYS_ADMIN, CHECK_NO, "CAP_PERFMON", "programs cannot be attached" },
+	{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, CHECK_WARN, "CAP_SYS_PTRACE", "only your own processes can be looked into" },
+	{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CHECK_WARN, "CAP_DAC_READ_SEARCH", "files that others keep to themselves stay closed" },
+	{ CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, CHECK_WARN, "CAP_CHECKPOINT_RESTORE",
+	  "files that were deleted or replaced while a program runs them cannot be opened" },
+};
+
+/* The first line of a small file without its line feed; false when there is none. */
+static bool first_line(const char *path, char *ret, int size)
+{
+	AUTO_FCLOSE FILE *f = fopen(path, "re");
+
+	if (!f || !fgets(ret, size, f))
+		return false;
+	ret[strcspn(ret, "\n")] = '\0';
+	return true;
+}
+
+static bool in_first_namespace(const char *kind, ino_t inode)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	return stat(path, &st) || st.st_ino == inode;
+}
+
+static uint64_t own_capabilities(void)
+{
+	AUTO_BUF struct buf status = { 0 };
+	const char *line;
+
+	if (procfs_read(getpid(), "status", &status) || !status.data)
+		return 0;
+	line = strstr(status.data, "\nCapEff:");
+	return line ? strtoull(line + strlen("\nCapEff:"), NULL, 16) : 0;
+}
+
+static bool has(uint64_t caps, const struct right *right)
+{
+	return (caps >> right->cap | caps >> right->or_cap) & 1;
+}
+
+bool doctor_may_attach(void)
+{
+	uint64_t caps = own_capabilities();
+
+	return in_first_namespace("user", FIRST_USER_NS) && has(caps, &rights[0]) && has(caps, &rights[1]);
+}
+
+static void look_at_kernel(struct checks *c)
+{
+	struct utsname u;
+
+	if (uname(&u))
+		return;
+	if (strcmp(u.machine, "x86_64"))
+		checks_add(c, CHECK_NO, "kernel", "use it on x86-64", "Linux %s on %s: where arguments lie is known for x86-64 only", u.release,
+			   u.machine);
+	else
+		checks_add(c, CHECK_OK, "kernel", NULL, "Linux %s on %s", u.release, u.machine);
+}
+
+static void look_at_rights(struct checks *c)
+{
+	uint64_t caps = own_capabilities();
+	bool missing = false;
+
+	if (!in_first_namespace("user", FIRST_USER_NS)) {
+		checks_add(c, CHECK_NO, "rights", "run it outside of that namespace: on the host, or in a privileged container",
+			   "user %u of a user namespace of its own: what it may do there does not count for tracing", geteuid());
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
+		if (has(caps, &rights[i]))
+			continue;
+		missing = true;
+		checks_add(c, rights[i].missing, rights[i].thing, "run usertrace as root (sudo usertrace …)", "user %u does not have it: %s",
+			   geteuid(), rights[i].without);
+	}
+	if (!missing)
+		checks_add(c, CHECK_OK, "rights", NULL, "%s all that tracing needs", geteuid() ? "not root, but" : "root, with");
+}
+
+/* Settings that people suspect; they do not matter to who has the rights. */
+static void look_at_settings(struct checks *c)
+{
+	char value[32];
+
+	if (first_line("/proc/sys/kernel/unprivileged_bpf_disabled", value, sizeof(value)))
+		checks_add(c, CHECK_OK, "unprivileged_bpf_disabled", NULL, "%s: it limits who has no CAP_BPF; tracing needs CAP_BPF whatever it is",
+			   value);
+	if (first_line("/proc/sys/kernel/perf_event_paranoid", value, sizeof(value)))
+		checks_add(c, CHECK_OK, "perf_event_paranoid", NULL,
+			   "%s: it limits who has no CAP_PERFMON; tracing needs CAP_PERFMON whatever it is", value);
+}
+
+/* /proc/kallsyms shows addresses to those who may see them, and zeroes to others. */
+static void look_at_kernel_names(struct checks *c)
+{
+	char line[256], value[32] = "?";
+
+	first_line("/proc/sys/kernel/kptr_restrict", value, sizeof(value));
+	if (!first_line("/proc/kallsyms", line, sizeof(line)))
+		checks_add(c, CHECK_WARN, "kernel names", "a kernel with CONFIG_KALLSYMS", "kernel stacks (%%K) are numbers");
+	else if (!strtoull(line, NULL, 16))
+		checks_add(c, CHECK_WARN, "kernel names", geteuid() ? "run as root" : "sysctl kernel.kptr_restrict=1",
+			   "hidden from us (kptr_restrict is %s): kernel stacks (%%K) are numbers", value);
+	else
+		checks_add(c, CHECK_OK, "kernel names", NULL, "readable (kptr_restrict is %s): kernel stacks (%%K) have names", value);
+}
+
+/* "none [integrity] confidentiality": the word in brackets is in force. */
+static void look_at_lockdown(struct checks *c)
+{
+	char line[128];
+
+	if (!first_line("/sys/kernel/security/lockdown", line, sizeof(line)))
+		return;
+	if (strstr(line, "[confidentiality]"))
+		checks_add(c, CHECK_NO, "lockdown", "boot with lockdown=integrity or none (Secure Boot may set it)",
+			   "confidentiality: programs may not read memory, and so no text and no argument behind a pointer");
+	else
+		checks_add(c, CHECK_OK, "lockdown", NULL, "%s: it does not forbid tracing", line);
+}
+
+static void look_at_own_namespaces(struct checks *c)
+{
+	if (in_first_namespace("pid", FIRST_PID_NS))
+		checks_add(c, CHECK_OK, "pid namespace", NULL, "the host's: events have the process ids that are seen here");
+	else
+		checks_add(c, CHECK_WARN, "pid namespace", "run it on the host, or in a container that shares the host's (docker run --pid=host)",
+			   "not the host's: events have the host's process ids, which mean something else here; commands, children and kernel "
+			   "tracepoints of a process are not recognised (--no-follow for the first)");
+}
+
+static void look_at_tracefs(struct checks *c)
+{
+	struct ut_err err = { 0 };
+	AUTO_CLOSE int fd = tracefs_open(&err);
+	char where[256] = "";
+
+	tracefs_where(where, sizeof(where));
+	if (fd < 0)
+		checks_add(c, CHECK_WARN, "tracefs", "u:, p: and r: probes of running programs do not need it", "%s", err.msg);
+	else if (where[0])
+		checks_add(c, CHECK_OK, "tracefs", NULL, "mounted at %s: kernel tracepoints (t:), and children can be followed", where);
+	else
+		checks_add(c, CHECK_OK, "tracefs", NULL,
+			   "not mounted; usertrace mounts it for itself: kernel tracepoints (t:), and children can be followed");
+}
+
+void doctor_rights(struct checks *c)
+{
+	look_at_kernel(c);
+	look_at_rights(c);
+	look_at_settings(c);
+	look_at_lockdown(c);
+	look_at_own_namespaces(c);
+	look_at_kernel_names(c);
+	look_at_tracefs(c);
+}
