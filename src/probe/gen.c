@@ -23,41 +23,56 @@ int gen_refuse(struct gen *g, const struct expr *e, const char *fmt, ...)
 	return g->error;
 }
 
-static const struct operand *unreadable_in(const struct expr *e, const struct gen_site *site)
-{
-	const struct operand *op;
+/* Some variable of an expression that cannot be read at a site. */
+struct unreadable {
+	const char *text, *reason;	/* text: as the note or the kernel has it */
+};
 
-	if (!e || !site->operands)
-		return NULL;
-	if (e->op == EXPR_VAR && e->var == VAR_ARG && e->index < site->operands->n &&
-	    site->operands->v[e->index].kind == OPERAND_UNREADABLE)
-		return &site->operands->v[e->index];
-	if ((op = unreadable_in(e->a, site)) || (op = unreadable_in(e->b, site)))
-		return op;
-	return unreadable_in(e->c, site);
+static bool unreadable_var(const struct expr *e, const struct gen_site *site, struct unreadable *ret)
+{
+	if (e->var == VAR_ARG && site->operands && e->index < site->operands->n) {
+		const struct operand *op = &site->operands->v[e->index];
+
+		*ret = (struct unreadable){ op->text, op->reason };
+		return op->kind == OPERAND_UNREADABLE;
+	}
+	if (e->var == VAR_FIELD && site->tracepoint && e->index < site->tracepoint->fields.n) {
+		const struct tracepoint_field *f = &site->tracepoint->fields.v[e->index];
+
+		*ret = (struct unreadable){ f->name, f->unreadable };
+		return f->unreadable != NULL;
+	}
+	return false;
+}
+
+static bool unreadable_in(const struct expr *e, const struct gen_site *site, struct unreadable *ret)
+{
+	if (!e)
+		return false;
+	if (e->op == EXPR_VAR && unreadable_var(e, site, ret))
+		return true;
+	return unreadable_in(e->a, site, ret) || unreadable_in(e->b, site, ret) || unreadable_in(e->c, site, ret);
 }
 
 bool gen_output_unreadable(const struct probe_checked *checked, unsigned i, const struct gen_site *site, const char **ret)
 {
-	const struct operand *op = unreadable_in(checked->outputs[i].expr, site);
+	struct unreadable u;
 
-	if (!op)
-		op = unreadable_in(checked->outputs[i].len, site);
-	if (!op)
+	if (!unreadable_in(checked->outputs[i].expr, site, &u) && !unreadable_in(checked->outputs[i].len, site, &u))
 		return false;
-	*ret = op->reason;
+	*ret = u.reason;
 	return true;
 }
 
 static void gen_predicate(struct gen *g, unsigned out)
 {
 	const struct expr *e = g->checked->spec->predicate;
-	const struct operand *op = unreadable_in(e, g->site);
+	struct unreadable u;
 
 	if (!e)
 		return;
-	if (op) {
-		gen_refuse(g, e, "the predicate needs an argument that cannot be read at one of the sites: %s %s", op->text, op->reason);
+	if (unreadable_in(e, g->site, &u)) {
+		gen_refuse(g, e, "the predicate needs an argument that cannot be read at one of the sites: %s %s", u.text, u.reason);
 		return;
 	}
 	g->on_fault = out;
@@ -69,8 +84,9 @@ static void gen_predicate(struct gen *g, unsigned out)
 static void gen_output(struct gen *g, const struct expr *e, int to, uint32_t fault)
 {
 	unsigned end = asm_label(g->a), failed = asm_label(g->a);
+	struct unreadable u;
 
-	if (unreadable_in(e, g->site)) {
+	if (unreadable_in(e, g->site, &u)) {
 		asm_storei(g->a, 8, FP, to, 0);
 		return;
 	}

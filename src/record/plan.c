@@ -203,9 +203,9 @@ static int site_body(struct plan *plan, const struct plan_site *site, struct gen
 static void site_reasons(struct plan *plan, struct plan_site *site)
 {
 	const struct plan_probe *p = &plan->probes.v[site->probe];
-	struct gen_site gs = { .operands = site->operands, .site_vaddr = site->vaddr };
+	struct gen_site gs = { .operands = site->operands, .site_vaddr = site->vaddr, .tracepoint = &p->tracepoint };
 
-	for (unsigned i = 0; site->operands && i < p->checked->noutputs; i++)
+	for (unsigned i = 0; i < p->checked->noutputs; i++)
 		if (!gen_output_unreadable(p->checked, i, &gs, &site->unreadable[i]))
 			site->unreadable[i] = NULL;
 }

@@ -48,7 +48,7 @@ struct plan_site {
 	struct operands *operands;	/* u: owned; shared by nobody */
 	uint32_t body;
 	bool is_nop5;			/* a 5-byte nop inside a function: see record/redzone.h */
-	const char *unreadable[OUTPUTS_MAX];	/* per output; NULL: readable. Lives in operands */
+	const char *unreadable[OUTPUTS_MAX];	/* per output; NULL: readable. Lives in operands, or for ever */
 };
 
 struct plan_request {

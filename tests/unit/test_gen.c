@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Generated programs in the running kernel: every form of operand against its known value. */
 #include <errno.h>
-#include <math.h>
+#include <limits.h>
 #include <sys/mman.h>
 
 #include "probe_fire.h"
@@ -244,6 +244,85 @@ static void a_faulting_predicate_is_false(void **state)
 	one_close(&o);
 }
 
+static void load_event(struct recorder *r, const struct gen_body *body, const struct gen_options *options, const char *name)
+{
+	const uint32_t number = 0;
+	struct asm_buf code = { 0 };
+	struct ut_err err = { 0 };
+	struct kernel_prog prog = { .type = BPF_PROG_TYPE_TRACEPOINT };
+	int fd;
+
+	assert_int_equal(gen_program(&body, &number, 1, options, &code, &err), 0);
+	assert_int_equal(gen_relocate(&code, r->fds), 0);
+	prog.insns = code.insns.v;
+	prog.n = code.insns.n;
+	fd = kernel_prog_load(&prog, NULL, &err);
+	if (fd < 0)
+		fail_msg("%s: %s", name, err.msg);
+	close(fd);
+	asm_done(&code);
+}
+
+static void event(struct recorder *r, const char *name, const struct gen_options *options)
+{
+	char path[PATH_MAX], text[8192] = "", probe[128], *dash;
+	struct tracepoint tp = { 0 };
+	struct gen_site gs = { .tracepoint = &tp };
+	struct probe_field fields[64] = { 0 };
+	struct probe_scope scope = { .kind = PROBE_TRACEPOINT, .display = name, .fields = fields };
+	struct probe_checked *checked;
+	struct probe_spec *spec;
+	struct gen_body body;
+	struct ut_err err = { 0 };
+	AUTO_FCLOSE FILE *f = NULL;
+
+	snprintf(path, sizeof(path), "%s/tests/cases/tracefs/%s.format", getenv("UT_SOURCE_ROOT"), name);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
+	snprintf(probe, sizeof(probe), "t:%s", name);
+	dash = strchr(probe, '-');
+	*dash = ':';
+	if (tracepoint_parse("syscalls", text, strlen(text), &tp, &err))
+		fail_msg("%s: %s", name, err.msg);
+	for (size_t i = 0; i < tp.fields.n && i < ARRAY_SIZE(fields); i++)
+		fields[scope.nfields++] = (struct probe_field){ .name = tp.fields.v[i].name, .type = tp.fields.v[i].type,
+								.unreadable = tp.fields.v[i].unreadable };
+	if (probe_parse(probe, &spec, &err) || probe_check(spec, &scope, &checked, &err) ||
+	    gen_body(checked, &gs, options, &body, &err))
+		fail_msg("%s: %s", name, err.msg);
+	for (unsigned i = 0; i < checked->noutputs; i++) {
+		const struct tracepoint_field *field = &tp.fields.v[i];
+		const char *reason = NULL;
+
+		assert_int_equal(gen_output_unreadable(checked, i, &gs, &reason), field->unreadable != NULL);
+		assert_ptr_equal(reason, field->unreadable);
+	}
+	load_event(r, &body, options, name);
+	gen_body_done(&body);
+	probe_checked_free(checked);
+	tracepoint_done(&tp);
+}
+
+/* Every field of an event that has fields of all kinds, unreadable ones too. */
+static void events(void **state)
+{
+	static const char *const names[] = {
+		"block-block_rq_issue", "dma-dma_map_sg", "irq-irq_handler_entry", "sched-sched_switch", "syscalls-sys_enter_execve",
+		"syscalls-sys_exit_read", "raw_syscalls-sys_enter", "user_events-rel_loc", "tcp-tcp_retransmit_skb",
+	};
+	struct gen_options options = recorder_options(200);
+	struct recorder r;
+
+	(void)state;
+	need_root();
+	options.may_sleep = false;
+	recorder_open(&r, 1 << 16);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		event(&r, names[i], &options);
+	recorder_close(&r);
+}
+
 static int open_self(void **state)
 {
 	(void)state;
@@ -263,7 +342,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operands_at_a_breakpoint), cmocka_unit_test(operands_at_a_long_nop),
 		cmocka_unit_test(address_of_a_symbol), cmocka_unit_test(faults_are_told_apart),
-		cmocka_unit_test(a_faulting_predicate_is_false),
+		cmocka_unit_test(a_faulting_predicate_is_false), cmocka_unit_test(events),
 	};
 
 	return cmocka_run_group_tests(tests, open_self, close_self);
