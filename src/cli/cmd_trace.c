@@ -28,7 +28,7 @@ static const struct ut_opt options[] = {
 	{ 'a', "all", NULL, "trace every process, those to come as well", OPT_FLAG, AT(all) },
 	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG, AT(follow) },
 	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
-	{ 'w', "wait", NULL, "go on when a probe is not there yet, and attach it when a file that has it is mapped", OPT_FLAG, AT(wait) },
+	{ 'w', "wait", NULL, "go on without a probe that is not there yet; attach it when it comes", OPT_FLAG, AT(wait) },
 	{ 'T', "time", NULL, "print the time of day", OPT_FLAG, AT(wall_time) },
 	{ 't', "timestamp", NULL, "print seconds since the start", OPT_FLAG, AT(since_start) },
 	{ 'C', "cpu", NULL, "print the CPU", OPT_FLAG, AT(cpu) },
@@ -39,8 +39,8 @@ static const struct ut_opt options[] = {
 	{ 'S', "string-size", "BYTES", "copy at most so much of each text (default 1024, at most 4096)", OPT_SIZE, AT(text_limit) },
 	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 4M, less on many CPUs)", OPT_SIZE, AT(ring_bytes) },
 	{ 0, "strict", NULL, "exit with status 3 when events were lost", OPT_FLAG, AT(strict) },
-	{ 0, "explain", NULL, "print the plan and its instructions, attach nothing; needs no root for what you may read", OPT_FLAG, AT(explain) },
-	{ 0, "one-by-one", NULL, "attach each site with a call of its own, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },
+	{ 0, "explain", NULL, "print the plan and its instructions; attach nothing (needs no root)", OPT_FLAG, AT(explain) },
+	{ 0, "one-by-one", NULL, "attach each site by itself, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },
 	{ 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", OPT_FLAG, AT(verbose) },
 };
 
@@ -296,14 +296,18 @@ const struct ut_cmd cmd_trace = {
 	.usage = "[-p PID | -a] PROBE… [-- COMMAND…]",
 	.summary = "print events as they happen",
 	.details =
-		"A PROBE is u:PROVIDER|LIBRARY|PATH:NAME (USDT), p:LIBRARY|PATH:FUNCTION[+OFF] (call), r:… (return) or\n"
-		"t:CATEGORY:EVENT (kernel), then optionally a predicate in parentheses, and a format with its arguments.\n"
+		"A PROBE is one argument: KIND:WHERE:NAME [(PREDICATE)] [\"FORMAT\"[, EXPRESSION]...], where KIND is\n"
+		"  u  USDT probe              u:PROVIDER|LIBRARY|PATH:NAME\n"
+		"  p  call of a function      p:LIBRARY|PATH:FUNCTION[+OFFSET]\n"
+		"  r  return of a function    r:LIBRARY|PATH:FUNCTION      (retval, duration)\n"
+		"  t  event of the kernel     t:CATEGORY:EVENT             (its fields by name)\n"
 		"\n"
+		"Examples:\n"
 		"  usertrace trace -p 123 'u:python:gc__*'\n"
 		"  usertrace trace -p 123 'u:hotspot:gc__begin' 'u:hotspot:gc__end' -t\n"
 		"  usertrace trace 'r:libc.so.6:malloc (retval == 0)'\n"
 		"  usertrace trace 'p:libc.so.6:malloc (arg1 > 65536) \"%u bytes%U\", arg1' -- ruby script.rb\n"
-		"  usertrace trace -a 't:sched:sched_process_exec \"%s\", filename' --json\n",
+		"  usertrace trace -a --json 't:sched:sched_process_exec \"%s\", filename'\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,
