@@ -170,6 +170,7 @@ class Zoo(ListCase):
         done = self.usertrace("list", "-p", str(gone.pid))
         self.assertEqual((done.status, done.stdout, done.stderr), (1, [], [f"usertrace list: no process {gone.pid}"]))
 
+    @live.needs_program("sleep")
     def test_process_without_probes(self):
         target = self.start("sleep", "60")
         self.runs(target.pid, "sleep")
@@ -191,8 +192,8 @@ class Zoo(ListCase):
         self.assertTrue(any(f" {pid}/1 " in line for line in self.usertrace("list", "-a").stdout))
 
     def test_a_file_that_only_its_namespace_has(self):
-        if os.geteuid() or not shutil.which("unshare"):
-            self.skipTest("needs root and unshare")
+        if os.geteuid() or not all(map(shutil.which, ("unshare", "mount", "sh", "cp"))):
+            self.skipTest("needs root, unshare, mount, sh and cp")
         folder = self.tempdir()
         script = f"mount -t tmpfs none {folder} && cp {live.TARGETS}/zoo-static {folder}/hidden && exec {folder}/hidden 1000"
         inner = self.start("unshare", "--mount", "sh", "-c", script)
