@@ -157,6 +157,8 @@ static int add_gap(struct ring *ring, struct merge *merge, unsigned cpu, uint32_
 
 	if ((int32_t)gap.lost <= 0)
 		return 0;
+	if (gap.since_ns > time_ns)	/* the record before it nests in the one behind it, or came after we looked */
+		gap.since_ns = time_ns;
 	ring->lost = lost;
 	return merge_add(merge, cpu, &gap);
 }
