@@ -71,6 +71,15 @@ static int add_function_site(struct plan_look *look, int probe, enum site_kind k
 	return plan_add_site(look->plan, &site, look->err);
 }
 
+/* What FUNC is to people: C++ and Rust names as they are written, without parameters. */
+static char *display_name(const char *func)
+{
+	struct buf name = { 0 };
+
+	elf_demangle(func, &name);
+	return buf_take(&name);
+}
+
 static int add_function(struct plan_look *look, unsigned request, const char *func, uint64_t vaddr, uint64_t start)
 {
 	const struct probe_spec *spec = look->plan->requests.v[request].spec;
@@ -84,7 +93,7 @@ static int add_function(struct plan_look *look, unsigned request, const char *fu
 	r = plan_look_file(look);
 	p.file = (unsigned)look->file;
 	p.provider = strdup(base_name(look->path));
-	p.func = strdup(func);
+	p.func = display_name(func);
 	probe = plan_add_probe(look->plan, &p);
 	if (r < 0 || probe < 0)
 		return ut_err_nomem(look->err);

@@ -304,9 +304,9 @@ class Runtimes(ListCase):
         self.assertEqual((done.status, done.stdout), (1, []))
         said = "\n".join(done.stderr)
         self.assertIn("it is Node.js (JavaScript)", said)
-        self.assertIn(f"usertrace trace -p {node.pid} 'r:node:*Heap*PerformGarbageCollection*", said)
+        self.assertIn(f"usertrace trace -p {node.pid} 'r:*node*:*Heap*PerformGarbageCollection*", said)
         data, = map(json.loads, self.usertrace("list", "--json", "-p", str(node.pid), "gc*").stdout)
         self.assertEqual((data["runtime"], data["provider"]), ("Node.js", None))
-        self.assertTrue(data["offers"][0]["probe"].startswith("r:node:"))
+        self.assertTrue(data["offers"][0]["probe"].startswith("r:*node*:"))
         rows = [line.split() for line in self.usertrace("list", "-a").stdout]
         self.assertTrue(any(r[:3] == ["/usr/bin/node", "Node.js", "-"] and str(node.pid) in r[5] for r in rows))
