@@ -18,7 +18,8 @@ struct opts {
 
 static const struct ut_opt options[] = {
 	{ 'p', "pid", "PID", "every file that these processes have mapped", OPT_PIDS, offsetof(struct opts, pids) },
-	{ 'a', "all", NULL, "all processes: a row for each program and provider", OPT_FLAG, offsetof(struct opts, all) },
+	{ 'a', "all", NULL, "all processes: a row for each program and provider", OPT_FLAG,
+	  offsetof(struct opts, all) },
 	{ 'v', "verbose", NULL, "each site: address, file offset, function, operands, and what cannot be read", OPT_FLAG,
 	  offsetof(struct opts, verbose) },
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, offsetof(struct opts, json) },
@@ -58,8 +59,10 @@ static bool is_file(const char *path)
 static int take_pattern(struct list *list, const char *word)
 {
 	if (list->pattern) {
-		list_say(list, EXIT_USAGE, "two patterns, '%s' and '%s'; a file without '/' in its name is found only when it is "
-			 "the one file named", list->pattern, word);
+		list_say(list, EXIT_USAGE,
+			 "two patterns, '%s' and '%s'; a file without '/' in its name is found only when it is "
+			 "the one file named",
+			 list->pattern, word);
 		return EXIT_USAGE;
 	}
 	list->pattern = word;
@@ -103,11 +106,14 @@ int list_operands(struct list *list, char **words, int n, struct list_words *ret
 	if (!list->pattern)
 		list_say(list, EXIT_USAGE, "names nothing to look into: give a FILE, -p PID, or -a for all processes");
 	else if (glob_is_pattern(list->pattern) || strchr(list->pattern, ':'))
-		list_say(list, EXIT_USAGE, "a pattern '%s' and nothing to look into: give a FILE, -p PID, or -a for all processes",
+		list_say(list, EXIT_USAGE,
+			 "a pattern '%s' and nothing to look into: give a FILE, -p PID, or -a for all processes",
 			 list->pattern);
 	else
-		list_say(list, EXIT_USAGE, "no file '%s' here, in PATH or in the library folders; a pattern needs a FILE, -p PID or -a "
-			 "beside it", list->pattern);
+		list_say(list, EXIT_USAGE,
+			 "no file '%s' here, in PATH or in the library folders; a pattern needs a FILE, -p PID or -a "
+			 "beside it",
+			 list->pattern);
 	return EXIT_USAGE;
 }
 
@@ -128,7 +134,8 @@ static int list_processes(struct list *list, const struct opts *opts, char **wor
 		return cli_fail(list->cmd, EXIT_USAGE, "-a and -p exclude each other");
 	for (int i = 0; i < n; i++) {
 		if (strchr(words[i], '/')) {
-			list_say(list, EXIT_USAGE, "'%s' is a file; files and %s exclude each other", words[i], opts->all ? "-a" : "-p");
+			list_say(list, EXIT_USAGE, "'%s' is a file; files and %s exclude each other", words[i],
+				 opts->all ? "-a" : "-p");
 			return EXIT_USAGE;
 		}
 		if (take_pattern(list, words[i]))

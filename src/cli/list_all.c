@@ -51,14 +51,15 @@ static struct row *find_row(struct all *all, const struct one *one, const struct
 	for (size_t i = 0; i < all->rows.n; i++) {
 		struct row *row = &all->rows.v[i];
 
-		if (row->provider == provider && row->runtime == one->runtime && row->program_id.ino == one->program->file.ino &&
-		    row->program_id.dev == one->program->file.dev)
+		if (row->provider == provider && row->runtime == one->runtime &&
+		    row->program_id.ino == one->program->file.ino && row->program_id.dev == one->program->file.dev)
 			return row;
 	}
 	return NULL;
 }
 
-static struct row *add_row(struct all *all, const struct one *one, const struct seen_provider *provider, const struct mapping *file)
+static struct row *add_row(struct all *all, const struct one *one, const struct seen_provider *provider,
+			   const struct mapping *file)
 {
 	bool is_program = file->file.ino == one->program->file.ino && file->file.dev == one->program->file.dev;
 	struct row row = { .program_id = one->program->file, .runtime = one->runtime, .provider = provider };
@@ -72,7 +73,8 @@ static struct row *add_row(struct all *all, const struct one *one, const struct 
 	return &all->rows.v[all->rows.n - 1];
 }
 
-static void add_to_row(struct all *all, struct one *one, const struct seen_provider *provider, const struct mapping *file)
+static void add_to_row(struct all *all, struct one *one, const struct seen_provider *provider,
+		       const struct mapping *file)
 {
 	struct row *row = find_row(all, one, provider);
 
@@ -232,8 +234,8 @@ static void add_json(struct buf *out, const struct row *row)
 	if (row->provider) {
 		list_json_member(out, "file", row->file ? row->file : row->program);
 		list_json_member(out, "provider", row->provider->name);
-		buf_addf(out, ",\"probes\":%zu,\"sites\":%zu,\"guarded\":%zu", row->provider->probes, row->provider->sites,
-			 row->provider->guarded);
+		buf_addf(out, ",\"probes\":%zu,\"sites\":%zu,\"guarded\":%zu", row->provider->probes,
+			 row->provider->sites, row->provider->guarded);
 	} else {
 		buf_adds(out, ",\"provider\":null,\"probes\":0,\"sites\":0");
 	}
@@ -255,10 +257,13 @@ static void tell_left_out(const struct all *all)
 	for (size_t i = 0; i < all->rows.n && !without; i++)
 		without = !all->rows.v[i].provider;
 	if (without && !all->list->json)
-		list_say(all->list, EXIT_OK, "a runtime with '-' has no probes; 'usertrace list -p PID' says what can be traced instead");
+		list_say(all->list, EXIT_OK,
+			 "a runtime with '-' has no probes; 'usertrace list -p PID' says what can be traced instead");
 	if (all->refused)
-		list_say(all->list, EXIT_OK, "%zu %s left out: %s", all->refused, all->refused == 1 ? "process" : "processes",
-			 geteuid() ? "run as root to see those of other users" : "the kernel lets nobody look into them");
+		list_say(all->list, EXIT_OK, "%zu %s left out: %s", all->refused,
+			 all->refused == 1 ? "process" : "processes",
+			 geteuid() ? "run as root to see those of other users"
+				   : "the kernel lets nobody look into them");
 	if (all->seen.unopened)
 		list_say(all->list, EXIT_OK, "%zu %s could not be opened and may hold more", all->seen.unopened,
 			 plural(all->seen.unopened, "file"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What to say where there are no probes, or none that fits: which runtime it is, what it offers instead, what is near. */
+/* What to say where there are no probes, or none that fits: which runtime it is, what it offers, what is near. */
 #include <stdio.h>
 #include <string.h>
 
@@ -213,7 +213,8 @@ static void add_near(struct buf *out, const char *pattern, const char **names, s
 	for (size_t i = 0; i < found; i++)
 		buf_addf(out, "%s%s", i ? ", " : "; there is ", names[near[i]]);
 	if (!found)
-		buf_addf(out, "; there %s %zu other%s, such as %s", n == 1 ? "is" : "are", n, n == 1 ? "" : "s", names[0]);
+		buf_addf(out, "; there %s %zu other%s, such as %s", n == 1 ? "is" : "are", n, n == 1 ? "" : "s",
+			 names[0]);
 }
 
 void list_tell_miss(struct list *list)

@@ -53,9 +53,11 @@ static void add_heading(struct list *list, const struct list_subject *s)
 static void tell_unusable(struct list *list, const struct list_subject *s, const struct unusable *unusable)
 {
 	if (unusable->foreign)
-		list_say(list, s->shown ? EXIT_OK : EXIT_FAILED, "process %d (%s) runs %s", s->pid, s->comm, unusable->first.msg);
+		list_say(list, s->shown ? EXIT_OK : EXIT_FAILED, "process %d (%s) runs %s", s->pid, s->comm,
+			 unusable->first.msg);
 	else if (unusable->n > 1)
-		list_say(list, EXIT_FAILED, "%zu files of process %d could not be opened: %s", unusable->n, s->pid, unusable->first.msg);
+		list_say(list, EXIT_FAILED, "%zu files of process %d could not be opened: %s", unusable->n, s->pid,
+			 unusable->first.msg);
 	else if (unusable->n)
 		list_say(list, EXIT_FAILED, "%s", unusable->first.msg);
 }
@@ -97,7 +99,8 @@ void list_process(struct list *list, pid_t pid)
 	if (files.files.n && files.files.v[0].is_program)
 		subject.path = files.files.v[0].first.path;
 	if (!files.files.n)
-		list_say(list, EXIT_FAILED, "process %d (%s) has no files: a thread of the kernel, or it has ended", pid, subject.comm);
+		list_say(list, EXIT_FAILED, "process %d (%s) has no files: a thread of the kernel, or it has ended",
+			 pid, subject.comm);
 	else
 		look_at_files(list, &subject, &files);
 }

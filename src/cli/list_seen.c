@@ -57,7 +57,8 @@ static void count_probe(struct seen_file *file, const struct list_probe *probe)
 }
 
 /* A file that is no program of this machine has nothing for us. */
-static void count_probes(struct seen_files *seen, struct list *list, struct seen_file *to, pid_t pid, const struct mapping *m)
+static void count_probes(struct seen_files *seen, struct list *list, struct seen_file *to, pid_t pid,
+			 const struct mapping *m)
 {
 	AUTO(list_file_done) struct list_file file = { .path = m->path };
 	struct list_probe probe = {0};

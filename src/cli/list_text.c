@@ -96,12 +96,12 @@ static void add_defects(struct buf *out, const struct list_probe *probe)
 
 	while (!probe->sites[i]->defect)
 		i++;
-	buf_addf(out, "      %zu of %zu %s cannot be attached: %s\n", probe->defects, probe->n, plural(probe->n, "site"),
-		 probe->sites[i]->defect);
+	buf_addf(out, "      %zu of %zu %s cannot be attached: %s\n", probe->defects, probe->n,
+		 plural(probe->n, "site"), probe->sites[i]->defect);
 }
 
-static void add_probe(struct list *list, const struct list_file *file, const struct list_probe *probe, size_t name_columns,
-		      int site_digits)
+static void add_probe(struct list *list, const struct list_file *file, const struct list_probe *probe,
+		      size_t name_columns, int site_digits)
 {
 	struct buf *out = &list->out;
 	size_t start;
@@ -111,7 +111,8 @@ static void add_probe(struct list *list, const struct list_file *file, const str
 	start = out->len;
 	add_name(out, probe);
 	buf_pad(out, start, name_columns + 2);
-	buf_addf(out, "%*zu %-5s  %s", site_digits, probe->n, plural(probe->n, "site"), probe->guarded ? "guarded" : "-");
+	buf_addf(out, "%*zu %-5s  %s", site_digits, probe->n, plural(probe->n, "site"),
+		 probe->guarded ? "guarded" : "-");
 	if (list->args.n)
 		buf_fill(out, ' ', probe->guarded ? 2 : 8);
 	add_args(out, &list->args);

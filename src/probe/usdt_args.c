@@ -8,7 +8,11 @@
 
 static void merge(struct usdt_args *args, unsigned i, const struct operand *op)
 {
-	struct type t = { .kind = op->is_float ? TYPE_FLOAT : TYPE_INT, .size = op->size ? op->size : 8, .is_signed = op->is_signed };
+	struct type t = {
+		.kind = op->is_float ? TYPE_FLOAT : TYPE_INT,
+		.size = op->size ? op->size : 8,
+		.is_signed = op->is_signed,
+	};
 	struct probe_field *f = &args->v[i];
 	bool first = i >= args->n;
 
