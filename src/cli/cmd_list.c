@@ -20,7 +20,7 @@ static const struct ut_opt options[] = {
 	{ 'p', "pid", "PID", "every file that these processes have mapped", OPT_PIDS, offsetof(struct opts, pids) },
 	{ 'a', "all", NULL, "all processes: a row for each program and provider", OPT_FLAG,
 	  offsetof(struct opts, all) },
-	{ 'v', "verbose", NULL, "each site: address, file offset, function, operands, and what cannot be read", OPT_FLAG,
+	{ 'v', "verbose", NULL, "each site: address, file offset, function, operands, what cannot be read", OPT_FLAG,
 	  offsetof(struct opts, verbose) },
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, offsetof(struct opts, json) },
 };

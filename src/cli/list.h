@@ -80,7 +80,7 @@ void list_json_pid(struct buf *out, pid_t pid, pid_t ns_pid, const char *comm);
 void list_flush(struct list *list);
 /* A sentence on standard error, foreign bytes in it escaped; @status is kept if it is the worst so far. */
 void list_say(struct list *list, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* That a subject has no probes, which runtime it is, and what can be traced instead. @fd: its file, -1 for a process. */
+/* That a subject has no probes, which runtime it is, and what can be traced instead. @fd: its file, or -1. */
 void list_tell_without(struct list *list, const struct list_subject *subject, int fd);
 /* That nothing fits the pattern, and what is near. */
 void list_tell_miss(struct list *list);
