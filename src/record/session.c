@@ -426,8 +426,11 @@ static void serve_held(struct session *s)
 static int give_item(struct session *s, const struct merge_item *item, unsigned cpu)
 {
 	const struct session_sink *sink = s->sink;
+	uint64_t begun_ns = item->rec ? item->time_ns : item->since_ns;
 	struct session_event e = { .rec = item->rec, .size = item->size, .cpu = cpu };
 
+	if (s->stop_ns && begun_ns > s->stop_ns)
+		return 0;	/* it came while we were letting go, which can take long on old kernels */
 	if (!item->rec) {
 		s->totals.lost += item->lost;
 		return sink->lost ? sink->lost(sink->ctx, item->lost, cpu, item->since_ns, item->time_ns) : 0;
