@@ -258,7 +258,7 @@ int plan_look_image(struct plan_look *look)
 }
 
 /* Everything appended since a mark is taken off again. */
-struct plan_mark { size_t probes, sites, bodies; };
+struct plan_mark { size_t probes, sites, bodies, files, seen; };
 
 static void undo(struct plan *plan, const struct plan_mark *m)
 {
@@ -270,6 +270,12 @@ static void undo(struct plan *plan, const struct plan_mark *m)
 		free(plan->sites.v[i].operands);
 	for (size_t i = m->bodies; i < plan->bodies.n; i++)
 		gen_body_done(&plan->bodies.v[i]);
+	for (size_t i = m->files; i < plan->files.n; i++) {
+		free(plan->files.v[i].path);
+		close(plan->files.v[i].fd);
+	}
+	plan->files.n = m->files;
+	plan->seen.n = m->seen;
 	plan->probes.n = m->probes;
 	plan->sites.n = m->sites;
 	plan->bodies.n = m->bodies;
@@ -301,7 +307,7 @@ static int look_at(struct plan_look *look)
 
 int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err)
 {
-	struct plan_mark mark = { plan->probes.n, plan->sites.n, plan->bodies.n };
+	struct plan_mark mark = { plan->probes.n, plan->sites.n, plan->bodies.n, plan->files.n, plan->seen.n };
 	struct plan_look look = { .plan = plan, .path = path, .fd = fd, .file = -1, .err = err };
 	struct stat st;
 	int r;
