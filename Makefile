@@ -7,12 +7,19 @@ BUILD ?= build
 DESTDIR ?=
 PREFIX ?= /usr/local
 
+# What a command says is of interest only when it fails.
+quietly = { said=$$($(1) 2>&1) || { echo "$$said"; exit 1; }; }
+
 all: ## build the program in build/ (override with BUILD=)
 	@tools/install-packages build
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix $(PREFIX)
 	ninja -C $(BUILD)
 
-demo: all ## watch the garbage collections of a real runtime, as root
+demo: ## watch the garbage collections of a real runtime, as root
+	@tools/install-packages build
+	@test -x $(BUILD)/src/cli/usertrace || echo "building $(BUILD)/src/cli/usertrace; half a minute"
+	@test -f $(BUILD)/build.ninja || $(call quietly,meson setup $(BUILD) --prefix $(PREFIX))
+	@$(call quietly,ninja -C $(BUILD) src/cli/usertrace)
 	@tools/demo $(BUILD)
 
 check: ## install what the tests need, build in three ways, run every test, as root

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // GcChurn SECONDS [--gate] [--calm]: young garbage, a rotating live set and a full collection every 400 ms; then what
-// the collectors say they did. With --gate it waits for a line on standard input before it begins and before it ends.
+// the collectors say they did. With --gate it waits for a line on standard input before it begins and before it ends;
+// with --calm it takes its time, so that a person can follow.
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayDeque;
@@ -63,7 +64,7 @@ public class GcChurn {
                 fulls++;
                 nextFull += period;
             }
-            Thread.sleep(calm ? 10 : 1);
+            Thread.sleep(calm ? 20 : 1);
         }
         long[] after = counts(collectors);
         StringBuilder text = new StringBuilder("done allocs=" + n + " fulls=" + fulls);
