@@ -89,6 +89,8 @@ int plan_tracepoints(struct plan *plan, struct ut_err *err)
 		if (tracefs < 0)
 			tracefs = tracefs_open(err);
 		r = tracefs < 0 ? tracefs : add_events(plan, i, tracefs, err);
+		if (r == -ENOENT && tracefs >= 0 && err)
+			r = err->code = -EINVAL;	/* a name that the kernel does not have is bad input */
 	}
 	return r;
 }

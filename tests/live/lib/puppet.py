@@ -23,7 +23,7 @@ def said_events(lines):
 
 def seen_events(trace):
     """The events that a trace has printed, as pairs of name and message."""
-    return [(e[3], e[4] if len(e) > 4 else "") for e in trace.events()]
+    return [(e[3], e[4] if len(e) > 4 else "") for e in trace.events() if len(e) > 3]
 
 
 def finish(trace):
@@ -96,5 +96,5 @@ class Case(live.Case):
         if os.path.exists(path):
             with open(path, encoding="utf-8", errors="surrogateescape") as file:
                 trace.stdout = file.read().splitlines()
-        trace.seen = seen_events(trace)
+        trace.seen = None if "--json" in args else seen_events(trace)
         return trace
