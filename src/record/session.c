@@ -461,7 +461,7 @@ static int pump(struct session *s, uint64_t *ret_n, struct ut_err *err)
 	while (r >= 0 && !enough(s) && (item = merge_next(s->merge, &cpu)))
 		r = give_item(s, item, cpu);
 	rings_release(&s->rings, s->merge);
-	if (r >= 0 && s->sink->flush && *ret_n)
+	if (r >= 0 && s->sink->flush)	/* also what an earlier round has read */
 		r = s->sink->flush(s->sink->ctx);
 	return r < 0 ? r : 0;
 }

@@ -182,6 +182,14 @@ class Columns(puppet.Case):
         # The best of some: the machine may be busy, but what is always late is late by design.
         self.assertLess(min(waited), 0.2 if not os.environ.get("UT_VM") else 1)
 
+    def test_the_last_line_of_a_burst_shows(self):
+        """Also when it was read in one round of the tracer and was certain to be in order only in the next, which read nothing."""
+        trace = self.begin()
+        os.sched_setaffinity(self.target.pid, {max(os.sched_getaffinity(0))})
+        for i in range(1, 61):
+            self.target.do("burst 30")
+            trace.wait_for_lines(1 + 30 * i, timeout=5)
+
     @live.vm_safe
     def test_totals(self):
         trace = self.begin(probe="u:puppet:*")
