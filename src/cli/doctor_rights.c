@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who we are to this machine: its kernel, our rights in it, the settings that limit them, namespaces, the trace filesystem. */
+/* Who we are to this machine: its kernel, our rights in it, what limits them, namespaces, the trace filesystem. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,14 +21,15 @@
 #define FIRST_PID_NS 0xEFFFFFFCu
 
 static const struct right {
-	unsigned cap, or_cap;		/* either will do */
+	unsigned cap, or_cap; /* either will do */
 	enum check_state missing;
 	const char *thing, *without;
 } rights[] = {
 	{ CAP_BPF, CAP_SYS_ADMIN, CHECK_NO, "CAP_BPF", "programs cannot be loaded" },
 	{ CAP_PERFMON, CAP_SYS_ADMIN, CHECK_NO, "CAP_PERFMON", "programs cannot be attached" },
 	{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, CHECK_WARN, "CAP_SYS_PTRACE", "only your own processes can be looked into" },
-	{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CHECK_WARN, "CAP_DAC_READ_SEARCH", "files that others keep to themselves stay closed" },
+	{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CHECK_WARN, "CAP_DAC_READ_SEARCH",
+	  "files that others keep to themselves stay closed" },
 	{ CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, CHECK_WARN, "CAP_CHECKPOINT_RESTORE",
 	  "files that were deleted or replaced while a program runs them cannot be opened" },
 };
@@ -64,10 +65,7 @@ static uint64_t own_capabilities(void)
 	return line ? strtoull(line + strlen("\nCapEff:"), NULL, 16) : 0;
 }
 
-static bool has(uint64_t caps, const struct right *right)
-{
-	return (caps >> right->cap | caps >> right->or_cap) & 1;
-}
+static bool has(uint64_t caps, const struct right *right) { return (caps >> right->cap | caps >> right->or_cap) & 1; }
 
 bool doctor_may_attach(void)
 {
@@ -83,8 +81,8 @@ static void look_at_kernel(struct checks *c)
 	if (uname(&u))
 		return;
 	if (strcmp(u.machine, "x86_64"))
-		checks_add(c, CHECK_NO, "kernel", "use it on x86-64", "Linux %s on %s: where arguments lie is known for x86-64 only", u.release,
-			   u.machine);
+		checks_add(c, CHECK_NO, "kernel", "use it on x86-64",
+			   "Linux %s on %s: where arguments lie is known for x86-64 only", u.release, u.machine);
 	else
 		checks_add(c, CHECK_OK, "kernel", NULL, "Linux %s on %s", u.release, u.machine);
 }
@@ -95,19 +93,22 @@ static void look_at_rights(struct checks *c)
 	bool missing = false;
 
 	if (!in_first_namespace("user", FIRST_USER_NS)) {
-		checks_add(c, CHECK_NO, "rights", "run it outside of that namespace: on the host, or in a privileged container",
-			   "user %u of a user namespace of its own: what it may do there does not count for tracing", geteuid());
+		checks_add(c, CHECK_NO, "rights",
+			   "run it outside of that namespace: on the host, or in a privileged container",
+			   "user %u of a user namespace of its own: what it may do there does not count for tracing",
+			   geteuid());
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
 		if (has(caps, &rights[i]))
 			continue;
 		missing = true;
-		checks_add(c, rights[i].missing, rights[i].thing, "run usertrace as root (sudo usertrace …)", "user %u does not have it: %s",
-			   geteuid(), rights[i].without);
+		checks_add(c, rights[i].missing, rights[i].thing, "run usertrace as root (sudo usertrace …)",
+			   "user %u does not have it: %s", geteuid(), rights[i].without);
 	}
 	if (!missing)
-		checks_add(c, CHECK_OK, "rights", NULL, "%s all that tracing needs", geteuid() ? "not root, but" : "root, with");
+		checks_add(c, CHECK_OK, "rights", NULL, "%s all that tracing needs",
+			   geteuid() ? "not root, but" : "root, with");
 }
 
 /* Settings that people suspect; they do not matter to who has the rights. */
@@ -116,8 +117,8 @@ static void look_at_settings(struct checks *c)
 	char value[32];
 
 	if (first_line("/proc/sys/kernel/unprivileged_bpf_disabled", value, sizeof(value)))
-		checks_add(c, CHECK_OK, "unprivileged_bpf_disabled", NULL, "%s: it limits who has no CAP_BPF; tracing needs CAP_BPF whatever it is",
-			   value);
+		checks_add(c, CHECK_OK, "unprivileged_bpf_disabled", NULL,
+			   "%s: it limits who has no CAP_BPF; tracing needs CAP_BPF whatever it is", value);
 	if (first_line("/proc/sys/kernel/perf_event_paranoid", value, sizeof(value)))
 		checks_add(c, CHECK_OK, "perf_event_paranoid", NULL,
 			   "%s: it limits who has no CAP_PERFMON; tracing needs CAP_PERFMON whatever it is", value);
@@ -130,12 +131,14 @@ static void look_at_kernel_names(struct checks *c)
 
 	first_line("/proc/sys/kernel/kptr_restrict", value, sizeof(value));
 	if (!first_line("/proc/kallsyms", line, sizeof(line)))
-		checks_add(c, CHECK_WARN, "kernel names", "a kernel with CONFIG_KALLSYMS", "kernel stacks (%%K) are numbers");
+		checks_add(c, CHECK_WARN, "kernel names", "a kernel with CONFIG_KALLSYMS",
+			   "kernel stacks (%%K) are numbers");
 	else if (!strtoull(line, NULL, 16))
 		checks_add(c, CHECK_WARN, "kernel names", geteuid() ? "run as root" : "sysctl kernel.kptr_restrict=1",
 			   "hidden from us (kptr_restrict is %s): kernel stacks (%%K) are numbers", value);
 	else
-		checks_add(c, CHECK_OK, "kernel names", NULL, "readable (kptr_restrict is %s): kernel stacks (%%K) have names", value);
+		checks_add(c, CHECK_OK, "kernel names", NULL,
+			   "readable (kptr_restrict is %s): kernel stacks (%%K) have names", value);
 }
 
 /* "none [integrity] confidentiality": the word in brackets is in force. */
@@ -147,7 +150,7 @@ static void look_at_lockdown(struct checks *c)
 		return;
 	if (strstr(line, "[confidentiality]"))
 		checks_add(c, CHECK_NO, "lockdown", "boot with lockdown=integrity or none (Secure Boot may set it)",
-			   "confidentiality: programs may not read memory, and so no text and no argument behind a pointer");
+			   "confidentiality: programs may not read memory, so no text and nothing behind a pointer");
 	else
 		checks_add(c, CHECK_OK, "lockdown", NULL, "%s: it does not forbid tracing", line);
 }
@@ -155,11 +158,13 @@ static void look_at_lockdown(struct checks *c)
 static void look_at_own_namespaces(struct checks *c)
 {
 	if (in_first_namespace("pid", FIRST_PID_NS))
-		checks_add(c, CHECK_OK, "pid namespace", NULL, "the host's: events have the process ids that are seen here");
+		checks_add(c, CHECK_OK, "pid namespace", NULL,
+			   "the host's: events have the process ids that are seen here");
 	else
-		checks_add(c, CHECK_WARN, "pid namespace", "run it on the host, or in a container that shares the host's (docker run --pid=host)",
-			   "not the host's: events have the host's process ids, which mean something else here; commands, children and kernel "
-			   "tracepoints of a process are not recognised (--no-follow for the first)");
+		checks_add(c, CHECK_WARN, "pid namespace",
+			   "run it on the host, or in a container that shares the host's (docker run --pid=host)",
+			   "not the host's: events have the host's process ids, which mean something else here; commands, "
+			   "children and kernel tracepoints of a process are not recognised (--no-follow for the first)");
 }
 
 static void look_at_tracefs(struct checks *c)
@@ -170,12 +175,15 @@ static void look_at_tracefs(struct checks *c)
 
 	tracefs_where(where, sizeof(where));
 	if (fd < 0)
-		checks_add(c, CHECK_WARN, "tracefs", "u:, p: and r: probes of running programs do not need it", "%s", err.msg);
+		checks_add(c, CHECK_WARN, "tracefs", "u:, p: and r: probes of running programs do not need it", "%s",
+			   err.msg);
 	else if (where[0])
-		checks_add(c, CHECK_OK, "tracefs", NULL, "mounted at %s: kernel tracepoints (t:), and children can be followed", where);
+		checks_add(c, CHECK_OK, "tracefs", NULL,
+			   "mounted at %s: kernel tracepoints (t:), and children can be followed", where);
 	else
 		checks_add(c, CHECK_OK, "tracefs", NULL,
-			   "not mounted; usertrace mounts it for itself: kernel tracepoints (t:), and children can be followed");
+			   "not mounted; usertrace mounts it for itself: kernel tracepoints (t:), and children can be "
+			   "followed");
 }
 
 void doctor_rights(struct checks *c)

@@ -34,17 +34,19 @@ static int drop(int fd)
 	return 0;
 }
 
-/* --- programs and maps ------------------------------------------------------------------------------------------------ */
+/* --- programs and maps ----------------------------------------------------------------------------------- */
 
 static int try_prog(enum bpf_prog_type type, bool sleepable)
 {
-	const struct kernel_prog prog = { .type = type, .insns = return_0, .n = ARRAY_SIZE(return_0), .sleepable = sleepable };
+	const struct kernel_prog prog = { .type = type, .insns = return_0, .n = ARRAY_SIZE(return_0),
+					  .sleepable = sleepable };
 
 	return drop(kernel_prog_load(&prog, NULL, NULL));
 }
 
 /* A program that belongs to one function of the kernel. */
-static int try_btf_prog(const struct btf *btf, enum bpf_prog_type type, enum bpf_attach_type attach, const char *function)
+static int try_btf_prog(const struct btf *btf, enum bpf_prog_type type, enum bpf_attach_type attach,
+			const char *function)
 {
 	int id = btf ? btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) : -ENOENT;
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach, .attach_btf_id = (uint32_t)id);
@@ -80,17 +82,19 @@ static bool is_jited(void)
 
 static void try_maps(struct machine *m)
 {
-	AUTO_CLOSE int ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_ring", 0, 0, (uint32_t)sysconf(_SC_PAGESIZE), NULL);
+	AUTO_CLOSE int ring =
+	    bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_ring", 0, 0, (uint32_t)sysconf(_SC_PAGESIZE), NULL);
 	LIBBPF_OPTS(bpf_map_create_opts, outer, .inner_map_fd = (uint32_t)ring);
 	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
 
 	m->tried[TRY_RING] = ring < 0 ? ring : 0;
-	m->tried[TRY_RING_ARRAY] = ring < 0 ? ring : drop(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, 1, &outer));
+	m->tried[TRY_RING_ARRAY] =
+	    ring < 0 ? ring : drop(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, 1, &outer));
 	m->tried[TRY_COUNTERS] = drop(bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_lost", 4, 8, 1, &mapped));
 	m->tried[TRY_STARTS] = drop(kernel_starts_map());
 }
 
-/* --- a probe on ourselves --------------------------------------------------------------------------------------------- */
+/* --- a probe on ourselves -------------------------------------------------------------------------------- */
 
 /* Begins with a 1-byte nop, as a probe's site does. */
 void doctor_probed(void);
@@ -105,7 +109,9 @@ __asm__(".text\n"
 static volatile uint16_t semaphore __attribute__((section(".probes"))) = 0;
 
 /* What the program leaves in its map. */
-struct seen { uint64_t calls, cookie, time_ns; };
+struct seen {
+	uint64_t calls, cookie, time_ns;
+};
 
 /* File offset of an address of our own program; -ENOENT. */
 static int own_offset(const volatile void *addr, uint64_t *ret)
@@ -129,7 +135,8 @@ static int own_offset(const volatile void *addr, uint64_t *ret)
 /* Counts, and keeps the last cookie and time. */
 static int load_seeing(int map_fd, bool multi)
 {
-	int fds[GEN_MAPS] = { [GEN_MAP_RINGS] = -1, [GEN_MAP_LOST] = map_fd, [GEN_MAP_FOLLOW] = -1, [GEN_MAP_STARTS] = -1 };
+	int fds[GEN_MAPS] = { [GEN_MAP_RINGS] = -1, [GEN_MAP_LOST] = map_fd, [GEN_MAP_FOLLOW] = -1,
+			      [GEN_MAP_STARTS] = -1 };
 	struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .multi = multi };
 	struct asm_buf a = { 0 };
 	int r;
@@ -158,8 +165,10 @@ static int load_seeing(int map_fd, bool multi)
 static int attach_own(int prog, bool multi, uint64_t offset, uint64_t sem_offset, int *event)
 {
 	const uint64_t cookie = COOKIE;
-	const struct kernel_uprobes u = { .path = "/proc/self/exe", .n = 1, .offsets = &offset, .cookies = &cookie, .pid = getpid(),
-					  .sem_offsets = sem_offset ? &sem_offset : NULL };
+	const struct kernel_uprobes u = {
+		.path = "/proc/self/exe", .n = 1, .offsets = &offset, .cookies = &cookie, .pid = getpid(),
+		.sem_offsets = sem_offset ? &sem_offset : NULL,
+	};
 
 	if (multi)
 		return kernel_link_uprobes(prog, &u);
@@ -226,7 +235,7 @@ static void try_probes(struct machine *m)
 	m->tried[TRY_SEMAPHORE] = try_semaphore(m, prog, offset);
 }
 
-/* --- events of the kernel --------------------------------------------------------------------------------------------- */
+/* --- events of the kernel -------------------------------------------------------------------------------- */
 
 static int try_tracepoint_event(void)
 {
@@ -257,7 +266,8 @@ static int try_mapwatch(void)
 
 void record_doctor(struct machine *ret)
 {
-	*ret = (struct machine){ .multi = kernel_has_uprobe_multi(), .redzone = redzone_of_kernel(), .jited = is_jited() };
+	*ret = (struct machine){ .multi = kernel_has_uprobe_multi(), .redzone = redzone_of_kernel(),
+				 .jited = is_jited() };
 	ret->tried[TRY_KPROBE] = try_prog(BPF_PROG_TYPE_KPROBE, false);
 	ret->tried[TRY_SLEEPABLE] = try_prog(BPF_PROG_TYPE_KPROBE, true);
 	ret->tried[TRY_TRACEPOINT] = try_prog(BPF_PROG_TYPE_TRACEPOINT, false);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What this kernel lets us do, found out by trying it, for `usertrace doctor`. Facts only: what they mean is said in src/cli. */
+/* What this kernel lets us do, found out by trying it, for `usertrace doctor`. Facts only: their meaning
+ * is told in src/cli. */
 #ifndef UT_RECORD_DOCTOR_H
 #define UT_RECORD_DOCTOR_H
 
@@ -32,7 +33,7 @@ struct machine {
 	enum redzone_state redzone;
 };
 
-/* Tries everything, in some milliseconds; nothing stays attached. Works without rights: then most results are -EPERM or -EACCES. */
+/* Tries everything; nothing stays attached. Works without rights: then most results are -EPERM or -EACCES. */
 void record_doctor(struct machine *ret);
 
 #endif

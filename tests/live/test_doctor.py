@@ -27,7 +27,8 @@ class Machine(live.Case):
         os.chmod(os.path.dirname(program), 0o755)
         kept = ",".join("+" + c for c in capabilities)
         some = ["--inh-caps", kept, "--ambient-caps", kept] if kept else []
-        done = self.start("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *some, program, "doctor", "--json")
+        done = self.start("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *some, program, "doctor",
+                          "--json")
         done.wait()
         return done
 
@@ -39,8 +40,8 @@ class Machine(live.Case):
         self.assertEqual([line for line in done.stdout if '"state":"no"' in line], [])
         self.assertEqual(done.status, 0)
         self.assertEqual(done.stderr, [])
-        for thing in ("a probe on ourselves", "raising semaphores", "attach cookies", "clock", "ring buffer", "BPF that may sleep", "perf uprobes",
-                      "kernel events", "new mappings", "rights"):
+        for thing in ("a probe on ourselves", "raising semaphores", "attach cookies", "clock", "ring buffer",
+                      "BPF that may sleep", "perf uprobes", "kernel events", "new mappings", "rights"):
             self.assertEqual(self.state(done, thing), "ok", thing)
 
     @live.vm_safe
