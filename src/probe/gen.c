@@ -283,10 +283,16 @@ int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, s
 		struct asm_buf *ret, struct ut_err *err)
 {
 	VEC(unsigned) labels = { 0 };
+	unsigned out = asm_label(ret);
+	bool sends = false;
 	int r;
 
+	for (size_t i = 0; i < n; i++)
+		sends |= bodies[i]->record_size > 0;
 	asm_mov(ret, R6, R1);
 	gen_filter(ret, options);
+	if (sends)	/* once here and not in each body: the kernel copies the whole program for every call that it puts in line */
+		gen_ring(ret, options->ncpus, out);
 	if (n > 1) {
 		for (size_t i = 0; i < n; i++)
 			if (vec_push(&labels, asm_label(ret)))
@@ -301,6 +307,10 @@ int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, s
 		if (n > 1 && !ret->error)
 			asm_place(ret, labels.v[i]);
 		append_body(ret, bodies[i]);
+	}
+	if (sends) {
+		asm_place(ret, out);
+		gen_exit(ret);
 	}
 	vec_done(&labels);
 	r = finish(ret, err);

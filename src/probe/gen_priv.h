@@ -7,7 +7,8 @@
 #include "probe/layout.h"
 
 /*
- * Registers of a body: R6 the context, R7 the record while one is reserved, R8 the CPU number and later the address of its lost counter, R9 the ring.
+ * Registers of a body: R6 the context, R7 the record while one is reserved, R8 the address of the CPU's lost counter, R9 its ring: the program has set
+ * R6, R8 and R9 (gen_ring).
  * R0…R5 are scratch. The stack, 512 bytes down from FP:
  */
 enum gen_stack {
@@ -48,6 +49,8 @@ void gen_read_user(struct gen *g, int to, unsigned size);
 void gen_extend(struct gen *g, unsigned size, bool is_signed);
 /* Offset of a register in the kernel's struct pt_regs. */
 int gen_pt_regs(enum reg r);
+/* Sets R8 and R9. gen_record.c */
+void gen_ring(struct asm_buf *a, uint32_t ncpus, unsigned out);
 /* From the reservation to the submission. gen_record.c and gen_text.c */
 void gen_record(struct gen *g);
 /* Fills text of output @i into the reserved record at R7. */

@@ -7,23 +7,23 @@
 #include "probe/gen_priv.h"
 #include "wire/record.h"
 
-/* R9 = this CPU's ring, R8 = its lost counter. */
-static void gen_ring(struct gen *g, unsigned out)
+/* R9 = this CPU's ring, R8 = its lost counter. @out: there is none. */
+void gen_ring(struct asm_buf *a, uint32_t ncpus, unsigned out)
 {
-	asm_call(g->a, BPF_FUNC_get_smp_processor_id);
-	asm_mov32(g->a, R8, R0);
-	asm_jcci(g->a, BPF_JGE, R8, (int32_t)g->options->ncpus, out);
-	asm_store(g->a, 4, FP, SP_KEY, R8);
-	asm_mov(g->a, R2, FP);
-	asm_alui(g->a, BPF_ADD, R2, SP_KEY);
-	asm_map(g->a, R1, GEN_MAP_RINGS);
-	asm_call(g->a, BPF_FUNC_map_lookup_elem);
-	asm_jcci(g->a, BPF_JEQ, R0, 0, out);
-	asm_mov(g->a, R9, R0);
-	asm_alui(g->a, BPF_LSH, R8, 6);
-	asm_map_value(g->a, R1, GEN_MAP_LOST);
-	asm_alu(g->a, BPF_ADD, R1, R8);
-	asm_mov(g->a, R8, R1);
+	asm_call(a, BPF_FUNC_get_smp_processor_id);
+	asm_mov32(a, R8, R0);
+	asm_jcci(a, BPF_JGE, R8, (int32_t)ncpus, out);
+	asm_store(a, 4, FP, SP_KEY, R8);
+	asm_mov(a, R2, FP);
+	asm_alui(a, BPF_ADD, R2, SP_KEY);
+	asm_map(a, R1, GEN_MAP_RINGS);
+	asm_call(a, BPF_FUNC_map_lookup_elem);
+	asm_jcci(a, BPF_JEQ, R0, 0, out);
+	asm_mov(a, R9, R0);
+	asm_alui(a, BPF_LSH, R8, 6);
+	asm_map_value(a, R1, GEN_MAP_LOST);
+	asm_alu(a, BPF_ADD, R1, R8);
+	asm_mov(a, R8, R1);
 }
 
 #define AT(member) ((int)offsetof(struct ut_rec_event, member))
@@ -174,7 +174,6 @@ void gen_record(struct gen *g)
 	uint32_t full = (g->options->text_limit + 2 + 7) & ~7u;
 	uint32_t first = full < GEN_TEXT_FIRST ? full : GEN_TEXT_FIRST;
 
-	gen_ring(g, out);
 	if (has_text(g)) {
 		gen_try(g, first, TRY_FIRST, lost, out);
 		if (g->options->may_sleep && gen_has_user_text(g)) {

@@ -12,9 +12,11 @@
 #include "record/kernel.h"
 #include "record/redzone.h"
 
-/* A program holds at most so many bodies and instructions: jumps reach 32,767 instructions far. */
+/*
+ * A program holds at most so many bodies and instructions: the kernel's time to load one grows with its square, its time to let go with their number.
+ */
 #define BODIES_MAX 128
-#define INSNS_MAX 20000
+#define INSNS_MAX 3000
 #define DETACH_THREADS 32
 
 struct attach {
