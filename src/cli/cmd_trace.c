@@ -203,9 +203,24 @@ static bool say_unmatched(const struct run *r)
 	return true;
 }
 
+/* From here on a second Ctrl-C ends us at once; the first one is taken off. */
+static void restore_signals(const struct run *r)
+{
+	struct signalfd_siginfo info;
+	sigset_t none;
+
+	while (fcntl(r->stop_fd, F_SETFL, O_NONBLOCK) == 0 && read(r->stop_fd, &info, sizeof(info)) > 0)
+		;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static int exit_status(struct run *r, bool has_command, bool unmatched)
 {
-	int status = has_command ? session_command_status(r->session) : EXIT_OK;
+	int status;
+
+	restore_signals(r);
+	status = has_command ? session_command_status(r->session) : EXIT_OK;
 
 	if (r->o.strict && (r->totals.lost || r->totals.missed))
 		return EXIT_LOST;

@@ -331,6 +331,13 @@ int follow_add(struct follow *f, pid_t pid, struct ut_err *err)
 	return r ? ut_err_set(err, r, "cannot follow process %d: %s", pid, strerror(-r)) : 0;
 }
 
+bool follow_contains(const struct follow *f, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid, value;
+
+	return !bpf_map_lookup_elem(f->map_fd, &key, &value);
+}
+
 void follow_sweep(struct follow *f)
 {
 	uint32_t pid, next;

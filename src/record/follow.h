@@ -19,6 +19,7 @@ int follow_open(bool hold, struct follow **ret, struct ut_err *err);
 struct follow *follow_close(struct follow *f);
 int follow_map_fd(const struct follow *f);		/* GEN_MAP_FOLLOW */
 int follow_add(struct follow *f, pid_t pid, struct ut_err *err);
+bool follow_contains(const struct follow *f, pid_t pid);
 /* Takes out processes that have ended, so that a reused pid is not followed. */
 void follow_sweep(struct follow *f);
 

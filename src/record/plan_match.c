@@ -26,17 +26,19 @@ static const char *base_name(const char *path)
 
 bool library_matches(const char *where, const char *path)
 {
-	static const char *const forms[] = { "%s", "%s.so", "%s.so.*", "lib%s.so", "lib%s.so.*", "lib%s-*.so*" };
+	static const char *const forms[] = { "%s", "%s.so", "%s.so.*", "lib%s.so", "lib%s.so.*", "lib%s-*.so*",
+					     "%s.*" /* libstdc++.so.6 is a link to libstdc++.so.6.0.30 */ };
 	const char *base = base_name(path);
+	size_t n = ARRAY_SIZE(forms) - !strstr(where, ".so");
 	char pattern[512];
 
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+	for (size_t i = 0; i < n; i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		int n = snprintf(pattern, sizeof(pattern), forms[i], where);
+		int len = snprintf(pattern, sizeof(pattern), forms[i], where);
 #pragma GCC diagnostic pop
 
-		if (n > 0 && (size_t)n < sizeof(pattern) && glob_match(pattern, base))
+		if (len > 0 && (size_t)len < sizeof(pattern) && glob_match(pattern, base))
 			return true;
 	}
 	return false;

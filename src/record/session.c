@@ -366,6 +366,16 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 
 /* --- files that come later ------------------------------------------------------------------------------------------- */
 
+/* Sites that print something: the entries of traced returns only start their clocks. */
+static size_t sites_since(const struct plan *plan, size_t first)
+{
+	size_t n = 0;
+
+	for (size_t i = first; i < plan->sites.n; i++)
+		n += plan->sites.v[i].kind != SITE_ENTRY;
+	return n;
+}
+
 /* Attaches what the plan grew by since @first; a failure is told, and tracing goes on with what there is. */
 static void attach_more(struct session *s, size_t first_probe, size_t first_site)
 {
@@ -378,10 +388,21 @@ static void attach_more(struct session *s, size_t first_probe, size_t first_site
 		if (s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);
 	} else if (s->sink->attached) {
-		s->sink->attached(s->sink->ctx, s->plan->probes.n - first_probe, s->plan->sites.n - first_site);
+		s->sink->attached(s->sink->ctx, s->plan->probes.n - first_probe, sites_since(s->plan, first_site));
 	}
 	free(log);
 	tell_notes(s);
+}
+
+/* Is what this process maps any business of ours? */
+static bool is_traced(const struct session *s, pid_t pid)
+{
+	if (pid == getpid())
+		return false;
+	for (size_t i = 0; i < s->targets.n; i++)
+		if (s->targets.v[i].id.pid == pid)
+			return true;
+	return s->follow && s->options.follow ? follow_contains(s->follow, pid) : !s->targets.n;
 }
 
 static int mapped(void *ctx, pid_t pid, const struct mapping *m)
@@ -391,7 +412,7 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m)
 	struct ut_err err = { 0 };
 	int r;
 
-	if (pid == getpid())
+	if (!is_traced(s, pid))
 		return 0;
 	r = plan_mapping(s->plan, pid, m, &err);
 	if (r && s->sink->note)
