@@ -100,14 +100,32 @@ static void explain_probe(const struct plan *plan, unsigned probe, struct buf *o
 	buf_addc(out, '\n');
 }
 
+/* What stands in front of the bodies of every program: who is wanted, and which ring. */
+static void explain_prologue(const struct plan *plan, struct buf *out)
+{
+	const struct gen_body *body = plan->bodies.n ? &plan->bodies.v[0] : NULL;
+	struct asm_buf program = { 0 };
+	struct ut_err ignored;
+	uint32_t number = 0;
+
+	if (!body || gen_program(&body, &number, 1, &plan->options.gen, &program, &ignored) ||
+	    program.insns.n < body->code.insns.n)
+		return;
+	buf_adds(out, "every program begins with (r1 is the context):\n");
+	disasm(program.insns.v, program.insns.n - body->code.insns.n - (body->record_size ? 2 : 0), out);
+	buf_addc(out, '\n');
+	asm_done(&program);
+}
+
 void plan_explain(const struct plan *plan, struct buf *out)
 {
 	for (unsigned i = 0; i < plan->probes.n; i++)
 		explain_probe(plan, i, out);
+	explain_prologue(plan, out);
 	for (size_t i = 0; i < plan->bodies.n; i++) {
 		const struct gen_body *body = &plan->bodies.v[i];
 
-		buf_addf(out, "instructions #%zu (r6 is the context%s):\n", i, body->sleeps ? "; it may sleep to read what is not in memory" : "");
+		buf_addf(out, "instructions #%zu (r6 is the context, r8 the CPU's count of lost events, r9 its ring%s):\n", i, body->sleeps ? "; it may sleep to read what is not in memory" : "");
 		disasm(body->code.insns.v, body->code.insns.n, out);
 		buf_addc(out, '\n');
 	}
