@@ -45,6 +45,19 @@ class Cxx(runtimes.Case):
         self.assertEqual(len(events["throw"]), 200)
         self.assertEqual(len(events["catch"]), 300)
 
+    def test_functions_of_the_library(self):
+        """By the name that programs are linked with, which is a link to the file that is mapped."""
+        probe = 'r:libstdc++.so.6:__cxa_allocate_exception "%d", duration'
+        target = self.gated(self.build(), "20")
+        trace = self.trace("-p", target.pid, "--json", probe)
+        self.assertEqual((trace.probes, trace.sites), (1, 1))
+        self.go(target)
+        self.stop(trace)
+        self.assertEqual(len(trace.objects()), 20)
+        command = self.trace("--json", "-M", "20", probe, "--", target.argv[0], "20", attached=False)
+        self.assertEqual(command.wait(), 0, command.describe())
+        self.assertIn("usertrace: attached 1 more probe at 1 site", command.stderr)
+
     def test_order(self):
         program = self.build()
         target = self.gated(program, "2")
