@@ -27,7 +27,7 @@ static void copy_user(struct gen *g, unsigned size)
 	asm_store(g->a, 8, FP, SP_FAULT_ADDR, R0);
 	asm_mov(g->a, R3, R0);
 	copy_call(g, size, BPF_FUNC_probe_read_user_str);
-	asm_jcci(g->a, BPF_JSGT, R0, 0, done);
+	asm_jcci(g->a, BPF_JSGE, R0, 0, done);
 	for (unsigned i = 0; i < 2 && g->options->may_sleep; i++) {	/* bring in its first page, then that of its last byte */
 		asm_mov(g->a, R1, FP);
 		asm_alui(g->a, BPF_ADD, R1, SP_KEY);
@@ -37,7 +37,7 @@ static void copy_user(struct gen *g, unsigned size)
 		asm_call(g->a, BPF_FUNC_copy_from_user);
 		asm_load(g->a, 8, R3, FP, SP_FAULT_ADDR);
 		copy_call(g, size, BPF_FUNC_probe_read_user_str);
-		asm_jcci(g->a, BPF_JSGT, R0, 0, done);
+		asm_jcci(g->a, BPF_JSGE, R0, 0, done);
 		g->sleeps = true;
 	}
 	asm_jump(g->a, g->on_fault);

@@ -145,14 +145,14 @@ static void gen_broken_string(struct gen *g, unsigned i, const struct layout_slo
 	asm_place(g->a, end);
 }
 
-/* R0 is what a …_read_str returned: bytes with the NUL. Stores length and state; too long is said or asks for a retry. */
+/* R0 is what a …_read_str returned: bytes with the NUL, but 0 for an empty one on older kernels. Stores length and state; too long is said or asks for a retry. */
 static void gen_string_result(struct gen *g, unsigned i, const struct layout_slot *slot, uint32_t room, enum gen_try try_no)
 {
 	int32_t limit = (int32_t)g->options->text_limit;
 	unsigned end = asm_label(g->a), fits = asm_label(g->a), good = asm_label(g->a);
 
 	if (try_no == TRY_LAST) {
-		asm_jcci(g->a, BPF_JSGT, R0, 0, good);
+		asm_jcci(g->a, BPF_JSGE, R0, 0, good);
 		gen_broken_string(g, i, slot);
 		asm_jump(g->a, end);
 		asm_place(g->a, good);
@@ -165,6 +165,7 @@ static void gen_string_result(struct gen *g, unsigned i, const struct layout_slo
 		asm_alu(g->a, BPF_SUB, R2, R0);
 		want_retry_if_negative(g, i, R2);
 	}
+	asm_jcci(g->a, BPF_JEQ, R0, 0, fits);
 	asm_alui(g->a, BPF_SUB, R0, 1);
 	asm_jcci(g->a, BPF_JSLE, R0, limit, fits);
 	store_head(g, slot, limit, UT_TEXT_CUT_LIMIT);

@@ -376,6 +376,7 @@ static void random_expressions(void **state)
 	struct gen_site site;
 	AUTO_FREE struct operands *ops = NULL;
 	struct buf text = { 0 };
+	int batches = getenv("UT_VM") ? 1 : BATCHES;	/* an emulator is slow */
 	uint64_t seen = 0;
 
 	(void)state;
@@ -389,10 +390,10 @@ static void random_expressions(void **state)
 	ops = fire_operands(self, text.data);
 	site = (struct gen_site){ .operands = ops, .site_vaddr = fire_vaddr(self, fire_nop1_site) };
 	recorder_open(&r, 1 << 16);
-	for (int i = 0; i < BATCHES; i++)
+	for (int i = 0; i < batches; i++)
 		one_batch(&r, &options, &site, &seen);
-	print_message("%d expressions, %llu records compared\n", BATCHES * PROGRAMS * OUTPUTS_MAX, (unsigned long long)seen);
-	assert_true(seen > 1000);
+	print_message("%d expressions, %llu records compared\n", batches * PROGRAMS * OUTPUTS_MAX, (unsigned long long)seen);
+	assert_true(seen > (uint64_t)batches * 80);
 	recorder_close(&r);
 	elf_image_free(self);
 	buf_done(&text);

@@ -240,7 +240,7 @@ static void random_texts(void **state)
 	(void)state;
 	need_root();
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		texts_at_limit(limits[i], 150);
+		texts_at_limit(limits[i], getenv("UT_VM") ? 30 : 150);
 }
 
 /* Each trouble by itself, by name. */
