@@ -68,6 +68,8 @@ static int add_target(struct session *s, pid_t pid, struct ut_err *err)
 	struct target t = { .pidfd = -1 };
 	int r;
 
+	if (pid == getpid())
+		return ut_err_set(err, -EINVAL, "process %d is usertrace itself: each line would make another", pid);
 	t.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	r = process_identify(pid, &t.id, err);
 	if (r) {
@@ -107,14 +109,32 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 	return plan_new(o->probes, o->nprobes, &po, &s->plan, err);
 }
 
+/* A process without a program has events, but no probes. */
+static int check_program(const struct session *s, pid_t pid, struct ut_err *err)
+{
+	char path[64], comm[16], c;
+	bool wanted = false;
+
+	for (size_t i = 0; i < s->plan->requests.n; i++)
+		wanted |= s->plan->requests.v[i].spec->kind != PROBE_TRACEPOINT;
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (!wanted || readlink(path, &c, 1) >= 0 || errno != ENOENT || !process_state(pid) || process_state(pid) == 'Z')
+		return 0;
+	process_comm(pid, comm);
+	return ut_err_set(err, -EINVAL, "process %d (%s) is a kernel thread: it has no probes, only the kernel's events (t:)", pid, comm);
+}
+
 /* The files that exist now. */
 static int fill_plan(struct session *s, struct ut_err *err)
 {
 	const struct session_options *o = &s->options;
 	int r = plan_tracepoints(s->plan, err);
 
-	for (size_t i = 0; !r && i < s->targets.n; i++)
-		r = plan_process(s->plan, s->targets.v[i].id.pid, err);
+	for (size_t i = 0; !r && i < s->targets.n; i++) {
+		r = check_program(s, s->targets.v[i].id.pid, err);
+		if (!r)
+			r = plan_process(s->plan, s->targets.v[i].id.pid, err);
+	}
 	if (!r && o->all)
 		r = plan_all(s->plan, err);
 	if (!r)
