@@ -89,13 +89,19 @@ class Running:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return lines[-1][:160] if lines else "it says nothing"
 
-    def wait_traced(self, target, site):
+    def wait_until(self, condition, what):
+        """Polls for what nothing announces."""
         deadline = time.monotonic() + PATIENCE
-        while not target.is_traced(site):
+        while not condition():
             if self.process.poll() is not None:
                 raise Unusable("ended at once: " + self.last_words())
             if time.monotonic() > deadline:
-                raise Unusable(f"did not attach within {PATIENCE} s: " + self.last_words())
+                raise Unusable(f"{what} within {PATIENCE} s: " + self.last_words())
+
+    def wait_traced(self, target, site):
+        """A probe is in place before its program or its buffer is: it counts once an event came through."""
+        self.wait_until(lambda: target.is_traced(site), "did not attach")
+        self.tracer.wait_ready(self, target, site)
 
     def peak_kib(self):
         """Most memory that was resident so far."""
@@ -103,12 +109,16 @@ class Running:
             return int(re.search(r"^VmHWM:\s+(\d+)", file.read(), re.MULTILINE)[1])
 
     def stop(self, patience=120):
-        """Ctrl-C; the seconds until it has ended."""
+        """Ctrl-C, again where the tracer is known to swallow it; the seconds until it has ended."""
         start = time.monotonic()
         self.process.send_signal(signal.SIGINT)
         self.process.stdin.close()
-        try:
-            self.process.wait(patience)
-        except subprocess.TimeoutExpired:
-            raise Unusable(f"does not end within {patience} s of Ctrl-C") from None
-        return time.monotonic() - start
+        while True:
+            try:
+                self.process.wait(2)
+                return time.monotonic() - start
+            except subprocess.TimeoutExpired:
+                if time.monotonic() - start > patience:
+                    raise Unusable(f"does not end within {patience} s of Ctrl-C") from None
+            if self.tracer.swallows_interrupts:
+                self.process.send_signal(signal.SIGINT)

@@ -4,6 +4,7 @@ import os
 import re
 import select
 import shutil
+import signal
 import subprocess
 import time
 
@@ -50,10 +51,16 @@ def launched_ns(bench):
         return int(file.read())
 
 
-def end(process):
-    process.send_signal(2)
-    while process.stdout.read(65536):
-        pass
+def end(process, tracer):
+    """Reads on until it has ended, so that it is not held up by a full pipe."""
+    process.send_signal(signal.SIGINT)
+    again = time.monotonic() + 2
+    while True:
+        if select.select([process.stdout], [], [], 0.1)[0] and not os.read(process.stdout.fileno(), 65536):
+            break
+        if tracer.swallows_interrupts and time.monotonic() > again:
+            process.send_signal(signal.SIGINT)
+            again += 2
     process.stdout.close()
     process.wait(120)
 
@@ -67,8 +74,8 @@ def one_round(bench, tracer, target, start):
         start.recorded_ms.append((fired_ns - begin) / 1e6)
         start.printed_ms.append((read_ns - begin) / 1e6)
     finally:
-        end(process)
-        target.ask("poke nop1 1")   # any line ends the ticks
+        end(process, tracer)
+        target.ask("poke nop1 1")   # any line ends the ticks; this is their answer
         target.answer()
 
 
@@ -120,7 +127,7 @@ def whole_command(bench, pid, results):
     match = re.search(r"attached (\d+) probes? at (\d+) sites?", line)
     results["command"].append((now - launched_ns(bench)) / 1e6)
     begin = time.monotonic()
-    process.send_signal(2)
+    process.send_signal(signal.SIGINT)
     process.stderr.read()
     process.wait(120)
     results["end"].append((time.monotonic() - begin) * 1e3)

@@ -22,6 +22,7 @@ class Tracer:
     event = NUMBERS         # two groups: number, process
     lost = []               # patterns of what it says of lost events
     prints = True           # false: it records, and prints afterwards
+    swallows_interrupts = False
     counts = True           # its output can be held against what was fired
 
     def __init__(self, bench):
@@ -41,6 +42,14 @@ class Tracer:
         running = Running(self.argv(target, pids, site), cpu, self.env())
         running.tracer = self
         return running
+
+    def wait_ready(self, running, target, site):
+        """Until an event has come out."""
+        def came_out():
+            target.ask(f"poke {site} 20")
+            with open(running.out.name, "rb") as file:
+                return self.event.search(file.read())
+        running.wait_until(came_out, "printed nothing")
 
     def events(self, running):
         """(number, process) of every event that it printed, in its order; pokes left out."""
@@ -74,6 +83,9 @@ class Usertrace(Tracer):
         argv = [self.bench.usertrace, "trace", f'u:bench:{site} "%d %d", arg1, arg2']
         return argv + [f"-p{pid}" for pid in pids]
 
+    def wait_ready(self, running, target, site):
+        running.wait_until(lambda: "attached" in running.stderr(), "said nothing")
+
     def lost_events(self, running):
         return sum(int(n.replace(",", "")) for pattern in self.lost for n in re.findall(pattern, running.stderr()))
 
@@ -96,6 +108,9 @@ class Empty(Tracer):
     def missing(self):
         return None if os.path.exists(self.bench.helper) else f"{self.bench.helper} is not built"
 
+    def wait_ready(self, running, target, site):
+        running.wait_until(lambda: os.path.getsize(running.out.name), "said nothing")
+
     def argv(self, target, pids, site):
         return [self.bench.helper, "empty", str(pids[0]), f"u:bench:{site}"]
 
@@ -115,6 +130,7 @@ class Bcc(Tracer):
     name = "BCC trace"
     program = "trace-bpfcc"
     command = "trace-bpfcc -p PID 'u:FILE:SITE \"%lld %lld\", arg1, arg2'"
+    swallows_interrupts = True     # one that comes while it prints
     lost = [r"ossibly lost (\d+) samples"]
 
     def missing(self):
@@ -145,8 +161,23 @@ class PerfRecord(Tracer):
     def data(self):
         return os.path.join(self.bench.folder, "perf.data")
 
+    def fifo(self, name):
+        path = os.path.join(self.bench.folder, name)
+        if not os.path.exists(path):
+            os.mkfifo(path)
+        return path
+
     def argv(self, target, pids, site):
-        return self.perf("record", "-N", "-q", "-e", f"sdt_bench:{site}", "-p", ",".join(map(str, pids)), "-o", self.data())
+        control = f"fifo:{self.fifo('perf-control')},{self.fifo('perf-answer')}"
+        return self.perf("record", "-N", "-q", "-D", "-1", "--control", control, "-e", f"sdt_bench:{site}",
+                         "-p", ",".join(map(str, pids)), "-o", self.data())
+
+    def wait_ready(self, running, target, site):
+        """It attaches first and switches on later; this way it says when."""
+        with open(self.fifo("perf-control"), "w", encoding="ascii") as control, open(self.fifo("perf-answer"), "rb") as answer:
+            control.write("enable\n")
+            control.flush()
+            answer.read(4)
 
     def script(self, *words):
         return subprocess.Popen(self.perf("script", "-i", self.data(), *words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
