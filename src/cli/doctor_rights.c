@@ -13,12 +13,12 @@
 
 #include "base/auto.h"
 #include "cli/doctor.h"
+#include "proc/process.h"
 #include "proc/procfs.h"
 #include "proc/tracefs.h"
 
-/* Inodes of the first namespaces: include/linux/proc_ns.h; the same on every machine. */
+/* PROC_USER_INIT_INO of include/linux/proc_ns.h; the same on every machine. */
 #define FIRST_USER_NS 0xEFFFFFFDu
-#define FIRST_PID_NS 0xEFFFFFFCu
 
 static const struct right {
 	unsigned cap, or_cap; /* either will do */
@@ -45,13 +45,11 @@ static bool first_line(const char *path, char *ret, int size)
 	return true;
 }
 
-static bool in_first_namespace(const char *kind, ino_t inode)
+static bool in_first_user_namespace(void)
 {
-	char path[64];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
-	return stat(path, &st) || st.st_ino == inode;
+	return stat("/proc/self/ns/user", &st) || st.st_ino == FIRST_USER_NS;
 }
 
 static uint64_t own_capabilities(void)
@@ -71,7 +69,7 @@ bool doctor_may_attach(void)
 {
 	uint64_t caps = own_capabilities();
 
-	return in_first_namespace("user", FIRST_USER_NS) && has(caps, &rights[0]) && has(caps, &rights[1]);
+	return in_first_user_namespace() && has(caps, &rights[0]) && has(caps, &rights[1]);
 }
 
 static void look_at_kernel(struct checks *c)
@@ -92,7 +90,7 @@ static void look_at_rights(struct checks *c)
 	uint64_t caps = own_capabilities();
 	bool missing = false;
 
-	if (!in_first_namespace("user", FIRST_USER_NS)) {
+	if (!in_first_user_namespace()) {
 		checks_add(c, CHECK_NO, "rights",
 			   "run it outside of that namespace: on the host, or in a privileged container",
 			   "user %u of a user namespace of its own: what it may do there does not count for tracing",
@@ -157,7 +155,7 @@ static void look_at_lockdown(struct checks *c)
 
 static void look_at_own_namespaces(struct checks *c)
 {
-	if (in_first_namespace("pid", FIRST_PID_NS))
+	if (process_in_first_pid_namespace())
 		checks_add(c, CHECK_OK, "pid namespace", NULL,
 			   "the host's: events have the process ids that are seen here");
 	else

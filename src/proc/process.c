@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/auto.h"
 #include "proc/procfs.h"
@@ -230,4 +231,14 @@ int process_list(struct process_id **ret, size_t *ret_n, struct ut_err *err)
 	*ret = ids.v;
 	*ret_n = ids.n;
 	return 0;
+}
+
+/* PROC_PID_INIT_INO of include/linux/proc_ns.h; the same on every machine. */
+#define FIRST_PID_NS 0xEFFFFFFCu
+
+bool process_in_first_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
 }

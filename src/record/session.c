@@ -268,6 +268,9 @@ static int open_follow(struct session *s, struct ut_err *err)
 
 	if (!needs_follow(s) && !hold)
 		return 0;
+	if (!process_in_first_pid_namespace())
+		return ut_err_set(err, -EINVAL, "usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do not see: "
+				  "run it on the host for kernel events and for following children, or use --no-follow");
 	r = follow_open(hold, &s->follow, err);
 	for (size_t i = 0; !r && i < s->targets.n; i++)
 		r = follow_add(s->follow, s->targets.v[i].id.pid, err);
