@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""What the README shows to try is typed here as it stands there, and says what it says there, but for the numbers."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import live
+
+
+def examples():
+    """(command, the lines it is said to print) of each line "    # command" of the README's section."""
+    with open(os.path.join(live.SOURCE_ROOT, "README.md")) as file:
+        section = file.read().split("## Five things to try\n", 1)[1].split("\n## ", 1)[0]
+    found = []
+    for line in section.splitlines():
+        if line.startswith("    # "):
+            found.append((line[6:], []))
+        elif line.startswith("    ") and found and line.strip() != "…":
+            found[-1][1].append(line)
+    return found
+
+
+def shape(line):
+    """A line without what differs from run to run: numbers, and how wide the columns are for them."""
+    line = re.sub(r"0x[0-9a-f]+", "0xN", line)
+    line = re.sub(r"\d[\d.,]*( [mnµ]?s\b)?", "N", re.sub(r"Linux \S+ on", "Linux N on", line))
+    return " ".join(line.split())
+
+
+@live.needs_root()
+@unittest.skipUnless(os.path.exists("/usr/bin/python3.11"), "/usr/bin/python3.11 is not installed")
+class Readme(live.Case):
+    def setUp(self):
+        path = os.path.dirname(live.USERTRACE) + ":" + os.environ["PATH"]
+        self.shell = self.start("bash", stdin=subprocess.PIPE, cwd=live.SOURCE_ROOT, env={"PATH": path})
+        self.shell.say("exec 2>&1\n")
+
+    def type(self, number, command):
+        """What the command prints; a program in the background is waited for until it is ready."""
+        first = len(self.shell.stdout)
+        self.shell.say(command + "\n")
+        if command.endswith("&"):
+            self.shell.wait_for(r"^ready \d+")
+        self.shell.say(f"echo end-{number}\n")
+        self.shell.wait_for(f"^end-{number}$")
+        return self.shell.stdout[first:]
+
+    def test_five_things(self):
+        found = examples()
+        self.assertEqual(len(found), 7)
+        for number, (command, shown) in enumerate(found):
+            if "java" in command and not shutil.which("java"):
+                continue
+            with self.subTest(command=command):
+                said = set(map(shape, self.type(number, command)))
+                for line in shown:
+                    self.assertIn(shape(line), said)
+        self.type("kill", "kill %1")
+
+
+if __name__ == "__main__":
+    unittest.main()
