@@ -255,7 +255,7 @@ static int open_hold(struct follow *f, int tracefs, struct ut_err *err)
 	return f->hold_prog < 0 ? f->hold_prog : 0;
 }
 
-int follow_open(bool hold, struct follow **ret, struct ut_err *err)
+int follow_open(bool children, bool hold, struct follow **ret, struct ut_err *err)
 {
 	AUTO_CLOSE int tracefs = tracefs_open(err);
 	struct follow *f = calloc(1, sizeof(*f));
@@ -270,9 +270,9 @@ int follow_open(bool hold, struct follow **ret, struct ut_err *err)
 			r = ut_err_set(err, f->map_fd, "the kernel refuses BPF (%s): run as root, or with CAP_BPF and CAP_PERFMON",
 				       strerror(-f->map_fd));
 	}
-	if (!r)
+	if (!r && children)
 		r = event_field(tracefs, "sched_process_fork", "child_pid", &id, &offset, err);
-	if (!r)
+	if (!r && children)
 		r = attach_event(f, load_fork(f, offset, err), id, err);
 	if (!r && hold)
 		r = open_hold(f, tracefs, err);

@@ -14,8 +14,8 @@
 
 struct follow;
 
-/* The set, empty, and the program at fork. @hold: stop at exec and at library loading as well. */
-int follow_open(bool hold, struct follow **ret, struct ut_err *err);
+/* The set, empty. @children: it grows at forks. @hold: those in it are stopped at exec and at library loading. */
+int follow_open(bool children, bool hold, struct follow **ret, struct ut_err *err);
 struct follow *follow_close(struct follow *f);
 int follow_map_fd(const struct follow *f);		/* GEN_MAP_FOLLOW */
 int follow_add(struct follow *f, pid_t pid, struct ut_err *err);

@@ -85,7 +85,8 @@ static int add_request(struct plan *plan, const char *text, struct ut_err *err)
 	return 0;
 }
 
-int plan_new(const char *const *texts, size_t n, const struct plan_options *options, struct plan **ret, struct ut_err *err)
+int plan_new(const char *const *texts, size_t n, const struct plan_options *options, struct plan **ret,
+	     struct ut_err *err)
 {
 	struct plan *plan = calloc(1, sizeof(*plan));
 	int r = 0;

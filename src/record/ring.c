@@ -20,9 +20,9 @@ struct ring {
 	const unsigned long *producer;		/* the kernel's page, and behind it the data */
 	const char *data;
 	/*
-	 * A record that goes over the end of the data and on at its beginning, put together. One is enough: its place is
-	 * not given back before it has left the merge, and the next such record lies a whole ring later. (The kernel would map the data twice
-	 * in a row; that counts as twice the resident memory.)
+	 * A record that goes over the end of the data and on at its beginning, put together. One is enough: its place
+	 * is not given back before it has left the merge, and the next such record lies a whole ring later. (The kernel
+	 * would map the data twice in a row; that counts as twice the resident memory.)
 	 */
 	char *wrapped;
 	uint64_t read;				/* how far we have read; the consumer position is behind it */
@@ -54,10 +54,11 @@ static int open_ring(struct ring *ring, uint64_t size, struct ut_err *err)
 
 	ring->fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_ring", 0, 0, (uint32_t)size, NULL);
 	if (ring->fd == -EPERM)
-		return ut_err_set(err, ring->fd, "the kernel refuses BPF: run as root, or with CAP_BPF and CAP_PERFMON");
+		return ut_err_set(err, ring->fd,
+				  "the kernel refuses BPF: run as root, or with CAP_BPF and CAP_PERFMON");
 	if (ring->fd < 0)
-		return ut_err_set(err, ring->fd, "cannot make a ring buffer of %llu KiB: %s", (unsigned long long)size / 1024,
-				  strerror(-ring->fd));
+		return ut_err_set(err, ring->fd, "cannot make a ring buffer of %llu KiB: %s",
+				  (unsigned long long)size / 1024, strerror(-ring->fd));
 	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (p == MAP_FAILED)
 		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
@@ -90,7 +91,8 @@ static int open_lost(struct rings *r, struct ut_err *err)
 
 	r->lost_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_lost", 4, r->n * LOST_STRIDE * 8, 1, &opts);
 	if (r->lost_fd < 0)
-		return ut_err_set(err, r->lost_fd, "cannot make the counters of lost events: %s", strerror(-r->lost_fd));
+		return ut_err_set(err, r->lost_fd, "cannot make the counters of lost events: %s",
+				  strerror(-r->lost_fd));
 	r->lost_size = (r->n * LOST_STRIDE * 8 + 4095u) & ~4095u;
 	p = mmap(NULL, r->lost_size, PROT_READ, MAP_SHARED, r->lost_fd, 0);
 	if (p == MAP_FAILED)
@@ -110,7 +112,9 @@ static int open_outer(struct rings *r, struct ut_err *err)
 		if (code)
 			return ut_err_set(err, code, "cannot put the ring of CPU %u in place: %s", i, strerror(-code));
 	}
-	return r->outer_fd >= 0 ? 0 : ut_err_set(err, r->outer_fd, "cannot make the array of rings: %s", strerror(-r->outer_fd));
+	return r->outer_fd >= 0
+		   ? 0
+		   : ut_err_set(err, r->outer_fd, "cannot make the array of rings: %s", strerror(-r->outer_fd));
 }
 
 int rings_open(struct rings *ret, unsigned ncpus, uint64_t size_bytes, struct ut_err *err)
@@ -153,7 +157,8 @@ int rings_fd(const struct rings *r, unsigned cpu) { return r->v[cpu].fd; }
 /* Events that are missing between the last record and now: an item of their own. */
 static int add_gap(struct ring *ring, struct merge *merge, unsigned cpu, uint32_t lost, uint64_t time_ns)
 {
-	struct merge_item gap = { .time_ns = time_ns, .lost = lost - ring->lost, .since_ns = ring->last_ns, .position = UINT64_MAX };
+	struct merge_item gap = {
+	    .time_ns = time_ns, .lost = lost - ring->lost, .since_ns = ring->last_ns, .position = UINT64_MAX};
 
 	if ((int32_t)gap.lost <= 0)
 		return 0;

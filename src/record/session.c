@@ -261,9 +261,15 @@ static bool wants_more_files(const struct session *s)
 	return false;
 }
 
+/* Is the command held at every exec and behind its dynamic linker? Needs programs that see the pids that we see. */
+static bool wants_hold(const struct session *s)
+{
+	return s->options.command && (wants_more_files(s) || s->sink->process) && process_in_first_pid_namespace();
+}
+
 static int open_follow(struct session *s, struct ut_err *err)
 {
-	bool hold = s->options.command && s->options.follow && (wants_more_files(s) || s->sink->process);
+	bool hold = wants_hold(s);
 	int r;
 
 	if (!needs_follow(s) && !hold)
@@ -271,7 +277,7 @@ static int open_follow(struct session *s, struct ut_err *err)
 	if (!process_in_first_pid_namespace())
 		return ut_err_set(err, -EINVAL, "usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do not see: "
 				  "run it on the host for kernel events and for following children, or use --no-follow");
-	r = follow_open(hold, &s->follow, err);
+	r = follow_open(s->options.follow, hold, &s->follow, err);
 	for (size_t i = 0; !r && i < s->targets.n; i++)
 		r = follow_add(s->follow, s->targets.v[i].id.pid, err);
 	return r;
@@ -280,7 +286,7 @@ static int open_follow(struct session *s, struct ut_err *err)
 static int open_watch(struct session *s, struct ut_err *err)
 {
 	const struct session_options *o = &s->options;
-	bool later = o->all || o->wait || (o->follow && o->npids) || (o->command && !o->follow);
+	bool later = o->all || o->wait || (o->follow && o->npids) || (o->command && !wants_hold(s));
 
 	return later && wants_more_files(s) ? mapwatch_open(&s->watch, err) : 0;
 }
