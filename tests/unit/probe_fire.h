@@ -53,8 +53,9 @@ extern const char fire_nop1_site[], fire_nop5_site[];
 #define FIRE_NOP5 "	.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
 
 __asm__(".text\n" FIRE_FUNCTION("fire_nop1", "	nop\n") FIRE_FUNCTION("fire_nop5", FIRE_NOP5)
-	".data\n.globl fire_before\n.hidden fire_before\n.globl fire_after\n.hidden fire_after\n.globl fire_own_stack\n"
-	".hidden fire_own_stack\n.p2align 6\nfire_before: .skip 128\nfire_after: .skip 128\nfire_own_stack: .skip 8\n.text\n");
+	".data\n.globl fire_before\n.hidden fire_before\n.globl fire_after\n.hidden fire_after\n"
+	".globl fire_own_stack\n.hidden fire_own_stack\n.p2align 6\n"
+	"fire_before: .skip 128\nfire_after: .skip 128\nfire_own_stack: .skip 8\n.text\n");
 
 /* A recorder for this one process. */
 struct recorder {
@@ -174,8 +175,8 @@ static inline double fire_ms(void)
 }
 
 /* Loads a program of @n bodies; its descriptor is the recorder's. */
-static inline int recorder_load(struct recorder *r, const struct gen_body *const *bodies, const uint32_t *numbers, size_t n,
-				const struct gen_options *options)
+static inline int recorder_load(struct recorder *r, const struct gen_body *const *bodies, const uint32_t *numbers,
+				size_t n, const struct gen_options *options)
 {
 	struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .multi = r->multi };
 	struct asm_buf code = { 0 };
@@ -200,8 +201,8 @@ static inline int recorder_load(struct recorder *r, const struct gen_body *const
 }
 
 /* Attaches @prog to @n places of this program. */
-static inline void recorder_link(struct recorder *r, int prog, const void *const *places, const uint64_t *cookies, size_t n,
-				 bool is_return)
+static inline void recorder_link(struct recorder *r, int prog, const void *const *places, const uint64_t *cookies,
+				 size_t n, bool is_return)
 {
 	AUTO_FREE uint64_t *offsets = calloc(n, sizeof(*offsets));
 	struct kernel_uprobes u = { .path = "/proc/self/exe", .n = n, .offsets = offsets, .cookies = cookies,
@@ -295,7 +296,8 @@ static inline struct probe_checked *fire_check(const char *text, const struct op
 	return ret;
 }
 
-static inline uint64_t record_value(const struct ut_rec_event *rec, const struct probe_checked *checked, unsigned output)
+static inline uint64_t record_value(const struct ut_rec_event *rec, const struct probe_checked *checked,
+				    unsigned output)
 {
 	struct layout layout;
 	uint64_t ret;

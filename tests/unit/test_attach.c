@@ -5,8 +5,8 @@
 #define SLED 130
 
 /* sled: a function of many nops, one after the other; it leaves its argument alone. */
-__asm__(".text\n.globl sled\n.hidden sled\n.type sled, @function\n.p2align 4\nsled:\n.rept 130\n	nop\n.endr\n	ret\n"
-	".size sled, . - sled\n");
+__asm__(".text\n.globl sled\n.hidden sled\n.type sled, @function\n.p2align 4\n"
+	"sled:\n.rept 130\n	nop\n.endr\n	ret\n.size sled, . - sled\n");
 void sled(uint64_t value);
 
 static uint64_t now_ns(void)
@@ -310,9 +310,10 @@ static void a_body_for_each_site(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recursion), cmocka_unit_test(test_nesting), cmocka_unit_test(test_tail_calls),
-		cmocka_unit_test(test_never_return), cmocka_unit_test(test_duration_predicate), cmocka_unit_test(many_bodies),
-		cmocka_unit_test(test_more_bodies), cmocka_unit_test(a_body_for_each_site),
+	    cmocka_unit_test(test_recursion),	       cmocka_unit_test(test_nesting),
+	    cmocka_unit_test(test_tail_calls),	       cmocka_unit_test(test_never_return),
+	    cmocka_unit_test(test_duration_predicate), cmocka_unit_test(many_bodies),
+	    cmocka_unit_test(test_more_bodies),	       cmocka_unit_test(a_body_for_each_site),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,13 +19,15 @@
 /* A leaf function that keeps its arguments below the stack pointer, all around the probe, and gives back their sum. */
 #define LEAF(name, first, middle) \
 	".globl " name "\n.hidden " name "\n.type " name ", @function\n.p2align 5\n" name ":\n" first \
-	"	movq %rdi, -8(%rsp)\n	movq %rsi, -16(%rsp)\n	movq %rdi, -24(%rsp)\n	movq %rsi, -128(%rsp)\n" middle \
+	"	movq %rdi, -8(%rsp)\n	movq %rsi, -16(%rsp)\n" \
+	"	movq %rdi, -24(%rsp)\n	movq %rsi, -128(%rsp)\n" middle \
 	"	movq -8(%rsp), %rax\n	addq -16(%rsp), %rax\n	addq -24(%rsp), %rax\n	addq -128(%rsp), %rax\n	ret\n" \
 	".size " name ", . - " name "\n"
 
 __asm__(".text\n"
 	LEAF("leaf_middle5", "", "leaf_middle5_site:\n" NOP5) NOTE("leaf_middle5", "0", "8@%rdi")
-	LEAF("leaf_middle1", "", "leaf_middle1_site:\n" NOP1) NOTE("leaf_middle1", "0", "8@%rdi 8@-8(%rsp) 8@-128(%rsp)")
+	LEAF("leaf_middle1", "", "leaf_middle1_site:\n" NOP1)
+	NOTE("leaf_middle1", "0", "8@%rdi 8@-8(%rsp) 8@-128(%rsp)")
 	LEAF("leaf_start5", "leaf_start5_site:\n" NOP5, "") NOTE("leaf_start5", "0", "8@%rdi 8@%rsi")
 	LEAF("leaf_endbr5", "	endbr64\nleaf_endbr5_site:\n" NOP5, "") NOTE("leaf_endbr5", "0", "8@%rdi 8@%rsi")
 	LEAF("leaf_guarded", "", "leaf_guarded_site:\n" NOP1) NOTE("leaf_guarded", "leaf_semaphore", "8@%rdi")
@@ -145,7 +147,8 @@ static void all_or_nothing(void **state)
 static void only_long_nops_inside_functions_are_at_risk(void **state)
 {
 	static const struct { const char *name; bool risk; } rows[] = {
-		{ "u:leaf_middle5", true }, { "u:leaf_middle1", false }, { "u:leaf_start5", false }, { "u:leaf_endbr5", false },
+		{ "u:leaf_middle5", true }, { "u:leaf_middle1", false }, { "u:leaf_start5", false },
+		{ "u:leaf_endbr5", false },
 	};
 
 	(void)state;
@@ -302,7 +305,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_long_nops_inside_functions_are_at_risk), cmocka_unit_test(short_nop_in_a_leaf),
-		cmocka_unit_test(long_nop_at_a_start), cmocka_unit_test(long_nop_behind_endbr64), cmocka_unit_test(long_nop_in_a_leaf),
+		cmocka_unit_test(long_nop_at_a_start), cmocka_unit_test(long_nop_behind_endbr64),
+		cmocka_unit_test(long_nop_in_a_leaf),
 		cmocka_unit_test(all_or_nothing), cmocka_unit_test(semaphores_are_counted),
 		cmocka_unit_test(a_killed_tracer_leaves_nothing), cmocka_unit_test(a_target_that_ended),
 	};

@@ -114,9 +114,9 @@ static void grow_unary(struct node *n, unsigned depth)
 static const struct node *grow(unsigned depth)
 {
 	static const enum expr_op ops[] = {
-		EXPR_NEG, EXPR_NOT, EXPR_BITNOT, EXPR_CAST, EXPR_DEREF, EXPR_MUL, EXPR_DIV, EXPR_MOD, EXPR_ADD, EXPR_SUB,
-		EXPR_SHL, EXPR_SHR, EXPR_LT, EXPR_LE, EXPR_GT, EXPR_GE, EXPR_EQ, EXPR_NE, EXPR_AND, EXPR_XOR, EXPR_OR,
-		EXPR_LAND, EXPR_LOR, EXPR_COND, EXPR_DIV, EXPR_MOD, EXPR_SHR,
+	    EXPR_NEG, EXPR_NOT, EXPR_BITNOT, EXPR_CAST, EXPR_DEREF, EXPR_MUL,  EXPR_DIV, EXPR_MOD, EXPR_ADD,
+	    EXPR_SUB, EXPR_SHL, EXPR_SHR,    EXPR_LT,	EXPR_LE,    EXPR_GT,   EXPR_GE,	 EXPR_EQ,  EXPR_NE,
+	    EXPR_AND, EXPR_XOR, EXPR_OR,     EXPR_LAND, EXPR_LOR,   EXPR_COND, EXPR_DIV, EXPR_MOD, EXPR_SHR,
 	};
 	struct node *n = &nodes[nnodes++];
 
@@ -151,10 +151,11 @@ static const char *type_text(const struct value *t)
 static void print(const struct node *n, struct buf *out)
 {
 	static const char *const words[] = {
-		[EXPR_NEG] = "-", [EXPR_NOT] = "!", [EXPR_BITNOT] = "~", [EXPR_MUL] = "*", [EXPR_DIV] = "/", [EXPR_MOD] = "%",
-		[EXPR_ADD] = "+", [EXPR_SUB] = "-", [EXPR_SHL] = "<<", [EXPR_SHR] = ">>", [EXPR_LT] = "<", [EXPR_LE] = "<=",
-		[EXPR_GT] = ">", [EXPR_GE] = ">=", [EXPR_EQ] = "==", [EXPR_NE] = "!=", [EXPR_AND] = "&", [EXPR_XOR] = "^",
-		[EXPR_OR] = "|", [EXPR_LAND] = "&&", [EXPR_LOR] = "||",
+	    [EXPR_NEG] = "-",  [EXPR_NOT] = "!", [EXPR_BITNOT] = "~", [EXPR_MUL] = "*",	 [EXPR_DIV] = "/",
+	    [EXPR_MOD] = "%",  [EXPR_ADD] = "+", [EXPR_SUB] = "-",    [EXPR_SHL] = "<<", [EXPR_SHR] = ">>",
+	    [EXPR_LT] = "<",   [EXPR_LE] = "<=", [EXPR_GT] = ">",     [EXPR_GE] = ">=",	 [EXPR_EQ] = "==",
+	    [EXPR_NE] = "!=",  [EXPR_AND] = "&", [EXPR_XOR] = "^",    [EXPR_OR] = "|",	 [EXPR_LAND] = "&&",
+	    [EXPR_LOR] = "||",
 	};
 
 	switch (n->op) {
@@ -289,7 +290,8 @@ struct sample {
 	struct gen_body body;
 };
 
-static void make(struct sample *s, struct recorder *r, const struct gen_options *options, const struct gen_site *site, uint32_t number)
+static void make(struct sample *s, struct recorder *r, const struct gen_options *options, const struct gen_site *site,
+		 uint32_t number)
 {
 	struct ut_err err = { 0 };
 
@@ -350,7 +352,8 @@ static void one_round(struct recorder *r, const struct sample *samples, uint64_t
 	}
 }
 
-static void one_batch(struct recorder *r, const struct gen_options *options, const struct gen_site *site, uint64_t *seen)
+static void one_batch(struct recorder *r, const struct gen_options *options, const struct gen_site *site,
+		      uint64_t *seen)
 {
 	struct sample samples[PROGRAMS];
 
@@ -392,7 +395,8 @@ static void random_expressions(void **state)
 	recorder_open(&r, 1 << 16);
 	for (int i = 0; i < batches; i++)
 		one_batch(&r, &options, &site, &seen);
-	print_message("%d expressions, %llu records compared\n", batches * PROGRAMS * OUTPUTS_MAX, (unsigned long long)seen);
+	print_message("%d expressions, %llu records compared\n", batches * PROGRAMS * OUTPUTS_MAX,
+		      (unsigned long long)seen);
 	assert_true(seen > (uint64_t)batches * 80);
 	recorder_close(&r);
 	elf_image_free(self);

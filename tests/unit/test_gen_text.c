@@ -64,8 +64,9 @@ static void area_fill(struct area *a, const enum page_state *states, size_t nul)
 			page[k] = i * PAGE + k == nul ? '\0' : pattern(i * PAGE + k);
 		assert_int_equal(pwrite(a->fds[i], page, PAGE, 0), PAGE);
 		a->states[i] = states[i];
-		assert_ptr_equal(mmap(a->at + i * PAGE, PAGE, states[i] == NOTHING ? PROT_NONE : PROT_READ, MAP_SHARED | MAP_FIXED,
-				      a->fds[i], 0), a->at + i * PAGE);
+		assert_ptr_equal(mmap(a->at + i * PAGE, PAGE, states[i] == NOTHING ? PROT_NONE : PROT_READ,
+				      MAP_SHARED | MAP_FIXED, a->fds[i], 0),
+				 a->at + i * PAGE);
 		if (states[i] == RESIDENT)
 			assert_int_equal(*(volatile char *)(a->at + i * PAGE), page[0]);
 	}
@@ -120,7 +121,8 @@ static struct expected bytes_expected(const struct text_case *c, uint32_t limit)
 static const char *const state_words[] = { "whole", "null", "fault", "cut at the limit", "cut by a fault" };
 static const char *const page_words[] = { "resident", "absent", "nothing" };
 
-static void check_text(const struct ut_rec_text *t, const struct text_case *c, const struct expected *e, uint32_t limit, const char *kind)
+static void check_text(const struct ut_rec_text *t, const struct text_case *c, const struct expected *e, uint32_t limit,
+		       const char *kind)
 {
 	const char *bytes = (const char *)(t + 1);
 	size_t i = 0;
@@ -129,10 +131,11 @@ static void check_text(const struct ut_rec_text *t, const struct text_case *c, c
 		i++;
 	if (t->len == e->len && i == e->len && t->state == e->state)
 		return;
-	fail_msg("%s at %zu (pages %s, %s, %s), NUL at %zu, length %lld, limit %u: %u bytes (%zu right), %s; expected %u, %s", kind,
-		 c->start, page_words[c->area->states[0]], page_words[c->area->states[1]], page_words[c->area->states[2]],
-		 c->nul, (long long)c->len, limit, t->len, i, t->state < 5 ? state_words[t->state] : "no state", e->len,
-		 state_words[e->state]);
+	fail_msg("%s at %zu (pages %s, %s, %s), NUL at %zu, length %lld, limit %u: %u bytes (%zu right), %s; expected "
+		 "%u, %s",
+		 kind, c->start, page_words[c->area->states[0]], page_words[c->area->states[1]],
+		 page_words[c->area->states[2]], c->nul, (long long)c->len, limit, t->len, i,
+		 t->state < 5 ? state_words[t->state] : "no state", e->len, state_words[e->state]);
 }
 
 /* A probe at fire_nop1's site. */
@@ -229,7 +232,8 @@ static void texts_at_limit(uint32_t limit, int rounds)
 			random_case(&areas[i], &cases[i], limit);
 		fire_and_check(&o, cases, limit);
 	}
-	print_message("limit %u: loaded and attached in %.1f ms, %zu instructions\n", limit, o.load_ms, o.body.code.insns.n);
+	print_message("limit %u: loaded and attached in %.1f ms, %zu instructions\n", limit, o.load_ms,
+		      o.body.code.insns.n);
 	one_close(&o);
 }
 
@@ -251,16 +255,16 @@ static void texts_one_by_one(void **state)
 		size_t start, nul;
 		int64_t len;
 	} rows[] = {
-		{ { RESIDENT, RESIDENT, RESIDENT }, 100, 105, 3 },			/* ordinary */
-		{ { RESIDENT, RESIDENT, RESIDENT }, 100, 100, 0 },			/* empty */
-		{ { RESIDENT, RESIDENT, RESIDENT }, 0, 199, 199 }, { { RESIDENT, RESIDENT, RESIDENT }, 0, 200, 200 },
-		{ { RESIDENT, RESIDENT, RESIDENT }, 0, 201, 201 }, { { RESIDENT, RESIDENT, RESIDENT }, 0, SIZE_MAX, 9999 },
-		{ { RESIDENT, NOTHING, NOTHING }, 4000, 4095, 95 },			/* the NUL is the last byte of a page */
-		{ { RESIDENT, NOTHING, NOTHING }, 4000, SIZE_MAX, 96 },			/* into nothing */
-		{ { RESIDENT, NOTHING, NOTHING }, 4000, SIZE_MAX, 97 }, { { NOTHING, RESIDENT, RESIDENT }, 4000, SIZE_MAX, 10 },
-		{ { ABSENT, RESIDENT, RESIDENT }, 100, 150, 50 }, { { RESIDENT, ABSENT, RESIDENT }, 4050, 4150, 100 },
-		{ { ABSENT, ABSENT, RESIDENT }, 4050, 4150, 100 }, { { ABSENT, NOTHING, RESIDENT }, 4050, SIZE_MAX, 100 },
-		{ { ABSENT, ABSENT, ABSENT }, 4095, SIZE_MAX, -1 }, { { RESIDENT, ABSENT, ABSENT }, 4095, SIZE_MAX, -1 },
+	    {{RESIDENT, RESIDENT, RESIDENT}, 100, 105, 3}, /* ordinary */
+	    {{RESIDENT, RESIDENT, RESIDENT}, 100, 100, 0}, /* empty */
+	    {{RESIDENT, RESIDENT, RESIDENT}, 0, 199, 199},	{{RESIDENT, RESIDENT, RESIDENT}, 0, 200, 200},
+	    {{RESIDENT, RESIDENT, RESIDENT}, 0, 201, 201},	{{RESIDENT, RESIDENT, RESIDENT}, 0, SIZE_MAX, 9999},
+	    {{RESIDENT, NOTHING, NOTHING}, 4000, 4095, 95},	/* the NUL is the last byte of a page */
+	    {{RESIDENT, NOTHING, NOTHING}, 4000, SIZE_MAX, 96}, /* into nothing */
+	    {{RESIDENT, NOTHING, NOTHING}, 4000, SIZE_MAX, 97}, {{NOTHING, RESIDENT, RESIDENT}, 4000, SIZE_MAX, 10},
+	    {{ABSENT, RESIDENT, RESIDENT}, 100, 150, 50},	{{RESIDENT, ABSENT, RESIDENT}, 4050, 4150, 100},
+	    {{ABSENT, ABSENT, RESIDENT}, 4050, 4150, 100},	{{ABSENT, NOTHING, RESIDENT}, 4050, SIZE_MAX, 100},
+	    {{ABSENT, ABSENT, ABSENT}, 4095, SIZE_MAX, -1},	{{RESIDENT, ABSENT, ABSENT}, 4095, SIZE_MAX, -1},
 	};
 	struct text_case cases[AREAS];
 	struct one o;
@@ -280,9 +284,15 @@ static void texts_one_by_one(void **state)
 
 static void bad_addresses(void **state)
 {
-	static const struct { uint64_t addr; enum ut_text_state state; } rows[] = {
-		{ 0, UT_TEXT_NULL }, { 0x10, UT_TEXT_FAULT }, { 0xffff888000000000, UT_TEXT_FAULT }, { 1ull << 63, UT_TEXT_FAULT },
-		{ UINT64_MAX, UT_TEXT_FAULT }, { 0x7ffffffff000, UT_TEXT_FAULT }, { 0x0000800000000000, UT_TEXT_FAULT },
+	static const struct { uint64_t addr; enum ut_text_state state;
+	} rows[] = {
+	    {0, UT_TEXT_NULL},
+	    {0x10, UT_TEXT_FAULT},
+	    {0xffff888000000000, UT_TEXT_FAULT},
+	    {1ull << 63, UT_TEXT_FAULT},
+	    {UINT64_MAX, UT_TEXT_FAULT},
+	    {0x7ffffffff000, UT_TEXT_FAULT},
+	    {0x0000800000000000, UT_TEXT_FAULT},
 	};
 	const enum page_state there[AREA_PAGES] = { RESIDENT, RESIDENT, RESIDENT };
 	struct one o;
@@ -325,8 +335,9 @@ static void many_texts(unsigned n, bool bytes, uint32_t limit)
 	for (unsigned i = 0; i < n; i++)
 		buf_addf(&text, bytes ? ", arg8, arg%u + %u" : ", arg%u + %u", i % 4 + 1, i / 4);
 	one_open(&o, text.data, four_args, limit);
-	print_message("%u texts of %u bytes (%s): record of %u bytes, %zu instructions, loaded and attached in %.1f ms\n", n, limit,
-		      bytes ? "%.*s" : "%s", o.body.record_size, o.body.code.insns.n, o.load_ms);
+	print_message(
+	    "%u texts of %u bytes (%s): record of %u bytes, %zu instructions, loaded and attached in %.1f ms\n", n,
+	    limit, bytes ? "%.*s" : "%s", o.body.record_size, o.body.code.insns.n, o.load_ms);
 	for (int i = 0; i < AREAS; i++) {
 		area_fill(&areas[i], absent, SIZE_MAX);
 		fire_before[text_regs[i]] = (uintptr_t)areas[i].at + 50;
@@ -424,14 +435,27 @@ static int count_verdicts(struct one *o)
 /* Strings in predicates, also from pages that are not resident. */
 static void comparisons(void **state)
 {
-	static const struct { const char *predicate; int verdict; } rows[] = {
-		{ "arg1 == \"abcdefghij\"", 1 }, { "arg1 == \"abcdefghi\"", 0 }, { "arg1 == \"abcdefghijk\"", 0 }, { "arg1 == \"\"", 0 },
-		{ "arg1 != \"abc\"", 1 }, { "\"abcdefghij\" == arg1", 1 }, { "arg1 != \"abcdefghij\"", 0 },
-		{ "arg1 == \"abcdefghij\" && arg3 == 7", 1 }, { "arg2 == \"x\"", 0 }, { "arg2 != \"x\"", 0 }, { "comm == \"fire-test\"", 1 },
-		{ "comm != \"fire-test\"", 0 }, { "comm == \"fire-tes\"", 0 }, { "comm == \"fire-test2\"", 0 }, { "comm == \"\"", 0 },
-		{ "arg1 + 10 == \"\"", 1 },
+	static const struct { const char *predicate; int verdict;
+	} rows[] = {
+	    {"arg1 == \"abcdefghij\"", 1},
+	    {"arg1 == \"abcdefghi\"", 0},
+	    {"arg1 == \"abcdefghijk\"", 0},
+	    {"arg1 == \"\"", 0},
+	    {"arg1 != \"abc\"", 1},
+	    {"\"abcdefghij\" == arg1", 1},
+	    {"arg1 != \"abcdefghij\"", 0},
+	    {"arg1 == \"abcdefghij\" && arg3 == 7", 1},
+	    {"arg2 == \"x\"", 0},
+	    {"arg2 != \"x\"", 0},
+	    {"comm == \"fire-test\"", 1},
+	    {"comm != \"fire-test\"", 0},
+	    {"comm == \"fire-tes\"", 0},
+	    {"comm == \"fire-test2\"", 0},
+	    {"comm == \"\"", 0},
+	    {"arg1 + 10 == \"\"", 1},
 	};
-	static const size_t starts[] = { 23 * 10, 23 * 178, 23 * 178 };	/* pattern begins with 'a'; the last ones cross a page */
+	static const size_t starts[] = {23 * 10, 23 * 178,
+					23 * 178}; /* pattern begins with 'a'; the last ones cross a page */
 	static const enum page_state states[][AREA_PAGES] = {
 		{ RESIDENT, RESIDENT, RESIDENT }, { RESIDENT, RESIDENT, RESIDENT }, { ABSENT, RESIDENT, RESIDENT },
 		{ RESIDENT, ABSENT, RESIDENT }, { ABSENT, ABSENT, RESIDENT },
@@ -454,8 +478,8 @@ static void comparisons(void **state)
 			area_fill(&areas[0], states[k], start + 10);
 			fire_before[X86_RAX] = (uintptr_t)areas[0].at + start;
 			if (count_verdicts(&o) != rows[i].verdict)
-				fail_msg("%s with pages %s, %s: should be %d", rows[i].predicate, page_words[states[k][0]],
-					 page_words[states[k][1]], rows[i].verdict);
+				fail_msg("%s with pages %s, %s: should be %d", rows[i].predicate,
+					 page_words[states[k][0]], page_words[states[k][1]], rows[i].verdict);
 		}
 		one_close(&o);
 	}

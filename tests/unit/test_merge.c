@@ -82,7 +82,8 @@ static void read_one(struct world *w, unsigned ring)
 
 	while (w->read[ring] < w->reserved[ring]) {
 		size_t i = w->by_ring[ring][w->read[ring]];
-		struct merge_item item = { .time_ns = w->events[i].time, .rec = &w->events[i], .position = w->read[ring] };
+		struct merge_item item = {
+		    .time_ns = w->events[i].time, .rec = &w->events[i], .position = w->read[ring]};
 
 		if (!w->events[i].submitted)
 			return;

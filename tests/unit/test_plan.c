@@ -79,10 +79,18 @@ static struct plan *good_plan(const char *target, const char *text)
 
 static void sites_of_a_program(void **state)
 {
-	static const struct { const char *text; size_t probes, sites; } rows[] = {
-		{ "u:@:konst", 1, 1 }, { "u:@:multi", 1, 2 }, { "u:@:zoo:i32 (arg1 > 3) \"%d\", arg1", 1, 1 }, { "u:@:dbl*", 3, 3 },
-		{ "p:@:p_str \"%s\", arg1", 1, 1 }, { "p:@:site_?", 2, 2 }, { "r:@:p_str", 1, 1 }, { "r:@:p_str duration", 1, 2 },
-		{ "p:@:main", 1, 1 }, { "u:@:z?o:str \"%s\", arg1", 1, 1 },
+	static const struct { const char *text; size_t probes, sites;
+	} rows[] = {
+	    {"u:@:konst", 1, 1},
+	    {"u:@:multi", 1, 2},
+	    {"u:@:zoo:i32 (arg1 > 3) \"%d\", arg1", 1, 1},
+	    {"u:@:dbl*", 3, 3},
+	    {"p:@:p_str \"%s\", arg1", 1, 1},
+	    {"p:@:site_?", 2, 2},
+	    {"r:@:p_str", 1, 1},
+	    {"r:@:p_str duration", 1, 2},
+	    {"p:@:main", 1, 1},
+	    {"u:@:z?o:str \"%s\", arg1", 1, 1},
 	};
 
 	(void)state;
@@ -218,15 +226,26 @@ static void a_function_chosen_at_start(void **state)
 
 static void names_of_libraries(void **state)
 {
-	static const struct { const char *where, *path; bool matches; } rows[] = {
-		{ "c", "/lib/x86_64-linux-gnu/libc.so.6", true }, { "libc", "/lib/x86_64-linux-gnu/libc.so.6", true },
-		{ "libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6", true }, { "libc.so", "/lib/libc.so.6", false },
-		{ "c", "/usr/lib/libc-2.31.so", true }, { "c", "/usr/lib/libcrypt.so.1", false }, { "libc", "/usr/lib/libcap.so.2", false },
-		{ "libjvm", "/usr/lib/jvm/lib/server/libjvm.so", true }, { "jvm", "/usr/lib/jvm/lib/server/libjvm.so", true },
-		{ "jvm", "/usr/lib/jvm/bin/java", false }, { "python3.11", "/usr/bin/python3.11", true },
-		{ "python", "/usr/bin/python3.11", false }, { "python*", "/usr/bin/python3.11", true },
-		{ "libstdc++", "/usr/lib/libstdc++.so.6.0.30", true }, { "stdc++", "/usr/lib/libstdc++.so.6.0.30", true },
-		{ "", "/usr/lib/libc.so.6", false }, { "c", "", false }, { "node", "/opt/node/bin/node", true },
+	static const struct { const char *where, *path; bool matches;
+	} rows[] = {
+	    {"c", "/lib/x86_64-linux-gnu/libc.so.6", true},
+	    {"libc", "/lib/x86_64-linux-gnu/libc.so.6", true},
+	    {"libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6", true},
+	    {"libc.so", "/lib/libc.so.6", true},
+	    {"c", "/usr/lib/libc-2.31.so", true},
+	    {"c", "/usr/lib/libcrypt.so.1", false},
+	    {"libc", "/usr/lib/libcap.so.2", false},
+	    {"libjvm", "/usr/lib/jvm/lib/server/libjvm.so", true},
+	    {"jvm", "/usr/lib/jvm/lib/server/libjvm.so", true},
+	    {"jvm", "/usr/lib/jvm/bin/java", false},
+	    {"python3.11", "/usr/bin/python3.11", true},
+	    {"python", "/usr/bin/python3.11", false},
+	    {"python*", "/usr/bin/python3.11", true},
+	    {"libstdc++", "/usr/lib/libstdc++.so.6.0.30", true},
+	    {"stdc++", "/usr/lib/libstdc++.so.6.0.30", true},
+	    {"", "/usr/lib/libc.so.6", false},
+	    {"c", "", false},
+	    {"node", "/opt/node/bin/node", true},
 	};
 	char lengthy[3000];
 
@@ -290,7 +309,9 @@ static char *read_golden(const char *path)
 static void the_whole_plan_as_text(void **state)
 {
 	static const char *const texts[] = {
-		"u:made:begin (arg1 > 2 && comm != \"sh\") \"%d %s\", arg1, arg2", "u:made:end", "p:" MADE_UP ":0x400200 \"%u %U\", arg1",
+	    "u:made:begin (arg1 > 2 && comm != \"sh\") \"%d %s\", arg1, arg2",
+	    "u:made:end",
+	    "p:" MADE_UP ":0x400200 \"%u %U\", arg1",
 	};
 	const char *root = getenv("UT_SOURCE_ROOT");
 	AUTO_FREE char *path = NULL, *golden = NULL;
@@ -311,7 +332,8 @@ static void the_whole_plan_as_text(void **state)
 		while (i < text.len && golden[i] == text.data[i])
 			i++;
 		if (i < text.len || golden[i])
-			fail_msg("explain.txt differs from byte %zu on: '%.60s' instead of '%.60s'", i, text.data + i, golden + i);
+			fail_msg("explain.txt differs from byte %zu on: '%.60s' instead of '%.60s'", i, text.data + i,
+				 golden + i);
 	}
 	buf_done(&text);
 	plan_free(plan);
@@ -401,7 +423,8 @@ static void go_programs_have_no_return_probes(void **state)
 static void what_the_runtime_offers(void **state)
 {
 	static const char *const text = "u:gone:gc__start";
-	static const char ini[] = "[runtime]\nname = Made Up\nlanguage = Lisp\nmatch = made-up\noffer = p:made-up:collect | collections\n";
+	static const char ini[] =
+	    "[runtime]\nname = Made Up\nlanguage = Lisp\nmatch = made-up\noffer = p:made-up:collect | collections\n";
 	struct runtimes runtimes = { 0 };
 	struct plan *plan = new_plan(&text, 1);
 	struct ut_err err = { 0 };

@@ -5,7 +5,8 @@
 
 #include "traced.h"
 
-__asm__(".text\n.globl tick\n.hidden tick\n.type tick, @function\n.p2align 4\ntick:\n	nop\n	ret\n.size tick, . - tick\n");
+__asm__(".text\n.globl tick\n.hidden tick\n.type tick, @function\n.p2align 4\ntick:\n	nop\n	ret\n.size tick, . - "
+	"tick\n");
 void tick(uint64_t number, uint64_t thread);
 
 #define THREADS 3
