@@ -54,7 +54,8 @@ static bool unreadable_in(const struct expr *e, const struct gen_site *site, str
 	return unreadable_in(e->a, site, ret) || unreadable_in(e->b, site, ret) || unreadable_in(e->c, site, ret);
 }
 
-bool gen_output_unreadable(const struct probe_checked *checked, unsigned i, const struct gen_site *site, const char **ret)
+bool gen_output_unreadable(const struct probe_checked *checked, unsigned i, const struct gen_site *site,
+			   const char **ret)
 {
 	struct unreadable u;
 
@@ -72,7 +73,8 @@ static void gen_predicate(struct gen *g, unsigned out)
 	if (!e)
 		return;
 	if (unreadable_in(e, g->site, &u)) {
-		gen_refuse(g, e, "the predicate needs an argument that cannot be read at one of the sites: %s %s", u.text, u.reason);
+		gen_refuse(g, e, "the predicate needs an argument that cannot be read at one of the sites: %s %s",
+			   u.text, u.reason);
 		return;
 	}
 	g->on_fault = out;
@@ -80,7 +82,8 @@ static void gen_predicate(struct gen *g, unsigned out)
 	asm_jcci(g->a, BPF_JEQ, R0, 0, out);
 }
 
-/* The value of one output on the stack; when it cannot be read its fault bit is set and the address stands in for it. */
+/* The value of one output on the stack; when it cannot be read its fault bit is set and the address stands in for it.
+ */
 static void gen_output(struct gen *g, const struct expr *e, int to, uint32_t fault)
 {
 	unsigned end = asm_label(g->a), failed = asm_label(g->a);
@@ -123,8 +126,9 @@ static void gen_outputs(struct gen *g)
 }
 
 /*
- * The key of a call in GEN_MAP_STARTS: the process, the low half of the function's address, and the stack pointer at its entry. No two live
- * calls share it: a function that ends by jumping to another has the other's stack pointer. (Kernels before 6.6 give no address.)
+ * The key of a call in GEN_MAP_STARTS: the process, the low half of the function's address, and the stack pointer at
+ * its entry. No two live calls share it: a function that ends by jumping to another has the other's stack pointer.
+ * (Kernels before 6.6 give no address.)
  */
 static void gen_call_key(struct gen *g, int sp_minus)
 {
@@ -167,7 +171,8 @@ static int finish(struct asm_buf *a, struct ut_err *err)
 	int r = asm_finish(a);
 
 	if (r == -E2BIG)
-		return ut_err_set(err, r, "the probe becomes too large a program; print fewer texts or simplify the predicate");
+		return ut_err_set(err, r,
+				  "the probe becomes too large a program; print fewer texts or simplify the predicate");
 	if (r == -ENOMEM)
 		return ut_err_nomem(err);
 	return r ? ut_err_set(err, r, "the generator left a jump without a target") : 0;
@@ -279,8 +284,8 @@ static void append_body(struct asm_buf *a, const struct gen_body *body)
 			a->error = -ENOMEM;
 }
 
-int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, size_t n, const struct gen_options *options,
-		struct asm_buf *ret, struct ut_err *err)
+int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, size_t n,
+		const struct gen_options *options, struct asm_buf *ret, struct ut_err *err)
 {
 	VEC(unsigned) labels = { 0 };
 	unsigned out = asm_label(ret);
@@ -291,7 +296,8 @@ int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, s
 		sends |= bodies[i]->record_size > 0;
 	asm_mov(ret, R6, R1);
 	gen_filter(ret, options);
-	if (sends)	/* once here and not in each body: the kernel copies the whole program for every call that it puts in line */
+	if (sends) /* once here and not in each body: the kernel copies the whole program for every call that it puts in
+		      line */
 		gen_ring(ret, options->ncpus, out);
 	if (n > 1) {
 		for (size_t i = 0; i < n; i++)

@@ -28,7 +28,8 @@ static void copy_user(struct gen *g, unsigned size)
 	asm_mov(g->a, R3, R0);
 	copy_call(g, size, BPF_FUNC_probe_read_user_str);
 	asm_jcci(g->a, BPF_JSGE, R0, 0, done);
-	for (unsigned i = 0; i < 2 && g->options->may_sleep; i++) {	/* bring in its first page, then that of its last byte */
+	for (unsigned i = 0; i < 2 && g->options->may_sleep;
+	     i++) { /* bring in its first page, then that of its last byte */
 		asm_mov(g->a, R1, FP);
 		asm_alui(g->a, BPF_ADD, R1, SP_KEY);
 		asm_movi(g->a, R2, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From values on the stack to a record in the CPU's ring: reserve, then read the clock, then fill, then submit. That order is what the
- * merge relies on (record/merge.h). */
+/* From values on the stack to a record in the CPU's ring: reserve, then read the clock, then fill, then submit. That
+ * order is what the merge relies on (record/merge.h). */
 #include <linux/bpf.h>
 #include <stddef.h>
 
@@ -28,7 +28,8 @@ void gen_ring(struct asm_buf *a, uint32_t ncpus, unsigned out)
 
 #define AT(member) ((int)offsetof(struct ut_rec_event, member))
 
-/* A probe on a function's first instruction: its frame is not set up yet, but the return address is at the stack pointer. */
+/* A probe on a function's first instruction: its frame is not set up yet, but the return address is at the stack
+ * pointer. */
 static bool wants_caller(const struct gen *g)
 {
 	if (g->checked->spec->kind != PROBE_ENTRY || g->checked->spec->has_offset)
@@ -52,8 +53,8 @@ static void gen_caller(struct gen *g)
 }
 
 /*
- * Zero, which the verifier must not know: from a zero it would tell apart every combination of texts that did or did not ask for
- * another try, and walk the program for each. R0 holds any number.
+ * Zero, which the verifier must not know: from a zero it would tell apart every combination of texts that did or did
+ * not ask for another try, and walk the program for each. R0 holds any number.
  */
 static void clear_retry(struct gen *g)
 {
@@ -114,7 +115,8 @@ static void gen_wake(struct gen *g, uint32_t record_bytes)
 		asm_call(g->a, BPF_FUNC_ringbuf_query);
 		asm_movi(g->a, R2, BPF_RB_NO_WAKEUP);
 		asm_jcci(g->a, BPF_JLT, R0, (int32_t)g->options->wake_bytes, quiet);
-		asm_jcci(g->a, BPF_JGE, R0, (int32_t)(g->options->wake_bytes + record_bytes + BPF_RINGBUF_HDR_SZ), quiet);
+		asm_jcci(g->a, BPF_JGE, R0, (int32_t)(g->options->wake_bytes + record_bytes + BPF_RINGBUF_HDR_SZ),
+			 quiet);
 		asm_movi(g->a, R2, BPF_RB_FORCE_WAKEUP);
 		asm_place(g->a, quiet);
 	} else {

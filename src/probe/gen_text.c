@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Texts of a record. Nothing may fault while a record is reserved, and nothing may be missed because a page is not
- * resident, so there are up to three tries: TRY_FIRST copies into little room without faulting; when a text was longer, or its
- * page not resident, the record is given back, the first pages are touched (a sleeping read of one byte) and
- * TRY_RESIDENT copies with room for the limit; what then still fails reaches into a second page, which is touched before
- * TRY_LAST. There a failure is final: what lies before the page that cannot be read is kept. Texts of at most
+ * resident, so there are up to three tries: TRY_FIRST copies into little room without faulting; when a text was longer,
+ * or its page not resident, the record is given back, the first pages are touched (a sleeping read of one byte) and
+ * TRY_RESIDENT copies with room for the limit; what then still fails reaches into a second page, which is touched
+ * before TRY_LAST. There a failure is final: what lies before the page that cannot be read is kept. Texts of at most
  * GEN_TEXT_LIMIT_MAX = one page's size never need a third page.
  */
 #include <linux/bpf.h>
@@ -80,8 +80,9 @@ static void load_room(struct gen *g, const struct layout_slot *slot)
 }
 
 /*
- * @reg = what the stack holds at @off, for a branch. The verifier would take what it learns from the branch for true of the stack as well and
- * walk the rest of the program once for each combination of such truths; an operation without effect hides where the number came from.
+ * @reg = what the stack holds at @off, for a branch. The verifier would take what it learns from the branch for true of
+ * the stack as well and walk the rest of the program once for each combination of such truths; an operation without
+ * effect hides where the number came from.
  */
 static void load_for_branch(struct gen *g, enum bpf_reg reg, int off)
 {
@@ -145,8 +146,10 @@ static void gen_broken_string(struct gen *g, unsigned i, const struct layout_slo
 	asm_place(g->a, end);
 }
 
-/* R0 is what a …_read_str returned: bytes with the NUL, but 0 for an empty one on older kernels. Stores length and state; too long is said or asks for a retry. */
-static void gen_string_result(struct gen *g, unsigned i, const struct layout_slot *slot, uint32_t room, enum gen_try try_no)
+/* R0 is what a …_read_str returned: bytes with the NUL, but 0 for an empty one on older kernels. Stores length and
+ * state; too long is said or asks for a retry. */
+static void gen_string_result(struct gen *g, unsigned i, const struct layout_slot *slot, uint32_t room,
+			      enum gen_try try_no)
 {
 	int32_t limit = (int32_t)g->options->text_limit;
 	unsigned end = asm_label(g->a), fits = asm_label(g->a), good = asm_label(g->a);
@@ -218,7 +221,8 @@ static void gen_bytes(struct gen *g, unsigned i, const struct layout_slot *slot,
 	if (try_no == TRY_FIRST && room < g->options->text_limit)
 		asm_jcci(g->a, BPF_JGT, R2, (int32_t)room, more);
 	load_room(g, slot);
-	asm_call(g->a, has_kernel_pointer(g, g->checked->outputs[i].expr) ? BPF_FUNC_probe_read_kernel : BPF_FUNC_probe_read_user);
+	asm_call(g->a, has_kernel_pointer(g, g->checked->outputs[i].expr) ? BPF_FUNC_probe_read_kernel
+									  : BPF_FUNC_probe_read_user);
 	if (try_no == TRY_LAST) {
 		asm_jcci(g->a, BPF_JEQ, R0, 0, end);
 		gen_piece(g, i, slot);
