@@ -252,6 +252,16 @@ static void say_end(const struct run *r, enum session_end end)
 		fputs("usertrace: all processes ended\n", stderr);
 }
 
+/* A failure without a sentence is that of the output. */
+static int fail(const struct run *r, const struct ut_err *err, int code)
+{
+	if (err->msg[0])
+		return cli_fail_err(r->cmd, err);
+	if (r->o.output)
+		return cli_fail(r->cmd, EXIT_FAILED, "cannot write to '%s': %s", r->o.output, strerror(-code));
+	return cli_fail(r->cmd, EXIT_FAILED, "cannot write to standard output: %s", strerror(-code));
+}
+
 static int trace(struct run *r, bool has_command)
 {
 	struct ut_err err = { 0 };
@@ -262,7 +272,7 @@ static int trace(struct run *r, bool has_command)
 	if (code && code != -EPIPE) {
 		if (r->log)
 			fputs(r->log, stderr);
-		return cli_fail_err(r->cmd, &err);
+		return fail(r, &err, code);
 	}
 	if (!code)
 		code = session_run(r->session, &r->sink, &end, &err);
@@ -271,7 +281,7 @@ static int trace(struct run *r, bool has_command)
 	if (code == -EPIPE)
 		return EXIT_OK;		/* the reader has seen enough */
 	if (code)
-		return cli_fail(r->cmd, EXIT_FAILED, "%s", err.msg[0] ? err.msg : strerror(-code));
+		return fail(r, &err, code);
 	say_end(r, end);
 	unmatched = say_unmatched(r);
 	say_totals(r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The entry of the program: picks the command; everything else is in the command's file. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,10 +82,19 @@ static int help(int argc, char **argv)
 	return EXIT_OK;
 }
 
+/* A standard stream that is closed stays unusable; nothing else may get its number and be written to. */
+static void keep_standard_numbers(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+			return;
+}
+
 int main(int argc, char **argv)
 {
 	const struct ut_cmd *cmd;
 
+	keep_standard_numbers();
 	if (argc < 2) {
 		print_overview(stderr);
 		return EXIT_USAGE;

@@ -71,6 +71,7 @@ int child_release(struct child *c, const char *name, struct ut_err *err)
 		n = code ? 0 : read(c->failed_fd, &code, sizeof(code));
 	} while (n < 0 && errno == EINTR);
 	close(c->failed_fd);
+	c->release_fd = c->failed_fd = -1;
 	if (!code)
 		return 0;
 	waitpid(c->pid, NULL, 0);
@@ -82,8 +83,10 @@ void child_abandon(struct child *c)
 {
 	if (!c->pid)
 		return;
-	close(c->release_fd);
-	close(c->failed_fd);
+	if (c->release_fd >= 0)	/* not let go yet: it ends by itself */
+		close(c->release_fd);
+	if (c->failed_fd >= 0)
+		close(c->failed_fd);
 	waitpid(c->pid, NULL, 0);
 	c->pid = 0;
 }
