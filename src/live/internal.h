@@ -41,12 +41,34 @@ struct live_probe {
 	char *names[OUTPUTS_MAX];	/* owned: the expressions as typed */
 };
 
+enum {	/* widths with the blank behind; those of BCC's trace where it has them */
+	WIDTH_TIME = 16,
+	WIDTH_SECONDS = 13,
+	WIDTH_CPU = 4,
+	WIDTH_PID = 8,
+	WIDTH_COMM = 16,
+	WIDTH_FUNC = 17,
+};
+
+#define LINE_HEADS 32
+
+/* The columns from PID to FUNC of an event, for the next one like it. len 0: not in use. */
+struct line_head {
+	uint32_t pid, tid;
+	pid_t ns_pid;
+	char comm[16];
+	char func[40];
+	uint8_t len, trimmed;	/* bytes of text; the same without the blanks at the end */
+	char text[128];
+};
+
 struct live_printer {
 	struct live_options opts;
 	int64_t second, utc_second;	/* of the wall clock, for which these texts are right */
 	char hms[16];		/* "12:34:56." in local time */
 	char utc[32];		/* "2026-01-31T12:34:56." */
 	struct buf scratch;
+	struct line_head heads[LINE_HEADS];	/* by thread and function */
 };
 
 /* The value of an output that has one: in the record's head, or behind it. */
@@ -75,6 +97,9 @@ void number_print(const struct int_spec *spec, uint64_t v, struct buf *out);
 void text_print(const struct step *s, const struct event_text *t, struct buf *out);
 /* Blanks around what was appended since @from, so that it is as wide as the step says. */
 void pad_since(const struct int_spec *spec, size_t from, struct buf *out);
+
+/* The columns from PID to FUNC. Returns where a line without a message ends. */
+size_t head_print(struct live_printer *p, const struct live_event *e, struct buf *out);
 
 /* All stacks of the event, a frame a line. */
 void stacks_print(struct live_printer *p, const struct live_event *e, struct buf *out);

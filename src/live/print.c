@@ -6,15 +6,6 @@
 
 #include "live/internal.h"
 
-enum {	/* widths with the blank behind; those of BCC's trace where it has them */
-	WIDTH_TIME = 16,
-	WIDTH_SECONDS = 13,
-	WIDTH_CPU = 4,
-	WIDTH_PID = 8,
-	WIDTH_COMM = 16,
-	WIDTH_FUNC = 17,
-};
-
 struct live_printer *live_printer_new(const struct live_options *options)
 {
 	struct live_printer *p = calloc(1, sizeof(*p));
@@ -80,38 +71,15 @@ static void add_times(struct live_printer *p, const struct live_event *e, struct
 	}
 }
 
-static void add_process(const struct live_event *e, struct buf *out)
-{
-	size_t from = out->len;
-
-	buf_addu(out, e->rec->pid);
-	if (e->ns_pid > 0 && (uint32_t)e->ns_pid != e->rec->pid) {
-		buf_addc(out, '(');
-		buf_addu(out, (uint32_t)e->ns_pid);
-		buf_addc(out, ')');
-	}
-	buf_pad(out, from, WIDTH_PID);
-	from = out->len;
-	buf_addu(out, e->rec->tid);
-	buf_pad(out, from, WIDTH_PID);
-	from = out->len;
-	buf_add_escaped(out, e->rec->comm, strnlen(e->rec->comm, sizeof(e->rec->comm)));
-	buf_pad(out, from, WIDTH_COMM);
-}
-
 static void add_line(struct live_printer *p, const struct live_event *e, struct buf *out)
 {
 	size_t from, end;
 
 	add_times(p, e, out);
-	add_process(e, out);
-	from = out->len;
-	buf_add_escaped(out, e->func, strlen(e->func));
-	end = out->len;
-	buf_pad(out, from, WIDTH_FUNC);
+	end = head_print(p, e, out);
 	from = out->len;
 	steps_run(e, out);
-	if (out->len == from)	/* no message: no blanks at the end of the line */
+	if (out->len == from && !out->failed)	/* no message: no blanks at the end of the line */
 		out->len = end;
 	buf_addc(out, '\n');
 }

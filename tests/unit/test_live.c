@@ -80,6 +80,36 @@ static void test_odd_columns(void **state)
 	event_free(t);
 }
 
+/* One printer for all: the columns it keeps ready must follow every part of them. */
+static void test_kept_columns(void **state)
+{
+	static const char *const expected[] = {
+		"1234    1235    java            gc__begin\n", "1234    1235    java            gc__begin\n",
+		"1234    1235    java            gc__end\n",	"1234    1235    main            gc__end\n",
+		"1234(9) 1235    main            gc__end\n",	"1000(9) 1235    main            gc__end\n",
+		"1000(9) 1267    main            gc__end\n",	"1000(9) 1235    main            gc__end\n",
+	};
+	struct live_options opts = { 0 };
+	struct live_printer *p = live_printer_new(&opts);
+	struct test_event *t = event_new("u:zoo:none", 0);
+	struct buf out = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		t->event.func = i < 2 ? "gc__begin" : "gc__end";
+		strcpy(t->u.rec.comm, i < 3 ? "java" : "main");
+		t->event.ns_pid = i < 4 ? 0 : 9;
+		t->u.rec.pid = i < 5 ? 1234 : 1000;
+		t->u.rec.tid = i == 6 ? 1267 : 1235;
+		buf_reset(&out);
+		assert_int_equal(live_print(p, &t->event, &out), 0);
+		assert_string_equal(out.data, expected[i]);
+	}
+	buf_done(&out);
+	event_free(t);
+	live_printer_free(p);
+}
+
 static void test_wall_time(void **state)
 {
 	/* 2026-01-31 12:34:56.5 UTC, when the monotonic clock is at 4 s */
@@ -439,6 +469,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_columns),	   cmocka_unit_test(test_odd_columns),
+	    cmocka_unit_test(test_kept_columns),
 	    cmocka_unit_test(test_wall_time),	   cmocka_unit_test(test_wall_cache),
 	    cmocka_unit_test(test_plain_style),	   cmocka_unit_test(test_text_states),
 	    cmocka_unit_test(test_missing_values), cmocka_unit_test(test_stacks),
