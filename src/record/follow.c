@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -182,10 +183,20 @@ static int open_control(struct follow *f, struct ut_err *err)
 	return 0;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 /* Lets go on whoever is stopped in the set; for half a second, since a signal may still be on its way. */
 static void guardian_rescue(int map_fd)
 {
-	for (int round = 0; round < 100; round++) {
+	uint64_t end = now_ms() + 500;
+
+	for (int round = 0; round < 2 || now_ms() < end; round++) {
 		uint32_t pid, *at = NULL;
 
 		while (!bpf_map_get_next_key(map_fd, at, &pid)) {
