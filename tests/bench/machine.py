@@ -23,7 +23,7 @@ def distribution():
         return "unknown"
 
 
-def version(words, pattern=r"v?(\d+\.\d+[^\s,]*)"):
+def version(words, pattern=r"v?(\d+\.\d+[\w.+~-]*)"):
     try:
         done = run(*words)
     except OSError:

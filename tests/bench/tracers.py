@@ -72,7 +72,7 @@ class Tracer:
 
 class Usertrace(Tracer):
     name = "usertrace, to a file"
-    command = "usertrace trace -p PID 'u:bench:SITE \"%d %d\", arg1, arg2' > FILE"
+    command = "usertrace trace -p PID 'u:bench:SITE \"%u %u\", arg1, arg2' > FILE"
     # The last line counts everything; the lines between the events say where.
     lost = [r"events? in .*?, ([\d,]+) lost", r"([\d,]+) not seen because"]
 
@@ -80,7 +80,7 @@ class Usertrace(Tracer):
         return None if os.path.exists(self.bench.usertrace) else f"{self.bench.usertrace} is not built"
 
     def argv(self, target, pids, site):
-        argv = [self.bench.usertrace, "trace", f'u:bench:{site} "%d %d", arg1, arg2']
+        argv = [self.bench.usertrace, "trace", f'u:bench:{site} "%u %u", arg1, arg2']
         return argv + [f"-p{pid}" for pid in pids]
 
     def wait_ready(self, running, target, site):
@@ -92,7 +92,7 @@ class Usertrace(Tracer):
 
 class UsertraceNull(Usertrace):
     name = "usertrace, to /dev/null"
-    command = "usertrace trace -p PID 'u:bench:SITE \"%d %d\", arg1, arg2' -o /dev/null"
+    command = "usertrace trace -p PID 'u:bench:SITE \"%u %u\", arg1, arg2' -o /dev/null"
 
     counts = prints = False
 
