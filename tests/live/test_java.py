@@ -55,7 +55,8 @@ class Collections(Java):
     def churn(self, collector):
         log = os.path.join(self.tempdir(), "gc.log")
         # Parallel would collect the young ones once more inside of each full collection.
-        options = ("-Xmx64m", f"-XX:+Use{collector}GC", "-XX:-ScavengeBeforeFullGC", f"-Xlog:gc:file={log}", "-XX:+DisableAttachMechanism")
+        options = ("-Xmx64m", f"-XX:+Use{collector}GC", "-XX:-ScavengeBeforeFullGC",
+                   f"-Xlog:gc:file={log}", "-XX:+DisableAttachMechanism")
         program = self.gated(*self.java("GcChurn", "1", "--gate", options=options))
         before = len(self.pauses(log))
         trace = self.trace("-p", program.pid, "--json", "u:hotspot:gc__begin", "u:hotspot:gc__end",
@@ -85,8 +86,8 @@ class Collections(Java):
 
     def check_pools(self, pools, events, said):
         for probe in ("mem__pool__gc__begin", "mem__pool__gc__end"):
-            messages = [re.fullmatch(r"manager=(.*?) pool=(.*?) init=(\d+) used=(\d+) committed=(\d+) max=(\d+)", e["message"])
-                        for e in events[probe]]
+            pattern = re.compile(r"manager=(.*?) pool=(.*?) init=(\d+) used=(\d+) committed=(\d+) max=(\d+)")
+            messages = [pattern.fullmatch(e["message"]) for e in events[probe]]
             self.assertTrue(all(messages))
             self.assertEqual({m[2] for m in messages}, pools)
             managers = counts(m[1] for m in messages)
@@ -180,7 +181,8 @@ class Events(Java):
 
     def test_monitors(self):
         """They fire only when the virtual machine was started with the option."""
-        said, events = self.attached("u:hotspot:monitor__*", "u:hotspot:thread__sleep__*", options=("-XX:+ExtendedDTraceProbes",))
+        said, events = self.attached("u:hotspot:monitor__*", "u:hotspot:thread__sleep__*",
+                                     options=("-XX:+ExtendedDTraceProbes",))
         own = {name: [e for e in found if "JvmEvents$Lock " in e["message"]] for name, found in events.items()}
         self.assertEqual(len(own["monitor__contended__enter"]), said["contended"])
         self.assertEqual(len(own["monitor__contended__entered"]), said["contended"])

@@ -117,8 +117,8 @@ public class JvmEvents {
 
     /** Put together without string templates, which load classes of their own while tracers count. */
     static String done(long loaded, long unloaded) {
-        Object[] words = { "done threads=", THREADS, " loaders=", LOADERS, " contended=", LOCKS, " waits=", WAITS, " sleeps=",
-            SLEEPS, " loaded=", loaded, " unloaded=", unloaded };
+        Object[] words = { "done threads=", THREADS, " loaders=", LOADERS, " contended=", LOCKS, " waits=", WAITS,
+            " sleeps=", SLEEPS, " loaded=", loaded, " unloaded=", unloaded };
         StringBuilder text = new StringBuilder();
         for (Object word : words)
             text.append(word);
