@@ -14,7 +14,8 @@ import runtimes
 class Cxx(runtimes.Case):
     def build(self, *options):
         program = os.path.join(self.tempdir(), "throw")
-        subprocess.run(["g++", "-O1", *options, "-o", program, os.path.join(live.TARGET_SOURCES, "throw.cc")], check=True)
+        source = os.path.join(live.TARGET_SOURCES, "throw.cc")
+        subprocess.run(["g++", "-O1", *options, "-o", program, source], check=True)
         return program
 
     def throw(self, program, *probes):
@@ -28,7 +29,8 @@ class Cxx(runtimes.Case):
 
     def test_counts(self):
         events = self.throw(self.build(), "u:libstdcxx:*")
-        self.assertEqual({name: len(found) for name, found in events.items()}, {"throw": 200, "rethrow": 100, "catch": 300})
+        self.assertEqual({name: len(found) for name, found in events.items()},
+                         {"throw": 200, "rethrow": 100, "catch": 300})
 
     def test_type(self):
         """The runtime's file knows where the name of the type is; so may the user."""

@@ -16,7 +16,8 @@ DEMO = os.path.join(live.SOURCE_ROOT, "tools/demo")
 class Demo(live.Case):
     def demo(self, seconds):
         self.folder = self.tempdir()
-        return self.start(DEMO, live.BUILD_ROOT, "--runtime", "python", "--seconds", seconds, env={"TMPDIR": self.folder})
+        return self.start(DEMO, live.BUILD_ROOT, "--runtime", "python", "--seconds", seconds,
+                          env={"TMPDIR": self.folder})
 
     def check_cleaned_up(self, demo):
         self.assertEqual(os.listdir(self.folder), [])

@@ -25,7 +25,8 @@ class Node(runtimes.Case):
 
     def offered(self, lines, prefix):
         """The probe in the line that offers one, as it is typed."""
-        return next(m[1] or m[2] for m in (re.search(prefix + r"(?:'(r:.*)'|(r:.*?)  \()", line) for line in lines) if m)
+        pattern = re.compile(prefix + r"(?:'(r:.*)'|(r:.*?)  \()")
+        return next(m[1] or m[2] for m in map(pattern.search, lines) if m)
 
     def check_offer(self, program, probe):
         before = len(told(program.stdout))

@@ -50,7 +50,8 @@ class Ruby(runtimes.Case):
     def test_each_site_of_a_probe_by_its_own_operands(self):
         """array__create has a constant length at one of its sites, and a length of eight bytes at the others."""
         script = "x = [1, 2, 3, 4, 5]; y = Array.new(17, 0); x + y"
-        found = self.events_of_command('u:ruby:array__create (arg2 != 0)', command=[RUBY, "--disable=gems", "-e", script])
+        found = self.events_of_command('u:ruby:array__create (arg2 != 0)',
+                                       command=[RUBY, "--disable=gems", "-e", script])
         own = [e["args"]["arg1"] for e in found if e["args"]["arg2"] == "-e"]
         for length in (5, 0, 22):   # of a literal, of an array that is filled later, of a sum
             self.assertIn(length, own)
