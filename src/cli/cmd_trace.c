@@ -154,7 +154,7 @@ static void say_attached(const struct run *r)
 		sites += plan->sites.v[i].kind != SITE_ENTRY;
 	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites, plural(sites, "site"));
 	if (probes < plan->requests.n)
-		fputs("; waiting for the rest to be mapped", stderr);
+		fputs(" so far; the rest when it is loaded", stderr);
 	for (size_t i = 0; i < r->o.pids.n; i++) {
 		pid_t inner = process_ns_pid(r->o.pids.v[i]);
 
@@ -197,7 +197,7 @@ static bool say_unmatched(const struct run *r)
 {
 	struct ut_err err = { 0 };
 
-	if (!plan_complete(session_plan(r->session), "what was running", NULL, &err))
+	if (!plan_complete(session_plan(r->session), "what was running", session_runtime(r->session), &err))
 		return false;
 	cli_fail(r->cmd, EXIT_FAILED, "%s", err.msg);
 	return true;

@@ -41,6 +41,7 @@ struct session {
 	struct mapwatch *watch;
 	int starts_fd;		/* GEN_MAP_STARTS */
 	struct child child;
+	const struct runtime *runtime;	/* of a process that was held; NULL: none was recognised */
 	VEC(struct target) targets;
 	size_t ended;		/* targets */
 	int epoll_fd;
@@ -59,6 +60,7 @@ static uint64_t now_ns(void)
 }
 
 const struct plan *session_plan(const struct session *s) { return s->plan; }
+const struct runtime *session_runtime(const struct session *s) { return s->runtime; }
 uint64_t session_start_ns(const struct session *s) { return s->start_ns; }
 
 /* --- opening: who and what ------------------------------------------------------------------------------------------ */
@@ -450,6 +452,16 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m)
 	return 0;
 }
 
+/* For what to say when nothing is found in the end. */
+static void note_runtime(struct session *s, pid_t pid)
+{
+	const struct runtimes *known = s->plan->options.runtimes;
+	const struct runtime *runtime = known && !s->plan->probes.n ? runtime_of_process(known, pid) : NULL;
+
+	if (runtime)
+		s->runtime = runtime;
+}
+
 /* Processes of the command that wait at an exec or behind their dynamic linker. */
 static void serve_held(struct session *s)
 {
@@ -464,6 +476,7 @@ static void serve_held(struct session *s)
 		attach_more(s, first_probe, first_site);
 		if (s->sink->process)
 			s->sink->process(s->sink->ctx, pid);
+		note_runtime(s, pid);
 		err = (struct ut_err){ 0 };
 		if (follow_linker(s->follow, pid, &err) && err.code != -ESRCH && s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);

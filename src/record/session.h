@@ -64,6 +64,8 @@ enum session_end { SESSION_STOPPED, SESSION_TARGETS_ENDED, SESSION_COMMAND_ENDED
 int session_open(const struct session_options *options, const struct runtimes *runtimes, struct session **ret, struct ut_err *err);
 struct session *session_close(struct session *s);	/* from any state; leaves nothing attached */
 const struct plan *session_plan(const struct session *s);
+/* The runtime that a command turned out to be, as long as no probe was found in it; else NULL. */
+const struct runtime *session_runtime(const struct session *s);
 
 /* Attaches everything or nothing. After this events are being recorded. @log as in attach_sites. A command has been exec'ed when this returns. */
 int session_start(struct session *s, const struct session_sink *sink, char **log, struct ut_err *err);

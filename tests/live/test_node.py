@@ -54,6 +54,12 @@ class Node(runtimes.Case):
         self.assertIn("Node.js", "\n".join(refused.stderr))
         self.check_offer(program, self.offered(refused.stderr, "can be traced: "))
 
+    def test_command(self):
+        refused = self.usertrace("trace", "u:node:gc", "--", NODE, "-e", "1")
+        self.assertEqual(refused.status, 1, refused.describe())
+        self.assertIn("Node.js", "\n".join(refused.stderr))
+        self.assertTrue(self.offered(refused.stderr, "can be traced: "))
+
 
 if __name__ == "__main__":
     unittest.main()
