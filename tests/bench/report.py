@@ -47,9 +47,9 @@ class Report:
     def goal(self, what, measured, met):
         self.goals.append((what, measured, met))
 
-    def goal_at_most(self, what, values, limit, unit=""):
+    def goal_at_most(self, what, values, limit, unit="", more=""):
         value = median(values)
-        measured = "-" if value is None else f"{number(value)}{unit} ({spread(values)})"
+        measured = "-" if value is None else f"{number(value)}{unit} ({spread(values)}){more}"
         self.goal(what, measured, None if value is None else value <= limit)
 
     def section(self, title, prose, header, rows):
