@@ -107,12 +107,25 @@ static void gen_output(struct gen *g, const struct expr *e, int to, uint32_t fau
 	asm_store(g->a, 8, FP, to, R0);
 }
 
+/* A zero that the verifier does not know (see gen_truth): what a register has not in common with itself. */
+static void clear_faults(struct gen *g)
+{
+	if (g->checked->spec->kind == PROBE_TRACEPOINT) {	/* its record may be too short to read there */
+		asm_storei(g->a, 8, FP, SP_FAULTS, 0);
+		return;
+	}
+	asm_load(g->a, 8, R1, R6, gen_pt_regs(X86_RIP));
+	asm_load(g->a, 8, R2, R6, gen_pt_regs(X86_RIP));
+	asm_alu(g->a, BPF_XOR, R1, R2);
+	asm_store(g->a, 8, FP, SP_FAULTS, R1);
+}
+
 static void gen_outputs(struct gen *g)
 {
 	struct layout layout;
 
 	layout_of(g->checked, 0, &layout);
-	asm_storei(g->a, 8, FP, SP_FAULTS, 0);
+	clear_faults(g);
 	asm_storei(g->a, 8, FP, SP_FAULT_ADDR, 0);
 	for (unsigned i = 0; i < g->checked->noutputs; i++) {
 		const struct output *o = &g->checked->outputs[i];

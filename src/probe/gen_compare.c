@@ -75,8 +75,6 @@ static void copy_field(struct gen *g, const struct expr *text, unsigned size)
 /* R0 = 1 when @size bytes at SP_LITERAL are @bytes, in pieces of 8, 4, 2 and 1. */
 static void compare(struct gen *g, const char *bytes, unsigned size)
 {
-	unsigned no = asm_label(g->a);
-
 	asm_movi(g->a, R0, 0);
 	for (unsigned at = 0; at < size;) {
 		unsigned piece = size - at >= 8 ? 8 : size - at >= 4 ? 4 : size - at >= 2 ? 2 : 1;
@@ -85,11 +83,12 @@ static void compare(struct gen *g, const char *bytes, unsigned size)
 		memcpy(&want, bytes + at, piece);
 		asm_load(g->a, piece, R1, FP, SP_LITERAL + (int)at);
 		asm_imm64(g->a, R2, want);
-		asm_jcc(g->a, BPF_JNE, R1, R2, no);
+		asm_alu(g->a, BPF_XOR, R1, R2);
+		asm_alu(g->a, BPF_OR, R0, R1);
 		at += piece;
 	}
-	asm_movi(g->a, R0, 1);
-	asm_place(g->a, no);
+	gen_truth(g);
+	asm_alui(g->a, BPF_XOR, R0, 1);
 }
 
 void gen_compare_text(struct gen *g, const struct expr *text, const struct expr *literal, unsigned temp)

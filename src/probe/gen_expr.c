@@ -27,15 +27,31 @@ void gen_extend(struct gen *g, unsigned size, bool is_signed)
 	asm_alui(g->a, is_signed ? BPF_ARSH : BPF_RSH, R0, shift);
 }
 
-/* R0 = 1 when the comparison holds, else 0. */
-static void gen_bool(struct gen *g, int cond, enum bpf_reg left, enum bpf_reg right)
+/*
+ * Truth without branches: what a branch leaves behind, 0 here and 1 there, the verifier tells apart from then on, and walks the rest of the
+ * program once for each combination. R0 = 1 when R0 is not 0. Clobbers R2.
+ */
+void gen_truth(struct gen *g)
 {
-	unsigned yes = asm_label(g->a);
+	asm_mov(g->a, R2, R0);
+	asm_alui(g->a, BPF_NEG, R2, 0);
+	asm_alu(g->a, BPF_OR, R0, R2);
+	asm_alui(g->a, BPF_RSH, R0, 63);
+}
 
-	asm_movi(g->a, R2, 1);
-	asm_jcc(g->a, cond, left, right, yes);
-	asm_movi(g->a, R2, 0);
-	asm_place(g->a, yes);
+/* R0 = 1 when @left is less than @right: the borrow, or the sign, of the difference (Hacker's Delight, 2-12). */
+static void gen_less(struct gen *g, enum bpf_reg left, enum bpf_reg right, bool is_unsigned)
+{
+	asm_mov(g->a, R2, is_unsigned ? left : right);
+	asm_alui(g->a, BPF_XOR, R2, -1);
+	asm_alu(g->a, BPF_AND, R2, is_unsigned ? right : left);
+	asm_mov(g->a, R3, left);
+	asm_alu(g->a, BPF_XOR, R3, right);
+	asm_alui(g->a, BPF_XOR, R3, -1);
+	asm_alu(g->a, BPF_SUB, left, right);
+	asm_alu(g->a, BPF_AND, R3, left);
+	asm_alu(g->a, BPF_OR, R2, R3);
+	asm_alui(g->a, BPF_RSH, R2, 63);
 	asm_mov(g->a, R0, R2);
 }
 
@@ -47,17 +63,17 @@ static bool is_unsigned64(const struct type *t)
 static void gen_comparison(struct gen *g, const struct expr *e)
 {
 	bool u = is_unsigned64(&e->a->type) || is_unsigned64(&e->b->type);
-	int cond;
 
-	switch (e->op) {
-	case EXPR_LT: cond = u ? BPF_JLT : BPF_JSLT; break;
-	case EXPR_LE: cond = u ? BPF_JLE : BPF_JSLE; break;
-	case EXPR_GT: cond = u ? BPF_JGT : BPF_JSGT; break;
-	case EXPR_GE: cond = u ? BPF_JGE : BPF_JSGE; break;
-	case EXPR_EQ: cond = BPF_JEQ; break;
-	default: cond = BPF_JNE; break;
+	if (e->op == EXPR_EQ || e->op == EXPR_NE) {
+		asm_alu(g->a, BPF_XOR, R0, R1);
+		gen_truth(g);
+	} else if (e->op == EXPR_LT || e->op == EXPR_GE) {
+		gen_less(g, R0, R1, u);
+	} else {
+		gen_less(g, R1, R0, u);
 	}
-	gen_bool(g, cond, R0, R1);
+	if (e->op == EXPR_EQ || e->op == EXPR_GE || e->op == EXPR_LE)
+		asm_alui(g->a, BPF_XOR, R0, 1);
 }
 
 /* Makes @reg non-negative and flips @sign when it was not. */
@@ -133,17 +149,20 @@ static void gen_binary(struct gen *g, const struct expr *e, unsigned temp)
 
 static void gen_logical(struct gen *g, const struct expr *e, unsigned temp)
 {
-	unsigned end = asm_label(g->a), decided = asm_label(g->a);
-	bool is_and = e->op == EXPR_LAND;
+	unsigned end = asm_label(g->a), yes = asm_label(g->a);
 
 	gen_expr(g, e->a, temp);
-	asm_jcci(g->a, is_and ? BPF_JEQ : BPF_JNE, R0, 0, decided);
+	if (e->op == EXPR_LAND)
+		asm_jcci(g->a, BPF_JEQ, R0, 0, end);
+	else
+		asm_jcci(g->a, BPF_JNE, R0, 0, yes);
 	gen_expr(g, e->b, temp);
-	asm_jcci(g->a, is_and ? BPF_JEQ : BPF_JNE, R0, 0, decided);
-	asm_movi(g->a, R0, is_and);
-	asm_jump(g->a, end);
-	asm_place(g->a, decided);
-	asm_movi(g->a, R0, !is_and);
+	gen_truth(g);
+	if (e->op == EXPR_LOR) {
+		asm_jump(g->a, end);
+		asm_place(g->a, yes);
+		asm_movi(g->a, R0, 1);
+	}
 	asm_place(g->a, end);
 }
 
@@ -161,18 +180,6 @@ static void gen_cond(struct gen *g, const struct expr *e, unsigned temp)
 	gen_extend(g, e->type.size, e->type.is_signed);
 }
 
-static void gen_not(struct gen *g)
-{
-	unsigned zero = asm_label(g->a), end = asm_label(g->a);
-
-	asm_jcci(g->a, BPF_JEQ, R0, 0, zero);
-	asm_movi(g->a, R0, 0);
-	asm_jump(g->a, end);
-	asm_place(g->a, zero);
-	asm_movi(g->a, R0, 1);
-	asm_place(g->a, end);
-}
-
 static void gen_unary(struct gen *g, const struct expr *e, unsigned temp)
 {
 	gen_expr(g, e->a, temp);
@@ -186,7 +193,8 @@ static void gen_unary(struct gen *g, const struct expr *e, unsigned temp)
 		gen_extend(g, e->type.size, e->type.is_signed);
 		break;
 	case EXPR_NOT:
-		gen_not(g);
+		gen_truth(g);
+		asm_alui(g->a, BPF_XOR, R0, 1);
 		break;
 	case EXPR_CAST:
 		if (!e->type.pointee_size)

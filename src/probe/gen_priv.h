@@ -39,6 +39,8 @@ struct gen {
 
 /* Value of @e into R0; temporaries from number @temp on may be used. gen_expr.c */
 void gen_expr(struct gen *g, const struct expr *e, unsigned temp);
+/* R0 = 1 when R0 is not 0. Clobbers R2. gen_expr.c */
+void gen_truth(struct gen *g);
 /* The variables' own: gen_var.c */
 void gen_var(struct gen *g, const struct expr *e, unsigned temp);
 /* Compares text with a literal: R0 becomes 1 when equal. gen_compare.c */

@@ -388,7 +388,7 @@ static void random_expressions(void **state)
 	struct gen_site site;
 	AUTO_FREE struct operands *ops = NULL;
 	struct buf text = { 0 };
-	int batches = getenv("UT_VM") ? 1 : BATCHES;	/* an emulator is slow */
+	int batches = getenv("UT_VM") ? 3 : BATCHES;	/* an emulator is slow */
 	uint64_t seen = 0;
 
 	(void)state;
