@@ -23,7 +23,10 @@ struct attach *attach_new(const struct attach_options *options);	/* NULL: out of
  * sentence names probe, file and reason. @log: the verifier's log when a program was refused and verbose is set, else NULL; the caller frees.
  */
 int attach_sites(struct attach *a, const struct plan *plan, size_t first, char **log, struct ut_err *err);
-/* Detaches everything, from several threads where each attachment waits for the kernel. Handlers have finished when it returns. */
+/*
+ * Detaches everything, from several threads where each attachment waits for the kernel. Handlers have finished
+ * when it returns.
+ */
 void attach_release(struct attach *a);
 struct attach *attach_free(struct attach *a);
 /* Events that programs were too busy to see, so far. */

@@ -381,7 +381,10 @@ static pid_t next_control(struct follow *f)
 	return (pid_t)pid;
 }
 
-/* True once it has stopped; false when it ended instead. The signal was sent before we were told, so the wait is short. */
+/*
+ * True once it has stopped; false when it ended instead. The signal was sent before we were told, so the wait is
+ * short.
+ */
 static bool wait_stopped(pid_t pid)
 {
 	for (int i = 0; i < 5000; i++) {

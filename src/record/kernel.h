@@ -50,7 +50,10 @@ int kernel_link_event(int prog_fd, int event_fd, uint64_t cookie);
 /* GEN_MAP_STARTS: (process, stack pointer) → time, the oldest forgotten first. A descriptor or a negative errno. */
 int kernel_starts_map(void);
 
-/* Events that the kernel did not hand to this program because it was busy with another on that CPU (kernel 5.12 and later; else 0). */
+/*
+ * Events that the kernel did not hand to this program because it was busy with another on that CPU (kernel 5.12
+ * and later; else 0).
+ */
 uint64_t kernel_prog_missed(int prog_fd);
 
 #endif

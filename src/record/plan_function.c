@@ -17,7 +17,10 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What a function has to give: p: the six registers of integer arguments, of unknown type; r: nothing but its result. */
+/*
+ * What a function has to give: p: the six registers of integer arguments, of unknown type; r: nothing but its
+ * result.
+ */
 static const struct probe_scope *function_scope(enum probe_kind kind, const char *display)
 {
 	static struct probe_field args[6];
@@ -29,7 +32,10 @@ static const struct probe_scope *function_scope(enum probe_kind kind, const char
 	return &scope;
 }
 
-/* Is @vaddr the beginning of an instruction of the function at @start? A breakpoint anywhere else would break the program. */
+/*
+ * Is @vaddr the beginning of an instruction of the function at @start? A breakpoint anywhere else would break
+ * the program.
+ */
 static bool is_instruction(struct elf_image *img, uint64_t start, uint64_t vaddr)
 {
 	ZydisDecoder decoder;

@@ -111,7 +111,10 @@ static int group_scope(struct plan_look *look, const struct note_group *g, struc
 	return 0;
 }
 
-/* The runtime's default format, unless the user said what to print. A format of ours that does not fit is no user's error. */
+/*
+ * The runtime's default format, unless the user said what to print. A format of ours that does not fit is no
+ * user's error.
+ */
 static int group_check(struct plan_look *look, unsigned request, const struct probe_scope *scope, const struct usdt_note *n,
 		       struct probe_checked **ret)
 {

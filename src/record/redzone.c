@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which sites are at risk, and whether this kernel is one that puts them at risk: found out by experiment, not by version. */
+/*
+ * Which sites are at risk, and whether this kernel is one that puts them at risk: found out by experiment, not
+ * by version.
+ */
 #include "record/redzone.h"
 
 #include <fcntl.h>

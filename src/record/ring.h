@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's rings: one BPF ring buffer for each CPU, and the counters of what did not fit. One reader, one thread. */
+/*
+ * The kernel's rings: one BPF ring buffer for each CPU, and the counters of what did not fit. One reader, one
+ * thread.
+ */
 #ifndef UT_RECORD_RING_H
 #define UT_RECORD_RING_H
 

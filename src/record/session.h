@@ -67,7 +67,10 @@ const struct plan *session_plan(const struct session *s);
 /* The runtime that a command turned out to be, as long as no probe was found in it; else NULL. */
 const struct runtime *session_runtime(const struct session *s);
 
-/* Attaches everything or nothing. After this events are being recorded. @log as in attach_sites. A command has been exec'ed when this returns. */
+/*
+ * Attaches everything or nothing. After this events are being recorded. @log as in attach_sites. A command has
+ * been exec'ed when this returns.
+ */
 int session_start(struct session *s, const struct session_sink *sink, char **log, struct ut_err *err);
 /* Until stop_fd, the end of the targets, or a limit. *@ret_end says which. */
 int session_run(struct session *s, const struct session_sink *sink, enum session_end *ret_end, struct ut_err *err);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that are mapped while the session runs: planned then, attached then. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "record/session_priv.h"
+
+/* Sites that print something: the entries of traced returns only start their clocks. */
+static size_t sites_since(const struct plan *plan, size_t first)
+{
+	size_t n = 0;
+
+	for (size_t i = first; i < plan->sites.n; i++)
+		n += plan->sites.v[i].kind != SITE_ENTRY;
+	return n;
+}
+
+/* Attaches what the plan grew by since @first; a failure is told, and tracing goes on with what there is. */
+static void attach_more(struct session *s, size_t first_probe, size_t first_site)
+{
+	struct ut_err err = { 0 };
+	char *log = NULL;
+
+	if (s->plan->sites.n == first_site)
+		return;
+	if (attach_sites(s->attach, s->plan, first_site, &log, &err)) {
+		if (s->sink->note)
+			s->sink->note(s->sink->ctx, err.msg);
+	} else if (s->sink->attached) {
+		s->sink->attached(s->sink->ctx, s->plan->probes.n - first_probe, sites_since(s->plan, first_site));
+	}
+	free(log);
+	session_tell_notes(s);
+}
+
+/* Is what this process maps any business of ours? */
+static bool is_traced(const struct session *s, pid_t pid)
+{
+	if (pid == getpid())
+		return false;
+	for (size_t i = 0; i < s->targets.n; i++)
+		if (s->targets.v[i].id.pid == pid)
+			return true;
+	return s->follow && s->options.follow ? follow_contains(s->follow, pid) : !s->targets.n;
+}
+
+static int mapped(void *ctx, pid_t pid, const struct mapping *m)
+{
+	struct session *s = ctx;
+	size_t first_probe = s->plan->probes.n, first_site = s->plan->sites.n;
+	struct ut_err err = { 0 };
+	int r;
+
+	if (!is_traced(s, pid))
+		return 0;
+	r = plan_mapping(s->plan, pid, m, &err);
+	if (r && s->sink->note)
+		s->sink->note(s->sink->ctx, err.msg);
+	attach_more(s, first_probe, first_site);
+	return 0;
+}
+
+/* For what to say when nothing is found in the end. */
+static void note_runtime(struct session *s, pid_t pid)
+{
+	const struct runtimes *known = s->plan->options.runtimes;
+	const struct runtime *runtime = known && !s->plan->probes.n ? runtime_of_process(known, pid) : NULL;
+
+	if (runtime)
+		s->runtime = runtime;
+}
+
+/* Processes of the command that wait at an exec or behind their dynamic linker. */
+void session_serve_held(struct session *s)
+{
+	pid_t pid;
+
+	while (s->follow && (pid = follow_held(s->follow))) {
+		size_t first_probe = s->plan->probes.n, first_site = s->plan->sites.n;
+		struct ut_err err = { 0 };
+
+		if (plan_process(s->plan, pid, &err) && err.code != -ESRCH && s->sink->note)
+			s->sink->note(s->sink->ctx, err.msg);
+		attach_more(s, first_probe, first_site);
+		if (s->sink->process)
+			s->sink->process(s->sink->ctx, pid);
+		note_runtime(s, pid);
+		err = (struct ut_err){ 0 };
+		if (follow_linker(s->follow, pid, &err) && err.code != -ESRCH && s->sink->note)
+			s->sink->note(s->sink->ctx, err.msg);
+		follow_continue(s->follow, pid);
+	}
+}
+
+void session_serve_mappings(struct session *s)
+{
+	mapwatch_read(s->watch, mapped, s);
+}

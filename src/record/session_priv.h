@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The session's insides, shared by its files: session.c opens and closes, session_start.c attaches, session_late.c takes in what is
+ * mapped later, session_run.c has the loop and the accounts. Not for others. */
+#ifndef UT_RECORD_SESSION_PRIV_H
+#define UT_RECORD_SESSION_PRIV_H
+
+#include "record/attach.h"
+#include "record/child.h"
+#include "record/follow.h"
+#include "record/mapwatch.h"
+#include "record/ring.h"
+#include "record/session.h"
+
+struct target {
+	struct process_id id;
+	int pidfd;
+	bool ended;
+};
+
+struct session {
+	struct session_options options;
+	struct plan *plan;
+	struct attach *attach;
+	struct rings rings;
+	struct merge *merge;
+	struct follow *follow;
+	struct mapwatch *watch;
+	int starts_fd;		/* GEN_MAP_STARTS */
+	struct child child;
+	const struct runtime *runtime;	/* of a process that was held; NULL: none was recognised */
+	VEC(struct target) targets;
+	size_t ended;		/* targets */
+	int epoll_fd;
+	const struct session_sink *sink;
+	uint64_t start_ns, stop_ns, last_sweep_ns;
+	struct session_totals totals;
+	bool open_rings;
+};
+
+uint64_t session_now_ns(void);
+/* Watches a process by pid and start time; its descriptor tells its end. */
+int session_add_target(struct session *s, pid_t pid, struct ut_err *err);
+/* Is there a set of processes that alone is traced? */
+bool session_has_targets(const struct session_options *o);
+/* How programs on files know whom they are for. */
+enum gen_filter session_uprobe_filter(const struct session_options *o);
+/* Hands the plan's new sentences to the sink. */
+void session_tell_notes(struct session *s);
+/*
+ * Processes of the command that wait at an exec or behind their dynamic linker: attaches what they brought, lets
+ * them go on.
+ */
+void session_serve_held(struct session *s);
+/* What other processes mapped meanwhile. */
+void session_serve_mappings(struct session *s);
+
+#endif

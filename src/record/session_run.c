@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop of a session, and the accounts at its end. */
+#include <sys/epoll.h>
+
+#include "base/auto.h"
+#include "record/session_priv.h"
+
+#define IDLE_MS_MAX 40	/* a person sees a line at once */
+#define SWEEP_NS 1000000000u
+
+static int give_item(struct session *s, const struct merge_item *item, unsigned cpu)
+{
+	const struct session_sink *sink = s->sink;
+	uint64_t begun_ns = item->rec ? item->time_ns : item->since_ns;
+	struct session_event e = { .rec = item->rec, .size = item->size, .cpu = cpu };
+
+	if (s->stop_ns && begun_ns > s->stop_ns)
+		return 0;	/* it came while we were letting go, which can take long on old kernels */
+	if (!item->rec) {
+		s->totals.lost += item->lost;
+		return sink->lost ? sink->lost(sink->ctx, item->lost, cpu, item->since_ns, item->time_ns) : 0;
+	}
+	if (e.rec->site >= s->plan->sites.n)
+		return 0;	/* cannot be; never follow a number that came from outside */
+	e.site = &s->plan->sites.v[e.rec->site];
+	e.probe = &s->plan->probes.v[e.site->probe];
+	s->plan->probes.v[e.site->probe].events++;
+	s->totals.events++;
+	return sink->event ? sink->event(sink->ctx, &e) : 0;
+}
+
+static bool enough(const struct session *s)
+{
+	return s->options.max_events && s->totals.events >= s->options.max_events;
+}
+
+/* One round: all that is there goes into the merge, all that is certain comes out. */
+static int pump(struct session *s, uint64_t *ret_n, struct ut_err *err)
+{
+	const struct merge_item *item;
+	unsigned cpu;
+	int r = rings_read(&s->rings, s->merge, ret_n);
+
+	if (r)
+		return ut_err_nomem(err);
+	while (r >= 0 && !enough(s) && (item = merge_next(s->merge, &cpu)))
+		r = give_item(s, item, cpu);
+	rings_release(&s->rings, s->merge);
+	if (r >= 0 && s->sink->flush)	/* also what an earlier round has read */
+		r = s->sink->flush(s->sink->ctx);
+	return r < 0 ? r : 0;
+}
+
+static void target_ended(struct session *s, int fd)
+{
+	for (size_t i = 0; i < s->targets.n; i++) {
+		struct target *t = &s->targets.v[i];
+
+		if (t->pidfd != fd || t->ended)
+			continue;
+		t->ended = true;
+		s->ended++;
+		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	}
+}
+
+static bool is_pidfd(const struct session *s, int fd)
+{
+	for (size_t i = 0; i < s->targets.n; i++)
+		if (s->targets.v[i].pidfd == fd)
+			return true;
+	return false;
+}
+
+/* Waits, then looks after everything but the rings. True: the stop descriptor is readable. */
+static bool serve(struct session *s, int timeout_ms)
+{
+	struct epoll_event events[16];
+	int n = epoll_wait(s->epoll_fd, events, ARRAY_SIZE(events), timeout_ms);
+	bool stop = false, maps = false;
+
+	for (int i = 0; i < n; i++) {
+		int fd = events[i].data.fd;
+
+		if (fd == s->options.stop_fd)
+			stop = true;
+		else if (is_pidfd(s, fd))
+			target_ended(s, fd);
+		else
+			maps = true;
+	}
+	session_serve_held(s);
+	if (maps && s->watch)
+		session_serve_mappings(s);
+	if (s->follow && session_now_ns() - s->last_sweep_ns > SWEEP_NS) {
+		s->last_sweep_ns = session_now_ns();
+		follow_sweep(s->follow);
+	}
+	return stop;
+}
+
+/*
+ * How long to sleep: short while events flow, so that rings cannot fill; longer when nothing comes. Never past
+ * the end of the session.
+ */
+static int next_timeout(const struct session *s, uint64_t n, int last_ms)
+{
+	int ms = n ? 2 : last_ms * 2;
+	uint64_t passed = session_now_ns() - s->start_ns;
+
+	ms = ms < 1 ? 1 : ms > IDLE_MS_MAX ? IDLE_MS_MAX : ms;
+	if (s->options.duration_ns && passed + (uint64_t)ms * 1000000u > s->options.duration_ns)
+		ms = passed > s->options.duration_ns ? 0 : (int)((s->options.duration_ns - passed) / 1000000u) + 1;
+	return ms;
+}
+
+static bool at_end(const struct session *s, bool stop, enum session_end *ret)
+{
+	if (enough(s))
+		*ret = SESSION_MAX_EVENTS;
+	else if (stop)
+		*ret = SESSION_STOPPED;
+	else if (s->options.duration_ns && session_now_ns() - s->start_ns >= s->options.duration_ns)
+		*ret = SESSION_TIME;
+	else if (s->targets.n && s->ended == s->targets.n)
+		*ret = s->options.command ? SESSION_COMMAND_ENDED : SESSION_TARGETS_ENDED;
+	else
+		return false;
+	return true;
+}
+
+int session_run(struct session *s, const struct session_sink *sink, enum session_end *ret_end, struct ut_err *err)
+{
+	int timeout = 1, r = 0;
+	bool stop = false;
+	uint64_t n = 0;
+
+	s->sink = sink;
+	while (!r && !at_end(s, stop, ret_end)) {
+		stop = serve(s, timeout);
+		r = pump(s, &n, err);
+		timeout = next_timeout(s, n, timeout);
+	}
+	return r;
+}
+
+
+int session_stop(struct session *s, const struct session_sink *sink, struct session_totals *ret, struct ut_err *err)
+{
+	uint64_t n = 1;
+	int r = 0;
+
+	s->sink = sink;
+	s->stop_ns = session_now_ns();
+	if (s->attach) {
+		attach_release(s->attach);
+		s->totals.missed = attach_missed(s->attach);
+		s->totals.multi = attach_is_multi(s->attach);
+	}
+	s->follow = follow_close(s->follow);
+	while (!r && n)
+		r = pump(s, &n, err);
+	if (!r) {
+		rings_seal_all(&s->rings, s->merge);
+		r = pump(s, &n, err);
+	}
+	if (!r && sink->flush)
+		r = sink->flush(sink->ctx);
+	s->totals.elapsed_ns = s->stop_ns - s->start_ns;
+	s->totals.nprobes = s->plan->probes.n;
+	s->totals.nsites = s->plan->sites.n;
+	*ret = s->totals;
+	return r < 0 ? r : 0;
+}
+
+int session_command_status(struct session *s) { return child_wait(&s->child); }

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a plan to running programs: what is made in which order, so that nothing is missed and nothing is half
+ * attached.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "record/kernel.h"
+#include "record/session_priv.h"
+
+/* The reader does little at a time, but must not wait behind busy programs: that is what loses events. */
+#define READER_NICE (-15)
+
+/* Only returns with a duration need it, and it takes the kernel a millisecond to make. */
+static int open_starts(struct session *s, struct ut_err *err)
+{
+	bool needed = false;
+	int fd;
+
+	for (size_t i = 0; i < s->plan->requests.n; i++)
+		needed |= s->plan->requests.v[i].spec->kind == PROBE_RETURN;
+	if (!needed)
+		return 0;
+	fd = kernel_starts_map();
+	if (fd < 0)
+		return ut_err_set(err, fd, "cannot make the table of calls in progress: %s", strerror(-fd));
+	s->starts_fd = fd;
+	return 0;
+}
+
+static bool needs_follow(const struct session *s)
+{
+	if (s->options.follow && session_has_targets(&s->options))
+		return true;
+	for (size_t i = 0; i < s->plan->requests.n; i++)
+		if (s->plan->requests.v[i].spec->kind == PROBE_TRACEPOINT && session_has_targets(&s->options))
+			return true;
+	return false;
+}
+
+/* Does anything remain that only a file mapped later can give? A provider may come in more files than one. */
+static bool wants_more_files(const struct session *s)
+{
+	for (size_t i = 0; i < s->plan->requests.n; i++) {
+		const struct plan_request *r = &s->plan->requests.v[i];
+
+		if (r->spec->kind != PROBE_TRACEPOINT && (!plan_request_is_path(r) || !r->nprobes))
+			return true;
+	}
+	return false;
+}
+
+/* Is the command held at every exec and behind its dynamic linker? Needs programs that see the pids that we see. */
+static bool wants_hold(const struct session *s)
+{
+	return s->options.command && (wants_more_files(s) || s->sink->process) && process_in_first_pid_namespace();
+}
+
+static int open_follow(struct session *s, struct ut_err *err)
+{
+	bool hold = wants_hold(s);
+	int r;
+
+	if (!needs_follow(s) && !hold)
+		return 0;
+	if (!process_in_first_pid_namespace())
+		return ut_err_set(err, -EINVAL, "usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do not see: "
+				  "run it on the host for kernel events and for following children, or use --no-follow");
+	r = follow_open(s->options.follow, hold, &s->follow, err);
+	for (size_t i = 0; !r && i < s->targets.n; i++)
+		r = follow_add(s->follow, s->targets.v[i].id.pid, err);
+	return r;
+}
+
+static int open_watch(struct session *s, struct ut_err *err)
+{
+	const struct session_options *o = &s->options;
+	bool later = o->all || o->wait || (o->follow && o->npids) || (o->command && !wants_hold(s));
+
+	return later && wants_more_files(s) ? mapwatch_open(&s->watch, err) : 0;
+}
+
+static int watch_fd(struct session *s, int fd, uint32_t events, struct ut_err *err)
+{
+	struct epoll_event e = { .events = events, .data.fd = fd };
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e) ? ut_err_set(err, -errno, "cannot wait for events: %s", strerror(errno)) : 0;
+}
+
+/* Rings wake us by their fill level: edge-triggered, since they are readable most of the time. */
+static int open_epoll(struct session *s, struct ut_err *err)
+{
+	int r = 0;
+
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return ut_err_set(err, -errno, "cannot wait for events: %s", strerror(errno));
+	for (unsigned i = 0; !r && i < s->rings.n; i++)
+		r = watch_fd(s, rings_fd(&s->rings, i), EPOLLIN | EPOLLET, err);
+	if (!r && s->options.stop_fd >= 0)
+		r = watch_fd(s, s->options.stop_fd, EPOLLIN, err);
+	for (size_t i = 0; !r && i < s->targets.n; i++)
+		r = watch_fd(s, s->targets.v[i].pidfd, EPOLLIN, err);
+	if (!r && s->follow && follow_fd(s->follow) >= 0)
+		r = watch_fd(s, follow_fd(s->follow), EPOLLIN, err);
+	for (unsigned i = 0; !r && s->watch && i < mapwatch_fds(s->watch); i++)
+		r = watch_fd(s, mapwatch_fd(s->watch, i), EPOLLIN, err);
+	return r;
+}
+
+static int open_attach(struct session *s, struct ut_err *err)
+{
+	struct attach_options ao = {
+		.map_fds = { [GEN_MAP_RINGS] = s->rings.outer_fd, [GEN_MAP_LOST] = s->rings.lost_fd,
+			     [GEN_MAP_FOLLOW] = s->follow ? follow_map_fd(s->follow) : -1, [GEN_MAP_STARTS] = s->starts_fd },
+		.no_multi = s->options.no_multi, .verbose = s->options.verbose,
+	};
+	AUTO_FREE pid_t *pids = calloc(s->targets.n + 1, sizeof(*pids));
+
+	if (!pids)
+		return ut_err_nomem(err);
+	for (size_t i = 0; i < s->targets.n; i++)
+		pids[i] = s->targets.v[i].id.pid;
+	ao.pids = pids;
+	ao.npids = session_uprobe_filter(&s->options) == GEN_FILTER_NONE ? s->targets.n : 0;
+	s->attach = attach_new(&ao);
+	return s->attach ? 0 : ut_err_nomem(err);
+}
+
+/* The pids that we attached to are still the processes that we looked at. */
+static int check_targets(struct session *s, struct ut_err *err)
+{
+	for (size_t i = 0; i < s->targets.n; i++)
+		if (!process_is_alive(&s->targets.v[i].id))
+			return ut_err_set(err, -ESRCH, "process %d ended while probes were being attached", s->targets.v[i].id.pid);
+	return 0;
+}
+
+void session_tell_notes(struct session *s)
+{
+	for (; s->plan->notes_told < s->plan->notes.n; s->plan->notes_told++)
+		if (s->sink->note)
+			s->sink->note(s->sink->ctx, s->plan->notes.v[s->plan->notes_told]);
+}
+
+static int start_command(struct session *s, struct ut_err *err)
+{
+	int r = child_start(s->options.command, &s->child, err);
+
+	return r ? r : session_add_target(s, s->child.pid, err);
+}
+
+int session_start(struct session *s, const struct session_sink *sink, char **log, struct ut_err *err)
+{
+	int r = rings_open(&s->rings, (unsigned)sysconf(_SC_NPROCESSORS_CONF), s->rings.size_bytes, err);
+
+	s->sink = sink;
+	s->open_rings = r == 0;
+	if (!r)
+		r = (s->merge = merge_new(s->rings.n)) ? 0 : ut_err_nomem(err);
+	if (!r)
+		r = open_starts(s, err);
+	if (!r && s->options.command)
+		r = start_command(s, err);
+	if (!r)
+		r = open_watch(s, err);	/* before the plan is acted on: what is mapped meanwhile is seen */
+	if (!r)
+		r = open_follow(s, err);
+	if (!r)
+		r = open_attach(s, err);
+	if (!r)
+		r = attach_sites(s->attach, s->plan, 0, log, err);
+	if (!r)
+		r = check_targets(s, err);
+	if (!r)
+		r = open_epoll(s, err);
+	if (r)
+		return r;
+	s->start_ns = s->last_sweep_ns = session_now_ns();
+	setpriority(PRIO_PROCESS, 0, READER_NICE);	/* may be refused; then it reads as it is */
+	session_tell_notes(s);
+	return s->options.command ? child_release(&s->child, s->options.command[0], err) : 0;
+}
