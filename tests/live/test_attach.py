@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Attaching: by pid, by path, to all, to libraries that come later, to calls, tracepoints and targets that do not hold still."""
+"""Attaching by pid, by path, to all, to later libraries, to calls and tracepoints, to targets that keep moving."""
 import os
 import random
 import re
@@ -101,7 +101,8 @@ class Which(puppet.Case):
 
     def test_one_by_one_is_the_same(self):
         one = self.puppet()
-        probes = [TICK, "u:puppet:guarded", f'p:{puppet.PUPPET}:deep "%d", arg1', f'r:{puppet.PUPPET}:deep "%d", retval']
+        probes = [TICK, "u:puppet:guarded", f'p:{puppet.PUPPET}:deep "%d", arg1',
+                  f'r:{puppet.PUPPET}:deep "%d", retval']
         both = [self.trace("-p", one.pid, *way, *probes) for way in ([], ["--one-by-one"])]
         one.do("tick 3")
         one.do("guarded 3")
@@ -134,7 +135,7 @@ class Calls(puppet.Case):
         self.assertTrue(0 < durations[0])
 
     def test_deeper_than_the_kernel_follows(self):
-        """The kernel follows 64 returns of a thread at a time: the innermost calls are not seen, the others are right."""
+        """The kernel follows 64 returns of a thread at a time: the innermost calls are not seen, the rest is right."""
         one = self.puppet()
         trace = self.trace("-p", one.pid, f'r:{puppet.PUPPET}:deep "%d", retval')
         told = one.do("deep 70") + one.do("deep 3")
@@ -142,7 +143,8 @@ class Calls(puppet.Case):
 
     def test_nested_calls_have_their_own_durations(self):
         one = self.puppet()
-        trace = self.trace("-p", one.pid, *(f'r:{puppet.PUPPET}:{f} "%d %d", retval, duration' for f in ("outer", "spin")))
+        trace = self.trace("-p", one.pid, f'r:{puppet.PUPPET}:outer "%d %d", retval, duration',
+                           f'r:{puppet.PUPPET}:spin "%d %d", retval, duration')
         (_, told), = one.do("spins 3000000")
         ret, _, least, _, most = told.split()
         seen = puppet.finish(trace)
@@ -177,7 +179,8 @@ class Calls(puppet.Case):
     def test_many_threads(self):
         threads, rounds = (20, 5) if IN_VM else (200, 20)
         one = self.puppet()
-        trace = self.trace("-p", one.pid, 'u:puppet:thread "%d %d", arg1, arg2', f'r:{puppet.PUPPET}:deep "%d %d", retval, duration')
+        trace = self.trace("-p", one.pid, 'u:puppet:thread "%d %d", arg1, arg2',
+                           f'r:{puppet.PUPPET}:deep "%d %d", retval, duration')
         made, = one.number(f"threads {threads} {rounds}")
         self.assertEqual(made, threads)
         puppet.finish(trace)
@@ -211,7 +214,8 @@ class Tracepoints(puppet.Case):
         two.do("name ut-second")
         two.do("name ut-third")
         puppet.finish(trace)
-        self.assertEqual({p: [m for _, m in e] for p, e in by_pid(trace).items()}, {one.pid: ["ut-first"], two.pid: ["ut-second"]})
+        self.assertEqual({pid: [m for _, m in events] for pid, events in by_pid(trace).items()},
+                         {one.pid: ["ut-first"], two.pid: ["ut-second"]})
 
     def test_in_order_with_probes(self):
         one = self.puppet()
@@ -392,14 +396,15 @@ class Restless(puppet.Case):
             if what is again:
                 one.wait_until(lambda: sum("ready" in l for l in one.stdout) == 2, "the second program")
                 if trace.status is None:
-                    self.eventually(lambda: trace.status is not None or any("attached" in l for l in trace.stderr), "a decision")
+                    self.eventually(lambda: trace.status is not None or any("attached" in l for l in trace.stderr),
+                                    "a decision")
                 if trace.status is None:
                     trace.signal(signal.SIGINT)
             status = trace.wait(20)
             self.assertIn(status, (0, 1, 2), f"round {i}, seed {SEED}: {trace.describe()}")
             text = "\n".join(trace.stderr)
-            self.assertTrue(re.search(live.Trace.ATTACHED, text) if status == 0 else re.search(r"^usertrace trace: .*\d", text),
-                            f"round {i}, seed {SEED}: {trace.describe()}")
+            self.assertRegex(text, live.Trace.ATTACHED if status == 0 else r"(?m)^usertrace trace: .*\d",
+                             f"round {i}, seed {SEED}")
             outcomes[status] = outcomes.get(status, 0) + 1
             if what is again and one.status is None:
                 self.assertEqual(one.number("semaphores"), [0, 0])

@@ -125,16 +125,17 @@ class Programs(Follow):
         self.assertEqual(trace.seen, [("tick", "0"), ("tick", "1")])
 
 
-@live.vm_safe
 class Ends(Follow):
     def test_command_that_is_not_there(self):
-        for command, why in (("/no/such/program", "No such file"), ("/etc/passwd", "Permission denied"), ("", "No such file")):
+        for command, why in (("/no/such/program", "No such file"), ("/etc/passwd", "Permission denied"),
+                             ("", "No such file")):
             with self.subTest(command=command):
                 trace = self.trace_command(f"u:{puppet.PUPPET}:tick", "--", command)
                 self.assertEqual(len(trace.stderr), 1, trace.stderr)
                 self.assertRegex(trace.stderr[0], f"^usertrace trace: cannot run '{command}': {why}")
                 self.assertNotEqual(trace.status, 0)
 
+    @live.vm_safe
     def test_status_of_the_command(self):
         for commands, status in ((["quit 0"], 0), (["quit 7"], 7), (["die 9"], 137), (["die 15"], 143)):
             with self.subTest(commands=commands):
@@ -149,7 +150,7 @@ class Ends(Follow):
         self.assertEqual(trace.status, 5)
 
     def test_interrupt_of_the_tracer_alone(self):
-        """A terminal's Ctrl-C reaches the command too; here the command goes on, untraced and not stopped, and is waited for."""
+        """A terminal's Ctrl-C reaches the command too; this one does not: it goes on untraced and is waited for."""
         trace = self.trace("u:puppet:tick", "--", puppet.PUPPET, "forever")
         trace.wait_for(" tick ")
         pid = self.child_of(trace)
@@ -161,15 +162,16 @@ class Ends(Follow):
         self.assertEqual(trace.wait(), 143)
 
     def test_limit_of_events(self):
-        trace = self.trace("-M", "3", "u:puppet:tick", "--", puppet.PUPPET, "tick 10", "forks 3", "quit 4", attached=False)
+        trace = self.trace("-M", "3", "u:puppet:tick", "--", puppet.PUPPET, "tick 10", "forks 3", "quit 4",
+                           attached=False)
         self.assertEqual(trace.wait(), 4)
         ticks = [e for e in trace.stdout if re.match(r"\d+ +\d+ ", e)]
         self.assertEqual(len(ticks), 3)
 
     def test_child_that_outlives_the_command(self):
         """It is neither waited for nor stopped."""
-        trace = self.trace_command("u:puppet:tick", "--", "sh", "-c", f"sleep 60 >/dev/null 2>&1 & echo event sleeper $!; "
-                                   f"exec {puppet.PUPPET} 'tick 1'")
+        script = f"sleep 60 >/dev/null 2>&1 & echo event sleeper $!; exec {puppet.PUPPET} 'tick 1'"
+        trace = self.trace_command("u:puppet:tick", "--", "sh", "-c", script)
         (_, pid), _ = trace.said
         self.addCleanup(os.kill, int(pid), signal.SIGKILL)
         self.assertEqual((trace.status, trace.seen), (0, [("tick", "0")]))

@@ -118,7 +118,8 @@ class TracerKilled(Kill):
             trace.signal(signal.SIGKILL)
             trace.popen.wait()
             what = f"round {i}, seed {SEED}"
-            self.eventually(lambda: all(comm_of(p) != "usertrace-guard" for p in guardians), f"the guardian ends, {what}")
+            self.eventually(lambda: all(comm_of(p) != "usertrace-guard" for p in guardians),
+                            f"the guardian ends, {what}")
             # Stopped for a moment is what holding means; what must not be is one that stays so.
             self.eventually(lambda: "T" not in session_of(trace.pid).values(), f"nobody is left stopped, {what}")
             self.end_session(trace.pid)
@@ -201,7 +202,6 @@ class Signals(Kill):
         self.assertEqual(trace.wait(), 128 + 11)
 
 
-@live.vm_safe
 class Outputs(Kill):
     def check_refused(self, trace, target, code, sentence):
         target.do("tick 1")
@@ -228,11 +228,13 @@ class Outputs(Kill):
         trace = self.trace("-p", target.pid, "u:puppet:tick", preexec=lambda: os.close(1), attached=False)
         self.check_refused(trace, target, code, "standard output")
 
+    @live.vm_safe
     def test_closed_standard_streams(self):
         """What it opens must not land on the numbers of streams that others write to."""
         path = os.path.join(self.tempdir(), "out")
         target = self.puppet()
-        trace = self.trace("-p", target.pid, "-M", "2", "-o", path, "u:puppet:tick", preexec=lambda: os.closerange(0, 3), attached=False)
+        trace = self.trace("-p", target.pid, "-M", "2", "-o", path, "u:puppet:tick",
+                           preexec=lambda: os.closerange(0, 3), attached=False)
         self.eventually(lambda: os.path.exists(path) and os.path.getsize(path), "the heading")
         expected = target.do("tick 2")
         self.assertEqual(trace.wait(), 0)

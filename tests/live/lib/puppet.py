@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The program tests/targets/puppet.c on a string: commands go in, and what it says that a tracer should have seen comes out.
+"""The program tests/targets/puppet.c on strings: commands go in, what a tracer should have seen of it comes out.
 
     target = self.puppet()
     trace = self.trace("-p", target.pid, "u:puppet:tick")
@@ -87,7 +87,7 @@ class Case(live.Case):
         return puppet
 
     def trace_command(self, *args, timeout=None):
-        """A trace to its end, as with a command behind '--': .said is what the command announced, .seen what was printed."""
+        """A trace of a command to its end: .said is what the command announced, .seen what was printed."""
         path = os.path.join(self.tempdir(), "events")
         trace = self.trace("-o", path, *args, attached=False)
         trace.wait(timeout)
