@@ -151,7 +151,7 @@ static void say_attached(const struct run *r)
 	size_t probes = plan->probes.n, sites = 0;
 
 	for (size_t i = 0; i < plan->sites.n; i++)
-		sites += plan->sites.v[i].kind != SITE_ENTRY;
+		sites += plan->sites.v[i].kind != SITE_ENTRY && !plan->sites.v[i].excluded;
 	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites, plural(sites, "site"));
 	if (probes < plan->requests.n)
 		fputs(" so far; the rest when it is loaded", stderr);

@@ -13,7 +13,10 @@
 
 enum bpf_reg { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP };
 
-/* Maps a program refers to; the loader puts descriptors in their place (gen_relocate). Also the names in a disassembly. */
+/*
+ * Maps a program refers to; the loader puts descriptors in their place (gen_relocate). Also the names in a
+ * disassembly.
+ */
 enum gen_map {
 	GEN_MAP_RINGS,		/* array of ring buffers, by CPU */
 	GEN_MAP_LOST,		/* array of one value: 64 bytes per CPU, the first 8 count events lost for want of room */

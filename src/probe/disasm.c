@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions to text, in the notation of the kernel's own disassembler, for --explain. Knows what the generator emits. */
+/*
+ * Instructions to text, in the notation of the kernel's own disassembler, for --explain. Knows what the
+ * generator emits.
+ */
 #include <linux/bpf.h>
 
 #include "base/auto.h"

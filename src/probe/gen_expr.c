@@ -87,7 +87,10 @@ static void gen_abs(struct gen *g, enum bpf_reg reg, enum bpf_reg sign, int32_t 
 	asm_place(g->a, plus);
 }
 
-/* Signed division from unsigned, as processors without one do: C's truncation; x / 0 is 0, x % 0 is x (as BPF has it). */
+/*
+ * Signed division from unsigned, as processors without one do: C's truncation; x / 0 is 0, x % 0 is x (as BPF
+ * has it).
+ */
 static void gen_signed_division(struct gen *g, const struct expr *e)
 {
 	unsigned plus = asm_label(g->a);

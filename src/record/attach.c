@@ -345,6 +345,8 @@ static int collect(const struct round *r, size_t seed, bool *done, struct group 
 		if (s->kind != like->kind || (s->kind != SITE_TRACEPOINT && s->file != like->file))
 			continue;
 		done[i - r->first] = true;
+		if (s->excluded)
+			continue;
 		code = check_redzone(r, s);
 		if (code)
 			return code;

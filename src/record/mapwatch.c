@@ -123,6 +123,7 @@ static int read_ring(struct mapwatch *w, struct watch_ring *r, int (*fn)(void *c
 	} *room = malloc(sizeof(*room));
 	AUTO_FREE void *owned = room;
 	int code = room ? 0 : -ENOMEM;
+	bool missed = false;
 
 	(void)owned;
 	while (!code && tail < head) {
@@ -131,6 +132,7 @@ static int read_ring(struct mapwatch *w, struct watch_ring *r, int (*fn)(void *c
 		copy_out(w, r, tail, &h, sizeof(h));
 		if (h.size < sizeof(h))
 			break;
+		missed |= h.type == PERF_RECORD_LOST;
 		if (h.type == PERF_RECORD_MMAP2 && h.size > sizeof(room->rec)) {
 			copy_out(w, r, tail, room, h.size);
 			code = hand_over(&room->rec, fn, ctx);
@@ -138,14 +140,16 @@ static int read_ring(struct mapwatch *w, struct watch_ring *r, int (*fn)(void *c
 		tail += h.size;
 	}
 	__atomic_store_n(&r->page->data_tail, code ? tail : head, __ATOMIC_RELEASE);
-	return code;
+	return code ? code : missed;
 }
 
 int mapwatch_read(struct mapwatch *w, int (*fn)(void *ctx, pid_t pid, const struct mapping *m), void *ctx)
 {
-	int code = 0;
+	int code = 0, missed = 0;
 
-	for (unsigned i = 0; code >= 0 && i < w->n; i++)
+	for (unsigned i = 0; code >= 0 && i < w->n; i++) {
 		code = read_ring(w, &w->v[i], fn, ctx);
-	return code;
+		missed |= code > 0;
+	}
+	return code < 0 ? code : missed;
 }

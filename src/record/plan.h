@@ -48,6 +48,7 @@ struct plan_site {
 	struct operands *operands;	/* u: owned; shared by nobody */
 	uint32_t body;
 	bool is_nop5;			/* a 5-byte nop inside a function: see record/redzone.h */
+	bool excluded;			/* left out: attaching there would harm the program */
 	const char *unreadable[OUTPUTS_MAX];	/* per output; NULL: readable. Lives in operands, or for ever */
 };
 

@@ -11,7 +11,7 @@ static size_t sites_since(const struct plan *plan, size_t first)
 	size_t n = 0;
 
 	for (size_t i = first; i < plan->sites.n; i++)
-		n += plan->sites.v[i].kind != SITE_ENTRY;
+		n += plan->sites.v[i].kind != SITE_ENTRY && !plan->sites.v[i].excluded;
 	return n;
 }
 
@@ -23,7 +23,7 @@ static void attach_more(struct session *s, size_t first_probe, size_t first_site
 
 	if (s->plan->sites.n == first_site)
 		return;
-	if (attach_sites(s->attach, s->plan, first_site, &log, &err)) {
+	if (session_leave_out_unsafe(s, first_site, &err) || attach_sites(s->attach, s->plan, first_site, &log, &err)) {
 		if (s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);
 	} else if (s->sink->attached) {
@@ -92,7 +92,21 @@ void session_serve_held(struct session *s)
 	}
 }
 
+/* Mappings went by unseen: looks at all that is mapped now. */
+static void look_again(struct session *s)
+{
+	size_t first_probe = s->plan->probes.n, first_site = s->plan->sites.n;
+	struct ut_err err = { 0 };
+
+	for (size_t i = 0; i < s->targets.n; i++)
+		plan_process(s->plan, s->targets.v[i].id.pid, &err);
+	if (s->options.all || s->options.follow)
+		plan_all(s->plan, &err);
+	attach_more(s, first_probe, first_site);
+}
+
 void session_serve_mappings(struct session *s)
 {
-	mapwatch_read(s->watch, mapped, s);
+	if (mapwatch_read(s->watch, mapped, s) > 0)
+		look_again(s);
 }

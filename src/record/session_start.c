@@ -11,6 +11,8 @@
 
 #include "base/auto.h"
 #include "record/kernel.h"
+#include "record/plan_priv.h"
+#include "record/redzone.h"
 #include "record/session_priv.h"
 
 /* The reader does little at a time, but must not wait behind busy programs: that is what loses events. */
@@ -148,6 +150,29 @@ void session_tell_notes(struct session *s)
 			s->sink->note(s->sink->ctx, s->plan->notes.v[s->plan->notes_told]);
 }
 
+int session_leave_out_unsafe(struct session *s, size_t first, struct ut_err *err)
+{
+	struct plan *plan = s->plan;
+	size_t unsafe = 0;
+
+	for (size_t i = first; i < plan->sites.n; i++)
+		unsafe += plan->sites.v[i].is_nop5;
+	if (!unsafe || unsafe == plan->sites.n - first || redzone_of_kernel() == REDZONE_SAFE)
+		return 0;
+	for (size_t i = first; i < plan->sites.n; i++) {
+		struct plan_site *site = &plan->sites.v[i];
+		const struct plan_probe *p = &plan->probes.v[site->probe];
+
+		site->excluded = site->is_nop5;
+		if (site->excluded &&
+		    plan_note(plan, "%s:%s at 0x%llx in '%s' is left out: a 5-byte nop inside a function, where this kernel would "
+			      "overwrite what the function keeps below its stack pointer", p->provider, p->func,
+			      (unsigned long long)site->vaddr, plan->files.v[site->file].path))
+			return ut_err_nomem(err);
+	}
+	return 0;
+}
+
 static int start_command(struct session *s, struct ut_err *err)
 {
 	int r = child_start(s->options.command, &s->child, err);
@@ -173,6 +198,8 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = open_follow(s, err);
 	if (!r)
 		r = open_attach(s, err);
+	if (!r)
+		r = session_leave_out_unsafe(s, 0, err);
 	if (!r)
 		r = attach_sites(s->attach, s->plan, 0, log, err);
 	if (!r)
