@@ -30,8 +30,8 @@ class Follow(puppet.Case):
         self.assertEqual(stopped_processes() - self.stopped_before, set(), "left stopped")
 
 
-@live.vm_safe
 class Children(Follow):
+    @live.vm_safe
     def test_of_a_command(self):
         trace = self.trace_command("u:fk:*", "--", FORKER)
         self.assertEqual((trace.status, sorted(trace.seen)), (0, NINE))
@@ -46,6 +46,7 @@ class Children(Follow):
                 trace = self.trace_command("--no-follow", probe, "--", FORKER)
                 self.assertEqual((trace.status, trace.seen), (0, [("parent", "1")]))
 
+    @live.vm_safe
     def test_of_a_process(self):
         for options, expected in ((["-f"], NINE), ([], [("parent", "1")])):
             with self.subTest(options=options):
@@ -67,11 +68,13 @@ class Children(Follow):
         one.do("generations 4")
         self.assertEqual(puppet.finish(trace), [("child", str(i)) for i in range(4)])
 
+    @live.vm_safe
     def test_tracepoints_follow_too(self):
         trace = self.trace_command('t:task:task_rename (newcomm == "ut-inner") "%s", newcomm', "--", puppet.PUPPET,
                                    f"sh exec {puppet.PUPPET} 'name ut-inner'")
         self.assertEqual(trace.seen, [("task_rename", "ut-inner")])
 
+    @live.vm_safe
     def test_many_children(self):
         count = 20 if IN_VM else 200
         trace = self.trace_command("u:puppet:*", "--", puppet.PUPPET, f"forks {count}", timeout=60)
@@ -84,8 +87,8 @@ class Children(Follow):
         self.assertEqual((trace.status, sorted(trace.seen)), (0, sorted([("tick", "0"), ("tick", "1")] * count)))
 
 
-@live.vm_safe
 class Programs(Follow):
+    @live.vm_safe
     def test_another_program_that_has_the_probe(self):
         """A shell that becomes the program, one that starts it, and the program that becomes itself again."""
         for command in (["sh", "-c", f"exec {puppet.PUPPET} 'tick 2'"], ["sh", "-c", f"{puppet.PUPPET} 'tick 2'; true"],
@@ -98,15 +101,18 @@ class Programs(Follow):
         trace = self.trace_command(f"u:{puppet.PUPPET}:tick", "--", "sh", "-c", f"{puppet.PUPPET} 'tick 2'; true")
         self.assertEqual(trace.seen, [("tick", "0"), ("tick", "1")])
 
+    @live.vm_safe
     def test_semaphores_are_up_before_the_program_begins(self):
         trace = self.trace_command("u:puppet:guarded", "--", puppet.PUPPET, "guarded 1")
         self.assertEqual(trace.said, [("guarded", "1"), ("guarded", "2")])
         self.assertEqual(trace.seen, trace.said)
 
+    @live.vm_safe
     def test_constructor_of_a_linked_library(self):
         trace = self.trace_command("u:plug:*", "--", PLUGGED)
         self.assertEqual(trace.seen, [("loaded", "1"), ("work", "7")])
 
+    @live.vm_safe
     def test_constructor_of_a_library_loaded_later(self):
         trace = self.trace_command("u:plug:*", "--", puppet.PUPPET, f"load {puppet.PLUG}", "work 3")
         self.assertEqual(trace.seen, [("loaded", "1"), ("work", "3")])
@@ -135,7 +141,6 @@ class Ends(Follow):
                 self.assertRegex(trace.stderr[0], f"^usertrace trace: cannot run '{command}': {why}")
                 self.assertNotEqual(trace.status, 0)
 
-    @live.vm_safe
     def test_status_of_the_command(self):
         for commands, status in ((["quit 0"], 0), (["quit 7"], 7), (["die 9"], 137), (["die 15"], 143)):
             with self.subTest(commands=commands):

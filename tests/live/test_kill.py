@@ -170,7 +170,6 @@ class TargetKilled(Kill):
         self.assertEqual([(int(e[0]), (e[3], e[4])) for e in trace.events()], expected)
 
 
-@live.vm_safe
 class Signals(Kill):
     def test_that_end_it_in_order(self):
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -185,6 +184,7 @@ class Signals(Kill):
                 self.assertRegex("\n".join(trace.stderr), r"(?m)^usertrace: 3 events in ")
                 self.assert_untouched(target, code, number.name)
 
+    @live.vm_safe
     def test_while_attaching(self):
         target = self.puppet()
         code = target.code()
