@@ -21,7 +21,9 @@ def check_lines(load, events):
     """Counts the events of each process once: what is printed twice hides what is missing."""
     seen = {}
     for number, pid in events:
-        numbers = seen.setdefault(pid, bytearray(load.fired + 1))
+        if pid not in seen:
+            seen[pid] = bytearray(load.fired + 1)
+        numbers = seen[pid]
         if number > load.fired or numbers[number]:
             load.twice += 1
         else:
