@@ -18,11 +18,11 @@ static void check(const struct operand *op)
 			abort();
 		return;
 	}
-	if (!sized || (op->is_float && op->size < 4) || (op->base != REG_NONE && op->base >= REG_RIP))
+	if (!sized || (op->is_float && op->size < 4) || (op->base != X86_NONE && op->base >= X86_RIP))
 		abort();
-	if ((op->index != REG_NONE && op->index >= REG_RIP) || op->has_symbol != (op->symbol[0] != '\0'))
+	if ((op->index != X86_NONE && op->index >= X86_RIP) || op->has_symbol != (op->symbol[0] != '\0'))
 		abort();
-	if (op->kind == OPERAND_REG && op->base == REG_NONE)
+	if (op->kind == OPERAND_REG && op->base == X86_NONE)
 		abort();
 	if (!operand_equal(op, op) || !operand_type_name(op)[0])
 		abort();
