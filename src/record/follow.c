@@ -3,11 +3,13 @@
 #include "record/follow.h"
 
 #include <bpf/bpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -191,6 +193,32 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+/*
+ * The state of a process. Its first thread may have ended long before the others: then it shows as a zombie, and
+ * only the others tell whether it is stopped.
+ */
+static char state_of_all(pid_t pid)
+{
+	char path[64], state = process_state(pid);
+	struct dirent *entry;
+	DIR *dir;
+
+	if (state != 'Z')
+		return state;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		char other = tid > 0 && tid != pid ? process_state(tid) : 0;
+
+		if (other && other != 'Z' && other != 'X')
+			state = other;
+	}
+	if (dir)
+		closedir(dir);
+	return state;
+}
+
 /* Lets go on whoever is stopped in the set; for half a second, since a signal may still be on its way. */
 static void guardian_rescue(int map_fd)
 {
@@ -200,7 +228,7 @@ static void guardian_rescue(int map_fd)
 		uint32_t pid, *at = NULL;
 
 		while (!bpf_map_get_next_key(map_fd, at, &pid)) {
-			if (process_state((pid_t)pid) == 'T')
+			if (state_of_all((pid_t)pid) == 'T')
 				kill((pid_t)pid, SIGCONT);
 			at = &pid;
 		}
@@ -388,7 +416,7 @@ static pid_t next_control(struct follow *f)
 static bool wait_stopped(pid_t pid)
 {
 	for (int i = 0; i < 5000; i++) {
-		char state = process_state(pid);
+		char state = state_of_all(pid);
 
 		if (state == 'T' || state == 't')
 			return true;

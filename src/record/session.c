@@ -22,14 +22,25 @@ const struct plan *session_plan(const struct session *s) { return s->plan; }
 const struct runtime *session_runtime(const struct session *s) { return s->runtime; }
 uint64_t session_start_ns(const struct session *s) { return s->start_ns; }
 
+static bool is_target(const struct session *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->targets.n; i++)
+		if (s->targets.v[i].id.pid == pid)
+			return true;
+	return false;
+}
+
 int session_add_target(struct session *s, pid_t pid, struct ut_err *err)
 {
 	struct target t = { .pidfd = -1 };
-	int r;
+	int r, code;
 
+	if (is_target(s, pid))
+		return 0;	/* named twice; attached twice each event would come twice */
 	if (pid == getpid())
 		return ut_err_set(err, -EINVAL, "process %d is usertrace itself: each line would make another", pid);
 	t.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	code = -errno;
 	r = process_identify(pid, &t.id, err);
 	if (r) {
 		if (t.pidfd >= 0)
@@ -37,7 +48,7 @@ int session_add_target(struct session *s, pid_t pid, struct ut_err *err)
 		return r;
 	}
 	if (t.pidfd < 0)
-		return ut_err_set(err, -errno, "cannot watch process %d: %s", pid, strerror(errno));
+		return ut_err_set(err, code, "cannot watch process %d: %s", pid, strerror(-code));
 	if (vec_push(&s->targets, t)) {
 		close(t.pidfd);
 		return ut_err_nomem(err);
@@ -159,9 +170,9 @@ struct session *session_close(struct session *s)
 {
 	if (!s)
 		return NULL;
-	child_abandon(&s->child);
 	attach_free(s->attach);
-	follow_close(s->follow);
+	follow_close(s->follow);	/* lets go on whom it holds: it is waited for below */
+	child_abandon(&s->child);
 	mapwatch_close(s->watch);
 	if (s->open_rings)
 		rings_close(&s->rings);

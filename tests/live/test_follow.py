@@ -166,6 +166,27 @@ class Ends(Follow):
         os.kill(pid, signal.SIGTERM)
         self.assertEqual(trace.wait(), 143)
 
+    def test_output_that_cannot_be_written(self):
+        """Even the heading does not fit. The command is not left stopped, and runs to its end."""
+        done = self.usertrace("trace", "-o", "/dev/full", "u:plug:*", "--", puppet.PUPPET, f"load {puppet.PLUG}", "work 1")
+        self.assertEqual(done.status, 1)
+        self.assertRegex(done.stderr[-1], "^usertrace trace: cannot write to '/dev/full': No space left")
+        self.assertIn("done work 1", done.stdout)
+
+    def test_reader_that_has_seen_enough(self):
+        """The command goes on all the same, and its status is ours."""
+        read, write = os.pipe()
+        os.close(read)
+        trace = self.trace("u:puppet:tick", "--", "sh", "-c", f"{puppet.PUPPET} 'tick 1' >/dev/null; exit 6",
+                           stdout=write, attached=False)
+        os.close(write)
+        self.assertEqual(trace.wait(), 6)
+
+    def test_first_thread_that_ended(self):
+        """The process shows as a zombie while its other thread loads a library: it is not left stopped."""
+        done = self.usertrace("trace", "u:plug:*", "--", puppet.PUPPET, f"alone {puppet.PLUG}")
+        self.assertIn(f"done alone {puppet.PLUG}", done.stdout)
+
     def test_limit_of_events(self):
         trace = self.trace("-M", "3", "u:puppet:tick", "--", puppet.PUPPET, "tick 10", "forks 3", "quit 4",
                            attached=False)

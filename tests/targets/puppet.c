@@ -3,7 +3,9 @@
  * Does what it is told, a command an argument or a line of standard input, and prints the events that a tracer sees of
  * it: "event NAME VALUE". Each command ends with "done COMMAND". The commands are in the table at the end.
  */
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -230,10 +232,31 @@ static void idle_thread(const char *arg)
 
 /* --- libraries --- */
 
+static pthread_t first_thread;
+
 static void load(const char *arg)
 {
 	if (!dlopen(arg, RTLD_NOW | RTLD_GLOBAL))
 		printf("error %s\n", dlerror());
+}
+
+static void *load_alone(void *path)
+{
+	while (pthread_tryjoin_np(first_thread, NULL) == EBUSY)
+		;
+	load(path);
+	printf("done alone %s\n", (char *)path);
+	exit(0);
+}
+
+/* The first thread ends; another loads a library and ends the program. */
+static void alone(const char *arg)
+{
+	pthread_t id;
+
+	first_thread = pthread_self();
+	pthread_create(&id, NULL, load_alone, strdup(arg));
+	pthread_exit(NULL);
 }
 
 /* Calls the function plug_work of a library that was loaded. */
@@ -348,7 +371,8 @@ static const struct command {
 } commands[] = {
 	{ "tick", tick }, { "burst", burst }, { "pace", pace }, { "guarded", guarded }, { "semaphores", semaphores },
 	{ "code", code }, { "deep", call_deep }, { "spins", spins }, { "jumps", jumps }, { "threads", threads },
-	{ "idle", idle_thread }, { "load", load }, { "work", work }, { "forks", forks }, { "generations", generations },
+	{ "idle", idle_thread }, { "load", load }, { "alone", alone }, { "work", work }, { "forks", forks },
+	{ "generations", generations },
 	{ "sh", fork_exec }, { "again", again }, { "quit", quit }, { "die", die }, { "name", name }, { "zombie", zombie },
 	{ "forever", forever }, { "text", text }, { "page", page },
 };
