@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -282,12 +284,56 @@ static void undo(struct plan *plan, const struct plan_mark *m)
 	plan->bodies.n = m->bodies;
 }
 
-static bool was_seen(const struct plan *plan, struct file_id id)
+static bool same_time(const struct timespec *a, const struct timespec *b)
 {
-	for (size_t i = 0; i < plan->seen.n; i++)
-		if (plan->seen.v[i].ino == id.ino && plan->seen.v[i].dev == id.dev)
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/*
+ * Containers made from one image see the same file through overlays of their own. The kernel puts probes on the file
+ * below them: attached for each view, every event would come as often as there are views.
+ */
+static bool same_below(const struct plan_seen *a, const struct plan_seen *b)
+{
+	return a->overlay && b->overlay && a->id.ino == b->id.ino && a->size == b->size && same_time(&a->changed, &b->changed);
+}
+
+static bool was_seen(const struct plan *plan, const struct plan_seen *file)
+{
+	for (size_t i = 0; i < plan->seen.n; i++) {
+		const struct plan_seen *s = &plan->seen.v[i];
+		bool same_id = s->id.ino == file->id.ino && s->id.dev == file->id.dev;
+
+		if ((same_id && (s->held || same_time(&s->changed, &file->changed))) || same_below(s, file))
 			return true;
+	}
 	return false;
+}
+
+/* True when the file of this number is one that was looked at, as far as can be told without opening it. */
+bool plan_was_seen(const struct plan *plan, pid_t pid, const struct mapping *m, bool check)
+{
+	for (size_t i = 0; i < plan->seen.n; i++) {
+		const struct plan_seen *s = &plan->seen.v[i];
+		char link[96];
+		struct stat st;
+
+		if (s->id.ino != m->file.ino || s->id.dev != m->file.dev)
+			continue;
+		snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)m->start,
+			 (unsigned long long)m->end);
+		if (s->held || !check || stat(link, &st) || same_time(&s->changed, &st.st_ctim))
+			return true;
+	}
+	return false;
+}
+
+static struct plan_seen seen_as(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	return (struct plan_seen){ .id = { .dev = st->st_dev, .ino = st->st_ino }, .changed = st->st_ctim, .size = st->st_size,
+				   .overlay = fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC };
 }
 
 static int look_at(struct plan_look *look)
@@ -310,17 +356,20 @@ int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err)
 {
 	struct plan_mark mark = { plan->probes.n, plan->sites.n, plan->bodies.n, plan->files.n, plan->seen.n };
 	struct plan_look look = { .plan = plan, .path = path, .fd = fd, .file = -1, .err = err };
+	struct plan_seen seen;
 	struct stat st;
 	int r;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return ut_err_set(err, -EINVAL, "'%s' is not a regular file", path);
-	look.id = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
-	if (was_seen(plan, look.id))
+	seen = seen_as(fd, &st);
+	look.id = seen.id;
+	if (was_seen(plan, &seen))
 		return 0;
-	if (vec_push(&plan->seen, look.id))
+	if (vec_push(&plan->seen, seen))
 		return ut_err_nomem(err);
 	r = look_at(&look);
+	plan->seen.v[mark.seen].held = look.file >= 0;
 	if (r)
 		undo(plan, &mark);
 	if (look.notes_read)

@@ -9,6 +9,8 @@
 #ifndef UT_RECORD_PLAN_H
 #define UT_RECORD_PLAN_H
 
+#include <time.h>
+
 #include "base/buf.h"
 #include "elf/usdt.h"
 #include "probe/gen.h"
@@ -61,6 +63,15 @@ struct plan_request {
 	char *miss;			/* why a file that fits WHERE has nothing for it; NULL: no file fitted */
 };
 
+/* Which file was looked at. The number of one that nobody holds open may be another file's later. */
+struct plan_seen {
+	struct file_id id;
+	struct timespec changed;
+	int64_t size;
+	bool held;		/* it is among the plan's files */
+	bool overlay;		/* each container's view of one file has a device number of its own */
+};
+
 struct plan {
 	struct plan_options options;
 	VEC(struct plan_request) requests;
@@ -68,7 +79,7 @@ struct plan {
 	VEC(struct plan_site) sites;
 	VEC(struct plan_file) files;
 	VEC(struct gen_body) bodies;
-	VEC(struct file_id) seen;	/* files looked at, with or without a hit */
+	VEC(struct plan_seen) seen;	/* files looked at, with or without a hit */
 	VEC(char *) names;		/* "provider:name" of every USDT probe seen: for near misses */
 	VEC(char *) notes;		/* sentences to tell once */
 	size_t notes_told;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -67,32 +68,36 @@ static bool wanted_by_name(const struct plan *plan, const char *path)
 }
 
 /* A file of a process that cannot be read is told, not fatal: others may hold what is wanted. */
-int plan_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err)
+static int look_at_mapping(struct plan *plan, pid_t pid, const struct mapping *m, bool check, struct ut_err *err)
 {
 	struct ut_err ignored;
 	AUTO_CLOSE int fd = -1;
 
-	if (!wanted_by_name(plan, m->path))
+	if (!wanted_by_name(plan, m->path) || plan_was_seen(plan, pid, m, check))
 		return 0;
-	for (size_t i = 0; i < plan->seen.n; i++)
-		if (plan->seen.v[i].ino == m->file.ino && plan->seen.v[i].dev == m->file.dev)
-			return 0;
 	fd = mapping_open(pid, m, &ignored);
 	if (fd < 0)
 		return 0;
 	return plan_file(plan, m->path, fd, err);
 }
 
-int plan_process(struct plan *plan, pid_t pid, struct ut_err *err)
+int plan_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err)
+{
+	return look_at_mapping(plan, pid, m, true, err);
+}
+
+static int look_at_process(struct plan *plan, pid_t pid, bool check, struct ut_err *err)
 {
 	struct mapped_files files = { 0 };
 	int r = mapped_files_read(pid, &files, err);
 
 	for (size_t i = 0; !r && i < files.files.n; i++)
-		r = plan_mapping(plan, pid, &files.files.v[i].first, err);
+		r = look_at_mapping(plan, pid, &files.files.v[i].first, check, err);
 	mapped_files_done(&files);
 	return r;
 }
+
+int plan_process(struct plan *plan, pid_t pid, struct ut_err *err) { return look_at_process(plan, pid, true, err); }
 
 int plan_all(struct plan *plan, struct ut_err *err)
 {
@@ -103,11 +108,19 @@ int plan_all(struct plan *plan, struct ut_err *err)
 	for (size_t i = 0; !r && i < n; i++) {
 		if (ids[i].pid == getpid())
 			continue;
-		r = plan_process(plan, ids[i].pid, err);
+		r = look_at_process(plan, ids[i].pid, false, err);	/* thousands of mappings: not a call for each */
 		if (r == -ESRCH || r == -EPERM || r == -EACCES || r == -ENOENT)
 			r = 0;	/* it ended meanwhile, or is not ours to see */
 	}
 	return r;
+}
+
+/* A folder is often called like a program or library: /usr/lib/ruby. */
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, R_OK) == 0;
 }
 
 static int look_at_path(struct plan *plan, const char *path, struct ut_err *err)
@@ -152,7 +165,7 @@ static int search_folders(struct plan *plan, struct plan_request *r, struct ut_e
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 			n = snprintf(path, sizeof(path), forms[i], folder, r->spec->where);
 #pragma GCC diagnostic pop
-			if (n > 0 && (size_t)n < sizeof(path) && access(path, R_OK) == 0) {
+			if (n > 0 && (size_t)n < sizeof(path) && is_file(path)) {
 				int code = look_at_path(plan, path, err);
 
 				if (code != -ENOEXEC && code != -EBADMSG)
@@ -176,7 +189,7 @@ static int search_versions(struct plan *plan, struct plan_request *r, struct ut_
 			char path[4096];
 
 			snprintf(path, sizeof(path), "%s/%s", folders[i], d->d_name);
-			if (strstr(d->d_name, ".so") && library_matches(r->spec->where, path)) {
+			if (strstr(d->d_name, ".so") && library_matches(r->spec->where, path) && is_file(path)) {
 				int code = look_at_path(plan, path, err);
 
 				if (code != -ENOEXEC && code != -EBADMSG)

@@ -23,6 +23,11 @@ bool request_names_file(const struct plan_request *r, const struct plan_look *lo
 /* "libc", "c", "libc.so.6", globs: does @where name the library or program at @path? Pure. */
 bool library_matches(const char *where, const char *path);
 
+/*
+ * Was this mapping's file looked at? Told by its number, and when @check is set also by its time of change: a program
+ * that is built anew often gets the number of the old one.
+ */
+bool plan_was_seen(const struct plan *plan, pid_t pid, const struct mapping *m, bool check);
 int plan_look_image(struct plan_look *look);
 int plan_look_file(struct plan_look *look);	/* index of the file in the plan; adds it */
 

@@ -5,6 +5,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import time
 import unittest
 
@@ -47,6 +48,12 @@ class Which(puppet.Case):
         other.do("tick 4")
         puppet.finish(trace)
         self.assertEqual(by_pid(trace), expected)
+
+    def test_a_pid_named_twice(self):
+        one = self.puppet()
+        trace = self.trace("-p", one.pid, "-p", f"{one.pid},{one.pid}", TICK)
+        expected = one.do("tick 3")
+        self.assertEqual(puppet.finish(trace), expected)
 
     def test_by_path_also_what_starts_later(self):
         early = self.puppet()
@@ -287,6 +294,41 @@ class Files(puppet.Case):
         os.unlink(path)
         expected += one.do("tick 2")
         self.assertEqual(puppet.finish(trace), expected)
+
+    @live.vm_safe
+    def test_built_anew_under_the_same_number(self):
+        """A file that was looked at in vain is gone, and the kernel gives its number to the next one."""
+        path = os.path.join(self.tempdir(), "app")
+        shutil.copy(target("forker"), path)
+        number = os.stat(path).st_ino
+        first = self.start_target(path, "waits", stdin=subprocess.PIPE)
+        trace = self.trace("-a", "--wait", "u:puppet:tick")
+        first.end()
+        os.unlink(path)
+        shutil.copy(puppet.PUPPET, path)
+        if os.stat(path).st_ino != number:
+            self.skipTest("this filesystem does not use a number twice")
+        one = self.puppet(path)
+        trace.wait_for("attached 1 more", "stderr")
+        expected = one.do("tick 2")
+        self.assertEqual(puppet.finish(trace), expected)
+
+    @live.needs_program("unshare")
+    def test_containers_of_one_image(self):
+        """Each sees the program through an overlay of its own; the kernel has one file for both."""
+        image = self.tempdir()
+        shutil.copy(puppet.PUPPET, image)
+        script = ('mount -t tmpfs none /mnt && mkdir /mnt/up /mnt/work /mnt/all && mount -t overlay none -o '
+                  f'lowerdir={image},upperdir=/mnt/up,workdir=/mnt/work /mnt/all && exec /mnt/all/puppet')
+        if self.start("unshare", "-m", "sh", "-c", script).wait():
+            self.skipTest("no overlay filesystem")
+        one, two = (self.puppet(["unshare", "-m", "sh", "-c", script]) for _ in range(2))
+        for which in (("-a",), ("-p", f"{one.pid},{two.pid}")):
+            with self.subTest(which=which):
+                trace = self.trace(*which, "u:puppet:tick")
+                expected = {one.pid: one.do("tick 2"), two.pid: two.do("tick 3")}
+                puppet.finish(trace)
+                self.assertEqual(by_pid(trace), expected)
 
     @live.needs_program("unshare")
     def test_container(self):
