@@ -84,6 +84,12 @@ bool kernel_has_uprobe_multi(void)
 		return (known = 0);
 	/* A folder cannot be probed: -EBADF says that the call is understood, -EINVAL or -EOPNOTSUPP that it is not. */
 	known = kernel_link_uprobes(fd, &none) == -EBADF;
+	/*
+	 * The first kernels that have it (6.6 to 6.9) took a process for its first thread and left the others out. Those
+	 * without this fault look at the number first, and -1 is none.
+	 */
+	none.pid = -1;
+	known = known && kernel_link_uprobes(fd, &none) == -EINVAL;
 	close(fd);
 	return known;
 }
