@@ -149,11 +149,14 @@ static void say_attached(const struct run *r)
 {
 	const struct plan *plan = session_plan(r->session);
 	size_t probes = plan->probes.n, sites = 0;
+	bool incomplete = false;
 
+	for (size_t i = 0; i < plan->requests.n; i++)
+		incomplete |= !plan->requests.v[i].nprobes;
 	for (size_t i = 0; i < plan->sites.n; i++)
 		sites += plan->sites.v[i].kind != SITE_ENTRY && !plan->sites.v[i].excluded;
 	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites, plural(sites, "site"));
-	if (probes < plan->requests.n)
+	if (incomplete)
 		fputs(" so far; the rest when it is loaded", stderr);
 	for (size_t i = 0; i < r->o.pids.n; i++) {
 		pid_t inner = process_ns_pid(r->o.pids.v[i]);
@@ -165,6 +168,16 @@ static void say_attached(const struct run *r)
 }
 
 #define ROWS_MAX 30
+
+/* A line with the name of a probe, which comes from a file that anyone may have written. */
+static void put_name(const struct plan_probe *p)
+{
+	struct buf name = { 0 };
+
+	buf_addf(&name, "%s:%s", p->provider, p->func);
+	cli_put_sentence(name.data ? name.data : "");
+	buf_done(&name);
+}
 
 static void say_totals(const struct run *r)
 {
@@ -186,7 +199,8 @@ static void say_totals(const struct run *r)
 
 		if (!p->events || ++rows > ROWS_MAX)
 			continue;
-		fprintf(stderr, "%12s  %s:%s\n", human_count(p->events, a), p->provider, p->func);
+		fprintf(stderr, "%12s  ", human_count(p->events, a));
+		put_name(p);
 	}
 	if (rows > ROWS_MAX)
 		fprintf(stderr, "%12s  and %zu more\n", "", rows - ROWS_MAX);
@@ -221,7 +235,6 @@ static int exit_status(struct run *r, bool has_command, bool unmatched)
 
 	restore_signals(r);
 	status = has_command ? session_command_status(r->session) : EXIT_OK;
-
 	if (r->o.strict && (r->totals.lost || r->totals.missed))
 		return EXIT_LOST;
 	return status > 0 ? status : unmatched ? EXIT_FAILED : EXIT_OK;
@@ -236,7 +249,6 @@ static int start(struct run *r, struct ut_err *err)
 	if (!code) {
 		trace_output_start(r->output, session_start_ns(r->session));
 		say_attached(r);
-		code = r->sink.flush(r->output);	/* the header */
 	}
 	return code;
 }
@@ -262,6 +274,16 @@ static int fail(const struct run *r, const struct ut_err *err, int code)
 	return cli_fail(r->cmd, EXIT_FAILED, "cannot write to standard output: %s", strerror(-code));
 }
 
+/* A command goes on to its end, whatever became of us. */
+static int fail_running(struct run *r, const struct ut_err *err, int code)
+{
+	int status = fail(r, err, code);
+
+	restore_signals(r);
+	session_command_status(r->session);
+	return status;
+}
+
 static int trace(struct run *r, bool has_command)
 {
 	struct ut_err err = { 0 };
@@ -269,19 +291,20 @@ static int trace(struct run *r, bool has_command)
 	int code = start(r, &err), stopped;
 	bool unmatched;
 
-	if (code && code != -EPIPE) {
+	if (code) {
 		if (r->log)
 			fputs(r->log, stderr);
 		return fail(r, &err, code);
 	}
+	code = r->sink.flush(r->output);	/* the header */
 	if (!code)
 		code = session_run(r->session, &r->sink, &end, &err);
 	stopped = session_stop(r->session, &r->sink, &r->totals, &err);
 	code = code ? code : stopped;
 	if (code == -EPIPE)
-		return EXIT_OK;		/* the reader has seen enough */
+		return exit_status(r, has_command, false);	/* the reader has seen enough */
 	if (code)
-		return fail(r, &err, code);
+		return fail_running(r, &err, code);
 	say_end(r, end);
 	unmatched = say_unmatched(r);
 	say_totals(r);

@@ -98,12 +98,31 @@ void cli_help(const struct ut_cmd *cmd, bool to_stderr)
 	buf_done(&out);
 }
 
+void cli_put_sentence(const char *sentence)
+{
+	struct buf out = {0};
+
+	for (const char *p = sentence; *p;) {
+		size_t plain = strcspn(p, "\n\t\\");
+
+		buf_add_escaped(&out, p, plain);
+		p += plain;
+		if (*p)
+			buf_addc(&out, *p++);
+	}
+	buf_addc(&out, '\n');
+	if (out.data)
+		fputs(out.data, stderr);
+	buf_done(&out);
+}
+
 static void print_sentence(const struct ut_cmd *cmd, const char *sentence)
 {
 	if (cmd)
-		fprintf(stderr, "usertrace %s: %s\n", cmd->name, sentence);
+		fprintf(stderr, "usertrace %s: ", cmd->name);
 	else
-		fprintf(stderr, "usertrace: %s\n", sentence);
+		fputs("usertrace: ", stderr);
+	cli_put_sentence(sentence);
 }
 
 int cli_fail(const struct ut_cmd *cmd, int status, const char *fmt, ...)

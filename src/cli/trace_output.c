@@ -3,12 +3,14 @@
 #include "cli/trace_output.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/auto.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #include "proc/process.h"
 #include "sym/sym.h"
 
@@ -85,21 +87,30 @@ void trace_output_start(struct trace_output *o, uint64_t start_ns)
 		live_header(o->printer, &o->out);
 }
 
+/* Whoever shares the terminal or pipe with us may have made it one that does not block. */
+static bool wait_writable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return poll(&p, 1, -1) > 0 || errno == EINTR;
+}
+
 static int write_all(struct trace_output *o)
 {
 	size_t done = 0;
+	int code = 0;
 
-	while (done < o->out.len) {
+	while (!code && done < o->out.len) {
 		ssize_t n = write(o->options.fd, o->out.data + done, o->out.len - done);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		done += (size_t)n;
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR && !(errno == EAGAIN && wait_writable(o->options.fd)))
+			code = -errno;
 	}
-	buf_reset(&o->out);
-	return 0;
+	o->out.len -= done;
+	memmove(o->out.data, o->out.data + done, o->out.len);	/* nothing is written twice after a failure */
+	return code;
 }
 
 static int flush(void *ctx)
@@ -170,7 +181,8 @@ static void on_attached(void *ctx, size_t nprobes, size_t nsites)
 static void on_note(void *ctx, const char *text)
 {
 	(void)ctx;
-	fprintf(stderr, "usertrace: note: %s\n", text);
+	fputs("usertrace: note: ", stderr);
+	cli_put_sentence(text);
 }
 
 static void on_process(void *ctx, pid_t pid)

@@ -383,6 +383,40 @@ class Pipes(puppet.Case):
         self.assertEqual(len(trace.stderr), 1, trace.stderr)
 
 
+    def test_that_does_not_block(self):
+        """Who shares a pipe with us may have made it so: a full one is waited for."""
+        target = self.puppet()
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        trace = self.trace("-p", target.pid, "-M", "20000", "u:puppet:tick", stdout=write)
+        os.close(write)
+        target.do("burst 20000")
+        with os.fdopen(read) as pipe:
+            lines = pipe.read().splitlines()
+        self.assertEqual((trace.wait(), len(lines)), (0, 20001))
+
+
+@live.needs_root()
+class ForeignNames(puppet.Case):
+    def test_cannot_reach_the_terminal(self):
+        """A provider whose name would clear the screen, in the totals and in sentences."""
+        path = os.path.join(self.tempdir(), "app")
+        with open(puppet.PUPPET, "rb") as file:
+            bytes_there = file.read()
+        with open(path, "wb") as file:
+            file.write(bytes_there.replace(b"puppet\0tick\0", b"\x1b[2Jpp\0tick\0"))
+        os.chmod(path, 0o755)
+        one = self.puppet(path)
+        trace = self.trace("-p", one.pid, f"u:{path}:tick")
+        expected = one.do("tick 1")
+        self.assertEqual(puppet.finish(trace), expected)
+        wrong = self.usertrace("trace", "-p", str(one.pid), f"u:{path}:tick (arg9 > 1)")
+        self.assertEqual(wrong.status, 2)
+        said = "\n".join(trace.stdout + trace.stderr + wrong.stderr)
+        self.assertIn(r"\x1b[2Jpp:tick", "\n".join(trace.stderr))
+        self.assertNotIn("\x1b", said)
+
+
 class Explain(puppet.Case):
     def explain(self, *args, **kwargs):
         done = self.start(self.program, "trace", "--explain", *args, **kwargs)
