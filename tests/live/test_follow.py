@@ -168,7 +168,8 @@ class Ends(Follow):
 
     def test_output_that_cannot_be_written(self):
         """Even the heading does not fit. The command is not left stopped, and runs to its end."""
-        done = self.usertrace("trace", "-o", "/dev/full", "u:plug:*", "--", puppet.PUPPET, f"load {puppet.PLUG}", "work 1")
+        done = self.usertrace("trace", "-o", "/dev/full", "u:plug:*", "--", puppet.PUPPET, f"load {puppet.PLUG}",
+                              "work 1")
         self.assertEqual(done.status, 1)
         self.assertRegex(done.stderr[-1], "^usertrace trace: cannot write to '/dev/full': No space left")
         self.assertIn("done work 1", done.stdout)
