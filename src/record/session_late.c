@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "record/plan_priv.h"
 #include "record/session_priv.h"
 
 /* Sites that print something: the entries of traced returns only start their clocks. */
@@ -21,8 +22,10 @@ static void attach_more(struct session *s, size_t first_probe, size_t first_site
 	struct ut_err err = { 0 };
 	char *log = NULL;
 
-	if (s->plan->sites.n == first_site)
+	if (s->plan->sites.n == first_site) {
+		session_tell_notes(s);	/* why a file has nothing, too */
 		return;
+	}
 	if (session_leave_out_unsafe(s, first_site, &err) || attach_sites(s->attach, s->plan, first_site, &log, &err)) {
 		if (s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);
@@ -54,8 +57,8 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m)
 	if (!is_traced(s, pid))
 		return 0;
 	r = plan_mapping(s->plan, pid, m, &err);
-	if (r && s->sink->note)
-		s->sink->note(s->sink->ctx, err.msg);
+	if (r)	/* once, not each time that somebody maps the file */
+		plan_note(s->plan, "%s", err.msg);
 	attach_more(s, first_probe, first_site);
 	return 0;
 }
