@@ -179,6 +179,7 @@ class Zoo(ListCase):
         self.assertIn(f"process {target.pid} (sleep) has no probes", done.stderr[0])
         self.assertIn(f"usertrace trace -p {target.pid} 'p:", "".join(done.stderr))
 
+    @live.host_only     # busybox has no unshare --kill-child
     @live.needs_program("unshare")
     def test_other_namespaces(self):
         if os.geteuid():

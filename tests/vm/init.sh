@@ -30,10 +30,12 @@ exec 3>/dev/ttyS1
 echo "# Linux $(uname -r), $(cut -d' ' -f1 /proc/uptime) s after its start" >&3
 for program in @UNIT_TESTS@; do
 	echo "# ${program##*/}" >&3
+	echo "# at $(cut -d" " -f1 /proc/uptime) s" >&3
 	timeout -s KILL 60 "$program" >&3 2>&1 || echo "# ${program##*/}: status $?" >&3
 done
 for file in @LIVE_TESTS@; do
 	echo "# ${file##*/}" >&3
+	echo "# at $(cut -d" " -f1 /proc/uptime) s" >&3
 	timeout -s KILL 120 python3 -X frozen_modules tests/live/lib/tap.py --vm "$file" >&3
 	status=$?
 	[ $status -le 1 ] || echo "not ok - ${file##*/} ended with status $status" >&3

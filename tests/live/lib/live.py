@@ -42,6 +42,12 @@ def vm_safe(item):
     return item
 
 
+def host_only(item):
+    """Marks a case of a class that is vm_safe otherwise: it needs a program that the other machine does not have."""
+    item.vm_safe = False
+    return item
+
+
 def kernel_version():
     return tuple(int(n) for n in re.match(r"(\d+)\.(\d+)", os.uname().release).groups())
 

@@ -90,7 +90,7 @@ def each_case(suite):
 
 def is_vm_safe(case):
     method = getattr(case, case._testMethodName, None)
-    return getattr(method, "vm_safe", False) or getattr(type(case), "vm_safe", False)
+    return getattr(method, "vm_safe", getattr(type(case), "vm_safe", False))
 
 
 def settle_folders():
