@@ -15,7 +15,7 @@
 #include "sym/sym.h"
 
 #define WRITE_AT (64u << 10)
-#define PID_CACHE 256
+#define PID_CACHE 4096
 
 struct pid_entry { pid_t pid, ns_pid; };
 

@@ -73,6 +73,17 @@ const char *event_unreadable(const struct live_event *e, unsigned output)
 	return e->unreadable ? e->unreadable[output] : NULL;
 }
 
+/* %.*s prints at most so many bytes, and as in C no further than a NUL. */
+static void end_at_nul(struct event_text *t)
+{
+	const char *nul = t->len ? memchr(t->bytes, '\0', t->len) : NULL;
+
+	if (!nul)
+		return;
+	t->len = (size_t)(nul - t->bytes);
+	t->state = UT_TEXT_WHOLE;
+}
+
 void event_text(const struct live_event *e, unsigned output, struct event_text *ret)
 {
 	const struct layout_slot *slot = &e->probe->layout.slot[output];
@@ -91,4 +102,6 @@ void event_text(const struct live_event *e, unsigned output, struct event_text *
 	ret->len = text_at(e, slot->text)->len;
 	ret->state = event_faulted(e, output) ? UT_TEXT_FAULT : (enum ut_text_state)text_at(e, slot->text)->state;
 	ret->address = slot->value ? event_value(e, output) : 0;
+	if (e->probe->checked->outputs[output].kind == OUTPUT_BYTES)
+		end_at_nul(ret);
 }

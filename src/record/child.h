@@ -13,7 +13,7 @@ struct child {
 	int failed_fd;		/* gives errno when exec fails, end of file when it worked */
 };
 
-/* Forks; the child waits. @argv is NULL-terminated. Signals of the child are as they were when we were started. */
+/* Forks; the child waits. @argv is NULL-terminated. The child blocks no signals and SIGPIPE ends it. */
 int child_start(char *const *argv, struct child *ret, struct ut_err *err);
 /* Lets it exec, and waits until it did. -ENOENT and the like with a sentence naming the command when it cannot. */
 int child_release(struct child *c, const char *name, struct ut_err *err);

@@ -148,6 +148,8 @@ int kernel_uprobe_event(const char *path, uint64_t offset, uint64_t sem_offset, 
 	}
 	if (type < 0 || return_bit < 0)
 		return -ENODEV;
+	if (sem_offset >> 32)
+		return -EOVERFLOW;	/* the event has 32 bits for it */
 	attr.type = (uint32_t)type;
 	attr.config = (is_return ? 1ull << return_bit : 0) | sem_offset << 32;	/* PERF_UPROBE_REF_CTR_OFFSET_SHIFT */
 	attr.uprobe_path = (uintptr_t)path;

@@ -162,7 +162,10 @@ int plan_check(struct plan *plan, unsigned request, const struct probe_scope *sc
 	}
 	for (size_t i = 0; !r && !extra && i < (*ret)->notes.n; i++)	/* a format of ours needs no excuse */
 		r = plan_note(plan, "%s", (*ret)->notes.v[i]);
-	return r ? ut_err_nomem(err) : 0;
+	if (!r)
+		return 0;
+	*ret = probe_checked_free(*ret);
+	return ut_err_nomem(err);
 }
 
 int plan_add_probe(struct plan *plan, struct plan_probe *probe)

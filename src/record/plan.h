@@ -107,6 +107,8 @@ int plan_all(struct plan *plan, struct ut_err *err);
 int plan_named_files(struct plan *plan, bool search, struct ut_err *err);
 
 bool plan_request_is_path(const struct plan_request *r);
+/* Has every request a probe? */
+bool plan_is_complete(const struct plan *plan);
 /* 0 when every request has a probe; else -EINVAL, naming the first that has none, near misses, and what the runtime offers. @where says what was
  * searched ("process 123 (java)"). */
 int plan_complete(const struct plan *plan, const char *where, const struct runtime *runtime, struct ut_err *err);

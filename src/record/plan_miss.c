@@ -43,6 +43,14 @@ static const char *kind_word(const struct probe_spec *spec)
 	return spec->kind == PROBE_USDT ? "probe" : "function";
 }
 
+bool plan_is_complete(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->requests.n; i++)
+		if (!plan->requests.v[i].nprobes)
+			return false;
+	return true;
+}
+
 int plan_complete(const struct plan *plan, const char *where, const struct runtime *runtime, struct ut_err *err)
 {
 	for (size_t i = 0; i < plan->requests.n; i++) {

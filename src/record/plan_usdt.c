@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* u: requests: the notes of a file that fit become probes, each note a site. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -161,6 +162,22 @@ static bool has_good_site(struct plan_look *look, const struct note_group *g)
 	return false;
 }
 
+/* The operands of a note, in no more memory than they need: few have many, and a runtime has hundreds of sites. */
+static struct operands *note_operands(struct plan_look *look, const struct usdt_note *n)
+{
+	struct operands all, *ret;
+	size_t size;
+
+	operands_parse(n->args, &all);
+	for (unsigned i = 0; i < all.n; i++)
+		operand_resolve(&all.v[i], look->img);
+	size = offsetof(struct operands, v) + (all.n ? all.n : 1) * sizeof(all.v[0]);
+	ret = malloc(size);
+	if (ret)
+		memcpy(ret, &all, size);
+	return ret;
+}
+
 static int add_note_site(struct plan_look *look, int probe, const struct usdt_note *n)
 {
 	struct plan_site site = { .kind = SITE_PROBE, .probe = (unsigned)probe, .file = (unsigned)look->file, .vaddr = n->vaddr,
@@ -169,12 +186,9 @@ static int add_note_site(struct plan_look *look, int probe, const struct usdt_no
 	if (site_defect(look, n))
 		return plan_note(look->plan, "%s:%s: one site of %s is left out: %s", n->provider, n->name, look->path, site_defect(look, n));
 	site.is_nop5 = redzone_at_risk(look->img, n->vaddr);
-	site.operands = calloc(1, sizeof(*site.operands));
+	site.operands = note_operands(look, n);
 	if (!site.operands)
 		return ut_err_nomem(look->err);
-	operands_parse(n->args, site.operands);
-	for (unsigned i = 0; i < site.operands->n; i++)
-		operand_resolve(&site.operands->v[i], look->img);
 	return plan_add_site(look->plan, &site, look->err);
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/auto.h"
 #include "wire/record.h"
 
 #define LOST_STRIDE 8	/* counters are 64 bytes apart: no two CPUs share a cache line */
@@ -101,20 +102,34 @@ static int open_lost(struct rings *r, struct ut_err *err)
 	return 0;
 }
 
+/*
+ * All rings at once: the kernel waits for a grace period after each update of such an array, which takes milliseconds,
+ * and there may be many CPUs.
+ */
+static int fill_outer(const struct rings *r)
+{
+	AUTO_FREE uint32_t *keys = calloc(r->n, sizeof(*keys)), *fds = calloc(r->n, sizeof(*fds));
+	uint32_t n = r->n;
+	int code = keys && fds ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !code && i < r->n; i++) {
+		keys[i] = i;
+		fds[i] = (uint32_t)r->v[i].fd;
+	}
+	if (!code && (bpf_map_update_batch(r->outer_fd, keys, fds, &n, NULL) || n != r->n))
+		for (uint32_t i = 0; !code && i < r->n; i++)	/* a kernel that has no such call for this kind of map */
+			code = bpf_map_update_elem(r->outer_fd, &keys[i], &fds[i], BPF_ANY);
+	return code;
+}
+
 static int open_outer(struct rings *r, struct ut_err *err)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)r->v[0].fd);
+	int code;
 
 	r->outer_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, r->n, &opts);
-	for (unsigned i = 0; r->outer_fd >= 0 && i < r->n; i++) {
-		int code = bpf_map_update_elem(r->outer_fd, &i, &r->v[i].fd, BPF_ANY);
-
-		if (code)
-			return ut_err_set(err, code, "cannot put the ring of CPU %u in place: %s", i, strerror(-code));
-	}
-	return r->outer_fd >= 0
-		   ? 0
-		   : ut_err_set(err, r->outer_fd, "cannot make the array of rings: %s", strerror(-r->outer_fd));
+	code = r->outer_fd < 0 ? r->outer_fd : fill_outer(r);
+	return code ? ut_err_set(err, code, "cannot make the array of rings: %s", strerror(-code)) : 0;
 }
 
 int rings_open(struct rings *ret, unsigned ncpus, uint64_t size_bytes, struct ut_err *err)

@@ -132,12 +132,17 @@ static void where_words(const struct session *s, char *ret, size_t size)
 /* What was not found may come later with a command, or when the user says so. */
 static int check_complete(struct session *s, const struct runtimes *runtimes, struct ut_err *err)
 {
+	const struct runtime *runtime = NULL;
 	char where[256];
 
 	if (s->options.wait || s->options.command)
 		return 0;
 	where_words(s, where, sizeof(where));
-	return plan_complete(s->plan, where, s->targets.n == 1 && runtimes ? runtime_of_process(runtimes, s->targets.v[0].id.pid) : NULL, err);
+	if (plan_is_complete(s->plan))
+		return 0;
+	if (s->targets.n == 1 && runtimes)
+		runtime = runtime_of_process(runtimes, s->targets.v[0].id.pid);
+	return plan_complete(s->plan, where, runtime, err);
 }
 
 int session_open(const struct session_options *options, const struct runtimes *runtimes, struct session **ret, struct ut_err *err)

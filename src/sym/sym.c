@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/auto.h"
 #include "proc/process.h"
@@ -26,8 +27,12 @@ struct code {
 	struct sym_file *file;	/* a reference */
 };
 
+/* Addresses that are nowhere are common in broken stacks: mappings are not read again for each. */
+#define REREAD_MS 100
+
 struct process {
 	pid_t pid;
+	uint64_t noted_ms;	/* when its mappings were read */
 	VEC(struct code) code;	/* executable mappings by address */
 };
 
@@ -115,10 +120,18 @@ static int note_mapping(struct sym *s, struct process *p, const struct mapping *
 	return 0;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 void sym_note_process(struct sym *s, pid_t pid)
 {
 	AUTO(mappings_done) struct mappings maps = {0};
-	struct process fresh = {.pid = pid}, *known;
+	struct process fresh = {.pid = pid, .noted_ms = now_ms()}, *known;
 
 	if (mappings_read(pid, &maps, NULL))
 		return;	/* it has ended: what is known stays */
@@ -216,10 +229,22 @@ static void add_from_vdso(struct sym *s, const struct code *c, uint64_t addr, un
 	add_place("vdso", out);
 }
 
+/* The code at an address. One that is in no mapping we know may be in a library that was loaded since. */
+static const struct code *code_at(struct sym *s, pid_t pid, uint64_t addr)
+{
+	const struct process *p = find_process(s, pid);
+	const struct code *c = find_code(p, addr);
+
+	if (c || !p || now_ms() - p->noted_ms < REREAD_MS)
+		return c;
+	sym_note_process(s, pid);
+	return find_code(find_process(s, pid), addr);
+}
+
 void sym_user(struct sym *s, pid_t pid, uint64_t addr, bool is_return, struct buf *out)
 {
 	unsigned back = is_return && addr;
-	const struct code *c = find_code(find_process(s, pid), addr - back);
+	const struct code *c = code_at(s, pid, addr - back);
 
 	if (!c || c->kind == CODE_OTHER) {
 		add_number(addr, out);

@@ -404,6 +404,21 @@ static int try_print(const struct test_event *t, struct buf *out)
 	return r;
 }
 
+/* %.*s stops at a NUL as C does; what was copied behind it was not meant. */
+static void test_bytes_with_nul(void **state)
+{
+	struct test_event *t = event_new("u:zoo:u64 \"%.*s|\", (int)arg2, arg1", 16);
+	struct buf out = { 0 };
+
+	(void)state;
+	event_set_text(t, 0, "abc\0rubbish", 11, UT_TEXT_CUT_LIMIT);
+	assert_string_equal(event_message(t, &out), "abc|");
+	event_set_text(t, 0, "abc", 3, UT_TEXT_WHOLE);
+	assert_string_equal(event_message(t, &out), "abc|");
+	buf_done(&out);
+	event_free(t);
+}
+
 /* Sizes in records are foreign: a record that lies is refused, and nothing of it is printed. */
 static void test_damaged(void **state)
 {
@@ -476,6 +491,7 @@ int main(void)
 	    cmocka_unit_test(test_full_stack),	   cmocka_unit_test(test_json),
 	    cmocka_unit_test(test_json_states),	   cmocka_unit_test(test_json_stacks),
 	    cmocka_unit_test(test_lost),	   cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_bytes_with_nul),
 	    cmocka_unit_test(test_tiers),	   cmocka_unit_test(test_values_cut_to_type),
 	};
 

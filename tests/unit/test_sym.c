@@ -2,6 +2,7 @@
 /* Names of addresses: of this process, of children that have ended, of the kernel; and of C++ and Rust symbols. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -332,6 +333,29 @@ static void names_functions_of_the_running_kernel(void **state)
 	buf_done(&b);
 }
 
+/* A library that is loaded after the mappings were read: found once they are old enough to be read again. */
+static void names_what_is_loaded_later(void **state)
+{
+	void *handle;
+	struct buf b = {0};
+
+	(void)state;
+	sym_note_process(sym, getpid());
+	handle = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+	if (!handle || !dlsym(handle, "cbrt")) {
+		print_message("libm.so.6 cannot be loaded: %s\n", dlerror());
+		skip();
+	}
+	for (int i = 0; i < 5000 && !(b.data && strstr(b.data, "cbrt+0x0")); i++) {
+		buf_reset(&b);
+		sym_user(sym, getpid(), (uintptr_t)dlsym(handle, "cbrt"), false, &b);
+		poll(NULL, 0, 1);
+	}
+	assert_non_null(strstr(b.data, "cbrt+0x0"));
+	buf_done(&b);
+	dlclose(handle);
+}
+
 static void assert_demangled(const char *name, const char *expected)
 {
 	struct buf b = {0};
@@ -390,6 +414,7 @@ int main(void)
 		WITH_SYM(names_are_there_after_the_process_has_ended),
 		WITH_SYM(names_are_there_when_the_file_is_gone),
 		WITH_SYM(files_are_opened_once_and_closed_in_the_end),
+		WITH_SYM(names_what_is_loaded_later),
 		cmocka_unit_test(reads_lists_of_kernel_functions),
 		cmocka_unit_test(a_hidden_list_is_an_empty_one),
 		WITH_SYM(names_functions_of_the_running_kernel),
