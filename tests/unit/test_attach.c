@@ -24,7 +24,12 @@ static void spin(uint64_t ns)
 }
 
 #define SPIN_NS 200000u
+/* Called where the source says, and returning where it says. */
+#ifdef __clang__
+#define TRACED __attribute__((noinline, used, disable_tail_calls))
+#else
 #define TRACED __attribute__((noinline, noclone, used, optimize("no-optimize-sibling-calls")))
+#endif
 
 TRACED int call_down(int depth);
 TRACED int call_inner(int x);

@@ -346,7 +346,7 @@ static void event(struct recorder *r, const char *name, const struct gen_options
 	struct gen_site gs = { .tracepoint = &tp };
 	struct probe_field fields[64] = { 0 };
 	struct probe_scope scope = { .kind = PROBE_TRACEPOINT, .display = name, .fields = fields };
-	struct probe_checked *checked;
+	struct probe_checked *checked = NULL;
 	struct probe_spec *spec;
 	struct gen_body body;
 	struct ut_err err = { 0 };
