@@ -153,7 +153,6 @@ static int on_event(void *ctx, const struct session_event *e)
 	struct live_event live = {
 		.rec = e->rec, .size = e->size, .cpu = e->cpu, .probe = prepared(o, e->probe), .func = e->probe->func,
 		.provider_or_file = e->probe->provider, .unreadable = e->site->unreadable, .ns_pid = ns_pid(o, (pid_t)e->rec->pid),
-		.caller = e->rec->caller,
 	};
 
 	if (!o->printer || !live.probe)

@@ -24,6 +24,16 @@ static void insert_caller(struct stack *s, uint64_t caller)
 	s->n++;
 }
 
+/* Where the function will return to, when the record has it. */
+static uint64_t recorded_caller(const struct live_event *e)
+{
+	uint64_t ret = 0;
+
+	if (e->probe->layout.caller)
+		memcpy(&ret, (const char *)e->rec + e->probe->layout.caller, sizeof(ret));
+	return ret;
+}
+
 static void read_stack(const struct live_event *e, unsigned output, struct stack *ret)
 {
 	struct event_text t;
@@ -39,7 +49,7 @@ static void read_stack(const struct live_event *e, unsigned output, struct stack
 	if (ret->n)
 		memcpy(ret->frames, t.bytes, ret->n * sizeof(uint64_t));
 	if (!ret->is_kernel)
-		insert_caller(ret, e->caller);
+		insert_caller(ret, e->caller ? e->caller : recorded_caller(e));
 }
 
 /* The frame's name in the printer's scratch buffer: it comes from foreign files and is escaped by who prints it. */

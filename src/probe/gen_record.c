@@ -28,25 +28,13 @@ void gen_ring(struct asm_buf *a, uint32_t ncpus, unsigned out)
 
 #define AT(member) ((int)offsetof(struct ut_rec_event, member))
 
-/* A probe on a function's first instruction: its frame is not set up yet, but the return address is at the stack
- * pointer. */
-static bool wants_caller(const struct gen *g)
+static void gen_caller(struct gen *g, const struct layout *layout)
 {
-	if (g->checked->spec->kind != PROBE_ENTRY || g->checked->spec->has_offset)
-		return false;
-	for (unsigned i = 0; i < g->checked->noutputs; i++)
-		if (g->checked->outputs[i].kind == OUTPUT_USTACK)
-			return true;
-	return false;
-}
-
-static void gen_caller(struct gen *g)
-{
-	asm_storei(g->a, 8, R7, AT(caller), 0);
-	if (!wants_caller(g))
+	if (!layout->caller)
 		return;
+	asm_storei(g->a, 8, R7, (int)layout->caller, 0);
 	asm_mov(g->a, R1, R7);
-	asm_alui(g->a, BPF_ADD, R1, AT(caller));
+	asm_alui(g->a, BPF_ADD, R1, (int32_t)layout->caller);
 	asm_movi(g->a, R2, 8);
 	asm_load(g->a, 8, R3, R6, gen_pt_regs(X86_RSP));
 	asm_call(g->a, BPF_FUNC_probe_read_user);
@@ -85,13 +73,6 @@ static void gen_head(struct gen *g, uint32_t room, enum gen_try try_no)
 	asm_load(g->a, 8, R1, FP, SP_FAULTS);
 	asm_store(g->a, 4, R7, AT(faults), R1);
 	asm_storei(g->a, 4, R7, AT(text_room), (int32_t)room);
-	if (g->checked->needs_entry) {
-		asm_load(g->a, 8, R1, FP, SP_DURATION);
-		asm_store(g->a, 8, R7, AT(duration_ns), R1);
-	} else {
-		asm_storei(g->a, 8, R7, AT(duration_ns), 0);
-	}
-	gen_caller(g);
 }
 
 static void gen_values(struct gen *g, const struct layout *layout)
@@ -128,6 +109,7 @@ static void gen_fill(struct gen *g, const struct layout *layout, uint32_t room, 
 {
 	gen_head(g, room, try_no);
 	gen_values(g, layout);
+	gen_caller(g, layout);
 	for (unsigned i = 0; i < g->checked->noutputs; i++)
 		gen_text(g, i, layout, room, try_no);
 }

@@ -27,6 +27,17 @@ static uint32_t round_room(uint32_t text_room)
 	return (text_room + 7) & ~7u;
 }
 
+/* A probe on a function's first instruction: its frame is not set up yet, but the return address is at the stack pointer. */
+static bool has_caller(const struct probe_checked *checked)
+{
+	if (checked->spec->kind != PROBE_ENTRY || checked->spec->has_offset)
+		return false;
+	for (unsigned i = 0; i < checked->noutputs; i++)
+		if (checked->outputs[i].kind == OUTPUT_USTACK)
+			return true;
+	return false;
+}
+
 void layout_of(const struct probe_checked *checked, uint32_t text_room, struct layout *ret)
 {
 	uint32_t at = sizeof(struct ut_rec_event), room = round_room(text_room);
@@ -37,6 +48,10 @@ void layout_of(const struct probe_checked *checked, uint32_t text_room, struct l
 			continue;
 		ret->slot[i].value = at;
 		ret->slot[i].fault = 1u << ret->nvalues++;
+		at += sizeof(uint64_t);
+	}
+	if (has_caller(checked)) {
+		ret->caller = at;
 		at += sizeof(uint64_t);
 	}
 	for (unsigned i = 0; i < checked->noutputs; i++) {

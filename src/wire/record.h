@@ -12,7 +12,7 @@
 #define UT_ASSERT(cond, why) _Static_assert(cond, why)
 #endif
 
-/* The head of every event, 64 bytes. Behind it: the values, then the texts (see below). */
+/* The head of every event, 48 bytes. Behind it: the values, a return address where stacks want it, the texts. */
 struct ut_rec_event {
 	uint64_t time_ns;	/* read after the reservation */
 	uint32_t site;		/* index into the session's sites */
@@ -21,11 +21,14 @@ struct ut_rec_event {
 	char comm[16];		/* of the thread, at the event */
 	uint32_t faults;	/* bit i: value i could not be read; the value is the address then */
 	uint32_t text_room;	/* bytes of room of each text: the tier that was used */
-	uint64_t duration_ns;	/* r: with duration; else 0 */
-	uint64_t caller;	/* p: with a user stack: where the function will return to, which a walk by frame pointers misses; else 0 */
 	/* uint64_t value[]; one per output that needs room, in order */
 };
-UT_ASSERT(sizeof(struct ut_rec_event) == 64, "record layout");
+UT_ASSERT(sizeof(struct ut_rec_event) == 48, "record layout");
+
+/*
+ * Behind the values, at a function's entry with a user stack: uint64_t, where the function will return to, which a walk
+ * by frame pointers misses.
+ */
 
 /* Every text (string, bytes, chars, stack) of a record, after all values: */
 struct ut_rec_text {
