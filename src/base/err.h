@@ -6,7 +6,8 @@
 /* One error. It owns no memory, so it also works when memory is gone. An all-zero object means «no error». */
 struct ut_err {
 	int code;	/* negative errno, as returned */
-	char msg[760];	/* one sentence: the thing, the place, the remedy; may hold line feeds for a marked place in a text */
+	char msg[760];	/* one sentence: the thing, the place, the remedy; may hold line feeds for a marked place in a
+			   text */
 };
 
 /*
@@ -15,7 +16,10 @@ struct ut_err {
  */
 int ut_err_set(struct ut_err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the sentence that is there and returns its code. For callers that know more than the callee. */
+/*
+ * Puts "context: " before the sentence that is there and returns its code. For callers that know more than the
+ * callee.
+ */
 int ut_err_wrap(struct ut_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The usual sentence for a failed allocation; returns -ENOMEM. */

@@ -49,7 +49,8 @@ static size_t plain_run(const unsigned char *s, size_t len, char special, char s
 {
 	size_t i = 0;
 
-	while (i < len && s[i] >= 0x20 && s[i] < 0x7f && s[i] != (unsigned char)special && s[i] != (unsigned char)special2)
+	while (i < len && s[i] >= 0x20 && s[i] < 0x7f && s[i] != (unsigned char)special &&
+	       s[i] != (unsigned char)special2)
 		i++;
 	return i;
 }

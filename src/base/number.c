@@ -116,7 +116,8 @@ int parse_duration(const char *s, uint64_t *ret_ns)
 		if (strcmp(s, units[i].name) != 0)
 			continue;
 		if (__builtin_mul_overflow(whole, units[i].ns, &ns) ||
-		    __builtin_add_overflow(ns, (uint64_t)((unsigned __int128)billionths * units[i].ns / 1000000000), &ns))
+		    __builtin_add_overflow(ns, (uint64_t)((unsigned __int128)billionths * units[i].ns / 1000000000),
+					   &ns))
 			return -ERANGE;
 		*ret_ns = ns;
 		return 0;

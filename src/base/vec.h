@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Growable arrays of any type: `VEC(int) v = {0}; vec_push(&v, 3); for (size_t i = 0; i < v.n; i++) v.v[i]…; vec_done(&v);` */
+/* Growable arrays of any type: `VEC(int) v = {0}; vec_push(&v, 3); for (size_t i = 0; i < v.n; i++) v.v[i]…;
+ * vec_done(&v);` */
 #ifndef UT_BASE_VEC_H
 #define UT_BASE_VEC_H
 

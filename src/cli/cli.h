@@ -42,17 +42,19 @@ struct ut_cmd {
 	const char *details;	/* paragraphs after the options: examples */
 	const struct ut_opt *options;
 	size_t noptions;
-	int (*run)(const struct ut_cmd *cmd, int argc, char **argv);	/* argv[0] is the command's name; returns the exit status */
+	int (*run)(const struct ut_cmd *cmd, int argc,
+		   char **argv); /* argv[0] is the command's name; returns the exit status */
 };
 
 /*
  * Parses options into @opts (the command's struct, with its defaults set). Operands are moved to argv[0] and on and
- * counted in *@ret_operands; what follows "--" is put in *@ret_command (NULL when there was no "--"), NULL-terminated as
- * argv is. On a usage error prints one sentence (near misses offered) and returns EXIT_USAGE; -h and --help print the
- * help and return EXIT_OK; both with *@ret_done set. Flags may be bundled, values may be attached (-p12, --pid=12), and
- * options may stand behind operands.
+ * counted in *@ret_operands; what follows "--" is put in *@ret_command (NULL when there was no "--"), NULL-terminated
+ * as argv is. On a usage error prints one sentence (near misses offered) and returns EXIT_USAGE; -h and --help print
+ * the help and return EXIT_OK; both with *@ret_done set. Flags may be bundled, values may be attached (-p12, --pid=12),
+ * and options may stand behind operands.
  */
-int cli_parse(const struct ut_cmd *cmd, int argc, char **argv, void *opts, int *ret_operands, char ***ret_command, bool *ret_done);
+int cli_parse(const struct ut_cmd *cmd, int argc, char **argv, void *opts, int *ret_operands, char ***ret_command,
+	      bool *ret_done);
 void cli_help(const struct ut_cmd *cmd, bool to_stderr);
 /* The text of that help, for tests. */
 void cli_help_text(const struct ut_cmd *cmd, struct buf *out);
@@ -60,7 +62,10 @@ void cli_help_text(const struct ut_cmd *cmd, struct buf *out);
 int cli_fail(const struct ut_cmd *cmd, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The same for an error object: EXIT_USAGE for -EINVAL (bad input), else EXIT_FAILED. */
 int cli_fail_err(const struct ut_cmd *cmd, const struct ut_err *err);
-/* A sentence and the end of its line on standard error, with names from foreign files in it made safe for a terminal. */
+/*
+ * A sentence and the end of its line on standard error, with names from foreign files in it made safe for a
+ * terminal.
+ */
 void cli_put_sentence(const char *sentence);
 
 extern const struct ut_cmd *const ut_commands[];	/* NULL-terminated */

@@ -120,7 +120,8 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 
 	status = cli_parse(cmd, argc, argv, &opts, &operands, NULL, &done);
 	if (!done && operands) {
-		status = cli_fail(cmd, EXIT_USAGE, "takes no operands, and here is '%s'; a process is named with -p", argv[0]);
+		status = cli_fail(cmd, EXIT_USAGE, "takes no operands, and here is '%s'; a process is named with -p",
+				  argv[0]);
 	} else if (!done) {
 		doctor_rights(&checks);
 		doctor_kernel(&checks);

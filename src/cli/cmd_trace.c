@@ -26,9 +26,11 @@ struct opts {
 static const struct ut_opt options[] = {
 	{ 'p', "pid", "PID", "trace this process; several with commas or by repeating", OPT_PIDS, AT(pids) },
 	{ 'a', "all", NULL, "trace every process, those to come as well", OPT_FLAG, AT(all) },
-	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG, AT(follow) },
+	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG,
+	  AT(follow) },
 	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
-	{ 'w', "wait", NULL, "go on without a probe that is not there yet; attach it when it comes", OPT_FLAG, AT(wait) },
+	{ 'w', "wait", NULL, "go on without a probe that is not there yet; attach it when it comes", OPT_FLAG,
+	  AT(wait) },
 	{ 'T', "time", NULL, "print the time of day", OPT_FLAG, AT(wall_time) },
 	{ 't', "timestamp", NULL, "print seconds since the start", OPT_FLAG, AT(since_start) },
 	{ 'C', "cpu", NULL, "print the CPU", OPT_FLAG, AT(cpu) },
@@ -36,10 +38,13 @@ static const struct ut_opt options[] = {
 	{ 'd', "duration", "SECONDS", "stop after so long (3, 0.5, 250ms, 2m)", OPT_SECONDS, AT(duration_ns) },
 	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output) },
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, AT(json) },
-	{ 'S', "string-size", "BYTES", "copy at most so much of each text (default 1024, at most 4096)", OPT_SIZE, AT(text_limit) },
-	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 4M, less on many CPUs)", OPT_SIZE, AT(ring_bytes) },
+	{ 'S', "string-size", "BYTES", "copy at most so much of each text (default 1024, at most 4096)", OPT_SIZE,
+	  AT(text_limit) },
+	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 4M, less on many CPUs)", OPT_SIZE,
+	  AT(ring_bytes) },
 	{ 0, "strict", NULL, "exit with status 3 when events were lost", OPT_FLAG, AT(strict) },
-	{ 0, "explain", NULL, "print the plan and its instructions; attach nothing (needs no root)", OPT_FLAG, AT(explain) },
+	{ 0, "explain", NULL, "print the plan and its instructions; attach nothing (needs no root)", OPT_FLAG,
+	  AT(explain) },
 	{ 0, "one-by-one", NULL, "attach each site by itself, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },
 	{ 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", OPT_FLAG, AT(verbose) },
 };
@@ -50,7 +55,8 @@ static int usage(const struct ut_cmd *cmd, const char *sentence) { return cli_fa
 static int check_options(const struct ut_cmd *cmd, const struct opts *o, int nprobes, char *const *command)
 {
 	if (!nprobes)
-		return usage(cmd, "no probe given; try 'u:python:gc__start', and 'usertrace list -p PID' for what there is");
+		return usage(cmd,
+			     "no probe given; try 'u:python:gc__start', and 'usertrace list -p PID' for what there is");
 	if (o->pids.n && o->all)
 		return usage(cmd, "-p and -a exclude each other");
 	if (command && (o->pids.n || o->all))
@@ -63,7 +69,8 @@ static int check_options(const struct ut_cmd *cmd, const struct opts *o, int npr
 		return usage(cmd, "--follow needs a process (-p) or a command to start from");
 	if (o->text_limit < 1 || o->text_limit > GEN_TEXT_LIMIT_MAX)
 		return usage(cmd, "--string-size is from 1 to 4096 bytes");
-	if (o->ring_bytes && (o->ring_bytes & (o->ring_bytes - 1) || o->ring_bytes < 4096 || o->ring_bytes > (1u << 30)))
+	if (o->ring_bytes &&
+	    (o->ring_bytes & (o->ring_bytes - 1) || o->ring_bytes < 4096 || o->ring_bytes > (1u << 30)))
 		return usage(cmd, "--buffer is a power of two from 4K to 1G");
 	return EXIT_OK;
 }
@@ -83,10 +90,21 @@ struct run {
 static int open_session(struct run *r, char *const *probes, int nprobes, char *const *command, struct ut_err *err)
 {
 	struct session_options so = {
-		.probes = (const char *const *)probes, .nprobes = (size_t)nprobes, .pids = r->o.pids.v, .npids = r->o.pids.n,
-		.all = r->o.all, .follow = command ? !r->o.no_follow : r->o.follow, .wait = r->o.wait, .command = command,
-		.ring_bytes = r->o.ring_bytes, .text_limit = (uint32_t)r->o.text_limit, .max_events = r->o.max_events,
-		.duration_ns = r->o.duration_ns, .stop_fd = r->stop_fd, .verbose = r->o.verbose, .no_multi = r->o.no_multi,
+		.probes = (const char *const *)probes,
+		.nprobes = (size_t)nprobes,
+		.pids = r->o.pids.v,
+		.npids = r->o.pids.n,
+		.all = r->o.all,
+		.follow = command ? !r->o.no_follow : r->o.follow,
+		.wait = r->o.wait,
+		.command = command,
+		.ring_bytes = r->o.ring_bytes,
+		.text_limit = (uint32_t)r->o.text_limit,
+		.max_events = r->o.max_events,
+		.duration_ns = r->o.duration_ns,
+		.stop_fd = r->stop_fd,
+		.verbose = r->o.verbose,
+		.no_multi = r->o.no_multi,
 	};
 	int code = runtimes_load(&r->runtimes, err);
 
@@ -121,7 +139,10 @@ static int open_signals(struct run *r, struct ut_err *err)
 static int open_output(struct run *r, struct ut_err *err)
 {
 	struct trace_output_options oo = {
-		.live = { .json = r->o.json, .wall_time = r->o.wall_time, .since_start = r->o.since_start, .cpu = r->o.cpu },
+		.live = { .json = r->o.json,
+			  .wall_time = r->o.wall_time,
+			  .since_start = r->o.since_start,
+			  .cpu = r->o.cpu },
 		.header = true,
 	};
 	struct timespec mono, wall;
@@ -155,7 +176,8 @@ static void say_attached(const struct run *r)
 		incomplete |= !plan->requests.v[i].nprobes;
 	for (size_t i = 0; i < plan->sites.n; i++)
 		sites += plan->sites.v[i].kind != SITE_ENTRY && !plan->sites.v[i].excluded;
-	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites, plural(sites, "site"));
+	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites,
+		plural(sites, "site"));
 	if (incomplete)
 		fputs(" so far; the rest when it is loaded", stderr);
 	for (size_t i = 0; i < r->o.pids.n; i++) {
@@ -187,8 +209,9 @@ static void say_totals(const struct run *r)
 	char a[32], b[32], c[32];
 	size_t rows = 0;
 
-	fprintf(stderr, "usertrace: %s %s in %s (%.0f/s), %s lost", human_count(t->events, a), plural(t->events, "event"),
-		human_ns(t->elapsed_ns, b), seconds > 0 ? (double)t->events / seconds : 0.0, human_count(t->lost, c));
+	fprintf(stderr, "usertrace: %s %s in %s (%.0f/s), %s lost", human_count(t->events, a),
+		plural(t->events, "event"), human_ns(t->elapsed_ns, b), seconds > 0 ? (double)t->events / seconds : 0.0,
+		human_count(t->lost, c));
 	if (t->missed)
 		fprintf(stderr, ", %s not seen because a program was busy on their CPU", human_count(t->missed, a));
 	if (t->lost)

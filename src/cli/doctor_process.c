@@ -37,15 +37,16 @@ static int compare_notes(const void *a, const void *b)
 static void tell_provider(struct checks *c, const char *path, const struct provider *p)
 {
 	if (p->defects)
-		checks_add(c, CHECK_WARN, "probes", "rebuild the program", "%s: %zu of its %zu sites in %s cannot be attached", p->name,
-			   p->defects, p->sites, path);
+		checks_add(c, CHECK_WARN, "probes", "rebuild the program",
+			   "%s: %zu of its %zu sites in %s cannot be attached", p->name, p->defects, p->sites, path);
 	else
 		checks_add(c, CHECK_OK, "probes", NULL, "%s: %zu %s at %zu %s in %s", p->name, p->probes,
 			   plural(p->probes, "probe"), p->sites, plural(p->sites, "site"), path);
 }
 
 /* The sixteen bits of a semaphore in the running process; -errno when they cannot be read. */
-static int read_semaphore(int mem, const struct mappings *maps, const struct file_id *file, uint64_t offset, uint16_t *ret)
+static int read_semaphore(int mem, const struct mappings *maps, const struct file_id *file, uint64_t offset,
+			  uint16_t *ret)
 {
 	for (size_t i = 0; i < maps->maps.n; i++) {
 		const struct mapping *m = &maps->maps.v[i];
@@ -54,7 +55,8 @@ static int read_semaphore(int mem, const struct mappings *maps, const struct fil
 			continue;
 		if (offset < m->offset || offset - m->offset >= m->end - m->start)
 			continue;
-		return pread(mem, ret, sizeof(*ret), (off_t)(m->start + (offset - m->offset))) == sizeof(*ret) ? 0 : -EIO;
+		return pread(mem, ret, sizeof(*ret), (off_t)(m->start + (offset - m->offset))) == sizeof(*ret) ? 0
+													       : -EIO;
 	}
 	return -ENOENT;
 }
@@ -145,8 +147,8 @@ static void tell_semaphores(struct checks *c, const struct found *found)
 	if (!found->semaphores)
 		return;
 	if (found->raised)
-		checks_add(c, CHECK_OK, "semaphores", NULL, "%zu of %zu are raised, a tracer listens to: %s", found->raised,
-			   found->semaphores, found->listened.data ? found->listened.data : "?");
+		checks_add(c, CHECK_OK, "semaphores", NULL, "%zu of %zu are raised, a tracer listens to: %s",
+			   found->raised, found->semaphores, found->listened.data ? found->listened.data : "?");
 	else
 		checks_add(c, CHECK_OK, "semaphores", NULL, "none of %zu is raised: nobody listens to these probes now",
 			   found->semaphores);
@@ -207,10 +209,12 @@ static void look_at_namespaces(struct checks *c, pid_t pid)
 	bool pids = other_namespace(pid, "pid"), mounts = other_namespace(pid, "mnt");
 
 	if (pids)
-		checks_add(c, CHECK_OK, "namespaces", NULL, "it calls itself %d in a pid namespace of its own%s; attach by %d",
-			   process_ns_pid(pid), mounts ? ", with mounts of its own" : "", pid);
+		checks_add(c, CHECK_OK, "namespaces", NULL,
+			   "it calls itself %d in a pid namespace of its own%s; attach by %d", process_ns_pid(pid),
+			   mounts ? ", with mounts of its own" : "", pid);
 	else if (mounts)
-		checks_add(c, CHECK_OK, "namespaces", NULL, "it has mounts of its own; its files are opened through its mappings");
+		checks_add(c, CHECK_OK, "namespaces", NULL,
+			   "it has mounts of its own; its files are opened through its mappings");
 	else
 		checks_add(c, CHECK_OK, "namespaces", NULL, "the same as here");
 }

@@ -11,7 +11,8 @@ enum where { COMMAND_LINE = 1, ENVIRONMENT = 2 };
 struct switch_rule {
 	const char *runtime;
 	enum where where;
-	const char *const *words;	/* any of them, NULL-terminated; as part of a word of the command line or environment */
+	const char *const
+	    *words; /* any of them, NULL-terminated; as part of a word of the command line or environment */
 	const char *with, *without, *remedy;
 };
 
@@ -20,7 +21,8 @@ static const char *const java_objects[] = { "-XX:+ExtendedDTraceProbes", "-XX:+D
 static const char *const java_monitors[] = { "-XX:+ExtendedDTraceProbes", "-XX:+DTraceMonitorProbes", NULL };
 static const char *const java_frames[] = { "-XX:+PreserveFramePointer", NULL };
 static const char *const php_probes[] = { "USE_ZEND_DTRACE=1", NULL };
-static const char *const python_names[] = { "-Xperf", "perf_jit", "PYTHONPERFSUPPORT=1", "PYTHON_PERF_JIT_SUPPORT=1", NULL };
+static const char *const python_names[] = { "-Xperf", "perf_jit", "PYTHONPERFSUPPORT=1", "PYTHON_PERF_JIT_SUPPORT=1",
+					    NULL };
 static const char *const node_names[] = { "--perf-basic-prof", "--perf-prof", NULL };
 
 static const struct switch_rule rules[] = {
@@ -28,12 +30,13 @@ static const struct switch_rule rules[] = {
 	  "method__entry and method__return stay silent", "start Java with -XX:+DTraceMethodProbes" },
 	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_objects, "object__alloc fires", "object__alloc stays silent",
 	  "start Java with -XX:+DTraceAllocProbes" },
-	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_monitors, "the monitor probes fire", "the monitor probes stay silent",
-	  "start Java with -XX:+DTraceMonitorProbes" },
+	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_monitors, "the monitor probes fire",
+	  "the monitor probes stay silent", "start Java with -XX:+DTraceMonitorProbes" },
 	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_frames, "user stacks go through compiled methods",
 	  "user stacks end at compiled methods", "start Java with -XX:+PreserveFramePointer" },
 	{ "PHP", ENVIRONMENT, php_probes, "the function, execute and compile probes fire",
-	  "the function, execute and compile probes stay silent", "start PHP with USE_ZEND_DTRACE=1 in its environment" },
+	  "the function, execute and compile probes stay silent",
+	  "start PHP with USE_ZEND_DTRACE=1 in its environment" },
 	{ "CPython", COMMAND_LINE | ENVIRONMENT, python_names, "Python functions have names in stacks (3.12 and later)",
 	  "Python functions have no names in stacks", "start Python 3.12 or later with PYTHONPERFSUPPORT=1" },
 	{ "Node.js", COMMAND_LINE | ENVIRONMENT, node_names, "compiled functions have names in stacks",
@@ -68,7 +71,8 @@ void doctor_switches(struct checks *c, pid_t pid, const char *runtime)
 		if (is_set(rule, &cmdline, &env))
 			checks_add(c, CHECK_OK, "switches", NULL, "%s", rule->with);
 		else if (!readable)
-			checks_add(c, CHECK_WARN, "switches", "ask as root", "its command line and environment cannot be read");
+			checks_add(c, CHECK_WARN, "switches", "ask as root",
+				   "its command line and environment cannot be read");
 		else
 			checks_add(c, CHECK_WARN, "switches", rule->remedy, "%s", rule->without);
 		if (!readable)

@@ -58,8 +58,9 @@ static int print_listing(void)
 			const struct ut_opt *opt = &cmd->options[k];
 			char letter[3] = { '-', opt->short_name, 0 };
 
-			printf("%s\t%s\t%s%s\t%s\n", cmd->name, opt->short_name ? letter : "", opt->long_name ? "--" : "",
-			       opt->long_name ? opt->long_name : "", opt->value ? opt->value : "");
+			printf("%s\t%s\t%s%s\t%s\n", cmd->name, opt->short_name ? letter : "",
+			       opt->long_name ? "--" : "", opt->long_name ? opt->long_name : "",
+			       opt->value ? opt->value : "");
 		}
 	}
 	return EXIT_OK;
@@ -106,7 +107,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return help(argc - 1, argv + 1);
 	if (argv[1][0] == '-')
-		return cli_fail(NULL, EXIT_USAGE, "no option '%s' before the command; 'usertrace help' lists the commands", argv[1]);
+		return cli_fail(NULL, EXIT_USAGE,
+				"no option '%s' before the command; 'usertrace help' lists the commands", argv[1]);
 	cmd = find_command(argv[1]);
 	return cmd ? cmd->run(cmd, argc - 1, argv + 1) : unknown_command(argv[1]);
 }

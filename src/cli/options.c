@@ -63,7 +63,8 @@ static int store(struct parser *p, const struct ut_opt *opt, const char *option,
 	case OPT_SIZE:
 		return parse_size(value, member) ? bad_value(p, option, value, "a size such as 4096, 64K or 8M") : 0;
 	case OPT_SECONDS:
-		return parse_duration(value, member) ? bad_value(p, option, value, "a time such as 3, 0.5, 250ms or 2m") : 0;
+		return parse_duration(value, member) ? bad_value(p, option, value, "a time such as 3, 0.5, 250ms or 2m")
+						     : 0;
 	case OPT_PIDS:
 		return store_pids(p, option, value, member);
 	}
@@ -83,7 +84,8 @@ static int store_with_value(struct parser *p, const struct ut_opt *opt, const ch
 	if (!value && p->next < p->argc && strcmp(p->argv[p->next], "--"))
 		value = p->argv[p->next++];
 	if (!value || !*value)
-		return cli_fail(p->cmd, EXIT_USAGE, "option %s needs a value: %s", option, opt->value ? opt->value : "VALUE");
+		return cli_fail(p->cmd, EXIT_USAGE, "option %s needs a value: %s", option,
+				opt->value ? opt->value : "VALUE");
 	return store(p, opt, option, value);
 }
 
@@ -169,7 +171,8 @@ static int parse_short(struct parser *p, char *letters)
 			continue;
 		}
 		if (!opt)
-			return cli_fail(p->cmd, EXIT_USAGE, "no option -%c (in '-%s'); 'usertrace help %s' lists the options",
+			return cli_fail(p->cmd, EXIT_USAGE,
+					"no option -%c (in '-%s'); 'usertrace help %s' lists the options",
 					(unsigned char)*c < 0x80 && *c > 0x20 ? *c : '?', letters, p->cmd->name);
 		if (takes_value(opt))
 			return store_with_value(p, opt, option, c[1] ? c + 1 : NULL);

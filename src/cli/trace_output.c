@@ -151,8 +151,14 @@ static int on_event(void *ctx, const struct session_event *e)
 {
 	struct trace_output *o = ctx;
 	struct live_event live = {
-		.rec = e->rec, .size = e->size, .cpu = e->cpu, .probe = prepared(o, e->probe), .func = e->probe->func,
-		.provider_or_file = e->probe->provider, .unreadable = e->site->unreadable, .ns_pid = ns_pid(o, (pid_t)e->rec->pid),
+		.rec = e->rec,
+		.size = e->size,
+		.cpu = e->cpu,
+		.probe = prepared(o, e->probe),
+		.func = e->probe->func,
+		.provider_or_file = e->probe->provider,
+		.unreadable = e->site->unreadable,
+		.ns_pid = ns_pid(o, (pid_t)e->rec->pid),
 	};
 
 	if (!o->printer || !live.probe)
@@ -174,7 +180,8 @@ static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, u
 static void on_attached(void *ctx, size_t nprobes, size_t nsites)
 {
 	(void)ctx;
-	fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"), nsites, plural(nsites, "site"));
+	fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"), nsites,
+		plural(nsites, "site"));
 }
 
 static void on_note(void *ctx, const char *text)
@@ -191,6 +198,11 @@ static void on_process(void *ctx, pid_t pid)
 
 struct session_sink trace_output_sink(struct trace_output *o)
 {
-	return (struct session_sink){ .ctx = o, .event = on_event, .lost = on_lost, .flush = flush, .attached = on_attached,
-				      .note = on_note, .process = o->sym ? on_process : NULL };
+	return (struct session_sink){ .ctx = o,
+				      .event = on_event,
+				      .lost = on_lost,
+				      .flush = flush,
+				      .attached = on_attached,
+				      .note = on_note,
+				      .process = o->sym ? on_process : NULL };
 }

@@ -56,8 +56,14 @@ void *image_copy(const struct elf_image *img, uint64_t offset, uint64_t len)
 
 static Elf64_Phdr widen_phdr(const Elf32_Phdr *p)
 {
-	return (Elf64_Phdr){ .p_type = p->p_type, .p_flags = p->p_flags, .p_offset = p->p_offset, .p_vaddr = p->p_vaddr,
-			     .p_paddr = p->p_paddr, .p_filesz = p->p_filesz, .p_memsz = p->p_memsz, .p_align = p->p_align };
+	return (Elf64_Phdr){ .p_type = p->p_type,
+			     .p_flags = p->p_flags,
+			     .p_offset = p->p_offset,
+			     .p_vaddr = p->p_vaddr,
+			     .p_paddr = p->p_paddr,
+			     .p_filesz = p->p_filesz,
+			     .p_memsz = p->p_memsz,
+			     .p_align = p->p_align };
 }
 
 static int add_segment(struct elf_image *img, const Elf64_Phdr *p, struct ut_err *err)
@@ -80,13 +86,15 @@ static int read_phdrs(struct elf_image *img, uint64_t offset, size_t n, size_t e
 	if (!n)
 		return 0;
 	if (entsize != want || n * entsize > PHDR_BYTES_MAX)
-		return ut_err_set(err, -EBADMSG, "broken ELF file: %zu program headers of %zu bytes; no system would run it", n,
+		return ut_err_set(err, -EBADMSG,
+				  "broken ELF file: %zu program headers of %zu bytes; no system would run it", n,
 				  entsize);
 	if (vec_reserve(&img->phdrs, n))
 		return ut_err_nomem(err);
 	bytes = image_copy(img, offset, n * entsize);
 	if (!bytes)
-		return ut_err_set(err, -EBADMSG, "broken ELF file: its program headers lie outside the file (%llu bytes)",
+		return ut_err_set(err, -EBADMSG,
+				  "broken ELF file: its program headers lie outside the file (%llu bytes)",
 				  (unsigned long long)img->size);
 	for (size_t i = 0; i < n; i++) {
 		Elf64_Phdr p;

@@ -10,9 +10,16 @@ static inline void auto_elf_end_(Elf **e) { elf_end(*e); }
 
 static Elf64_Shdr widen_shdr(const Elf32_Shdr *s)
 {
-	return (Elf64_Shdr){ .sh_name = s->sh_name, .sh_type = s->sh_type, .sh_flags = s->sh_flags, .sh_addr = s->sh_addr,
-			     .sh_offset = s->sh_offset, .sh_size = s->sh_size, .sh_link = s->sh_link, .sh_info = s->sh_info,
-			     .sh_addralign = s->sh_addralign, .sh_entsize = s->sh_entsize };
+	return (Elf64_Shdr){ .sh_name = s->sh_name,
+			     .sh_type = s->sh_type,
+			     .sh_flags = s->sh_flags,
+			     .sh_addr = s->sh_addr,
+			     .sh_offset = s->sh_offset,
+			     .sh_size = s->sh_size,
+			     .sh_link = s->sh_link,
+			     .sh_info = s->sh_info,
+			     .sh_addralign = s->sh_addralign,
+			     .sh_entsize = s->sh_entsize };
 }
 
 static Elf64_Shdr shdr_at(const struct elf_image *img, const uint8_t *table, size_t i)

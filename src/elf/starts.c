@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where functions begin: told by function symbols, and in stripped files by the unwind tables. Nothing else is read from
- * those tables here. */
+/* Where functions begin: told by function symbols, and in stripped files by the unwind tables. Nothing else is read
+ * from those tables here. */
 #include <string.h>
 
 #include "base/auto.h"
@@ -205,7 +205,8 @@ static bool looks_like_entry(struct elf_image *img, uint64_t vaddr)
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	uint8_t code[sizeof endbr64];
 
-	return vaddr % 16 == 0 || (elf_read_at(img, vaddr, code, sizeof code) && memcmp(code, endbr64, sizeof code) == 0);
+	return vaddr % 16 == 0 ||
+	       (elf_read_at(img, vaddr, code, sizeof code) && memcmp(code, endbr64, sizeof code) == 0);
 }
 
 bool elf_is_function_start(struct elf_image *img, uint64_t vaddr)

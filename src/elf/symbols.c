@@ -22,7 +22,8 @@ static void merge_duplicates(struct elf_image *img)
 	for (size_t i = 0; i < img->symbols.n; i++) {
 		struct elf_symbol *last = n ? &v[n - 1] : NULL;
 
-		if (!last || last->vaddr != v[i].vaddr || last->is_tls != v[i].is_tls || strcmp(last->name, v[i].name) != 0) {
+		if (!last || last->vaddr != v[i].vaddr || last->is_tls != v[i].is_tls ||
+		    strcmp(last->name, v[i].name) != 0) {
 			v[n++] = v[i];
 			continue;
 		}

@@ -83,7 +83,8 @@ static bool refill(struct symbol_walk *w, size_t entsize)
 	size_t n = left < CHUNK_BYTES / entsize ? (size_t)left : CHUNK_BYTES / entsize;
 
 	w->at = 0;
-	w->filled = n && w->buf && image_read(w->img, w->table->offset + w->next * entsize, w->buf, n * entsize) ? n : 0;
+	w->filled =
+	    n && w->buf && image_read(w->img, w->table->offset + w->next * entsize, w->buf, n * entsize) ? n : 0;
 	return w->filled != 0;
 }
 
@@ -114,9 +115,14 @@ bool symbol_from_raw(const Elf64_Sym *raw, struct elf_symbol *ret)
 	if (type == STT_SECTION || type == STT_FILE || !raw->st_name)
 		return false;
 	*ret = (struct elf_symbol){
-		.vaddr = raw->st_value, .size = raw->st_size,
-		.is_func = type == STT_FUNC || type == STT_GNU_IFUNC, .is_ifunc = type == STT_GNU_IFUNC, .is_object = type == STT_OBJECT,
-		.is_tls = type == STT_TLS, .is_local = binding == STB_LOCAL, .is_weak = binding == STB_WEAK,
+		.vaddr = raw->st_value,
+		.size = raw->st_size,
+		.is_func = type == STT_FUNC || type == STT_GNU_IFUNC,
+		.is_ifunc = type == STT_GNU_IFUNC,
+		.is_object = type == STT_OBJECT,
+		.is_tls = type == STT_TLS,
+		.is_local = binding == STB_LOCAL,
+		.is_weak = binding == STB_WEAK,
 	};
 	return true;
 }
@@ -158,7 +164,8 @@ static int note_places(struct find *f, const char *bytes, size_t n, uint64_t off
 		at = p + 1;
 		if (end - next < 2 || (next[0] && next[0] != '@'))
 			continue;
-		if (vec_push(&f->places, ((struct place){ offset + (uint64_t)(p - bytes), next[0] && next[1] != '@', next[0] })))
+		if (vec_push(&f->places,
+			     ((struct place){ offset + (uint64_t)(p - bytes), next[0] && next[1] != '@', next[0] })))
 			return -ENOMEM;
 	}
 	return 0;
@@ -218,8 +225,8 @@ static bool is_old_version(const struct elf_image *img, const struct symtab *t, 
 
 	if (p->versioned)
 		return p->old;
-	return index < t->nversions && image_read(img, t->versions + index * sizeof version, &version, sizeof version) &&
-	       version & HIDDEN;
+	return index < t->nversions &&
+	       image_read(img, t->versions + index * sizeof version, &version, sizeof version) && version & HIDDEN;
 }
 
 static void consider(struct find *f, const struct elf_symbol *s, bool old)

@@ -39,15 +39,17 @@ bool usdt_has_notes(struct elf_image *img)
 	return false;
 }
 
-static int add_stretch(const struct elf_image *img, struct stretches *to, uint64_t offset, uint64_t size, uint64_t align,
-		       struct ut_err *err)
+static int add_stretch(const struct elf_image *img, struct stretches *to, uint64_t offset, uint64_t size,
+		       uint64_t align, struct ut_err *err)
 {
 	if (offset > img->size || size > img->size - offset)
-		return ut_err_set(err, -EBADMSG, "broken or truncated ELF file: its USDT notes lie outside the file (%llu bytes)",
+		return ut_err_set(err, -EBADMSG,
+				  "broken or truncated ELF file: its USDT notes lie outside the file (%llu bytes)",
 				  (unsigned long long)img->size);
 	to->total += size;
 	if (to->total > NOTE_BYTES_MAX)
-		return ut_err_set(err, -EBADMSG, "broken ELF file: %llu bytes of USDT notes are more than any program has",
+		return ut_err_set(err, -EBADMSG,
+				  "broken ELF file: %llu bytes of USDT notes are more than any program has",
 				  (unsigned long long)to->total);
 	return vec_push(&to->list, ((struct stretch){ offset, size, align })) ? ut_err_nomem(err) : 0;
 }
@@ -99,7 +101,8 @@ static const char *place_semaphore(const struct elf_image *img, struct usdt_note
 	for (size_t i = 0; i < img->segments.n; i++) {
 		const struct elf_segment *s = &img->segments.v[i];
 
-		if (s->write && note->sem_vaddr >= s->vaddr && s->filesz >= 2 && note->sem_vaddr - s->vaddr <= s->filesz - 2) {
+		if (s->write && note->sem_vaddr >= s->vaddr && s->filesz >= 2 &&
+		    note->sem_vaddr - s->vaddr <= s->filesz - 2) {
 			note->sem_offset = note->sem_vaddr - s->vaddr + s->offset;
 			return note->sem_offset & 1 ? odd_semaphore : NULL;
 		}
@@ -169,7 +172,8 @@ static int read_stretch(struct elf_image *img, const uint8_t *bytes, const struc
 	return 0;
 }
 
-static int read_stretches(struct elf_image *img, const struct stretches *from, struct usdt_notes *to, struct ut_err *err)
+static int read_stretches(struct elf_image *img, const struct stretches *from, struct usdt_notes *to,
+			  struct ut_err *err)
 {
 	uint64_t section_base = 0, size;
 	uint8_t *bytes = malloc(from->total + 1);
@@ -197,7 +201,8 @@ int usdt_notes_read(struct elf_image *img, struct usdt_notes *ret, struct ut_err
 	int r = find_stretches(img, &found, err);
 
 	if (!r && found.total && !img->is_64 && usdt_has_notes(img))
-		r = ut_err_set(err, -ENOTSUP, "the USDT probes are those of a %s program; only 64-bit ones can be traced",
+		r = ut_err_set(err, -ENOTSUP,
+			       "the USDT probes are those of a %s program; only 64-bit ones can be traced",
 			       img->machine_name);
 	if (!r && found.total && img->is_64)
 		r = read_stretches(img, &found, &notes, err);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The USDT notes of an ELF file (.note.stapsdt, owner "stapsdt", type 3): format as written by SystemTap's sys/sdt.h. */
+/*
+ * The USDT notes of an ELF file (.note.stapsdt, owner "stapsdt", type 3): format as written by SystemTap's
+ * sys/sdt.h.
+ */
 #ifndef UT_ELF_USDT_H
 #define UT_ELF_USDT_H
 
@@ -22,9 +25,9 @@ struct usdt_notes {
 };
 
 /*
- * Reads all notes. A file without any gives an empty list and 0. The base adjustment (.stapsdt.base moved by prelink) is
- * made only when both bases are non-zero and the result lies in a text segment. 32-bit notes are refused: -ENOTSUP and
- * a sentence. Notes are found by section name and, in files without section headers, through PT_NOTE.
+ * Reads all notes. A file without any gives an empty list and 0. The base adjustment (.stapsdt.base moved by prelink)
+ * is made only when both bases are non-zero and the result lies in a text segment. 32-bit notes are refused: -ENOTSUP
+ * and a sentence. Notes are found by section name and, in files without section headers, through PT_NOTE.
  */
 int usdt_notes_read(struct elf_image *img, struct usdt_notes *ret, struct ut_err *err);
 void usdt_notes_done(struct usdt_notes *notes);

@@ -43,7 +43,7 @@ struct live_event {
 	const char *provider_or_file;	/* for JSON: what stands before the name */
 	const char *const *unreadable;	/* per output, NULL or why this site cannot read it; NULL: it reads all */
 	pid_t ns_pid;			/* pid in the process's own namespace; 0 or the same: not shown */
-	uint64_t caller;		/* where the probed function returns to, if neither walk nor record knows; 0: none */
+	uint64_t caller; /* where the probed function returns to, if neither walk nor record knows; 0: none */
 };
 
 /* Column titles; nothing for JSON. */

@@ -18,10 +18,10 @@ enum bpf_reg { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP };
  * disassembly.
  */
 enum gen_map {
-	GEN_MAP_RINGS,		/* array of ring buffers, by CPU */
-	GEN_MAP_LOST,		/* array of one value: 64 bytes per CPU, the first 8 count events lost for want of room */
-	GEN_MAP_FOLLOW,		/* hash: process id → 1 */
-	GEN_MAP_STARTS,		/* hash: function, process and stack pointer → time of the call */
+	GEN_MAP_RINGS,	/* array of ring buffers, by CPU */
+	GEN_MAP_LOST,	/* array of one value: 64 bytes per CPU, the first 8 count events lost for want of room */
+	GEN_MAP_FOLLOW, /* hash: process id → 1 */
+	GEN_MAP_STARTS, /* hash: function, process and stack pointer → time of the call */
 	GEN_MAPS
 };
 
@@ -42,7 +42,8 @@ unsigned asm_label(struct asm_buf *a);			/* a new label, not placed */
 void asm_place(struct asm_buf *a, unsigned label);	/* here */
 /* Does anything jump to it so far? What nothing reaches, the kernel refuses. */
 bool asm_used(const struct asm_buf *a, unsigned label);
-bool asm_is_target(const struct asm_buf *a, unsigned label);	/* does any jump go there so far? The kernel refuses dead code */
+bool asm_is_target(const struct asm_buf *a,
+		   unsigned label); /* does any jump go there so far? The kernel refuses dead code */
 
 void asm_mov(struct asm_buf *a, enum bpf_reg dst, enum bpf_reg src);
 void asm_mov32(struct asm_buf *a, enum bpf_reg dst, enum bpf_reg src);	/* clears the upper half */

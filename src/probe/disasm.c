@@ -157,7 +157,8 @@ static void wide(const struct bpf_insn *i, struct buf *out)
 	bool is_map = i->src_reg == BPF_PSEUDO_MAP_FD || i->src_reg == BPF_PSEUDO_MAP_VALUE;
 
 	if (is_map)
-		buf_addf(out, "%s = %s%s", reg(i->dst_reg), i->src_reg == BPF_PSEUDO_MAP_VALUE ? "value of map " : "map ",
+		buf_addf(out, "%s = %s%s", reg(i->dst_reg),
+			 i->src_reg == BPF_PSEUDO_MAP_VALUE ? "value of map " : "map ",
 			 i->imm >= 0 && i->imm < GEN_MAPS ? map_names[i->imm] : "?");
 	else
 		buf_addf(out, "%s = 0x%llx", reg(i->dst_reg),

@@ -56,11 +56,11 @@ void gen_body_done(struct gen_body *body);
 bool gen_body_equal(const struct gen_body *a, const struct gen_body *b);
 
 /*
- * A whole program of @n bodies (pointers), whose numbers in the cookie are @numbers, ascending. With one body the cookie's
- * upper half is not looked at. The instructions are appended to @ret.
+ * A whole program of @n bodies (pointers), whose numbers in the cookie are @numbers, ascending. With one body the
+ * cookie's upper half is not looked at. The instructions are appended to @ret.
  */
-int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, size_t n, const struct gen_options *options,
-		struct asm_buf *ret, struct ut_err *err);
+int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, size_t n,
+		const struct gen_options *options, struct asm_buf *ret, struct ut_err *err);
 /*
  * Puts descriptors in the place of map numbers; fds has GEN_MAPS entries, -1 where there is none (then it must
  * not be used).
@@ -71,7 +71,8 @@ int gen_relocate(struct asm_buf *program, const int *fds);
  * True when @checked's output @i cannot be read at this site; the reason (living as long as the site's operands
  * or tracepoint) is in *@ret.
  */
-bool gen_output_unreadable(const struct probe_checked *checked, unsigned i, const struct gen_site *site, const char **ret);
+bool gen_output_unreadable(const struct probe_checked *checked, unsigned i, const struct gen_site *site,
+			   const char **ret);
 
 /* One line for each instruction, numbered, into @out. */
 void disasm(const struct bpf_insn *insns, size_t n, struct buf *out);

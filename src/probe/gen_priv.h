@@ -7,9 +7,8 @@
 #include "probe/layout.h"
 
 /*
- * Registers of a body: R6 the context, R7 the record while one is reserved, R8 the address of the CPU's lost counter, R9 its ring: the program has set
- * R6, R8 and R9 (gen_ring).
- * R0…R5 are scratch. The stack, 512 bytes down from FP:
+ * Registers of a body: R6 the context, R7 the record while one is reserved, R8 the address of the CPU's lost counter,
+ * R9 its ring: the program has set R6, R8 and R9 (gen_ring). R0…R5 are scratch. The stack, 512 bytes down from FP:
  */
 enum gen_stack {
 	SP_KEY = -8,			/* map keys, small reads */

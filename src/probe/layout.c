@@ -27,7 +27,8 @@ static uint32_t round_room(uint32_t text_room)
 	return (text_room + 7) & ~7u;
 }
 
-/* A probe on a function's first instruction: its frame is not set up yet, but the return address is at the stack pointer. */
+/* A probe on a function's first instruction: its frame is not set up yet, but the return address is at the stack
+ * pointer. */
 static bool has_caller(const struct probe_checked *checked)
 {
 	if (checked->spec->kind != PROBE_ENTRY || checked->spec->has_offset)

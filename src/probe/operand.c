@@ -100,7 +100,8 @@ static bool parse_number(struct scan *s, uint64_t *ret)
 		int digit = digit_value(s->at[i]);
 
 		if (digit >= (int)base)
-			return refuse(s->op, "holds the number %.*s, which cannot be read", (int)(n < 40 ? n : 40), s->at);
+			return refuse(s->op, "holds the number %.*s, which cannot be read", (int)(n < 40 ? n : 40),
+				      s->at);
 		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (uint64_t)digit, &v))
 			return refuse(s->op, "holds a number beyond 64 bits");
 	}
@@ -117,10 +118,11 @@ static bool refuse_relocation(struct scan *s, const char *suffix, size_t n)
 
 	for (size_t i = 0; i < sizeof thread_local_marks / sizeof *thread_local_marks; i++)
 		if (strlen(thread_local_marks[i]) == n && strncasecmp(suffix, thread_local_marks[i], n) == 0)
-			return refuse(s->op, "is thread-local (@%.*s): its address differs from thread to thread", shown, suffix);
+			return refuse(s->op, "is thread-local (@%.*s): its address differs from thread to thread",
+				      shown, suffix);
 	if (n >= 3 && strncasecmp(suffix, "GOT", 3) == 0)
-		return refuse(s->op, "goes through the global offset table (@%.*s), whose place the note does not give", shown,
-			      suffix);
+		return refuse(s->op, "goes through the global offset table (@%.*s), whose place the note does not give",
+			      shown, suffix);
 	return refuse(s->op, "needs the linker's help (@%.*s)", shown, suffix);
 }
 
@@ -195,7 +197,8 @@ static bool parse_register(struct scan *s, struct register_name *ret)
 		return true;
 	if (register_is_vector(name, n))
 		return refuse(s->op, "is in %%%.*s, which the kernel does not hand out", shown, name);
-	return refuse(s->op, n ? "names %%%.*s, which is no register that can be read" : "names no register after '%%'%.*s",
+	return refuse(s->op,
+		      n ? "names %%%.*s, which is no register that can be read" : "names no register after '%%'%.*s",
 		      shown, name);
 }
 
@@ -212,8 +215,8 @@ static bool parse_register_operand(struct scan *s)
 	if (r.reg == X86_RIP)
 		return refuse(op, "names the instruction pointer");
 	if (r.bytes < op->size)
-		return refuse(op, "is said to be %u bytes wide, but %%%.*s holds %u", op->size, (int)(s->at - name), name,
-			      r.bytes);
+		return refuse(op, "is said to be %u bytes wide, but %%%.*s holds %u", op->size, (int)(s->at - name),
+			      name, r.bytes);
 	op->kind = OPERAND_REG;
 	op->base = r.reg;
 	op->shift = r.shift;
@@ -232,7 +235,8 @@ static bool parse_address_register(struct scan *s, enum reg *ret)
 	if (!parse_register(s, &r))
 		return false;
 	if (r.bytes != 8)
-		return refuse(s->op, "has an address in %%%.*s, which is not a 64-bit register", (int)(s->at - name), name);
+		return refuse(s->op, "has an address in %%%.*s, which is not a 64-bit register", (int)(s->at - name),
+			      name);
 	*ret = r.reg;
 	return true;
 }
@@ -267,7 +271,8 @@ static bool parse_base_index(struct scan *s)
 			return false;
 	}
 	if (!take(s, ')'))
-		return refuse(op, s->at < s->end ? "has something else where ')' belongs" : "is cut off before its ')'");
+		return refuse(op,
+			      s->at < s->end ? "has something else where ')' belongs" : "is cut off before its ')'");
 	return true;
 }
 
@@ -354,7 +359,8 @@ static bool parse_body(struct scan *s)
 	else
 		ok = parse_memory(s);
 	if (ok && peek(s))
-		ok = refuse(s->op, "is not understood from '%.*s' on", (int)(s->end - s->at < 24 ? s->end - s->at : 24), s->at);
+		ok = refuse(s->op, "is not understood from '%.*s' on", (int)(s->end - s->at < 24 ? s->end - s->at : 24),
+			    s->at);
 	return ok;
 }
 

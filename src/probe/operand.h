@@ -17,11 +17,11 @@ enum reg {
 };
 
 enum operand_kind {
-	OPERAND_UNREADABLE,	/* reason says why; nothing else is valid but size, is_signed and is_float where known */
-	OPERAND_CONST,		/* value */
-	OPERAND_REG,		/* base; bits shift…shift+8*size */
-	OPERAND_MEM,		/* *(size bytes at base + index * scale + disp [+ symbol]) */
-	OPERAND_ADDR,		/* the address symbol + disp itself ($symbol) */
+	OPERAND_UNREADABLE, /* reason says why; nothing else is valid but size, is_signed and is_float where known */
+	OPERAND_CONST,	    /* value */
+	OPERAND_REG,	    /* base; bits shift…shift+8*size */
+	OPERAND_MEM,	    /* *(size bytes at base + index * scale + disp [+ symbol]) */
+	OPERAND_ADDR,	    /* the address symbol + disp itself ($symbol) */
 };
 
 struct operand {
@@ -43,7 +43,7 @@ struct operand {
 	uint64_t sym_vaddr;
 	char symbol[128];
 	char text[96];		/* the operand as it stands in the note (cut if longer), for messages */
-	char reason[160];	/* OPERAND_UNREADABLE: a clause such as "is in %xmm0, which the kernel does not hand out" */
+	char reason[160]; /* OPERAND_UNREADABLE: a clause such as "is in %xmm0, which the kernel does not hand out" */
 };
 
 #define OPERANDS_MAX 12

@@ -89,18 +89,20 @@ struct probe_checked {
 	struct probe_spec *spec;	/* owned */
 	unsigned noutputs;
 	struct output outputs[OUTPUTS_MAX];
-	VEC(struct format_piece) format;	/* empty: outputs are printed each by its own type, separated by blanks */
+	VEC(struct format_piece) format; /* empty: outputs are printed each by its own type, separated by blanks */
 	bool needs_entry;		/* r: with duration: the entry is probed as well */
-	VEC(char *) notes;		/* owned: sentences to tell once («%d prints arg1 unsigned: the probe declares…») */
+	VEC(char *) notes; /* owned: sentences to tell once («%d prints arg1 unsigned: the probe declares…») */
 };
 
 /*
  * Checks @spec against @scope, fills in the types, and binds the format to outputs. Takes @spec over on success only.
  * Without a format and arguments every arg (or field) of the scope becomes an output. Refused, with the marked place
  * and what exists: an argument or field that is not there, a conversion that does not fit its type, %n, too few
- * arguments for the format, floats in arithmetic, text compared with numbers, a predicate that needs what cannot be read.
+ * arguments for the format, floats in arithmetic, text compared with numbers, a predicate that needs what cannot be
+ * read.
  */
-int probe_check(struct probe_spec *spec, const struct probe_scope *scope, struct probe_checked **ret, struct ut_err *err);
+int probe_check(struct probe_spec *spec, const struct probe_scope *scope, struct probe_checked **ret,
+		struct ut_err *err);
 struct probe_checked *probe_checked_free(struct probe_checked *checked);
 
 #endif

@@ -160,8 +160,9 @@ static int open_failed(pid_t pid, const struct mapping *m, int code, struct ut_e
 	if (code == -EACCES || code == -EPERM)
 		return ut_err_set(err, -EPERM, "may not open '%s' of process %d: run as root", path, (int)pid);
 	if (code == -ESTALE || code == -ENOENT)
-		return ut_err_set(err, code, "'%s' of process %d is another file by now; opening the one that is mapped needs root",
-				  path, (int)pid);
+		return ut_err_set(
+		    err, code, "'%s' of process %d is another file by now; opening the one that is mapped needs root",
+		    path, (int)pid);
 	if (code == -ENODEV)
 		return ut_err_set(err, code, "'%s' of process %d is not a regular file", path, (int)pid);
 	return ut_err_set(err, code, "cannot open '%s' of process %d: %s", path, (int)pid, strerror(-code));
@@ -172,7 +173,8 @@ int mapping_open(pid_t pid, const struct mapping *m, struct ut_err *err)
 	int fd;
 
 	if (m->file.ino == 0)
-		return ut_err_set(err, -ENOENT, "the mapping at 0x%" PRIx64 " of process %d has no file", m->start, (int)pid);
+		return ut_err_set(err, -ENOENT, "the mapping at 0x%" PRIx64 " of process %d has no file", m->start,
+				  (int)pid);
 	fd = open_through_map_files(pid, m);
 	if (fd >= 0)
 		return fd;

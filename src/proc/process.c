@@ -85,7 +85,8 @@ static int check_is_process(pid_t pid, struct ut_err *err)
 
 	if (leader == 0 || leader == pid)
 		return 0;
-	return ut_err_set(err, -ESRCH, "%d is a thread of process %ld, not a process; use %ld", (int)pid, leader, leader);
+	return ut_err_set(err, -ESRCH, "%d is a thread of process %ld, not a process; use %ld", (int)pid, leader,
+			  leader);
 }
 
 int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err)

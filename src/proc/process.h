@@ -27,7 +27,8 @@ int process_comm(pid_t pid, char ret[16]);	/* "" when gone */
 int process_cmdline(pid_t pid, char *ret, size_t size);
 /* pid in the process's own, innermost namespace (last number of NSpid); equals pid when it has no other. */
 pid_t process_ns_pid(pid_t pid);
-/* Are the pids that we see the machine's own? False in a container with a pid namespace: the kernel's programs see others then. */
+/* Are the pids that we see the machine's own? False in a container with a pid namespace: the kernel's programs see
+ * others then. */
 bool process_in_first_pid_namespace(void);
 /* All process ids now (not threads), ascending. */
 int process_list(struct process_id **ret, size_t *ret_n, struct ut_err *err);	/* caller frees */

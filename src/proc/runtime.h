@@ -36,7 +36,7 @@ struct runtime_format { char *provider, *probe, *format; };
 
 struct runtime {
 	char *name, *language;
-	bool library;		/* kind = library: other runtimes use it, so it names a process only when nothing else does */
+	bool library; /* kind = library: other runtimes use it, so it names a process only when nothing else does */
 	VEC(char *) match, provider, hint;
 	VEC(struct runtime_offer) offer;
 	VEC(struct runtime_format) format;

@@ -174,7 +174,8 @@ static int unknown_key(const struct parser *p, const char *name)
 		names[i] = keys[i].name;
 	if (suggest(name, names, ARRAY_SIZE(keys), &best, 1))
 		return fail(p, "unknown key '%s' in [runtime]; did you mean '%s'?", name, names[best]);
-	return fail(p, "unknown key '%s' in [runtime]; there are name, language, kind, match, provider, offer, hint", name);
+	return fail(p, "unknown key '%s' in [runtime]; there are name, language, kind, match, provider, offer, hint",
+		    name);
 }
 
 static int runtime_line(struct parser *p, const char *key, const char *value)

@@ -29,7 +29,8 @@ static void unescape_octal(char *s)
 	char *out = s;
 
 	while (*s) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' &&
+		    s[3] <= '7') {
 			*out++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
 			s += 4;
 		} else {
@@ -116,9 +117,11 @@ int tracefs_open(struct ut_err *err)
 	if (fd == -EPERM || fd == -EACCES || mounted == -EACCES)
 		return ut_err_set(err, -EPERM, "may not use the kernel's trace filesystem (tracefs): run as root");
 	if (fd == -ENODEV)
-		return ut_err_set(err, fd, "this kernel has no tracefs (CONFIG_TRACING is off): kernel tracepoints cannot be traced");
+		return ut_err_set(
+		    err, fd, "this kernel has no tracefs (CONFIG_TRACING is off): kernel tracepoints cannot be traced");
 	return ut_err_set(err, fd,
-			  "tracefs is not mounted and cannot be mounted privately (%s); try: mount -t tracefs nodev /sys/kernel/tracing",
+			  "tracefs is not mounted and cannot be mounted privately (%s); try: mount -t tracefs nodev "
+			  "/sys/kernel/tracing",
 			  strerror(-fd));
 }
 

@@ -13,7 +13,8 @@
 #include "record/redzone.h"
 
 /*
- * A program holds at most so many bodies and instructions: the kernel's time to load one grows with its square, its time to let go with their number.
+ * A program holds at most so many bodies and instructions: the kernel's time to load one grows with its square, its
+ * time to let go with their number.
  */
 #define BODIES_MAX 128
 #define INSNS_MAX 3000
@@ -150,14 +151,18 @@ static int refused(const struct round *r, const struct plan_site *s, pid_t pid, 
 	if (code == -ESRCH)
 		return ut_err_set(r->err, code, "process %d ended while probes were being attached", pid);
 	if (code == -EPERM || code == -EACCES)
-		return ut_err_set(r->err, code, "may not attach to '%s': run as root, or with CAP_BPF and CAP_PERFMON", path);
+		return ut_err_set(r->err, code, "may not attach to '%s': run as root, or with CAP_BPF and CAP_PERFMON",
+				  path);
 	if (code == -EOPNOTSUPP || code == -KERNEL_ENOTSUPP)
 		return ut_err_set(r->err, code, "the kernel cannot probe the instruction of %s at 0x%llx in '%s'", name,
 				  (unsigned long long)s->vaddr, path);
 	if (code == -EINVAL && s->sem_offset)
-		return ut_err_set(r->err, code, "cannot attach %s in '%s': the kernel refuses this place or its semaphore", name, path);
+		return ut_err_set(r->err, code,
+				  "cannot attach %s in '%s': the kernel refuses this place or its semaphore", name,
+				  path);
 	if (code == -EMFILE || code == -ENFILE)
-		return ut_err_set(r->err, code, "too many open files while attaching to '%s': raise the limit (ulimit -n)", path);
+		return ut_err_set(r->err, code,
+				  "too many open files while attaching to '%s': raise the limit (ulimit -n)", path);
 	return ut_err_set(r->err, code, "cannot attach %s to '%s': %s", name, path, strerror(-code));
 }
 
@@ -167,7 +172,8 @@ static uint64_t cookie_of(const struct round *r, const struct plan_site *s)
 }
 
 /* The sites [from … to) of a group as one link for @pid. */
-static int link_multi(const struct round *r, const struct group *g, size_t from, size_t to, int prog, const char *path, pid_t pid)
+static int link_multi(const struct round *r, const struct group *g, size_t from, size_t to, int prog, const char *path,
+		      pid_t pid)
 {
 	size_t n = to - from;
 	AUTO_FREE uint64_t *numbers = calloc(3 * n, sizeof(*numbers));
@@ -209,7 +215,8 @@ static int link_event(const struct round *r, const struct plan_site *s, int prog
 	return keep_link(r->a, event);
 }
 
-static int link_perf(const struct round *r, const struct group *g, size_t from, size_t to, int prog, const char *path, pid_t pid)
+static int link_perf(const struct round *r, const struct group *g, size_t from, size_t to, int prog, const char *path,
+		     pid_t pid)
 {
 	int code = 0;
 
@@ -245,7 +252,8 @@ static int load_part(const struct round *r, const struct group *g, size_t from, 
 	const struct gen_body *bodies[BODIES_MAX];
 	uint32_t numbers[BODIES_MAX];
 	struct asm_buf code = { 0 };
-	struct kernel_prog prog = { .type = g->kind == SITE_TRACEPOINT ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE,
+	struct kernel_prog prog = { .type =
+					g->kind == SITE_TRACEPOINT ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE,
 				    .multi = r->a->multi && g->kind != SITE_TRACEPOINT };
 	struct gen_options options = r->plan->options.gen;
 	size_t n = 0;
@@ -327,7 +335,8 @@ static int check_redzone(const struct round *r, const struct plan_site *s)
 	if (!s->is_nop5 || redzone_of_kernel() == REDZONE_SAFE)
 		return 0;
 	return ut_err_set(r->err, -EOPNOTSUPP,
-			  "%s in '%s' at 0x%llx is a 5-byte nop inside a function: this kernel would overwrite what the function keeps "
+			  "%s in '%s' at 0x%llx is a 5-byte nop inside a function: this kernel would overwrite what "
+			  "the function keeps "
 			  "below its stack pointer; rebuild the program with a probe header that emits a 1-byte nop",
 			  site_name(r, s, name), r->plan->files.v[s->file].path, (unsigned long long)s->vaddr);
 }

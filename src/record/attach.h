@@ -19,8 +19,9 @@ struct attach_options {
 
 struct attach *attach_new(const struct attach_options *options);	/* NULL: out of memory */
 /*
- * Loads what the sites from @first on need and attaches them. On failure nothing of this call stays attached, and what was attached before stays. The
- * sentence names probe, file and reason. @log: the verifier's log when a program was refused and verbose is set, else NULL; the caller frees.
+ * Loads what the sites from @first on need and attaches them. On failure nothing of this call stays attached, and what
+ * was attached before stays. The sentence names probe, file and reason. @log: the verifier's log when a program was
+ * refused and verbose is set, else NULL; the caller frees.
  */
 int attach_sites(struct attach *a, const struct plan *plan, size_t first, char **log, struct ut_err *err);
 /*

@@ -130,7 +130,8 @@ static int load_hold(const struct follow *f, enum bpf_prog_type type, bool multi
 	return load_and_free(&a, out, type, multi, err);
 }
 
-static int event_field(int tracefs, const char *event, const char *field, unsigned *ret_id, unsigned *ret_offset, struct ut_err *err)
+static int event_field(int tracefs, const char *event, const char *field, unsigned *ret_id, unsigned *ret_offset,
+		       struct ut_err *err)
 {
 	struct tracepoint tp = { 0 };
 	AUTO_FREE char *text = NULL;
@@ -306,7 +307,8 @@ int follow_open(bool children, bool hold, struct follow **ret, struct ut_err *er
 	if (!r) {
 		f->map_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "ut_follow", 4, 4, FOLLOW_MAX, NULL);
 		if (f->map_fd < 0)
-			r = ut_err_set(err, f->map_fd, "the kernel refuses BPF (%s): run as root, or with CAP_BPF and CAP_PERFMON",
+			r = ut_err_set(err, f->map_fd,
+				       "the kernel refuses BPF (%s): run as root, or with CAP_BPF and CAP_PERFMON",
 				       strerror(-f->map_fd));
 	}
 	if (!r && children)
@@ -463,7 +465,8 @@ static int hold_at(struct follow *f, int fd, struct ut_err *err)
 
 	if (r)
 		return r;
-	r = elf_symbol_find(img, "_dl_debug_state", &s) == 1 && elf_vaddr_to_offset(img, s.vaddr, &offset) ? 0 : -ENOENT;
+	r = elf_symbol_find(img, "_dl_debug_state", &s) == 1 && elf_vaddr_to_offset(img, s.vaddr, &offset) ? 0
+													   : -ENOENT;
 	elf_image_free(img);
 	if (r)
 		return 0;	/* not a linker that we know: libraries are found at the next exec or not at all */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Following processes: the set of followed ones lives in the kernel and grows at each fork, so that no event of a child is missed. A
- * command's processes can also be held, when they have exec'ed or loaded libraries, until probes are in place: they are stopped
- * by SIGSTOP before they return to their own code, and told to go on by SIGCONT. A guardian process does the latter when the tracer is killed meanwhile.
+ * Following processes: the set of followed ones lives in the kernel and grows at each fork, so that no event of a child
+ * is missed. A command's processes can also be held, when they have exec'ed or loaded libraries, until probes are in
+ * place: they are stopped by SIGSTOP before they return to their own code, and told to go on by SIGCONT. A guardian
+ * process does the latter when the tracer is killed meanwhile.
  */
 #ifndef UT_RECORD_FOLLOW_H
 #define UT_RECORD_FOLLOW_H

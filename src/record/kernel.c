@@ -33,7 +33,8 @@ static void telling_line(char *log, char *ret, size_t size)
 
 	snprintf(ret, size, "no reason given");
 	for (char *line = strtok_r(log, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (strncmp(line, "processed ", 10) && strncmp(line, "verification time", 17) && strncmp(line, "stack depth", 11))
+		if (strncmp(line, "processed ", 10) && strncmp(line, "verification time", 17) &&
+		    strncmp(line, "stack depth", 11))
 			snprintf(ret, size, "%s", line);
 }
 
@@ -45,7 +46,8 @@ static int explain_refusal(const struct kernel_prog *prog, int code, char **log,
 	int fd;
 
 	if (code == -EPERM)
-		return ut_err_set(err, code, "the kernel refuses BPF programs: run as root, or with CAP_BPF and CAP_PERFMON");
+		return ut_err_set(err, code,
+				  "the kernel refuses BPF programs: run as root, or with CAP_BPF and CAP_PERFMON");
 	if (!text)
 		return ut_err_nomem(err);
 	fd = load(prog, text, LOG_SIZE);
@@ -55,8 +57,10 @@ static int explain_refusal(const struct kernel_prog *prog, int code, char **log,
 	telling_line(text, line, sizeof(line));
 	if (log)
 		*log = take_ptr(copy);
-	return ut_err_set(err, code, "the kernel refused the generated program (%s): %s; this is a fault of usertrace, -v shows the whole log",
-			  strerror(-code), line);
+	return ut_err_set(
+	    err, code,
+	    "the kernel refused the generated program (%s): %s; this is a fault of usertrace, -v shows the whole log",
+	    strerror(-code), line);
 }
 
 int kernel_prog_load(const struct kernel_prog *prog, char **log, struct ut_err *err)
@@ -85,8 +89,8 @@ bool kernel_has_uprobe_multi(void)
 	/* A folder cannot be probed: -EBADF says that the call is understood, -EINVAL or -EOPNOTSUPP that it is not. */
 	known = kernel_link_uprobes(fd, &none) == -EBADF;
 	/*
-	 * The first kernels that have it (6.6 to 6.9) took a process for its first thread and left the others out. Those
-	 * without this fault look at the number first, and -1 is none.
+	 * The first kernels that have it (6.6 to 6.9) took a process for its first thread and left the others out.
+	 * Those without this fault look at the number first, and -1 is none.
 	 */
 	none.pid = -1;
 	known = known && kernel_link_uprobes(fd, &none) == -EINVAL;
@@ -159,7 +163,9 @@ int kernel_uprobe_event(const char *path, uint64_t offset, uint64_t sem_offset, 
 
 int kernel_tracepoint_event(unsigned id)
 {
-	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .config = id, .sample_period = 1, .wakeup_events = 1 };
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .config = id, .sample_period = 1, .wakeup_events = 1
+	};
 
 	return perf_event_open(&attr, 0);
 }

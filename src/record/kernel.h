@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The system calls of the recorder, one function each: programs, links, perf events. The only file that calls bpf(2) without libbpf,
- * for what Debian's libbpf 1.1 does not wrap. All descriptors are close-on-exec and the caller's. */
+/* The system calls of the recorder, one function each: programs, links, perf events. The only file that calls bpf(2)
+ * without libbpf, for what Debian's libbpf 1.1 does not wrap. All descriptors are close-on-exec and the caller's. */
 #ifndef UT_RECORD_KERNEL_H
 #define UT_RECORD_KERNEL_H
 
@@ -24,8 +24,9 @@ struct kernel_prog {
 };
 
 /*
- * Loads a program; a descriptor, or a negative errno with one sentence. @log: when not NULL and loading fails, it becomes the
- * verifier's whole log (malloc, the caller frees), else the log's telling last line is part of the sentence.
+ * Loads a program; a descriptor, or a negative errno with one sentence. @log: when not NULL and loading fails, it
+ * becomes the verifier's whole log (malloc, the caller frees), else the log's telling last line is part of the
+ * sentence.
  */
 int kernel_prog_load(const struct kernel_prog *prog, char **log, struct ut_err *err);
 

@@ -72,7 +72,8 @@ int mapwatch_open(struct mapwatch **ret, struct ut_err *err)
 		code = open_cpu(w, (unsigned)i);
 	if (code) {
 		mapwatch_close(w);
-		return ut_err_set(err, code, "cannot watch for new mappings: %s (needs root or CAP_PERFMON)", strerror(-code));
+		return ut_err_set(err, code, "cannot watch for new mappings: %s (needs root or CAP_PERFMON)",
+				  strerror(-code));
 	}
 	*ret = w;
 	return 0;
@@ -114,7 +115,8 @@ static int hand_over(struct mmap2 *rec, int (*fn)(void *ctx, pid_t pid, const st
 	return fn(ctx, (pid_t)rec->pid, &m);
 }
 
-static int read_ring(struct mapwatch *w, struct watch_ring *r, int (*fn)(void *ctx, pid_t pid, const struct mapping *m), void *ctx)
+static int read_ring(struct mapwatch *w, struct watch_ring *r, int (*fn)(void *ctx, pid_t pid, const struct mapping *m),
+		     void *ctx)
 {
 	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE), tail = r->page->data_tail;
 	union {

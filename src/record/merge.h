@@ -3,12 +3,12 @@
  * Records of several rings into one exact order. Pure.
  *
  * A producer reserves its place in a ring first and reads the clock after. So when the reader notes the time T, then
- * looks how far the ring is reserved, and then reads all of that, every record that it has not read yet is later than T: the ring
- * is *sealed* up to T. What is older than the oldest seal over all rings can be given out; nothing older can come. A
- * ring whose next record is reserved but not yet submitted keeps its old seal.
+ * looks how far the ring is reserved, and then reads all of that, every record that it has not read yet is later than
+ * T: the ring is *sealed* up to T. What is older than the oldest seal over all rings can be given out; nothing older
+ * can come. A ring whose next record is reserved but not yet submitted keeps its old seal.
  *
- * An interrupt may nest inside a reservation, and a thread may be put off the CPU inside one, so a ring is nearly, not strictly, sorted:
- * records are put in place by insertion, which for nearly sorted input costs a comparison each.
+ * An interrupt may nest inside a reservation, and a thread may be put off the CPU inside one, so a ring is nearly, not
+ * strictly, sorted: records are put in place by insertion, which for nearly sorted input costs a comparison each.
  */
 #ifndef UT_RECORD_MERGE_H
 #define UT_RECORD_MERGE_H
@@ -34,8 +34,8 @@ struct merge *merge_free(struct merge *m);
 int merge_add(struct merge *m, unsigned ring, const struct merge_item *item);
 /* All later additions to @ring are later than @time_ns. Seals only grow. */
 void merge_seal(struct merge *m, unsigned ring, uint64_t time_ns);
-/* The next item in order, or NULL when a ring's seal is in the way. It is gone from the merge; the pointer holds until the next call of
- * any merge function. *@ret_ring: where it came from. */
+/* The next item in order, or NULL when a ring's seal is in the way. It is gone from the merge; the pointer holds until
+ * the next call of any merge function. *@ret_ring: where it came from. */
 const struct merge_item *merge_next(struct merge *m, unsigned *ret_ring);
 /* Lowest position that is still held of @ring; @otherwise when none is. */
 uint64_t merge_oldest(const struct merge *m, unsigned ring, uint64_t otherwise);

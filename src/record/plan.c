@@ -298,7 +298,8 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
  */
 static bool same_below(const struct plan_seen *a, const struct plan_seen *b)
 {
-	return a->overlay && b->overlay && a->id.ino == b->id.ino && a->size == b->size && same_time(&a->changed, &b->changed);
+	return a->overlay && b->overlay && a->id.ino == b->id.ino && a->size == b->size &&
+	       same_time(&a->changed, &b->changed);
 }
 
 static bool was_seen(const struct plan *plan, const struct plan_seen *file)
@@ -335,7 +336,9 @@ static struct plan_seen seen_as(int fd, const struct stat *st)
 {
 	struct statfs fs;
 
-	return (struct plan_seen){ .id = { .dev = st->st_dev, .ino = st->st_ino }, .changed = st->st_ctim, .size = st->st_size,
+	return (struct plan_seen){ .id = { .dev = st->st_dev, .ino = st->st_ino },
+				   .changed = st->st_ctim,
+				   .size = st->st_size,
 				   .overlay = fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC };
 }
 

@@ -19,7 +19,7 @@
 
 struct plan_options {
 	struct gen_options gen;
-	enum gen_filter tracepoint_filter;	/* in the place of gen.filter: kernel events cannot be attached by process */
+	enum gen_filter tracepoint_filter; /* in the place of gen.filter: kernel events cannot be attached by process */
 	const struct runtimes *runtimes;	/* default formats; may be NULL */
 };
 
@@ -86,15 +86,16 @@ struct plan {
 };
 
 /* Parses all requests; -EINVAL with the marked place. */
-int plan_new(const char *const *texts, size_t n, const struct plan_options *options, struct plan **ret, struct ut_err *err);
+int plan_new(const char *const *texts, size_t n, const struct plan_options *options, struct plan **ret,
+	     struct ut_err *err);
 struct plan *plan_free(struct plan *plan);
 
 /* t: requests, from the kernel's description. */
 int plan_tracepoints(struct plan *plan, struct ut_err *err);
 /*
- * Everything that the requests want of one file. @path is how it is called for people and compared with WHERE; @fd is duplicated.
- * A file already looked at is passed over. Errors are the user's (a format that does not fit, an argument that is not there): the plan is
- * as before then.
+ * Everything that the requests want of one file. @path is how it is called for people and compared with WHERE; @fd is
+ * duplicated. A file already looked at is passed over. Errors are the user's (a format that does not fit, an argument
+ * that is not there): the plan is as before then.
  */
 int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err);
 /* All files a process has mapped. */
@@ -109,8 +110,8 @@ int plan_named_files(struct plan *plan, bool search, struct ut_err *err);
 bool plan_request_is_path(const struct plan_request *r);
 /* Has every request a probe? */
 bool plan_is_complete(const struct plan *plan);
-/* 0 when every request has a probe; else -EINVAL, naming the first that has none, near misses, and what the runtime offers. @where says what was
- * searched ("process 123 (java)"). */
+/* 0 when every request has a probe; else -EINVAL, naming the first that has none, near misses, and what the runtime
+ * offers. @where says what was searched ("process 123 (java)"). */
 int plan_complete(const struct plan *plan, const char *where, const struct runtime *runtime, struct ut_err *err);
 
 /* --explain: the whole plan as text. Instructions are shown once for each body. */

@@ -71,12 +71,13 @@ static void explain_site(const struct plan *plan, const struct plan_site *s, str
 {
 	buf_addf(out, "  %s", site_word(s->kind));
 	if (s->kind != SITE_TRACEPOINT)
-		buf_addf(out, " 0x%llx in %s, file offset 0x%llx", (unsigned long long)s->vaddr, plan->files.v[s->file].path,
-			 (unsigned long long)s->offset);
+		buf_addf(out, " 0x%llx in %s, file offset 0x%llx", (unsigned long long)s->vaddr,
+			 plan->files.v[s->file].path, (unsigned long long)s->offset);
 	if (s->sem_offset)
 		buf_addf(out, ", semaphore at file offset 0x%llx", (unsigned long long)s->sem_offset);
 	if (s->is_nop5)
-		buf_adds(out, ", a 5-byte nop inside a function: refused on kernels that write into the red zone there");
+		buf_adds(out,
+			 ", a 5-byte nop inside a function: refused on kernels that write into the red zone there");
 	buf_addf(out, ", instructions #%u\n", s->body);
 	for (unsigned i = 0; s->operands && i < s->operands->n; i++) {
 		const struct operand *op = &s->operands->v[i];
@@ -125,7 +126,9 @@ void plan_explain(const struct plan *plan, struct buf *out)
 	for (size_t i = 0; i < plan->bodies.n; i++) {
 		const struct gen_body *body = &plan->bodies.v[i];
 
-		buf_addf(out, "instructions #%zu (r6 is the context, r8 the CPU's count of lost events, r9 its ring%s):\n", i, body->sleeps ? "; it may sleep to read what is not in memory" : "");
+		buf_addf(out,
+			 "instructions #%zu (r6 is the context, r8 the CPU's count of lost events, r9 its ring%s):\n",
+			 i, body->sleeps ? "; it may sleep to read what is not in memory" : "");
 		disasm(body->code.insns.v, body->code.insns.n, out);
 		buf_addc(out, '\n');
 	}

@@ -28,7 +28,9 @@ static const struct probe_scope *function_scope(enum probe_kind kind, const char
 
 	for (size_t i = 0; i < ARRAY_SIZE(args); i++)
 		args[i] = (struct probe_field){ .type = { .kind = TYPE_INT, .size = 8 } };
-	scope = (struct probe_scope){ .kind = kind, .display = display, .args = args, .nargs = kind == PROBE_ENTRY ? 6 : 0 };
+	scope = (struct probe_scope){
+		.kind = kind, .display = display, .args = args, .nargs = kind == PROBE_ENTRY ? 6 : 0
+	};
 	return &scope;
 }
 
@@ -55,24 +57,29 @@ static bool is_instruction(struct elf_image *img, uint64_t start, uint64_t vaddr
 	return start == vaddr;
 }
 
-static int check_place(struct plan_look *look, const struct probe_spec *spec, const char *func, uint64_t vaddr, uint64_t start)
+static int check_place(struct plan_look *look, const struct probe_spec *spec, const char *func, uint64_t vaddr,
+		       uint64_t start)
 {
 	if (!elf_vaddr_is_text(look->img, vaddr))
 		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
 				   "0x%llx is not in the code of '%s'", (unsigned long long)vaddr, look->path);
 	if (vaddr != start && !is_instruction(look->img, start, vaddr))
-		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
-				   "%s+0x%llx is in the middle of an instruction; a probe there would break the program", func,
-				   (unsigned long long)(vaddr - start));
+		return probe_error(
+		    spec, spec->name_pos, strlen(spec->name), look->err,
+		    "%s+0x%llx is in the middle of an instruction; a probe there would break the program", func,
+		    (unsigned long long)(vaddr - start));
 	return 0;
 }
 
 static int add_function_site(struct plan_look *look, int probe, enum site_kind kind, uint64_t vaddr)
 {
-	struct plan_site site = { .kind = kind, .probe = (unsigned)probe, .file = (unsigned)look->file, .vaddr = vaddr };
+	struct plan_site site = {
+		.kind = kind, .probe = (unsigned)probe, .file = (unsigned)look->file, .vaddr = vaddr
+	};
 
 	if (!elf_vaddr_to_offset(look->img, vaddr, &site.offset))
-		return ut_err_set(look->err, -EINVAL, "0x%llx is not in the file '%s'", (unsigned long long)vaddr, look->path);
+		return ut_err_set(look->err, -EINVAL, "0x%llx is not in the file '%s'", (unsigned long long)vaddr,
+				  look->path);
 	site.is_nop5 = redzone_at_risk(look->img, vaddr);
 	return plan_add_site(look->plan, &site, look->err);
 }
@@ -142,8 +149,10 @@ static int add_matching(struct plan_look *look, unsigned request, size_t *ret_fo
 		if (symbols[i].vaddr == last || !symbol_matches(spec, &symbols[i]))
 			continue;	/* sorted by address: aliases of one function count once */
 		if (symbols[i].is_ifunc) {
-			plan_set_miss(&look->plan->requests.v[request], "%s of %s is chosen when the program starts (IFUNC) and cannot "
-				      "be probed by this name; its variants have names of their own", symbols[i].name, look->path);
+			plan_set_miss(&look->plan->requests.v[request],
+				      "%s of %s is chosen when the program starts (IFUNC) and cannot "
+				      "be probed by this name; its variants have names of their own",
+				      symbols[i].name, look->path);
 			continue;
 		}
 		last = symbols[i].vaddr;
@@ -166,8 +175,10 @@ static void miss(struct plan_look *look, struct plan_request *req)
 			names[funcs++] = symbols[i].name;
 	buf_addf(&text, "%s has no function '%s'", look->path, req->spec->name);
 	if (!funcs)
-		buf_adds(&text, "; it is stripped of its names: give the address (p:PATH:0x…) or install its debug symbols");
-	k = names && !glob_is_pattern(req->spec->name) ? suggest(req->spec->name, names, funcs, near, ARRAY_SIZE(near)) : 0;
+		buf_adds(&text,
+			 "; it is stripped of its names: give the address (p:PATH:0x…) or install its debug symbols");
+	k = names && !glob_is_pattern(req->spec->name) ? suggest(req->spec->name, names, funcs, near, ARRAY_SIZE(near))
+						       : 0;
 	for (size_t i = 0; i < k; i++)
 		buf_addf(&text, "%s%s", i ? ", " : "; there is ", names[near[i]]);
 	plan_set_miss(req, "%s", text.data ? text.data : "");
@@ -178,8 +189,9 @@ static int refuse_go(struct plan_look *look, const struct probe_spec *spec)
 {
 	if (spec->kind != PROBE_RETURN || !elf_image_is_go(look->img))
 		return 0;
-	return probe_error(spec, 0, 1, look->err,
-			   "'%s' is a Go program: a return probe would crash it, because Go moves its stacks; use p:", look->path);
+	return probe_error(
+	    spec, 0, 1, look->err,
+	    "'%s' is a Go program: a return probe would crash it, because Go moves its stacks; use p:", look->path);
 }
 
 int plan_functions(struct plan_look *look, unsigned request)
@@ -198,8 +210,10 @@ int plan_functions(struct plan_look *look, unsigned request)
 	if (r)
 		return plan_request_is_path(req) ? r : 0;
 	if (!elf_image_is_x86_64(look->img))
-		return plan_request_is_path(req) ? ut_err_set(err, -ENOTSUP, "'%s' is for %s; only 64-bit x86 programs can be traced",
-							      look->path, elf_image_machine(look->img)) : 0;
+		return plan_request_is_path(req)
+			   ? ut_err_set(err, -ENOTSUP, "'%s' is for %s; only 64-bit x86 programs can be traced",
+					look->path, elf_image_machine(look->img))
+			   : 0;
 	r = refuse_go(look, spec);
 	if (r)
 		return r;

@@ -49,7 +49,8 @@ bool request_names_file(const struct plan_request *r, const struct plan_look *lo
 {
 	if (!plan_request_is_path(r))
 		return library_matches(r->spec->where, look->path);
-	return !strcmp(r->spec->where, look->path) || (glob_is_pattern(r->spec->where) && glob_match(r->spec->where, look->path)) ||
+	return !strcmp(r->spec->where, look->path) ||
+	       (glob_is_pattern(r->spec->where) && glob_match(r->spec->where, look->path)) ||
 	       (r->has_id && r->id.ino == look->id.ino && r->id.dev == look->id.dev);
 }
 
@@ -128,7 +129,8 @@ static int look_at_path(struct plan *plan, const char *path, struct ut_err *err)
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
-		return ut_err_set(err, errno == ENOENT ? -EINVAL : -errno, "cannot open '%s': %s", path, strerror(errno));
+		return ut_err_set(err, errno == ENOENT ? -EINVAL : -errno, "cannot open '%s': %s", path,
+				  strerror(errno));
 	return plan_file(plan, path, fd, err);
 }
 
@@ -147,7 +149,8 @@ static int look_at_named(struct plan *plan, const char *path, struct ut_err *err
 /* The folders of programs and of the dynamic linker's defaults on Debian and its kin. */
 static int search_folders(struct plan *plan, struct plan_request *r, struct ut_err *err)
 {
-	static const char *const libraries = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/usr/local/lib";
+	static const char *const libraries =
+	    "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/usr/local/lib";
 	AUTO_FREE char *folders = NULL;
 	static const char *const forms[] = { "%s/%s", "%s/%s.so", "%s/lib%s.so" };
 	char *save = NULL;
@@ -179,7 +182,8 @@ static int search_folders(struct plan *plan, struct plan_request *r, struct ut_e
 /* libc.so.6 for "c" and "libc": the versioned names in the folders of shared libraries. */
 static int search_versions(struct plan *plan, struct plan_request *r, struct ut_err *err)
 {
-	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64" };
+	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64",
+					       "/usr/lib64" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
 		AUTO(auto_closedir) DIR *dir = opendir(folders[i]);

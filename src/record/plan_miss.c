@@ -22,7 +22,8 @@ static void add_near(const struct plan *plan, const struct probe_spec *spec, str
 	for (size_t i = 0; i < k; i++)
 		buf_addf(out, "%s%s", i ? ", " : "; there is ", plan->names.v[near[i]]);
 	if (!k && plan->names.n)
-		buf_addf(out, "; there are %zu others (usertrace list shows them), such as %s", plan->names.n, plan->names.v[0]);
+		buf_addf(out, "; there are %zu others (usertrace list shows them), such as %s", plan->names.n,
+			 plan->names.v[0]);
 }
 
 static void add_runtime(const struct runtime *rt, struct buf *out)

@@ -25,7 +25,8 @@ static int tracepoint_scope(const struct tracepoint *tp, struct probe_field **re
 	return 0;
 }
 
-static int add_event(struct plan *plan, unsigned request, int tracefs, const char *category, const char *event, struct ut_err *err)
+static int add_event(struct plan *plan, unsigned request, int tracefs, const char *category, const char *event,
+		     struct ut_err *err)
 {
 	struct probe_scope scope = { .kind = PROBE_TRACEPOINT };
 	struct plan_site site = { .kind = SITE_TRACEPOINT };
@@ -43,7 +44,7 @@ static int add_event(struct plan *plan, unsigned request, int tracefs, const cha
 	snprintf(display, sizeof(display), "%s:%s", category, event);
 	scope.display = display;
 	r = tracepoint_scope(&p.tracepoint, &fields, &scope) ? ut_err_nomem(err)
-							      : plan_check(plan, request, &scope, NULL, &p.checked, err);
+							     : plan_check(plan, request, &scope, NULL, &p.checked, err);
 	if (r) {
 		tracepoint_done(&p.tracepoint);
 		return r;

@@ -43,7 +43,8 @@ static bool note_matches(const struct plan_request *r, bool file_named, const st
 }
 
 /* Names for near misses; only of providers or files that the request means. */
-static void remember_names(struct plan *plan, const struct plan_request *r, bool file_named, const struct usdt_notes *notes)
+static void remember_names(struct plan *plan, const struct plan_request *r, bool file_named,
+			   const struct usdt_notes *notes)
 {
 	const char *last = "";
 
@@ -91,7 +92,8 @@ struct scope_room {
 	char display[256];
 };
 
-static int group_scope(struct plan_look *look, const struct note_group *g, struct scope_room *room, struct probe_scope *ret)
+static int group_scope(struct plan_look *look, const struct note_group *g, struct scope_room *room,
+		       struct probe_scope *ret)
 {
 	const struct usdt_note *n = &g->notes->notes.v[g->first];
 	AUTO_FREE struct operands *ops = malloc(sizeof(*ops));
@@ -116,8 +118,8 @@ static int group_scope(struct plan_look *look, const struct note_group *g, struc
  * The runtime's default format, unless the user said what to print. A format of ours that does not fit is no
  * user's error.
  */
-static int group_check(struct plan_look *look, unsigned request, const struct probe_scope *scope, const struct usdt_note *n,
-		       struct probe_checked **ret)
+static int group_check(struct plan_look *look, unsigned request, const struct probe_scope *scope,
+		       const struct usdt_note *n, struct probe_checked **ret)
 {
 	struct plan *plan = look->plan;
 	const struct probe_spec *spec = plan->requests.v[request].spec;
@@ -180,11 +182,16 @@ static struct operands *note_operands(struct plan_look *look, const struct usdt_
 
 static int add_note_site(struct plan_look *look, int probe, const struct usdt_note *n)
 {
-	struct plan_site site = { .kind = SITE_PROBE, .probe = (unsigned)probe, .file = (unsigned)look->file, .vaddr = n->vaddr,
-				  .offset = n->offset, .sem_offset = n->sem_offset };
+	struct plan_site site = { .kind = SITE_PROBE,
+				  .probe = (unsigned)probe,
+				  .file = (unsigned)look->file,
+				  .vaddr = n->vaddr,
+				  .offset = n->offset,
+				  .sem_offset = n->sem_offset };
 
 	if (site_defect(look, n))
-		return plan_note(look->plan, "%s:%s: one site of %s is left out: %s", n->provider, n->name, look->path, site_defect(look, n));
+		return plan_note(look->plan, "%s:%s: one site of %s is left out: %s", n->provider, n->name, look->path,
+				 site_defect(look, n));
 	site.is_nop5 = redzone_at_risk(look->img, n->vaddr);
 	site.operands = note_operands(look, n);
 	if (!site.operands)
@@ -201,9 +208,10 @@ static int add_group(struct plan_look *look, unsigned request, const struct note
 	int probe, r = room ? group_scope(look, g, room, &scope) : ut_err_nomem(look->err);
 
 	if (!r && !has_good_site(look, g)) {
-		plan_set_miss(&look->plan->requests.v[request], "%s:%s in '%s' cannot be attached: %s", n->provider, n->name, look->path,
-			      site_defect(look, n));
-		return plan_note(look->plan, "%s:%s in '%s' is left out: %s", n->provider, n->name, look->path, site_defect(look, n));
+		plan_set_miss(&look->plan->requests.v[request], "%s:%s in '%s' cannot be attached: %s", n->provider,
+			      n->name, look->path, site_defect(look, n));
+		return plan_note(look->plan, "%s:%s in '%s' is left out: %s", n->provider, n->name, look->path,
+				 site_defect(look, n));
 	}
 	if (!r)
 		r = group_check(look, request, &scope, n, &p.checked);

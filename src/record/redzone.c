@@ -28,7 +28,8 @@ bool redzone_at_risk(struct elf_image *img, uint64_t vaddr)
 }
 
 /*
- * A leaf function that keeps its argument below the stack pointer across a 5-byte nop, and gives it back. redzone_site is the nop.
+ * A leaf function that keeps its argument below the stack pointer across a 5-byte nop, and gives it back. redzone_site
+ * is the nop.
  */
 uint64_t redzone_leaf(uint64_t value);
 extern const char redzone_site[];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A traced program must never be changed by being traced. Since Linux 6.18 a probe on a 5-byte nop is turned into a CALL, which
- * writes 8 and more bytes below the stack pointer: harmless where a function begins, fatal in a leaf function that keeps
- * data in the red zone there (System V ABI for x86-64, 3.2.2).
+ * A traced program must never be changed by being traced. Since Linux 6.18 a probe on a 5-byte nop is turned into a
+ * CALL, which writes 8 and more bytes below the stack pointer: harmless where a function begins, fatal in a leaf
+ * function that keeps data in the red zone there (System V ABI for x86-64, 3.2.2).
  */
 #ifndef UT_RECORD_REDZONE_H
 #define UT_RECORD_REDZONE_H

@@ -117,7 +117,7 @@ static int fill_outer(const struct rings *r)
 		fds[i] = (uint32_t)r->v[i].fd;
 	}
 	if (!code && (bpf_map_update_batch(r->outer_fd, keys, fds, &n, NULL) || n != r->n))
-		for (uint32_t i = 0; !code && i < r->n; i++)	/* a kernel that has no such call for this kind of map */
+		for (uint32_t i = 0; !code && i < r->n; i++) /* a kernel that has no such call for this kind of map */
 			code = bpf_map_update_elem(r->outer_fd, &keys[i], &fds[i], BPF_ANY);
 	return code;
 }

@@ -29,8 +29,8 @@ void rings_close(struct rings *r);
 int rings_fd(const struct rings *r, unsigned cpu);
 
 /*
- * Takes all records that are there now into @merge, without copying: their memory is given back by rings_release, once they have left the
- * merge. *@ret_n: how many there were. Gaps become items without a record. -ENOMEM.
+ * Takes all records that are there now into @merge, without copying: their memory is given back by rings_release, once
+ * they have left the merge. *@ret_n: how many there were. Gaps become items without a record. -ENOMEM.
  */
 int rings_read(struct rings *r, struct merge *merge, uint64_t *ret_n);
 /* Gives back the memory of all records that are not held by the merge any more. */

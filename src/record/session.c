@@ -70,8 +70,12 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 	const struct session_options *o = &s->options;
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct plan_options po = {
-		.gen = { .text_limit = o->text_limit, .may_sleep = true, .filter = session_uprobe_filter(o), .self_tgid = getpid(),
-			 .ncpus = (uint32_t)cpus, .wake_bytes = (uint32_t)(s->rings.size_bytes / 4) },
+		.gen = { .text_limit = o->text_limit,
+			 .may_sleep = true,
+			 .filter = session_uprobe_filter(o),
+			 .self_tgid = getpid(),
+			 .ncpus = (uint32_t)cpus,
+			 .wake_bytes = (uint32_t)(s->rings.size_bytes / 4) },
 		.tracepoint_filter = session_has_targets(o) ? GEN_FILTER_FOLLOW : GEN_FILTER_NOT_SELF,
 		.runtimes = runtimes,
 	};
@@ -88,10 +92,13 @@ static int check_program(const struct session *s, pid_t pid, struct ut_err *err)
 	for (size_t i = 0; i < s->plan->requests.n; i++)
 		wanted |= s->plan->requests.v[i].spec->kind != PROBE_TRACEPOINT;
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	if (!wanted || readlink(path, &c, 1) >= 0 || errno != ENOENT || !process_state(pid) || process_state(pid) == 'Z')
+	if (!wanted || readlink(path, &c, 1) >= 0 || errno != ENOENT || !process_state(pid) ||
+	    process_state(pid) == 'Z')
 		return 0;
 	process_comm(pid, comm);
-	return ut_err_set(err, -EINVAL, "process %d (%s) is a kernel thread: it has no probes, only the kernel's events (t:)", pid, comm);
+	return ut_err_set(err, -EINVAL,
+			  "process %d (%s) is a kernel thread: it has no probes, only the kernel's events (t:)", pid,
+			  comm);
 }
 
 /* The files that exist now. */
@@ -125,7 +132,9 @@ static void where_words(const struct session *s, char *ret, size_t size)
 	} else if (o->all) {
 		snprintf(ret, size, "any running process");
 	} else {
-		snprintf(ret, size, "the programs and libraries on the usual paths; name a process (-p PID), all of them (-a), or a path");
+		snprintf(ret, size,
+			 "the programs and libraries on the usual paths; name a process (-p PID), all of them (-a), or "
+			 "a path");
 	}
 }
 
@@ -145,7 +154,8 @@ static int check_complete(struct session *s, const struct runtimes *runtimes, st
 	return plan_complete(s->plan, where, runtime, err);
 }
 
-int session_open(const struct session_options *options, const struct runtimes *runtimes, struct session **ret, struct ut_err *err)
+int session_open(const struct session_options *options, const struct runtimes *runtimes, struct session **ret,
+		 struct ut_err *err)
 {
 	struct session *s = calloc(1, sizeof(*s));
 	int r = 0;
@@ -154,7 +164,8 @@ int session_open(const struct session_options *options, const struct runtimes *r
 		return ut_err_nomem(err);
 	s->options = *options;
 	s->rings = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
-	s->rings.size_bytes = options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
+	s->rings.size_bytes =
+	    options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
 	s->starts_fd = s->epoll_fd = -1;
 	r = open_plan(s, runtimes, err);
 	for (size_t i = 0; !r && i < options->npids; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One tracing session from request to totals. States: opened (planned; needs no rights), started (attached), running, stopped.
- * Single-threaded. Records go to a sink in exact time order; the sink cannot tell where they came from.
+ * One tracing session from request to totals. States: opened (planned; needs no rights), started (attached), running,
+ * stopped. Single-threaded. Records go to a sink in exact time order; the sink cannot tell where they came from.
  */
 #ifndef UT_RECORD_SESSION_H
 #define UT_RECORD_SESSION_H
@@ -53,7 +53,8 @@ struct session_sink {
 };
 
 struct session_totals {
-	uint64_t events, lost, missed;	/* given to the sink; lost for want of room; not seen because a program was busy on that CPU */
+	uint64_t events, lost,
+	    missed; /* given to the sink; lost for want of room; not seen because a program was busy on that CPU */
 	uint64_t elapsed_ns;		/* from the attachment to the stop */
 	size_t nprobes, nsites;
 	bool multi;			/* which way of attaching was used */
@@ -61,7 +62,8 @@ struct session_totals {
 
 enum session_end { SESSION_STOPPED, SESSION_TARGETS_ENDED, SESSION_COMMAND_ENDED, SESSION_MAX_EVENTS, SESSION_TIME };
 
-int session_open(const struct session_options *options, const struct runtimes *runtimes, struct session **ret, struct ut_err *err);
+int session_open(const struct session_options *options, const struct runtimes *runtimes, struct session **ret,
+		 struct ut_err *err);
 struct session *session_close(struct session *s);	/* from any state; leaves nothing attached */
 const struct plan *session_plan(const struct session *s);
 /* The runtime that a command turned out to be, as long as no probe was found in it; else NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The session's insides, shared by its files: session.c opens and closes, session_start.c attaches, session_late.c takes in what is
- * mapped later, session_run.c has the loop and the accounts. Not for others. */
+/* The session's insides, shared by its files: session.c opens and closes, session_start.c attaches, session_late.c
+ * takes in what is mapped later, session_run.c has the loop and the accounts. Not for others. */
 #ifndef UT_RECORD_SESSION_PRIV_H
 #define UT_RECORD_SESSION_PRIV_H
 

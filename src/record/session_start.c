@@ -71,8 +71,10 @@ static int open_follow(struct session *s, struct ut_err *err)
 	if (!needs_follow(s) && !hold)
 		return 0;
 	if (!process_in_first_pid_namespace())
-		return ut_err_set(err, -EINVAL, "usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do not see: "
-				  "run it on the host for kernel events and for following children, or use --no-follow");
+		return ut_err_set(
+		    err, -EINVAL,
+		    "usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do not see: "
+		    "run it on the host for kernel events and for following children, or use --no-follow");
 	r = follow_open(s->options.follow, hold, &s->follow, err);
 	for (size_t i = 0; !r && i < s->targets.n; i++)
 		r = follow_add(s->follow, s->targets.v[i].id.pid, err);
@@ -91,7 +93,9 @@ static int watch_fd(struct session *s, int fd, uint32_t events, struct ut_err *e
 {
 	struct epoll_event e = { .events = events, .data.fd = fd };
 
-	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e) ? ut_err_set(err, -errno, "cannot wait for events: %s", strerror(errno)) : 0;
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e)
+		   ? ut_err_set(err, -errno, "cannot wait for events: %s", strerror(errno))
+		   : 0;
 }
 
 /* Rings wake us by their fill level: edge-triggered, since they are readable most of the time. */
@@ -118,9 +122,12 @@ static int open_epoll(struct session *s, struct ut_err *err)
 static int open_attach(struct session *s, struct ut_err *err)
 {
 	struct attach_options ao = {
-		.map_fds = { [GEN_MAP_RINGS] = s->rings.outer_fd, [GEN_MAP_LOST] = s->rings.lost_fd,
-			     [GEN_MAP_FOLLOW] = s->follow ? follow_map_fd(s->follow) : -1, [GEN_MAP_STARTS] = s->starts_fd },
-		.no_multi = s->options.no_multi, .verbose = s->options.verbose,
+		.map_fds = { [GEN_MAP_RINGS] = s->rings.outer_fd,
+			     [GEN_MAP_LOST] = s->rings.lost_fd,
+			     [GEN_MAP_FOLLOW] = s->follow ? follow_map_fd(s->follow) : -1,
+			     [GEN_MAP_STARTS] = s->starts_fd },
+		.no_multi = s->options.no_multi,
+		.verbose = s->options.verbose,
 	};
 	AUTO_FREE pid_t *pids = calloc(s->targets.n + 1, sizeof(*pids));
 
@@ -139,7 +146,8 @@ static int check_targets(struct session *s, struct ut_err *err)
 {
 	for (size_t i = 0; i < s->targets.n; i++)
 		if (!process_is_alive(&s->targets.v[i].id))
-			return ut_err_set(err, -ESRCH, "process %d ended while probes were being attached", s->targets.v[i].id.pid);
+			return ut_err_set(err, -ESRCH, "process %d ended while probes were being attached",
+					  s->targets.v[i].id.pid);
 	return 0;
 }
 
@@ -165,9 +173,11 @@ int session_leave_out_unsafe(struct session *s, size_t first, struct ut_err *err
 
 		site->excluded = site->is_nop5;
 		if (site->excluded &&
-		    plan_note(plan, "%s:%s at 0x%llx in '%s' is left out: a 5-byte nop inside a function, where this kernel would "
-			      "overwrite what the function keeps below its stack pointer", p->provider, p->func,
-			      (unsigned long long)site->vaddr, plan->files.v[site->file].path))
+		    plan_note(
+			plan,
+			"%s:%s at 0x%llx in '%s' is left out: a 5-byte nop inside a function, where this kernel would "
+			"overwrite what the function keeps below its stack pointer",
+			p->provider, p->func, (unsigned long long)site->vaddr, plan->files.v[site->file].path))
 			return ut_err_nomem(err);
 	}
 	return 0;

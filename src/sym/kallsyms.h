@@ -20,8 +20,8 @@ struct kallsyms {
 };
 
 /*
- * Reads text in the form of /proc/kallsyms from @fd; only functions are kept. Addresses that the kernel hides (all zero,
- * kptr_restrict) give an empty list. Lines that cannot be read are left out. 0, -ENOMEM or -errno.
+ * Reads text in the form of /proc/kallsyms from @fd; only functions are kept. Addresses that the kernel hides (all
+ * zero, kptr_restrict) give an empty list. Lines that cannot be read are left out. 0, -ENOMEM or -errno.
  */
 int kallsyms_read(int fd, struct kallsyms *ret);
 void kallsyms_done(struct kallsyms *k);
