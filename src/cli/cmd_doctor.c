@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `usertrace doctor`: what this kernel, these rights and a process allow, and how to get what is missing. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,8 +106,8 @@ static int report(const struct ut_cmd *cmd, const struct checks *checks, bool js
 	}
 	if (out.failed || checks->failed)
 		status = cli_fail(cmd, EXIT_FAILED, "out of memory");
-	else if (out.data)
-		fputs(out.data, stdout);
+	else if (out.data && (fputs(out.data, stdout) == EOF || fflush(stdout)))
+		status = cli_fail(cmd, EXIT_FAILED, "cannot write the report: %s", strerror(errno));
 	buf_done(&out);
 	return status;
 }

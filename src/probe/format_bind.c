@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Conversions of a format to outputs: which value each one prints, and whether it fits its type. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,6 +252,16 @@ static int bind_pieces(struct binder *b, struct buf *literal)
 	return r;
 }
 
+static int too_many(const struct binder *b)
+{
+	const struct probe_spec *spec = b->c->spec;
+
+	return check_error(b->c, spec->args.v[b->wanted],
+			   "%.100s: the format prints %u %s and %zu %s given; nothing prints this one",
+			   b->c->scope->display, b->wanted, plural(b->wanted, "value"), spec->args.n,
+			   spec->args.n == 1 ? "is" : "are");
+}
+
 int format_bind(struct checker *c)
 {
 	struct binder b = { .c = c, .implicit = c->spec->args.n == 0 };
@@ -262,8 +273,40 @@ int format_bind(struct checker *c)
 	buf_done(&literal);
 	if (r || b.implicit || b.next == c->spec->args.n)
 		return r;
-	return check_error(c, c->spec->args.v[b.next],
-			   "%.100s: the format prints %u %s and %zu %s given; nothing prints this one",
-			   c->scope->display, b.wanted, plural(b.wanted, "value"), c->spec->args.n,
-			   c->spec->args.n == 1 ? "is" : "are");
+	return too_many(&b);
+}
+
+/* Marks the conversion that the first missing value is for. */
+static int missing_value(const struct binder *b)
+{
+	struct buf literal = { 0 };
+	struct conversion conv = { 0 };
+	bool is_literal;
+	size_t pos = 0, taken = 0;
+	int r = 0;
+
+	while (!r && b->c->spec->format[pos] && taken <= b->c->spec->args.n) {
+		r = format_next(b->c, &pos, &is_literal, &literal, &conv);
+		if (!r && !is_literal && !strchr("UK", conv.conv))
+			taken += 1 + conv.star_precision;
+	}
+	buf_done(&literal);
+	return r ? r : too_few(b, &conv);
+}
+
+int probe_check_format(struct probe_spec *spec, struct ut_err *err)
+{
+	char display[128];
+	struct probe_scope scope = { .kind = spec->kind, .display = display };
+	struct checker c = { .spec = spec, .scope = &scope, .err = err };
+	struct binder b = { .c = &c };
+	int r;
+
+	if (!spec->format)
+		return 0;
+	snprintf(display, sizeof(display), "%.60s:%.60s", spec->where, spec->name);
+	r = count_wanted(&c, &b.wanted);
+	if (r || !spec->args.n || b.wanted == spec->args.n)
+		return r;
+	return b.wanted < spec->args.n ? too_many(&b) : missing_value(&b);
 }

@@ -105,4 +105,10 @@ int probe_check(struct probe_spec *spec, const struct probe_scope *scope, struct
 		struct ut_err *err);
 struct probe_checked *probe_checked_free(struct probe_checked *checked);
 
+/*
+ * What is wrong with the format of @spec whatever probe it meets: conversions that do not exist, and a number of
+ * values that is not the number of expressions.
+ */
+int probe_check_format(struct probe_spec *spec, struct ut_err *err);
+
 #endif

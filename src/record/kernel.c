@@ -48,6 +48,8 @@ static int explain_refusal(const struct kernel_prog *prog, int code, char **log,
 	if (code == -EPERM)
 		return ut_err_set(err, code,
 				  "the kernel refuses BPF programs: run as root, or with CAP_BPF and CAP_PERFMON");
+	if (code == -EMFILE || code == -ENFILE)
+		return ut_err_set(err, code, "too many open files: raise the limit (ulimit -n)");
 	if (!text)
 		return ut_err_nomem(err);
 	fd = load(prog, text, LOG_SIZE);

@@ -73,8 +73,12 @@ static int add_request(struct plan *plan, const char *text, struct ut_err *err)
 	struct stat st;
 	int code = probe_parse(text, &r.spec, err);
 
-	if (code)
+	if (!code)
+		code = probe_check_format(r.spec, err);
+	if (code) {
+		request_done(&r);
 		return code;
+	}
 	r.text = strdup(text);
 	if (plan_request_is_path(&r) && stat(r.spec->where, &st) == 0) {
 		r.has_id = true;

@@ -82,8 +82,8 @@ void session_serve_held(struct session *s)
 		size_t first_probe = s->plan->probes.n, first_site = s->plan->sites.n;
 		struct ut_err err = { 0 };
 
-		if (plan_process(s->plan, pid, &err) && err.code != -ESRCH && s->sink->note)
-			s->sink->note(s->sink->ctx, err.msg);
+		if (plan_process(s->plan, pid, &err) && err.code != -ESRCH)
+			plan_note(s->plan, "%s", err.msg);	/* once, not at each exec */
 		attach_more(s, first_probe, first_site);
 		if (s->sink->process)
 			s->sink->process(s->sink->ctx, pid);

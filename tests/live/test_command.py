@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The program starts, names itself and its commands, and refuses what it does not know."""
+import os
 import unittest
 
 import live
@@ -28,6 +29,14 @@ class Command(live.Case):
                 self.assertEqual((asked.status, told.status), (0, 0))
                 self.assertEqual(asked.stdout, told.stdout)
                 self.assertTrue(all(len(line) <= 100 for line in asked.stdout))
+
+    def test_output_that_is_full(self):
+        puppet = os.path.join(live.TARGETS, "puppet")
+        for command in (["doctor"], ["doctor", "--json"], ["list", puppet], ["list", "--json", puppet]):
+            with self.subTest(command=command), open("/dev/full", "w", encoding="ascii") as full:
+                done = self.start(live.USERTRACE, *command, stdout=full)
+                self.assertEqual(done.wait(), 1, done.describe())
+                self.assertRegex("\n".join(done.stderr), "cannot write the (report|list): No space left on device")
 
 
 if __name__ == "__main__":

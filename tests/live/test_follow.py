@@ -166,6 +166,19 @@ class Ends(Follow):
         os.kill(pid, signal.SIGTERM)
         self.assertEqual(trace.wait(), 143)
 
+    def test_format_that_does_not_fit(self):
+        """The note is told once, however often the processes of the command are looked at."""
+        command = ["sh", "-c", f"{puppet.PUPPET} 'tick 2'; true"]
+        done = self.usertrace("trace", 'u:puppet:tick "%f", arg1', "--", *command)
+        notes = [line for line in done.stderr if line.startswith("usertrace: note: %f wants a float and arg1 is ")]
+        self.assertEqual((done.status, len(notes)), (1, 1), done.stderr)
+
+    def test_format_wrong_by_itself(self):
+        """No command runs for it."""
+        done = self.usertrace("trace", 'u:puppet:tick "%q", arg1', "--", puppet.PUPPET, "tick 2")
+        self.assertEqual((done.status, done.stdout), (2, []))
+        self.assertRegex(done.stderr[0], "^usertrace trace: unknown conversion")
+
     def test_output_that_cannot_be_written(self):
         """Even the heading does not fit. The command is not left stopped, and runs to its end."""
         done = self.usertrace("trace", "-o", "/dev/full", "u:plug:*", "--", puppet.PUPPET, f"load {puppet.PLUG}",

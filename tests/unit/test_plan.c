@@ -492,6 +492,30 @@ static void broken_probes_never_become_a_plan(void **state)
 	assert_non_null(strstr(err.msg, "did you mean '=='"));
 }
 
+/* Told before a command runs, when nothing is known of the probe yet. */
+static void formats_wrong_by_themselves(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "u:made:begin \"%q\", arg1", "unknown conversion" },
+		{ "u:made:begin \"50%\"", "ends in the middle" },
+		{ "u:made:begin \"%n\", arg1", "not offered" },
+		{ "u:made:begin \"%d %.*s\", arg1, arg2", "the format wants 3 values and 2 are given\n"
+		  "  u:made:begin \"%d %.*s\", arg1, arg2\n                   ^~~~" },
+		{ "p:c:read \"%d%U\", arg1, arg2", "the format prints 1 value and 2 are given" },
+	};
+	struct plan_options o = options();
+	struct plan *plan;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ut_err err = { 0 };
+
+		assert_int_equal(plan_new(&cases[i][0], 1, &o, &plan, &err), -EINVAL);
+		if (!strstr(err.msg, cases[i][1]))
+			fail_msg("'%s' is not in '%s'", cases[i][1], err.msg);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -503,6 +527,7 @@ int main(void)
 		cmocka_unit_test(an_error_leaves_the_plan_as_it_was), cmocka_unit_test(an_unreadable_argument),
 		cmocka_unit_test(go_programs_have_no_return_probes), cmocka_unit_test(what_the_runtime_offers),
 		cmocka_unit_test(files_that_are_no_programs), cmocka_unit_test(broken_probes_never_become_a_plan),
+		cmocka_unit_test(formats_wrong_by_themselves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
