@@ -67,19 +67,23 @@ static size_t min3(size_t a, size_t b, size_t c)
 
 static size_t folded_distance(const struct folded *a, const struct folded *b)
 {
-	uint16_t row[NAME_MAX_COMPARED];
+	uint16_t rows[3][NAME_MAX_COMPARED], *before = rows[0], *above = rows[1], *row = rows[2];
 
 	for (size_t j = 0; j <= b->len; j++)
 		row[j] = (uint16_t)j;
 	for (size_t i = 1; i <= a->len; i++) {
-		size_t diagonal = row[0];
+		uint16_t *oldest = before;
 
+		before = above;
+		above = row;
+		row = oldest;
 		row[0] = (uint16_t)i;
 		for (size_t j = 1; j <= b->len; j++) {
-			size_t up = row[j], replaced = diagonal + (a->s[i - 1] != b->s[j - 1]);
+			size_t best = min3(above[j] + 1u, row[j - 1] + 1u, above[j - 1] + (a->s[i - 1] != b->s[j - 1]));
 
-			row[j] = (uint16_t)min3(up + 1, row[j - 1] + 1u, replaced);
-			diagonal = up;
+			if (i > 1 && j > 1 && a->s[i - 1] == b->s[j - 2] && a->s[i - 2] == b->s[j - 1] && before[j - 2] + 1u < best)
+				best = before[j - 2] + 1u;
+			row[j] = (uint16_t)best;
 		}
 	}
 	return row[b->len];

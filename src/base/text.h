@@ -12,7 +12,7 @@ bool glob_match(const char *pattern, const char *name);
 bool glob_is_pattern(const char *s);
 
 /*
- * Edit distance (insertions, deletions, replacements; runs of '_' and '-' count as one and alike, case costs
+ * Edit distance (insertions, deletions, replacements, neighbours exchanged; runs of '_' and '-' count as one and alike, case costs
  * nothing).
  */
 size_t edit_distance(const char *a, const char *b);

@@ -52,8 +52,19 @@ static const struct ut_opt options[] = {
 static int usage(const struct ut_cmd *cmd, const char *sentence) { return cli_fail(cmd, EXIT_USAGE, "%s", sentence); }
 
 /* What options mean together; EXIT_OK, or the status of a usage error. */
-static int check_options(const struct ut_cmd *cmd, const struct opts *o, int nprobes, char *const *command)
+static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *const *probes, int nprobes,
+			 char *const *command)
 {
+	for (int i = 0; i < nprobes; i++) {
+		if (probes[i][0] && !probes[i][strspn(probes[i], "0123456789,")])
+			return cli_fail(cmd, EXIT_USAGE, "'%s' is no probe; did you mean -p %s?", probes[i], probes[i]);
+		if (i && !strchr(probes[i], ':'))
+			return cli_fail(cmd, EXIT_USAGE,
+					"'%s' is no probe: one is KIND:WHERE:NAME, in quotes with all that belongs to it; a "
+					"command to trace comes after '--'", probes[i]);
+	}
+	if (!o->max_events || !o->duration_ns)
+		return usage(cmd, "--max-events and --duration are more than 0");
 	if (!nprobes)
 		return usage(cmd,
 			     "no probe given; try 'u:python:gc__start', and 'usertrace list -p PID' for what there is");
@@ -98,6 +109,7 @@ static int open_session(struct run *r, char *const *probes, int nprobes, char *c
 		.follow = command ? !r->o.no_follow : r->o.follow,
 		.wait = r->o.wait,
 		.command = command,
+		.explain = r->o.explain,
 		.ring_bytes = r->o.ring_bytes,
 		.text_limit = (uint32_t)r->o.text_limit,
 		.max_events = r->o.max_events,
@@ -116,6 +128,10 @@ static int explain(struct run *r)
 	struct buf text = { 0 };
 
 	plan_explain(session_plan(r->session), &text);
+	for (size_t i = 0; i < session_plan(r->session)->requests.n; i++)
+		if (!session_plan(r->session)->requests.v[i].nprobes)
+			buf_addf(&text, "%s: cannot be known before what has it is mapped; try it with -p PID\n",
+				 session_plan(r->session)->requests.v[i].text);
 	fwrite(text.data ? text.data : "", 1, text.len, stdout);
 	buf_done(&text);
 	return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
@@ -179,7 +195,7 @@ static void say_attached(const struct run *r)
 	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites,
 		plural(sites, "site"));
 	if (incomplete)
-		fputs(" so far; the rest when it is loaded", stderr);
+		fputs(" so far; the others when what has them is loaded", stderr);
 	for (size_t i = 0; i < r->o.pids.n; i++) {
 		pid_t inner = process_ns_pid(r->o.pids.v[i]);
 
@@ -229,6 +245,23 @@ static void say_totals(const struct run *r)
 		fprintf(stderr, "%12s  and %zu more\n", "", rows - ROWS_MAX);
 }
 
+/* Nothing fired: what is known about these probes may say why. */
+static void say_silence(const struct run *r)
+{
+	const struct plan *plan = session_plan(r->session);
+	const struct runtime *told = NULL;
+
+	for (size_t i = 0; !r->totals.events && i < plan->probes.n; i++) {
+		const struct runtime *rt = runtime_of_provider(&r->runtimes, plan->probes.v[i].provider);
+
+		if (!rt || rt == told)
+			continue;
+		told = rt;
+		for (size_t k = 0; k < rt->hint.n; k++)
+			fprintf(stderr, "%s%s\n", k ? "  " : "usertrace: nothing fired; what is known of it:\n  ", rt->hint.v[k]);
+	}
+}
+
 /* Requests that nothing was found for until the end (a command's, or with --wait). */
 static bool say_unmatched(const struct run *r)
 {
@@ -260,7 +293,7 @@ static int exit_status(struct run *r, bool has_command, bool unmatched)
 	status = has_command ? session_command_status(r->session) : EXIT_OK;
 	if (r->o.strict && (r->totals.lost || r->totals.missed))
 		return EXIT_LOST;
-	return status > 0 ? status : unmatched ? EXIT_FAILED : EXIT_OK;
+	return unmatched ? EXIT_FAILED : status > 0 ? status : EXIT_OK;
 }
 
 static int start(struct run *r, struct ut_err *err)
@@ -331,19 +364,20 @@ static int trace(struct run *r, bool has_command)
 	say_end(r, end);
 	unmatched = say_unmatched(r);
 	say_totals(r);
+	say_silence(r);
 	return exit_status(r, has_command, unmatched);
 }
 
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct run r = { .cmd = cmd, .o = { .text_limit = 1024 }, .out_fd = -1, .stop_fd = -1 };
+	struct run r = { .cmd = cmd, .o = { .text_limit = 1024, .max_events = UINT64_MAX, .duration_ns = UINT64_MAX }, .out_fd = -1, .stop_fd = -1 };
 	struct ut_err err = { 0 };
 	char **command = NULL;
 	bool done = false;
 	int nprobes = 0, status = cli_parse(cmd, argc, argv, &r.o, &nprobes, &command, &done);
 
 	if (!done)
-		status = check_options(cmd, &r.o, nprobes, command);
+		status = check_options(cmd, &r.o, argv, nprobes, command);
 	if (!done && !status) {
 		if (open_signals(&r, &err) || open_session(&r, argv, nprobes, command, &err))
 			status = cli_fail_err(cmd, &err);

@@ -32,8 +32,9 @@ int maps_text(pid_t pid, struct buf *out, struct ut_err *err)
 	if (r == -ESRCH)
 		return ut_err_set(err, r, "no process %d (it has ended)", (int)pid);
 	if (r == -EACCES || r == -EPERM)
-		return ut_err_set(err, -EPERM, "may not read the mappings of process %d: run as root, or as its user",
-				  (int)pid);
+		return ut_err_set(err, -EPERM, "may not read the mappings of process %d: %s", (int)pid,
+				  geteuid() ? "run as root, or as its user"
+					    : "the kernel keeps it closed, for root too");
 	return ut_err_set(err, r, "cannot read /proc/%d/maps: %s", (int)pid, strerror(-r));
 }
 

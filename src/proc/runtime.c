@@ -172,6 +172,15 @@ const struct runtime *runtime_of_process(const struct runtimes *r, int pid)
 	return mapped_files_read(pid, &files, NULL) ? NULL : runtime_of_files(r, &files);
 }
 
+const struct runtime *runtime_of_provider(const struct runtimes *r, const char *provider)
+{
+	for (size_t i = 0; i < r->all.n; i++)
+		for (size_t k = 0; k < r->all.v[i].provider.n; k++)
+			if (!strcmp(r->all.v[i].provider.v[k], provider))
+				return &r->all.v[i];
+	return NULL;
+}
+
 const char *runtime_format(const struct runtimes *r, const char *provider, const char *probe)
 {
 	for (size_t i = 0; i < r->all.n; i++) {

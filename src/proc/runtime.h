@@ -54,6 +54,8 @@ void runtimes_done(struct runtimes *r);
 const struct runtime *runtime_of_file(const struct runtimes *r, const char *path);
 /* The runtime of a process, from all its executable mappings; NULL for none. */
 const struct runtime *runtime_of_process(const struct runtimes *r, int pid);
+/* The runtime that has a USDT provider of this name; NULL for none. */
+const struct runtime *runtime_of_provider(const struct runtimes *r, const char *provider);
 /* Default format for a probe, NULL for none. */
 const char *runtime_format(const struct runtimes *r, const char *provider, const char *probe);
 

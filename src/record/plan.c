@@ -56,6 +56,9 @@ struct plan *plan_free(struct plan *plan)
 	vec_done(&plan->files);
 	vec_done(&plan->bodies);
 	vec_done(&plan->seen);
+	for (size_t i = 0; i < plan->providers.n; i++)
+		free(plan->providers.v[i]);
+	vec_done(&plan->providers);
 	vec_done(&plan->names);
 	vec_done(&plan->notes);
 	free(plan);
@@ -139,6 +142,7 @@ void plan_set_miss(struct plan_request *r, const char *fmt, ...)
 	va_list ap;
 
 	free(r->miss);
+	r->weak_miss = false;
 	va_start(ap, fmt);
 	if (vasprintf(&r->miss, fmt, ap) < 0)
 		r->miss = NULL;
@@ -358,6 +362,10 @@ static int look_at(struct plan_look *look)
 			r = plan_usdt(look, i);
 		else if (kind != PROBE_TRACEPOINT)
 			r = plan_functions(look, i);
+		if (r && look->err) {	/* for those who go on: this is why it came to nothing */
+			plan_set_miss(&plan->requests.v[i], "%s", look->err->msg);
+			plan->requests.v[i].failed = true;
+		}
 	}
 	return r;
 }

@@ -60,6 +60,8 @@ struct plan_request {
 	unsigned nprobes;		/* that it became so far */
 	bool has_id;			/* WHERE is a path of ours: its identity */
 	struct file_id id;
+	bool failed;			/* miss is an error that was found in it: it fits a file, but not so */
+	bool weak_miss;			/* miss says only that a file of that name has no probes at all */
 	char *miss;			/* why a file that fits WHERE has nothing for it; NULL: no file fitted */
 };
 
@@ -72,6 +74,8 @@ struct plan_seen {
 	bool overlay;		/* each container's view of one file has a device number of its own */
 };
 
+struct name_list { char **v; size_t n, cap; };	/* owned strings */
+
 struct plan {
 	struct plan_options options;
 	VEC(struct plan_request) requests;
@@ -80,7 +84,8 @@ struct plan {
 	VEC(struct plan_file) files;
 	VEC(struct gen_body) bodies;
 	VEC(struct plan_seen) seen;	/* files looked at, with or without a hit */
-	VEC(char *) names;		/* "provider:name" of every USDT probe seen: for near misses */
+	struct name_list names;	/* "provider:name" of USDT probes that a request could have meant: for near misses */
+	struct name_list providers;	/* and the providers of others */
 	VEC(char *) notes;		/* sentences to tell once */
 	size_t notes_told;
 };
@@ -104,6 +109,8 @@ int plan_process(struct plan *plan, pid_t pid, struct ut_err *err);
 int plan_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err);
 /* All files of all processes. Processes that end meanwhile are nobody's error. */
 int plan_all(struct plan *plan, struct ut_err *err);
+/* The file of a command that is going to run, as execvp will find it; none is no error here. */
+int plan_command(struct plan *plan, const char *name, struct ut_err *err);
 /* Files that requests name by path, or, without a process to look into, by library or program name. */
 int plan_named_files(struct plan *plan, bool search, struct ut_err *err);
 
@@ -113,6 +120,9 @@ bool plan_is_complete(const struct plan *plan);
 /* 0 when every request has a probe; else -EINVAL, naming the first that has none, near misses, and what the runtime
  * offers. @where says what was searched ("process 123 (java)"). */
 int plan_complete(const struct plan *plan, const char *where, const struct runtime *runtime, struct ut_err *err);
+
+/* The same for requests that name a file which is there: nothing that comes later can help them. */
+int plan_paths_complete(const struct plan *plan, struct ut_err *err);
 
 /* --explain: the whole plan as text. Instructions are shown once for each body. */
 void plan_explain(const struct plan *plan, struct buf *out);

@@ -57,6 +57,24 @@ static bool is_instruction(struct elf_image *img, uint64_t start, uint64_t vaddr
 	return start == vaddr;
 }
 
+/* p:PATH:0xADDRESS is believed only where a function's code shows that an instruction begins there. */
+static int check_address(struct plan_look *look, const struct probe_spec *spec)
+{
+	const struct elf_symbol *f = elf_function_at(look->img, spec->offset);
+
+	if (!elf_vaddr_is_text(look->img, spec->offset))
+		return 0;	/* said by check_place */
+	if (f ? is_instruction(look->img, f->vaddr, spec->offset) : elf_is_function_start(look->img, spec->offset))
+		return 0;
+	if (f)
+		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+				   "%s is in the middle of an instruction of %s; a probe there would break the program",
+				   spec->name, f->name);
+	return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+			   "nothing in '%s' shows that an instruction begins at %s (no symbol covers it, no function begins "
+			   "there); a probe inside an instruction would break the program", look->path, spec->name);
+}
+
 static int check_place(struct plan_look *look, const struct probe_spec *spec, const char *func, uint64_t vaddr,
 		       uint64_t start)
 {
@@ -216,6 +234,8 @@ int plan_functions(struct plan_look *look, unsigned request)
 			   : 0;
 	r = refuse_go(look, spec);
 	if (r)
+		return r;
+	if (spec->has_address && (r = check_address(look, spec)))
 		return r;
 	if (spec->has_address)
 		return add_function(look, request, spec->name, spec->offset, spec->offset);

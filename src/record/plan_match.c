@@ -223,3 +223,33 @@ int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
 	}
 	return code;
 }
+
+/* Did a request come to nothing because of an error in it? */
+static bool plan_failed(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->requests.n; i++)
+		if (plan->requests.v[i].failed)
+			return true;
+	return false;
+}
+
+int plan_command(struct plan *plan, const char *name, struct ut_err *err)
+{
+	AUTO_FREE char *folders = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	char *save = NULL, path[4096];
+	int code;
+
+	if (!folders)
+		return ut_err_nomem(err);
+	for (char *folder = strtok_r(folders, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+		int n = strchr(name, '/') ? snprintf(path, sizeof(path), "%s", name)
+					  : snprintf(path, sizeof(path), "%s/%s", folder, name);
+
+		if (n <= 0 || (size_t)n >= sizeof(path) || access(path, X_OK))
+			continue;
+		code = look_at_path(plan, path, err);
+		/* a script, another machine's, not ours to read: what it starts is looked at when it runs */
+		return code == -EINVAL && err && err->msg[0] && plan_failed(plan) ? code : 0;
+	}
+	return 0;
+}

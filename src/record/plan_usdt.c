@@ -42,25 +42,39 @@ static bool note_matches(const struct plan_request *r, bool file_named, const st
 	return file_named || (!plan_request_is_path(r) && glob_match(s->where, n->provider));
 }
 
+/* Each name once. @probe "": the provider alone. */
+static void keep_name(struct name_list *list, const char *provider, const char *probe)
+{
+	char *name = NULL;
+
+	if (asprintf(&name, "%s%s%s", provider, *probe ? ":" : "", probe) < 0)
+		return;
+	for (size_t i = 0; i < list->n; i++) {
+		if (!strcmp(list->v[i], name)) {
+			free(name);
+			return;
+		}
+	}
+	if (vec_push(list, name))
+		free(name);
+}
+
 /* Names for near misses; only of providers or files that the request means. */
 static void remember_names(struct plan *plan, const struct plan_request *r, bool file_named,
 			   const struct usdt_notes *notes)
 {
-	const char *last = "";
+	const char *last_name = "", *last_provider = "";
 
 	for (size_t i = 0; i < notes->notes.n; i++) {
 		const struct usdt_note *n = &notes->notes.v[i];
-		char *name;
+		bool meant = file_named || glob_match(r->spec->where, n->provider);
 
-		if (!strcmp(last, n->name) || (!file_named && !glob_match(r->spec->where, n->provider)))
-			continue;
-		last = n->name;
-		if (asprintf(&name, "%s:%s", n->provider, n->name) < 0)
-			return;
-		if (vec_push(&plan->names, name)) {
-			free(name);
-			return;
-		}
+		if (meant && strcmp(last_name, n->name))
+			keep_name(&plan->names, n->provider, n->name);
+		else if (!meant && strcmp(last_provider, n->provider))
+			keep_name(&plan->providers, n->provider, "");
+		last_name = n->name;
+		last_provider = n->provider;
 	}
 }
 
@@ -255,8 +269,10 @@ int plan_usdt(struct plan_look *look, unsigned request)
 	}
 	if (!r && !req->nprobes) {
 		remember_names(look->plan, req, named, &look->notes);
-		if (named && !look->notes.notes.n)
+		if (named && !look->notes.notes.n && !req->miss) {
 			plan_set_miss(req, "'%s' has no USDT probes", look->path);
+			req->weak_miss = true;
+		}
 	}
 	return r;
 }

@@ -114,8 +114,10 @@ static int fill_plan(struct session *s, struct ut_err *err)
 	}
 	if (!r && o->all)
 		r = plan_all(s->plan, err);
+	if (!r && o->command)
+		r = plan_command(s->plan, o->command[0], err);
 	if (!r)
-		r = plan_named_files(s->plan, !session_has_targets(o) && !o->all, err);
+		r = plan_named_files(s->plan, (!session_has_targets(o) && !o->all) || (o->command && o->explain), err);
 	return r;
 }
 
@@ -145,7 +147,7 @@ static int check_complete(struct session *s, const struct runtimes *runtimes, st
 	char where[256];
 
 	if (s->options.wait || s->options.command)
-		return 0;
+		return plan_paths_complete(s->plan, err);
 	where_words(s, where, sizeof(where));
 	if (plan_is_complete(s->plan))
 		return 0;

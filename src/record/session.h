@@ -19,6 +19,7 @@ struct session_options {
 	bool all;			/* every process, those to come as well */
 	bool follow;			/* children of pids or of the command too */
 	bool wait;			/* probes that no file has yet may come later */
+	bool explain;			/* the command will not run: what it would map is looked for on the usual paths */
 	char *const *command;		/* NULL, or started held and let go when all is in place */
 	uint64_t ring_bytes;		/* 0: the default; a power of two otherwise */
 	uint32_t text_limit;		/* bytes of a text, 1…GEN_TEXT_LIMIT_MAX */

@@ -209,7 +209,7 @@ static void add_from_file(const struct code *c, uint64_t addr, unsigned back, st
 	uint64_t vaddr;
 
 	if (img && elf_offset_to_vaddr(img, addr - back - c->start + c->offset, &vaddr))
-		add_from_image(img, vaddr, back, addr, out);
+		add_from_image(img, vaddr, back, vaddr + back, out);	/* without a name: the address in the file */
 	else
 		add_number(addr, out);
 	add_place(c->file->name, out);

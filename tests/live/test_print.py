@@ -484,7 +484,7 @@ WRONG = [
     (["u:/etc/passwd:x"], "'/etc/passwd': not an ELF program"),
     (["u:/etc:x"], "'/etc' is not a regular file"),
     (["u:/dev/zero:x"], "'/dev/zero' is not a regular file"),
-    ([f"u:{PATH}:st"], "there is zoo:str"),
+    ([f"u:{PATH}:st"], "there are zoo:str"),
     ([f"u:{PATH}:str (arg9 == 1)"], "zoo:str has no arg9; it has 1 argument"),
     ([f"u:{PATH}:str (arg1 ==)"], "a value is missing"),
     ([f"u:{PATH}:str arg1 arg2"], "an operator or ','"),

@@ -306,16 +306,29 @@ static char *read_golden(const char *path)
 	return ret;
 }
 
+/* Nothing says that an instruction begins there, so no probe is put there. */
+static void an_address_must_begin_an_instruction(void **state)
+{
+	static const char *const texts[] = { "p:" MADE_UP ":0x400200" };
+	AUTO_CLOSE int fd = made_up_file();
+	struct plan *plan = new_plan(texts, 1);
+	struct ut_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(plan_file(plan, MADE_UP, fd, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "shows that an instruction begins at 0x400200"));
+	plan_free(plan);
+}
+
 static void the_whole_plan_as_text(void **state)
 {
 	static const char *const texts[] = {
 	    "u:made:begin (arg1 > 2 && comm != \"sh\") \"%d %s\", arg1, arg2",
 	    "u:made:end",
-	    "p:" MADE_UP ":0x400200 \"%u %U\", arg1",
 	};
 	const char *root = getenv("UT_SOURCE_ROOT");
 	AUTO_FREE char *path = NULL, *golden = NULL;
-	struct plan *plan = made_up_plan(texts, 3);
+	struct plan *plan = made_up_plan(texts, 2);
 	struct buf text = { 0 };
 	size_t i = 0;
 
@@ -522,7 +535,8 @@ int main(void)
 		cmocka_unit_test(sites_of_a_program), cmocka_unit_test(every_build_has_the_probes),
 		cmocka_unit_test(a_stripped_file_by_address), cmocka_unit_test(mistakes_get_a_sentence),
 		cmocka_unit_test(the_middle_of_an_instruction), cmocka_unit_test(a_function_chosen_at_start),
-		cmocka_unit_test(names_of_libraries), cmocka_unit_test(the_whole_plan_as_text),
+		cmocka_unit_test(names_of_libraries), cmocka_unit_test(an_address_must_begin_an_instruction),
+		cmocka_unit_test(the_whole_plan_as_text),
 		cmocka_unit_test(equal_bodies_are_shared), cmocka_unit_test(a_file_is_looked_at_once),
 		cmocka_unit_test(an_error_leaves_the_plan_as_it_was), cmocka_unit_test(an_unreadable_argument),
 		cmocka_unit_test(go_programs_have_no_return_probes), cmocka_unit_test(what_the_runtime_offers),
