@@ -78,6 +78,11 @@ static int check_address(struct plan_look *look, const struct probe_spec *spec)
 static int check_place(struct plan_look *look, const struct probe_spec *spec, const char *func, uint64_t vaddr,
 		       uint64_t start)
 {
+	const struct elf_symbol *f = vaddr == start ? NULL : elf_function_at(look->img, vaddr);
+
+	if (vaddr != start && (!f || f->vaddr != start))
+		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+				   "%s+0x%llx is not in %s: it ends before", func, (unsigned long long)(vaddr - start), func);
 	if (!elf_vaddr_is_text(look->img, vaddr))
 		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
 				   "0x%llx is not in the code of '%s'", (unsigned long long)vaddr, look->path);

@@ -58,8 +58,10 @@ static int open_ring(struct ring *ring, uint64_t size, struct ut_err *err)
 		return ut_err_set(err, ring->fd,
 				  "the kernel refuses BPF: run as root, or with CAP_BPF and CAP_PERFMON");
 	if (ring->fd < 0)
-		return ut_err_set(err, ring->fd, "cannot make a ring buffer of %llu KiB: %s",
-				  (unsigned long long)size / 1024, strerror(-ring->fd));
+		return ut_err_set(err, ring->fd, "cannot make a ring buffer of %llu KiB: %s%s",
+				  (unsigned long long)size / 1024, strerror(-ring->fd),
+				  ring->fd == -ENOMEM ? "; try a smaller --buffer" :
+				  ring->fd == -EMFILE ? "; raise the limit (ulimit -n)" : "");
 	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (p == MAP_FAILED)
 		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));

@@ -203,6 +203,18 @@ static void the_middle_of_an_instruction(void **state)
 	assert_true(good >= 4 && refused >= 4);
 }
 
+/* What lies behind a function is another's: its bytes are no instructions as seen from here. */
+static void behind_the_end_of_a_function(void **state)
+{
+	struct ut_err err;
+
+	(void)state;
+	assert_null(plan_target("zoo-pie", "p:@:main+999999", &err));
+	assert_non_null(strstr(err.msg, "is not in main: it ends before"));
+	assert_null(plan_target("zoo-pie", "p:@:p_const+64", &err));
+	assert_non_null(strstr(err.msg, "is not in p_const"));
+}
+
 /* Functions that the dynamic linker chooses among: probing their names would probe the choosing. */
 static void a_function_chosen_at_start(void **state)
 {
@@ -534,7 +546,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sites_of_a_program), cmocka_unit_test(every_build_has_the_probes),
 		cmocka_unit_test(a_stripped_file_by_address), cmocka_unit_test(mistakes_get_a_sentence),
-		cmocka_unit_test(the_middle_of_an_instruction), cmocka_unit_test(a_function_chosen_at_start),
+		cmocka_unit_test(the_middle_of_an_instruction),
+		cmocka_unit_test(behind_the_end_of_a_function), cmocka_unit_test(a_function_chosen_at_start),
 		cmocka_unit_test(names_of_libraries), cmocka_unit_test(an_address_must_begin_an_instruction),
 		cmocka_unit_test(the_whole_plan_as_text),
 		cmocka_unit_test(equal_bodies_are_shared), cmocka_unit_test(a_file_is_looked_at_once),
