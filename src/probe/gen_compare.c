@@ -57,18 +57,7 @@ static void copy_field(struct gen *g, const struct expr *text, unsigned size)
 {
 	const struct tracepoint_field *f = &g->site->tracepoint->fields.v[text->index];
 
-	asm_mov(g->a, R3, R6);
-	if (f->data_loc || f->rel_loc) {
-		asm_load(g->a, 4, R4, R6, (int)f->offset);
-		asm_alui(g->a, BPF_AND, R4, 0xffff);
-		asm_alu(g->a, BPF_ADD, R3, R4);
-		if (f->rel_loc)
-			asm_alui(g->a, BPF_ADD, R3, (int32_t)f->offset + 4);
-	} else {
-		asm_alui(g->a, BPF_ADD, R3, (int32_t)f->offset);
-		if (size > f->size)
-			size = f->size;
-	}
+	size = gen_field_text(g, f, size);
 	copy_call(g, size, BPF_FUNC_probe_read_kernel_str);
 }
 

@@ -46,6 +46,8 @@ void gen_var(struct gen *g, const struct expr *e, unsigned temp);
 void gen_compare_text(struct gen *g, const struct expr *text, const struct expr *literal, unsigned temp);
 /* Reads @size bytes of user memory at R3 to FP+@to; on failure goes to on_fault. Clobbers R0…R5. gen_var.c */
 void gen_read_user(struct gen *g, int to, unsigned size);
+/* R3 = where the text of a tracepoint's field is; returns how much of @size may be read there. Clobbers R4. gen_var.c */
+unsigned gen_field_text(struct gen *g, const struct tracepoint_field *f, unsigned size);
 /* R0 holds a value of @size bytes: extends it to 64 bits. */
 void gen_extend(struct gen *g, unsigned size, bool is_signed);
 /* Offset of a register in the kernel's struct pt_regs. */

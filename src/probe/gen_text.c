@@ -247,18 +247,7 @@ static void gen_chars(struct gen *g, unsigned i, const struct layout_slot *slot,
 	const struct tracepoint_field *f = &g->site->tracepoint->fields.v[g->checked->outputs[i].expr->index];
 	uint32_t size = room < g->options->text_limit + 2 ? room : g->options->text_limit + 2;
 
-	asm_mov(g->a, R3, R6);
-	if (f->data_loc || f->rel_loc) {
-		asm_load(g->a, 4, R4, R6, (int)f->offset);
-		asm_alui(g->a, BPF_AND, R4, 0xffff);
-		asm_alu(g->a, BPF_ADD, R3, R4);
-		if (f->rel_loc)
-			asm_alui(g->a, BPF_ADD, R3, (int32_t)f->offset + 4);
-	} else {
-		asm_alui(g->a, BPF_ADD, R3, (int32_t)f->offset);
-		if (size > f->size)
-			size = f->size;
-	}
+	size = gen_field_text(g, f, size);
 	load_room(g, slot);
 	asm_movi(g->a, R2, (int32_t)size);
 	asm_call(g->a, BPF_FUNC_probe_read_kernel_str);

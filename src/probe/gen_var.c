@@ -135,6 +135,21 @@ static void gen_field(struct gen *g, const struct expr *e)
 	gen_extend(g, f->type.size, f->type.is_signed);
 }
 
+unsigned gen_field_text(struct gen *g, const struct tracepoint_field *f, unsigned size)
+{
+	asm_mov(g->a, R3, R6);
+	if (!f->data_loc && !f->rel_loc) {
+		asm_alui(g->a, BPF_ADD, R3, (int32_t)f->offset);
+		return size < f->size ? size : f->size;
+	}
+	asm_load(g->a, 4, R4, R6, (int)f->offset);
+	asm_alui(g->a, BPF_AND, R4, 0xffff);
+	asm_alu(g->a, BPF_ADD, R3, R4);
+	if (f->rel_loc)
+		asm_alui(g->a, BPF_ADD, R3, (int32_t)f->offset + 4);
+	return size;
+}
+
 void gen_var(struct gen *g, const struct expr *e, unsigned temp)
 {
 	(void)temp;
