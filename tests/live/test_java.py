@@ -74,7 +74,7 @@ class Collections(Java):
         self.assertEqual(counts(e["args"]["arg1"] for e in events["gc__begin"]),
                          {1: said["fulls"], 0: len(pauses) - said["fulls"]})
         self.check_order(trace)
-        self.check_pools(pools_of(program), events, said)
+        self.check_pools(pools_of(program), events, said, pauses)
         return said, events
 
     def check_order(self, trace):
@@ -84,7 +84,14 @@ class Collections(Java):
         turns = [e["probe"] for e in trace.objects() if e["probe"] in ("hotspot:gc__begin", "hotspot:gc__end")]
         self.assertEqual(turns, ["hotspot:gc__begin", "hotspot:gc__end"] * (len(turns) // 2))
 
-    def check_pools(self, pools, events, said):
+    def check_told(self, told, seen):
+        """The program reads its counts a moment before it ends: one more collection may fit in between."""
+        self.assertIn(seen - told, (0, 1))
+
+    def check_pools(self, pools, events, said, pauses):
+        """Every pool of every collection in the machine's own log, by the manager that the beans have for its kind."""
+        logged = counts("Full" if "Pause Full" in line else "Young" for line in pauses
+                        if re.search("Pause (Full|Young)", line))
         for probe in ("mem__pool__gc__begin", "mem__pool__gc__end"):
             pattern = re.compile(r"manager=(.*?) pool=(.*?) init=(\d+) used=(\d+) committed=(\d+) max=(\d+)")
             messages = [pattern.fullmatch(e["message"]) for e in events[probe]]
@@ -92,18 +99,21 @@ class Collections(Java):
             self.assertEqual({m[2] for m in messages}, pools)
             managers = counts(m[1] for m in messages)
             told = {name.replace("_", " "): n for name, n in said.items() if name not in ("allocs", "fulls")}
-            self.assertEqual(managers, {name: n * len(pools) for name, n in told.items() if n})
+            self.assertEqual(sorted(managers.values()), sorted(n * len(pools) for n in logged.values()))
+            self.assertEqual(set(managers), {name for name, n in told.items() if n})
+            for name, n in managers.items():
+                self.check_told(told[name], n // len(pools))
             for m in messages:
                 self.assertLessEqual(int(m[4]), int(m[5]), m[0])
                 self.assertLessEqual(int(m[5]), int(m[6]), m[0])
 
     def test_serial(self):
         said, events = self.churn("Serial")
-        self.assertEqual(said["Copy"] + said["MarkSweepCompact"], len(events["gc__begin"]))
+        self.check_told(said["Copy"] + said["MarkSweepCompact"], len(events["gc__begin"]))
 
     def test_parallel(self):
         said, events = self.churn("Parallel")
-        self.assertEqual(said["PS_Scavenge"] + said["PS_MarkSweep"], len(events["gc__begin"]))
+        self.check_told(said["PS_Scavenge"] + said["PS_MarkSweep"], len(events["gc__begin"]))
 
     def test_g1(self):
         # The pauses of its concurrent cycles are no collections to the beans; the log has them.
