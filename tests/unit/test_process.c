@@ -226,7 +226,9 @@ static void knows_the_pid_in_another_namespace(void **state)
 	assert_int_equal(read(p[0], &child.pid, sizeof child.pid), sizeof child.pid);
 	if (child.pid > 0)
 		assert_int_equal(process_ns_pid(child.pid), 1);
-	kill(keeper, SIGKILL);	/* its child goes with it */
+	if (child.pid > 0)
+		kill(child.pid, SIGKILL);	/* it may not have asked yet to go with its parent */
+	kill(keeper, SIGKILL);
 	waitpid(keeper, NULL, 0);
 	close(p[0]);
 	close(p[1]);
