@@ -51,14 +51,6 @@ void asm_place(struct asm_buf *a, unsigned label)
 		a->labels.v[label] = (int)a->insns.n;
 }
 
-bool asm_is_target(const struct asm_buf *a, unsigned label)
-{
-	for (size_t i = a->fixups.n; i > 0; i--)
-		if (a->fixups.v[i - 1].label == label)
-			return true;
-	return false;
-}
-
 bool asm_used(const struct asm_buf *a, unsigned label)
 {
 	for (size_t i = a->fixups.n; i > 0; i--)

@@ -42,8 +42,6 @@ unsigned asm_label(struct asm_buf *a);			/* a new label, not placed */
 void asm_place(struct asm_buf *a, unsigned label);	/* here */
 /* Does anything jump to it so far? What nothing reaches, the kernel refuses. */
 bool asm_used(const struct asm_buf *a, unsigned label);
-bool asm_is_target(const struct asm_buf *a,
-		   unsigned label); /* does any jump go there so far? The kernel refuses dead code */
 
 void asm_mov(struct asm_buf *a, enum bpf_reg dst, enum bpf_reg src);
 void asm_mov32(struct asm_buf *a, enum bpf_reg dst, enum bpf_reg src);	/* clears the upper half */

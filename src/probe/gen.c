@@ -95,7 +95,7 @@ static void gen_output(struct gen *g, const struct expr *e, int to, uint32_t fau
 	}
 	g->on_fault = failed;
 	gen_expr(g, e, 0);
-	if (asm_is_target(g->a, failed)) {
+	if (asm_used(g->a, failed)) {
 		asm_jump(g->a, end);
 		asm_place(g->a, failed);
 		asm_load(g->a, 8, R1, FP, SP_FAULTS);

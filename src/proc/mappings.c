@@ -187,3 +187,21 @@ int mapping_open(pid_t pid, const struct mapping *m, struct ut_err *err)
 		return fd;
 	return open_failed(pid, m, fd, err);
 }
+
+int process_own_offset(const volatile void *addr, uint64_t *ret)
+{
+	struct mappings maps = { 0 };
+	int r = mappings_read(getpid(), &maps, NULL);
+
+	r = r ? r : -ENOENT;
+	for (size_t i = 0; i < maps.maps.n; i++) {
+		const struct mapping *m = &maps.maps.v[i];
+
+		if ((uintptr_t)addr < m->start || (uintptr_t)addr >= m->end || !m->file.ino)
+			continue;
+		*ret = (uintptr_t)addr - m->start + m->offset;
+		r = 0;
+	}
+	mappings_done(&maps);
+	return r;
+}

@@ -51,6 +51,9 @@ int mappings_read(pid_t pid, struct mappings *ret, struct ut_err *err);
 int mappings_parse(const char *text, size_t len, struct mappings *ret);	/* the same from text; pure */
 void mappings_done(struct mappings *m);
 
+/* File offset of an address in a file that our own program has mapped; -ENOENT. */
+int process_own_offset(const volatile void *addr, uint64_t *ret);
+
 /*
  * Opens the file behind a mapping of @pid read-only, whatever mount namespace it is in and also when its path is gone
  * or names another file by now: through /proc/PID/map_files, else /proc/PID/root + path, checked by device and inode.

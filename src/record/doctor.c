@@ -113,25 +113,6 @@ struct seen {
 	uint64_t calls, cookie, time_ns;
 };
 
-/* File offset of an address of our own program; -ENOENT. */
-static int own_offset(const volatile void *addr, uint64_t *ret)
-{
-	struct mappings maps = { 0 };
-	int r = mappings_read(getpid(), &maps, NULL);
-
-	r = r ? r : -ENOENT;
-	for (size_t i = 0; i < maps.maps.n; i++) {
-		const struct mapping *m = &maps.maps.v[i];
-
-		if ((uintptr_t)addr < m->start || (uintptr_t)addr >= m->end || !m->file.ino)
-			continue;
-		*ret = (uintptr_t)addr - m->start + m->offset;
-		r = 0;
-	}
-	mappings_done(&maps);
-	return r;
-}
-
 /* Counts, and keeps the last cookie and time. */
 static int load_seeing(int map_fd, bool multi)
 {
@@ -205,7 +186,7 @@ static int try_semaphore(const struct machine *m, int prog, uint64_t offset)
 {
 	uint64_t sem_offset;
 	uint16_t raised;
-	int event = -1, link, r = own_offset(&semaphore, &sem_offset);
+	int event = -1, link, r = process_own_offset(&semaphore, &sem_offset);
 
 	if (r)
 		return r;
@@ -223,7 +204,7 @@ static void try_probes(struct machine *m)
 	AUTO_CLOSE int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_seen", 4, sizeof(struct seen), 1, NULL);
 	AUTO_CLOSE int prog = map < 0 ? map : load_seeing(map, m->multi);
 	uint64_t offset = 0;
-	int r = own_offset(doctor_probed, &offset);
+	int r = process_own_offset(doctor_probed, &offset);
 
 	m->tried[TRY_UPROBE_EVENT] = r ? r : drop(kernel_uprobe_event("/proc/self/exe", offset, 0, false, getpid()));
 	if (r || prog < 0) {

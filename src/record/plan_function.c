@@ -10,13 +10,6 @@
 #include "record/plan_priv.h"
 #include "record/redzone.h"
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /*
  * What a function has to give: p: the six registers of integer arguments, of unknown type; r: nothing but its
  * result.
@@ -128,7 +121,7 @@ static int add_function(struct plan_look *look, unsigned request, const char *fu
 		return r;
 	r = plan_look_file(look);
 	p.file = (unsigned)look->file;
-	p.provider = strdup(base_name(look->path));
+	p.provider = strdup(plan_base_name(look->path));
 	p.func = display_name(func);
 	probe = plan_add_probe(look->plan, &p);
 	if (r < 0 || probe < 0)

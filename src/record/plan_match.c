@@ -18,7 +18,7 @@ static void auto_closedir(DIR **dir)
 		closedir(*dir);
 }
 
-static const char *base_name(const char *path)
+const char *plan_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -29,7 +29,7 @@ bool library_matches(const char *where, const char *path)
 {
 	static const char *const forms[] = { "%s", "%s.so", "%s.so.*", "lib%s.so", "lib%s.so.*", "lib%s-*.so*",
 					     "%s.*" /* libstdc++.so.6 is a link to libstdc++.so.6.0.30 */ };
-	const char *base = base_name(path);
+	const char *base = plan_base_name(path);
 	size_t n = ARRAY_SIZE(forms) - !strstr(where, ".so");
 	char pattern[512];
 

@@ -202,10 +202,11 @@ static int add_note_site(struct plan_look *look, int probe, const struct usdt_no
 				  .vaddr = n->vaddr,
 				  .offset = n->offset,
 				  .sem_offset = n->sem_offset };
+	const char *defect = site_defect(look, n);
 
-	if (site_defect(look, n))
+	if (defect)
 		return plan_note(look->plan, "%s:%s: one site of %s is left out: %s", n->provider, n->name, look->path,
-				 site_defect(look, n));
+				 defect);
 	site.is_nop5 = redzone_at_risk(look->img, n->vaddr);
 	site.operands = note_operands(look, n);
 	if (!site.operands)

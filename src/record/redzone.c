@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "proc/process.h"
 #include "record/kernel.h"
 
 #define NOP5 "\x0f\x1f\x44\x00\x00"
@@ -46,24 +47,6 @@ __asm__(".text\n"
 	"	ret\n"
 	".size redzone_leaf, . - redzone_leaf\n");
 
-/* File offset of an address of our own program. */
-static bool own_offset(const void *addr, uint64_t *ret)
-{
-	AUTO_FCLOSE FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long start, end, offset;
-	char line[512];
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx %*4s %lx", &start, &end, &offset) != 3)
-			continue;
-		if ((uintptr_t)addr >= start && (uintptr_t)addr < end) {
-			*ret = (uintptr_t)addr - start + offset;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* The kernel converts a site after it was hit; a few hundred calls are far more than that takes. */
 static enum redzone_state call_and_compare(void)
 {
@@ -84,7 +67,7 @@ static enum redzone_state try_it(void)
 	uint64_t offset;
 	struct kernel_uprobes u = { .path = "/proc/self/exe", .n = 1, .offsets = &offset, .pid = getpid() };
 
-	if (fd < 0 || !own_offset(redzone_site, &offset))
+	if (fd < 0 || process_own_offset(redzone_site, &offset))
 		return REDZONE_UNKNOWN;
 	if (multi) {
 		link = kernel_link_uprobes(fd, &u);
