@@ -45,4 +45,53 @@ enum ut_text_state {
 	UT_TEXT_CUT_FAULT = 4,	/* what follows lies in memory that cannot be read */
 };
 
+/*
+ * User events: what programs announce through <usertrace.h> or prctl(PR_USER_TRACE, …). Not checked in the kernel:
+ * each number is as the program gave it.
+ */
+#define UT_NAME_ROOM 128	/* bytes of a name that are copied, its NUL among them */
+#define UT_NAME_SHORT 32	/* the same in the short record */
+#define UT_USER_TEXT_ROOM 256
+
+struct ut_rec_user {
+	struct ut_rec_event head;	/* faults and text_room are 0 */
+	uint64_t id;
+	int64_t value;
+	uint64_t name_addr, text_addr;	/* in the program: what could not be read at once may be read later */
+	uint32_t what;			/* UT_BEGIN… with its flags; 0: name is the string of prctl's string form */
+	/*
+	 * Bytes read, the NUL among them; more than the room: cut there; 0 and below: could not be read, as an address of 0
+	 * cannot be.
+	 */
+	int32_t name_len, text_len;
+	uint32_t pad;
+	char name[UT_NAME_SHORT];
+};
+UT_ASSERT(sizeof(struct ut_rec_user) == 128, "record layout");
+
+/* The same with a longer name, or with a text. Which it is tells the size of the record. */
+struct ut_rec_user_long {
+	struct ut_rec_user user;
+	char name_rest[UT_NAME_ROOM - UT_NAME_SHORT];	/* goes on where user.name ends */
+	char text[UT_USER_TEXT_ROOM];
+};
+UT_ASSERT(sizeof(struct ut_rec_user_long) == 480, "record layout");
+
+/* What happens to threads and processes, as far as spans need it. */
+enum ut_life {
+	UT_LIFE_FORK = 1,	/* other: the child process; the head is its parent's */
+	UT_LIFE_EXEC = 2,	/* the head's comm is the new program's */
+	UT_LIFE_EXIT = 3,	/* of the head's thread; other: UT_EXIT_*; code: as wait(2) has it, where known */
+};
+#define UT_EXIT_LAST 1u		/* the last thread: the process is gone */
+#define UT_EXIT_CODE_KNOWN 2u
+
+struct ut_rec_life {
+	struct ut_rec_event head;
+	uint32_t what, other;
+	int32_t code;
+	uint32_t pad;
+};
+UT_ASSERT(sizeof(struct ut_rec_life) == 64, "record layout");
+
 #endif
