@@ -8,13 +8,13 @@
 #include "base/vec.h"
 #include "probe/expr.h"
 
-enum probe_kind { PROBE_USDT, PROBE_ENTRY, PROBE_RETURN, PROBE_TRACEPOINT };
+enum probe_kind { PROBE_USDT, PROBE_ENTRY, PROBE_RETURN, PROBE_TRACEPOINT, PROBE_USER };
 
 /* Text pieces are owned, NUL-terminated. */
 struct probe_spec {
 	enum probe_kind kind;
 	char *text;		/* the whole probe as typed */
-	char *where;		/* u: provider, library or path; p: r: library or path; t: category */
+	char *where;		/* u: provider, library or path; p: r: library or path; t: category; e: "" */
 	char *provider;		/* u:WHERE:PROVIDER:NAME: the provider, else NULL */
 	char *name;		/* probe, function or event; may be a glob */
 	size_t where_pos, name_pos;	/* in text */
@@ -53,7 +53,7 @@ struct probe_scope {
 	const char *display;	/* "python:gc__start": for messages */
 	const struct probe_field *args;		/* arg1… : u: by the note, p: arg1…arg6; none for r: and t: */
 	unsigned nargs;
-	const struct probe_field *fields;	/* t: by name */
+	const struct probe_field *fields;	/* t: and e: by name */
 	unsigned nfields;
 };
 
