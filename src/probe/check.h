@@ -8,6 +8,7 @@
 
 /* A string constant is compared in registers and on the small stack of a BPF program. */
 #define LITERAL_MAX 63
+#define USER_LITERAL_MAX 255	/* as long as a text of a user event; those are compared in the tracer */
 
 struct checker {
 	struct probe_spec *spec;
@@ -20,6 +21,10 @@ struct checker {
 
 /* Fills in the types below @e. Floats and text are right at the top only (for printing) and in comparisons of text. */
 int check_expr(struct checker *c, struct expr *e);
+/* User events are looked at in the tracer: nothing of the program but its event is there any more. */
+static inline bool check_is_user(const struct checker *c) { return c->scope->kind == PROBE_USER; }
+/* "kind, name, value, id, text and duration": the fields of the scope, as many as fit. -ENOMEM. */
+int check_list_fields(struct checker *c, char *ret, size_t size);
 /* What a name stands for: var, index and type of @e. */
 int check_name(struct checker *c, struct expr *e);
 /* A variable for argument or field @index of the scope, or retval; in *@ret NULL when there is none. */

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "probe/check.h"
+#include "probe/eval.h"
 
 const char *type_name(const struct type *t, char *ret)
 {
@@ -82,30 +83,53 @@ static int need_ints(struct checker *c, const struct expr *e)
 	return r ? r : need_int(c, e->b);
 }
 
+static bool is_null(const struct expr *e) { return e->op == EXPR_INT && !e->value; }
+
+/* Text of user events: there need not be one, and there is no memory to find one in. */
+static int check_user_text(struct checker *c, const struct expr *e)
+{
+	static const char *const kinds[] = { "begin", "end", "mark", "count" };
+	const struct expr *text = e->a, *literal = e->b;
+	char words[64], type[16];
+
+	if (text->type.kind != TYPE_CHARS)
+		return check_error(c, text, "%s is %s, and no text; name, text, kind and comm are",
+				   expr_words(c, text, words), type_name(&text->type, type));
+	if (text->var != VAR_FIELD || text->index != USER_KIND)
+		return 0;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(literal->string, kinds[i]))
+			return 0;
+	return check_error(c, literal, "kind is \"begin\", \"end\", \"mark\" or \"count\"");
+}
+
 /* Comparison of text: the literal goes to the right. */
 static int check_text_compare(struct checker *c, struct expr *e)
 {
+	size_t max = check_is_user(c) ? USER_LITERAL_MAX : LITERAL_MAX;
 	char words[64], type[16];
 	struct expr *text = e->a;
 
-	if (text->type.kind == TYPE_LITERAL) {
+	if (text->type.kind == TYPE_LITERAL || (check_is_user(c) && is_null(text))) {
 		e->a = e->b;
 		e->b = text;
 		text = e->a;
 	}
+	if (check_is_user(c) && text->type.kind == TYPE_CHARS && text->var == VAR_FIELD && is_null(e->b))
+		return 0;
 	if (text->type.kind == TYPE_LITERAL || text->type.kind == TYPE_FLOAT)
 		return check_error(
 		    c, e, "a string can be compared with comm, a text field, or an argument that points to text");
 	if (e->b->type.kind != TYPE_LITERAL)
 		return check_error(c, e, "text can be compared with a \"string\" only, not with another value");
-	if (text->type.kind == TYPE_INT && text->type.size != 8)
+	if (!check_is_user(c) && text->type.kind == TYPE_INT && text->type.size != 8)
 		return check_error(c, text, "%s is %s, too small to point to text", expr_words(c, text, words),
 				   type_name(&text->type, type));
-	if (e->b->string_len > LITERAL_MAX)
-		return check_error(c, e->b, "strings in comparisons have at most %d bytes", LITERAL_MAX);
+	if (e->b->string_len > max)
+		return check_error(c, e->b, "strings in comparisons have at most %zu bytes", max);
 	if (text->op == EXPR_VAR && text->var == VAR_COMM && e->b->string_len > 15)
 		return check_error(c, e->b, "this can never be equal: the kernel cuts comm at 15 bytes");
-	return 0;
+	return check_is_user(c) ? check_user_text(c, e) : 0;
 }
 
 static bool is_text(const struct expr *e) { return e->type.kind == TYPE_CHARS || e->type.kind == TYPE_LITERAL; }
@@ -221,8 +245,15 @@ static int check_deref(struct checker *c, struct expr *e)
 	return 0;
 }
 
+static int no_memory_here(struct checker *c, const struct expr *e)
+{
+	return check_error(c, e, "the program's memory cannot be read here: of a user event only what it tells is kept");
+}
+
 static int check_unary(struct checker *c, struct expr *e)
 {
+	if (check_is_user(c) && (e->op == EXPR_DEREF || (e->op == EXPR_CAST && e->type.pointee_size)))
+		return no_memory_here(c, e);
 	if (e->op == EXPR_DEREF)
 		return check_deref(c, e);
 	if (e->op == EXPR_NOT)

@@ -33,6 +33,7 @@ static const char *const arg_names[] = {"arg1", "arg2",	 "arg3",  "arg4",  "arg5
 #define NARG_NAMES (sizeof(arg_names) / sizeof(arg_names[0]))
 
 static bool is_return(const struct checker *c) { return c->scope->kind == PROBE_RETURN; }
+static bool has_fields(const struct checker *c) { return c->scope->kind == PROBE_TRACEPOINT || check_is_user(c); }
 
 /* Every name that may stand here; the array is the caller's to free. NULL: out of memory. */
 static const char **names_here(const struct checker *c, size_t *ret_n)
@@ -98,7 +99,7 @@ static int no_such_field(struct checker *c, const struct expr *e)
 
 	if (!names)
 		return ut_err_nomem(c->err);
-	if (c->scope->kind != PROBE_TRACEPOINT)
+	if (!has_fields(c))
 		return check_error(c, e, "args-> names a field of a tracepoint; at %.100s there are arg1, arg2 …",
 				   c->scope->display);
 	for (unsigned i = 0; i < n; i++)
@@ -126,16 +127,41 @@ static int arg_number(const char *name)
 	return n;
 }
 
+int check_list_fields(struct checker *c, char *ret, size_t size)
+{
+	AUTO_FREE const char **names = calloc(c->scope->nfields + 1, sizeof(*names));
+
+	if (!names)
+		return ut_err_nomem(c->err);
+	for (unsigned i = 0; i < c->scope->nfields; i++)
+		names[i] = c->scope->fields[i].name;
+	list_names(names, c->scope->nfields, ret, size);
+	return 0;
+}
+
+/* arg1 and retval. */
+static int not_at_user_event(struct checker *c, const struct expr *e)
+{
+	char list[220];
+	int r = check_list_fields(c, list, sizeof(list));
+
+	if (r)
+		return r;
+	return check_error(c, e, "a user event has no %.60s; it has %s", e->string, list);
+}
+
 static int no_such_arg(struct checker *c, const struct expr *e)
 {
 	unsigned n = c->scope->nargs;
 	char list[220];
 
+	if (check_is_user(c))
+		return not_at_user_event(c, e);
 	if (is_return(c))
 		return check_error(
 		    c, e,
 		    "arguments are gone when a function returns; r: has retval and duration, p: has the arguments");
-	if (c->scope->kind == PROBE_TRACEPOINT && c->scope->nfields) {
+	if (has_fields(c) && c->scope->nfields) {
 		const char *first = c->scope->fields[0].name;
 
 		return check_error(c, e, "%.100s has fields with names instead of numbered arguments, such as '%.60s'",
@@ -189,6 +215,8 @@ static int find_field(const struct checker *c, const char *name)
 
 static int check_builtin(struct checker *c, struct expr *e, const struct builtin *b)
 {
+	if (b->return_only && check_is_user(c))
+		return not_at_user_event(c, e);
 	if (b->return_only && !is_return(c))
 		return check_error(c, e, "%s is known when a function returns: use an r: probe", b->name);
 	e->var = b->var;
@@ -207,7 +235,7 @@ int check_name(struct checker *c, struct expr *e)
 	if (explicit_field && field < 0)
 		return no_such_field(c, e);
 	for (size_t i = 0; i < NBUILTINS && !explicit_field; i++)
-		if (!strcmp(builtins[i].name, e->string))
+		if (!strcmp(builtins[i].name, e->string) && !(builtins[i].return_only && field >= 0))
 			return check_builtin(c, e, &builtins[i]);
 	if (field >= 0)
 		return bind(c, e, VAR_FIELD, (unsigned)field, &c->scope->fields[field]);
@@ -220,26 +248,26 @@ unsigned check_implicit_count(const struct checker *c)
 {
 	if (is_return(c))
 		return 1;
-	return c->scope->kind == PROBE_TRACEPOINT ? c->scope->nfields : c->scope->nargs;
+	return has_fields(c) ? c->scope->nfields : c->scope->nargs;
 }
 
 int check_implicit(struct checker *c, unsigned index, struct expr **ret)
 {
-	bool tracepoint = c->scope->kind == PROBE_TRACEPOINT;
+	bool field = has_fields(c);
 	struct expr *e;
 	const char *name;
 
 	*ret = NULL;
-	if (index >= check_implicit_count(c) || (!tracepoint && index >= NARG_NAMES))
+	if (index >= check_implicit_count(c) || (!field && index >= NARG_NAMES))
 		return 0;
-	name = tracepoint ? c->scope->fields[index].name : is_return(c) ? "retval" : arg_names[index];
+	name = field ? c->scope->fields[index].name : is_return(c) ? "retval" : arg_names[index];
 	e = calloc(1, sizeof(*e));
 	if (!e || !(e->string = strdup(name)) || vec_push(&c->spec->args, e)) {
 		expr_free(e);
 		return ut_err_nomem(c->err);
 	}
 	e->op = EXPR_VAR;
-	e->var = tracepoint ? VAR_FIELD : VAR_ARG;
+	e->var = field ? VAR_FIELD : VAR_ARG;
 	e->pos = c->spec->name_pos;
 	*ret = e;
 	return check_name(c, e);

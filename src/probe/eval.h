@@ -8,13 +8,16 @@
 #define UT_PROBE_EVAL_H
 
 #include "probe/spec.h"
+#include "wire/record.h"
 
 /* What a user event offers, in this order, as the fields of its probe_scope. */
 enum user_field { USER_KIND, USER_NAME, USER_VALUE, USER_ID, USER_TEXT, USER_DURATION, USER_FIELDS };
 
+/* Comparisons see the bytes alone: what is not there differs from every string, "" too, and equals NULL. */
 struct eval_text {
 	const char *bytes;	/* not terminated; NULL: there is none, or it could not be read */
 	size_t len;
+	enum ut_text_state state;	/* for printing: UT_TEXT_WHOLE without bytes prints as UT_TEXT_NULL */
 };
 
 struct eval_scope {

@@ -62,7 +62,7 @@ static int too_few(const struct binder *b, const struct conversion *conv)
 		return fail(b, conv, "%.100s: without expressions the format can print retval only; it wants %u values",
 			    display, b->wanted);
 	return fail(b, conv, "%.100s has %u %s; the format wants %u", display, has,
-		    b->c->scope->kind == PROBE_TRACEPOINT ? plural(has, "field") : plural(has, "argument"), b->wanted);
+		    b->c->scope->kind == PROBE_TRACEPOINT || check_is_user(b->c) ? plural(has, "field") : plural(has, "argument"), b->wanted);
 }
 
 /* The next value, checked; *@ret_unreadable says that some part of it cannot be read. */
@@ -92,7 +92,7 @@ static int note_unsigned(struct checker *c, const struct expr *e)
 {
 	char type[16];
 
-	if (e->op != EXPR_VAR || e->type.is_signed || e->type.size < 4)
+	if (e->op != EXPR_VAR || e->type.is_signed || e->type.size < 4 || check_is_user(c))
 		return 0;
 	if (c->scope->kind == PROBE_ENTRY || c->scope->kind == PROBE_RETURN)
 		return check_note(c, "%%d prints %s unsigned, as the type of a function's values is not known; "
@@ -144,7 +144,12 @@ static int bind_text(struct binder *b, const struct conversion *conv, const stru
 	if (e->type.kind == TYPE_CHARS && conv->star_precision)
 		return fail(b, conv, "%%.*s wants an address and %s is text already; %%s prints it",
 			    expr_words(b->c, e, words));
-	if (e->type.kind == TYPE_CHARS || is_address(e))
+	if (e->type.kind == TYPE_CHARS)
+		return 0;
+	if (check_is_user(b->c))
+		return fail(b, conv, "%%s wants text and %s is %s; name, text, kind and comm are text, %%d prints this one",
+			    expr_words(b->c, e, words), type_name(&e->type, type));
+	if (is_address(e))
 		return 0;
 	return fail(b, conv, "%%s wants the address of a text and %s is %s; %s prints it", expr_words(b->c, e, words),
 		    type_name(&e->type, type), e->type.kind == TYPE_FLOAT ? "%f" : "%d");
@@ -228,7 +233,9 @@ static int bind_conversion(struct binder *b, const struct conversion *conv)
 	memcpy(piece.flags, conv->flags, sizeof(piece.flags));
 	if (piece.output >= OUTPUTS_MAX)
 		return fail(b, conv, "a format prints at most %d values", OUTPUTS_MAX);
-	if (conv->conv == 'U')
+	if (strchr("UK", conv->conv) && check_is_user(b->c))
+		r = fail(b, conv, "no stack is recorded at a user event; probes of the other kinds have %%U and %%K");
+	else if (conv->conv == 'U')
 		r = output_add(b->c, OUTPUT_USTACK, NULL, NULL);
 	else if (conv->conv == 'K')
 		r = output_add(b->c, OUTPUT_KSTACK, NULL, NULL);
@@ -304,7 +311,7 @@ int probe_check_format(struct probe_spec *spec, struct ut_err *err)
 
 	if (!spec->format)
 		return 0;
-	snprintf(display, sizeof(display), "%.60s:%.60s", spec->where, spec->name);
+	snprintf(display, sizeof(display), "%.60s:%.60s", spec->kind == PROBE_USER ? "e" : spec->where, spec->name);
 	r = count_wanted(&c, &b.wanted);
 	if (r || !spec->args.n || b.wanted == spec->args.n)
 		return r;

@@ -23,6 +23,8 @@ static const struct { const char *text; enum token_kind kind; } operators[] = {
 	{ "{", TOK_UNKNOWN }, { "}", TOK_UNKNOWN },
 };
 
+#define MICRO "\xc2\xb5"	/* U+00B5, as times are printed */
+
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 static bool is_name_start(char c) { return isalpha((unsigned char)c) || c == '_'; }
@@ -172,15 +174,52 @@ static bool lex_suffix(const char *s, size_t len, bool *ret_unsigned)
 	return false;
 }
 
+/* End of the word at @p, which may be a unit: "µ" counts as a letter. */
+static size_t word_end(const char *text, size_t p)
+{
+	while (is_name(text[p]) || !strncmp(text + p, MICRO, sizeof(MICRO) - 1))
+		p += is_name(text[p]) ? 1 : sizeof(MICRO) - 1;
+	return p;
+}
+
+/* Nanoseconds in a unit of time; 0 when it is none. */
+static uint64_t unit_ns(const char *s, size_t len)
+{
+	static const struct { const char *name; uint64_t ns; } units[] = {
+		{ "ns", 1 }, { "us", 1000 }, { MICRO "s", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strlen(units[i].name) == len && !memcmp(units[i].name, s, len))
+			return units[i].ns;
+	return 0;
+}
+
+/* What stands behind the digits: a unit, C's suffixes, or what is none. */
+static int lex_number_end(struct lexer *lx, size_t start, size_t p, size_t end, unsigned base, uint64_t *v)
+{
+	uint64_t ns = unit_ns(lx->text + p, end - p);
+
+	if (ns && (base == 10 || p == start + 1)) {
+		if (__builtin_mul_overflow(*v, ns, v))
+			return probe_error_at(lx->text, start, end - start, lx->err,
+					      "this time does not fit into 64 bits of nanoseconds");
+		return 0;
+	}
+	if (lex_suffix(lx->text + p, end - p, &lx->tok.is_unsigned))
+		return 0;
+	return probe_error_at(lx->text, start, end - start, lx->err, "'%.*s' is not a number%s", (int)(end - start),
+			      lx->text + start, base == 8 ? ": a leading 0 means octal, as in C" :
+			      base == 10 ? "; U or L may end one, and ns, us, ms or s a time" : "");
+}
+
 static int lex_number(struct lexer *lx)
 {
-	size_t start = lx->pos, end = start, p = start;
+	size_t start = lx->pos, end = word_end(lx->text, start), p = start;
 	unsigned base = 10;
 	uint64_t v = 0;
-	int d;
+	int d, r;
 
-	while (is_name(lx->text[end]))
-		end++;
 	if (lx->text[end] == '.' && isdigit((unsigned char)lx->text[end + 1]))
 		return probe_error_at(
 		    lx->text, start, end + 2 - start, lx->err,
@@ -195,10 +234,9 @@ static int lex_number(struct lexer *lx)
 		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (unsigned)d, &v))
 			return probe_error_at(lx->text, start, end - start, lx->err,
 					      "this number does not fit into 64 bits");
-	if (!lex_suffix(lx->text + p, end - p, &lx->tok.is_unsigned))
-		return probe_error_at(lx->text, start, end - start, lx->err, "'%.*s' is not a number%s",
-				      (int)(end - start), lx->text + start,
-				      base == 8 ? ": a leading 0 means octal, as in C" : "");
+	r = lex_number_end(lx, start, p, end, base, &v);
+	if (r)
+		return r;
 	lx->tok.is_unsigned |= v > INT64_MAX;
 	lx->tok.kind = TOK_INT;
 	lx->tok.value = v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The head of a probe: KIND:WHERE[:PROVIDER]:NAME[+OFFSET]. */
+/* The head of a probe: KIND:WHERE[:PROVIDER]:NAME[+OFFSET], and e:NAME. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "base/text.h"
 #include "probe/parse.h"
 
-#define KINDS "u (USDT probe), p (function entry), r (function return) and t (kernel tracepoint)"
+#define KINDS \
+	"u (USDT probe), p (function entry), r (function return), t (kernel tracepoint) and e (user event, e:NAME)"
 
 static char *copy(const char *s, size_t len)
 {
@@ -42,7 +43,8 @@ static int unknown_kind(const char *text, size_t pos, size_t len, struct ut_err 
 {
 	static const struct { const char *word, *kind; } words[] = {
 		{ "usdt", "u" }, { "sdt", "u" }, { "uprobe", "p" }, { "uretprobe", "r" }, { "tracepoint", "t" },
-		{ "U", "u" }, { "P", "p" }, { "R", "r" }, { "T", "t" },
+		{ "U", "u" }, { "P", "p" }, { "R", "r" }, { "T", "t" }, { "E", "e" },
+		{ "user", "e" }, { "usertrace", "e" }, { "marker", "e" }, { "event", "e" },
 	};
 	static const char *const kernel[] = { "kprobe", "kretprobe", "kfunc", "kretfunc", "fentry", "fexit", "k" };
 
@@ -64,6 +66,7 @@ static int parse_kind(struct probe_spec *spec, size_t *pos, struct ut_err *err)
 	size_t start = *pos, end = scan(text, start, ":\"(");
 	static const struct { char letter; enum probe_kind kind; } kinds[] = {
 		{ 'u', PROBE_USDT }, { 'p', PROBE_ENTRY }, { 'r', PROBE_RETURN }, { 't', PROBE_TRACEPOINT },
+		{ 'e', PROBE_USER },
 	};
 
 	if (!text[start])
@@ -77,9 +80,6 @@ static int parse_kind(struct probe_spec *spec, size_t *pos, struct ut_err *err)
 	spec->kind = PROBE_ENTRY;
 	if (end == start)	/* ":c:malloc": BCC's short form of p: */
 		return 0;
-	if (end - start == 1 && text[start] == 'e')
-		return probe_error_at(text, start, 1, err,
-				      "user events (e:) are not in this version; there are " KINDS);
 	for (size_t i = 0; end - start == 1 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (kinds[i].letter == text[start]) {
 			spec->kind = kinds[i].kind;
@@ -102,7 +102,8 @@ static const char *name_word(enum probe_kind kind)
 {
 	switch (kind) {
 	case PROBE_USDT: return "probe";
-	case PROBE_TRACEPOINT: return "event";
+	case PROBE_TRACEPOINT:
+	case PROBE_USER: return "event";
 	default: return "function";
 	}
 }
@@ -188,7 +189,7 @@ static int check_name_bytes(const struct probe_spec *spec, size_t start, size_t 
 
 		if (c < 0x20 || c == 0x7f)
 			return probe_error_at(spec->text, i, 1, err, "a control character cannot stand in a name");
-		if (!is_function(spec) && c < 0x80 && !isalnum(c) && !strchr("_-*?$.", c))
+		if (!is_function(spec) && spec->kind != PROBE_USER && c < 0x80 && !isalnum(c) && !strchr("_-*?$.", c))
 			return probe_error_at(spec->text, i, 1, err, "'%c' cannot stand in the name of %s", c,
 					      spec->kind == PROBE_USDT ? "a probe" : "an event");
 	}
@@ -333,6 +334,57 @@ static int parse_plain_name(struct probe_spec *spec, size_t start, size_t *ret_e
 	return spec->name ? 0 : ut_err_nomem(err);
 }
 
+static int no_user_name(const struct probe_spec *spec, size_t pos, struct ut_err *err)
+{
+	return probe_error_at(spec->text, pos, 0, err,
+			      "the event is missing after ':'; e:gc is one by its name, e:* is every user event");
+}
+
+/* A name in quotes, with the escapes of a string. */
+static int parse_quoted_user(struct probe_spec *spec, size_t start, size_t *ret_end, struct ut_err *err)
+{
+	struct lexer lx;
+	int r;
+
+	lex_init(&lx, spec->text, start, err);
+	r = lex_next(&lx);
+	if (!r) {
+		spec->name = lx.tok.string;
+		lx.tok.string = NULL;
+	}
+	lex_done(&lx);
+	if (r)
+		return r;
+	spec->name_pos = start + 1;
+	*ret_end = lx.pos;
+	if (spec->text[lx.pos] && !is_blank(spec->text[lx.pos]) && !strchr("(\"", spec->text[lx.pos]))
+		return probe_error_at(spec->text, lx.pos, 1, err, "a blank is missing after the name in quotes");
+	return 0;
+}
+
+/* e:NAME. Programs name their events as they like: colons, slashes and minus signs are part of the name. */
+static int parse_user(struct probe_spec *spec, size_t start, size_t *ret_end, struct ut_err *err)
+{
+	size_t end = scan(spec->text, start, "\"(");
+	int r;
+
+	spec->where = copy("", 0);
+	if (!spec->where)
+		return ut_err_nomem(err);
+	spec->where_pos = start;
+	if (spec->text[start] == '"')
+		return parse_quoted_user(spec, start, ret_end, err);
+	if (end == start)
+		return no_user_name(spec, start, err);
+	*ret_end = end;
+	spec->name_pos = start;
+	r = check_name_bytes(spec, start, end, err);
+	if (r)
+		return r;
+	spec->name = copy(spec->text + start, end - start);
+	return spec->name ? 0 : ut_err_nomem(err);
+}
+
 int parse_head(struct probe_spec *spec, size_t *ret_end, struct ut_err *err)
 {
 	size_t pos = 0;
@@ -341,6 +393,8 @@ int parse_head(struct probe_spec *spec, size_t *ret_end, struct ut_err *err)
 	while (is_blank(spec->text[pos]))
 		pos++;
 	r = parse_kind(spec, &pos, err);
+	if (!r && spec->kind == PROBE_USER)
+		return parse_user(spec, pos, ret_end, err);
 	if (!r)
 		r = parse_where(spec, &pos, err);
 	if (r)

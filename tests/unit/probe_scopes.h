@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "probe/eval.h"
 #include "probe/spec.h"
 
 #define T_INT(bytes, sign) { .kind = TYPE_INT, .size = (bytes), .is_signed = (sign) }
@@ -57,6 +58,8 @@ static inline const struct probe_scope *scope_of(const struct probe_spec *spec)
 {
 	char display[128];
 
+	if (spec->kind == PROBE_USER)
+		return eval_user_scope();
 	snprintf(display, sizeof(display), "%s:%s", spec->where, spec->name);
 	for (size_t i = 0; i < sizeof(scopes) / sizeof(scopes[0]); i++)
 		if (scopes[i].kind == spec->kind && !strcmp(scopes[i].display, display))

@@ -71,6 +71,11 @@ static void test_outputs(void **state)
 		{ "t:sched:sched_switch comm, args->comm", "HC 1" },
 		{ "t:syscalls:sys_enter_openat", "VSV 1" },
 		{ "t:syscalls:sys_enter_openat \"%s\", filename", "S 0" },
+		{ "e:gc", "CCVVCV 0" },
+		{ "e:* (kind == \"end\" && duration > 5ms) \"%s %d %u %x\", name, id, duration, value", "CVVV 0" },
+		{ "e:* \"%s %s %d %d %-9s %d\"", "CCVVCV 0" },
+		{ "e:* comm, pid, (int)value, args->text, time", "HHVCH 0" },
+		{ "e:* (NULL != text && \"x\" == name && name == NULL) value", "V 0" },
 		{ "t:syscalls:sys_enter_openat (filename == \"/etc/passwd\") \"%p\", filename", "V 0" },
 	};
 

@@ -129,6 +129,10 @@ static void test_numbers(void **state)
 	assert_tree("a == \"x\\ty\\\"\\\\\"", "(== a 'x\ty\"\\')");
 	assert_tree("p != NULL", "(!= p 0)");
 	assert_tree("args->x + args.y", "(+ x y)");
+	assert_tree("a > 5ms", "(> a 5000000)");
+	assert_tree("7ns+10us+10\xc2\xb5s+2s", "(+ (+ (+ 7 10000) 10000) 2000000000)");
+	assert_tree("0s", "0");
+	assert_tree("10000000000s", "10000000000000000000u");
 }
 
 struct head {
@@ -160,6 +164,14 @@ static const struct head heads[] = {
 	{ "r:/usr/bin/node:*PerformGC?", PROBE_RETURN, "/usr/bin/node", NULL, "*PerformGC?", 0, false, false },
 	{ "r:c:read\"%d\"", PROBE_RETURN, "c", NULL, "read", 0, false, false },
 	{ "t:sched:sched_switch", PROBE_TRACEPOINT, "sched", NULL, "sched_switch", 0, false, false },
+	{ "e:gc", PROBE_USER, "", NULL, "gc", 0, false, false },
+	{ " e:* ", PROBE_USER, "", NULL, "*", 0, false, false },
+	{ "e:gc:major/1-?,x(kind == \"end\")", PROBE_USER, "", NULL, "gc:major/1-?,x", 0, false, false },
+	{ "e:gc\"%d\", value", PROBE_USER, "", NULL, "gc", 0, false, false },
+	{ "e:\"full gc\"", PROBE_USER, "", NULL, "full gc", 0, false, false },
+	{ "e:\"a\\\"\\x01\\\\*\"(value)\"%d\", value", PROBE_USER, "", NULL, "a\"\x01\\*", 0, false, false },
+	{ "e:\"\"", PROBE_USER, "", NULL, "", 0, false, false },
+	{ "e:\xe6\x97\xa5\xff", PROBE_USER, "", NULL, "\xe6\x97\xa5\xff", 0, false, false },
 	{ "u:caf\xc3\xa9:\xe6\x97\xa5", PROBE_USDT, "caf\xc3\xa9", NULL, "\xe6\x97\xa5", 0, false, false },
 };
 
@@ -206,6 +218,13 @@ static void test_body(void **state)
 
 	spec = parse("u:x:y (arg1) -arg2");
 	assert_non_null(spec->predicate);
+	assert_int_equal(spec->args.n, 1);
+	probe_spec_free(spec);
+
+	spec = parse("e:\"full gc\" (duration > 5ms) \"%s\", name");
+	assert_memory_equal(spec->text + spec->name_pos, "full gc\"", 8);
+	assert_non_null(spec->predicate);
+	assert_string_equal(spec->format, "%s");
 	assert_int_equal(spec->args.n, 1);
 	probe_spec_free(spec);
 

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Values of checked expressions of user events, with the results of gen_expr.c, and their outputs as a record. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "probe/eval.h"
+#include "probe/layout.h"
+
+#define INT_TYPE(sign) { .kind = TYPE_INT, .size = 8, .is_signed = (sign) }
+#define ROOM_LEAST 64	/* rooms for texts double from here on: readers keep the layout of the last one */
+
+/* duration is signed, as that of r: is: so it prints in decimal. */
+static const struct probe_field user_fields[USER_FIELDS] = {
+	[USER_KIND] = { .name = "kind", .type = { .kind = TYPE_CHARS } },
+	[USER_NAME] = { .name = "name", .type = { .kind = TYPE_CHARS } },
+	[USER_VALUE] = { .name = "value", .type = INT_TYPE(true) },
+	[USER_ID] = { .name = "id", .type = INT_TYPE(false) },
+	[USER_TEXT] = { .name = "text", .type = { .kind = TYPE_CHARS } },
+	[USER_DURATION] = { .name = "duration", .type = INT_TYPE(true) },
+};
+
+static const struct probe_scope user_scope = {
+	.kind = PROBE_USER, .display = "a user event", .fields = user_fields, .nfields = USER_FIELDS,
+};
+
+const struct probe_scope *eval_user_scope(void) { return &user_scope; }
+
+static uint64_t extend(uint64_t v, const struct type *type)
+{
+	unsigned unused = type->size >= 8 ? 0 : 64 - 8u * type->size;
+
+	return type->is_signed ? (uint64_t)((int64_t)(v << unused) >> unused) : v << unused >> unused;
+}
+
+static struct eval_text text_of(const struct expr *e, const struct eval_scope *scope)
+{
+	if (e->var == VAR_FIELD)
+		return scope->texts[e->index];
+	return (struct eval_text){ .bytes = scope->comm, .len = strnlen(scope->comm, sizeof(scope->comm)) };
+}
+
+static bool texts_equal(const struct expr *e, const struct eval_scope *scope)
+{
+	struct eval_text text = text_of(e->a, scope);
+
+	if (e->b->op == EXPR_INT)	/* NULL */
+		return !text.bytes;
+	return text.bytes && text.len == e->b->string_len && !memcmp(text.bytes, e->b->string, text.len);
+}
+
+static uint64_t eval_var(const struct expr *e, const struct eval_scope *scope)
+{
+	switch (e->var) {
+	case VAR_FIELD: return scope->values[e->index];
+	case VAR_PID: return scope->pid;
+	case VAR_TID: return scope->tid;
+	case VAR_CPU: return scope->cpu;
+	case VAR_TIME: return scope->time_ns;
+	default: return 0;	/* the checker lets no other through */
+	}
+}
+
+static bool is_unsigned64(const struct type *t) { return t->size == 8 && !t->is_signed; }
+
+static bool compare(const struct expr *e, uint64_t a, uint64_t b)
+{
+	bool u = is_unsigned64(&e->a->type) || is_unsigned64(&e->b->type);
+	bool less = u ? a < b : (int64_t)a < (int64_t)b;
+
+	switch (e->op) {
+	case EXPR_LT: return less;
+	case EXPR_LE: return less || a == b;
+	case EXPR_GT: return !less && a != b;
+	case EXPR_GE: return !less;
+	case EXPR_EQ: return a == b;
+	default: return a != b;
+	}
+}
+
+/* C's truncation by magnitudes, so that the least number divided by -1 is no trap. */
+static uint64_t divide(const struct expr *e, uint64_t a, uint64_t b)
+{
+	bool mod = e->op == EXPR_MOD, sign = !is_unsigned64(&e->type), minus_a, minus_b;
+	uint64_t ret;
+
+	if (!b)
+		return mod ? a : 0;
+	minus_a = sign && (int64_t)a < 0;
+	minus_b = sign && (int64_t)b < 0;
+	a = minus_a ? 0 - a : a;
+	b = minus_b ? 0 - b : b;
+	ret = mod ? a % b : a / b;
+	return minus_a != (minus_b && !mod) ? 0 - ret : ret;
+}
+
+static uint64_t shift(const struct expr *e, uint64_t a, unsigned by)
+{
+	if (e->op == EXPR_SHL)
+		return a << by;
+	return e->a->type.is_signed ? (uint64_t)((int64_t)a >> by) : a >> by;
+}
+
+static uint64_t calculate(const struct expr *e, uint64_t a, uint64_t b)
+{
+	uint64_t ret;
+
+	switch (e->op) {
+	case EXPR_MUL: ret = a * b; break;
+	case EXPR_ADD: ret = a + b; break;
+	case EXPR_SUB: ret = a - b; break;
+	case EXPR_AND: ret = a & b; break;
+	case EXPR_OR: ret = a | b; break;
+	case EXPR_XOR: ret = a ^ b; break;
+	case EXPR_SHL: case EXPR_SHR: ret = shift(e, a, b & 63); break;
+	case EXPR_DIV: case EXPR_MOD: ret = divide(e, a, b); break;
+	default: return compare(e, a, b);
+	}
+	return extend(ret, &e->type);
+}
+
+static uint64_t eval_unary(const struct expr *e, const struct eval_scope *scope)
+{
+	uint64_t a = eval_expr(e->a, scope);
+
+	switch (e->op) {
+	case EXPR_NOT: return !a;
+	case EXPR_NEG: return extend(0 - a, &e->type);
+	case EXPR_BITNOT: return extend(~a, &e->type);
+	default: return extend(a, &e->type);	/* EXPR_CAST */
+	}
+}
+
+uint64_t eval_expr(const struct expr *e, const struct eval_scope *scope)
+{
+	switch (e->op) {
+	case EXPR_INT:
+		return e->value;
+	case EXPR_STRING: case EXPR_DEREF:	/* the checker lets neither through */
+		return 0;
+	case EXPR_VAR:
+		return eval_var(e, scope);
+	case EXPR_NEG: case EXPR_NOT: case EXPR_BITNOT: case EXPR_CAST:
+		return eval_unary(e, scope);
+	case EXPR_LAND:
+		return eval_expr(e->a, scope) && eval_expr(e->b, scope);
+	case EXPR_LOR:
+		return eval_expr(e->a, scope) || eval_expr(e->b, scope);
+	case EXPR_COND:
+		return extend(eval_expr(eval_expr(e->a, scope) ? e->b : e->c, scope), &e->type);
+	case EXPR_EQ: case EXPR_NE:
+		if (e->a->type.kind == TYPE_CHARS)
+			return texts_equal(e, scope) == (e->op == EXPR_EQ);
+		break;
+	default:
+		break;
+	}
+	return calculate(e, eval_expr(e->a, scope), eval_expr(e->b, scope));
+}
+
+static uint32_t room_for(const struct probe_checked *checked, const struct eval_scope *scope)
+{
+	uint32_t ret = 0;
+
+	for (unsigned i = 0; i < checked->noutputs; i++) {
+		if (checked->outputs[i].kind != OUTPUT_CHARS)
+			continue;
+		if (!ret)
+			ret = ROOM_LEAST;
+		while (ret < TEXT_ROOM_MAX && ret < text_of(checked->outputs[i].expr, scope).len)
+			ret *= 2;
+	}
+	return ret;
+}
+
+static void put_text(struct eval_text text, uint32_t room, char *at)
+{
+	struct ut_rec_text head = { .state = text.state };
+
+	if (text.bytes && text.len > room)
+		head.state = UT_TEXT_CUT_LIMIT;
+	if (text.bytes)
+		head.len = (uint32_t)(text.len > room ? room : text.len);
+	else if (text.state == UT_TEXT_WHOLE)
+		head.state = UT_TEXT_NULL;
+	memcpy(at, &head, sizeof(head));
+	if (head.len)
+		memcpy(at + sizeof(head), text.bytes, head.len);
+}
+
+static void put_head(const struct eval_scope *scope, uint32_t room, char *at)
+{
+	struct ut_rec_event head = { .time_ns = scope->time_ns, .pid = scope->pid, .tid = scope->tid,
+				     .text_room = room };
+
+	memcpy(head.comm, scope->comm, sizeof(head.comm));
+	memcpy(at, &head, sizeof(head));
+}
+
+int eval_record(const struct probe_checked *checked, const struct eval_scope *scope, struct buf *out)
+{
+	uint32_t room = room_for(checked, scope);
+	struct layout layout;
+	char *at;
+
+	layout_of(checked, room, &layout);
+	at = buf_room(out, layout.size);
+	if (!at)
+		return -ENOMEM;
+	memset(at, 0, layout.size);
+	put_head(scope, room, at);
+	for (unsigned i = 0; i < checked->noutputs; i++) {
+		const struct output *output = &checked->outputs[i];
+		uint64_t value;
+
+		if (layout.slot[i].value) {
+			value = eval_expr(output->expr, scope);
+			memcpy(at + layout.slot[i].value, &value, sizeof(value));
+		} else if (layout.slot[i].text) {
+			put_text(text_of(output->expr, scope), layout.slot[i].room, at + layout.slot[i].text);
+		}
+	}
+	out->len += layout.size;
+	out->data[out->len] = '\0';
+	return 0;
+}
