@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/* Looks at the whole heap for what a collector or the write barrier got wrong: --check-heap. */
+#include <stdlib.h>
+
+#include "vm.h"
+
+/* One bit for each place of the old space where an object can begin. */
+struct starts {
+	const struct heap *heap;
+	uint64_t *bits;
+};
+
+static size_t place_of(const struct heap *h, const void *at) { return (size_t)((const char *)at - h->old) / OBJECT_ALIGN; }
+
+static bool is_start(const struct starts *s, value v)
+{
+	size_t place;
+
+	if (v < (value)s->heap->old || v >= (value)s->heap->old_end || v % OBJECT_ALIGN)
+		return false;
+	place = place_of(s->heap, to_object(v));
+	return s->bits[place / 64] >> place % 64 & 1;
+}
+
+static bool is_sound(const struct heap *h, const struct object *o)
+{
+	uint64_t payload = o->size - sizeof *o;
+
+	if (o->size < sizeof *o || o->size % OBJECT_ALIGN || o->size > (size_t)(h->old_end - (const char *)o) || o->marked)
+		return false;
+	if (o->kind == KIND_FREE)
+		return true;
+	return has_fields(o) ? o->length <= payload / sizeof(value) : o->kind == KIND_TEXT && o->length <= payload;
+}
+
+/* Walks the old space once: every object is sound, and the next begins where it ends. Returns the bytes in use. */
+static size_t find_starts(struct starts *s)
+{
+	const struct heap *h = s->heap;
+	size_t used = 0;
+
+	for (const char *at = h->old; at < h->old_end; at += ((const struct object *)at)->size) {
+		const struct object *o = (const struct object *)at;
+
+		if (!is_sound(h, o))
+			vm_broken("heap check: no sound object at offset %zu of the old space: kind %#x, size %u, marked %u",
+				  (size_t)(at - h->old), o->kind, o->size, o->marked);
+		if (o->kind == KIND_FREE)
+			continue;
+		s->bits[place_of(h, at) / 64] |= (uint64_t)1 << place_of(h, at) % 64;
+		used += o->size;
+	}
+	return used;
+}
+
+static void check_value(const struct starts *s, value v, const char *where)
+{
+	if (is_object(v) && !is_start(s, v))
+		vm_broken("heap check: %s holds %#llx, where no object is", where, (unsigned long long)v);
+}
+
+static void check_values(const struct starts *s, const struct vm *vm)
+{
+	const struct heap *h = s->heap;
+
+	for (const char *at = h->old; at < h->old_end; at += ((const struct object *)at)->size) {
+		const struct object *o = (const struct object *)at;
+
+		for (uint64_t i = 0; has_fields(o) && i < o->length; i++)
+			check_value(s, o->fields[i], "a field");
+		if (has_fields(o) && o->remembered)
+			vm_broken("heap check: an object is still remembered after its nursery is gone");
+	}
+	for (const struct mutator *m = vm->world.first; m; m = m->next) {
+		for (const value *v = m->stack; v < m->sp; v++)
+			check_value(s, *v, "a stack");
+		check_value(s, m->result, "the result of a thread");
+	}
+}
+
+void check_after(struct vm *vm)
+{
+	struct heap *h = &vm->heap;
+	struct starts s = { .heap = h, .bits = calloc(place_of(h, h->old_end) / 64 + 1, sizeof(uint64_t)) };
+	size_t used;
+
+	if (!s.bits)
+		vm_broken("heap check: no memory");
+	used = find_starts(&s);
+	/* The thread that collected already has its next area. */
+	if (used > h->old_used || h->old_used - used > AREA_BYTES + (h->nursery ? 0 : h->old_used))
+		vm_broken("heap check: %zu bytes are in use, but %zu are counted", used, (size_t)h->old_used);
+	check_values(&s, vm);
+	free(s.bits);
+}
+
+void check_before(struct vm *vm)
+{
+	const struct heap *h = &vm->heap;
+
+	for (const char *at = h->old; at < h->old_end; at += ((const struct object *)at)->size) {
+		const struct object *o = (const struct object *)at;
+
+		for (uint64_t i = 0; has_fields(o) && !o->remembered && i < o->length; i++) {
+			if (in_nursery(h, o->fields[i]))
+				vm_broken("heap check: field %llu of an old object holds a young one, and nobody remembers it",
+					  (unsigned long long)i);
+		}
+	}
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* One virtual machine: its options, its heap, its threads and its program. */
+#ifndef MINIVM_VM_H
+#define MINIVM_VM_H
+
+#include "code.h"
+#include "heap.h"
+#include "log.h"
+#include "world.h"
+
+struct options {
+	size_t heap_bytes, nursery_bytes;
+	bool generational, jit, check_heap;
+	unsigned jit_threshold;	/* calls and loops after which a function is compiled */
+};
+
+struct vm {
+	struct options opt;
+	struct heap heap;
+	struct world world;
+	struct log log;
+	struct program *program;
+	_Atomic unsigned collections, compilations;
+};
+
+/* Says what went wrong in which function, writes the log and ends the process with status 1. */
+_Noreturn void vm_fail(const struct mutator *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what is wrong with the machine itself: aborts. */
+_Noreturn void vm_broken(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

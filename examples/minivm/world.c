@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+/* Threads, and the stop of all of them; world.h has the rules. */
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "announce.h"
+#include "vm.h"
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t while_it_is)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_it_is, NULL, NULL, 0);
+}
+
+static void futex_wake_all(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0); }
+
+void world_init(struct world *w)
+{
+	*w = (struct world){ 0 };
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_mutex_init(&w->monitor, NULL);
+	pthread_cond_init(&w->changed, NULL);
+}
+
+void world_done(struct world *w)
+{
+	pthread_mutex_destroy(&w->lock);
+	pthread_mutex_destroy(&w->monitor);
+	pthread_cond_destroy(&w->changed);
+}
+
+void world_leave(struct mutator *m)
+{
+	struct world *w = &m->vm->world;
+
+	if (atomic_fetch_sub(&w->running, 1) == 1)
+		futex_wake_all(&w->running);
+}
+
+/*
+ * The thread stands still from here until somebody lets the world go on. A world that is stopped again at once has, for
+ * this thread, not gone on.
+ */
+static void stand_still(struct mutator *m)
+{
+	struct world *w = &m->vm->world;
+	struct log_entry *e = announce_begin(m, "safepoint", NULL, 0);
+
+	while (w->stop)
+		futex_wait(&w->stop, 1);
+	announce_end(m, e, 0);
+}
+
+void world_enter(struct mutator *m)
+{
+	struct world *w = &m->vm->world;
+
+	/* First count, then look: who stops the world does it the other way round, so one of the two sees the other. */
+	for (;;) {
+		atomic_fetch_add(&w->running, 1);
+		if (!w->stop)
+			return;
+		world_leave(m);
+		stand_still(m);
+	}
+}
+
+void world_park(struct mutator *m)
+{
+	world_leave(m);
+	stand_still(m);
+	world_enter(m);
+}
+
+bool world_claim(struct mutator *m)
+{
+	uint32_t expected = 0;
+
+	if (atomic_compare_exchange_strong(&m->vm->world.stop, &expected, 1))
+		return true;
+	world_park(m);
+	return false;
+}
+
+void world_stop(struct mutator *m)
+{
+	struct world *w = &m->vm->world;
+	struct log_entry *e = announce_begin(m, "gc-stop", NULL, 0);
+	uint32_t running = atomic_fetch_sub(&w->running, 1) - 1;
+
+	while (running) {
+		futex_wait(&w->running, running);
+		running = w->running;
+	}
+	announce_end(m, e, 0);
+}
+
+void world_go_on(struct mutator *m)
+{
+	struct world *w = &m->vm->world;
+
+	atomic_fetch_add(&w->running, 1);
+	w->stop = 0;
+	futex_wake_all(&w->stop);
+}
+
+void world_wait_change(struct mutator *m)
+{
+	struct world *w = &m->vm->world;
+
+	world_leave(m);
+	pthread_cond_wait(&w->changed, &w->monitor);
+	/* Nobody may stand still with the monitor held: others need it to get away. */
+	pthread_mutex_unlock(&w->monitor);
+	world_enter(m);
+	pthread_mutex_lock(&w->monitor);
+}
+
+static void *thread_main(void *arg)
+{
+	struct mutator *m = arg;
+	struct log_entry *e;
+
+	m->tid = (unsigned)syscall(SYS_gettid);
+	world_enter(m);
+	e = announce_thread_begin(m);
+	m->body(m, m->arg);
+	m->sp = m->stack;
+	heap_retire(m);
+	announce_thread_end(m, e);
+	world_leave(m);
+	return NULL;
+}
+
+static struct mutator *mutator_free(struct mutator *m)
+{
+	if (m)
+		free(m->stack);
+	free(m);
+	return NULL;
+}
+
+static struct mutator *mutator_new(struct vm *vm, const value *values, unsigned count)
+{
+	struct mutator *m = calloc(1, sizeof *m);
+
+	if (!m)
+		return NULL;
+	m->vm = vm;
+	m->stack = calloc(STACK_VALUES, sizeof(value));
+	m->log = log_thread(&vm->log);
+	if (!m->stack || !m->log)
+		return mutator_free(m);
+	m->sp = m->stack;
+	m->stack_end = m->stack + STACK_VALUES;
+	while (count--)
+		*m->sp++ = *values++;
+	return m;
+}
+
+/* Into the list, unless it is full. */
+static bool add(struct world *w, struct mutator *m)
+{
+	bool fits;
+
+	pthread_mutex_lock(&w->lock);
+	fits = w->threads < THREADS_MAX;
+	if (fits) {
+		w->threads++;
+		m->id = ++w->last_id;
+		m->next = w->first;
+		w->first = m;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return fits;
+}
+
+static void drop(struct world *w, const struct mutator *m)
+{
+	struct mutator **at = &w->first;
+
+	pthread_mutex_lock(&w->lock);
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+	w->threads--;
+	pthread_mutex_unlock(&w->lock);
+}
+
+struct mutator *world_start(struct vm *vm, void (*body)(struct mutator *m, void *arg), void *arg, const value *values,
+			    unsigned count)
+{
+	struct mutator *m = mutator_new(vm, values, count);
+
+	if (!m)
+		return NULL;
+	m->body = body;
+	m->arg = arg;
+	if (!add(&vm->world, m))
+		return mutator_free(m);
+	if (pthread_create(&m->pthread, NULL, thread_main, m)) {
+		drop(&vm->world, m);
+		return mutator_free(m);
+	}
+	return m;
+}
+
+/* The thread of that id for the one who may wait for it, NULL for all others. */
+static struct mutator *claim_join(struct world *w, unsigned id)
+{
+	struct mutator *m;
+
+	pthread_mutex_lock(&w->lock);
+	m = w->first;
+	while (m && m->id != id)
+		m = m->next;
+	if (m && m->joining)
+		m = NULL;
+	if (m)
+		m->joining = true;
+	pthread_mutex_unlock(&w->lock);
+	return m;
+}
+
+bool world_join(struct vm *vm, struct mutator *by, unsigned id, value *ret)
+{
+	struct mutator *m = by && by->id == id ? NULL : claim_join(&vm->world, id);
+
+	if (!m)
+		return false;
+	if (by)
+		world_leave(by);
+	pthread_join(m->pthread, NULL);
+	if (by)
+		world_enter(by);
+	*ret = m->result;
+	for (size_t i = 0; by && i < m->remembered.count; i++)
+		list_add(&by->remembered, m->remembered.items[i]);
+	list_done(&m->remembered);
+	drop(&vm->world, m);
+	mutator_free(m);
+	return true;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads of the machine, and how all of them are brought to stand still.
+ *
+ * A thread is running or away. Away is who waits for something, or has not begun or has ended: it touches no object. Running threads
+ * ask at calls and loops whether the world is to stop (world_poll). Who stops it waits until nobody runs; who comes
+ * back meanwhile stands still until it goes on.
+ */
+#ifndef MINIVM_WORLD_H
+#define MINIVM_WORLD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "heap.h"
+
+struct function;
+struct log_thread;
+
+#define THREADS_MAX 64
+#define STACK_VALUES 65536
+#define DEPTH_MAX 4000		/* calls inside calls; each takes C stack as well */
+
+struct mutator {
+	struct vm *vm;
+	struct mutator *next;
+	unsigned id;		/* 1 for the first; never used again */
+	unsigned tid;		/* the kernel's */
+	/* Values below sp are what the collector sees of this thread. */
+	value *stack, *sp, *stack_end;
+	unsigned depth;
+	const struct function *function;	/* that runs now */
+	char *free, *limit;			/* own area of the heap */
+	struct object *large;			/* room for one large object */
+	struct object_list remembered;
+	value result;
+	bool joining;
+	pthread_t pthread;
+	void (*body)(struct mutator *m, void *arg);
+	void *arg;
+	struct log_thread *log;
+};
+
+struct world {
+	_Atomic uint32_t stop;		/* somebody collects, or is about to */
+	_Atomic uint32_t running;
+	struct mutator *first;		/* until it is joined a thread is in this list */
+	pthread_mutex_t lock;		/* over the list */
+	pthread_mutex_t monitor;	/* over all channels */
+	pthread_cond_t changed;
+	unsigned threads, last_id;
+};
+
+void world_init(struct world *w);
+void world_done(struct world *w);
+
+/*
+ * Starts a thread that runs @body; the values are put on its stack. Called by a running thread, or when there is none.
+ * NULL: there are too many, or no memory.
+ */
+struct mutator *world_start(struct vm *vm, void (*body)(struct mutator *m, void *arg), void *arg, const value *values,
+			    unsigned count);
+/* Waits for the end of thread @id and takes its result. False: there is no such thread, or another one waits for it. */
+bool world_join(struct vm *vm, struct mutator *by, unsigned id, value *ret);
+
+/* Becomes away, and running again. */
+void world_leave(struct mutator *m);
+void world_enter(struct mutator *m);
+/* With the monitor held: waits, away, for a change of some channel. The objects may have moved. */
+void world_wait_change(struct mutator *m);
+
+/* The only one who may stop the world from now on. False: somebody else was; it has done so, and the world goes on. */
+bool world_claim(struct mutator *m);
+void world_stop(struct mutator *m);
+void world_go_on(struct mutator *m);
+
+void world_park(struct mutator *m);
+
+#endif
