@@ -58,6 +58,8 @@ struct line_head {
 	pid_t ns_pid;
 	char comm[16];
 	char func[40];
+	uint8_t func_len;
+	bool is_foreign;
 	uint8_t len, trimmed;	/* bytes of text; the same without the blanks at the end */
 	char text[128];
 };
@@ -98,8 +100,20 @@ void text_print(const struct step *s, const struct event_text *t, struct buf *ou
 /* Blanks around what was appended since @from, so that it is as wide as the step says. */
 void pad_since(const struct int_spec *spec, size_t from, struct buf *out);
 
+/* Who fired what. */
+struct head {
+	uint32_t pid, tid;
+	pid_t ns_pid;
+	const char *comm;	/* 16 bytes */
+	struct event_text func;
+	bool is_foreign;	/* func is a text of the program: it may be anything, or missing */
+};
 /* The columns from PID to FUNC. Returns where a line without a message ends. */
-size_t head_print(struct live_printer *p, const struct live_event *e, struct buf *out);
+size_t head_print(struct live_printer *p, const struct head *h, struct buf *out);
+/* The columns before: times and CPU, as the options ask for them; -1: there is no CPU. */
+void times_print(struct live_printer *p, uint64_t time_ns, int64_t cpu, struct buf *out);
+/* A moment inside a sentence: the time of day, or seconds since the start. */
+void moment_print(struct live_printer *p, uint64_t ns, struct buf *out);
 
 /* All stacks of the event, a frame a line. */
 void stacks_print(struct live_printer *p, const struct live_event *e, struct buf *out);
@@ -107,6 +121,27 @@ void stack_json(struct live_printer *p, const struct live_event *e, unsigned out
 
 void json_print(struct live_printer *p, const struct live_event *e, struct buf *out);
 void json_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out);
+/* @key with all that stands before the value: ",\"pid\":". */
+void json_number(const char *key, uint64_t v, struct buf *out);
+/* A string, null, or an object that says what is missing. */
+void json_text(const struct event_text *t, struct buf *out);
+/* ,"wall":"…Z" where the wall clock is known. */
+void json_wall(struct live_printer *p, const char *key, uint64_t ns, struct buf *out);
+/* ,"pid":…,"tid":…,"comm":"…" */
+void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, struct buf *out);
+
+struct live_user;
+struct live_user_text;
+struct span;
+struct event_text user_text(const struct live_user_text *t);
+/* The event's name; that of its span where the event has none. */
+struct event_text user_name(const struct live_user *u);
+/* True when it has an id. */
+bool user_id(const struct live_user *u, uint64_t *ret);
+uint64_t user_duration(const struct span *s);
+void user_json(struct live_printer *p, const struct live_user *u, struct buf *out);
+void refused_json(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns, uint64_t to_ns,
+		  struct buf *out);
 
 /* @ns on the monotonic clock as wall-clock nanoseconds; 0 when the wall clock is not known. */
 uint64_t wall_ns_of(const struct live_printer *p, uint64_t ns);

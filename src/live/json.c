@@ -7,14 +7,13 @@
 
 static void add_string(const char *s, struct buf *out) { buf_add_json(out, s ? s : "", s ? strlen(s) : 0); }
 
-static void add_key_number(const char *key, uint64_t v, struct buf *out)
+void json_number(const char *key, uint64_t v, struct buf *out)
 {
 	buf_adds(out, key);
 	buf_addu(out, v);
 }
 
-/* ,"wall":"…Z" where the wall clock is known. */
-static void add_wall(struct live_printer *p, const char *key, uint64_t ns, struct buf *out)
+void json_wall(struct live_printer *p, const char *key, uint64_t ns, struct buf *out)
 {
 	uint64_t wall = wall_ns_of(p, ns);
 
@@ -37,7 +36,7 @@ static void add_fault(uint64_t address, struct buf *out)
 	buf_addc(out, '}');
 }
 
-static void add_text(const struct event_text *t, struct buf *out)
+void json_text(const struct event_text *t, struct buf *out)
 {
 	switch (t->state) {
 	case UT_TEXT_WHOLE:
@@ -55,7 +54,7 @@ static void add_text(const struct event_text *t, struct buf *out)
 		if (t->state == UT_TEXT_CUT_FAULT)
 			buf_adds(out, ",\"cut\":\"fault\"}");
 		else {
-			add_key_number(",\"cut\":\"limit\",\"limit\":", t->len, out);
+			json_number(",\"cut\":\"limit\",\"limit\":", t->len, out);
 			buf_addc(out, '}');
 		}
 	}
@@ -108,7 +107,7 @@ static void add_arg(struct live_printer *p, const struct live_event *e, unsigned
 		stack_json(p, e, i, out);
 	} else if (output_has_text(output->kind) || output->type.kind == TYPE_CHARS) {
 		event_text(e, i, &t);
-		add_text(&t, out);
+		json_text(&t, out);
 	} else {
 		add_value(e, i, out);
 	}
@@ -127,15 +126,14 @@ static void add_args(struct live_printer *p, const struct live_event *e, struct 
 	buf_addc(out, '}');
 }
 
-static void add_process(const struct live_event *e, struct buf *out)
+void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, struct buf *out)
 {
-	add_key_number(",\"pid\":", e->rec->pid, out);
-	if (e->ns_pid > 0 && (uint32_t)e->ns_pid != e->rec->pid)
-		add_key_number(",\"ns_pid\":", (uint32_t)e->ns_pid, out);
-	add_key_number(",\"tid\":", e->rec->tid, out);
+	json_number(",\"pid\":", pid, out);
+	if (ns_pid > 0 && (uint32_t)ns_pid != pid)
+		json_number(",\"ns_pid\":", (uint32_t)ns_pid, out);
+	json_number(",\"tid\":", tid, out);
 	buf_adds(out, ",\"comm\":");
-	buf_add_json(out, e->rec->comm, strnlen(e->rec->comm, sizeof(e->rec->comm)));
-	add_key_number(",\"cpu\":", e->cpu, out);
+	buf_add_json(out, comm, strnlen(comm, sizeof(((struct ut_rec_event *)0)->comm)));
 }
 
 static void add_probe(struct live_printer *p, const struct live_event *e, struct buf *out)
@@ -154,9 +152,10 @@ static void add_probe(struct live_printer *p, const struct live_event *e, struct
 
 void json_print(struct live_printer *p, const struct live_event *e, struct buf *out)
 {
-	add_key_number("{\"time\":", e->rec->time_ns, out);
-	add_wall(p, ",\"wall\":", e->rec->time_ns, out);
-	add_process(e, out);
+	json_number("{\"time\":", e->rec->time_ns, out);
+	json_wall(p, ",\"wall\":", e->rec->time_ns, out);
+	json_process(e->rec->pid, e->ns_pid, e->rec->tid, e->rec->comm, out);
+	json_number(",\"cpu\":", e->cpu, out);
 	add_probe(p, e, out);
 	add_args(p, e, out);
 	if (e->probe->checked->spec->format) {
@@ -170,11 +169,11 @@ void json_print(struct live_printer *p, const struct live_event *e, struct buf *
 
 void json_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out)
 {
-	add_key_number("{\"lost\":", n, out);
-	add_key_number(",\"cpu\":", cpu, out);
-	add_key_number(",\"from\":", from_ns, out);
-	add_key_number(",\"to\":", to_ns, out);
-	add_wall(p, ",\"wall_from\":", from_ns, out);
-	add_wall(p, ",\"wall_to\":", to_ns, out);
+	json_number("{\"lost\":", n, out);
+	json_number(",\"cpu\":", cpu, out);
+	json_number(",\"from\":", from_ns, out);
+	json_number(",\"to\":", to_ns, out);
+	json_wall(p, ",\"wall_from\":", from_ns, out);
+	json_wall(p, ",\"wall_to\":", to_ns, out);
 	buf_adds(out, "}\n");
 }

@@ -51,32 +51,37 @@ void live_header(const struct live_printer *p, struct buf *out)
 	buf_adds(out, "-\n");
 }
 
-static void add_times(struct live_printer *p, const struct live_event *e, struct buf *out)
+void times_print(struct live_printer *p, uint64_t time_ns, int64_t cpu, struct buf *out)
 {
 	size_t from = out->len;
 
 	if (p->opts.wall_time) {
-		wall_print(p, e->rec->time_ns, out);
+		wall_print(p, time_ns, out);
 		buf_pad(out, from, WIDTH_TIME);
 	}
 	from = out->len;
 	if (p->opts.since_start) {
-		seconds_print(p, e->rec->time_ns, out);
+		seconds_print(p, time_ns, out);
 		buf_pad(out, from, WIDTH_SECONDS);
 	}
 	from = out->len;
 	if (p->opts.cpu) {
-		buf_addu(out, e->cpu);
+		if (cpu < 0)
+			buf_addc(out, '-');
+		else
+			buf_addu(out, (uint64_t)cpu);
 		buf_pad(out, from, WIDTH_CPU);
 	}
 }
 
 static void add_line(struct live_printer *p, const struct live_event *e, struct buf *out)
 {
+	struct head h = { .pid = e->rec->pid, .tid = e->rec->tid, .ns_pid = e->ns_pid, .comm = e->rec->comm,
+			  .func = { .bytes = e->func, .len = strlen(e->func) } };
 	size_t from, end;
 
-	add_times(p, e, out);
-	end = head_print(p, e, out);
+	times_print(p, e->rec->time_ns, e->cpu, out);
+	end = head_print(p, &h, out);
 	from = out->len;
 	steps_run(e, out);
 	if (out->len == from && !out->failed)	/* no message: no blanks at the end of the line */
@@ -99,7 +104,7 @@ int live_print(struct live_printer *p, const struct live_event *e, struct buf *o
 	return 0;
 }
 
-static void add_moment(struct live_printer *p, uint64_t ns, struct buf *out)
+void moment_print(struct live_printer *p, uint64_t ns, struct buf *out)
 {
 	if (p->opts.wall_time)
 		wall_print(p, ns, out);
@@ -119,9 +124,9 @@ void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t 
 	buf_adds(out, n == 1 ? " event lost on CPU " : " events lost on CPU ");
 	buf_addu(out, cpu);
 	buf_adds(out, " between ");
-	add_moment(p, from_ns, out);
+	moment_print(p, from_ns, out);
 	buf_adds(out, " and ");
-	add_moment(p, to_ns, out);
+	moment_print(p, to_ns, out);
 	buf_adds(out, " --\n");
 }
 

@@ -108,7 +108,7 @@ static struct step plain_step(const struct live_probe *p, unsigned output)
 	} else if (out->type.kind == TYPE_FLOAT) {
 		s.kind = STEP_FLOAT;
 		strcpy(s.spec, "%g");
-	} else if (out->type.size == 8 && !out->type.is_signed) {
+	} else if (out->type.size == 8 && !out->type.is_signed && p->checked->spec->kind != PROBE_USER) {
 		set_conversion(&s.number, 'x', &out->type);
 		s.number.is_hex = true;
 	} else {

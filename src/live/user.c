@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* User events and spans in text: the columns of every event, then what it is. */
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/text.h"
+#include "live/internal.h"
+#include "live/user.h"
+
+static const char *closed_word(enum span_close close)
+{
+	switch (close) {
+	case SPAN_OPEN: return "open";
+	case SPAN_THREAD_ENDED: return "thread ended";
+	case SPAN_PROCESS_ENDED: return "process ended";
+	case SPAN_EXEC: return "exec";
+	case SPAN_FORGOTTEN: return "forgotten";
+	default: return "end";
+	}
+}
+
+const char *live_user_word(const struct live_user *u)
+{
+	switch (u->kind) {
+	case LIVE_USER_BEGIN: return "begin";
+	case LIVE_USER_END: return "end";
+	case LIVE_USER_MARK: return "mark";
+	case LIVE_USER_COUNT: return "count";
+	default: return u->span ? closed_word(u->span->close) : "open";
+	}
+}
+
+uint64_t user_duration(const struct span *s) { return s->end_ns > s->begin_ns ? s->end_ns - s->begin_ns : 0; }
+
+struct event_text user_name(const struct live_user *u)
+{
+	if (u->kind == LIVE_USER_CLOSED && u->span && !u->name.bytes && u->name.state == UT_TEXT_WHOLE)
+		return (struct event_text){ .bytes = u->span->name, .len = u->span->name_len };
+	return user_text(&u->name);
+}
+
+struct event_text user_text(const struct live_user_text *t)
+{
+	struct event_text ret = { .bytes = t->bytes, .len = t->len, .state = t->state, .address = t->address };
+
+	if (!ret.bytes)
+		ret.bytes = "";
+	return ret;
+}
+
+bool user_id(const struct live_user *u, uint64_t *ret)
+{
+	bool of_span = u->kind == LIVE_USER_CLOSED && u->span;
+
+	*ret = of_span ? u->span->id : u->id;
+	return of_span ? u->span->has_id : u->has_id;
+}
+
+static void add_ns(uint64_t ns, struct buf *out)
+{
+	char text[32];
+
+	buf_adds(out, human_ns(ns, text));
+}
+
+static void add_exit(const struct span *s, struct buf *out)
+{
+	const char *name;
+
+	if (!s->exit_known)
+		return;
+	if (!WIFSIGNALED(s->exit_code)) {
+		buf_adds(out, ": exit status ");
+		buf_addu(out, (unsigned)WEXITSTATUS(s->exit_code));
+		return;
+	}
+	buf_adds(out, ": signal ");
+	buf_addu(out, (unsigned)WTERMSIG(s->exit_code));
+	name = sigabbrev_np(WTERMSIG(s->exit_code));
+	if (name) {
+		buf_adds(out, " (SIG");
+		buf_adds(out, name);
+		buf_addc(out, ')');
+	}
+}
+
+static void add_flags(const struct span *s, struct buf *out)
+{
+	if (s->flags & SPAN_LOST_INSIDE)
+		buf_adds(out, ", events lost inside");
+	if (s->flags & SPAN_CROSSED)
+		buf_adds(out, ", crossed");
+	if (s->flags & SPAN_CLOCK_STEP)
+		buf_adds(out, ", clock stepped back");
+}
+
+static void add_closed(const struct span *s, struct buf *out)
+{
+	static const char *const words[] = {
+		[SPAN_OPEN] = "open for ", [SPAN_ENDED] = "end ", [SPAN_THREAD_ENDED] = "thread ended after ",
+		[SPAN_PROCESS_ENDED] = "process ended after ", [SPAN_EXEC] = "replaced by exec after ",
+		[SPAN_FORGOTTEN] = "forgotten after ",
+	};
+
+	buf_adds(out, words[s->close]);
+	add_ns(user_duration(s), out);
+	if (s->close == SPAN_PROCESS_ENDED)
+		add_exit(s, out);
+	if (s->close == SPAN_FORGOTTEN)
+		buf_adds(out, ": too many open spans");
+	add_flags(s, out);
+}
+
+static void add_end(const struct live_user *u, struct buf *out)
+{
+	static const char *const without[] = {
+		[SPAN_END_MATCHED] = "end", [SPAN_END_BEFORE_ATTACH] = "end (began before tracing)",
+		[SPAN_END_ORPHAN] = "end (no begin)", [SPAN_END_AFTER_LOSS] = "end (its begin may be lost)",
+		[SPAN_END_INHERITED] = "end (began in the parent)",
+	};
+
+	if (!u->span) {
+		buf_adds(out, without[u->end]);
+		return;
+	}
+	buf_adds(out, "end ");
+	add_ns(user_duration(u->span), out);
+	add_flags(u->span, out);
+}
+
+static void add_what(const struct live_user *u, struct buf *out)
+{
+	if (u->kind == LIVE_USER_CLOSED && u->span) {
+		add_closed(u->span, out);
+	} else if (u->kind == LIVE_USER_END) {
+		add_end(u, out);
+	} else {
+		buf_adds(out, live_user_word(u));
+	}
+	if (u->kind == LIVE_USER_COUNT) {
+		buf_addc(out, ' ');
+		buf_addi(out, u->value);
+	} else if (u->kind != LIVE_USER_CLOSED && u->value) {
+		buf_adds(out, " value=");
+		buf_addi(out, u->value);
+	}
+}
+
+static void add_details(const struct live_user *u, struct buf *out)
+{
+	static const struct step quoted = { .kind = STEP_TEXT, .quoted = true,
+					    .number = { .width = -1, .precision = -1 } };
+	struct event_text t;
+	uint64_t id;
+
+	if (user_id(u, &id)) {
+		buf_adds(out, " id=");
+		buf_addu(out, id);
+	}
+	if (!u->has_text)
+		return;
+	t = user_text(&u->text);
+	buf_addc(out, ' ');
+	text_print(&quoted, &t, out);
+}
+
+void live_print_user(struct live_printer *p, const struct live_user *u, struct buf *out)
+{
+	struct head h = { .pid = u->pid, .tid = u->tid, .ns_pid = u->ns_pid, .comm = u->comm, .func = user_name(u),
+			  .is_foreign = true };
+
+	if (p->opts.json) {
+		user_json(p, u, out);
+		return;
+	}
+	times_print(p, u->time_ns, u->has_cpu ? (int64_t)u->cpu : -1, out);
+	head_print(p, &h, out);
+	add_what(u, out);
+	add_details(u, out);
+	buf_addc(out, '\n');
+}
+
+void live_print_refused(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
+			uint64_t to_ns, struct buf *out)
+{
+	if (p->opts.json) {
+		refused_json(p, n, pid, comm, from_ns, to_ns, out);
+		return;
+	}
+	buf_adds(out, "-- ");
+	buf_addu(out, n);
+	buf_adds(out, n == 1 ? " event of process " : " events of process ");
+	buf_addu(out, pid);
+	if (comm) {
+		buf_adds(out, " (");
+		buf_add_escaped(out, comm, strlen(comm));
+		buf_addc(out, ')');
+	}
+	buf_adds(out, " refused between ");
+	moment_print(p, from_ns, out);
+	buf_adds(out, " and ");
+	moment_print(p, to_ns, out);
+	buf_adds(out, ": it alone filled the buffer --\n");
+}
