@@ -57,13 +57,19 @@ struct span {
 	uint64_t id;
 	int64_t value;		/* of the begin */
 	uint64_t begin_ns, end_ns;
-	uint64_t own_ns;	/* without the spans without id that nested in it on its thread */
+	uint64_t own_ns;	/* without the spans directly inside it on its thread: see below */
 	unsigned depth;		/* 1: outermost on its thread when it began */
 	enum span_close close;
 	unsigned flags;		/* enum span_flag */
 	bool exit_known;
 	int exit_code;		/* as wait(2) has it */
 };
+
+/*
+ * Own time and depth, which only spans of one thread can have: a span without id knows those without id alone, as one with
+ * an id may be open on a thread for long without being what it does. A span with an id knows all. Spans that ended on
+ * another thread, or that were still open when the outer one ended, are not inside.
+ */
 
 /* What an end turned out to be. */
 enum span_end {
@@ -82,7 +88,8 @@ struct span_counts {
 struct spans;
 
 /*
- * @closed is called for every span that something else than its own end closed; the span holds during the call.
+ * @closed is called for every span that something else than its own end closed; the span holds during the call. It must
+ * not call back.
  * NULL: out of memory.
  */
 struct spans *spans_new(void (*closed)(void *ctx, const struct span *span), void *ctx);
@@ -90,13 +97,13 @@ struct spans *spans_free(struct spans *s);
 
 /* 0 or -ENOMEM: then the begin is not kept, and counted as forgotten. */
 int spans_begin(struct spans *s, const struct span_event *e);
-/*
- * *@ret is the span that ends when the result is SPAN_END_MATCHED.
- */
+/* *@ret is the span that ends when the result is SPAN_END_MATCHED, untouched otherwise. It may be NULL. */
 enum span_end spans_end(struct spans *s, const struct span_event *e, struct span *ret);
 
 void spans_fork(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t child);
 void spans_exec(struct spans *s, uint64_t time_ns, uint32_t pid);
+/* Where it is known. An earlier thread of that number has ended; an end without a begin is an orphan from here on. */
+void spans_thread_start(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t tid);
 void spans_thread_exit(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t tid);
 void spans_process_exit(struct spans *s, uint64_t time_ns, uint32_t pid, bool code_known, int code);
 /* Events are missing between the two times: of @pid, or with 0 of nobody knows whom. */
