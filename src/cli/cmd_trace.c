@@ -16,7 +16,7 @@
 struct opts {
 	struct pid_list pids;
 	bool all, follow, no_follow, wait;
-	bool wall_time, since_start, cpu, json, explain, verbose, strict, no_multi;
+	bool wall_time, since_start, cpu, json, explain, verbose, strict, no_multi, no_prctl;
 	uint64_t max_events, duration_ns, text_limit, ring_bytes;
 	const char *output;
 };
@@ -46,6 +46,8 @@ static const struct ut_opt options[] = {
 	{ 0, "explain", NULL, "print the plan and its instructions; attach nothing (needs no root)", OPT_FLAG,
 	  AT(explain) },
 	{ 0, "one-by-one", NULL, "attach each site by itself, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },
+	{ 0, "no-prctl", NULL, "user events (e:) from <usertrace.h> alone: tracing prctl costs every system call a little",
+	  OPT_FLAG, AT(no_prctl) },
 	{ 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", OPT_FLAG, AT(verbose) },
 };
 
@@ -65,9 +67,10 @@ static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *c
 	}
 	if (!o->max_events || !o->duration_ns)
 		return usage(cmd, "--max-events and --duration are more than 0");
-	if (!nprobes)
+	if (!nprobes && !o->all && !o->pids.n && !command)
 		return usage(cmd,
-			     "no probe given; try 'u:python:gc__start', and 'usertrace list -p PID' for what there is");
+			     "no probe given; try 'u:python:gc__start', 'usertrace list -p PID' for what there is, and -a for "
+			     "what programs announce");
 	if (o->pids.n && o->all)
 		return usage(cmd, "-p and -a exclude each other");
 	if (command && (o->pids.n || o->all))
@@ -100,9 +103,10 @@ struct run {
 
 static int open_session(struct run *r, char *const *probes, int nprobes, char *const *command, struct ut_err *err)
 {
+	static const char *const everything[] = { "e:*" };	/* without a probe: what programs announce */
 	struct session_options so = {
-		.probes = (const char *const *)probes,
-		.nprobes = (size_t)nprobes,
+		.probes = nprobes ? (const char *const *)probes : everything,
+		.nprobes = nprobes ? (size_t)nprobes : 1,
 		.pids = r->o.pids.v,
 		.npids = r->o.pids.n,
 		.all = r->o.all,
@@ -117,6 +121,7 @@ static int open_session(struct run *r, char *const *probes, int nprobes, char *c
 		.stop_fd = r->stop_fd,
 		.verbose = r->o.verbose,
 		.no_multi = r->o.no_multi,
+		.no_prctl = r->o.no_prctl,
 	};
 	int code = runtimes_load(&r->runtimes, err);
 
@@ -191,7 +196,7 @@ static void say_attached(const struct run *r)
 	for (size_t i = 0; i < plan->requests.n; i++)
 		incomplete |= !plan->requests.v[i].nprobes;
 	for (size_t i = 0; i < plan->sites.n; i++)
-		sites += plan->sites.v[i].kind != SITE_ENTRY && !plan->sites.v[i].excluded;
+		sites += site_has_events(&plan->sites.v[i]);
 	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites,
 		plural(sites, "site"));
 	if (incomplete)
@@ -217,6 +222,21 @@ static void put_name(const struct plan_probe *p)
 	buf_done(&name);
 }
 
+/* What became of the spans, and calls that made no sense. */
+static void say_user_totals(const struct run *r)
+{
+	struct buf text = { 0 };
+	char number[32];
+
+	trace_output_totals(r->output, &text);
+	if (text.len)
+		fprintf(stderr, "usertrace: %s", text.data);
+	buf_done(&text);
+	if (r->totals.malformed)
+		fprintf(stderr, "usertrace: %s user %s of a kind that does not exist, left out\n",
+			human_count(r->totals.malformed, number), plural(r->totals.malformed, "event"));
+}
+
 static void say_totals(const struct run *r)
 {
 	const struct plan *plan = session_plan(r->session);
@@ -230,15 +250,19 @@ static void say_totals(const struct run *r)
 		human_count(t->lost, c));
 	if (t->missed)
 		fprintf(stderr, ", %s not seen because a program was busy on their CPU", human_count(t->missed, a));
+	if (t->refused)
+		fprintf(stderr, " (%s of programs that filled the buffer alone)", human_count(t->refused, a));
 	if (t->lost)
 		fputs("; a larger --buffer, a narrower predicate or fewer probes help", stderr);
 	fputs("\n", stderr);
+	say_user_totals(r);
 	for (size_t i = 0; i < plan->probes.n; i++) {
 		const struct plan_probe *p = &plan->probes.v[i];
+		uint64_t events = p->events + trace_output_count(r->output, i);
 
-		if (!p->events || ++rows > ROWS_MAX)
+		if (!events || ++rows > ROWS_MAX)
 			continue;
-		fprintf(stderr, "%12s  ", human_count(p->events, a));
+		fprintf(stderr, "%12s  ", human_count(events, a));
 		put_name(p);
 	}
 	if (rows > ROWS_MAX)
@@ -303,7 +327,9 @@ static int start(struct run *r, struct ut_err *err)
 	if (!code)
 		code = session_start(r->session, &r->sink, &r->log, err);
 	if (!code) {
-		trace_output_start(r->output, session_start_ns(r->session));
+		code = trace_output_start(r->output, session_start_ns(r->session));
+		if (code)
+			return ut_err_nomem(err);
 		say_attached(r);
 	}
 	return code;
@@ -357,6 +383,8 @@ static int trace(struct run *r, bool has_command)
 		code = session_run(r->session, &r->sink, &end, &err);
 	stopped = session_stop(r->session, &r->sink, &r->totals, &err);
 	code = code ? code : stopped;
+	if (!code)
+		code = trace_output_stop(r->output, session_start_ns(r->session) + r->totals.elapsed_ns);
 	if (code == -EPIPE)
 		return exit_status(r, has_command, false);	/* the reader has seen enough */
 	if (code)
@@ -398,7 +426,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 
 const struct ut_cmd cmd_trace = {
 	.name = "trace",
-	.usage = "[-p PID | -a] PROBE… [-- COMMAND…]",
+	.usage = "[-p PID | -a] [PROBE…] [-- COMMAND…]",
 	.summary = "print events as they happen",
 	.details =
 		"A PROBE is one argument: KIND:WHERE:NAME [(PREDICATE)] [\"FORMAT\"[, EXPRESSION]...], where KIND is\n"
@@ -406,12 +434,16 @@ const struct ut_cmd cmd_trace = {
 		"  p  call of a function      p:LIBRARY|PATH:FUNCTION[+OFFSET]\n"
 		"  r  return of a function    r:LIBRARY|PATH:FUNCTION      (retval, duration)\n"
 		"  t  event of the kernel     t:CATEGORY:EVENT             (its fields by name)\n"
+		"  e  user event              e:NAME                       (kind, value, id, text, duration)\n"
+		"Without any, everything that programs announce (e:*).\n"
 		"\n"
 		"Examples:\n"
 		"  usertrace trace -p 123 'u:python:gc__*'\n"
 		"  usertrace trace -p 123 'u:hotspot:gc__begin' 'u:hotspot:gc__end' -t\n"
 		"  usertrace trace 'r:libc.so.6:malloc (retval == 0)'\n"
 		"  usertrace trace 'p:libc.so.6:malloc (arg1 > 65536) \"%u bytes%U\", arg1' -- ruby script.rb\n"
+		"  usertrace trace -a                            everything that programs announce\n"
+		"  usertrace trace -a 'e:gc (duration > 5ms)'\n"
 		"  usertrace trace -a --json 't:sched:sched_process_exec \"%s\", filename'\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),

@@ -11,6 +11,8 @@
 #include "base/auto.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/trace_user.h"
+#include "live/user.h"
 #include "proc/process.h"
 #include "sym/sym.h"
 
@@ -24,6 +26,7 @@ struct trace_output {
 	const struct plan *plan;
 	struct live_printer *printer;
 	VEC(struct live_probe *) probes;	/* by the plan's number; made when first needed */
+	struct trace_user *user;		/* NULL without e: */
 	struct sym *sym;
 	struct buf out;
 	struct pid_entry pids[PID_CACHE];
@@ -63,6 +66,7 @@ struct trace_output *trace_output_free(struct trace_output *o)
 	for (size_t i = 0; i < o->probes.n; i++)
 		live_probe_free(o->probes.v[i]);
 	vec_done(&o->probes);
+	trace_user_free(o->user);
 	live_printer_free(o->printer);
 	sym_free(o->sym);
 	buf_done(&o->out);
@@ -76,15 +80,33 @@ void trace_output_note_process(struct trace_output *o, pid_t pid)
 		sym_note_process(o->sym, pid);
 }
 
-void trace_output_start(struct trace_output *o, uint64_t start_ns)
+static pid_t ns_pid_of(void *ctx, pid_t pid);
+
+/* What needs the printer. */
+static int start_user(struct trace_output *o)
+{
+	struct trace_user_options options = {
+		.plan = o->plan, .printer = o->printer, .out = &o->out, .ns_pid = ns_pid_of, .ctx = o,
+	};
+
+	if (!plan_wants_user_events(o->plan))
+		return 0;
+	o->user = trace_user_new(&options);
+	return o->user ? 0 : -ENOMEM;
+}
+
+int trace_output_start(struct trace_output *o, uint64_t start_ns)
 {
 	struct live_options live = o->options.live;
 
 	live.start_ns = start_ns;
 	live.sym = o->sym;
 	o->printer = live_printer_new(&live);
-	if (o->printer && o->options.header)
+	if (!o->printer)
+		return -ENOMEM;
+	if (o->options.header)
 		live_header(o->printer, &o->out);
+	return start_user(o);
 }
 
 /* Whoever shares the terminal or pipe with us may have made it one that does not block. */
@@ -135,6 +157,8 @@ static pid_t ns_pid(struct trace_output *o, pid_t pid)
 	return e->ns_pid;
 }
 
+static pid_t ns_pid_of(void *ctx, pid_t pid) { return ns_pid(ctx, pid); }
+
 static struct live_probe *prepared(struct trace_output *o, const struct plan_probe *p)
 {
 	size_t i = (size_t)(p - o->plan->probes.v);
@@ -173,7 +197,44 @@ static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, u
 
 	if (!o->printer)
 		return -ENOMEM;
+	if (o->user)
+		trace_user_lost(o->user, 0, since_ns, until_ns);
 	live_print_lost(o->printer, count, cpu, since_ns, until_ns, &o->out);
+	return 0;
+}
+
+static int on_user(void *ctx, const struct user_event *e, unsigned cpu)
+{
+	struct trace_output *o = ctx;
+	int printed = o->user ? trace_user_event(o->user, e, cpu) : -ENOMEM, code;
+
+	if (printed < 0 || o->out.len < WRITE_AT)
+		return printed;
+	code = flush(o);
+	return code < 0 ? code : printed;
+}
+
+static int on_life(void *ctx, const struct session_life *life)
+{
+	struct trace_output *o = ctx;
+
+	if (!o->user)
+		return 0;
+	trace_user_life(o->user, life);
+	return o->out.len >= WRITE_AT ? flush(o) : 0;
+}
+
+static int on_refused(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns)
+{
+	struct trace_output *o = ctx;
+	char comm[16];
+
+	if (!o->printer)
+		return -ENOMEM;
+	if (o->user)
+		trace_user_lost(o->user, pid, since_ns, until_ns);
+	process_comm((pid_t)pid, comm);
+	live_print_refused(o->printer, count, pid, comm, since_ns, until_ns, &o->out);
 	return 0;
 }
 
@@ -200,9 +261,30 @@ struct session_sink trace_output_sink(struct trace_output *o)
 {
 	return (struct session_sink){ .ctx = o,
 				      .event = on_event,
+				      .user = on_user,
+				      .life = on_life,
+				      .refused = on_refused,
 				      .lost = on_lost,
 				      .flush = flush,
 				      .attached = on_attached,
 				      .note = on_note,
 				      .process = o->sym ? on_process : NULL };
+}
+
+int trace_output_stop(struct trace_output *o, uint64_t stop_ns)
+{
+	if (o->user)
+		trace_user_stop(o->user, stop_ns);
+	return flush(o);
+}
+
+uint64_t trace_output_count(const struct trace_output *o, size_t probe)
+{
+	return o->user ? trace_user_count(o->user, probe) : 0;
+}
+
+void trace_output_totals(const struct trace_output *o, struct buf *out)
+{
+	if (o->user)
+		trace_user_totals(o->user, out);
 }

@@ -19,9 +19,11 @@ enum bpf_reg { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP };
  */
 enum gen_map {
 	GEN_MAP_RINGS,	/* array of ring buffers, by CPU */
-	GEN_MAP_LOST,	/* array of one value: 64 bytes per CPU, the first 8 count events lost for want of room */
+	GEN_MAP_LOST,	/* array of one value: 64 bytes per CPU, the first 8 count events lost for want of
+			 * room, the next 8 those of processes that were refused */
 	GEN_MAP_FOLLOW, /* hash: process id → 1 */
 	GEN_MAP_STARTS, /* hash: function, process and stack pointer → time of the call */
+	GEN_MAP_REFUSED, /* hash: process id → what it may still write: struct gen_refused */
 	GEN_MAPS
 };
 

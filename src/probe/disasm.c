@@ -10,6 +10,7 @@
 
 static const char *const map_names[GEN_MAPS] = {
 	[GEN_MAP_RINGS] = "rings", [GEN_MAP_LOST] = "lost", [GEN_MAP_FOLLOW] = "follow", [GEN_MAP_STARTS] = "starts",
+	[GEN_MAP_REFUSED] = "refused",
 };
 
 static const struct { int number; const char *name; } helpers[] = {

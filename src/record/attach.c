@@ -123,6 +123,8 @@ struct group {
 	VEC(const struct plan_site *) sites;
 };
 
+static bool is_tracepoint(const struct group *g) { return site_is_tracepoint(g->sites.v[0]); }
+
 static const char *site_name(const struct round *r, const struct plan_site *s, char ret[256])
 {
 	const struct plan_probe *p = &r->plan->probes.v[s->probe];
@@ -145,7 +147,7 @@ static int keep_link(struct attach *a, int fd)
 static int refused(const struct round *r, const struct plan_site *s, pid_t pid, int code)
 {
 	char name[256];
-	const char *path = r->plan->files.v[s->file].path;
+	const char *path = site_is_tracepoint(s) ? "the kernel" : r->plan->files.v[s->file].path;
 
 	site_name(r, s, name);
 	if (code == -ESRCH)
@@ -234,10 +236,10 @@ static int link_group_part(const struct round *r, const struct group *g, size_t 
 	char path[64];
 	int code = 0;
 
-	if (g->kind == SITE_TRACEPOINT) {
+	if (is_tracepoint(g)) {
 		const struct plan_site *s = g->sites.v[from];
 
-		return link_event(r, s, prog, kernel_tracepoint_event(r->plan->probes.v[s->probe].tracepoint.id), 0);
+		return link_event(r, s, prog, kernel_tracepoint_event(s->tracepoint_id), 0);
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->plan->files.v[g->file].fd);
 	for (size_t i = 0; !code && i < r->a->pids.n; i++)
@@ -253,13 +255,13 @@ static int load_part(const struct round *r, const struct group *g, size_t from, 
 	uint32_t numbers[BODIES_MAX];
 	struct asm_buf code = { 0 };
 	struct kernel_prog prog = { .type =
-					g->kind == SITE_TRACEPOINT ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE,
-				    .multi = r->a->multi && g->kind != SITE_TRACEPOINT };
+					is_tracepoint(g) ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE,
+				    .multi = r->a->multi && !is_tracepoint(g) };
 	struct gen_options options = r->plan->options.gen;
 	size_t n = 0;
 	int fd;
 
-	if (g->kind == SITE_TRACEPOINT)
+	if (is_tracepoint(g))
 		options.filter = r->plan->options.tracepoint_filter;
 	for (size_t i = from; i < to; i++) {
 		uint32_t body = g->sites.v[i]->body;
@@ -297,7 +299,7 @@ static size_t part_end(const struct round *r, const struct group *g, size_t from
 		if (i > from && g->sites.v[i - 1]->body == body)
 			continue;
 		insns += r->plan->bodies.v[body].code.insns.n;
-		if (i > from && (++bodies > BODIES_MAX - 1 || insns > INSNS_MAX || g->kind == SITE_TRACEPOINT))
+		if (i > from && (++bodies > BODIES_MAX - 1 || insns > INSNS_MAX || is_tracepoint(g)))
 			break;
 	}
 	return i;
@@ -319,7 +321,7 @@ static int attach_group(const struct round *r, struct group *g)
 	qsort(g->sites.v, g->sites.n, sizeof(*g->sites.v), by_body);
 	for (size_t from = 0, to; code >= 0 && from < g->sites.n; from = to) {
 		/* two tracepoints never share a program: each event has an attachment of its own */
-		to = g->kind == SITE_TRACEPOINT ? from + 1 : part_end(r, g, from);
+		to = is_tracepoint(g) ? from + 1 : part_end(r, g, from);
 		code = load_part(r, g, from, to);
 		if (code >= 0)
 			code = link_group_part(r, g, from, to, code);
@@ -351,7 +353,7 @@ static int collect(const struct round *r, size_t seed, bool *done, struct group 
 		const struct plan_site *s = &r->plan->sites.v[i];
 		int code;
 
-		if (s->kind != like->kind || (s->kind != SITE_TRACEPOINT && s->file != like->file))
+		if (s->kind != like->kind || (!site_is_tracepoint(s) && s->file != like->file))
 			continue;
 		done[i - r->first] = true;
 		if (s->excluded)

@@ -117,7 +117,7 @@ struct seen {
 static int load_seeing(int map_fd, bool multi)
 {
 	int fds[GEN_MAPS] = { [GEN_MAP_RINGS] = -1, [GEN_MAP_LOST] = map_fd, [GEN_MAP_FOLLOW] = -1,
-			      [GEN_MAP_STARTS] = -1 };
+			      [GEN_MAP_STARTS] = -1, [GEN_MAP_REFUSED] = -1 };
 	struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .multi = multi };
 	struct asm_buf a = { 0 };
 	int r;

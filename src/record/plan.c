@@ -70,6 +70,16 @@ bool plan_request_is_path(const struct plan_request *r)
 	return r->spec->kind != PROBE_TRACEPOINT && strchr(r->spec->where, '/');
 }
 
+bool site_is_tracepoint(const struct plan_site *site)
+{
+	return site->kind == SITE_TRACEPOINT || site->kind == SITE_PRCTL || site->kind == SITE_LIFE;
+}
+
+bool site_has_events(const struct plan_site *site)
+{
+	return site->kind != SITE_ENTRY && site->kind != SITE_LIFE && !site->excluded;
+}
+
 static int add_request(struct plan *plan, const char *text, struct ut_err *err)
 {
 	struct plan_request r = { 0 };
@@ -103,6 +113,7 @@ int plan_new(const char *const *texts, size_t n, const struct plan_options *opti
 	if (!plan)
 		return ut_err_nomem(err);
 	plan->options = *options;
+	plan->user_probe = -1;
 	for (size_t i = 0; !r && i < n; i++)
 		r = add_request(plan, texts[i], err);
 	if (r) {
@@ -224,6 +235,23 @@ static void site_reasons(struct plan *plan, struct plan_site *site)
 			site->unreadable[i] = NULL;
 }
 
+int plan_add_made_site(struct plan *plan, struct plan_site *site, struct gen_body *body, struct ut_err *err)
+{
+	int r = keep_body(plan, body);
+
+	if (r >= 0) {
+		site->body = (uint32_t)r;
+		r = vec_push(&plan->sites, *site);
+	}
+	if (r < 0) {
+		free(site->operands);
+		return ut_err_nomem(err);
+	}
+	if (site_has_events(site))
+		plan->probes.v[site->probe].nsites++;
+	return 0;
+}
+
 int plan_add_site(struct plan *plan, struct plan_site *site, struct ut_err *err)
 {
 	struct gen_body body;
@@ -233,19 +261,8 @@ int plan_add_site(struct plan *plan, struct plan_site *site, struct ut_err *err)
 		free(site->operands);
 		return r;
 	}
-	r = keep_body(plan, &body);
-	if (r >= 0) {
-		site->body = (uint32_t)r;
-		site_reasons(plan, site);
-		r = vec_push(&plan->sites, *site);
-	}
-	if (r < 0) {
-		free(site->operands);
-		return ut_err_nomem(err);
-	}
-	if (site->kind != SITE_ENTRY)
-		plan->probes.v[site->probe].nsites++;
-	return 0;
+	site_reasons(plan, site);
+	return plan_add_made_site(plan, site, &body, err);
 }
 
 int plan_look_file(struct plan_look *look)
@@ -353,14 +370,14 @@ static struct plan_seen seen_as(int fd, const struct stat *st)
 static int look_at(struct plan_look *look)
 {
 	struct plan *plan = look->plan;
-	int r = 0;
+	int r = plan_user(look);
 
 	for (unsigned i = 0; !r && i < plan->requests.n; i++) {
 		enum probe_kind kind = plan->requests.v[i].spec->kind;
 
 		if (kind == PROBE_USDT)
 			r = plan_usdt(look, i);
-		else if (kind != PROBE_TRACEPOINT)
+		else if (kind != PROBE_TRACEPOINT && kind != PROBE_USER)
 			r = plan_functions(look, i);
 		if (r && look->err) {	/* for those who go on: this is why it came to nothing */
 			plan_set_miss(&plan->requests.v[i], "%s", look->err->msg);

@@ -41,11 +41,20 @@ struct plan_probe {
 };
 
 /* What a site is attached as. */
-enum site_kind { SITE_PROBE, SITE_ENTRY /* r: with duration: the call */, SITE_RETURN, SITE_TRACEPOINT };
+enum site_kind {
+	SITE_PROBE,
+	SITE_ENTRY,	/* r: with duration: the call */
+	SITE_RETURN,
+	SITE_TRACEPOINT,
+	SITE_USER,	/* e: the probe of <usertrace.h> */
+	SITE_PRCTL,	/* e: the system call */
+	SITE_LIFE,	/* e: a fork, an exec, an exit; no event of its own */
+};
 
 struct plan_site {
 	enum site_kind kind;
 	unsigned probe, file;
+	unsigned tracepoint_id;		/* of those that sit on the kernel's events */
 	uint64_t vaddr, offset, sem_offset;
 	struct operands *operands;	/* u: owned; shared by nobody */
 	uint32_t body;
@@ -88,6 +97,7 @@ struct plan {
 	struct name_list providers;	/* and the providers of others */
 	VEC(char *) notes;		/* sentences to tell once */
 	size_t notes_told;
+	int user_probe;			/* the first e: request's, which the lanes' sites belong to; -1: none */
 };
 
 /* Parses all requests; -EINVAL with the marked place. */
@@ -97,6 +107,11 @@ struct plan *plan_free(struct plan *plan);
 
 /* t: requests, from the kernel's description. */
 int plan_tracepoints(struct plan *plan, struct ut_err *err);
+/* e: requests: what they print, and the sites in the kernel. @prctl: that lane too. */
+int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err);
+/* libusertrace where it is installed: programs that load it later are seen from their first event on. */
+int plan_user_library(struct plan *plan, struct ut_err *err);
+bool plan_wants_user_events(const struct plan *plan);
 /*
  * Everything that the requests want of one file. @path is how it is called for people and compared with WHERE; @fd is
  * duplicated. A file already looked at is passed over. Errors are the user's (a format that does not fit, an argument
@@ -114,6 +129,10 @@ int plan_command(struct plan *plan, const char *name, struct ut_err *err);
 /* Files that requests name by path, or, without a process to look into, by library or program name. */
 int plan_named_files(struct plan *plan, bool search, struct ut_err *err);
 
+/* Does it sit on an event of the kernel, and not in a file? */
+bool site_is_tracepoint(const struct plan_site *site);
+/* Does it send events that are the user's, and not only helps others to? */
+bool site_has_events(const struct plan_site *site);
 bool plan_request_is_path(const struct plan_request *r);
 /* Has every request a probe? */
 bool plan_is_complete(const struct plan *plan);

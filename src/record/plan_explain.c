@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "probe/layout.h"
 #include "record/plan.h"
+#include "wire/record.h"
 
 static const char *output_word(enum output_kind kind)
 {
@@ -26,6 +27,9 @@ static const char *site_word(enum site_kind kind)
 	case SITE_ENTRY: return "call (notes the time)";
 	case SITE_RETURN: return "return";
 	case SITE_TRACEPOINT: return "kernel event";
+	case SITE_USER: return "user events of <usertrace.h>";
+	case SITE_PRCTL: return "user events of prctl(PR_USER_TRACE, …)";
+	case SITE_LIFE: return "fork, exec or exit";
 	default: return "site";
 	}
 }
@@ -40,6 +44,18 @@ static void explain_expr(const struct probe_checked *c, const struct expr *e, st
 		buf_adds(out, e->string);
 	else
 		buf_adds(out, "(implied)");
+}
+
+/* The kernel sends each user event whole; what a request does with it is done here. */
+static void explain_user(const struct probe_checked *c, struct buf *out)
+{
+	if (c->spec->predicate) {
+		buf_adds(out, "  only when   ");
+		explain_expr(c, c->spec->predicate, out);
+		buf_adds(out, "   (decided here, after begins and ends were paired)\n");
+	}
+	buf_addf(out, "  record      %zu bytes, %zu with a long name or a text\n", sizeof(struct ut_rec_user),
+		 sizeof(struct ut_rec_user_long));
 }
 
 static void explain_outputs(const struct plan *plan, const struct probe_checked *c, struct buf *out)
@@ -70,7 +86,7 @@ static void explain_outputs(const struct plan *plan, const struct probe_checked 
 static void explain_site(const struct plan *plan, const struct plan_site *s, struct buf *out)
 {
 	buf_addf(out, "  %s", site_word(s->kind));
-	if (s->kind != SITE_TRACEPOINT)
+	if (!site_is_tracepoint(s))
 		buf_addf(out, " 0x%llx in %s, file offset 0x%llx", (unsigned long long)s->vaddr,
 			 plan->files.v[s->file].path, (unsigned long long)s->offset);
 	if (s->sem_offset)
@@ -94,7 +110,10 @@ static void explain_probe(const struct plan *plan, unsigned probe, struct buf *o
 	const struct plan_probe *p = &plan->probes.v[probe];
 
 	buf_addf(out, "%s:%s, %u %s\n", p->provider, p->func, p->nsites, plural(p->nsites, "site"));
-	explain_outputs(plan, p->checked, out);
+	if (p->checked->spec->kind == PROBE_USER)
+		explain_user(p->checked, out);
+	else
+		explain_outputs(plan, p->checked, out);
 	for (size_t i = 0; i < plan->sites.n; i++)
 		if (plan->sites.v[i].probe == probe)
 			explain_site(plan, &plan->sites.v[i], out);

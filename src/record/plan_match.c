@@ -62,7 +62,7 @@ static bool wanted_by_name(const struct plan *plan, const char *path)
 
 		if (r->spec->kind == PROBE_TRACEPOINT)
 			continue;
-		if (r->spec->kind == PROBE_USDT || plan_request_is_path(r) || library_matches(r->spec->where, path))
+		if (r->spec->kind == PROBE_USDT || r->spec->kind == PROBE_USER || plan_request_is_path(r) || library_matches(r->spec->where, path))
 			return true;
 	}
 	return false;
@@ -204,6 +204,22 @@ static int search_versions(struct plan *plan, struct plan_request *r, struct ut_
 	return 0;
 }
 
+int plan_user_library(struct plan *plan, struct ut_err *err)
+{
+	static const char *const paths[] = {
+		"/usr/lib/x86_64-linux-gnu/libusertrace.so.0", "/usr/local/lib/x86_64-linux-gnu/libusertrace.so.0",
+		"/usr/local/lib/libusertrace.so.0", "/usr/lib/libusertrace.so.0", "/usr/lib64/libusertrace.so.0",
+	};
+	int code = 0;
+
+	for (size_t i = 0; !code && i < ARRAY_SIZE(paths); i++) {
+		code = is_file(paths[i]) ? look_at_path(plan, paths[i], err) : 0;
+		if (code == -ENOEXEC || code == -EBADMSG)
+			code = 0;
+	}
+	return code;
+}
+
 int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
 {
 	int code = 0;
@@ -211,7 +227,7 @@ int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
 	for (size_t i = 0; !code && i < plan->requests.n; i++) {
 		struct plan_request *r = &plan->requests.v[i];
 
-		if (r->spec->kind == PROBE_TRACEPOINT || glob_is_pattern(r->spec->where))
+		if (r->spec->kind == PROBE_TRACEPOINT || r->spec->kind == PROBE_USER || glob_is_pattern(r->spec->where))
 			continue;
 		if (plan_request_is_path(r))
 			code = look_at_named(plan, r->spec->where, err);

@@ -32,13 +32,24 @@ const char *plan_base_name(const char *path);	/* what stands behind the last '/'
 int plan_look_image(struct plan_look *look);
 int plan_look_file(struct plan_look *look);	/* index of the file in the plan; adds it */
 
+/*
+ * Reads the notes of the file once; look->notes_read says whether it has any. A file that cannot be read is an error
+ * only when it was asked for by name.
+ */
+int plan_look_notes(struct plan_look *look, bool by_name);
+/* NULL, or why this site cannot be attached. */
+const char *plan_site_defect(struct plan_look *look, const struct usdt_note *n);
+
 int plan_usdt(struct plan_look *look, unsigned request);
+int plan_user(struct plan_look *look);
 int plan_functions(struct plan_look *look, unsigned request);
 
 /* Appends a probe (members moved in) and returns its index; -ENOMEM. */
 int plan_add_probe(struct plan *plan, struct plan_probe *probe);
 /* Generates the body of @site and appends the site. Takes over site->operands, on failure too. */
 int plan_add_site(struct plan *plan, struct plan_site *site, struct ut_err *err);
+/* The same with a body that is made already; moved in. */
+int plan_add_made_site(struct plan *plan, struct plan_site *site, struct gen_body *body, struct ut_err *err);
 int plan_note(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Parses and checks request @request against @scope. @extra: NULL, or a default format to put behind the text. */
 int plan_check(struct plan *plan, unsigned request, const struct probe_scope *scope, const char *extra,

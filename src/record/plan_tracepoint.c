@@ -55,6 +55,7 @@ static int add_event(struct plan *plan, unsigned request, int tracefs, const cha
 	if (probe < 0)
 		return ut_err_nomem(err);
 	site.probe = (unsigned)probe;
+	site.tracepoint_id = plan->probes.v[probe].tracepoint.id;
 	return plan_add_site(plan, &site, err);
 }
 

@@ -11,8 +11,7 @@
 #include "record/plan_priv.h"
 #include "record/redzone.h"
 
-/* A file that cannot be read is the user's error when it was asked for by name; otherwise it has nothing for us. */
-static int read_notes(struct plan_look *look, bool by_name)
+int plan_look_notes(struct plan_look *look, bool by_name)
 {
 	struct ut_err ignored, *err = look->err;
 	int r;
@@ -162,8 +161,7 @@ static bool is_nop(struct elf_image *img, uint64_t vaddr)
 	return false;
 }
 
-/* NULL, or why this site cannot be attached. */
-static const char *site_defect(struct plan_look *look, const struct usdt_note *n)
+const char *plan_site_defect(struct plan_look *look, const struct usdt_note *n)
 {
 	if (n->defect)
 		return n->defect;
@@ -173,7 +171,7 @@ static const char *site_defect(struct plan_look *look, const struct usdt_note *n
 static bool has_good_site(struct plan_look *look, const struct note_group *g)
 {
 	for (size_t i = g->first; i < g->notes->notes.n; i++)
-		if (in_group(g, i) && !site_defect(look, &g->notes->notes.v[i]))
+		if (in_group(g, i) && !plan_site_defect(look, &g->notes->notes.v[i]))
 			return true;
 	return false;
 }
@@ -202,7 +200,7 @@ static int add_note_site(struct plan_look *look, int probe, const struct usdt_no
 				  .vaddr = n->vaddr,
 				  .offset = n->offset,
 				  .sem_offset = n->sem_offset };
-	const char *defect = site_defect(look, n);
+	const char *defect = plan_site_defect(look, n);
 
 	if (defect)
 		return plan_note(look->plan, "%s:%s: one site of %s is left out: %s", n->provider, n->name, look->path,
@@ -224,9 +222,9 @@ static int add_group(struct plan_look *look, unsigned request, const struct note
 
 	if (!r && !has_good_site(look, g)) {
 		plan_set_miss(&look->plan->requests.v[request], "%s:%s in '%s' cannot be attached: %s", n->provider,
-			      n->name, look->path, site_defect(look, n));
+			      n->name, look->path, plan_site_defect(look, n));
 		return plan_note(look->plan, "%s:%s in '%s' is left out: %s", n->provider, n->name, look->path,
-				 site_defect(look, n));
+				 plan_site_defect(look, n));
 	}
 	if (!r)
 		r = group_check(look, request, &scope, n, &p.checked);
@@ -259,7 +257,7 @@ int plan_usdt(struct plan_look *look, unsigned request)
 		return 0;
 	if (req->spec->provider && !named)
 		return 0;
-	r = read_notes(look, named && plan_request_is_path(req));
+	r = plan_look_notes(look, named && plan_request_is_path(req));
 	if (r || !look->notes_read)
 		return r;
 	for (size_t i = 0; !r && i < look->notes.notes.n; i++) {

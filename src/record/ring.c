@@ -266,6 +266,15 @@ void rings_seal_all(struct rings *r, struct merge *merge)
 		merge_seal(merge, i, UINT64_MAX);
 }
 
+uint64_t rings_refused(const struct rings *r)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < r->n; i++)
+		n += __atomic_load_n(&r->lost[i * LOST_STRIDE + 1], __ATOMIC_ACQUIRE);
+	return n;
+}
+
 double rings_pressure(const struct rings *r)
 {
 	double most = 0;

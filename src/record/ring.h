@@ -37,6 +37,8 @@ int rings_read(struct rings *r, struct merge *merge, uint64_t *ret_n);
 void rings_release(struct rings *r, const struct merge *merge);
 /* After the last attachment is gone: nothing more can come; everything may be given out. */
 void rings_seal_all(struct rings *r, struct merge *merge);
+/* User events of processes that were refused, on all CPUs, since the start. */
+uint64_t rings_refused(const struct rings *r);
 /* Bytes waiting in the fullest ring, as a share of its size: how close we are to losing events. */
 double rings_pressure(const struct rings *r);
 /* Default size of a ring: large enough for 80 ms at a million events a second, small enough for many CPUs. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "probe/gen_user.h"
 #include "record/session_priv.h"
 
 uint64_t session_now_ns(void)
@@ -75,7 +76,8 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 			 .filter = session_uprobe_filter(o),
 			 .self_tgid = getpid(),
 			 .ncpus = (uint32_t)cpus,
-			 .wake_bytes = (uint32_t)(s->rings.size_bytes / 4) },
+			 .wake_bytes = (uint32_t)(s->rings.size_bytes / 4),
+			 .fair_bytes = (uint32_t)GEN_FAIR_SHARE(s->rings.size_bytes) },
 		.tracepoint_filter = session_has_targets(o) ? GEN_FILTER_FOLLOW : GEN_FILTER_NOT_SELF,
 		.runtimes = runtimes,
 	};
@@ -107,6 +109,8 @@ static int fill_plan(struct session *s, struct ut_err *err)
 	const struct session_options *o = &s->options;
 	int r = plan_tracepoints(s->plan, err);
 
+	if (!r)
+		r = plan_user_lanes(s->plan, !o->no_prctl, err);
 	for (size_t i = 0; !r && i < s->targets.n; i++) {
 		r = check_program(s, s->targets.v[i].id.pid, err);
 		if (!r)
@@ -116,6 +120,8 @@ static int fill_plan(struct session *s, struct ut_err *err)
 		r = plan_all(s->plan, err);
 	if (!r && o->command)
 		r = plan_command(s->plan, o->command[0], err);
+	if (!r && plan_wants_user_events(s->plan) && !session_has_targets(o))
+		r = plan_user_library(s->plan, err);
 	if (!r)
 		r = plan_named_files(s->plan, (!session_has_targets(o) && !o->all) || (o->command && o->explain), err);
 	return r;
@@ -168,7 +174,7 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	s->rings = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
 	s->rings.size_bytes =
 	    options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
-	s->starts_fd = s->epoll_fd = -1;
+	s->starts_fd = s->refused_fd = s->epoll_fd = -1;
 	r = open_plan(s, runtimes, err);
 	for (size_t i = 0; !r && i < options->npids; i++)
 		r = session_add_target(s, options->pids[i], err);
@@ -201,6 +207,10 @@ struct session *session_close(struct session *s)
 	vec_done(&s->targets);
 	if (s->starts_fd >= 0)
 		close(s->starts_fd);
+	if (s->refused_fd >= 0)
+		close(s->refused_fd);
+	vec_done(&s->refused);
+	late_free(s->late);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	plan_free(s->plan);

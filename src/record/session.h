@@ -7,6 +7,7 @@
 #define UT_RECORD_SESSION_H
 
 #include "record/plan.h"
+#include "record/user_event.h"
 #include "wire/record.h"
 
 struct session;
@@ -28,6 +29,7 @@ struct session_options {
 	int stop_fd;			/* readable: stop; -1: none */
 	bool verbose;			/* keep the verifier's log */
 	bool no_multi;			/* attach the older way (tests) */
+	bool no_prctl;			/* user events from <usertrace.h> alone */
 };
 
 struct session_event {
@@ -38,10 +40,27 @@ struct session_event {
 	const struct plan_site *site;
 };
 
+/* What became of a thread or process, as far as spans need it. */
+struct session_life {
+	enum ut_life what;
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	char comm[16];
+	uint32_t child;		/* UT_LIFE_FORK */
+	bool last;		/* UT_LIFE_EXIT: the process is gone */
+	bool code_known;
+	int code;		/* as wait(2) has it */
+};
+
 /* Each method may be NULL. A negative result stops the session; session_run returns it. */
 struct session_sink {
 	void *ctx;
 	int (*event)(void *ctx, const struct session_event *e);
+	/* A user event, whether or not any e: request means it. Returns for how many it was printed. */
+	int (*user)(void *ctx, const struct user_event *e, unsigned cpu);
+	int (*life)(void *ctx, const struct session_life *life);
+	/* @count user events of @pid were refused since the last call, because it alone filled the ring. */
+	int (*refused)(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns);
 	/* @count events of this CPU's ring are missing between the two times; @since_ns 0: nothing came before. */
 	int (*lost)(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns);
 	int (*flush)(void *ctx);		/* after each batch */
@@ -56,6 +75,8 @@ struct session_sink {
 struct session_totals {
 	uint64_t events, lost,
 	    missed; /* given to the sink; lost for want of room; not seen because a program was busy on that CPU */
+	uint64_t refused;		/* of the lost ones, those of processes that flooded */
+	uint64_t malformed;		/* user events with an operation that does not exist */
 	uint64_t elapsed_ns;		/* from the attachment to the stop */
 	size_t nprobes, nsites;
 	bool multi;			/* which way of attaching was used */

@@ -12,7 +12,7 @@ static size_t sites_since(const struct plan *plan, size_t first)
 	size_t n = 0;
 
 	for (size_t i = first; i < plan->sites.n; i++)
-		n += plan->sites.v[i].kind != SITE_ENTRY && !plan->sites.v[i].excluded;
+		n += site_has_events(&plan->sites.v[i]);
 	return n;
 }
 
@@ -56,6 +56,8 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m)
 
 	if (!is_traced(s, pid))
 		return 0;
+	if (s->late)
+		late_note(s->late, pid, m);
 	r = plan_mapping(s->plan, pid, m, &err);
 	if (r)	/* once, not each time that somebody maps the file */
 		plan_note(s->plan, "%s", err.msg);

@@ -7,6 +7,7 @@
 #include "record/attach.h"
 #include "record/child.h"
 #include "record/follow.h"
+#include "record/late.h"
 #include "record/mapwatch.h"
 #include "record/ring.h"
 #include "record/session.h"
@@ -15,6 +16,11 @@ struct target {
 	struct process_id id;
 	int pidfd;
 	bool ended;
+};
+
+struct refused_account {
+	uint32_t pid;
+	uint64_t told;
 };
 
 struct session {
@@ -26,6 +32,11 @@ struct session {
 	struct follow *follow;
 	struct mapwatch *watch;
 	int starts_fd;		/* GEN_MAP_STARTS */
+	int refused_fd;		/* GEN_MAP_REFUSED */
+	uint64_t refused_seen;	/* sum of the CPUs' counters when we last looked */
+	uint64_t refused_ns;	/* and when that was */
+	VEC(struct refused_account) refused;	/* by process: what was told so far */
+	struct late *late;	/* NULL without e: */
 	struct child child;
 	const struct runtime *runtime;	/* of a process that was held; NULL: none was recognised */
 	VEC(struct target) targets;
@@ -56,6 +67,11 @@ void session_tell_notes(struct session *s);
  * them go on.
  */
 void session_serve_held(struct session *s);
+/* Records of user events and of processes' lives, to the sink; what it returned. */
+int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, unsigned cpu);
+int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t size);
+/* Who was refused since the last call. */
+int session_tell_refused(struct session *s);
 /* What other processes mapped meanwhile. */
 void session_serve_mappings(struct session *s);
 

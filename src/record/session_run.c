@@ -23,6 +23,10 @@ static int give_item(struct session *s, const struct merge_item *item, unsigned 
 	if (e.rec->site >= s->plan->sites.n)
 		return 0;	/* cannot be; never follow a number that came from outside */
 	e.site = &s->plan->sites.v[e.rec->site];
+	if (e.site->kind == SITE_USER || e.site->kind == SITE_PRCTL)
+		return session_give_user(s, e.rec, e.size, cpu);
+	if (e.site->kind == SITE_LIFE)
+		return session_give_life(s, e.rec, e.size);
 	e.probe = &s->plan->probes.v[e.site->probe];
 	s->plan->probes.v[e.site->probe].events++;
 	s->totals.events++;
@@ -46,6 +50,8 @@ static int pump(struct session *s, uint64_t *ret_n, struct ut_err *err)
 	while (r >= 0 && !enough(s) && (item = merge_next(s->merge, &cpu)))
 		r = give_item(s, item, cpu);
 	rings_release(&s->rings, s->merge);
+	if (r >= 0)
+		r = session_tell_refused(s);
 	if (r >= 0 && s->sink->flush)	/* also what an earlier round has read */
 		r = s->sink->flush(s->sink->ctx);
 	return r < 0 ? r : 0;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "probe/gen_user.h"
 #include "record/kernel.h"
 #include "record/plan_priv.h"
 #include "record/redzone.h"
@@ -35,6 +36,19 @@ static int open_starts(struct session *s, struct ut_err *err)
 	return 0;
 }
 
+/* What only user events need: who floods, and names that were not in memory. */
+static int open_user(struct session *s, struct ut_err *err)
+{
+	if (!plan_wants_user_events(s->plan))
+		return 0;
+	s->refused_fd = kernel_refused_map(sizeof(struct gen_refused));
+	if (s->refused_fd < 0)
+		return ut_err_set(err, s->refused_fd, "cannot make the table of processes that flood: %s",
+				  strerror(-s->refused_fd));
+	s->late = late_new();
+	return s->late ? 0 : ut_err_nomem(err);
+}
+
 static bool needs_follow(const struct session *s)
 {
 	if (s->options.follow && session_has_targets(&s->options))
@@ -42,7 +56,7 @@ static bool needs_follow(const struct session *s)
 	for (size_t i = 0; i < s->plan->requests.n; i++)
 		if (s->plan->requests.v[i].spec->kind == PROBE_TRACEPOINT && session_has_targets(&s->options))
 			return true;
-	return false;
+	return plan_wants_user_events(s->plan) && session_has_targets(&s->options);
 }
 
 /* Does anything remain that only a file mapped later can give? A provider may come in more files than one. */
@@ -86,6 +100,8 @@ static int open_watch(struct session *s, struct ut_err *err)
 	const struct session_options *o = &s->options;
 	bool later = o->all || o->wait || (o->follow && o->npids) || (o->command && !wants_hold(s));
 
+	if (plan_wants_user_events(s->plan))	/* also to know, when a process is gone, what it had mapped where */
+		return mapwatch_open(&s->watch, err);
 	return later && wants_more_files(s) ? mapwatch_open(&s->watch, err) : 0;
 }
 
@@ -125,7 +141,8 @@ static int open_attach(struct session *s, struct ut_err *err)
 		.map_fds = { [GEN_MAP_RINGS] = s->rings.outer_fd,
 			     [GEN_MAP_LOST] = s->rings.lost_fd,
 			     [GEN_MAP_FOLLOW] = s->follow ? follow_map_fd(s->follow) : -1,
-			     [GEN_MAP_STARTS] = s->starts_fd },
+			     [GEN_MAP_STARTS] = s->starts_fd,
+			     [GEN_MAP_REFUSED] = s->refused_fd },
 		.no_multi = s->options.no_multi,
 		.verbose = s->options.verbose,
 	};
@@ -200,6 +217,8 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = (s->merge = merge_new(s->rings.n)) ? 0 : ut_err_nomem(err);
 	if (!r)
 		r = open_starts(s, err);
+	if (!r)
+		r = open_user(s, err);
 	if (!r && s->options.command)
 		r = start_command(s, err);
 	if (!r)
@@ -218,7 +237,7 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = open_epoll(s, err);
 	if (r)
 		return r;
-	s->start_ns = s->last_sweep_ns = session_now_ns();
+	s->start_ns = s->last_sweep_ns = s->refused_ns = session_now_ns();
 	setpriority(PRIO_PROCESS, 0, READER_NICE);	/* may be refused; then it reads as it is */
 	session_tell_notes(s);
 	return s->options.command ? child_release(&s->child, s->options.command[0], err) : 0;

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* Every user event goes into the spans; those that a request means are printed. */
+#include "cli/trace_user.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "live/user.h"
+#include "model/family.h"
+#include "model/span.h"
+#include "probe/eval.h"
+
+struct user_probe {
+	size_t plan_probe;
+	const struct probe_checked *checked;
+	const char *name;
+	bool is_everything, is_pattern;
+	struct live_probe *live;	/* with a format or expressions of the user's; else NULL */
+	uint64_t count;
+};
+
+#define NAMES 4096
+
+/* What a process was called in its last event. */
+struct named {
+	uint32_t pid;
+	char comm[16];
+};
+
+struct trace_user {
+	struct trace_user_options options;
+	VEC(struct user_probe) probes;
+	struct spans *spans;
+	struct family *family;
+	struct buf record;		/* of an event with a format of the user's */
+	struct named names[NAMES];	/* for spans that something else closes */
+};
+
+static void closed(void *ctx, const struct span *span);
+
+static int add_probe(struct trace_user *u, size_t i)
+{
+	const struct plan_probe *p = &u->options.plan->probes.v[i];
+	const struct probe_spec *typed = u->options.plan->requests.v[p->request].spec;
+	struct user_probe probe = { .plan_probe = i, .checked = p->checked, .name = p->checked->spec->name };
+
+	probe.is_everything = !strcmp(probe.name, "*");
+	probe.is_pattern = glob_is_pattern(probe.name);
+	if (typed->format || typed->args.n) {
+		probe.live = live_probe_new(p->checked);
+		if (!probe.live)
+			return -ENOMEM;
+	}
+	if (!vec_push(&u->probes, probe))
+		return 0;
+	live_probe_free(probe.live);
+	return -ENOMEM;
+}
+
+struct trace_user *trace_user_new(const struct trace_user_options *options)
+{
+	struct trace_user *u = calloc(1, sizeof(*u));
+	int r = 0;
+
+	if (!u)
+		return NULL;
+	u->options = *options;
+	u->spans = spans_new(closed, u);
+	u->family = family_new();
+	for (size_t i = 0; !r && i < options->plan->probes.n; i++)
+		if (options->plan->probes.v[i].checked->spec->kind == PROBE_USER)
+			r = add_probe(u, i);
+	return r || !u->spans || !u->family ? trace_user_free(u) : u;
+}
+
+struct trace_user *trace_user_free(struct trace_user *u)
+{
+	if (!u)
+		return NULL;
+	for (size_t i = 0; i < u->probes.n; i++)
+		live_probe_free(u->probes.v[i].live);
+	vec_done(&u->probes);
+	spans_free(u->spans);
+	family_free(u->family);
+	buf_done(&u->record);
+	free(u);
+	return NULL;
+}
+
+static bool name_fits(const struct user_probe *p, const struct live_user *l)
+{
+	char name[SPAN_NAME_MAX + 1];
+	size_t len = l->name.len < SPAN_NAME_MAX ? l->name.len : SPAN_NAME_MAX;
+
+	if (p->is_everything)
+		return true;
+	if (!p->is_pattern)
+		return strlen(p->name) == len && !memcmp(p->name, l->name.bytes, len);
+	memcpy(name, l->name.bytes, len);
+	name[len] = '\0';
+	return glob_match(p->name, name);
+}
+
+static struct eval_text text_field(const struct live_user_text *t)
+{
+	return (struct eval_text){ .bytes = t->state == UT_TEXT_NULL || t->state == UT_TEXT_FAULT ? NULL : t->bytes,
+				   .len = t->len };
+}
+
+static void fill_scope(const struct live_user *l, struct eval_scope *ret)
+{
+	const char *kind = live_user_word(l);
+
+	*ret = (struct eval_scope){ .pid = l->pid, .tid = l->tid, .cpu = l->cpu, .time_ns = l->time_ns };
+	memcpy(ret->comm, l->comm, sizeof(ret->comm));
+	ret->values[USER_VALUE] = (uint64_t)l->value;
+	ret->values[USER_ID] = l->has_id ? l->id : 0;
+	ret->values[USER_DURATION] = l->span ? l->span->end_ns - l->span->begin_ns : 0;
+	ret->texts[USER_KIND] = (struct eval_text){ .bytes = kind, .len = strlen(kind) };
+	ret->texts[USER_NAME] = text_field(&l->name);
+	if (l->has_text)
+		ret->texts[USER_TEXT] = text_field(&l->text);
+}
+
+static int print_formatted(struct trace_user *u, const struct user_probe *p, const struct live_user *l,
+			   const struct eval_scope *scope)
+{
+	char name[SPAN_NAME_MAX + 1];
+	struct live_event e = { .cpu = l->cpu, .probe = p->live, .func = name, .provider_or_file = "e",
+				.ns_pid = l->ns_pid };
+	size_t len = l->name.len < SPAN_NAME_MAX ? l->name.len : SPAN_NAME_MAX;
+
+	memcpy(name, l->name.bytes, len);
+	name[len] = '\0';
+	buf_reset(&u->record);
+	if (eval_record(p->checked, scope, &u->record))
+		return -ENOMEM;
+	e.rec = (const void *)u->record.data;
+	e.size = u->record.len;
+	live_print(u->options.printer, &e, u->options.out);
+	return 0;
+}
+
+/* Prints it for each request that means it; how many did. */
+static int print(struct trace_user *u, const struct live_user *l)
+{
+	struct eval_scope scope;
+	bool filled = false;
+	int printed = 0;
+
+	for (size_t i = 0; i < u->probes.n; i++) {
+		struct user_probe *p = &u->probes.v[i];
+		const struct expr *predicate = p->checked->spec->predicate;
+
+		if (!name_fits(p, l))
+			continue;
+		if ((predicate || p->live) && !filled) {
+			fill_scope(l, &scope);
+			filled = true;
+		}
+		if (predicate && !eval_expr(predicate, &scope))
+			continue;
+		if (!p->live)
+			live_print_user(u->options.printer, l, u->options.out);
+		else if (print_formatted(u, p, l, &scope))
+			return -ENOMEM;
+		p->count += l->kind != LIVE_USER_CLOSED;
+		printed++;
+	}
+	return printed;
+}
+
+static pid_t ns_pid(const struct trace_user *u, uint32_t pid)
+{
+	return u->options.ns_pid ? u->options.ns_pid(u->options.ctx, (pid_t)pid) : 0;
+}
+
+/* A span that no end of its own closed. The names in it live in the span. */
+static void closed(void *ctx, const struct span *span)
+{
+	struct trace_user *u = ctx;
+	struct live_user l = {
+		.kind = LIVE_USER_CLOSED, .time_ns = span->end_ns, .pid = span->pid, .tid = span->tid,
+		.ns_pid = ns_pid(u, span->pid), .name = { .bytes = span->name, .len = span->name_len },
+		.has_id = span->has_id, .id = span->id, .value = span->value, .span = span,
+	};
+
+	if (u->names[span->pid % NAMES].pid == span->pid)
+		memcpy(l.comm, u->names[span->pid % NAMES].comm, sizeof(l.comm));
+	print(u, &l);
+}
+
+static struct live_user_text text_of(const struct user_text *t)
+{
+	return (struct live_user_text){ .bytes = t->bytes, .len = t->len, .state = t->state, .address = t->address };
+}
+
+static enum live_user_kind kind_of(enum user_kind kind)
+{
+	switch (kind) {
+	case USER_BEGIN: return LIVE_USER_BEGIN;
+	case USER_END: return LIVE_USER_END;
+	case USER_COUNT: return LIVE_USER_COUNT;
+	default: return LIVE_USER_MARK;
+	}
+}
+
+/* An event of `usertrace emit` is its script's: the process that started it, as the stream has told. */
+static void set_owner(const struct trace_user *u, const struct user_event *e, struct live_user *l)
+{
+	struct family_parent parent;
+
+	l->pid = e->head->pid;
+	l->tid = e->head->tid;
+	memcpy(l->comm, e->head->comm, sizeof(l->comm));
+	if (!e->for_parent || !family_parent(u->family, l->pid, &parent))
+		return;
+	l->pid = l->tid = parent.pid;
+	memcpy(l->comm, parent.comm, sizeof(l->comm));
+}
+
+static void remember_name(struct trace_user *u, const struct live_user *l)
+{
+	struct named *n = &u->names[l->pid % NAMES];
+
+	n->pid = l->pid;
+	memcpy(n->comm, l->comm, sizeof(n->comm));
+}
+
+/* Puts a begin or an end into the spans. @room: the span that it ends. */
+static void pair(struct trace_user *u, struct live_user *l, struct span *room)
+{
+	struct span_event s = { .time_ns = l->time_ns, .pid = l->pid, .tid = l->tid, .name = l->name.bytes,
+				.name_len = l->name.len, .has_id = l->has_id, .id = l->id, .value = l->value };
+
+	if (l->kind == LIVE_USER_BEGIN)
+		spans_begin(u->spans, &s);
+	if (l->kind != LIVE_USER_END)
+		return;
+	l->end = spans_end(u->spans, &s, room);
+	if (l->end == SPAN_END_MATCHED)
+		l->span = room;
+}
+
+int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned cpu)
+{
+	struct live_user l = {
+		.kind = kind_of(e->kind), .time_ns = e->head->time_ns, .cpu = cpu, .has_cpu = true,
+		.name = text_of(&e->name), .text = text_of(&e->text), .has_text = e->has_text, .has_id = e->has_id,
+		.id = e->id, .value = e->value,
+	};
+	struct span room;
+
+	set_owner(u, e, &l);
+	remember_name(u, &l);
+	l.ns_pid = ns_pid(u, l.pid);
+	pair(u, &l, &room);
+	return print(u, &l);
+}
+
+void trace_user_life(struct trace_user *u, const struct session_life *life)
+{
+	switch (life->what) {
+	case UT_LIFE_FORK:
+		family_fork(u->family, life->child, life->pid, life->comm);
+		spans_fork(u->spans, life->time_ns, life->pid, life->child);
+		break;
+	case UT_LIFE_EXEC:
+		spans_exec(u->spans, life->time_ns, life->pid);
+		break;
+	case UT_LIFE_EXIT:
+		if (!life->last)
+			spans_thread_exit(u->spans, life->time_ns, life->pid, life->tid);
+		else
+			spans_process_exit(u->spans, life->time_ns, life->pid, life->code_known, life->code);
+		break;
+	}
+}
+
+void trace_user_lost(struct trace_user *u, uint32_t pid, uint64_t since_ns, uint64_t until_ns)
+{
+	spans_lost(u->spans, pid, since_ns, until_ns);
+}
+
+void trace_user_stop(struct trace_user *u, uint64_t time_ns)
+{
+	spans_stop(u->spans, time_ns);
+}
+
+uint64_t trace_user_count(const struct trace_user *u, size_t probe)
+{
+	for (size_t i = 0; i < u->probes.n; i++)
+		if (u->probes.v[i].plan_probe == probe)
+			return u->probes.v[i].count;
+	return 0;
+}
+
+void trace_user_totals(const struct trace_user *u, struct buf *out)
+{
+	const struct span_counts *c = spans_counts(u->spans);
+	uint64_t open = c->closed[SPAN_OPEN], forgotten = c->closed[SPAN_FORGOTTEN];
+	uint64_t cut = c->closed[SPAN_THREAD_ENDED] + c->closed[SPAN_PROCESS_ENDED] + c->closed[SPAN_EXEC];
+	uint64_t early = c->before_attach + c->inherited, without = c->orphans + c->after_loss;
+	const struct { uint64_t n; const char *what; } parts[] = {
+		{ c->matched, "whole" },
+		{ open, "still open" },
+		{ cut, "cut short by the end of their thread or process" },
+		{ forgotten, "forgotten, too many being open" },
+		{ early, "begun before tracing or before a fork" },
+		{ without, "without a begin" },
+	};
+	char number[32];
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (!parts[i].n)
+			continue;
+		buf_addf(out, "%s%s %s", any ? ", " : "spans: ", human_count(parts[i].n, number), parts[i].what);
+		any = true;
+	}
+	if (any)
+		buf_addc(out, '\n');
+}

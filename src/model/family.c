@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* A table by the low bits of the process id: numbers are given out in turn, so that the newest push out the oldest. */
+#include "model/family.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct member {
+	uint32_t child;		/* 0: none */
+	struct family_parent parent;
+};
+
+struct family { struct member v[FAMILY_MAX]; };
+
+struct family *family_new(void) { return calloc(1, sizeof(struct family)); }
+
+struct family *family_free(struct family *f)
+{
+	free(f);
+	return NULL;
+}
+
+void family_fork(struct family *f, uint32_t child, uint32_t parent, const char comm[16])
+{
+	struct member *m = &f->v[child % FAMILY_MAX];
+
+	m->child = child;
+	m->parent.pid = parent;
+	memcpy(m->parent.comm, comm, sizeof(m->parent.comm));
+}
+
+bool family_parent(const struct family *f, uint32_t child, struct family_parent *ret)
+{
+	const struct member *m = &f->v[child % FAMILY_MAX];
+
+	if (!child || m->child != child)
+		return false;
+	*ret = m->parent;
+	return true;
+}

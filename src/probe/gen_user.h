@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The programs of user events: the same record from both lanes, and what becomes of threads and processes. Pure. As
+ * in gen.h the results are bodies: gen_program puts the filter and the ring in front.
+ */
+#ifndef UT_PROBE_GEN_USER_H
+#define UT_PROBE_GEN_USER_H
+
+#include "probe/gen.h"
+#include "wire/record.h"
+
+/* The operands of the header's probe, to the letter: a site with others is of a header that we do not know. */
+#define GEN_USER_OPERANDS "4@%edi 8@%rsi -8@%rdx 8@%rcx 8@%r8"
+
+/*
+ * From how full a ring on a process is held back, and how many bytes it may still write there in each window of time.
+ * What is left of the ring is for the others.
+ */
+#define GEN_FAIR_SHARE(ring_bytes) ((ring_bytes) / 4 * 3)
+#define GEN_FAIR_WINDOW_SHIFT 24	/* 2^24 ns: 16.8 ms */
+#define GEN_FAIR_BYTES (64u << 10)
+
+/* Value of GEN_MAP_REFUSED, by process. */
+struct gen_refused {
+	uint64_t window;	/* time >> GEN_FAIR_WINDOW_SHIFT */
+	uint64_t bytes;		/* in it */
+	uint64_t refused;	/* events, since the start */
+};
+
+/* Offsets of the arguments in the record of syscalls:sys_enter_prctl. */
+struct gen_prctl { unsigned option, arg[4]; };
+
+/* The lane of <usertrace.h>: a uprobe. @prctl NULL; else the lane of the system call: a tracepoint, which cannot sleep. */
+int gen_user_body(const struct gen_prctl *prctl, const struct gen_options *options, struct gen_body *ret,
+		  struct ut_err *err);
+
+/* Where the kernel keeps what is asked for at a thread's end; -1: not known on this kernel. */
+struct gen_exit {
+	int task_exit_code;	/* in task_struct */
+	int task_signal, signal_live;	/* task_struct.signal, signal_struct.live */
+	int group_dead;		/* in the tracepoint's record: kernel 6.15 and later */
+};
+/* In the record of task:task_newtask. */
+struct gen_fork { unsigned pid, clone_flags; };
+
+int gen_fork_body(const struct gen_fork *fork, const struct gen_options *options, struct gen_body *ret,
+		  struct ut_err *err);
+int gen_exec_body(const struct gen_options *options, struct gen_body *ret, struct ut_err *err);
+int gen_exit_body(const struct gen_exit *exit, const struct gen_options *options, struct gen_body *ret,
+		  struct ut_err *err);
+
+#endif

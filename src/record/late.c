@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads memory of a process that may have ended. */
+#include "record/late.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "elf/image.h"
+
+#define NOTES 4096	/* mappings that are remembered */
+#define PAGE 4096
+
+struct noted {
+	pid_t pid;
+	uint64_t start, end, offset;
+	struct file_id file;
+	char *path;		/* owned */
+};
+
+struct late {
+	struct noted v[NOTES];
+	size_t next;
+};
+
+struct late *late_new(void) { return calloc(1, sizeof(struct late)); }
+
+struct late *late_free(struct late *l)
+{
+	for (size_t i = 0; l && i < NOTES; i++)
+		free(l->v[i].path);
+	free(l);
+	return NULL;
+}
+
+void late_note(struct late *l, pid_t pid, const struct mapping *m)
+{
+	struct noted *n = &l->v[l->next];
+	char *path = strdup(m->path);
+
+	if (!path)
+		return;
+	free(n->path);
+	*n = (struct noted){ .pid = pid, .start = m->start, .end = m->end, .offset = m->offset, .file = m->file,
+			     .path = path };
+	l->next = (l->next + 1) % NOTES;
+}
+
+/* Bytes up to the NUL, if there is one. */
+static size_t up_to_nul(const char *s, size_t n)
+{
+	const char *nul = memchr(s, '\0', n);
+
+	return nul ? (size_t)(nul - s) + 1 : n;
+}
+
+static size_t read_process(pid_t pid, uint64_t address, char *ret, size_t size)
+{
+	size_t first = PAGE - (size_t)(address % PAGE), got = 0;
+	AUTO_CLOSE int fd = -1;
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	/* page by page: what lies behind the string may not be there */
+	for (size_t want = first < size ? first : size; got < size && want; want = size - got) {
+		n = pread(fd, ret + got, want, (off_t)(address + got));
+		if (n <= 0)
+			break;
+		got += (size_t)n;
+		if (memchr(ret, '\0', got))
+			break;
+	}
+	return up_to_nul(ret, got);
+}
+
+/* The file of a mapping, if it is still what was mapped. */
+static int open_noted(const struct noted *n)
+{
+	int fd = open(n->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != n->file.ino ||
+			st.st_dev != n->file.dev)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* How far the file's own addresses are from those of the process: from the segment that was mapped as code. */
+static bool load_bias(struct elf_image *img, const struct noted *n, uint64_t *ret)
+{
+	const struct elf_segment *segments;
+	size_t count = elf_image_segments(img, &segments);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!segments[i].exec || (segments[i].offset & ~(uint64_t)(PAGE - 1)) != n->offset)
+			continue;
+		*ret = n->start - (segments[i].vaddr & ~(uint64_t)(PAGE - 1));
+		return true;
+	}
+	return false;
+}
+
+static size_t read_file(const struct noted *n, uint64_t address, char *ret, size_t size)
+{
+	AUTO_CLOSE int fd = open_noted(n);
+	struct elf_image *img = NULL;
+	struct ut_err ignored;
+	size_t got = 0;
+	uint64_t bias;
+
+	if (fd < 0 || elf_image_open(fd, &img, &ignored))
+		return 0;
+	if (load_bias(img, n, &bias))
+		while (got < size && elf_read_at(img, address - bias + got, ret + got, 1) && ret[got++])
+			;
+	elf_image_free(img);
+	return got;
+}
+
+size_t late_read(struct late *l, pid_t pid, uint64_t address, char *ret, size_t size)
+{
+	size_t got = read_process(pid, address, ret, size);
+
+	for (size_t i = 1; !got && i <= NOTES; i++) {	/* the latest first: a number may have been another process's */
+		const struct noted *n = &l->v[(l->next + NOTES - i) % NOTES];
+
+		if (n->path && n->pid == pid)
+			got = read_file(n, address, ret, size);
+	}
+	return got;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names that were not in memory when a program passed them to prctl, where the kernel cannot wait for them: nearly
+ * always constants in a file's page that nobody had touched yet. They are read a moment later, from the process or,
+ * when it is gone, from the file that it had mapped there.
+ */
+#ifndef UT_RECORD_LATE_H
+#define UT_RECORD_LATE_H
+
+#include "base/err.h"
+#include "proc/process.h"
+
+struct late;
+
+struct late *late_new(void);	/* NULL: out of memory */
+struct late *late_free(struct late *l);
+/* A process mapped a file; told in advance. The oldest are forgotten. @path as the process sees it. */
+void late_note(struct late *l, pid_t pid, const struct mapping *m);
+/*
+ * At most @size bytes at @address of @pid, as far as they can be read; 0: none can. Stops at the first NUL, which is
+ * among the bytes then.
+ */
+size_t late_read(struct late *l, pid_t pid, uint64_t address, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* User events on their way to the sink: checked, with names that could be read late only, and the accounts of who was
+ * refused. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "probe/gen_user.h"
+#include "record/session_priv.h"
+
+
+
+/* @room of limit + 1 bytes, which the name or text lives in from then on. */
+static void read_late(struct session *s, const struct user_event *e, struct user_text *t, size_t limit, char *room)
+{
+	size_t got = late_read(s->late, (pid_t)e->head->pid, t->address, room, limit + 1);
+
+	if (!got)
+		return;
+	t->bytes = room;
+	t->state = room[got - 1] ? got > limit ? UT_TEXT_CUT_LIMIT : UT_TEXT_CUT_FAULT : UT_TEXT_WHOLE;
+	t->len = room[got - 1] ? (got > limit ? limit : got) : got - 1;
+}
+
+int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, unsigned cpu)
+{
+	char name[UT_NAME_ROOM + 1], text[UT_USER_TEXT_ROOM + 1];
+	struct user_event e;
+	int r = user_event_decode(rec, size, &e);
+
+	if (r) {
+		s->totals.malformed += r == -EINVAL;
+		return 0;
+	}
+	if (e.name.state == UT_TEXT_FAULT && s->late) {
+		struct user_text late = e.name;
+
+		read_late(s, &e, &late, UT_NAME_ROOM - 1, name);
+		user_event_set_name(&e, user_event_is_string_form(rec), late.bytes, late.len, late.state);
+	}
+	if (e.text.state == UT_TEXT_FAULT && s->late)
+		read_late(s, &e, &e.text, UT_USER_TEXT_ROOM - 1, text);
+	r = s->sink->user ? s->sink->user(s->sink->ctx, &e, cpu) : 0;
+	if (r > 0)
+		s->totals.events += (uint64_t)r;
+	return r < 0 ? r : 0;
+}
+
+int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t size)
+{
+	const struct ut_rec_life *r = (const void *)rec;
+	struct session_life life = { .time_ns = rec->time_ns, .pid = rec->pid, .tid = rec->tid };
+
+	if (size < sizeof(*r) || !s->sink->life)
+		return 0;
+	memcpy(life.comm, rec->comm, sizeof(life.comm));
+	life.what = (enum ut_life)r->what;
+	life.child = r->other;
+	life.last = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST;
+	life.code_known = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_CODE_KNOWN;
+	life.code = r->code;
+	return s->sink->life(s->sink->ctx, &life);
+}
+
+static struct refused_account *account_of(struct session *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->refused.n; i++)
+		if (s->refused.v[i].pid == pid)
+			return &s->refused.v[i];
+	return vec_push(&s->refused, ((struct refused_account){ .pid = pid })) ? NULL : &s->refused.v[s->refused.n - 1];
+}
+
+static int tell_account(struct session *s, uint32_t pid, uint64_t refused, uint64_t until_ns)
+{
+	struct refused_account *a = account_of(s, pid);
+	uint64_t count;
+
+	if (!a)
+		return -ENOMEM;
+	if (refused < a->told)	/* another process of this number */
+		a->told = 0;
+	count = refused - a->told;
+	a->told = refused;
+	if (!count)
+		return 0;
+	s->totals.lost += count;
+	s->totals.refused += count;
+	return s->sink->refused ? s->sink->refused(s->sink->ctx, pid, count, s->refused_ns, until_ns) : 0;
+}
+
+/* The table has at most a thousand entries, and is looked at only after somebody was refused. */
+int session_tell_refused(struct session *s)
+{
+	uint64_t now = session_now_ns(), sum = s->refused_fd >= 0 ? rings_refused(&s->rings) : s->refused_seen;
+	uint32_t pid, *at = NULL;
+	int r = 0;
+
+	if (sum == s->refused_seen) {
+		s->refused_ns = now;
+		return 0;
+	}
+	s->refused_seen = sum;
+	while (r >= 0 && !bpf_map_get_next_key(s->refused_fd, at, &pid)) {
+		struct gen_refused v;
+
+		at = &pid;
+		if (!bpf_map_lookup_elem(s->refused_fd, &pid, &v))
+			r = tell_account(s, pid, v.refused, now);
+	}
+	s->refused_ns = now;
+	return r < 0 ? r : 0;
+}

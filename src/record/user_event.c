@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* What a program put into a record is checked here, once; see wire/record.h and <usertrace.h> for the numbers. */
+#include "record/user_event.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "usertrace.h"
+
+_Static_assert((int)USER_BEGIN == (int)UT_BEGIN && (int)USER_END == (int)UT_END && (int)USER_MARK == (int)UT_MARK &&
+	       (int)USER_COUNT == (int)UT_COUNT, "the kinds of <usertrace.h>");
+
+#define KIND_MASK 0xfu
+#define FLAGS ((uint32_t)UT_ID | (uint32_t)UT_TEXT | (uint32_t)UT_PARENT)
+
+bool user_event_is_string_form(const struct ut_rec_event *rec)
+{
+	return ((const struct ut_rec_user *)(const void *)rec)->what == 0;
+}
+
+/* @got: what the kernel's read returned: bytes with the NUL, 0 (older kernels, for an empty string) or an error. */
+static struct user_text text_of(const char *bytes, int32_t got, uint64_t address, uint32_t room)
+{
+	struct user_text t = { .bytes = bytes, .address = address };
+
+	if (!address) {
+		t.state = UT_TEXT_NULL;
+	} else if (got < 0) {
+		t.state = UT_TEXT_FAULT;
+	} else if ((uint32_t)got > room) {
+		t.state = UT_TEXT_CUT_LIMIT;
+		t.len = room - 1;
+	} else {
+		t.state = UT_TEXT_WHOLE;
+		t.len = got ? (size_t)got - 1 : 0;
+	}
+	t.len = t.len ? strnlen(bytes, t.len) : 0;
+	return t;
+}
+
+static bool take_prefix(struct user_text *t, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (t->len < n || memcmp(t->bytes, prefix, n))
+		return false;
+	t->bytes += n;
+	t->len -= n;
+	while (t->len && (*t->bytes == ' ' || *t->bytes == '\t')) {
+		t->bytes++;
+		t->len--;
+	}
+	return true;
+}
+
+static void take_string_apart(struct user_event *e)
+{
+	e->kind = USER_MARK;
+	if (e->name.state == UT_TEXT_NULL || e->name.state == UT_TEXT_FAULT)
+		return;
+	if (take_prefix(&e->name, "entry:"))
+		e->kind = USER_BEGIN;
+	else if (take_prefix(&e->name, "exit:"))
+		e->kind = USER_END;
+}
+
+void user_event_set_name(struct user_event *e, bool string_form, const char *bytes, size_t len,
+			 enum ut_text_state state)
+{
+	e->name.bytes = bytes;
+	e->name.len = len;
+	e->name.state = state;
+	if (string_form)
+		take_string_apart(e);
+}
+
+int user_event_decode(const struct ut_rec_event *rec, size_t size, struct user_event *ret)
+{
+	const struct ut_rec_user *u = (const void *)rec;
+	const struct ut_rec_user_long *l = (const void *)rec;
+	bool is_long = size >= sizeof(*l);
+
+	memset(ret, 0, sizeof(*ret));
+	if (size < sizeof(*u))
+		return -EBADMSG;
+	ret->head = rec;
+	ret->name = text_of(u->name, u->name_len, u->name_addr, is_long ? UT_NAME_ROOM : UT_NAME_SHORT);
+	ret->text.state = UT_TEXT_NULL;
+	if (!u->what) {
+		take_string_apart(ret);
+		return 0;
+	}
+	if (u->what & ~(KIND_MASK | FLAGS) || (u->what & KIND_MASK) < UT_BEGIN || (u->what & KIND_MASK) > UT_COUNT)
+		return -EINVAL;
+	ret->kind = (enum user_kind)(u->what & KIND_MASK);
+	ret->for_parent = u->what & UT_PARENT;
+	ret->has_id = u->what & UT_ID;
+	ret->id = ret->has_id ? u->id : 0;
+	ret->value = u->value;
+	ret->has_text = u->what & UT_TEXT;
+	if (ret->has_text && is_long)
+		ret->text = text_of(l->text, u->text_len, u->text_addr, UT_USER_TEXT_ROOM);
+	return 0;
+}
