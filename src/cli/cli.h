@@ -16,7 +16,8 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOST = 3 };
 enum opt_type {
 	OPT_FLAG,	/* bool */
 	OPT_NOFLAG,	/* bool, set to false */
-	OPT_STRING,	/* const char * */
+	OPT_STRING,	/* const char *, not empty */
+	OPT_TEXT,	/* const char *, may be empty */
 	OPT_U64,	/* uint64_t */
 	OPT_SIZE,	/* uint64_t bytes: 64K, 8M */
 	OPT_SECONDS,	/* uint64_t nanoseconds: 3, 0.5, 250ms */
@@ -42,6 +43,7 @@ struct ut_cmd {
 	const char *details;	/* paragraphs after the options: examples */
 	const struct ut_opt *options;
 	size_t noptions;
+	bool numbers;		/* operands may be negative numbers: -1 is not an option */
 	int (*run)(const struct ut_cmd *cmd, int argc,
 		   char **argv); /* argv[0] is the command's name; returns the exit status */
 };

@@ -56,6 +56,7 @@ static int store(struct parser *p, const struct ut_opt *opt, const char *option,
 		*(bool *)member = opt->type == OPT_FLAG;
 		return 0;
 	case OPT_STRING:
+	case OPT_TEXT:
 		*(const char **)member = value;
 		return 0;
 	case OPT_U64:
@@ -83,7 +84,7 @@ static int store_with_value(struct parser *p, const struct ut_opt *opt, const ch
 
 	if (!value && p->next < p->argc && strcmp(p->argv[p->next], "--"))
 		value = p->argv[p->next++];
-	if (!value || !*value)
+	if (!value || (!*value && opt->type != OPT_TEXT))
 		return cli_fail(p->cmd, EXIT_USAGE, "option %s needs a value: %s", option,
 				opt->value ? opt->value : "VALUE");
 	return store(p, opt, option, value);
@@ -190,7 +191,7 @@ static int parse_word(struct parser *p)
 
 	if (word[0] == '-' && word[1] == '-')
 		return parse_long(p, word + 2);
-	if (word[0] == '-' && word[1])
+	if (word[0] == '-' && word[1] && !(p->cmd->numbers && word[1] >= '0' && word[1] <= '9'))
 		return parse_short(p, word + 1);
 	p->argv[p->operands++] = word;
 	return 0;

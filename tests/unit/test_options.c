@@ -20,6 +20,7 @@ struct opts {
 	const char *output;
 	uint64_t count, size, time_ns;
 	struct pid_list pids;
+	const char *text;
 };
 
 #define MEMBER(m) offsetof(struct opts, m)
@@ -33,12 +34,15 @@ static const struct ut_opt options[] = {
 	{ 0, "buffer-size-per-processor", "SIZE", "room of each ring", OPT_SIZE, MEMBER(size) },
 	{ 'd', "duration", "SECONDS", "stop then", OPT_SECONDS, MEMBER(time_ns) },
 	{ 'p', "pid", "PID", "these processes", OPT_PIDS, MEMBER(pids) },
+	{ 0, "text", "TEXT", "any text", OPT_TEXT, MEMBER(text) },
 };
 
 static const struct ut_cmd cmd = {
 	.name = "try", .usage = "[-p PID | -a] PROBE… [-- COMMAND]", .summary = "Tries the options.",
 	.details = "Examples:\n  usertrace try -a\n", .options = options, .noptions = ARRAY_SIZE(options),
 };
+
+static const struct ut_cmd numbers_cmd = { .name = "try", .options = options, .noptions = ARRAY_SIZE(options), .numbers = true };
 
 #define WORDS 12
 
@@ -180,6 +184,37 @@ static void test_a_command_keeps_its_options(void **state)
 	assert_false(r.opts.all);
 }
 
+static void test_negative_numbers_as_operands(void **state)
+{
+	char *argv[] = { "try", "-12", "-a", "-0x3", "-", NULL };
+	struct opts opts = { 0 };
+	int operands, status;
+	char **command;
+	bool done;
+
+	(void)state;
+	status = cli_parse(&numbers_cmd, 5, argv, &opts, &operands, &command, &done);
+	assert_int_equal(status, EXIT_OK);
+	assert_int_equal(operands, 3);
+	assert_string_equal(argv[0], "-12");
+	assert_string_equal(argv[1], "-0x3");
+	assert_true(opts.all);
+	expect_usage("try -12", "usertrace try: no option -1 (in '-12'); 'usertrace help try' lists the options\n");
+}
+
+static void test_a_text_may_be_empty(void **state)
+{
+	struct run r;
+
+	(void)state;
+	expect_fine(&r, "try --text= one");
+	assert_string_equal(r.opts.text, "");
+	expect_fine(&r, "try --text -a");
+	assert_string_equal(r.opts.text, "-a");
+	assert_false(r.opts.all);
+	expect_usage("try --text", "usertrace try: option --text needs a value: TEXT\n");
+}
+
 static void test_an_empty_command_is_refused(void **state)
 {
 	(void)state;
@@ -293,6 +328,8 @@ int main(void)
 		cmocka_unit_test(test_attached_and_bundled_values),
 		cmocka_unit_test(test_operands_and_options_mix),
 		cmocka_unit_test(test_a_command_keeps_its_options),
+		cmocka_unit_test(test_negative_numbers_as_operands),
+		cmocka_unit_test(test_a_text_may_be_empty),
 		cmocka_unit_test(test_an_empty_command_is_refused),
 		cmocka_unit_test(test_a_command_where_none_is_taken),
 		cmocka_unit_test(test_near_misses),

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* `usertrace emit`: one user event from a shell script, by prctl. Needs no rights and asks nobody. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "usertrace.h"
+
+struct opts {
+	const char *id, *text;
+	bool own;
+};
+
+static const struct ut_opt options[] = {
+	{ 0, "id", "N", "the event's id: spans with one may overlap and cross threads", OPT_STRING,
+	  offsetof(struct opts, id) },
+	{ 0, "text", "TEXT", "a text that goes with the event (not together with --id)", OPT_TEXT,
+	  offsetof(struct opts, text) },
+	{ 0, "own", NULL, "the event is this command's own, not that of the process that runs it", OPT_FLAG,
+	  offsetof(struct opts, own) },
+};
+
+/* The event as the system call takes it. */
+struct event {
+	unsigned what;
+	const char *name;
+	int64_t value;
+	unsigned long extra;	/* the id, or the address of the text */
+};
+
+static const char *const kinds[] = { "begin", "end", "mark", "count" };
+static const unsigned kind_numbers[] = { UT_BEGIN, UT_END, UT_MARK, UT_COUNT };
+
+/* The index of a kind, or -1. */
+static int kind_of(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (!strcmp(kinds[i], word))
+			return (int)i;
+	return -1;
+}
+
+static int unknown_kind(const struct ut_cmd *cmd, int n, char **words)
+{
+	size_t near[1];
+
+	if (n > 1 && kind_of(words[1]) >= 0)
+		return cli_fail(cmd, EXIT_USAGE, "the kind comes first: usertrace emit %s %s", words[1], words[0]);
+	if (suggest(words[0], kinds, ARRAY_SIZE(kinds), near, 1))
+		return cli_fail(cmd, EXIT_USAGE, "'%s' is not a kind of event; did you mean '%s'?", words[0],
+				kinds[near[0]]);
+	return cli_fail(cmd, EXIT_USAGE, "'%s' is not a kind of event; there are begin, end, mark and count", words[0]);
+}
+
+/* A whole number with a sign, in decimal or 0x hexadecimal; 0, -EINVAL or -ERANGE. */
+static int parse_value(const char *word, int64_t *ret)
+{
+	bool negative = *word == '-';
+	uint64_t size;
+	int r = parse_u64(word + (negative || *word == '+'), &size);
+
+	if (r)
+		return r;
+	if (size > (uint64_t)INT64_MAX + negative)
+		return -ERANGE;
+	*ret = negative ? (int64_t)-size : (int64_t)size;
+	return 0;
+}
+
+static int read_words(const struct ut_cmd *cmd, int n, char **words, struct event *ret)
+{
+	int kind, r;
+
+	if (!n)
+		return cli_fail(cmd, EXIT_USAGE, "needs a kind and a name: usertrace emit begin|end|mark|count NAME [VALUE]");
+	kind = kind_of(words[0]);
+	if (kind < 0)
+		return unknown_kind(cmd, n, words);
+	if (n < 2 || !*words[1])
+		return cli_fail(cmd, EXIT_USAGE, "needs a name: usertrace emit %s NAME%s", words[0],
+				kind_numbers[kind] == UT_COUNT ? " VALUE" : "");
+	if (n < 3 && kind_numbers[kind] == UT_COUNT)
+		return cli_fail(cmd, EXIT_USAGE, "needs the value to count: usertrace emit count %s VALUE", words[1]);
+	if (n > 3)
+		return cli_fail(cmd, EXIT_USAGE, "'%s' is one word too many; a name or a text with blanks goes in quotes",
+				words[3]);
+	ret->what = kind_numbers[kind];
+	ret->name = words[1];
+	r = n == 3 ? parse_value(words[2], &ret->value) : 0;
+	if (r)
+		return cli_fail(cmd, EXIT_USAGE, r == -ERANGE ? "the value '%s' does not fit in 64 bits"
+							      : "the value '%s' is not a whole number", words[2]);
+	return EXIT_OK;
+}
+
+static int read_options(const struct ut_cmd *cmd, const struct opts *opts, struct event *ret)
+{
+	uint64_t id;
+
+	if (opts->id && opts->text)
+		return cli_fail(cmd, EXIT_USAGE, "--id and --text do not go together: the system call has room for one");
+	if (opts->id && parse_u64(opts->id, &id))
+		return cli_fail(cmd, EXIT_USAGE, "the id '%s' is not a whole number of 64 bits", opts->id);
+	if (opts->id) {
+		ret->what |= UT_ID;
+		ret->extra = id;
+	} else if (opts->text) {
+		ret->what |= UT_TEXT;
+		ret->extra = (unsigned long)opts->text;
+	}
+	if (!opts->own)
+		ret->what |= UT_PARENT;
+	return EXIT_OK;
+}
+
+/* Cut by us it would be another name, and its begin would not meet its end. */
+static int check_lengths(const struct ut_cmd *cmd, const struct event *e, const char *text)
+{
+	if (strlen(e->name) > UT_NAME_MAX)
+		return cli_fail(cmd, EXIT_USAGE, "the name is %zu bytes long, and a name has at most %d", strlen(e->name),
+				UT_NAME_MAX);
+	if (text && strlen(text) > UT_TEXT_MAX)
+		return cli_fail(cmd, EXIT_USAGE, "the text is %zu bytes long, and a text has at most %d", strlen(text),
+				UT_TEXT_MAX);
+	return EXIT_OK;
+}
+
+/* The kernel knows no such option, and says EINVAL also to who is heard. */
+static int emit(const struct ut_cmd *cmd, const struct event *e)
+{
+	if (!prctl(PR_USER_TRACE, (unsigned long)e->what, e->name, (unsigned long)e->value, e->extra) || errno == EINVAL)
+		return EXIT_OK;
+	return cli_fail(cmd, EXIT_FAILED, "the call was refused, and nobody can see the event: a seccomp filter forbids prctl "
+			"(%s)", strerror(errno));
+}
+
+static int run(const struct ut_cmd *cmd, int argc, char **argv)
+{
+	struct opts opts = { 0 };
+	struct event event = { 0 };
+	char **more = NULL;
+	int n, status;
+	bool done;
+
+	status = cli_parse(cmd, argc, argv, &opts, &n, &more, &done);
+	if (done)
+		return status;
+	while (more && *more)	/* behind "--": names that begin with a dash */
+		argv[n++] = *more++;
+	status = read_words(cmd, n, argv, &event);
+	if (!status)
+		status = read_options(cmd, &opts, &event);
+	if (!status)
+		status = check_lengths(cmd, &event, opts.text);
+	return status ? status : emit(cmd, &event);
+}
+
+const struct ut_cmd cmd_emit = {
+	.name = "emit",
+	.usage = "begin|end|mark|count NAME [VALUE] [--id=N | --text=TEXT] [--own]",
+	.summary = "announces a user event from a shell script",
+	.details = "The event is that of the process that runs the command, so that a begin and an end from two\n"
+		   "calls of a script are one span. Watch it with: usertrace trace e:NAME\n\n"
+		   "  usertrace emit begin backup; tar cf backup.tar .; usertrace emit end backup\n"
+		   "  usertrace emit count queue 17\n"
+		   "  usertrace emit mark deployed --text \"$version\"\n",
+	.options = options,
+	.noptions = ARRAY_SIZE(options),
+	.numbers = true,
+	.run = run,
+};
