@@ -73,9 +73,9 @@ UT_ASSERT(sizeof(struct ut_rec_user) == 128, "record layout");
 struct ut_rec_user_long {
 	struct ut_rec_user user;
 	char name_rest[UT_NAME_ROOM - UT_NAME_SHORT];	/* goes on where user.name ends */
-	char text[UT_USER_TEXT_ROOM];
+	char text[UT_USER_TEXT_ROOM + 8];	/* room to tell the longest from a longer one */
 };
-UT_ASSERT(sizeof(struct ut_rec_user_long) == 480, "record layout");
+UT_ASSERT(sizeof(struct ut_rec_user_long) == 488, "record layout");
 
 /* What happens to threads and processes, as far as spans need it. */
 enum ut_life {
