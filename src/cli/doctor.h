@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
+#include "record/doctor.h"
 
 enum check_state { CHECK_OK, CHECK_WARN, CHECK_NO };
 
@@ -34,6 +35,8 @@ void doctor_rights(struct checks *c);
 bool doctor_may_attach(void);
 /* What the kernel lets us do, tried. */
 void doctor_kernel(struct checks *c);
+/* What programs announce themselves: the two lanes, and their cost. @rights: the trials had them. */
+void doctor_user_events(struct checks *c, const struct machine *m, bool rights);
 
 /* What one process offers: identity, namespaces, runtime, probes, semaphores, switches. */
 void doctor_process(struct checks *c, pid_t pid);

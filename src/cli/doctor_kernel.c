@@ -172,6 +172,7 @@ void doctor_kernel(struct checks *c)
 		tell_speed(c, &m);
 	}
 	tell_limits(c, &m);
+	doctor_user_events(c, &m, rights);
 	checks_add(c, CHECK_OK, "BTF", NULL, "%s",
 		   m.btf ? "there (no command needs it yet)" : "not there; no command needs it, so nothing is lost");
 }

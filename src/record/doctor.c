@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that do nothing, maps that hold nothing, and a probe on a function of our own. */
-#include "record/doctor.h"
+#include "record/doctor_priv.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +43,14 @@ static int try_prog(enum bpf_prog_type type, bool sleepable)
 					  .sleepable = sleepable };
 
 	return drop(kernel_prog_load(&prog, NULL, NULL));
+}
+
+int doctor_load_empty(bool multi)
+{
+	const struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .insns = return_0, .n = ARRAY_SIZE(return_0),
+					  .multi = multi };
+
+	return kernel_prog_load(&prog, NULL, NULL);
 }
 
 /* A program that belongs to one function of the kernel. */
@@ -116,12 +125,13 @@ struct seen {
 /* Counts, and keeps the last cookie and time. */
 static int load_seeing(int map_fd, bool multi)
 {
-	int fds[GEN_MAPS] = { [GEN_MAP_RINGS] = -1, [GEN_MAP_LOST] = map_fd, [GEN_MAP_FOLLOW] = -1,
-			      [GEN_MAP_STARTS] = -1, [GEN_MAP_REFUSED] = -1 };
+	int fds[GEN_MAPS];
 	struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .multi = multi };
 	struct asm_buf a = { 0 };
 	int r;
 
+	memset(fds, -1, sizeof(fds));
+	fds[GEN_MAP_LOST] = map_fd;
 	asm_call(&a, BPF_FUNC_get_attach_cookie);
 	asm_map_value(&a, R6, GEN_MAP_LOST);
 	asm_store(&a, 8, R6, offsetof(struct seen, cookie), R0);
@@ -142,8 +152,7 @@ static int load_seeing(int map_fd, bool multi)
 	return r;
 }
 
-/* The link; *@event is what it sits on, the older way. */
-static int attach_own(int prog, bool multi, uint64_t offset, uint64_t sem_offset, int *event)
+int doctor_attach_own(int prog, bool multi, uint64_t offset, uint64_t sem_offset, int *event)
 {
 	const uint64_t cookie = COOKIE;
 	const struct kernel_uprobes u = {
@@ -167,7 +176,7 @@ static uint64_t now_ns(void)
 
 static void try_calls(struct machine *m, int prog, int map_fd, uint64_t offset)
 {
-	AUTO_CLOSE int event = -1, link = attach_own(prog, m->multi, offset, 0, &event);
+	AUTO_CLOSE int event = -1, link = doctor_attach_own(prog, m->multi, offset, 0, &event);
 	const uint32_t key = 0;
 	struct seen seen = { 0 };
 	uint64_t before = now_ns(), after;
@@ -190,7 +199,7 @@ static int try_semaphore(const struct machine *m, int prog, uint64_t offset)
 
 	if (r)
 		return r;
-	link = attach_own(prog, m->multi, offset, sem_offset, &event);
+	link = doctor_attach_own(prog, m->multi, offset, sem_offset, &event);
 	raised = semaphore;
 	if (link >= 0)
 		close(link);
@@ -259,4 +268,5 @@ void record_doctor(struct machine *ret)
 	try_btf(ret);
 	try_maps(ret);
 	try_probes(ret);
+	doctor_try_user(ret);
 }

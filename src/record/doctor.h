@@ -22,7 +22,19 @@ enum machine_try {
 	/* Events of the kernel. */
 	TRY_TRACEPOINT_EVENT,	/* one of the scheduler's, opened */
 	TRY_MAPWATCH,		/* all new mappings of the machine */
+	/* User events by prctl. */
+	TRY_PRCTL,		/* the tracepoint of its calls; -EIO: a call was not seen */
+	TRY_PRCTL_ALLOWED,	/* the call itself, which needs no rights: else a seccomp filter refuses it */
 	MACHINE_TRIES
+};
+
+/* What user events cost here, in nanoseconds a call; traced ones by a program that does nothing. */
+struct user_costs {
+	double prctl_off_ns;	/* 0: the call is refused */
+	double prctl_on_ns;
+	double other_ns;	/* what any other system call of the machine costs more while that lane is traced */
+	double site_on_ns;	/* the header's out-of-line site */
+	bool prctl_measured, site_measured;	/* the traced ones, which take rights */
 };
 
 struct machine {
@@ -31,6 +43,7 @@ struct machine {
 	bool jited;			/* programs become machine code; says nothing unless TRY_KPROBE works */
 	bool btf;			/* the kernel describes its types */
 	enum redzone_state redzone;
+	struct user_costs costs;
 };
 
 /* Tries everything; nothing stays attached. Works without rights: then most results are -EPERM or -EACCES. */

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What `usertrace doctor` says about the machine and about processes: compared with what is known from elsewhere."""
+import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 
 import live
+import seccomp
+
+PR_USER_TRACE = 0x55545243
 
 
 def about(done, thing):
@@ -107,6 +112,62 @@ class Machine(live.Case):
         self.assertEqual(done.wait(), 0)
         self.assertEqual(self.state(done, "pid namespace"), "warn")
         self.assertEqual(self.state(done, "a probe on ourselves"), "ok")
+
+
+class UserEvents(live.Case):
+    """Both lanes, tried and measured."""
+
+    def meaning(self, done, thing):
+        (state, meaning), = about(done, thing)
+        self.assertEqual(state, "ok", meaning)
+        return meaning
+
+    def nanoseconds(self, done, thing):
+        return [float(n) for n in re.findall(r"([\d.]+) ns\b", self.meaning(done, thing))]
+
+    @live.vm_safe
+    @live.needs_root()
+    def test_what_they_cost(self):
+        done = self.usertrace("doctor", "--json")
+        off, = self.nanoseconds(done, "prctl")
+        on, others = self.nanoseconds(done, "events by prctl")
+        site, = self.nanoseconds(done, "events by usertrace.h")
+        self.assertLess(20, off)
+        self.assertLess(off, on)
+        self.assertLess(others, on)
+        self.assertLess(20, site)
+
+    @live.vm_safe
+    @live.needs_root()
+    def test_one_event_is_announced_and_all_is_let_go(self):
+        trace = self.trace("-a", f't:syscalls:sys_enter_prctl (option == {PR_USER_TRACE}) "%u %s", arg2, arg3')
+        self.assertEqual(self.usertrace("doctor").status, 0)
+        trace.wait_for("usertrace doctor")
+        self.assertEqual(trace.interrupt(), 0)
+        said = [event[-1] for event in trace.events() if event[2] == "usertrace"]
+        self.assertEqual([words.split(None, 1)[-1] for words in said], ["3 usertrace doctor"])
+
+    @live.needs_root()
+    @live.needs_program("setpriv")
+    def test_an_ordinary_user_learns_what_it_costs_when_off(self):
+        program = os.path.join(self.tempdir(), "usertrace")
+        shutil.copy(live.USERTRACE, program)
+        os.chmod(os.path.dirname(program), 0o755)
+        done = self.start("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program, "doctor", "--json")
+        done.wait()
+        off, = self.nanoseconds(done, "prctl")
+        self.assertLess(20, off)
+        self.assertEqual(about(done, "events by prctl") + about(done, "events by usertrace.h"), [])
+        self.assertEqual([state for state, _ in about(done, "user events")], ["warn"])
+
+    @live.needs_root()
+    def test_a_filter_in_the_way(self):
+        done = self.start(live.USERTRACE, "doctor", "--json",
+                          preexec=lambda: seccomp.forbid_prctl(PR_USER_TRACE, seccomp.RET_ERRNO | errno.EPERM))
+        self.assertEqual(done.wait(), 0, done.describe())
+        self.assertEqual(about(done, "prctl"), [("warn", "a seccomp filter refuses the call (Operation not permitted): events by "
+                                                 "prctl from here are not seen; other filters kill the program that calls")])
+        self.assertEqual(about(done, "events by prctl"), [("ok", "can be traced")])
 
 
 class Processes(live.Case):

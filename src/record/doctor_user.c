@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* User events: does the prctl lane work here, and what do both lanes cost this machine, off and on. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "probe/gen.h"
+#include "probe/tracepoint.h"
+#include "proc/process.h"
+#include "proc/tracefs.h"
+#include "record/doctor_priv.h"
+#include "record/kernel.h"
+#include "usertrace.h"
+
+#define ROUNDS 2	/* letting go takes tens of milliseconds */
+#define BATCHES 15
+#define CALLS 100
+/* No kernel's option, and not ours: costs the same, and other tracers do not see it. */
+#define SILENT_OPTION (PR_USER_TRACE ^ 0x80)
+
+/* As the header's site: a 5-byte nop where the function begins. */
+void doctor_user_site(void);
+__asm__(".text\n"
+	".p2align 4\n"
+	".type doctor_user_site, @function\n"
+	"doctor_user_site:\n"
+	"	.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
+	"	ret\n"
+	".size doctor_user_site, . - doctor_user_site\n");
+
+static void call_site(void) { doctor_user_site(); }
+static void call_prctl(void) { syscall(SYS_prctl, SILENT_OPTION, 0, 0, 0, 0); }
+static void call_other(void) { syscall(SYS_getppid); }
+
+static double batch_ns(void (*call)(void))
+{
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+	for (int i = 0; i < CALLS; i++)
+		call();
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / CALLS;
+}
+
+/* Of several batches the quickest, which was disturbed least; *@ret may hold that of an earlier round, else 0. */
+static void measure(void (*call)(void), double *ret)
+{
+	for (int i = 0; i < BATCHES; i++) {
+		double ns = batch_ns(call);
+
+		if (*ret <= 0 || ns < *ret)
+			*ret = ns;
+	}
+}
+
+/* --- prctl ------------------------------------------------------------------------------------------------ */
+
+/* Counts the calls with our option in its map; the option is the first argument of the tracepoint. */
+static int load_counting(int map_fd, int option_offset)
+{
+	int fds[GEN_MAPS];
+	struct kernel_prog prog = { .type = BPF_PROG_TYPE_TRACEPOINT };
+	struct asm_buf a = { 0 };
+	unsigned other = asm_label(&a);
+	int r;
+
+	memset(fds, -1, sizeof(fds));
+	fds[GEN_MAP_LOST] = map_fd;
+	asm_load(&a, 4, R1, R1, option_offset);	/* an int: the kernel looks at no more of it */
+	asm_jcci(&a, BPF_JNE, R1, PR_USER_TRACE, other);
+	asm_map_value(&a, R2, GEN_MAP_LOST);
+	asm_movi(&a, R1, 1);
+	asm_xadd(&a, R2, 0, R1);
+	asm_place(&a, other);
+	asm_movi(&a, R0, 0);
+	asm_exit(&a);
+	r = asm_finish(&a);
+	if (!r)
+		r = gen_relocate(&a, fds);
+	prog.insns = a.insns.v;
+	prog.n = a.insns.n;
+	if (!r)
+		r = kernel_prog_load(&prog, NULL, NULL);
+	asm_done(&a);
+	return r;
+}
+
+/* The tracepoint's number and where its first argument lies. */
+static int find_tracepoint(unsigned *ret_id, int *ret_option_offset)
+{
+	AUTO_CLOSE int dir = tracefs_open(NULL);
+	AUTO_FREE char *text = NULL;
+	struct tracepoint tp = { 0 };
+	size_t len;
+	int r = dir < 0 ? dir : tracefs_format(dir, "syscalls", "sys_enter_prctl", &text, &len, NULL);
+
+	if (!r)
+		r = tracepoint_parse("syscalls", text, len, &tp, NULL);
+	if (r)
+		return r;
+	r = -ENOENT;
+	for (size_t i = 0; i < tp.fields.n; i++) {
+		if (strcmp(tp.fields.v[i].name, "option") || tp.fields.v[i].size != 8)
+			continue;
+		*ret_id = tp.id;
+		*ret_option_offset = (int)tp.fields.v[i].offset;
+		r = 0;
+	}
+	tracepoint_done(&tp);
+	return r;
+}
+
+struct prctl_lane {
+	int map, prog;		/* -1 or a negative errno: there is none */
+	unsigned id;
+};
+
+static int prctl_lane_open(struct prctl_lane *lane)
+{
+	int option_offset = 0, r = find_tracepoint(&lane->id, &option_offset);
+
+	lane->map = r ? r : bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_seen", 4, 8, 1, NULL);
+	lane->prog = lane->map < 0 ? lane->map : load_counting(lane->map, option_offset);
+	return lane->prog < 0 ? lane->prog : 0;
+}
+
+static void prctl_lane_close(struct prctl_lane *lane)
+{
+	if (lane->map >= 0)
+		close(lane->map);
+	if (lane->prog >= 0)
+		close(lane->prog);
+}
+
+/* The link; *@event is what it sits on. */
+static int prctl_lane_attach(const struct prctl_lane *lane, int *event)
+{
+	*event = kernel_tracepoint_event(lane->id);
+	return *event < 0 ? *event : kernel_link_event(lane->prog, *event, 0);
+}
+
+/* The one event of ours that others may see. 0: the kernel said what it says to every unknown option. */
+static int call_once(void)
+{
+	if (!prctl(PR_USER_TRACE, UT_MARK, "usertrace doctor", 0ul, 0ul) || errno == EINVAL)
+		return 0;
+	return -errno;
+}
+
+/* One call, while the program is attached. */
+static void try_prctl(struct machine *m, const struct prctl_lane *lane)
+{
+	const uint32_t key = 0;
+	uint64_t before = 0, after = 0;
+
+	bpf_map_lookup_elem(lane->map, &key, &before);
+	m->tried[TRY_PRCTL_ALLOWED] = call_once();
+	bpf_map_lookup_elem(lane->map, &key, &after);
+	if (after == before && !m->tried[TRY_PRCTL_ALLOWED])
+		m->tried[TRY_PRCTL] = -EIO;
+}
+
+/* Off and on by turns, so that what else the machine does disturbs both. */
+static void measure_prctl(struct machine *m, const struct prctl_lane *lane)
+{
+	double other_off = 0, other_on = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		AUTO_CLOSE int event = -1, link = -1;
+
+		measure(call_other, &other_off);
+		measure(call_prctl, &m->costs.prctl_off_ns);
+		link = prctl_lane_attach(lane, &event);
+		m->tried[TRY_PRCTL] = link < 0 ? link : 0;
+		if (link < 0)
+			return;
+		if (!i)
+			try_prctl(m, lane);
+		if (m->tried[TRY_PRCTL] || m->tried[TRY_PRCTL_ALLOWED])
+			return;
+		measure(call_other, &other_on);
+		measure(call_prctl, &m->costs.prctl_on_ns);
+	}
+	m->costs.other_ns = other_on - other_off;
+	m->costs.prctl_measured = true;
+}
+
+/* --- the header's site ------------------------------------------------------------------------------------ */
+
+static void measure_site(struct user_costs *ret, bool multi)
+{
+	AUTO_CLOSE int prog = doctor_load_empty(multi);
+	AUTO_CLOSE int event = -1, link = -1;
+	uint64_t offset;
+
+	if (prog < 0 || process_own_offset(doctor_user_site, &offset))
+		return;
+	link = doctor_attach_own(prog, multi, offset, 0, &event);
+	if (link < 0)
+		return;
+	measure(call_site, &ret->site_on_ns);
+	ret->site_measured = true;
+}
+
+void doctor_try_user(struct machine *m)
+{
+	struct prctl_lane lane = { .map = -1, .prog = -1 };
+
+	m->tried[TRY_PRCTL] = prctl_lane_open(&lane);
+	if (!m->tried[TRY_PRCTL]) {
+		measure_prctl(m, &lane);
+	} else {
+		m->tried[TRY_PRCTL_ALLOWED] = call_once();
+		measure(call_prctl, &m->costs.prctl_off_ns);
+	}
+	if (!m->tried[TRY_FIRES])
+		measure_site(&m->costs, m->multi);
+	prctl_lane_close(&lane);
+}
