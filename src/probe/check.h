@@ -23,8 +23,10 @@ struct checker {
 int check_expr(struct checker *c, struct expr *e);
 /* User events are looked at in the tracer: nothing of the program but its event is there any more. */
 static inline bool check_is_user(const struct checker *c) { return c->scope->kind == PROBE_USER; }
-/* "kind, name, value, id, text and duration": the fields of the scope, as many as fit. -ENOMEM. */
-int check_list_fields(struct checker *c, char *ret, size_t size);
+static inline bool check_has_fields(const struct checker *c)
+{
+	return c->scope->kind == PROBE_TRACEPOINT || check_is_user(c);
+}
 /* What a name stands for: var, index and type of @e. */
 int check_name(struct checker *c, struct expr *e);
 /* A variable for argument or field @index of the scope, or retval; in *@ret NULL when there is none. */

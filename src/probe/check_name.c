@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "probe/check.h"
+#include "probe/eval.h"
 
 #define INT_TYPE(bytes, sign) { .kind = TYPE_INT, .size = (bytes), .is_signed = (sign) }
 
@@ -33,7 +34,6 @@ static const char *const arg_names[] = {"arg1", "arg2",	 "arg3",  "arg4",  "arg5
 #define NARG_NAMES (sizeof(arg_names) / sizeof(arg_names[0]))
 
 static bool is_return(const struct checker *c) { return c->scope->kind == PROBE_RETURN; }
-static bool has_fields(const struct checker *c) { return c->scope->kind == PROBE_TRACEPOINT || check_is_user(c); }
 
 /* Every name that may stand here; the array is the caller's to free. NULL: out of memory. */
 static const char **names_here(const struct checker *c, size_t *ret_n)
@@ -99,7 +99,7 @@ static int no_such_field(struct checker *c, const struct expr *e)
 
 	if (!names)
 		return ut_err_nomem(c->err);
-	if (!has_fields(c))
+	if (!check_has_fields(c))
 		return check_error(c, e, "args-> names a field of a tracepoint; at %.100s there are arg1, arg2 …",
 				   c->scope->display);
 	for (unsigned i = 0; i < n; i++)
@@ -127,26 +127,15 @@ static int arg_number(const char *name)
 	return n;
 }
 
-int check_list_fields(struct checker *c, char *ret, size_t size)
-{
-	AUTO_FREE const char **names = calloc(c->scope->nfields + 1, sizeof(*names));
-
-	if (!names)
-		return ut_err_nomem(c->err);
-	for (unsigned i = 0; i < c->scope->nfields; i++)
-		names[i] = c->scope->fields[i].name;
-	list_names(names, c->scope->nfields, ret, size);
-	return 0;
-}
-
 /* arg1 and retval. */
 static int not_at_user_event(struct checker *c, const struct expr *e)
 {
+	const char *names[USER_FIELDS];
 	char list[220];
-	int r = check_list_fields(c, list, sizeof(list));
 
-	if (r)
-		return r;
+	for (unsigned i = 0; i < USER_FIELDS; i++)
+		names[i] = eval_user_scope()->fields[i].name;
+	list_names(names, USER_FIELDS, list, sizeof(list));
 	return check_error(c, e, "a user event has no %.60s; it has %s", e->string, list);
 }
 
@@ -161,7 +150,7 @@ static int no_such_arg(struct checker *c, const struct expr *e)
 		return check_error(
 		    c, e,
 		    "arguments are gone when a function returns; r: has retval and duration, p: has the arguments");
-	if (has_fields(c) && c->scope->nfields) {
+	if (check_has_fields(c) && c->scope->nfields) {
 		const char *first = c->scope->fields[0].name;
 
 		return check_error(c, e, "%.100s has fields with names instead of numbered arguments, such as '%.60s'",
@@ -248,12 +237,12 @@ unsigned check_implicit_count(const struct checker *c)
 {
 	if (is_return(c))
 		return 1;
-	return has_fields(c) ? c->scope->nfields : c->scope->nargs;
+	return check_has_fields(c) ? c->scope->nfields : c->scope->nargs;
 }
 
 int check_implicit(struct checker *c, unsigned index, struct expr **ret)
 {
-	bool field = has_fields(c);
+	bool field = check_has_fields(c);
 	struct expr *e;
 	const char *name;
 

@@ -62,7 +62,7 @@ static int too_few(const struct binder *b, const struct conversion *conv)
 		return fail(b, conv, "%.100s: without expressions the format can print retval only; it wants %u values",
 			    display, b->wanted);
 	return fail(b, conv, "%.100s has %u %s; the format wants %u", display, has,
-		    b->c->scope->kind == PROBE_TRACEPOINT || check_is_user(b->c) ? plural(has, "field") : plural(has, "argument"), b->wanted);
+		    check_has_fields(b->c) ? plural(has, "field") : plural(has, "argument"), b->wanted);
 }
 
 /* The next value, checked; *@ret_unreadable says that some part of it cannot be read. */
