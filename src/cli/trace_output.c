@@ -241,8 +241,11 @@ static int on_refused(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns
 static void on_attached(void *ctx, size_t nprobes, size_t nsites)
 {
 	(void)ctx;
-	fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"), nsites,
-		plural(nsites, "site"));
+	if (nprobes)	/* else: of a probe that is attached elsewhere already */
+		fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"), nsites,
+			plural(nsites, "site"));
+	else
+		fprintf(stderr, "usertrace: attached %zu more %s\n", nsites, plural(nsites, "site"));
 }
 
 static void on_note(void *ctx, const char *text)

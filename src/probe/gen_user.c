@@ -208,7 +208,7 @@ static void gen_fairness(struct user *u, uint32_t bytes)
 	asm_load(u->a, 8, R1, R7, REFUSED(bytes));
 	asm_alui(u->a, BPF_ADD, R1, (int32_t)bytes);
 	asm_store(u->a, 8, R7, REFUSED(bytes), R1);
-	asm_jcci(u->a, BPF_JLE, R1, (int32_t)GEN_FAIR_BYTES, room);
+	asm_jcci(u->a, BPF_JLE, R1, (int32_t)GEN_FAIR_BYTES(u->options->fair_bytes), room);
 	asm_movi(u->a, R1, 1);
 	asm_xadd(u->a, R7, REFUSED(refused), R1);
 	asm_movi(u->a, R1, 1);

@@ -13,12 +13,12 @@
 #define GEN_USER_OPERANDS "4@%edi 8@%rsi -8@%rdx 8@%rcx 8@%r8"
 
 /*
- * From how full a ring on a process is held back, and how many bytes it may still write there in each window of time.
- * What is left of the ring is for the others.
+ * From how full a ring on (gen_options.fair_bytes) a process is held back, and how many bytes it may still write in each
+ * window of time: a sixteenth of what is left. That is for the others, until the reader has caught up.
  */
-#define GEN_FAIR_SHARE(ring_bytes) ((ring_bytes) / 4 * 3)
+#define GEN_FAIR_FROM(ring_bytes) ((ring_bytes) / 4 * 3)
 #define GEN_FAIR_WINDOW_SHIFT 24	/* 2^24 ns: 16.8 ms */
-#define GEN_FAIR_BYTES (64u << 10)
+#define GEN_FAIR_BYTES(fair_bytes) ((fair_bytes) / 48)
 
 /* Value of GEN_MAP_REFUSED, by process. */
 struct gen_refused {

@@ -77,7 +77,7 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 			 .self_tgid = getpid(),
 			 .ncpus = (uint32_t)cpus,
 			 .wake_bytes = (uint32_t)(s->rings.size_bytes / 4),
-			 .fair_bytes = (uint32_t)GEN_FAIR_SHARE(s->rings.size_bytes) },
+			 .fair_bytes = (uint32_t)GEN_FAIR_FROM(s->rings.size_bytes) },
 		.tracepoint_filter = session_has_targets(o) ? GEN_FILTER_FOLLOW : GEN_FILTER_NOT_SELF,
 		.runtimes = runtimes,
 	};
