@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "live/print.h"
+#include "live/user.h"
+#include "probe/eval.h"
 #include "probe/layout.h"
 #include "wire/record.h"
 
@@ -32,6 +34,8 @@ static struct probe_scope scope_for(enum probe_kind kind)
 {
 	struct probe_scope ret = { .kind = kind, .display = "zoo:all" };
 
+	if (kind == PROBE_USER)
+		return *eval_user_scope();
 	if (kind == PROBE_USDT || kind == PROBE_ENTRY) {
 		ret.args = args;
 		ret.nargs = sizeof(args) / sizeof(args[0]);
@@ -60,18 +64,21 @@ static void check_layout(const struct probe_checked *checked)
 		require(checked->format.v[i].literal || checked->format.v[i].output < checked->noutputs);
 }
 
-static void print_record(const struct live_event *e, bool json)
+/* False when the record was refused. */
+static bool print_record(const struct live_event *e, bool json)
 {
 	struct live_options opts = { .json = json, .wall_time = true, .since_start = true, .wall_ns = 1 };
 	struct live_printer *p = live_printer_new(&opts);
 	struct buf out = { 0 };
+	bool ok = !live_print(p, e, &out);
 
-	if (!live_print(p, e, &out)) {
+	if (ok) {
 		require(out.len && out.data[out.len - 1] == '\n');
 		require(!json || strchr(out.data, '\n') == out.data + out.len - 1);
 	}
 	buf_done(&out);
 	live_printer_free(p);
+	return ok;
 }
 
 /* The record is @bytes over zeros, at the size that the probe wants. */
@@ -93,6 +100,92 @@ static void print_bytes(const struct probe_checked *checked, const uint8_t *byte
 	print_record(&e, true);
 	live_probe_free(probe);
 	free(rec);
+}
+
+/* Takes a text off the bytes: its length, then as many of them as there are. Some are missing. */
+static struct eval_text take_text(const uint8_t **bytes, size_t *size)
+{
+	struct eval_text ret = { .bytes = (const char *)*bytes };
+	uint8_t kind = *size ? **bytes : 0;
+
+	if (!*size || kind == 255)
+		return (struct eval_text){ .state = kind ? UT_TEXT_FAULT : UT_TEXT_WHOLE };
+	ret.state = kind % 3 == 2 ? UT_TEXT_CUT_LIMIT : UT_TEXT_WHOLE;
+	ret.len = kind < *size - 1 ? kind : *size - 1;
+	ret.bytes++;
+	*bytes += ret.len + 1;
+	*size -= ret.len + 1;
+	return ret;
+}
+
+static uint64_t take_number(const uint8_t **bytes, size_t *size)
+{
+	size_t n = *size < sizeof(uint64_t) ? *size : sizeof(uint64_t);
+	uint64_t ret = 0;
+
+	memcpy(&ret, *bytes, n);
+	*bytes += n;
+	*size -= n;
+	return ret;
+}
+
+/* An event made of @bytes goes through the predicate, into a record, and out again; what was made here must print. */
+static void evaluate(const struct probe_checked *checked, const uint8_t *bytes, size_t size)
+{
+	struct eval_scope scope = { .pid = 4711, .tid = 4712, .time_ns = take_number(&bytes, &size) };
+	struct live_probe *probe = live_probe_new(checked);
+	struct buf rec = { 0 };
+
+	scope.values[USER_VALUE] = take_number(&bytes, &size);
+	scope.values[USER_ID] = take_number(&bytes, &size);
+	scope.values[USER_DURATION] = take_number(&bytes, &size);
+	scope.texts[USER_KIND] = (struct eval_text){ .bytes = "end", .len = 3 };
+	scope.texts[USER_NAME] = take_text(&bytes, &size);
+	scope.texts[USER_TEXT] = take_text(&bytes, &size);
+	memcpy(scope.comm, &scope.values[USER_ID], sizeof(uint64_t));
+	if (checked->spec->predicate)
+		eval_expr(checked->spec->predicate, &scope);
+	require(!eval_record(checked, &scope, &rec));
+	struct live_event e = { .rec = (const void *)rec.data, .size = rec.len, .probe = probe, .func = "all" };
+	require(print_record(&e, false));
+	require(print_record(&e, true));
+	buf_done(&rec);
+	live_probe_free(probe);
+}
+
+static void print_user(const struct live_user *u, bool json)
+{
+	struct live_options opts = { .json = json, .wall_time = true, .since_start = true, .cpu = true, .wall_ns = 1 };
+	struct live_printer *p = live_printer_new(&opts);
+	struct buf out = { 0 };
+	size_t one;
+
+	live_print_user(p, u, &out);
+	one = out.len;
+	live_print_user(p, u, &out);	/* the columns that were kept */
+	require(out.len == 2 * one && !memcmp(out.data, out.data + one, one));
+	require(memchr(out.data, '\n', out.len) == out.data + one - 1 && !memchr(out.data, '\x1b', out.len));
+	buf_done(&out);
+	live_printer_free(p);
+}
+
+/* Any bytes as name and text of an event without a format: one line. */
+static void print_event(const uint8_t *bytes, size_t size)
+{
+	uint64_t how = take_number(&bytes, &size);
+	struct eval_text name = take_text(&bytes, &size), text = take_text(&bytes, &size);
+	struct span span = { .begin_ns = how, .end_ns = take_number(&bytes, &size), .close = how >> 8 & 3,
+			     .flags = how >> 16 & 7, .exit_known = how >> 24 & 1, .exit_code = (int)(how >> 32) };
+	struct live_user u = {
+		.kind = how % (LIVE_USER_CLOSED + 1), .time_ns = how, .has_text = how & 8, .has_id = how & 16,
+		.has_cpu = how & 32, .end = how >> 48 & 3, .value = (int64_t)how,
+		.span = how & 64 || how % (LIVE_USER_CLOSED + 1) == LIVE_USER_CLOSED ? &span : NULL,
+		.name = { .bytes = name.bytes, .len = name.len, .state = name.state, .address = how },
+		.text = { .bytes = text.bytes, .len = text.len, .state = text.state },
+	};
+
+	print_user(&u, false);
+	print_user(&u, true);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -119,6 +212,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			check_layout(checked);
 			print_bytes(checked, data + used, size - used);
+			print_event(data + used, size - used);
+			if (scope.kind == PROBE_USER)
+				evaluate(checked, data + used, size - used);
 			probe_checked_free(checked);
 		}
 	}
