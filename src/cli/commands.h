@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 extern const struct ut_cmd cmd_doctor;
+extern const struct ut_cmd cmd_dtrace;
 extern const struct ut_cmd cmd_emit;
 extern const struct ut_cmd cmd_list;
 extern const struct ut_cmd cmd_trace;

@@ -67,7 +67,7 @@ static void add_option(struct buf *out, const struct ut_opt *opt)
 
 void cli_help_text(const struct ut_cmd *cmd, struct buf *out)
 {
-	static const struct ut_opt help = { 'h', "help", NULL, "print this help", OPT_FLAG, 0 };
+	struct ut_opt help = { 'h', "help", NULL, "print this help", OPT_FLAG, 0 };
 	size_t indent;
 
 	buf_addf(out, "usage: usertrace %s", cmd->name);
@@ -81,8 +81,11 @@ void cli_help_text(const struct ut_cmd *cmd, struct buf *out)
 	buf_addc(out, '\n');
 	add_wrapped(out, cmd->summary, 0, 0);
 	buf_adds(out, "\noptions:\n");
-	for (size_t i = 0; i < cmd->noptions; i++)
+	for (size_t i = 0; i < cmd->noptions; i++) {
 		add_option(out, &cmd->options[i]);
+		if (cmd->options[i].short_name == 'h')
+			help.short_name = 0;	/* it means something else here */
+	}
 	add_option(out, &help);
 	if (cmd->details)
 		buf_addf(out, "\n%s%s", cmd->details, cmd->details[strlen(cmd->details) - 1] == '\n' ? "" : "\n");

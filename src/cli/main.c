@@ -14,6 +14,7 @@ const struct ut_cmd *const ut_commands[] = {
 	&cmd_list,
 	&cmd_trace,
 	&cmd_emit,
+	&cmd_dtrace,
 	&cmd_doctor,
 	NULL,
 };
@@ -92,11 +93,22 @@ static void keep_standard_numbers(void)
 			return;
 }
 
+/* A build that calls `dtrace` may find a link to this program: one command has a name of its own. */
+static bool is_called_dtrace(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path;
+
+	return name && (!strcmp(name, "dtrace") || !strcmp(name, "usertrace-dtrace"));
+}
+
 int main(int argc, char **argv)
 {
 	const struct ut_cmd *cmd;
 
 	keep_standard_numbers();
+	if (is_called_dtrace(argv[0]))
+		return cmd_dtrace.run(&cmd_dtrace, argc, argv);
 	if (argc < 2) {
 		print_overview(stderr);
 		return EXIT_USAGE;

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* `usertrace dtrace`, also as `dtrace`: headers and objects from provider files, for build systems. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "cli/commands.h"
+#include "cli/dtrace_options.h"
+#include "dtrace/files.h"
+#include "dtrace/object.h"
+#include "dtrace/provider.h"
+
+static bool ends_with_d(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 2 && !strcmp(name + len - 2, ".d");
+}
+
+/* Operands: a provider file where no -s names one, otherwise the object files that Solaris' dtrace -G wants to see. */
+static int take_operands(const struct ut_cmd *cmd, struct dtrace_options *opts)
+{
+	bool named = opts->sources.n > 0;
+
+	for (size_t i = 0; i < opts->operands.n; i++) {
+		const char *name = opts->operands.v[i];
+		bool is_source = ends_with_d(name) || !strcmp(name, "-");
+
+		if (is_source && named)
+			return cli_fail(cmd, EXIT_USAGE, "'%s' is a provider file without -s; every one of several needs it",
+					name);
+		if (is_source && vec_push(&opts->sources, name))
+			return cli_fail(cmd, EXIT_FAILED, "out of memory");
+		if (!is_source && opts->header)
+			return cli_fail(cmd, EXIT_USAGE, "'%s': -h takes provider files only (-s FILE.d)", name);
+	}
+	return 0;
+}
+
+/* What can be said before anything is read. */
+static int check_options(const struct ut_cmd *cmd, struct dtrace_options *opts)
+{
+	int status;
+
+	if (opts->header && opts->object)
+		return cli_fail(cmd, EXIT_USAGE, "-h and -G exclude each other; run it once for each");
+	if (!opts->header && !opts->object)
+		return cli_fail(cmd, EXIT_USAGE,
+				"needs -h (write a header) or -G (write an object); 'usertrace help dtrace' explains");
+	status = take_operands(cmd, opts);
+	if (status)
+		return status;
+	if (!opts->sources.n)
+		return cli_fail(cmd, EXIT_USAGE, "needs a provider file: -s FILE.d");
+	if (opts->object && opts->bits32)
+		return cli_fail(cmd, EXIT_USAGE, "-32: objects are written for 64-bit programs only");
+	if (!opts->output && !strcmp(opts->sources.v[0], "-"))
+		return cli_fail(cmd, EXIT_USAGE, "standard input has no name to make another from: -o FILE");
+	return 0;
+}
+
+static int choose_machine(const struct ut_cmd *cmd, const struct dtrace_options *opts, enum elf_machine *ret)
+{
+	struct ut_err err = {0};
+
+	if (!opts->machine)
+		return dtrace_target(ret, &err) ? cli_fail_err(cmd, &err) : 0;
+	*ret = elf_machine_named(opts->machine, strlen(opts->machine));
+	if (*ret == ELF_MACHINE_UNKNOWN)
+		return cli_fail(cmd, EXIT_USAGE, "-m: no machine '%s'; objects are written for x86_64 and aarch64",
+				opts->machine);
+	return 0;
+}
+
+static int read_source(const struct dtrace_options *opts, const char *path, struct dtrace_providers *ret,
+		       struct ut_err *err)
+{
+	struct buf text = {0};
+	int status;
+
+	if (opts->preprocess)
+		status = dtrace_preprocess(path, opts->preprocessor.v, opts->preprocessor.n, &text, err);
+	else
+		status = dtrace_read(path, &text, err);
+	if (!status)
+		status = dtrace_parse(strcmp(path, "-") ? path : "<stdin>", text.data ? text.data : "", text.len, ret, err);
+	buf_done(&text);
+	return status;
+}
+
+static int read_sources(const struct ut_cmd *cmd, const struct dtrace_options *opts, struct dtrace_providers *ret)
+{
+	struct ut_err err = {0};
+
+	for (size_t i = 0; i < opts->sources.n; i++)
+		if (read_source(opts, opts->sources.v[i], ret, &err))
+			return cli_fail_err(cmd, &err);
+	if (!ret->nprobes)
+		cli_fail(cmd, EXIT_OK, "'%s' declares no probe; what is written has none", opts->sources.v[0]);
+	return 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* dir/probes.d is probes.h or probes.o, here. */
+static char *default_output(const struct dtrace_options *opts)
+{
+	const char *base = base_name(opts->sources.v[0]), *dot = strrchr(base, '.');
+	size_t len = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+	char *ret;
+
+	return asprintf(&ret, "%.*s.%c", (int)len, base, opts->header ? 'h' : 'o') < 0 ? NULL : ret;
+}
+
+/* The sources' names without their folders, so that the same sources give the same header anywhere. */
+static char *source_names(const struct dtrace_options *opts)
+{
+	struct buf out = {0};
+
+	for (size_t i = 0; i < opts->sources.n; i++)
+		buf_addf(&out, "%s%s", i ? ", " : "",
+			 strcmp(opts->sources.v[i], "-") ? base_name(opts->sources.v[i]) : "standard input");
+	return buf_take(&out);
+}
+
+static int make(const struct dtrace_options *opts, const struct dtrace_providers *providers, enum elf_machine machine,
+		struct buf *out, struct ut_err *err)
+{
+	AUTO_FREE char *names = source_names(opts);
+
+	if (opts->object)
+		return dtrace_object(providers, machine, out, err);
+	return names ? dtrace_header(providers, names, opts->no_copy, out, err) : ut_err_nomem(err);
+}
+
+static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *opts,
+			const struct dtrace_providers *providers, enum elf_machine machine)
+{
+	AUTO_FREE char *made = opts->output ? NULL : default_output(opts);
+	const char *output = opts->output ? opts->output : made;
+	struct ut_err err = {0};
+	struct buf out = {0};
+	int status;
+
+	status = output ? make(opts, providers, machine, &out, &err) : ut_err_nomem(&err);
+	if (!status)
+		status = dtrace_write(output, out.data ? out.data : "", out.len, &err);
+	buf_done(&out);
+	if (status)
+		return cli_fail_err(cmd, &err);
+	if (opts->verbose)
+		cli_fail(cmd, EXIT_OK, "%zu %s in %zu %s, written to '%s'", providers->nprobes,
+			 plural(providers->nprobes, "probe"), providers->all.n, plural(providers->all.n, "provider"),
+			 output);
+	return EXIT_OK;
+}
+
+static int build(const struct ut_cmd *cmd, struct dtrace_options *opts)
+{
+	enum elf_machine machine = ELF_MACHINE_UNKNOWN;
+	struct dtrace_providers providers = {0};
+	int status = check_options(cmd, opts);
+
+	if (!status && opts->object)
+		status = choose_machine(cmd, opts, &machine);
+	if (!status)
+		status = read_sources(cmd, opts, &providers);
+	if (!status)
+		status = write_output(cmd, opts, &providers, machine);
+	dtrace_providers_done(&providers);
+	return status;
+}
+
+static int run(const struct ut_cmd *cmd, int argc, char **argv)
+{
+	struct dtrace_options opts = {0};
+	int status = dtrace_options_parse(cmd, argc, argv, &opts);
+
+	if (!status && opts.help)
+		cli_help(cmd, false);
+	else if (!status && opts.version)
+		printf("usertrace dtrace %s\n", ut_version);
+	else if (!status)
+		status = build(cmd, &opts);
+	dtrace_options_done(&opts);
+	return status;
+}
+
+const struct ut_cmd cmd_dtrace = {
+	.name = "dtrace",
+	.usage = "-h | -G [-C [-I DIR] [-D NAME[=VALUE]]] -s FILE.d [-o FILE] [OBJECT…]",
+	.summary = "makes the header and the object of a provider file, for builds that call dtrace",
+	.details = "A provider file declares probes:\n"
+		   "  provider myvm { probe gc__start(int generation); probe gc__done(); };\n\n"
+		   "Examples:\n"
+		   "  usertrace dtrace -h -s myvm.d          myvm.h with MYVM_GC_START(generation) and\n"
+		   "                                         MYVM_GC_START_ENABLED()\n"
+		   "  usertrace dtrace -G -s myvm.d          myvm.o with the semaphores\n"
+		   "  make DTRACE=\"usertrace dtrace\"         in place of SystemTap's dtrace\n"
+		   "  ln -s $(command -v usertrace) dtrace   works under that name as well\n",
+	.options = dtrace_option_table,
+	.noptions = DTRACE_OPTIONS,
+	.run = run,
+};

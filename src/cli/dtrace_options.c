@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* What build systems give dtrace(1) and SystemTap's dtrace: taken, taken without effect, or refused with a reason. */
+#include "cli/dtrace_options.h"
+
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+
+#define MEMBER(m) offsetof(struct dtrace_options, m)
+
+/* OPT_FLAG options are set through this table; those with a value are told apart by their letter. */
+const struct ut_opt dtrace_option_table[DTRACE_OPTIONS] = {
+	{ 'h', NULL, NULL, "write the C header: a macro for each probe, and one that asks whether it is traced", OPT_FLAG,
+	  MEMBER(header) },
+	{ 'G', NULL, NULL, "write the object with the semaphores, to be linked to the program; object files on the command "
+	  "line are left alone", OPT_FLAG, MEMBER(object) },
+	{ 's', NULL, "FILE", "the provider file; - is standard input; may come again", OPT_STRING, 0 },
+	{ 'o', NULL, "FILE", "write there instead of NAME.h or NAME.o here; - is standard output", OPT_STRING, 0 },
+	{ 'C', NULL, NULL, "run the C preprocessor first: $CPP, or $CC -E, or cpp", OPT_FLAG, MEMBER(preprocess) },
+	{ 'I', NULL, "DIR", "for the preprocessor, as are -D, -U and -include FILE", OPT_STRING, 0 },
+	{ 'D', NULL, "NAME[=VALUE]", "for the preprocessor", OPT_STRING, 0 },
+	{ 'U', NULL, "NAME", "for the preprocessor", OPT_STRING, 0 },
+	{ 'm', "machine", "MACHINE", "x86_64 or aarch64, for -G; otherwise what $CC builds for, or this machine", OPT_STRING,
+	  0 },
+	{ 0, "no-copy", NULL, "the header says #include <usertrace.h> and holds no copy of it", OPT_FLAG, MEMBER(no_copy) },
+	{ 'v', "verbose", NULL, "say what was found and written", OPT_FLAG, MEMBER(verbose) },
+	{ 'V', "version", NULL, "print the version", OPT_FLAG, MEMBER(version) },
+};
+
+/* What asks nothing of a header or an object. Those with a value take it along. */
+#define IGNORED "kqwZeH"
+#define IGNORED_WITH_VALUE "xXL"
+static const char *const ignored_words[] = { "-64", "-fpic", "-fPIC", "-fpie", "-fPIE", "--types", "--no-pyparsing" };
+/* Options of dtrace(1) that trace. */
+#define TRACING "aAbBcEfFilnpPS"
+
+struct parser {
+	const struct ut_cmd *cmd;
+	struct dtrace_options *opts;
+	char **argv;
+	int argc, next;
+};
+
+static int no_memory(const struct parser *p) { return cli_fail(p->cmd, EXIT_FAILED, "out of memory"); }
+
+/* The value of an option: attached to it, or the next word. */
+static int take_value(struct parser *p, const char *option, const char *attached, const char **ret)
+{
+	*ret = *attached ? attached : p->next < p->argc ? p->argv[p->next++] : "";
+	if (**ret)
+		return 0;
+	return cli_fail(p->cmd, EXIT_USAGE, "option %s needs a value", option);
+}
+
+/* -I DIR for the preprocessor: as two words, which all of them take. */
+static int add_preprocessor(struct parser *p, const char *option, const char *value)
+{
+	if (vec_push(&p->opts->preprocessor, option) || vec_push(&p->opts->preprocessor, value))
+		return no_memory(p);
+	return 0;
+}
+
+static int store_value(struct parser *p, char letter, const char *value)
+{
+	switch (letter) {
+	case 's':
+		return vec_push(&p->opts->sources, value) ? no_memory(p) : 0;
+	case 'o':
+		p->opts->output = value;
+		return 0;
+	case 'm':
+		p->opts->machine = value;
+		return 0;
+	case 'I':
+		return add_preprocessor(p, "-I", value);
+	case 'D':
+		return add_preprocessor(p, "-D", value);
+	case 'U':
+		return add_preprocessor(p, "-U", value);
+	default:
+		return 0;
+	}
+}
+
+static const struct ut_opt *find_letter(char letter)
+{
+	for (size_t i = 0; i < DTRACE_OPTIONS; i++)
+		if (dtrace_option_table[i].short_name == letter)
+			return &dtrace_option_table[i];
+	return NULL;
+}
+
+static int refuse_letter(struct parser *p, char letter, const char *word)
+{
+	if (strchr(TRACING, letter))
+		return cli_fail(p->cmd, EXIT_USAGE,
+				"-%c is for tracing; this is the part of dtrace(1) that builds, -h and -G; 'usertrace %s' %s",
+				letter, letter == 'l' ? "list" : "trace", letter == 'l' ? "lists probes" : "traces");
+	return cli_fail(p->cmd, EXIT_USAGE, "no option -%c (in '%s'); 'usertrace help dtrace' lists the options",
+			letter > 0x20 && letter < 0x7f ? letter : '?', word);
+}
+
+/* One letter of a word such as -Cs; *@ret_rest goes on behind it, or to the end when it was a value. */
+static int take_letter(struct parser *p, const char *word, const char **ret_rest)
+{
+	const char *at = *ret_rest, *value = NULL;
+	const struct ut_opt *opt = find_letter(*at);
+	char option[3] = { '-', *at, 0 };
+	int status;
+
+	*ret_rest = at + 1;
+	if (opt && opt->type == OPT_FLAG) {
+		*(bool *)((char *)p->opts + opt->offset) = true;
+		return 0;
+	}
+	if (!opt && strchr(IGNORED, *at))
+		return 0;
+	if (!opt && !strchr(IGNORED_WITH_VALUE, *at))
+		return refuse_letter(p, *at, word);
+	status = take_value(p, option, at + 1, &value);
+	*ret_rest = "";
+	return status ? status : store_value(p, *at, value);
+}
+
+static int refuse_long(struct parser *p, const char *name)
+{
+	static const char *const known[] = { "machine", "no-copy", "verbose", "version", "help" };
+	size_t near[1];
+
+	if (suggest(name, known, ARRAY_SIZE(known), near, 1))
+		return cli_fail(p->cmd, EXIT_USAGE, "no option --%s; did you mean --%s?", name, known[near[0]]);
+	return cli_fail(p->cmd, EXIT_USAGE, "no option --%s; 'usertrace help dtrace' lists the options", name);
+}
+
+static int take_long(struct parser *p, const char *name)
+{
+	if (!strcmp(name, "help")) {
+		p->opts->help = true;
+		return 0;
+	}
+	if (!strcmp(name, "machine"))
+		return take_value(p, "--machine", "", &p->opts->machine);
+	if (!strncmp(name, "machine=", 8))
+		return take_value(p, "--machine", name + 8, &p->opts->machine);
+	for (size_t i = 0; i < DTRACE_OPTIONS; i++) {
+		const struct ut_opt *opt = &dtrace_option_table[i];
+
+		if (opt->type == OPT_FLAG && opt->long_name && !strcmp(opt->long_name, name)) {
+			*(bool *)((char *)p->opts + opt->offset) = true;
+			return 0;
+		}
+	}
+	return refuse_long(p, name);
+}
+
+static bool is_ignored_word(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ignored_words); i++)
+		if (!strcmp(word, ignored_words[i]))
+			return true;
+	return false;
+}
+
+static int take_word(struct parser *p)
+{
+	const char *word = p->argv[p->next++], *value = NULL;
+	int status = 0;
+
+	if (word[0] != '-' || !word[1])
+		return vec_push(&p->opts->operands, word) ? no_memory(p) : 0;
+	if (is_ignored_word(word))
+		return 0;
+	if (!strcmp(word, "-32")) {
+		p->opts->bits32 = true;
+		return 0;
+	}
+	if (!strcmp(word, "-include")) {
+		status = take_value(p, word, "", &value);
+		return status ? status : add_preprocessor(p, word, value);
+	}
+	if (word[1] == '-')
+		return take_long(p, word + 2);
+	for (const char *rest = word + 1; !status && *rest;)
+		status = take_letter(p, word, &rest);
+	return status;
+}
+
+int dtrace_options_parse(const struct ut_cmd *cmd, int argc, char **argv, struct dtrace_options *opts)
+{
+	struct parser p = { .cmd = cmd, .opts = opts, .argv = argv, .argc = argc, .next = 1 };
+	int status = 0;
+
+	while (!status && p.next < argc)
+		status = take_word(&p);
+	return status;
+}
+
+void dtrace_options_done(struct dtrace_options *opts)
+{
+	vec_done(&opts->sources);
+	vec_done(&opts->preprocessor);
+	vec_done(&opts->operands);
+}
