@@ -133,19 +133,19 @@ class UserEvents(live.Case):
         on, others = self.nanoseconds(done, "events by prctl")
         site, = self.nanoseconds(done, "events by usertrace.h")
         self.assertLess(20, off)
-        self.assertLess(off, on)
-        self.assertLess(others, on)
+        self.assertLess(0.8 * off, on)     # if somebody else traces now, both are traced
+        self.assertLess(others, on / 2)
         self.assertLess(20, site)
 
     @live.vm_safe
     @live.needs_root()
     def test_one_event_is_announced_and_all_is_let_go(self):
         trace = self.trace("-a", f't:syscalls:sys_enter_prctl (option == {PR_USER_TRACE}) "%u %s", arg2, arg3')
-        self.assertEqual(self.usertrace("doctor").status, 0)
+        doctor = self.usertrace("doctor")
+        self.assertEqual(doctor.status, 0)
         trace.wait_for("usertrace doctor")
         self.assertEqual(trace.interrupt(), 0)
-        said = [event[-1] for event in trace.events() if event[2] == "usertrace"]
-        self.assertEqual([words.split(None, 1)[-1] for words in said], ["3 usertrace doctor"])
+        self.assertEqual([event[-1].strip() for event in trace.events() if event[0] == str(doctor.pid)], ["3 usertrace doctor"])
 
     @live.needs_root()
     @live.needs_program("setpriv")
