@@ -1,62 +1,176 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usertrace.h: a program announces what it does, so that a tracer can see it.
+ * usertrace.h: your program says what it is doing, and a tracer can listen.
  *
- * One file to copy into any C (C99 or later) or C++ (C++11 or later) program. Nothing to link, nothing to start.
+ * Copy this file into any C (C99 or later) or C++ (C++11 or later) program. There is nothing to link, to start or to
+ * configure.
  *
  *	#include "usertrace.h"
  *
- *	ut_begin("gc");                              an event of your own: something begins,
- *	ut_end("gc");                                something ends,
- *	ut_mark("out of memory");                    something happened,
- *	ut_count("heap", (int64_t)bytes_used);       a number has a new value.
+ *	void collect(struct heap *heap)
+ *	{
+ *		ut_begin("gc");
+ *		mark_and_sweep(heap);
+ *		ut_end("gc");
+ *		ut_count("heap", (int64_t)heap->used);
+ *	}
  *
- *	UT_PROBE(myvm, compile, name, size);         a USDT probe, as bpftrace, BCC, perf and gdb know them
+ * Then, while it runs, as root:
+ *
+ *	usertrace trace e:gc            each collection with its duration
+ *	usertrace trace -a              all user events of all programs, in the order in which they happened
+ *
+ * USER EVENTS are begin, end, mark (something happened) and count (a number has this value now). Each has a name; it
+ * may have an id or a text.
+ *
+ *	ut_begin_id("request", r->number);	spans that overlap, or that end on another thread than they began on
+ *	ut_end_id("request", r->number);
+ *	ut_mark_text("compiled", function_name);
+ *
+ * Without an id, an end closes the newest open begin of that name on its thread: spans nest. With one, it closes the
+ * newest open begin of that name and id in its process.
+ *
+ * PROBES are for what other tools should see as well: bpftrace, BCC, perf, gdb and SystemTap know them as USDT or SDT
+ * probes, the same that <sys/sdt.h> makes.
+ *
+ *	UT_PROBE(myvm, compile, function_name, size);		usertrace trace u:myvm:compile
+ *
+ *	if (UT_PROBE_ENABLED(myvm, compile))			when an argument is costly to get
+ *		UT_PROBE(myvm, compile, describe(function), size);
+ *
+ * WHAT IT COSTS when nobody listens: a user event is a load and a branch that is not taken, less than 1 ns; a probe
+ * is two nops, and what it takes to have the arguments in registers. When somebody listens, the kernel is entered:
+ * some 0.4 microseconds for an event with Linux 6.18 or later, 1 to 2 before. So announce a collection, a request, a
+ * compilation, a phase; not every allocation.
+ *
+ * WHERE IT MAY STAND: everywhere. Nothing here locks, allocates, waits, fails, calls a function of any library or
+ * touches errno.
+ *
+ * - Threads: any number at once. The kernel notes process, thread, processor and time; the order is exact, also
+ *   between processes.
+ * - Signal handlers, constructors, code that runs before main or after a crash: the same. What was announced is in
+ *   the kernel when the call returns, so the last event before a crash is not lost.
+ * - fork: the child announces as itself. Spans that the parent began stay the parent's; an end in the child is shown
+ *   as inherited. A thread's end and exec end the spans that are open there.
+ * - Shared libraries: each has its own switch, as has the program. The tracer finds them all, those of dlopen too.
+ * - Seccomp, containers, chroot: no system call is made, so there is nothing to allow.
+ *
+ * WHAT IS COPIED: the name and the text, up to 127 and 255 bytes; longer ones are cut, and shown as cut. The bytes
+ * are copied before the call returns, so the memory is yours again. They are never read by this header: NULL or a
+ * wild pointer is shown as what it is and harms nobody. They should be UTF-8; what is not is shown escaped. An
+ * integer has 64 bits.
+ *
+ * ARGUMENTS OF PROBES, up to 12: integers, enums, bool, characters, pointers, arrays and strings (as pointers), float
+ * and double; each once evaluated, with the size and the sign of its type. Structs, long double, 128-bit and complex
+ * numbers are refused by the compiler, in C bit-fields too: cast them. Provider and name are plain words, not in
+ * quotes; macros are expanded. A double underscore stays one.
+ *
+ * - Arguments are in registers, or are constants; from the ninth on they may be on the stack. All tools read these
+ *   places, also when the program is stripped.
+ * - Of a probe with a float or a double, gdb 13, BCC 0.26 and bpftrace 0.17 can read no argument at all, and BCC
+ *   complains; other probes of the same file are not harmed. perf shows the bits as an integer; usertrace reads them.
+ *   perf 6.1 leaves out arguments that are constants.
+ * - UT_PROBE_ENABLED is a semaphore: 16 bits that the tracer raises, made here by the first use, one in each program
+ *   or library. It needs no declaration. One that is defined in another object file, as by `dtrace -G`, is used
+ *   instead; defining it by hand in the same source file is an error. BCC needs a process id (-p) for a probe with a
+ *   semaphore; a probe that nobody asks UT_PROBE_ENABLED about has none.
+ * - In a template, an inline function or a macro a probe has many places; tools take them as one probe.
+ *
+ * WITHOUT THIS HEADER, from any language that can make a system call: prctl(2) with an option that no kernel knows.
+ * It fails with EINVAL whether anybody listens or not; the tracer picks it up on the way. Some 0.15 microseconds when
+ * nobody listens. A seccomp filter that kills on an unknown prctl kills here, too.
+ *
+ *	prctl(PR_USER_TRACE, UT_BEGIN, "gc", value, 0);
+ *	prctl(PR_USER_TRACE, UT_END | UT_ID, "request", value, id);
+ *	prctl(PR_USER_TRACE, UT_MARK | UT_TEXT, "compiled", value, text);	an id or a text, not both
+ *	prctl(PR_USER_TRACE, "entry: gc");					"exit: gc"; any other string is a mark
+ *
+ * MACHINES: Linux on x86-64 with gcc or clang. For arm64 it is compiled and its notes are checked, but it was never
+ * run there. Elsewhere, and with UT_OFF defined, all calls compile to nothing; arguments are evaluated all the same.
+ *
+ * Names that end in an underscore are no one's business but this file's.
  */
 #ifndef USERTRACE_H
 #define USERTRACE_H
 
 #include <stdint.h>
 
-/* What happened, and flags that say what else was given. */
+/* What an event says, and flags: what else it has. */
 enum {
 	UT_BEGIN = 1,
 	UT_END = 2,
 	UT_MARK = 3,
 	UT_COUNT = 4,
-	UT_ID = 0x10,		/* the event has an id */
-	UT_TEXT = 0x20,		/* the event has a text */
-	UT_PARENT = 0x40	/* it speaks for the parent process: scripts that start a command for each event */
+	UT_ID = 0x10,
+	UT_TEXT = 0x20,
+	UT_PARENT = 0x40	/* it is the parent process's: for a command that a script runs for each event */
 };
 
-/* Bytes that are copied; what is longer is cut, and shown as cut. */
+/* Bytes that are copied. */
 #define UT_NAME_MAX 127
 #define UT_TEXT_MAX 255
 
-/* The option of prctl(2) for programs without this header. No kernel knows it. */
-#define PR_USER_TRACE 0x55545243	/* "UTRC" */
+#define PR_USER_TRACE 0x55545243 /* "UTRC" */
 
-#if defined(__GNUC__) && defined(__ELF__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__))
+#if defined(__GNUC__) && defined(__ELF__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && \
+	!defined(UT_OFF)
 #define UT_HAVE_PROBES 1
+#define UT_INLINE_ static inline __attribute__((always_inline, no_instrument_function))
 #else
 #define UT_HAVE_PROBES 0
+#define UT_INLINE_ static inline
 #endif
 
-/* ---- From here on: how it is done. ---- */
+/* ---- The calls ---- */
+
+/* UT_PROBE(provider, name, up to 12 arguments): a statement. */
+#define UT_PROBE(provider, ...) UT_PROBE_COUNTED_(UT_COUNT_(__VA_ARGS__), provider, __VA_ARGS__)
+/* An expression that is not 0 while somebody listens to the probe. */
+#define UT_PROBE_ENABLED(provider, name) UT_ENABLED_(provider, name)
+
+UT_INLINE_ void ut_begin(const char *name);
+UT_INLINE_ void ut_end(const char *name);
+UT_INLINE_ void ut_mark(const char *name);
+UT_INLINE_ void ut_count(const char *name, int64_t value);
+
+UT_INLINE_ void ut_begin_id(const char *name, uint64_t id);
+UT_INLINE_ void ut_end_id(const char *name, uint64_t id);
+UT_INLINE_ void ut_mark_id(const char *name, uint64_t id);
+UT_INLINE_ void ut_count_id(const char *name, int64_t value, uint64_t id);
+
+UT_INLINE_ void ut_begin_text(const char *name, const char *text);
+UT_INLINE_ void ut_end_text(const char *name, const char *text);
+UT_INLINE_ void ut_mark_text(const char *name, const char *text);
+UT_INLINE_ void ut_count_text(const char *name, int64_t value, const char *text);
+
+/* All of the above are this one. @what: UT_BEGIN to UT_COUNT, with UT_ID, UT_TEXT or both if it has them. */
+UT_INLINE_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text);
+/* 1 while somebody listens to user events of this program or library, else 0: for what is costly to announce. */
+UT_INLINE_ int ut_enabled(void);
+
+/* ---- How it is done ---- */
+
+/* How many follow the name, which is the first of up to 16. */
+#define UT_COUNT_(...) UT_SEVENTEENTH_(__VA_ARGS__, \
+	TOO_MANY, TOO_MANY, TOO_MANY, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
+#define UT_SEVENTEENTH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ret, ...) ret
+#define UT_PROBE_COUNTED_(n, provider, ...) UT_PROBE_N_(n, provider, __VA_ARGS__)
+#define UT_FIRST_(first, ...) first
+#define UT_STRING_(x) UT_STRING_AS_IT_IS_(x)
+#define UT_STRING_AS_IT_IS_(x) #x
 
 #ifdef __cplusplus
-#define UT_EXTERN_C_ extern "C"
-#define UT_CAST_(type, value) static_cast<type>(value)
+#define UT_STATIC_ASSERT_(condition, text) static_assert(condition, text)
+#define UT_NULL_ nullptr
 #else
-#define UT_EXTERN_C_ extern
-#define UT_CAST_(type, value) ((type)(value))
+#define UT_STATIC_ASSERT_(condition, text) __extension__ _Static_assert(condition, text)
+#define UT_NULL_ ((const char *)0)
 #endif
+#define UT_ARGUMENT_RULE_ "an argument of UT_PROBE must be an integer, enum, bool, pointer, float or double"
 
 #if UT_HAVE_PROBES
 
-#define UT_INLINE_ static inline __attribute__((always_inline, unused))
-
-/* "inline": the many lines of assembler are few bytes, so a function that holds them is still small. */
+/* "inline": the compiler takes many lines of assembler for much code, and then does not inline what holds them. */
 #if (defined(__clang__) && __clang_major__ >= 11) || (!defined(__clang__) && __GNUC__ >= 9)
 #define UT_ASM_ __asm__ __inline__ __volatile__
 #else
@@ -64,23 +178,31 @@ enum {
 #endif
 
 #if defined(__x86_64__)
-/* The probe's place is one byte, which all kernels can break at; the second nop lets new kernels do it faster. */
+/*
+ * A probe is hit at a nop of one byte, where every kernel can break. Behind it one of ten bytes, which newer kernels
+ * can turn into something faster. No nop of five bytes: since Linux 6.18 a CALL takes its place, and that writes
+ * below the stack pointer, where a leaf function keeps its data. It is right only where a function begins: at the
+ * user event's site.
+ */
 #define UT_NOPS_ "nop\n.byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n"
 #define UT_SITE_CODE_ ".byte 0x0f,0x1f,0x44,0,0\nret\n"
 #define UT_SITE_ARGS_ "4@%%edi 8@%%rsi -8@%%rdx 8@%%rcx 8@%%r8"
 #define UT_LOAD_HALF_(symbol) "movzwl " symbol "(%%rip),%0\n"
-#define UT_EH_FRAME_ ".pushsection .eh_frame,\"a\",@unwind\n"
+#define UT_EH_SECTION_ "\"a\",@unwind"
 #define UT_EH_RULES_ "1,0x78,16,1,0x1b, 0x0c,7,8,0x90,1,0,0"
 #else
 #define UT_NOPS_ "nop\n"
 #define UT_SITE_CODE_ "nop\nret\n"
 #define UT_SITE_ARGS_ "4@x0 8@x1 -8@x2 8@x3 8@x4"
 #define UT_LOAD_HALF_(symbol) "adrp %x0," symbol "\nldrh %w0,[%x0,:lo12:" symbol "]\n"
-#define UT_EH_FRAME_ ".pushsection .eh_frame,\"a\",%%progbits\n"
+#define UT_EH_SECTION_ "\"a\",%%progbits"
 #define UT_EH_RULES_ "4,0x78,30,1,0x1b, 0x0c,31,0,0,0,0,0"
 #endif
 
-/* A note of the form that <sys/sdt.h> made known. @where and @semaphore are assembler's, the others texts. */
+/*
+ * A note as <sys/sdt.h> made it known: where the probe is, its semaphore, its names, and where its arguments are.
+ * "?": it belongs to the section group of the code around it, and goes when that goes.
+ */
 #define UT_NOTE_(where, semaphore, provider, name, args) \
 	".pushsection .note.stapsdt,\"?\",\"note\"\n" \
 	".balign 4\n" \
@@ -103,7 +225,7 @@ enum {
 	".popsection\n" \
 	".endif\n"
 
-/* A semaphore: a counter that is not 0 while somebody listens. One in each program or library, made where it is read. */
+/* A semaphore comes into being where it is read, once in each program or library. */
 #define UT_SEMAPHORE_(symbol) \
 	".ifndef " symbol "\n" \
 	".pushsection .probes,\"awG\",\"progbits\"," symbol ",comdat\n" \
@@ -122,8 +244,9 @@ enum {
 	__builtin_expect(ut_listeners_ != 0, 0) != 0; })
 
 /*
- * The place where user events pass: a function of two instructions, one in each program or library. It changes no
- * register. Its unwind table is written by hand, since .cfi directives cannot be nested in a function.
+ * The site of user events: a function of two instructions that changes no register, once in each program or library
+ * that has events. By its entry in the unwind table a tracer sees that it is a function, also when symbols are
+ * stripped; the entry is written in bytes, because .cfi directives do not nest.
  */
 #define UT_SITE_ \
 	".ifndef usertrace_event\n" \
@@ -136,20 +259,22 @@ enum {
 	"985: " UT_SITE_CODE_ \
 	"986: .size usertrace_event,.-usertrace_event\n" \
 	UT_NOTE_("985b", "usertrace_event_semaphore", "usertrace", "event", ".ascii \"" UT_SITE_ARGS_ "\"\n") \
-	UT_EH_FRAME_ \
+	".pushsection .eh_frame," UT_EH_SECTION_ "\n" \
 	".4byte 20,0\n.byte 1\n.asciz \"zR\"\n.byte " UT_EH_RULES_ "\n" \
 	".4byte 20,28,985b-.,986b-985b\n.byte 0,0,0,0,0,0,0,0\n" \
 	".popsection\n" \
 	".popsection\n" \
 	".endif\n"
 
-#if defined(__clang__) && defined(__x86_64__)
-#define UT_SAVES_ALL_ , no_caller_saved_registers
+#ifdef __cplusplus
+extern "C"
 #else
-#define UT_SAVES_ALL_
+extern
 #endif
-
-UT_EXTERN_C_ __attribute__((visibility("hidden"), cold UT_SAVES_ALL_))
+__attribute__((visibility("hidden"), cold))
+#if defined(__clang__) && defined(__x86_64__)
+__attribute__((no_caller_saved_registers))
+#endif
 void usertrace_event(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text);
 
 UT_INLINE_ int ut_enabled(void)
@@ -165,6 +290,7 @@ UT_INLINE_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t
 	}
 }
 
+/* A float is handed out by its bits, so that it is never in a register that tracers cannot read. */
 UT_INLINE_ uint64_t ut_bits_of_double_(double v)
 {
 	uint64_t ret;
@@ -182,193 +308,274 @@ UT_INLINE_ uint32_t ut_bits_of_float_(float v)
 }
 
 /*
- * An argument's code: its size in bytes, negative when it is signed; 104 and 108 are the floats. UT_OPERAND_ is what
- * the note describes: bits of a float, so that they are never in a register that tracers cannot read.
+ * For each argument a variable, which gets its type. UT_CODE_ of it is its size in bytes, negative if it has a sign;
+ * 104 and 108 are the floats. UT_OPERAND_ is the value whose place the note tells.
  */
 #ifdef __cplusplus
 extern "C++" {
 namespace usertrace_ {
 
-template<typename T> struct argument_int {
-	static_assert(!__is_class(T) && !__is_union(T) && sizeof(T) <= 8,
-		      "an argument of UT_PROBE must be an integer, enum, bool, pointer, float or double");
-	static const int code = static_cast<T>(-1) > static_cast<T>(0) ? static_cast<int>(sizeof(T)) : -static_cast<int>(sizeof(T));
+#define UT_FORCED_ static inline __attribute__((always_inline, no_instrument_function))
+
+enum kind { INTEGER, ENUM, REFUSED };
+
+template<typename T> struct kind_of {
+	static const bool refused = __is_class(T) || __is_union(T) || sizeof(T) > 8;
+	static const kind value = refused ? REFUSED : __is_enum(T) ? ENUM : INTEGER;
+};
+template<typename T, kind> struct scalar {
 	typedef T type;
+	static_assert(static_cast<T>(3) / static_cast<T>(2) == static_cast<T>(1), UT_ARGUMENT_RULE_); /* not _Float16 */
+	static const bool is_unsigned = static_cast<T>(-1) > static_cast<T>(0);
+	static const int code = is_unsigned ? static_cast<int>(sizeof(T)) : -static_cast<int>(sizeof(T));
+	UT_FORCED_ type operand(T v) { return v; }
 };
-template<typename T, bool is_enum> struct argument_kind : argument_int<T> {};
-template<typename T> struct argument_kind<T, true> : argument_int<__underlying_type(T)> {};
-
-struct argument_pointer {
-	static const int code = static_cast<int>(sizeof(void *));
-	typedef const volatile void *type;
+template<typename T> struct scalar<T, ENUM> {
+	typedef __underlying_type(T) type;
+	static const int code = scalar<type, INTEGER>::code;
+	UT_FORCED_ type operand(T v) { return static_cast<type>(v); }
 };
-template<typename T> struct argument : argument_kind<T, __is_enum(T)> {};
-template<typename T> struct argument<T *> { static const int code = 8; typedef T *type; };
-template<> struct argument<decltype(nullptr)> { static const int code = 8; typedef const void *type; };
-template<> struct argument<double> { static const int code = 108; };
-template<> struct argument<float> { static const int code = 104; };
+template<typename T> struct scalar<T, REFUSED> {
+	static_assert(sizeof(T) == 0, UT_ARGUMENT_RULE_);
+	static const int code = 0;
+};
 
-template<typename T> __attribute__((always_inline)) inline typename argument<T>::type operand(T v)
-{
-	return static_cast<typename argument<T>::type>(v);
-}
-__attribute__((always_inline)) inline uint64_t operand(double v) { return ut_bits_of_double_(v); }
-__attribute__((always_inline)) inline uint32_t operand(float v) { return ut_bits_of_float_(v); }
+template<typename T> struct argument : scalar<T, kind_of<T>::value> {};
+template<typename T> struct argument<T *> {
+	static const int code = 8;
+	UT_FORCED_ T *operand(T *v) { return v; }
+};
+template<typename T, typename C> struct argument<T C::*> : scalar<T C::*, REFUSED> {};
+template<> struct argument<decltype(nullptr)> {
+	static const int code = 8;
+	UT_FORCED_ const void *operand(decltype(nullptr)) { return nullptr; }
+};
+template<> struct argument<double> {
+	static const int code = 108;
+	UT_FORCED_ uint64_t operand(double v) { return ut_bits_of_double_(v); }
+};
+template<> struct argument<float> {
+	static const int code = 104;
+	UT_FORCED_ uint32_t operand(float v) { return ut_bits_of_float_(v); }
+};
 
 }
 }
 #define UT_AUTO_ auto
-#define UT_CODE_(v) (::usertrace_::argument<decltype(v)>::code)
-#define UT_OPERAND_(v) ::usertrace_::operand(v)
 #define UT_CHECK_(v)
+#define UT_CODE_(v) (::usertrace_::argument<decltype(v)>::code)
+#define UT_OPERAND_(v) (::usertrace_::argument<decltype(v)>::operand(v))
 #else
 #define UT_AUTO_ __extension__ __auto_type
-#define UT_CLASS_(v) __builtin_classify_type(v)
 #define UT_IS_(v, type) __builtin_types_compatible_p(__typeof__(v), type)
-#define UT_INT_TYPE_(v) __typeof__(__builtin_choose_expr(UT_CLASS_(v) >= 1 && UT_CLASS_(v) <= 4, (v), 0u))
+#define UT_CLASS_(v) __builtin_classify_type(v)
+/* Of the compiler's classes of types 1 to 4 are integers, 5 pointers, 8 floats. */
+#define UT_INTEGER_OF_(v) __typeof__(__builtin_choose_expr(UT_CLASS_(v) <= 4, (v), 0u))
+#define UT_CHECK_(v) \
+	UT_STATIC_ASSERT_(sizeof(v) <= 8 && ((UT_CLASS_(v) >= 1 && UT_CLASS_(v) <= 5) || \
+		UT_IS_(v, float) || UT_IS_(v, double)), UT_ARGUMENT_RULE_);
 #define UT_CODE_(v) \
 	(UT_IS_(v, double) ? 108 : UT_IS_(v, float) ? 104 : \
-	 (UT_INT_TYPE_(v))-1 > (UT_INT_TYPE_(v))0 ? (int)sizeof(v) : -(int)sizeof(v))
+	 (UT_INTEGER_OF_(v))-1 > (UT_INTEGER_OF_(v))0 ? (int)sizeof(v) : -(int)sizeof(v))
+#define UT_ONLY_(v, type) __builtin_choose_expr(UT_IS_(v, type), (v), (type)0)
 #define UT_OPERAND_(v) \
-	__builtin_choose_expr(UT_IS_(v, double), ut_bits_of_double_(__builtin_choose_expr(UT_IS_(v, double), (v), 0.0)), \
-	__builtin_choose_expr(UT_IS_(v, float), ut_bits_of_float_(__builtin_choose_expr(UT_IS_(v, float), (v), 0.0f)), (v)))
-#define UT_CHECK_(v) \
-	__extension__ _Static_assert(sizeof(v) <= 8 && UT_CLASS_(v) >= 1 && UT_CLASS_(v) <= 8, \
-		"an argument of UT_PROBE must be an integer, enum, bool, pointer, float or double");
+	__builtin_choose_expr(UT_IS_(v, double), ut_bits_of_double_(UT_ONLY_(v, double)), \
+	__builtin_choose_expr(UT_IS_(v, float), ut_bits_of_float_(UT_ONLY_(v, float)), (v)))
 #endif
 
-/* Registers for the first six, which every tracer can read; the others may lie in memory, since registers are few. */
-#define UT_REG_ "nr"
-#define UT_ANY_ "nor"
+/*
+ * Registers or constants for the first eight arguments; the others may lie on the stack, as registers are few. None in
+ * static memory, which tools cannot find in a stripped program: what gcc might leave there is brought into a register
+ * before; clang never leaves any there.
+ */
+#define UT_REGISTER_ "nr"
+#if defined(__x86_64__)
+#define UT_ANYWHERE_ "nor"
+#else
+#define UT_ANYWHERE_ "nr"
+#endif
+#if defined(__x86_64__) && !defined(__clang__) && __GNUC__ >= 11
+#define UT_SETTLE_(i) if (!__builtin_constant_p(ut_value##i##_)) __asm__("" : "+r"(ut_value##i##_));
+#else
+#define UT_SETTLE_(i)
+#endif
 
 #define UT_VAR_(i, x) UT_AUTO_ ut_arg##i##_ = (x); UT_CHECK_(ut_arg##i##_)
-#define UT_IN_(i, constraint) [c##i] "n"(UT_CODE_(ut_arg##i##_)), [v##i] constraint(UT_OPERAND_(ut_arg##i##_))
-#define UT_FMT_(i) \
-	".if %c[c" #i "]==108\n.ascii \"8f@\"\n.elseif %c[c" #i "]==104\n.ascii \"4f@\"\n" \
-	".else\n.ascii \"%c[c" #i "]@\"\n.endif\n.ascii \"%[v" #i "]\"\n"
-#define UT_GAP_ ".ascii \" \"\n"
+#define UT_LATE_(i, x) UT_VAR_(i, x) UT_AUTO_ ut_value##i##_ = UT_OPERAND_(ut_arg##i##_);
+#define UT_IN_(i) [code##i] "n"(UT_CODE_(ut_arg##i##_)), [value##i] UT_REGISTER_(UT_OPERAND_(ut_arg##i##_))
+#define UT_LATE_IN_(i) [code##i] "n"(UT_CODE_(ut_arg##i##_)), [value##i] UT_ANYWHERE_(ut_value##i##_)
+#define UT_TEXT_(i) \
+	".if %c[code" #i "]==108\n.ascii \"8f@\"\n.elseif %c[code" #i "]==104\n.ascii \"4f@\"\n" \
+	".else\n.ascii \"%c[code" #i "]@\"\n.endif\n.ascii \"%[value" #i "]\"\n"
 
-/* The name comes first in each list, so that no list is empty. */
-#define UT_VARS0_(n)
-#define UT_VARS1_(n, a) UT_VARS0_(n) UT_VAR_(1, a)
-#define UT_VARS2_(n, a, b) UT_VARS1_(n, a) UT_VAR_(2, b)
-#define UT_VARS3_(n, a, b, c) UT_VARS2_(n, a, b) UT_VAR_(3, c)
-#define UT_VARS4_(n, a, b, c, d) UT_VARS3_(n, a, b, c) UT_VAR_(4, d)
-#define UT_VARS5_(n, a, b, c, d, e) UT_VARS4_(n, a, b, c, d) UT_VAR_(5, e)
-#define UT_VARS6_(n, a, b, c, d, e, f) UT_VARS5_(n, a, b, c, d, e) UT_VAR_(6, f)
-#define UT_VARS7_(n, a, b, c, d, e, f, g) UT_VARS6_(n, a, b, c, d, e, f) UT_VAR_(7, g)
-#define UT_VARS8_(n, a, b, c, d, e, f, g, h) UT_VARS7_(n, a, b, c, d, e, f, g) UT_VAR_(8, h)
-#define UT_VARS9_(n, a, b, c, d, e, f, g, h, i) UT_VARS8_(n, a, b, c, d, e, f, g, h) UT_VAR_(9, i)
-#define UT_VARS10_(n, a, b, c, d, e, f, g, h, i, j) UT_VARS9_(n, a, b, c, d, e, f, g, h, i) UT_VAR_(10, j)
-#define UT_VARS11_(n, a, b, c, d, e, f, g, h, i, j, k) UT_VARS10_(n, a, b, c, d, e, f, g, h, i, j) UT_VAR_(11, k)
-#define UT_VARS12_(n, a, b, c, d, e, f, g, h, i, j, k, l) UT_VARS11_(n, a, b, c, d, e, f, g, h, i, j, k) UT_VAR_(12, l)
+/* By the number of arguments. The name goes with them, so that no list is empty. */
+#define UT_VARS_0_(n)
+#define UT_VARS_1_(n, a) UT_VARS_0_(n) UT_VAR_(1, a)
+#define UT_VARS_2_(n, a, b) UT_VARS_1_(n, a) UT_VAR_(2, b)
+#define UT_VARS_3_(n, a, b, c) UT_VARS_2_(n, a, b) UT_VAR_(3, c)
+#define UT_VARS_4_(n, a, b, c, d) UT_VARS_3_(n, a, b, c) UT_VAR_(4, d)
+#define UT_VARS_5_(n, a, b, c, d, e) UT_VARS_4_(n, a, b, c, d) UT_VAR_(5, e)
+#define UT_VARS_6_(n, a, b, c, d, e, f) UT_VARS_5_(n, a, b, c, d, e) UT_VAR_(6, f)
+#define UT_VARS_7_(n, a, b, c, d, e, f, g) UT_VARS_6_(n, a, b, c, d, e, f) UT_VAR_(7, g)
+#define UT_VARS_8_(n, a, b, c, d, e, f, g, h) UT_VARS_7_(n, a, b, c, d, e, f, g) UT_VAR_(8, h)
+#define UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_VARS_8_(n, a, b, c, d, e, f, g, h) UT_LATE_(9, i)
+#define UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_LATE_(10, j)
+#define UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) \
+	UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_LATE_(11, k)
+#define UT_VARS_12_(n, a, b, c, d, e, f, g, h, i, j, k, l) \
+	UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) UT_LATE_(12, l)
+#define UT_VARS_TOO_MANY_(...) UT_STATIC_ASSERT_(0, "UT_PROBE takes at most 12 arguments");
 
-#define UT_INS0_
-#define UT_INS1_ UT_IN_(1, UT_REG_)
-#define UT_INS2_ UT_INS1_, UT_IN_(2, UT_REG_)
-#define UT_INS3_ UT_INS2_, UT_IN_(3, UT_REG_)
-#define UT_INS4_ UT_INS3_, UT_IN_(4, UT_REG_)
-#define UT_INS5_ UT_INS4_, UT_IN_(5, UT_REG_)
-#define UT_INS6_ UT_INS5_, UT_IN_(6, UT_REG_)
-#define UT_INS7_ UT_INS6_, UT_IN_(7, UT_ANY_)
-#define UT_INS8_ UT_INS7_, UT_IN_(8, UT_ANY_)
-#define UT_INS9_ UT_INS8_, UT_IN_(9, UT_ANY_)
-#define UT_INS10_ UT_INS9_, UT_IN_(10, UT_ANY_)
-#define UT_INS11_ UT_INS10_, UT_IN_(11, UT_ANY_)
-#define UT_INS12_ UT_INS11_, UT_IN_(12, UT_ANY_)
+#define UT_INS_0_
+#define UT_INS_1_ UT_IN_(1)
+#define UT_INS_2_ UT_INS_1_, UT_IN_(2)
+#define UT_INS_3_ UT_INS_2_, UT_IN_(3)
+#define UT_INS_4_ UT_INS_3_, UT_IN_(4)
+#define UT_INS_5_ UT_INS_4_, UT_IN_(5)
+#define UT_INS_6_ UT_INS_5_, UT_IN_(6)
+#define UT_INS_7_ UT_INS_6_, UT_IN_(7)
+#define UT_INS_8_ UT_INS_7_, UT_IN_(8)
+#define UT_INS_9_ UT_INS_8_, UT_LATE_IN_(9)
+#define UT_INS_10_ UT_INS_9_, UT_LATE_IN_(10)
+#define UT_INS_11_ UT_INS_10_, UT_LATE_IN_(11)
+#define UT_INS_12_ UT_INS_11_, UT_LATE_IN_(12)
+#define UT_INS_TOO_MANY_
 
-#define UT_FMTS0_
-#define UT_FMTS1_ UT_FMT_(1)
-#define UT_FMTS2_ UT_FMTS1_ UT_GAP_ UT_FMT_(2)
-#define UT_FMTS3_ UT_FMTS2_ UT_GAP_ UT_FMT_(3)
-#define UT_FMTS4_ UT_FMTS3_ UT_GAP_ UT_FMT_(4)
-#define UT_FMTS5_ UT_FMTS4_ UT_GAP_ UT_FMT_(5)
-#define UT_FMTS6_ UT_FMTS5_ UT_GAP_ UT_FMT_(6)
-#define UT_FMTS7_ UT_FMTS6_ UT_GAP_ UT_FMT_(7)
-#define UT_FMTS8_ UT_FMTS7_ UT_GAP_ UT_FMT_(8)
-#define UT_FMTS9_ UT_FMTS8_ UT_GAP_ UT_FMT_(9)
-#define UT_FMTS10_ UT_FMTS9_ UT_GAP_ UT_FMT_(10)
-#define UT_FMTS11_ UT_FMTS10_ UT_GAP_ UT_FMT_(11)
-#define UT_FMTS12_ UT_FMTS11_ UT_GAP_ UT_FMT_(12)
+#define UT_TEXTS_0_
+#define UT_TEXTS_1_ UT_TEXT_(1)
+#define UT_TEXTS_2_ UT_TEXTS_1_ ".ascii \" \"\n" UT_TEXT_(2)
+#define UT_TEXTS_3_ UT_TEXTS_2_ ".ascii \" \"\n" UT_TEXT_(3)
+#define UT_TEXTS_4_ UT_TEXTS_3_ ".ascii \" \"\n" UT_TEXT_(4)
+#define UT_TEXTS_5_ UT_TEXTS_4_ ".ascii \" \"\n" UT_TEXT_(5)
+#define UT_TEXTS_6_ UT_TEXTS_5_ ".ascii \" \"\n" UT_TEXT_(6)
+#define UT_TEXTS_7_ UT_TEXTS_6_ ".ascii \" \"\n" UT_TEXT_(7)
+#define UT_TEXTS_8_ UT_TEXTS_7_ ".ascii \" \"\n" UT_TEXT_(8)
+#define UT_TEXTS_9_ UT_TEXTS_8_ ".ascii \" \"\n" UT_TEXT_(9)
+#define UT_TEXTS_10_ UT_TEXTS_9_ ".ascii \" \"\n" UT_TEXT_(10)
+#define UT_TEXTS_11_ UT_TEXTS_10_ ".ascii \" \"\n" UT_TEXT_(11)
+#define UT_TEXTS_12_ UT_TEXTS_11_ ".ascii \" \"\n" UT_TEXT_(12)
+#define UT_TEXTS_TOO_MANY_
+
+#define UT_SETTLE_0_
+#define UT_SETTLE_1_
+#define UT_SETTLE_2_
+#define UT_SETTLE_3_
+#define UT_SETTLE_4_
+#define UT_SETTLE_5_
+#define UT_SETTLE_6_
+#define UT_SETTLE_7_
+#define UT_SETTLE_8_
+#define UT_SETTLE_9_ UT_SETTLE_(9)
+#define UT_SETTLE_10_ UT_SETTLE_9_ UT_SETTLE_(10)
+#define UT_SETTLE_11_ UT_SETTLE_10_ UT_SETTLE_(11)
+#define UT_SETTLE_12_ UT_SETTLE_11_ UT_SETTLE_(12)
+#define UT_SETTLE_TOO_MANY_
 
 /*
- * The reference to the semaphore is weak: 0, so none, in a program where nobody asks UT_PROBE_ENABLED. Then the probe
- * can be used by tools that need a process's number for a probe with a semaphore.
+ * The reference to the semaphore is weak: where nobody reads one, none is made, and the note has 0 for it.
  */
 #define UT_PROBE_N_(n, provider, ...) \
-	UT_PROBE_TEXT_(n, UT_STRING_(provider), UT_STRING_(UT_FIRST_(__VA_ARGS__, ~)), __VA_ARGS__)
-#define UT_PROBE_TEXT_(n, provider, name, ...) do { \
-	UT_VARS##n##_(__VA_ARGS__) \
+	UT_PROBE_AS_(n, UT_STRING_(provider), UT_STRING_(UT_FIRST_(__VA_ARGS__, ~)), __VA_ARGS__)
+#define UT_PROBE_AS_(n, provider, name, ...) do { \
+	UT_VARS_##n##_(__VA_ARGS__) \
+	UT_SETTLE_##n##_ \
 	UT_ASM_("980: " UT_NOPS_ \
 		".weak " provider "_" name "_semaphore\n" \
 		".hidden " provider "_" name "_semaphore\n" \
-		UT_NOTE_("980b", provider "_" name "_semaphore", provider, name, UT_FMTS##n##_) \
-		:: UT_INS##n##_); \
+		UT_NOTE_("980b", provider "_" name "_semaphore", provider, name, UT_TEXTS_##n##_) \
+		:: UT_INS_##n##_); \
 } while (0)
 
 #define UT_ENABLED_(provider, name) UT_READ_SEMAPHORE_(UT_STRING_(provider) "_" UT_STRING_(name) "_semaphore")
 
-#else /* Nothing can be announced here. Arguments are evaluated all the same. */
+#else /* nothing can be announced here */
 
-#define UT_INLINE_ static inline
-
-UT_INLINE_ int ut_enabled(void) { return 0; }
+UT_INLINE_ int ut_enabled(void)
+{
+	return 0;
+}
 
 UT_INLINE_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
 {
 	(void)what, (void)name, (void)value, (void)id, (void)text;
 }
 
-#define UT_VARS0_(n)
-#define UT_VARS1_(n, a) UT_VARS0_(n) (void)(a);
-#define UT_VARS2_(n, a, b) UT_VARS1_(n, a) (void)(b);
-#define UT_VARS3_(n, a, b, c) UT_VARS2_(n, a, b) (void)(c);
-#define UT_VARS4_(n, a, b, c, d) UT_VARS3_(n, a, b, c) (void)(d);
-#define UT_VARS5_(n, a, b, c, d, e) UT_VARS4_(n, a, b, c, d) (void)(e);
-#define UT_VARS6_(n, a, b, c, d, e, f) UT_VARS5_(n, a, b, c, d, e) (void)(f);
-#define UT_VARS7_(n, a, b, c, d, e, f, g) UT_VARS6_(n, a, b, c, d, e, f) (void)(g);
-#define UT_VARS8_(n, a, b, c, d, e, f, g, h) UT_VARS7_(n, a, b, c, d, e, f, g) (void)(h);
-#define UT_VARS9_(n, a, b, c, d, e, f, g, h, i) UT_VARS8_(n, a, b, c, d, e, f, g, h) (void)(i);
-#define UT_VARS10_(n, a, b, c, d, e, f, g, h, i, j) UT_VARS9_(n, a, b, c, d, e, f, g, h, i) (void)(j);
-#define UT_VARS11_(n, a, b, c, d, e, f, g, h, i, j, k) UT_VARS10_(n, a, b, c, d, e, f, g, h, i, j) (void)(k);
-#define UT_VARS12_(n, a, b, c, d, e, f, g, h, i, j, k, l) UT_VARS11_(n, a, b, c, d, e, f, g, h, i, j, k) (void)(l);
-#define UT_PROBE_N_(n, provider, ...) do { UT_VARS##n##_(__VA_ARGS__) } while (0)
+#define UT_VARS_0_(n)
+#define UT_VARS_1_(n, a) UT_VARS_0_(n) (void)(a);
+#define UT_VARS_2_(n, a, b) UT_VARS_1_(n, a) (void)(b);
+#define UT_VARS_3_(n, a, b, c) UT_VARS_2_(n, a, b) (void)(c);
+#define UT_VARS_4_(n, a, b, c, d) UT_VARS_3_(n, a, b, c) (void)(d);
+#define UT_VARS_5_(n, a, b, c, d, e) UT_VARS_4_(n, a, b, c, d) (void)(e);
+#define UT_VARS_6_(n, a, b, c, d, e, f) UT_VARS_5_(n, a, b, c, d, e) (void)(f);
+#define UT_VARS_7_(n, a, b, c, d, e, f, g) UT_VARS_6_(n, a, b, c, d, e, f) (void)(g);
+#define UT_VARS_8_(n, a, b, c, d, e, f, g, h) UT_VARS_7_(n, a, b, c, d, e, f, g) (void)(h);
+#define UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_VARS_8_(n, a, b, c, d, e, f, g, h) (void)(i);
+#define UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) (void)(j);
+#define UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) \
+	UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) (void)(k);
+#define UT_VARS_12_(n, a, b, c, d, e, f, g, h, i, j, k, l) \
+	UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) (void)(l);
+#define UT_VARS_TOO_MANY_(...) UT_STATIC_ASSERT_(0, "UT_PROBE takes at most 12 arguments");
+#define UT_PROBE_N_(n, provider, ...) do { UT_VARS_##n##_(__VA_ARGS__) } while (0)
 #define UT_ENABLED_(provider, name) 0
 
 #endif
 
-#define UT_FIRST_(first, ...) first
-#define UT_STRING_(x) UT_STRING_AS_IT_IS_(x)
-#define UT_STRING_AS_IT_IS_(x) #x
-/* How many follow the first of up to 16; what is too many becomes the name of a macro that does not exist. */
-#define UT_COUNT_(...) UT_SIXTEENTH_(__VA_ARGS__, TOO_MANY, TOO_MANY, TOO_MANY, \
-	12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
-#define UT_SIXTEENTH_(n, a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, ret, ...) ret
-#define UT_PROBE_EXPANDED_(n, ...) UT_PROBE_N_(n, __VA_ARGS__)
-
-/* ---- The calls. ---- */
-
-/* UT_PROBE(provider, name, up to 12 arguments) */
-#define UT_PROBE(provider, ...) UT_PROBE_EXPANDED_(UT_COUNT_(__VA_ARGS__), provider, __VA_ARGS__)
-/* Not 0 while somebody listens to the probe. */
-#define UT_PROBE_ENABLED(provider, name) UT_ENABLED_(provider, name)
-
-UT_INLINE_ void ut_begin(const char *name) { ut_emit(UT_BEGIN, name, 0, 0, 0); }
-UT_INLINE_ void ut_end(const char *name) { ut_emit(UT_END, name, 0, 0, 0); }
-UT_INLINE_ void ut_mark(const char *name) { ut_emit(UT_MARK, name, 0, 0, 0); }
-UT_INLINE_ void ut_count(const char *name, int64_t value) { ut_emit(UT_COUNT, name, value, 0, 0); }
-
-UT_INLINE_ void ut_begin_id(const char *name, uint64_t id) { ut_emit(UT_BEGIN | UT_ID, name, 0, id, 0); }
-UT_INLINE_ void ut_end_id(const char *name, uint64_t id) { ut_emit(UT_END | UT_ID, name, 0, id, 0); }
-UT_INLINE_ void ut_mark_id(const char *name, uint64_t id) { ut_emit(UT_MARK | UT_ID, name, 0, id, 0); }
-UT_INLINE_ void ut_count_id(const char *name, int64_t value, uint64_t id)
+UT_INLINE_ void ut_begin(const char *name)
 {
-	ut_emit(UT_COUNT | UT_ID, name, value, id, 0);
+	ut_emit(UT_BEGIN, name, 0, 0, UT_NULL_);
 }
 
-UT_INLINE_ void ut_begin_text(const char *name, const char *text) { ut_emit(UT_BEGIN | UT_TEXT, name, 0, 0, text); }
-UT_INLINE_ void ut_end_text(const char *name, const char *text) { ut_emit(UT_END | UT_TEXT, name, 0, 0, text); }
-UT_INLINE_ void ut_mark_text(const char *name, const char *text) { ut_emit(UT_MARK | UT_TEXT, name, 0, 0, text); }
+UT_INLINE_ void ut_end(const char *name)
+{
+	ut_emit(UT_END, name, 0, 0, UT_NULL_);
+}
+
+UT_INLINE_ void ut_mark(const char *name)
+{
+	ut_emit(UT_MARK, name, 0, 0, UT_NULL_);
+}
+
+UT_INLINE_ void ut_count(const char *name, int64_t value)
+{
+	ut_emit(UT_COUNT, name, value, 0, UT_NULL_);
+}
+
+UT_INLINE_ void ut_begin_id(const char *name, uint64_t id)
+{
+	ut_emit(UT_BEGIN | UT_ID, name, 0, id, UT_NULL_);
+}
+
+UT_INLINE_ void ut_end_id(const char *name, uint64_t id)
+{
+	ut_emit(UT_END | UT_ID, name, 0, id, UT_NULL_);
+}
+
+UT_INLINE_ void ut_mark_id(const char *name, uint64_t id)
+{
+	ut_emit(UT_MARK | UT_ID, name, 0, id, UT_NULL_);
+}
+
+UT_INLINE_ void ut_count_id(const char *name, int64_t value, uint64_t id)
+{
+	ut_emit(UT_COUNT | UT_ID, name, value, id, UT_NULL_);
+}
+
+UT_INLINE_ void ut_begin_text(const char *name, const char *text)
+{
+	ut_emit(UT_BEGIN | UT_TEXT, name, 0, 0, text);
+}
+
+UT_INLINE_ void ut_end_text(const char *name, const char *text)
+{
+	ut_emit(UT_END | UT_TEXT, name, 0, 0, text);
+}
+
+UT_INLINE_ void ut_mark_text(const char *name, const char *text)
+{
+	ut_emit(UT_MARK | UT_TEXT, name, 0, 0, text);
+}
+
 UT_INLINE_ void ut_count_text(const char *name, int64_t value, const char *text)
 {
 	ut_emit(UT_COUNT | UT_TEXT, name, value, 0, text);
