@@ -78,6 +78,18 @@ static void check_values(const struct starts *s, const struct vm *vm)
 	}
 }
 
+/* What the thread that collected has already taken for what it will allocate. */
+static size_t reserved_bytes(const struct vm *vm)
+{
+	size_t bytes = 0;
+
+	for (const struct mutator *m = vm->world.first; m; m = m->next) {
+		bytes += m->large ? m->large->size : 0;
+		bytes += vm->heap.nursery ? 0 : (size_t)(m->limit - m->free);
+	}
+	return bytes;
+}
+
 void check_after(struct vm *vm)
 {
 	struct heap *h = &vm->heap;
@@ -86,9 +98,8 @@ void check_after(struct vm *vm)
 
 	if (!s.bits)
 		vm_broken("heap check: no memory");
-	used = find_starts(&s);
-	/* The thread that collected already has its next area. */
-	if (used > h->old_used || h->old_used - used > AREA_BYTES + (h->nursery ? 0 : h->old_used))
+	used = find_starts(&s) + reserved_bytes(vm);
+	if (used != h->old_used)
 		vm_broken("heap check: %zu bytes are in use, but %zu are counted", used, (size_t)h->old_used);
 	check_values(&s, vm);
 	free(s.bits);

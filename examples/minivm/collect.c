@@ -171,9 +171,9 @@ static void minor(struct collection *c)
 {
 	size_t before = heap_used(&c->vm->heap);
 
-	announce_minor(before, 0);
+	announce_minor_begin(before);
 	scavenge(c);
-	announce_minor(before, heap_used(&c->vm->heap));
+	announce_minor_end(before - heap_used(&c->vm->heap));
 }
 
 /* False: what lives does not fit. */
@@ -183,14 +183,14 @@ static bool full(struct collection *c)
 	size_t before = heap_used(h);
 	bool fits;
 
-	announce_full(before, 0);
+	announce_full_begin(before);
 	c->young_live = 0;
 	mark_all(c);
 	sweep(c);
 	fits = c->young_live <= h->room;
 	if (h->nursery && fits)
 		scavenge(c);
-	announce_full(before, heap_used(h));
+	announce_full_end(before - heap_used(h));
 	return fits;
 }
 
@@ -229,8 +229,8 @@ void collect(struct mutator *m, const char *cause, bool want_full, size_t size)
 	m->vm->collections++;
 	list_done(&c.grey);
 	announce_gc_end(m, e, heap_used(h));
-	world_go_on(m);
 	if (!enough)
 		vm_fail(m, "out of memory: %zu bytes do not fit into a heap of %zu, of which %zu are in use", size,
 			(size_t)(h->old_end - h->old), heap_used(h));
+	world_go_on(m);
 }

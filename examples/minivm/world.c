@@ -117,22 +117,6 @@ void world_wait_change(struct mutator *m)
 	pthread_mutex_lock(&w->monitor);
 }
 
-static void *thread_main(void *arg)
-{
-	struct mutator *m = arg;
-	struct log_entry *e;
-
-	m->tid = (unsigned)syscall(SYS_gettid);
-	world_enter(m);
-	e = announce_thread_begin(m);
-	m->body(m, m->arg);
-	m->sp = m->stack;
-	heap_retire(m);
-	announce_thread_end(m, e);
-	world_leave(m);
-	return NULL;
-}
-
 static struct mutator *mutator_free(struct mutator *m)
 {
 	if (m)
@@ -176,6 +160,13 @@ static bool add(struct world *w, struct mutator *m)
 	return fits;
 }
 
+static void set_joining(struct world *w, struct mutator *m, bool joining)
+{
+	pthread_mutex_lock(&w->lock);
+	m->joining = joining;
+	pthread_mutex_unlock(&w->lock);
+}
+
 static void drop(struct world *w, const struct mutator *m)
 {
 	struct mutator **at = &w->first;
@@ -188,6 +179,33 @@ static void drop(struct world *w, const struct mutator *m)
 	pthread_mutex_unlock(&w->lock);
 }
 
+/* From the first to the last thing that a thread does as one of the machine. */
+static void live(struct mutator *m)
+{
+	struct log_entry *e;
+
+	m->tid = (unsigned)syscall(SYS_gettid);
+	world_enter(m);
+	e = announce_thread_begin(m);
+	m->body(m, m->arg);
+	m->sp = m->stack;
+	heap_retire(m);
+	announce_thread_end(m, e);
+}
+
+static void *thread_main(void *arg)
+{
+	struct mutator *m = arg;
+
+	struct world *w = &m->vm->world;
+
+	live(m);
+	world_leave(m);
+	if (atomic_fetch_sub(&w->alive, 1) == 1)
+		futex_wake_all(&w->alive);
+	return NULL;
+}
+
 struct mutator *world_start(struct vm *vm, void (*body)(struct mutator *m, void *arg), void *arg, const value *values,
 			    unsigned count)
 {
@@ -197,46 +215,79 @@ struct mutator *world_start(struct vm *vm, void (*body)(struct mutator *m, void 
 		return NULL;
 	m->body = body;
 	m->arg = arg;
+	m->joining = true;
 	if (!add(&vm->world, m))
 		return mutator_free(m);
+	vm->world.alive++;
 	if (pthread_create(&m->pthread, NULL, thread_main, m)) {
+		vm->world.alive--;
 		drop(&vm->world, m);
 		return mutator_free(m);
 	}
+	set_joining(&vm->world, m, false);
 	return m;
 }
 
-/* The thread of that id for the one who may wait for it, NULL for all others. */
-static struct mutator *claim_join(struct world *w, unsigned id)
+/* The thread of that id, or any, for the one who may wait for it; NULL for all others. */
+static struct mutator *claim_join(struct world *w, bool any, unsigned id)
 {
 	struct mutator *m;
 
 	pthread_mutex_lock(&w->lock);
 	m = w->first;
-	while (m && m->id != id)
+	while (m && (m->joining || (!any && m->id != id)))
 		m = m->next;
-	if (m && m->joining)
-		m = NULL;
 	if (m)
 		m->joining = true;
 	pthread_mutex_unlock(&w->lock);
 	return m;
 }
 
-bool world_join(struct vm *vm, struct mutator *by, unsigned id, value *ret)
+static value join(struct mutator *by, struct mutator *m)
 {
-	struct mutator *m = by && by->id == id ? NULL : claim_join(&vm->world, id);
+	value result;
+
+	world_leave(by);
+	pthread_join(m->pthread, NULL);
+	world_enter(by);
+	result = m->result;
+	for (size_t i = 0; i < m->remembered.count; i++)
+		list_add(&by->remembered, m->remembered.items[i]);
+	list_done(&m->remembered);
+	drop(&by->vm->world, m);
+	mutator_free(m);
+	return result;
+}
+
+bool world_join(struct mutator *by, unsigned id, value *ret)
+{
+	struct mutator *m = by->id == id ? NULL : claim_join(&by->vm->world, false, id);
+
+	if (m)
+		*ret = join(by, m);
+	return m;
+}
+
+bool world_run(struct vm *vm, void (*body)(struct mutator *m, void *arg), void *arg)
+{
+	struct mutator *m = mutator_new(vm, NULL, 0), *other;
+	uint32_t alive;
 
 	if (!m)
 		return false;
-	if (by)
-		world_leave(by);
-	pthread_join(m->pthread, NULL);
-	if (by)
-		world_enter(by);
-	*ret = m->result;
-	for (size_t i = 0; by && i < m->remembered.count; i++)
-		list_add(&by->remembered, m->remembered.items[i]);
+	m->body = body;
+	m->arg = arg;
+	m->joining = true;
+	add(&vm->world, m);
+	live(m);
+	world_leave(m);
+	while ((alive = vm->world.alive))
+		futex_wait(&vm->world.alive, alive);
+	world_enter(m);
+	/* What nobody waited for. */
+	while ((other = claim_join(&vm->world, true, 0)))
+		join(m, other);
+	world_leave(m);
 	list_done(&m->remembered);
 	drop(&vm->world, m);
 	mutator_free(m);

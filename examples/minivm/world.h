@@ -2,9 +2,9 @@
 /*
  * Threads of the machine, and how all of them are brought to stand still.
  *
- * A thread is running or away. Away is who waits for something, or has not begun or has ended: it touches no object. Running threads
- * ask at calls and loops whether the world is to stop (world_poll). Who stops it waits until nobody runs; who comes
- * back meanwhile stands still until it goes on.
+ * A thread is running or away. Away is who waits for something, has not begun or has ended: it touches no object.
+ * Running threads ask at calls, loops and collections whether the world is to stop. Who stops it waits until nobody
+ * runs; who comes back meanwhile stands still until it goes on.
  */
 #ifndef MINIVM_WORLD_H
 #define MINIVM_WORLD_H
@@ -34,7 +34,7 @@ struct mutator {
 	struct object *large;			/* room for one large object */
 	struct object_list remembered;
 	value result;
-	bool joining;
+	bool joining;			/* nobody else may wait for it */
 	pthread_t pthread;
 	void (*body)(struct mutator *m, void *arg);
 	void *arg;
@@ -44,6 +44,7 @@ struct mutator {
 struct world {
 	_Atomic uint32_t stop;		/* somebody collects, or is about to */
 	_Atomic uint32_t running;
+	_Atomic uint32_t alive;		/* threads other than the first one */
 	struct mutator *first;		/* until it is joined a thread is in this list */
 	pthread_mutex_t lock;		/* over the list */
 	pthread_mutex_t monitor;	/* over all channels */
@@ -54,14 +55,13 @@ struct world {
 void world_init(struct world *w);
 void world_done(struct world *w);
 
-/*
- * Starts a thread that runs @body; the values are put on its stack. Called by a running thread, or when there is none.
- * NULL: there are too many, or no memory.
- */
+/* The calling thread becomes one of the machine, runs @body and waits for the end of all others. False: no memory. */
+bool world_run(struct vm *vm, void (*body)(struct mutator *m, void *arg), void *arg);
+/* A new thread runs @body; the values are put on its stack. NULL: there are too many threads, or no memory. */
 struct mutator *world_start(struct vm *vm, void (*body)(struct mutator *m, void *arg), void *arg, const value *values,
 			    unsigned count);
-/* Waits for the end of thread @id and takes its result. False: there is no such thread, or another one waits for it. */
-bool world_join(struct vm *vm, struct mutator *by, unsigned id, value *ret);
+/* Waits for the end of thread @id and takes its result. False: there is none, or somebody else waits for it. */
+bool world_join(struct mutator *by, unsigned id, value *ret);
 
 /* Becomes away, and running again. */
 void world_leave(struct mutator *m);
@@ -74,6 +74,7 @@ bool world_claim(struct mutator *m);
 void world_stop(struct mutator *m);
 void world_go_on(struct mutator *m);
 
+/* Stands still while the world is stopped. See world_poll. */
 void world_park(struct mutator *m);
 
 #endif

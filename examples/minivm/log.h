@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the machine itself says happened, by its own clock: --log. Kept in memory, one list for each thread, and written at
+ * the end, also when the process fails, aborts or is ended by a signal that can be caught.
+ *
+ * A line: KIND THREAD TID BEGIN BEGUN END ENDED BEFORE AFTER TEXT. Times are ns of CLOCK_MONOTONIC; an END of 0 did not
+ * come. BEGIN and END are read immediately before the event is announced, BEGUN and ENDED immediately after. A tracer
+ * takes its time in between, about half a trap after the first reading, at both ends: that cancels in the duration. BEFORE
+ * and AFTER are bytes of the heap in use, or the size of what was compiled. "-" is no text.
+ */
+#ifndef MINIVM_LOG_H
+#define MINIVM_LOG_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct log_entry {
+	const char *kind, *text;	/* both live as long as the log */
+	unsigned thread, tid;
+	uint64_t begin_ns, begun_ns, end_ns, ended_ns;
+	uint64_t before, after;
+};
+
+struct log_thread;
+
+struct log {
+	int fd;		/* -1: nothing is kept */
+	pthread_mutex_t lock;
+	struct log_thread *first;
+};
+
+/* Creates the file (NULL: none). 0 or a negative errno. */
+int log_open(struct log *l, const char *path);
+/* Writes all that there is, and frees it. 0 or a negative errno. */
+int log_close(struct log *l);
+/* Writes what there is: for the end of a process that goes wrong. The file is complete then, nothing is freed. */
+void log_write_now(void);
+
+/* A thread's own list; the log owns it. NULL: no memory. */
+struct log_thread *log_thread(struct log *l);
+/* A new entry of a thread, all zero; it stays where it is. Without a log or memory: one that nobody will read. */
+struct log_entry *log_entry(struct log_thread *t);
+
+#endif
