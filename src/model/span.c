@@ -8,7 +8,7 @@
 #include "model/span_priv.h"
 
 static const struct span_limits usual = {
-	.per_process = SPANS_PER_PROCESS, .all = SPANS_MAX, .idle = 65536, .heritage = 1024, .all_heritage = SPANS_MAX,
+	.per_process = SPANS_PER_PROCESS, .all = SPANS_MAX, .idle = 16384, .heritage = 1024, .all_heritage = SPANS_MAX,
 };
 
 static uint64_t fold(uint64_t a, uint64_t b)
@@ -157,10 +157,20 @@ static void plain_drop(void *ctx, struct node *n)
 	free(n);
 }
 
+/* Unknown to who chooses the names, so that nobody can choose many of one hash. */
+static void seed(struct spans *s)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM);
+
+	if (random)
+		memcpy(s->seed, random, sizeof s->seed);
+	s->seed[0] ^= 0x9e3779b97f4a7c15;
+	s->seed[1] |= 0x1000000000000001;
+}
+
 struct spans *spans_new_limited(void (*closed)(void *ctx, const struct span *span), void *ctx,
 				const struct span_limits *limits)
 {
-	const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
 	struct spans *s = calloc(1, sizeof *s);
 
 	if (!s)
@@ -168,9 +178,7 @@ struct spans *spans_new_limited(void (*closed)(void *ctx, const struct span *spa
 	s->closed = closed;
 	s->ctx = ctx;
 	s->limits = *limits;
-	/* Unknown to who chooses the names, so that nobody can choose many of one hash. */
-	s->seed[0] = random ? random[0] : 0x9e3779b97f4a7c15;
-	s->seed[1] = (random ? random[1] : 0xd1342543de82ef95) | 1;
+	seed(s);
 	table_init(&s->procs, limits->idle, proc_drop, s);
 	table_init(&s->threads, limits->idle, plain_drop, s);
 	table_init(&s->keys, limits->idle, plain_drop, s);
