@@ -118,7 +118,8 @@ static char *source_text(const struct dtrace_parser *p, const char *from, const 
 			     (t.kind == DTRACE_SIGN && strchr(")],[", *t.text)) ||
 			     (dtrace_is_sign(&before, ')') && dtrace_is_sign(&t, '('));
 
-		if (!tight)
+		/* It becomes a comment, which nothing in it may begin or end. */
+		if (!tight || dtrace_is_sign(&t, '/') || dtrace_is_sign(&before, '/'))
 			buf_addc(&out, ' ');
 		buf_add(&out, t.text, t.len);
 	}
