@@ -76,10 +76,15 @@ void times_print(struct live_printer *p, uint64_t time_ns, int64_t cpu, struct b
 
 static void add_line(struct live_printer *p, const struct live_event *e, struct buf *out)
 {
-	struct head h = { .pid = e->rec->pid, .tid = e->rec->tid, .ns_pid = e->ns_pid, .comm = e->rec->comm,
-			  .func = { .bytes = e->func, .len = strlen(e->func) } };
+	struct head h = { .pid = e->rec->pid, .tid = e->rec->tid, .ns_pid = e->ns_pid, .comm = e->rec->comm };
 	size_t from, end;
 
+	if (e->name) {
+		h.func = user_text(e->name);
+		h.is_foreign = true;
+	} else {
+		h.func = (struct event_text){ .bytes = e->func, .len = strlen(e->func) };
+	}
 	times_print(p, e->rec->time_ns, e->cpu, out);
 	end = head_print(p, &h, out);
 	from = out->len;

@@ -13,6 +13,7 @@
 #include "wire/record.h"
 
 struct sym;
+struct live_user_text;
 
 struct live_options {
 	bool json;
@@ -43,6 +44,7 @@ struct live_event {
 	const char *provider_or_file;	/* for JSON: what stands before the name */
 	const char *const *unreadable;	/* per output, NULL or why this site cannot read it; NULL: it reads all */
 	pid_t ns_pid;			/* pid in the process's own namespace; 0 or the same: not shown */
+	const struct live_user_text *name;	/* e: the column FUNC is this text of the program, whatever it is */
 	uint64_t caller; /* where the probed function returns to, if neither walk nor record knows; 0: none */
 };
 

@@ -88,7 +88,8 @@ static bool is_null(const struct expr *e) { return e->op == EXPR_INT && !e->valu
 /* Text of user events: there need not be one, and there is no memory to find one in. */
 static int check_user_text(struct checker *c, const struct expr *e)
 {
-	static const char *const kinds[] = { "begin", "end", "mark", "count" };
+	static const char *const kinds[] = { "begin", "end", "mark", "count", "open", "thread ended", "process ended",
+					     "exec", "forgotten" };
 	const struct expr *text = e->a, *literal = e->b;
 	char words[64], type[16];
 
@@ -100,7 +101,9 @@ static int check_user_text(struct checker *c, const struct expr *e)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(literal->string, kinds[i]))
 			return 0;
-	return check_error(c, literal, "kind is \"begin\", \"end\", \"mark\" or \"count\"");
+	return check_error(c, literal, 
+			   "kind is \"begin\", \"end\", \"mark\", \"count\", or of spans that never end \"open\", "
+			   "\"thread ended\", \"process ended\", \"exec\", \"forgotten\"");
 }
 
 /* Comparison of text: the literal goes to the right. */
