@@ -12,6 +12,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "live/user.h"
+#include "probe_scopes.h"
 
 #define COLUMNS "4711    4712    java            gc               "
 
@@ -286,6 +287,28 @@ static void test_kept_columns(void **state)
 	live_printer_free(p);
 }
 
+/* Every word that is printed is one that the language knows as a kind. */
+static void test_words(void **state)
+{
+	struct span s = span_of(1);
+	char probe[100];
+
+	(void)state;
+	for (int i = 0; i < LIVE_USER_CLOSED + SPAN_FORGOTTEN + 1; i++) {
+		struct live_user u = event(i < LIVE_USER_CLOSED ? (enum live_user_kind)i : LIVE_USER_CLOSED);
+		struct probe_checked *c;
+		struct ut_err err;
+
+		s.close = i < LIVE_USER_CLOSED ? SPAN_ENDED : (enum span_close)(i - LIVE_USER_CLOSED);
+		u.span = &s;
+		snprintf(probe, sizeof(probe), "e:* (kind == \"%s\") value", live_user_word(&u));
+		c = check_text(probe, &err);
+		if (!c)
+			fail_msg("%s", err.msg);
+		probe_checked_free(c);
+	}
+}
+
 static void assert_refused(const struct live_options *options, uint64_t n, const char *comm, const char *expected)
 {
 	struct live_printer *p = live_printer_new(options);
@@ -317,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_events), cmocka_unit_test(test_texts), cmocka_unit_test(test_names),
 		cmocka_unit_test(test_ends), cmocka_unit_test(test_matched), cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_columns), cmocka_unit_test(test_kept_columns), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
