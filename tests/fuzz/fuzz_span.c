@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Fuzzes the pairing of spans: whatever happens in whatever order, all begins are accounted for and no time is negative. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/span_priv.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct span_limits limits = { .per_process = 12, .all = 30, .idle = 8, .heritage = 6, .all_heritage = 32 };
+
+struct input {
+	const uint8_t *at, *end;
+	uint64_t time;
+};
+
+static uint8_t next(struct input *in) { return in->at < in->end ? *in->at++ : 0; }
+
+static void check_span(const struct span *span)
+{
+	if (span->end_ns < span->begin_ns || span->own_ns > span->end_ns - span->begin_ns || !span->depth ||
+	    span->name_len > SPAN_NAME_MAX || span->flags > (SPAN_LOST_INSIDE | SPAN_CLOCK_STEP | SPAN_CROSSED))
+		abort();
+}
+
+static void closed(void *ctx, const struct span *span)
+{
+	++*(uint64_t *)ctx;
+	check_span(span);
+	if (span->close == SPAN_ENDED)
+		abort();
+}
+
+static void check(const struct spans *s, uint64_t told)
+{
+	const struct span_counts *c = spans_counts(s);
+	uint64_t others = 0;
+
+	for (size_t i = 0; i <= SPAN_FORGOTTEN; i++)
+		others += i == SPAN_ENDED ? 0 : c->closed[i];
+	if (others != told || c->closed[SPAN_ENDED] != c->matched || c->begins != told + c->matched + spans_open(s))
+		abort();
+	if (c->ends != c->matched + c->before_attach + c->orphans + c->after_loss + c->inherited)
+		abort();
+	if (spans_open(s) > limits.all || s->keys.n_idle > limits.idle || s->procs.n_idle > limits.idle ||
+	    s->threads.n_idle > limits.idle || s->n_heritage > limits.all_heritage)
+		abort();
+}
+
+/* The time goes on by a little, back by a little, or anywhere. */
+static uint64_t next_time(struct input *in)
+{
+	uint8_t b = next(in);
+
+	if (b < 0xf0)
+		return in->time += b;
+	if (b < 0xfe)
+		return in->time -= b & 0xf;
+	return in->time = b == 0xff ? UINT64_MAX - next(in) : next(in);
+}
+
+static struct span_event next_event(struct input *in, char name[512])
+{
+	uint8_t who = next(in), what = next(in);
+	struct span_event e = { .pid = who & 7, .tid = who >> 4, .name = name, .has_id = what & 1, .id = what >> 5 };
+
+	e.name_len = what & 16 ? 100u + next(in) : what >> 1 & 3;
+	memset(name, what & 8 ? 'a' : '\0', 512);
+	if (what & 16)
+		name[next(in)] = 'b';
+	return e;
+}
+
+static void step(struct spans *s, struct input *in)
+{
+	uint8_t what = next(in);
+	char name[512];
+	struct span_event e = next_event(in, name);
+	struct span span;
+
+	e.time_ns = next_time(in);
+	switch (what & 15) {
+	case 0: spans_fork(s, e.time_ns, e.pid, e.tid); break;
+	case 1: spans_exec(s, e.time_ns, e.pid); break;
+	case 2: spans_thread_exit(s, e.time_ns, e.pid, e.tid); break;
+	case 3: spans_thread_start(s, e.time_ns, e.pid, e.tid); break;
+	case 4: spans_process_exit(s, e.time_ns, e.pid, what & 16, what); break;
+	case 5: spans_lost(s, e.pid, e.time_ns - next(in), e.time_ns); break;
+	case 6: if (what > 0xf0) spans_stop(s, e.time_ns); break;
+	case 7: case 8: case 9: case 10: case 11:
+		if (spans_end(s, &e, &span) == SPAN_END_MATCHED)
+			check_span(&span);
+		break;
+	default: spans_begin(s, &e); break;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { .at = data, .end = data + size };
+	uint64_t told = 0;
+	struct spans *s = spans_new_limited(closed, &told, &limits);
+
+	while (s && in.at < in.end) {
+		step(s, &in);
+		check(s, told);
+	}
+	if (!s)
+		return 0;
+	if (size & 1)	/* else without an end of the stream */
+		spans_stop(s, in.time);
+	check(s, told);
+	spans_free(s);
+	return 0;
+}
