@@ -142,6 +142,34 @@ class Stories(Case):
         self.story("story.cc")
 
 
+class FindingTheLibrary(Case):
+    """By its name where the system looks, and what is said where it is not; no tracer is needed."""
+
+    def check(self, file):
+        folder, command = self.workshop(), commands(os.path.join(FOLDER, file))[-1].split(" -- ", 1)[1]
+        where = os.path.dirname(self.installed.library)
+        self.sh(f"unset USERTRACE_LIBRARY; export LD_LIBRARY_PATH='{where}'; {command}", folder)
+        missing = self.sh(f"export USERTRACE_LIBRARY=/nowhere/libusertrace.so.0; {command}", folder, good=False)
+        self.assertNotEqual(missing.returncode, 0)
+        self.assertIn("/nowhere/libusertrace.so.0", missing.stdout + missing.stderr)
+
+    @live.needs_program("python3")
+    def test_python(self):
+        self.check("usertrace.py")
+
+    @live.needs_program("ruby")
+    def test_ruby(self):
+        self.check("usertrace.rb")
+
+    @live.needs_program("luajit")
+    def test_luajit(self):
+        self.check("usertrace.lua")
+
+    @live.needs_program("sbcl")
+    def test_lisp(self):
+        self.check("usertrace.lisp")
+
+
 @live.needs_root()
 class Failures(Case):
     """A span ends also when an error leaves it, and the error goes on."""
