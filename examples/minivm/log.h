@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the machine itself says happened, by its own clock: --log. Kept in memory, one list for each thread, and written at
- * the end, also when the process fails, aborts or is ended by a signal that can be caught.
+ * What the machine itself says happened, by its own clock: --log. Kept in memory, one list for each thread, and written
+ * at the end, also when the program fails, aborts or is ended by a signal that can be caught.
  *
- * A line: KIND THREAD TID BEGIN BEGUN END ENDED BEFORE AFTER TEXT. Times are ns of CLOCK_MONOTONIC; an END of 0 did not
- * come. BEGIN and END are read immediately before the event is announced, BEGUN and ENDED immediately after. A tracer
- * takes its time in between, about half a trap after the first reading, at both ends: that cancels in the duration. BEFORE
- * and AFTER are bytes of the heap in use, or the size of what was compiled. "-" is no text.
+ * A line: KIND THREAD TID BEGIN BEGUN END ENDED BEFORE AFTER TEXT. Times are ns of CLOCK_MONOTONIC; BEGIN and END are
+ * read immediately before the event is announced, BEGUN and ENDED immediately after. An END of 0 did not come. BEFORE and
+ * AFTER are bytes of the heap in use, AFTER also the size of what was compiled. "-" is no text.
+ *
+ * thread       the life of a thread
+ * gc           a collection, from the wish until just before the others go on; the text is the cause
+ * gc-stop      in it: waiting for the others to stand still; gc-mark, gc-sweep, gc-scavenge: the work
+ * safepoint    a thread stands still for somebody's collection; for the one that collects, the gc line says so
+ * compile      of a function; the text is its name
  */
 #ifndef MINIVM_LOG_H
 #define MINIVM_LOG_H

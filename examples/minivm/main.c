@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,10 +60,9 @@ struct command {
 	bool quiet, self_check, help, has_nursery;
 };
 
-__attribute__((format(printf, 1, 2))) static int complain(const char *format, ...);
+static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-#include <stdarg.h>
-
+/* Returns the exit status for what was typed wrong. */
 static int complain(const char *format, ...)
 {
 	va_list args;
@@ -223,12 +223,36 @@ static int run_and_tell(struct command *c)
 	return 0;
 }
 
+static int run_sample(struct command *c, const struct sample *s)
+{
+	int64_t expected;
+
+	if (c->run.argument > s->most)
+		return complain("N: %lld is more than %lld, the most for '%s'", (long long)c->run.argument, (long long)s->most,
+				s->name);
+	expected = s->expected(c->run.argument);
+	c->run.source = s->source;
+	c->run.expected = &expected;
+	return run_and_tell(c);
+}
+
+static int run_file(struct command *c, const char *path)
+{
+	char *source = read_file(path);
+	int ret;
+
+	if (!source)
+		return 1;
+	c->run.source = source;
+	ret = run_and_tell(c);
+	free(source);
+	return ret;
+}
+
 static int run_program(struct command *c, const char *name, const char *argument)
 {
 	const struct sample *s = sample_find(name);
-	int64_t expected;
-	char *source, *end;
-	int ret;
+	char *end;
 
 	c->run.name = name;
 	c->run.argument = s ? s->argument : 0;
@@ -237,20 +261,7 @@ static int run_program(struct command *c, const char *name, const char *argument
 		if (*end || end == argument || c->run.argument < 0 || c->run.argument > 1000000000)
 			return complain("N: '%s' is not a number from 0 to 1000000000", argument);
 	}
-	if (s) {
-		if (s->expected != NULL)
-			expected = s->expected(c->run.argument);
-		c->run.source = s->source;
-		c->run.expected = &expected;
-		return run_and_tell(c);
-	}
-	source = read_file(name);
-	if (!source)
-		return 1;
-	c->run.source = source;
-	ret = run_and_tell(c);
-	free(source);
-	return ret;
+	return s ? run_sample(c, s) : run_file(c, name);
 }
 
 int main(int argc, char **argv)

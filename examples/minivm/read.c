@@ -79,8 +79,10 @@ static void read_name(struct reader *r, char ret[NAME_MAX_LEN])
 
 	peek(r);
 	len = strcspn(r->at, " \t\r\n();\"");
+	if (!*r->at)
+		wrong(r, "the end of the file, where a name is missing");
 	if (!len)
-		wrong(r, "'%.1s' where a name is expected", r->at);
+		wrong(r, "'%c' where a name is expected", *r->at);
 	if (len >= NAME_MAX_LEN)
 		wrong(r, "the name '%.20s...' is too long", r->at);
 	memcpy(ret, r->at, len);
