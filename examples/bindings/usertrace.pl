@@ -16,7 +16,8 @@ use feature 'signatures';
 no warnings 'experimental::signatures';
 use POSIX ();
 
-use constant { PR_USER_TRACE => 0x55545243, BEGIN_SPAN => 1, END_SPAN => 2, MARK => 3, COUNT => 4, ID => 0x10, TEXT => 0x20 };
+use constant PR_USER_TRACE => 0x55545243;
+use constant { BEGIN_SPAN => 1, END_SPAN => 2, MARK => 3, COUNT => 4, ID => 0x10, TEXT => 0x20 };
 
 # The number of prctl.
 my $prctl = { x86_64 => 157, aarch64 => 167 }->{ (POSIX::uname())[4] } // die "which number has prctl here?\n";

@@ -80,7 +80,8 @@ class TheFile(Case):
         return output("readelf", "-W", option, self.installed.library)
 
     def test_exports_are_those_of_the_map(self):
-        exported = re.findall(r"^\S+ T (\S+)$", output("nm", "-D", "--defined-only", self.installed.library), re.MULTILINE)
+        table = output("nm", "-D", "--defined-only", self.installed.library)
+        exported = re.findall(r"^\S+ T (\S+)$", table, re.MULTILINE)
         self.assertGreater(len(exported), 10)
         self.assertEqual(sorted(exported), sorted(f"{name}@@USERTRACE_0.1" for name in map_names()))
 
@@ -162,7 +163,8 @@ class WithPkgConfig(Case):
         self.run_it(program, LD_LIBRARY_PATH=os.path.dirname(self.installed.library))
 
     def test_static(self):
-        program = self.build(with_declarations(PROGRAM), "-static", *self.installed.flags("--static", "--cflags", "--libs"))
+        flags = self.installed.flags("--static", "--cflags", "--libs")
+        program = self.build(with_declarations(PROGRAM), "-static", *flags)
         self.assertNotIn("NEEDED", output("readelf", "-d", program))
         self.run_it(program)
 

@@ -184,7 +184,8 @@ class Failures(Case):
 
     @live.needs_program("python3")
     def test_python(self):
-        self.check("python3", "-c", 'import usertrace\nwith usertrace.span("a"): raise OSError("so it is")', error="so it is")
+        self.check("python3", "-c", 'import usertrace\nwith usertrace.span("a"): raise OSError("so it is")',
+                   error="so it is")
 
     @live.needs_program("ruby")
     def test_ruby(self):
@@ -211,7 +212,8 @@ class Failures(Case):
 
     @live.needs_program("perl")
     def test_perl(self):
-        self.check("perl", "-e", 'require "./usertrace.pl"; UserTrace::span(a => sub { die "so it is" })', error="so it is")
+        self.check("perl", "-e", 'require "./usertrace.pl"; UserTrace::span(a => sub { die "so it is" })',
+                   error="so it is")
 
 
 @live.needs_root()
