@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: MIT
+"""include/usertrace.h through compilers, languages and options: it compiles without a warning, and the notes are right."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import elfnotes
+import live
+
+INCLUDE = os.path.join(live.SOURCE_ROOT, "include")
+SOURCES = os.path.join(live.TARGET_SOURCES, "header")
+WARNINGS = ("-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wsign-conversion -Wundef -Wcast-qual -Wredundant-decls "
+            "-Werror").split()
+C_ONLY = "-Wdeclaration-after-statement -Wmissing-prototypes -Wstrict-prototypes -Wnested-externs".split()
+CXX_ONLY = ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]
+# A probe is a nop, and a nop of ten bytes.
+PROBE_CODE = bytes.fromhex("90 662e0f1f840000000000")
+SITE_CODE = bytes.fromhex("0f1f440000 c3")
+SITE_ARGS = "4@%edi 8@%rsi -8@%rdx 8@%rcx 8@%r8"
+RULE = "an argument of UT_PROBE must be an integer, enum, bool, pointer, float or double"
+
+COMPILERS = {"gcc": "gcc", "clang": "clang"}
+CXX = {"gcc": "g++", "clang": "clang++"}
+
+
+def source(name):
+    return os.path.join(SOURCES, name)
+
+
+def probes_in_source(name, provider):
+    with open(source(name), encoding="utf-8") as file:
+        return re.findall(rf"UT_PROBE\({provider}, (\w+)", file.read())
+
+
+def expected_marks(probe_name):
+    """A probe "m4_u8_f4" has arguments "-4@", "8@" and "4f@"."""
+    if probe_name == "none":
+        return []
+    return [{"m": "-{}", "u": "{}", "f": "{}f"}[p[0]].format(p[1:]) for p in probe_name.split("_")]
+
+
+class Case(live.Case):
+    def setUp(self):
+        self.folder = self.tempdir()
+        self.made = 0
+
+    def compiler(self, name, language="c"):
+        program = (CXX if language == "c++" else COMPILERS)[name]
+        if not shutil.which(program):
+            self.skipTest(f"{program} is not installed")
+        return program
+
+    def run_compiler(self, *argv):
+        return subprocess.run([*argv, f"-I{INCLUDE}", f"-I{SOURCES}"], capture_output=True, text=True, timeout=60,
+                              check=False, env={**os.environ, "LC_ALL": "C"})
+
+    def build(self, compiler, *args):
+        """The file that a compiler makes, without having said a word."""
+        self.made += 1
+        path = os.path.join(self.folder, f"out{self.made}")
+        done = self.run_compiler(compiler, *args, "-o", path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), " ".join(args))
+        return path
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def run_made(self, path, *args):
+        self.assertEqual(subprocess.run([path, *args], timeout=20, check=False).returncode, 0, path)
+
+    def check_operands(self, notes):
+        """All tools can read them: registers that are saved, constants, the stack."""
+        for n in notes:
+            for arg in elfnotes.split_args(n.args):
+                with self.subTest(probe=n.name, arg=arg):
+                    self.assertRegex(arg, r"^-?[1248]f?@(%[a-ds]i?[lhix]|%[er]?(ax|bx|cx|dx|si|di|bp|sp)|%[sd]il|%r\d+[bwd]?|"
+                                          r"\$-?\d+|-?\d*\(%r[sb]p\))$")
+
+    def check_sites(self, elf, notes):
+        for n in notes:
+            with self.subTest(probe=n.name):
+                self.assertEqual(elf.read(n.vaddr, len(PROBE_CODE)), PROBE_CODE)
+                self.assertEqual(n.base, elf.section(".stapsdt.base").vaddr)
+
+
+def for_compilers(test):
+    """The test for each compiler, as a case of its own: a missing one is skipped."""
+    def add(frame, name):
+        def run(self):
+            test(self, name)
+        frame[f"{test.__name__}_{name}"] = run
+    import sys
+    for name in COMPILERS:
+        add(sys._getframe(1).f_locals, name)
+    return None
+
+
+class Types(Case):
+    """Probes whose names say how their arguments must be described."""
+
+    def check(self, path, name):
+        elf = elfnotes.Elf(path)
+        notes = elf.notes("types")
+        self.assertEqual({n.name for n in notes}, set(probes_in_source(name, "types")))
+        for n in notes:
+            with self.subTest(probe=n.name):
+                self.assertEqual(elfnotes.marks(n), expected_marks(n.name), n.args)
+        self.check_operands(notes)
+        self.check_sites(elf, notes)
+        self.run_made(path)
+
+    @for_compilers
+    def test_c(self, name):
+        for flags in ("-std=c99 -O0", "-std=c11 -O2", "-std=gnu17 -O3 -fPIC"):
+            with self.subTest(flags=flags):
+                self.check(self.build(self.compiler(name), *flags.split(), *WARNINGS, *C_ONLY, source("types.c")),
+                           "types.c")
+
+    @for_compilers
+    def test_cxx(self, name):
+        for flags in ("-std=c++11 -O0", "-std=c++17 -O2", "-std=c++20 -Os"):
+            with self.subTest(flags=flags):
+                path = self.build(self.compiler(name, "c++"), *flags.split(), *WARNINGS, *CXX_ONLY, source("types.cc"))
+                self.check(path, "types.cc")
+                sites = elfnotes.Elf(path).notes("sites", "pass")
+                found = {tuple(elfnotes.marks(n)) for n in sites}
+                self.assertEqual(found, {(size, "8") for size in ("-4", "-2", "8f", "-1", "8", "1")})
+
+    @for_compilers
+    def test_refused(self, name):
+        head = '#include "usertrace.h"\nstruct pair { int a, b, c; };\nstruct bits { int x : 3; };\n'
+        body = "int main(void) {{ struct pair p = {{1, 2, 3}}; struct bits b = {{1}}; (void)p; (void)b; UT_PROBE(p, n, {}); }}\n"
+        both = [("p", RULE), ("1.0L", RULE), ("(__int128)1", RULE), ("1.0i", RULE),
+                (", ".join("1" * 13), "UT_PROBE takes at most 12 arguments")]
+        for language, refused in (("c", both + [("b.x", "bit-field")]), ("c++", both + [("&pair::a", RULE)])):
+            for argument, message in refused:
+                with self.subTest(language=language, argument=argument):
+                    path = self.write("refused." + ("cc" if language == "c++" else "c"), head + body.format(argument))
+                    done = self.run_compiler(self.compiler(name, language), "-fsyntax-only", path)
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn(message, done.stderr)
+
+
+class Units(Case):
+    """A program of two files, under the options of real builds."""
+
+    OPTIONS = ["-O0 -g", "-O2", "-O3 -fno-pie -no-pie", "-Os -fPIC", "-O2 -static", "-O2 -flto", "-O2 -fcf-protection",
+               "-O1 -fsanitize=address,undefined", "-O2 -ffunction-sections -fdata-sections -Wl,--gc-sections",
+               "-O2 -fno-asynchronous-unwind-tables -fno-omit-frame-pointer", "-O2 -fuse-ld=gold", "-O2 -fuse-ld=lld"]
+
+    def check_program(self, path):
+        elf = elfnotes.Elf(path)
+        notes = elf.notes("units")
+        self.assertLessEqual({"a", "plain", "shared", "guarded"}, {n.name for n in notes})
+        self.check_sites(elf, [n for n in notes if n.vaddr])
+        self.check_operands(notes)
+        semaphores = {}
+        for n in notes:
+            semaphores.setdefault(n.name, set()).add(n.semaphore)
+        for name, used in semaphores.items():
+            with self.subTest(probe=name):
+                if name in ("guarded", "shared"):
+                    self.assertEqual(len(used), 1)
+                    self.assertEqual((elf.section_of(min(used)), min(used) % 2), (".probes", 0))
+                else:
+                    self.assertEqual(used, {0})
+        self.check_event(elf)
+        return elf
+
+    def check_event(self, elf):
+        """One site and one semaphore in each program or library, not visible from outside."""
+        self.assertEqual([n.args for n in elf.notes("usertrace", "event")], [SITE_ARGS])
+        note, = elf.notes("usertrace", "event")
+        self.assertEqual(elf.read(note.vaddr, 6), SITE_CODE)
+        self.assertEqual(note.vaddr % 16, 0)
+        self.assertEqual(elf.section_of(note.semaphore), ".probes")
+        for name, size in (("usertrace_event", 6), ("usertrace_event_semaphore", 2)):
+            found = elf.symbols(name)
+            self.assertEqual([s.size for s in found], [size], name)
+            self.assertEqual(elf.symbols(name, elfnotes.SHT_DYNSYM), [])
+
+    def can(self, compiler, flags):
+        """Whether this machine has what the options ask for, which is not the header's doing."""
+        path = self.write("can.c", "int main(void) { return 0; }\n")
+        return self.run_compiler(compiler, *flags, path, "-o", os.path.join(self.folder, "can")).returncode == 0
+
+    def check_options(self, name, language, options):
+        compiler = self.compiler(name, language)
+        kind = ["-x", language] if language == "c++" else []
+        for flags in options:
+            with self.subTest(flags=flags):
+                if not self.can(compiler, flags.split()):
+                    continue
+                path = self.build(compiler, *flags.split(), *WARNINGS, *kind, source("unit_a.c"), source("unit_b.c"))
+                elf = self.check_program(path)
+                self.run_made(path)
+                if language == "c++":
+                    self.assertGreaterEqual(len(elf.notes("units", "folded")), 1)
+
+    @for_compilers
+    def test_options(self, name):
+        self.check_options(name, "c", self.OPTIONS)
+
+    @for_compilers
+    def test_options_cxx(self, name):
+        self.check_options(name, "c++", ["-O0", "-O2 -flto"])
+
+    @for_compilers
+    def test_a_folded_function_has_one_note(self, name):
+        """At -O0 both files have the template's function; the linker keeps one and its note, and drops the other two."""
+        path = self.build(self.compiler(name, "c++"), "-O0", "-x", "c++", source("unit_a.c"), source("unit_b.c"))
+        elf = elfnotes.Elf(path)
+        notes = elf.notes("units", "folded")
+        self.assertEqual(len(notes), 1)
+        self.assertTrue(elf.section_of(notes[0].vaddr))
+
+    @for_compilers
+    def test_each_library_has_its_own_semaphores(self, name):
+        compiler = self.compiler(name)
+        library = self.build(compiler, "-O2", "-fPIC", "-shared", "-Wl,-z,defs", *WARNINGS, source("part.c"))
+        program = self.build(compiler, "-O2", "-DWITH_PART", source("unit_a.c"), source("unit_b.c"), library)
+        for path in (library, program):
+            elf = elfnotes.Elf(path)
+            self.check_event(elf)
+            guarded = {n.semaphore for n in elf.notes("units", "guarded")}
+            self.assertEqual(len(guarded), 1)
+            self.assertEqual([s.value for s in elf.symbols("units_guarded_semaphore")], list(guarded))
+            self.assertEqual(elf.symbols("units_guarded_semaphore", elfnotes.SHT_DYNSYM), [])
+            self.assertNotIn(".rela.probes", [s.name for s in elf.sections])
+        self.run_made(program)
+
+    @for_compilers
+    def test_a_semaphore_of_another_object_wins(self, name):
+        """As `dtrace -G` and programs that use <sys/sdt.h> define it."""
+        compiler = self.compiler(name)
+        other = self.write("other.c", 'unsigned short units_guarded_semaphore __attribute__((section(".probes"))) = 0;\n'
+                                      'unsigned short units_plain_semaphore __attribute__((section(".probes"))) = 0;\n')
+        for order in ([source("unit_a.c"), source("unit_b.c"), other], [other, source("unit_a.c"), source("unit_b.c")]):
+            elf = elfnotes.Elf(self.build(compiler, "-O2", "-g", *order))
+            for probe in ("guarded", "plain"):
+                symbol, = elf.symbols(f"units_{probe}_semaphore")
+                self.assertEqual(symbol.bind in (elfnotes.STB_GLOBAL, elfnotes.STB_LOCAL), True)
+                self.assertEqual({n.semaphore for n in elf.notes("units", probe)}, {symbol.value})
+
+
+class Neighbours(Case):
+    """Other headers and ways to include."""
+
+    @for_compilers
+    def test_sys_sdt(self, name):
+        compiler = self.compiler(name)
+        lines = ['#include "usertrace.h"', "#include <sys/sdt.h>"]
+        if self.run_compiler(compiler, "-fsyntax-only", self.write("has.c", lines[1] + "\n")).returncode:
+            self.skipTest("sys/sdt.h is missing")
+        body = ("int main(int argc, char **argv)\n{\n\tDTRACE_PROBE1(both, one, argc);\n\tUT_PROBE(both, one, argc);\n"
+                "\tif (UT_PROBE_ENABLED(both, one))\n\t\tut_mark(argv[0]);\n\treturn 0;\n}\n")
+        semaphores = "#define _SDT_HAS_SEMAPHORES 1\nextern unsigned short both_one_semaphore;\n"
+        for head in ("\n".join(lines), "\n".join(reversed(lines)), semaphores + "\n".join(lines)):
+            with self.subTest(head=head):
+                elf = elfnotes.Elf(self.build(compiler, "-O2", self.write("both.c", head + "\n" + body)))
+                notes = elf.notes("both", "one")
+                self.assertEqual([elfnotes.marks(n) for n in notes], [["-4"], ["-4"]])
+                self.assertEqual(len({n.base for n in notes}), 1)
+                self.assertEqual(len({n.semaphore for n in notes} - {0}), 1)
+
+    @for_compilers
+    def test_embedded_twice(self, name):
+        """A generated header holds the whole text; a file may include two of them, and other macros as arguments."""
+        with open(os.path.join(INCLUDE, "usertrace.h"), encoding="utf-8") as file:
+            text = file.read()
+        for n in (1, 2):
+            self.write(f"gen{n}.h", text + f"#define GC_START{n}(a) UT_PROBE(ccl, gc__start, a)\n"
+                       f"#define GC_START{n}_ENABLED() UT_PROBE_ENABLED(ccl, gc__start)\n")
+        path = self.write("twice.c", '#include "gen1.h"\n#include "gen2.h"\n#define SIZE(x) ((unsigned long)(x) << 3)\n'
+                          "#define PROVIDER ccl\n#define PAIR(x) x, SIZE(x)\n"
+                          "int main(int argc, char **argv)\n{\n\t(void)argv;\n\tif (GC_START1_ENABLED() && GC_START2_ENABLED())\n"
+                          "\t\tGC_START1(SIZE(argc));\n\telse\n\t\tGC_START2(SIZE(argc + 1));\n"
+                          "\tUT_PROBE(PROVIDER, pair, PAIR(argc));\n\treturn 0;\n}\n")
+        elf = elfnotes.Elf(self.build(self.compiler(name), "-std=c99", *WARNINGS, path))
+        self.assertEqual([elfnotes.marks(n) for n in elf.notes("ccl", "gc__start")], [["8"], ["8"]])
+        self.assertEqual([elfnotes.marks(n) for n in elf.notes("ccl", "pair")], [["-4", "8"]])
+
+    @for_compilers
+    def test_where_nothing_can_be_announced(self, name):
+        for flags in (["-DUT_OFF"], ["-m32"], ["-U__ELF__"]):
+            with self.subTest(flags=flags):
+                out = os.path.join(self.folder, "off.s")
+                done = self.run_compiler(self.compiler(name), "-S", "-O2", "-ffreestanding", *flags, *WARNINGS,
+                                         self.write("off.c", OFF), "-o", out)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                with open(out, encoding="utf-8") as file:
+                    self.assertNotRegex(file.read(), r"stapsdt|usertrace_event|\.probes")
+
+
+OFF = """#include "usertrace.h"
+int off(int n);
+int off(int n)
+{
+	int unused = n;
+
+	UT_PROBE(off, none);
+	UT_PROBE(off, twelve, unused, n, 1, 2, 3, 4, 5, 6, 7, 8, 9, n++);
+	if (UT_PROBE_ENABLED(off, twelve) || ut_enabled())
+		n = 0;
+	ut_begin("off");
+	ut_count_text("off", n, "text");
+	return n;
+}
+"""
+
+
+class Instructions(Case):
+    """What a program executes when nobody listens."""
+
+    FLAGS = {"gcc": ["-O2"], "clang": ["-O2", "-fno-unroll-loops", "-fno-vectorize"]}
+
+    def functions(self, path):
+        """The instructions of each function up to its last return, as pairs of address and text."""
+        text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True, check=True,
+                              timeout=30).stdout
+        ret = {}
+        for name, body in re.findall(r"^[0-9a-f]+ <(\w+)>:\n((?:.+\n)*)", text, re.MULTILINE):
+            lines = [(int(a, 16), i) for a, i in re.findall(r"^\s*([0-9a-f]+):\s+(.+?)\s*$", body, re.MULTILINE)]
+            end = max([n for n, (_, i) in enumerate(lines) if i.startswith("ret")], default=len(lines))
+            ret[name] = lines[:end + 1]
+        return ret
+
+    @staticmethod
+    def loop(lines):
+        """The instructions of the only loop."""
+        for at, text in lines:
+            target = re.match(r"j\w+\s+([0-9a-f]+)", text)
+            if target and int(target[1], 16) < at:
+                return [l for l in lines if int(target[1], 16) <= l[0] <= at]
+        raise AssertionError(f"no loop in {lines}")
+
+    @staticmethod
+    def split(lines):
+        """The operations that do something, and how many do nothing."""
+        work = [text.split()[0] for _, text in lines if not re.match(r"(data16 |cs )*nop|xchg\s+%ax,%ax", text)]
+        return work, len(lines) - len(work)
+
+    @for_compilers
+    def test_a_probe_is_two_nops(self, name):
+        functions = self.functions(self.build(self.compiler(name), *self.FLAGS[name], "-c", source("quiet.c")))
+        for function, part in (("leaf", list), ("hash", self.loop)):
+            with self.subTest(function=function):
+                bare, bare_nops = self.split(part(functions[function + "_without"]))
+                probed, nops = self.split(part(functions[function + "_with"]))
+                self.assertEqual((len(probed), nops), (len(bare), bare_nops + 2), f"{bare} {probed}")
+
+    @for_compilers
+    def test_no_more_than_sys_sdt(self, name):
+        flags = [*self.FLAGS[name], "-DSDT", "-c", source("quiet.c")]
+        if self.run_compiler(self.compiler(name), "-fsyntax-only", *flags).returncode:
+            self.skipTest("sys/sdt.h is missing")
+        functions = self.functions(self.build(self.compiler(name), *flags))
+        ours, theirs = (self.split(self.loop(functions[f])) for f in ("hash_with", "hash_sdt"))
+        self.assertLessEqual(len(ours[0]), len(theirs[0]), f"{ours} {theirs}")
+        self.assertEqual(ours[1], theirs[1] + 1)
+
+    @for_compilers
+    def test_an_event_is_a_load_and_a_branch(self, name):
+        functions = self.functions(self.build(self.compiler(name), "-O2", "-c", source("quiet.c")))
+        bare = self.split(functions["mark_without"])[0]
+        way = [text for _, text in functions["mark_with"]]
+        way = way[:next(i for i, text in enumerate(way) if text.startswith("ret")) + 1]
+        operations = [text.split()[0] for text in way]
+        self.assertEqual(sorted(o for o in operations if o not in ("mov", *bare)), ["jne", "movzwl", "test"], way)
+        self.assertLessEqual(len(way), len(bare) + 4, way)
+
+    def test_what_is_not_used_is_not_there(self):
+        path = self.write("unused.c", '#include "usertrace.h"\nint main(int argc, char **argv)\n'
+                                      "{\n\t(void)argv;\n\tUT_PROBE(unused, one, argc);\n\treturn 0;\n}\n")
+        for flags in ("-O0", "-O2"):
+            elf = elfnotes.Elf(self.build(self.compiler("gcc"), flags, path))
+            self.assertEqual([n.name for n in elf.notes()], ["one"])
+            self.assertEqual([s.name for s in elf.symbols() if re.match("ut_|usertrace_", s.name)], [])
+            self.assertIsNone(elf.section(".probes"))
+
+
+class Arm64(Case):
+    """Compiled and looked at; not run."""
+
+    COMMANDS = {"gcc": ["aarch64-linux-gnu-gcc", "-shared", "-fPIC", "-nostdlib"],
+                "clang": ["clang", "--target=aarch64-linux-gnu", "-shared", "-fPIC", "-nostdlib", "-fuse-ld=lld",
+                          "-ffreestanding"]}
+
+    def build_arm(self, name, *flags):
+        command = self.COMMANDS[name]
+        if not shutil.which(command[0]) or (name == "clang" and not shutil.which("ld.lld")):
+            self.skipTest(f"{command[0]} or its linker is not installed")
+        return elfnotes.Elf(self.build(command[0], *command[1:], *flags, *WARNINGS, source("types.c"), source("part.c")))
+
+    @for_compilers
+    def test_notes(self, name):
+        for flags in ("-O0", "-O2"):
+            with self.subTest(flags=flags):
+                elf = self.build_arm(name, flags)
+                self.assertEqual(elf.machine, 183)
+                notes = elf.notes("types")
+                self.assertEqual({n.name for n in notes}, set(probes_in_source("types.c", "types")))
+                for n in notes:
+                    with self.subTest(probe=n.name):
+                        self.assertEqual(elfnotes.marks(n), expected_marks(n.name), n.args)
+                        self.assertEqual(elf.read(n.vaddr, 4), bytes.fromhex("1f2003d5"))
+                        for arg in elfnotes.split_args(n.args):
+                            self.assertRegex(arg, r"@(x\d+|-?\d+)$")
+
+    @for_compilers
+    def test_event(self, name):
+        elf = self.build_arm(name, "-O2")
+        note, = elf.notes("usertrace", "event")
+        self.assertEqual(note.args, "4@x0 8@x1 -8@x2 8@x3 8@x4")
+        self.assertEqual(elf.read(note.vaddr, 8), bytes.fromhex("1f2003d5c0035fd6"))
+        self.assertEqual(elf.section_of(note.semaphore), ".probes")
+
+
+if __name__ == "__main__":
+    unittest.main()
