@@ -89,24 +89,33 @@ struct trace_user *trace_user_free(struct trace_user *u)
 	return NULL;
 }
 
+#define NAME_SIZE (SPAN_NAME_MAX + 1)
+
+static void copy_name(const struct live_user_text *t, char ret[NAME_SIZE])
+{
+	size_t len = t->len < SPAN_NAME_MAX ? t->len : SPAN_NAME_MAX;
+
+	if (len)
+		memcpy(ret, t->bytes, len);
+	ret[len] = '\0';
+}
+
 static bool name_fits(const struct user_probe *p, const struct live_user *l)
 {
-	char name[SPAN_NAME_MAX + 1];
-	size_t len = l->name.len < SPAN_NAME_MAX ? l->name.len : SPAN_NAME_MAX;
+	char name[NAME_SIZE];
 
 	if (p->is_everything)
 		return true;
-	if (!p->is_pattern)
-		return strlen(p->name) == len && !memcmp(p->name, l->name.bytes, len);
-	memcpy(name, l->name.bytes, len);
-	name[len] = '\0';
-	return glob_match(p->name, name);
+	if (l->name.state == UT_TEXT_NULL || l->name.state == UT_TEXT_FAULT)
+		return false;
+	copy_name(&l->name, name);
+	return p->is_pattern ? glob_match(p->name, name) : !strcmp(p->name, name);
 }
 
 static struct eval_text text_field(const struct live_user_text *t)
 {
 	return (struct eval_text){ .bytes = t->state == UT_TEXT_NULL || t->state == UT_TEXT_FAULT ? NULL : t->bytes,
-				   .len = t->len };
+				   .len = t->len, .state = t->state };
 }
 
 static void fill_scope(const struct live_user *l, struct eval_scope *ret)
@@ -117,7 +126,8 @@ static void fill_scope(const struct live_user *l, struct eval_scope *ret)
 	memcpy(ret->comm, l->comm, sizeof(ret->comm));
 	ret->values[USER_VALUE] = (uint64_t)l->value;
 	ret->values[USER_ID] = l->has_id ? l->id : 0;
-	ret->values[USER_DURATION] = l->span ? l->span->end_ns - l->span->begin_ns : 0;
+	if (l->span && l->span->end_ns > l->span->begin_ns)
+		ret->values[USER_DURATION] = l->span->end_ns - l->span->begin_ns;
 	ret->texts[USER_KIND] = (struct eval_text){ .bytes = kind, .len = strlen(kind) };
 	ret->texts[USER_NAME] = text_field(&l->name);
 	if (l->has_text)
@@ -127,13 +137,11 @@ static void fill_scope(const struct live_user *l, struct eval_scope *ret)
 static int print_formatted(struct trace_user *u, const struct user_probe *p, const struct live_user *l,
 			   const struct eval_scope *scope)
 {
-	char name[SPAN_NAME_MAX + 1];
+	char name[NAME_SIZE];
 	struct live_event e = { .cpu = l->cpu, .probe = p->live, .func = name, .provider_or_file = "e",
-				.ns_pid = l->ns_pid };
-	size_t len = l->name.len < SPAN_NAME_MAX ? l->name.len : SPAN_NAME_MAX;
+				.name = &l->name, .ns_pid = l->ns_pid };
 
-	memcpy(name, l->name.bytes, len);
-	name[len] = '\0';
+	copy_name(&l->name, name);
 	buf_reset(&u->record);
 	if (eval_record(p->checked, scope, &u->record))
 		return -ENOMEM;
