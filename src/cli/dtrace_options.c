@@ -141,8 +141,10 @@ static int take_long(struct parser *p, const char *name)
 	}
 	if (!strcmp(name, "machine"))
 		return take_value(p, "--machine", "", &p->opts->machine);
-	if (!strncmp(name, "machine=", 8))
-		return take_value(p, "--machine", name + 8, &p->opts->machine);
+	if (!strncmp(name, "machine=", 8)) {
+		p->opts->machine = name + 8;
+		return name[8] ? 0 : cli_fail(p->cmd, EXIT_USAGE, "option --machine needs a value");
+	}
 	for (size_t i = 0; i < DTRACE_OPTIONS; i++) {
 		const struct ut_opt *opt = &dtrace_option_table[i];
 

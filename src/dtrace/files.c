@@ -129,13 +129,13 @@ static int write_all(int fd, const char *path, const char *bytes, size_t len, st
 	return 0;
 }
 
-/* A new file beside @path, which only we write: its descriptor, and its name in *@ret. */
-static int make_temporary(const char *path, char **ret, struct ut_err *err)
+/* A new file beside @target, which only we write: its descriptor, and its name in *@ret. */
+static int make_temporary(const char *path, const char *target, char **ret, struct ut_err *err)
 {
 	for (unsigned i = 0; i < TEMPORARY_TRIES; i++) {
 		int fd;
 
-		if (asprintf(ret, "%s.%ld.%u.tmp", path, (long)getpid(), i) < 0) {
+		if (asprintf(ret, "%s.%ld.%u.tmp", target, (long)getpid(), i) < 0) {
 			*ret = NULL;
 			return ut_err_nomem(err);
 		}
@@ -149,10 +149,11 @@ static int make_temporary(const char *path, char **ret, struct ut_err *err)
 	return ut_err_set(err, -errno, "cannot write '%s': no file can be made beside it: %s", path, strerror(errno));
 }
 
-static int replace(const char *path, const char *bytes, size_t len, struct ut_err *err)
+/* @target is what @path stands for. */
+static int replace(const char *path, const char *target, const char *bytes, size_t len, struct ut_err *err)
 {
 	AUTO_FREE char *temporary = NULL;
-	AUTO_CLOSE int fd = make_temporary(path, &temporary, err);
+	AUTO_CLOSE int fd = make_temporary(path, target, &temporary, err);
 	int ret;
 
 	if (fd < 0)
@@ -160,7 +161,7 @@ static int replace(const char *path, const char *bytes, size_t len, struct ut_er
 	ret = write_all(fd, path, bytes, len, err);
 	if (!ret && close(take_fd(&fd)) < 0)
 		ret = ut_err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
-	if (!ret && rename(temporary, path) < 0)
+	if (!ret && rename(temporary, target) < 0)
 		ret = ut_err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
 	if (ret)
 		unlink(temporary);
@@ -177,7 +178,7 @@ int dtrace_write(const char *path, const char *bytes, size_t len, struct ut_err 
 		return write_all(1, "standard output", bytes, len, err);
 	if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
 		target = realpath(path, NULL);	/* through links; NULL when there is nothing yet */
-		return replace(target ? target : path, bytes, len, err);
+		return replace(path, target ? target : path, bytes, len, err);
 	}
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)

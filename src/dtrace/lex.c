@@ -77,8 +77,9 @@ static void read_marker(struct dtrace_lexer *l, const char *at, const char *end)
 
 	if (!is_digit(*at))
 		return;
-	for (; at < end && is_digit(*at) && line < LINE_MAX_NUMBER; at++)
-		line = line * 10 + (unsigned)(*at - '0');
+	for (; at < end && is_digit(*at); at++)
+		if (line < LINE_MAX_NUMBER)
+			line = line * 10 + (unsigned)(*at - '0');
 	if (line < LINE_MAX_NUMBER)
 		l->line = line - 1;
 	while (at < end && is_blank(*at))
@@ -195,7 +196,7 @@ bool dtrace_is_word(const struct dtrace_token *t, const char *word)
 static void mark(const struct dtrace_lexer *l, const struct dtrace_token *t, char *out, size_t size)
 {
 	const char *from = t->text, *to = t->text;
-	size_t width = t->len;
+	size_t width = t->len ? t->len : 1;
 	int n;
 
 	while (from > l->begin && from[-1] != '\n' && t->text - from < SHOWN_BEFORE)

@@ -1,0 +1,1 @@
+provider a { probe x(int ((((

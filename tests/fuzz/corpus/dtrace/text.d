@@ -1,0 +1,1 @@
+a { "b\" } '}' ( [ ] ) }; typedef int t; provider t { probe t(t t); probe u(t); };
