@@ -63,8 +63,8 @@ static struct span_key *key_find(const struct spans *s, const struct wanted *w)
 	for (struct node *n = table_bucket(&s->keys, w->hash); n; n = n->next) {
 		struct span_key *k = (struct span_key *)n;
 
-		if (n->hash == w->hash && k->pid == w->pid && k->tid == w->tid && k->has_id == w->has_id && k->id == w->id &&
-		    k->name_len == w->len && (!w->len || !memcmp(k->name, w->name, w->len)))
+		if (n->hash == w->hash && k->pid == w->pid && k->tid == w->tid && k->has_id == w->has_id &&
+		    k->id == w->id && k->name_len == w->len && (!w->len || !memcmp(k->name, w->name, w->len)))
 			return k;
 	}
 	return NULL;

@@ -66,15 +66,15 @@ struct span {
 };
 
 /*
- * Own time and depth, which only spans of one thread can have: a span without id knows those without id alone, as one with
- * an id may be open on a thread for long without being what it does. A span with an id knows all. Spans that ended on
- * another thread, or that were still open when the outer one ended, are not inside.
+ * Own time and depth, which only spans of one thread can have: a span without id knows those without id alone, as one
+ * with an id may be open on a thread for long without being what it does. A span with an id knows all. Spans that ended
+ * on another thread, or that were still open when the outer one ended, are not inside.
  */
 
 /* What an end turned out to be. */
 enum span_end {
 	SPAN_END_MATCHED,
-	SPAN_END_BEFORE_ATTACH,	/* nothing of this name and id was seen to begin here: it may have begun before */
+	SPAN_END_BEFORE_ATTACH,	/* nothing of this name and id was seen to begin: it may have begun before */
 	SPAN_END_ORPHAN,	/* the same, though a begin would have been seen */
 	SPAN_END_AFTER_LOSS,	/* the same, but events were lost before it: its begin may be among them */
 	SPAN_END_INHERITED,	/* it began in the parent, before the fork */
@@ -89,8 +89,7 @@ struct spans;
 
 /*
  * @closed is called for every span that something else than its own end closed; the span holds during the call. It must
- * not call back.
- * NULL: out of memory.
+ * not call back. NULL: out of memory.
  */
 struct spans *spans_new(void (*closed)(void *ctx, const struct span *span), void *ctx);
 struct spans *spans_free(struct spans *s);

@@ -122,16 +122,26 @@ static void fill(const struct spans *s, const struct span_item *item, const stru
 	bool lost = lost_after(&s->loss, item->begin_ns) || lost_after(&item->proc->loss, item->begin_ns);
 
 	*ret = (struct span){
-		.pid = key->pid, .tid = item->tid, .name_len = key->name_len, .has_id = key->has_id, .id = key->id,
-		.value = item->value, .begin_ns = item->begin_ns, .end_ns = end_ns,
-		.own_ns = all_ns > item->inner_ns ? all_ns - item->inner_ns : 0, .depth = item->depth,
-		.close = e->how, .exit_known = e->exit_known, .exit_code = e->exit_known ? e->exit_code : 0,
-		.flags = (lost ? SPAN_LOST_INSIDE : 0u) | (step ? SPAN_CLOCK_STEP : 0u) | (item->crossed ? SPAN_CROSSED : 0u),
+		.pid = key->pid,
+		.tid = item->tid,
+		.name_len = key->name_len,
+		.has_id = key->has_id,
+		.id = key->id,
+		.value = item->value,
+		.begin_ns = item->begin_ns,
+		.end_ns = end_ns,
+		.own_ns = all_ns > item->inner_ns ? all_ns - item->inner_ns : 0,
+		.depth = item->depth,
+		.close = e->how,
+		.exit_known = e->exit_known,
+		.exit_code = e->exit_known ? e->exit_code : 0,
+		.flags = (lost ? SPAN_LOST_INSIDE : 0u) | (step ? SPAN_CLOCK_STEP : 0u) |
+			 (item->crossed ? SPAN_CROSSED : 0u),
 	};
 	memcpy(ret->name, key->name, key->name_len);
 }
 
-/* Those without id that began later on the thread and are still open. Each is marked once, so the walk costs nothing. */
+/* Those without id that began later on the thread and are still open. Each is marked once: the walk costs nothing. */
 static void mark_crossed(struct span_item *item)
 {
 	struct link *head = &item->thread->straight, *l, *prev;

@@ -92,7 +92,7 @@ struct span_thread {
 	uint32_t pid, tid;
 	bool started;
 	uint64_t started_ns;
-	struct link all, plain, straight;	/* of items: all; without id; of these not crossed yet. The oldest first */
+	struct link all, plain, straight; /* of items: all; without id; of these not crossed yet. The oldest first */
 	size_t n_plain;
 };
 

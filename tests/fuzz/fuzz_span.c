@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzes the pairing of spans: whatever happens in whatever order, all begins are accounted for and no time is negative. */
+/* Fuzzes the pairing of spans: in whatever order things happen, all begins are accounted for, no time is negative. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

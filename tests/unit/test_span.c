@@ -64,7 +64,8 @@ static void test_nothing(void **state)
 static void test_all_of_an_event_is_in_the_span(void **state)
 {
 	struct spans *s = spans_new(NULL, NULL);
-	struct span_event b = with_id(event(1000, 7, 8, "gc"), UINT64_MAX), e = with_id(event(4000, 7, 9, "gc"), UINT64_MAX);
+	struct span_event b = with_id(event(1000, 7, 8, "gc"), UINT64_MAX),
+			  e = with_id(event(4000, 7, 9, "gc"), UINT64_MAX);
 	struct span span;
 
 	(void)state;
@@ -138,7 +139,8 @@ static void test_names_of_any_bytes(void **state)
 {
 	struct spans *s = spans_new(NULL, NULL);
 	char one[] = "a\0b", other[] = "a\0c";
-	struct span_event e = { .pid = 1, .tid = 1, .name = one, .name_len = 3 }, none = { .pid = 1, .tid = 1, .name_len = 9 };
+	struct span_event e = { .pid = 1, .tid = 1, .name = one, .name_len = 3 },
+			  none = { .pid = 1, .tid = 1, .name_len = 9 };
 
 	(void)state;
 	begin(s, e);
@@ -287,7 +289,8 @@ static void test_counts_say_where_all_went(void **state)
 	begin(s, event(15, 3, 3, "o"));
 	spans_stop(s, 16);
 	assert_true(c->begins == 5 && c->ends == 5);
-	assert_true(c->matched == 1 && c->before_attach == 1 && c->orphans == 1 && c->after_loss == 1 && c->inherited == 1);
+	assert_true(c->matched == 1 && c->before_attach == 1 && c->orphans == 1 && c->after_loss == 1 &&
+		    c->inherited == 1);
 	for (size_t i = 0; i < SPAN_FORGOTTEN; i++)
 		assert_int_equal(c->closed[i], 1);
 	assert_int_equal(c->closed[SPAN_FORGOTTEN], 0);
@@ -297,11 +300,16 @@ static void test_counts_say_where_all_went(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing), cmocka_unit_test(test_all_of_an_event_is_in_the_span),
-		cmocka_unit_test(test_a_result_is_left_alone_without_a_match), cmocka_unit_test(test_names_of_any_length),
-		cmocka_unit_test(test_names_of_any_bytes), cmocka_unit_test(test_a_million_begins_beside_a_polite_process),
-		cmocka_unit_test(test_the_process_with_most_pays), cmocka_unit_test(test_of_two_limits),
-		cmocka_unit_test(test_what_is_idle_is_forgotten), cmocka_unit_test(test_heritage_is_bounded),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_all_of_an_event_is_in_the_span),
+		cmocka_unit_test(test_a_result_is_left_alone_without_a_match),
+		cmocka_unit_test(test_names_of_any_length),
+		cmocka_unit_test(test_names_of_any_bytes),
+		cmocka_unit_test(test_a_million_begins_beside_a_polite_process),
+		cmocka_unit_test(test_the_process_with_most_pays),
+		cmocka_unit_test(test_of_two_limits),
+		cmocka_unit_test(test_what_is_idle_is_forgotten),
+		cmocka_unit_test(test_heritage_is_bounded),
 		cmocka_unit_test(test_counts_say_where_all_went),
 	};
 

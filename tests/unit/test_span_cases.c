@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Drives the pairing of spans with the streams of tests/cases/pairs, and compares all that it tells with the answers. */
+/* Drives the pairing of spans with the streams of tests/cases/pairs, and compares what it tells with the answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -119,9 +119,9 @@ static void tell_span(void *ctx, const struct span *s)
 	struct run *r = ctx;
 	char id[32];
 
-	buf_addf(&r->told, "%s\tspan\t%u\t%u\t%.*s\t%s\t%g\t%g\t%g\t%u", r->name, s->pid, s->tid, (int)s->name_len, s->name,
-		   id_text(r, s->has_id, s->id, id), (double)s->begin_ns / 1e3, (double)s->end_ns / 1e3,
-		   (double)s->own_ns / 1e3, s->depth);
+	buf_addf(&r->told, "%s\tspan\t%u\t%u\t%.*s\t%s\t%g\t%g\t%g\t%u", r->name, s->pid, s->tid, (int)s->name_len,
+		 s->name, id_text(r, s->has_id, s->id, id), (double)s->begin_ns / 1e3, (double)s->end_ns / 1e3,
+		 (double)s->own_ns / 1e3, s->depth);
 	tell_close(r, s);
 	tell_flags(r, s->flags);
 }
@@ -249,7 +249,8 @@ static void compare(const struct buf *told, const char *file)
 			continue;
 		nl = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
 		if (!nl || nl + 1 - at != len || memcmp(at, line, (size_t)len))
-			fail_msg("wrong answer\n  wanted %s  told   %.*s", line, nl ? (int)(nl + 1 - at) : 8, nl ? at : "nothing\n");
+			fail_msg("wrong answer\n  wanted %s  told   %.*s", line, nl ? (int)(nl + 1 - at) : 8,
+				 nl ? at : "nothing\n");
 		at = nl + 1;
 	}
 	if (at != end)

@@ -45,7 +45,9 @@ static void span_free(void *p)
 #undef calloc
 #undef free
 
-static const struct span_limits tight = { .per_process = 60, .all = 150, .idle = 40, .heritage = 20, .all_heritage = 200 };
+static const struct span_limits tight = {
+	.per_process = 60, .all = 150, .idle = 40, .heritage = 20, .all_heritage = 200
+};
 
 static uint64_t closed_by_others;
 

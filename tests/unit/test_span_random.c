@@ -14,15 +14,22 @@
 #define STREAMS 4000
 #define PIDS 5			/* 1 to 4 */
 
-static const struct span_limits limits = { .per_process = 9, .all = 20, .idle = 1000, .heritage = 1000, .all_heritage = 100000 };
+static const struct span_limits limits = {
+	.per_process = 9, .all = 20, .idle = 1000, .heritage = 1000, .all_heritage = 100000
+};
 
 /* The third and fourth are one when cut, the fifth is not. */
 static const struct name {
 	size_t len;
 	char bytes[SPAN_NAME_MAX + 8];
 } names[] = {
-	{ 2, "gc" }, { 0, "" }, { SPAN_NAME_MAX + 1, "long" }, { SPAN_NAME_MAX + 8, "long" }, { SPAN_NAME_MAX, "longer" },
-	{ 3, "a\0b" }, { 3, "a\0c" },
+	{ 2, "gc" },
+	{ 0, "" },
+	{ SPAN_NAME_MAX + 1, "long" },
+	{ SPAN_NAME_MAX + 8, "long" },
+	{ SPAN_NAME_MAX, "longer" },
+	{ 3, "a\0b" },
+	{ 3, "a\0c" },
 };
 
 static size_t name_class(size_t name) { return name == 3 ? 2 : name; }
@@ -81,7 +88,8 @@ static bool same_thread(const struct model_span *a, const struct model_span *b)
 
 static bool starts_process(const struct step *s, uint32_t pid)
 {
-	return s->kind == FORK ? s->tid == pid && s->pid != pid : (s->kind == EXEC || s->kind == PROCESS_EXIT) && s->pid == pid;
+	return s->kind == FORK ? s->tid == pid && s->pid != pid
+			       : (s->kind == EXEC || s->kind == PROCESS_EXIT) && s->pid == pid;
 }
 
 /* Is there a loss that concerns @pid and ends after @since? */
@@ -116,8 +124,12 @@ static void tell(struct model *m, struct model_span *s, uint64_t time, enum span
 	const struct name *name = &names[s->begin.name];
 	uint64_t end = time < s->begin.time ? s->begin.time : time;
 
-	*t = (struct span){ .pid = s->begin.pid, .tid = s->begin.tid, .has_id = s->begin.has_id,
-			    .id = s->begin.has_id ? s->begin.id : 0, .value = (int64_t)s->begin.time * 3, .depth = s->depth };
+	*t = (struct span){ .pid = s->begin.pid,
+			    .tid = s->begin.tid,
+			    .has_id = s->begin.has_id,
+			    .id = s->begin.has_id ? s->begin.id : 0,
+			    .value = (int64_t)s->begin.time * 3,
+			    .depth = s->depth };
 	t->name_len = name->len < SPAN_NAME_MAX ? name->len : SPAN_NAME_MAX;
 	memcpy(t->name, name->bytes, t->name_len);
 	t->begin_ns = s->begin.time;
@@ -198,7 +210,8 @@ static void model_forget(struct model *m, const struct step *s)
 	if (open_of(m, 0) <= limits.all)
 		return;
 	for (uint32_t pid = 2; pid < PIDS; pid++)
-		if (open_of(m, pid) > open_of(m, most) || (open_of(m, pid) == open_of(m, most) && m->changed[pid] > m->changed[most]))
+		if (open_of(m, pid) > open_of(m, most) ||
+		    (open_of(m, pid) == open_of(m, most) && m->changed[pid] > m->changed[most]))
 			most = pid;
 	close_all(m, most, s->time, SPAN_FORGOTTEN, 1);
 }
@@ -241,12 +254,14 @@ static bool starts_its_process(const struct step *l, const struct step *s) { ret
 
 static bool starts_its_thread(const struct step *l, const struct step *s)
 {
-	return (l->kind == THREAD_START || l->kind == THREAD_EXIT) && l->pid == s->pid && l->tid == s->tid && !s->has_id;
+	return (l->kind == THREAD_START || l->kind == THREAD_EXIT) && l->pid == s->pid && l->tid == s->tid &&
+	       !s->has_id;
 }
 
 static enum span_end model_unmatched(struct model *m, const struct step *s)
 {
-	bool (*const is[])(const struct step *l, const struct step *s) = { begins_key, starts_its_process, starts_its_thread };
+	bool (*const is[])(const struct step *l, const struct step *s) = { begins_key, starts_its_process,
+									   starts_its_thread };
 	bool known = false;
 	uint64_t since = 0;
 
@@ -351,8 +366,13 @@ static void hear(void *ctx, const struct span *span)
 
 static enum span_end engine_step(struct spans *s, const struct step *step, struct told *told)
 {
-	struct span_event e = { .time_ns = step->time, .pid = step->pid, .tid = step->tid, .name = names[step->name].bytes,
-				.name_len = names[step->name].len, .has_id = step->has_id, .id = step->id,
+	struct span_event e = { .time_ns = step->time,
+				.pid = step->pid,
+				.tid = step->tid,
+				.name = names[step->name].bytes,
+				.name_len = names[step->name].len,
+				.has_id = step->has_id,
+				.id = step->id,
 				.value = (int64_t)step->time * 3 };
 	enum span_end end = SPAN_END_MATCHED;
 	struct span span;
@@ -470,7 +490,8 @@ static void run_stream(uint64_t seed, bool own, struct model *m, struct told *to
 		enum span_end expected = model_step(m, &step), end = engine_step(s, &step, told);
 
 		if (expected != end)
-			fail_msg("seed %#llx, step %zu: an end is told as %d, not %d", (unsigned long long)seed, i, end, expected);
+			fail_msg("seed %#llx, step %zu: an end is told as %d, not %d", (unsigned long long)seed, i, end,
+				 expected);
 		compare_told(told, m, own);
 		assert_int_equal(spans_open(s), open_of(m, 0));
 		of_this[end] += step.kind == END;

@@ -64,14 +64,15 @@ static void crossing(struct spans *s, uint64_t i)
 		begin(s, event(i, 1, 1, name));
 }
 
-/* Far more than it takes, with a sanitizer on a slow machine as well, and far less than scans over what is open would. */
+/* Far more than it takes, with a sanitizer on a slow machine too, and far less than scans over what is open would. */
 #define WORST 150000
 #define WORST_SECONDS 5
 
 static void test_the_worst_streams(void **state)
 {
 	static void (*const streams[])(struct spans *s, uint64_t i) = {
-		many_threads, many_processes, many_ids, many_names, crossing, orphans, forks, thread_exits, exits, losses,
+		many_threads, many_processes, many_ids, many_names, crossing, orphans, forks, thread_exits, exits,
+		losses,
 	};
 
 	(void)state;
