@@ -29,6 +29,7 @@ enum user_stack {
 #define NAME_READ (UT_NAME_ROOM + 1)
 #define TEXT_READ (UT_USER_TEXT_ROOM + 1)
 #define PAGE 4096
+#define NO_OPERATION 0xf	/* a kind that does not exist */
 
 #define HEAD(member) ((int)offsetof(struct ut_rec_event, member))
 #define USER(member) ((int)offsetof(struct ut_rec_user, member))
@@ -50,10 +51,21 @@ static void move(struct user *u, int to, unsigned from)
 	asm_store(u->a, 8, FP, to, R1);
 }
 
+/* R1 is what the program gave. 0 is no operation; in a record it stands for the string form. */
+static void store_what(struct user *u)
+{
+	unsigned given = asm_label(u->a);
+
+	asm_jcci(u->a, BPF_JNE, R1, 0, given);
+	asm_movi(u->a, R1, NO_OPERATION);
+	asm_place(u->a, given);
+	asm_store(u->a, 8, FP, SU_WHAT, R1);
+}
+
 static void read_registers(struct user *u)
 {
 	asm_load(u->a, 4, R1, R6, gen_pt_regs(X86_RDI));
-	asm_store(u->a, 8, FP, SU_WHAT, R1);
+	store_what(u);
 	move(u, SU_NAME_ADDR, (unsigned)gen_pt_regs(X86_RSI));
 	move(u, SU_VALUE, (unsigned)gen_pt_regs(X86_RDX));
 	move(u, SU_ID, (unsigned)gen_pt_regs(X86_RCX));
@@ -90,7 +102,7 @@ static void read_prctl(struct user *u)
 	asm_storei(u->a, 8, FP, SU_TEXT_ADDR, 0);
 	asm_load(u->a, 8, R1, R6, (int)u->prctl->arg[0]);
 	asm_jcci(u->a, BPF_JGE, R1, PAGE, string);	/* no program has anything below */
-	asm_store(u->a, 8, FP, SU_WHAT, R1);
+	store_what(u);
 	move(u, SU_NAME_ADDR, u->prctl->arg[1]);
 	move(u, SU_VALUE, u->prctl->arg[2]);
 	read_last_argument(u);
