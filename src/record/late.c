@@ -13,6 +13,8 @@
 #include "elf/image.h"
 
 #define NOTES 4096	/* mappings that are remembered */
+#define CHILDREN 4096	/* a power of two */
+#define GENERATIONS 8	/* of forks without exec */
 #define PAGE 4096
 
 struct noted {
@@ -20,11 +22,16 @@ struct noted {
 	uint64_t start, end, offset;
 	struct file_id file;
 	char *path;		/* owned */
+	bool looked;		/* into the file, for where all of it is in the process: */
+	uint64_t low, high;	/* equal: nothing of it can be read */
 };
+
+struct child { pid_t pid, parent; };
 
 struct late {
 	struct noted v[NOTES];
 	size_t next;
+	struct child children[CHILDREN];
 };
 
 struct late *late_new(void) { return calloc(1, sizeof(struct late)); }
@@ -48,6 +55,32 @@ void late_note(struct late *l, pid_t pid, const struct mapping *m)
 	*n = (struct noted){ .pid = pid, .start = m->start, .end = m->end, .offset = m->offset, .file = m->file,
 			     .path = path };
 	l->next = (l->next + 1) % NOTES;
+}
+
+void late_note_process(struct late *l, pid_t pid)
+{
+	struct mappings maps = { 0 };
+	struct ut_err ignored;
+
+	if (mappings_read(pid, &maps, &ignored))
+		return;
+	for (size_t i = 0; i < maps.maps.n; i++)
+		if (maps.maps.v[i].exec && maps.maps.v[i].file.ino)
+			late_note(l, pid, &maps.maps.v[i]);
+	mappings_done(&maps);
+}
+
+void late_fork(struct late *l, pid_t child, pid_t parent)
+{
+	l->children[(uint32_t)child % CHILDREN] = (struct child){ .pid = child, .parent = parent };
+}
+
+/* 0: not known. */
+static pid_t parent_of(const struct late *l, pid_t pid)
+{
+	const struct child *c = &l->children[(uint32_t)pid % CHILDREN];
+
+	return c->pid == pid ? c->parent : 0;
 }
 
 /* Bytes up to the NUL, if there is one. */
@@ -110,20 +143,56 @@ static bool load_bias(struct elf_image *img, const struct noted *n, uint64_t *re
 	return false;
 }
 
-static size_t read_file(const struct noted *n, uint64_t address, char *ret, size_t size)
+static void find_range(struct noted *n, struct elf_image *img, uint64_t bias)
 {
-	AUTO_CLOSE int fd = open_noted(n);
+	const struct elf_segment *segments;
+	size_t count = elf_image_segments(img, &segments);
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t low = segments[i].vaddr + bias, high = low + segments[i].filesz;
+
+		if (high < low)
+			continue;
+		n->low = n->high && n->low < low ? n->low : low;
+		n->high = n->high > high ? n->high : high;
+	}
+}
+
+/* A file is opened once to see where it was, then only for what lies there: addresses may be anything, and come often. */
+static size_t read_file(struct noted *n, uint64_t address, char *ret, size_t size)
+{
+	AUTO_CLOSE int fd = -1;
 	struct elf_image *img = NULL;
 	struct ut_err ignored;
 	size_t got = 0;
 	uint64_t bias;
 
+	if (n->looked && (address < n->low || address >= n->high))
+		return 0;
+	n->looked = true;
+	fd = open_noted(n);
 	if (fd < 0 || elf_image_open(fd, &img, &ignored))
 		return 0;
-	if (load_bias(img, n, &bias))
+	if (load_bias(img, n, &bias)) {
+		find_range(n, img, bias);
 		while (got < size && elf_read_at(img, address - bias + got, ret + got, 1) && ret[got++])
 			;
+	}
 	elf_image_free(img);
+	return got;
+}
+
+/* The latest mapping first: a number may have been another process's. */
+static size_t read_files(struct late *l, pid_t pid, uint64_t address, char *ret, size_t size)
+{
+	size_t got = 0;
+
+	for (size_t i = 1; !got && i <= NOTES; i++) {
+		struct noted *n = &l->v[(l->next + NOTES - i) % NOTES];
+
+		if (n->path && n->pid == pid)
+			got = read_file(n, address, ret, size);
+	}
 	return got;
 }
 
@@ -131,11 +200,9 @@ size_t late_read(struct late *l, pid_t pid, uint64_t address, char *ret, size_t 
 {
 	size_t got = read_process(pid, address, ret, size);
 
-	for (size_t i = 1; !got && i <= NOTES; i++) {	/* the latest first: a number may have been another process's */
-		const struct noted *n = &l->v[(l->next + NOTES - i) % NOTES];
-
-		if (n->path && n->pid == pid)
-			got = read_file(n, address, ret, size);
+	for (int i = 0; !got && pid && i < GENERATIONS; i++) {
+		got = read_files(l, pid, address, ret, size);
+		pid = parent_of(l, pid);
 	}
 	return got;
 }

@@ -16,6 +16,10 @@ struct late *late_new(void);	/* NULL: out of memory */
 struct late *late_free(struct late *l);
 /* A process mapped a file; told in advance. The oldest are forgotten. @path as the process sees it. */
 void late_note(struct late *l, pid_t pid, const struct mapping *m);
+/* The same of all that it has mapped already. */
+void late_note_process(struct late *l, pid_t pid);
+/* A child has what its parent had mapped, until it runs another program: then @parent is 0. */
+void late_fork(struct late *l, pid_t child, pid_t parent);
 /*
  * At most @size bytes at @address of @pid, as far as they can be read; 0: none can. Stops at the first NUL, which is
  * among the bytes then.

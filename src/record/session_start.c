@@ -46,7 +46,11 @@ static int open_user(struct session *s, struct ut_err *err)
 		return ut_err_set(err, s->refused_fd, "cannot make the table of processes that flood: %s",
 				  strerror(-s->refused_fd));
 	s->late = late_new();
-	return s->late ? 0 : ut_err_nomem(err);
+	if (!s->late)
+		return ut_err_nomem(err);
+	for (size_t i = 0; i < s->targets.n; i++)
+		late_note_process(s->late, s->targets.v[i].id.pid);
+	return 0;
 }
 
 static bool needs_follow(const struct session *s)

@@ -52,7 +52,12 @@ int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t 
 	const struct ut_rec_life *r = (const void *)rec;
 	struct session_life life = { .time_ns = rec->time_ns, .pid = rec->pid, .tid = rec->tid };
 
-	if (size < sizeof(*r) || !s->sink->life)
+	if (size < sizeof(*r))
+		return 0;
+	if (s->late && r->what != UT_LIFE_EXIT)
+		late_fork(s->late, (pid_t)(r->what == UT_LIFE_FORK ? r->other : rec->pid),
+			  (pid_t)(r->what == UT_LIFE_FORK ? rec->pid : 0));
+	if (!s->sink->life)
 		return 0;
 	memcpy(life.comm, rec->comm, sizeof(life.comm));
 	life.what = (enum ut_life)r->what;
