@@ -49,11 +49,11 @@ struct log_entry *announce_begin(struct mutator *m, const char *kind, const char
 
 void announce_end(struct mutator *m, struct log_entry *e, uint64_t after)
 {
-	(void)m;
 	e->after = after;
 	e->end_ns = now_ns();
 	ut_emit(UT_END, e->kind, (int64_t)after, 0, NULL);
 	e->ended_ns = now_ns();
+	log_done(m->log, e);
 }
 
 struct log_entry *announce_gc_begin(struct mutator *m, const char *cause, uint64_t used)
@@ -101,6 +101,7 @@ void announce_thread_end(struct mutator *m, struct log_entry *e)
 	e->end_ns = now_ns();
 	ut_end_id("thread", m->id);
 	e->ended_ns = now_ns();
+	log_done(m->log, e);
 	UT_PROBE(minivm, thread__end, m->id);
 }
 

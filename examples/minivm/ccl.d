@@ -1,7 +1,7 @@
 /*
- * The probes of Clozure CL's kernel: full and ephemeral collections, with the bytes in use when one starts and the bytes
- * that became free when it is finished, the generation of an ephemeral one, and new threads. Made into a header by
- * `usertrace dtrace -h -s ccl.d -o ccl.h`; cc -DMINIVM_PROVIDER_H='"ccl.h"' then has minivm fire them.
+ * The probes of Clozure CL's kernel: full and ephemeral collections, with the bytes in use when one starts and the
+ * bytes that became free when it is finished, the generation of an ephemeral one, and new threads. See README.md for
+ * how to build minivm with them.
  */
 provider ccl {
 	probe gc__start(unsigned long bytes);

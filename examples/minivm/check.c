@@ -10,7 +10,10 @@ struct starts {
 	uint64_t *bits;
 };
 
-static size_t place_of(const struct heap *h, const void *at) { return (size_t)((const char *)at - h->old) / OBJECT_ALIGN; }
+static size_t place_of(const struct heap *h, const void *at)
+{
+	return (size_t)((const char *)at - h->old) / OBJECT_ALIGN;
+}
 
 static bool is_start(const struct starts *s, value v)
 {
@@ -24,9 +27,10 @@ static bool is_start(const struct starts *s, value v)
 
 static bool is_sound(const struct heap *h, const struct object *o)
 {
+	size_t left = (size_t)(h->old_end - (const char *)o);
 	uint64_t payload = o->size - sizeof *o;
 
-	if (o->size < sizeof *o || o->size % OBJECT_ALIGN || o->size > (size_t)(h->old_end - (const char *)o) || o->marked)
+	if (o->size < sizeof *o || o->size % OBJECT_ALIGN || o->size > left || o->marked)
 		return false;
 	if (o->kind == KIND_FREE)
 		return true;
@@ -43,7 +47,7 @@ static size_t find_starts(struct starts *s)
 		const struct object *o = (const struct object *)at;
 
 		if (!is_sound(h, o))
-			vm_broken("heap check: no sound object at offset %zu of the old space: kind %#x, size %u, marked %u",
+			vm_broken("heap check: no sound object at offset %zu: kind %#x, size %u, marked %u",
 				  (size_t)(at - h->old), o->kind, o->size, o->marked);
 		if (o->kind == KIND_FREE)
 			continue;
@@ -114,8 +118,7 @@ void check_before(struct vm *vm)
 
 		for (uint64_t i = 0; has_fields(o) && !o->remembered && i < o->length; i++) {
 			if (in_nursery(h, o->fields[i]))
-				vm_broken("heap check: field %llu of an old object holds a young one, and nobody remembers it",
-					  (unsigned long long)i);
+				vm_broken("heap check: an old object holds a young one, and nobody remembers it");
 		}
 	}
 }

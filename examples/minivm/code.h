@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytecode. A function's frame is a part of its thread's stack of values: arguments, locals, and what is being computed.
- * An instruction is 32 bits: the operation in the lowest 8, its operand, signed, in the others.
+ * Bytecode. A function's frame is a part of its thread's stack of values: arguments, locals, and what is being
+ * computed. An instruction is 32 bits: the operation in the lowest 8, its operand, signed, in the others.
  */
 #ifndef MINIVM_CODE_H
 #define MINIVM_CODE_H
@@ -64,7 +64,7 @@ struct program {
 	unsigned text_count;
 };
 
-/* A primitive's arguments lie on the stack, where the collector finds and moves them; look again after an allocation. */
+/* A primitive's arguments lie on the stack, where the collector finds and moves them: look again after allocating. */
 struct primitive {
 	const char *name;
 	unsigned arity;

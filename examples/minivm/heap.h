@@ -46,12 +46,12 @@ static inline bool in_nursery(const struct heap *h, value v)
 	return v - (value)h->nursery < (value)(h->nursery_end - h->nursery) && !(v & 1);
 }
 
-/* A new object, its fields nil, its bytes 0. May collect: what is not on a stack of the machine may have moved or gone. */
+/* A new object, its fields nil, its bytes 0. May collect: what is on no stack of the machine may have moved or gone. */
 struct object *heap_new(struct mutator *m, enum kind kind, uint64_t length);
 /* The only way to change a field: tells the collector of old objects that come to hold young ones. */
 void heap_store(struct mutator *m, struct object *o, uint64_t i, value v);
 
-/* Makes sure that the thread can allocate an object of that size at once. False: there is no room without collecting. */
+/* Makes sure that the thread can allocate an object of that size at once. False: not without collecting. */
 bool heap_refill(struct mutator *m, size_t size);
 /* Gives up the thread's area; what is left of it becomes a hole. */
 void heap_retire(struct mutator *m);

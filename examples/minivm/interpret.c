@@ -14,7 +14,9 @@ static void warm(struct mutator *m, struct function *f)
 {
 	const struct options *opt = &m->vm->opt;
 
-	if (opt->jit && !f->native && atomic_fetch_add_explicit(&f->heat, 1, memory_order_relaxed) == opt->jit_threshold)
+	if (!opt->jit || f->native)
+		return;
+	if (atomic_fetch_add_explicit(&f->heat, 1, memory_order_relaxed) == opt->jit_threshold)
 		jit_compile(m, f);
 }
 
@@ -137,6 +139,6 @@ value spawn(struct mutator *m, struct function *f, const value *args)
 	struct mutator *started = world_start(m->vm, run_function, f, args, f->arity);
 
 	if (!started)
-		vm_fail(m, "cannot start a thread: there are %d, the most there can be, or there is no memory", THREADS_MAX);
+		vm_fail(m, "cannot start a thread: there are %d, the most, or there is no memory", THREADS_MAX);
 	return from_int(started->id);
 }

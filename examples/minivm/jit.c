@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The template compiler for x86-64: a fixed piece of machine code for each instruction. Values stay in the frame in memory,
- * where the collector finds them, so compiled code and the interpreter are the same to it.
+ * The template compiler for x86-64: a fixed piece of machine code for each instruction. Values stay in the frame in
+ * memory, where the collector finds them, so compiled code and the interpreter are the same to it.
  *
  * Memory of code is writable while it is written, executable afterwards, and never both.
  */
@@ -102,7 +102,7 @@ static void arithmetic_code(struct assembler *a, enum op op, unsigned depth, uns
 	if (op == OP_MUL)
 		CODE(a, 0x48, 0xd1, 0xf9, 0x48, 0x0f, 0xaf, 0xc1);	/* sar %rcx; imul %rcx,%rax */
 	else
-		CODE(a, 0x48, 0xff, 0xc9, 0x48, op == OP_ADD ? 0x01 : 0x29, 0xc8);	/* dec %rcx; add or sub %rcx,%rax */
+		CODE(a, 0x48, 0xff, 0xc9, 0x48, op == OP_ADD ? 0x01 : 0x29, 0xc8);	/* dec %rcx; add %rcx,%rax */
 	fail_if(a, JO, insn);
 	CODE(a, 0x48, 0xff, 0xc0);				/* inc %rax */
 	store_rax(a, depth - 2);

@@ -12,6 +12,7 @@
 #include "log.h"
 
 #define BLOCK_ENTRIES 256
+#define NESTING_MAX 8
 
 struct block {
 	_Atomic(struct block *) next;
@@ -23,7 +24,9 @@ struct log_thread {
 	struct log_thread *next;
 	bool kept;
 	struct block *first, *last;
-	struct log_entry nowhere;
+	/* Entries that are begun and will not be kept. */
+	struct log_entry passing[NESTING_MAX];
+	unsigned open;
 };
 
 static struct log *_Atomic current;
@@ -48,8 +51,8 @@ static int write_all(int fd, const char *bytes, size_t len)
 static int write_entry(int fd, const struct log_entry *e)
 {
 	char line[512];
-	int len = snprintf(line, sizeof line, "%s %u %u %llu %llu %llu %llu %llu %llu %.200s\n", e->kind, e->thread, e->tid,
-			   (unsigned long long)e->begin_ns, (unsigned long long)e->begun_ns,
+	int len = snprintf(line, sizeof line, "%s %u %u %llu %llu %llu %llu %llu %llu %.200s\n", e->kind, e->thread,
+			   e->tid, (unsigned long long)e->begin_ns, (unsigned long long)e->begun_ns,
 			   (unsigned long long)e->end_ns, (unsigned long long)e->ended_ns,
 			   (unsigned long long)e->before, (unsigned long long)e->after, e->text ? e->text : "-");
 
@@ -163,8 +166,17 @@ static bool add_block(struct log_thread *t)
 
 struct log_entry *log_entry(struct log_thread *t)
 {
+	struct log_entry *e;
+
 	if (t->kept && ((t->last && t->last->count < BLOCK_ENTRIES) || add_block(t)))
 		return &t->last->entries[t->last->count++];
-	memset(&t->nowhere, 0, sizeof t->nowhere);
-	return &t->nowhere;
+	e = &t->passing[t->open++ % NESTING_MAX];
+	memset(e, 0, sizeof *e);
+	return e;
+}
+
+void log_done(struct log_thread *t, const struct log_entry *e)
+{
+	if (e >= t->passing && e < t->passing + NESTING_MAX)
+		t->open--;
 }

@@ -4,8 +4,8 @@
  * at the end, also when the program fails, aborts or is ended by a signal that can be caught.
  *
  * A line: KIND THREAD TID BEGIN BEGUN END ENDED BEFORE AFTER TEXT. Times are ns of CLOCK_MONOTONIC; BEGIN and END are
- * read immediately before the event is announced, BEGUN and ENDED immediately after. An END of 0 did not come. BEFORE and
- * AFTER are bytes of the heap in use, AFTER also the size of what was compiled. "-" is no text.
+ * read immediately before the event is announced, BEGUN and ENDED immediately after. An END of 0 did not come. BEFORE
+ * and AFTER are bytes of the heap in use, AFTER also the size of what was compiled. "-" is no text.
  *
  * thread       the life of a thread
  * gc           a collection, from the wish until just before the others go on; the text is the cause
@@ -44,7 +44,11 @@ void log_write_now(void);
 
 /* A thread's own list; the log owns it. NULL: no memory. */
 struct log_thread *log_thread(struct log *l);
-/* A new entry of a thread, all zero; it stays where it is. Without a log or memory: one that nobody will read. */
+/*
+ * A new entry of a thread, all zero. Entries nest: the last one is done first. It may be read until the thread's next
+ * one. The log keeps it; without a log, or memory for it, nobody does.
+ */
 struct log_entry *log_entry(struct log_thread *t);
+void log_done(struct log_thread *t, const struct log_entry *e);
 
 #endif

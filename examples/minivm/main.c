@@ -14,8 +14,8 @@
 #define SOURCE_MAX (1 << 20)
 
 enum option_id {
-	OPT_HEAP = 256, OPT_NURSERY, OPT_GC, OPT_THREADS, OPT_SECONDS, OPT_ROUNDS, OPT_NO_JIT, OPT_JIT_THRESHOLD, OPT_LOG,
-	OPT_CHECK_HEAP, OPT_QUIET, OPT_SELF_CHECK, OPT_HELP,
+	OPT_HEAP = 256, OPT_NURSERY, OPT_GC, OPT_THREADS, OPT_SECONDS, OPT_ROUNDS, OPT_NO_JIT, OPT_JIT_THRESHOLD,
+	OPT_LOG, OPT_CHECK_HEAP, OPT_QUIET, OPT_SELF_CHECK, OPT_HELP,
 };
 
 static const struct option long_options[] = {
@@ -186,7 +186,7 @@ static int settle_nursery(struct command *c)
 	if (!c->has_nursery && opt->nursery_bytes > quarter)
 		opt->nursery_bytes = quarter;
 	if (opt->generational && opt->nursery_bytes > opt->heap_bytes / 2)
-		return complain("--nursery: it may be half of the heap at most, and the heap has %zu bytes", opt->heap_bytes);
+		return complain("--nursery: it may be half of the heap at most; that has %zu bytes", opt->heap_bytes);
 	return 0;
 }
 
@@ -219,7 +219,8 @@ static int run_and_tell(struct command *c)
 		return complain("%s", err) - 1;
 	if (!c->quiet)
 		printf("%s %lld = %lld: %u rounds, %u threads, %u collections, %u compilations\n", r->name,
-		       (long long)r->argument, (long long)r->result, r->done, r->threads, r->collections, r->compilations);
+		       (long long)r->argument, (long long)r->result, r->done, r->threads, r->collections,
+		       r->compilations);
 	return 0;
 }
 
@@ -228,8 +229,8 @@ static int run_sample(struct command *c, const struct sample *s)
 	int64_t expected;
 
 	if (c->run.argument > s->most)
-		return complain("N: %lld is more than %lld, the most for '%s'", (long long)c->run.argument, (long long)s->most,
-				s->name);
+		return complain("N: %lld is more than %lld, the most for '%s'", (long long)c->run.argument,
+				(long long)s->most, s->name);
 	expected = s->expected(c->run.argument);
 	c->run.source = s->source;
 	c->run.expected = &expected;
@@ -267,8 +268,10 @@ static int run_program(struct command *c, const char *name, const char *argument
 int main(int argc, char **argv)
 {
 	struct command c = {
-		.run = { .threads = 1, .rounds = 10, .opt = { .heap_bytes = 16 << 20, .nursery_bytes = 1 << 20,
-							       .generational = true, .jit = true, .jit_threshold = 100 } },
+		.run.opt = { .heap_bytes = 16 << 20, .nursery_bytes = 1 << 20, .generational = true, .jit = true,
+			     .jit_threshold = 100 },
+		.run.threads = 1,
+		.run.rounds = 10,
 	};
 	int id, ret = 0;
 

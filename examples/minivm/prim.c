@@ -56,8 +56,15 @@ static int64_t divisor(struct mutator *m, value v)
 }
 
 /* Only the smallest number by -1 is too large, and wraps. */
-static value prim_divide(struct mutator *m, value *args) { return from_int(want_int(m, args[0]) / divisor(m, args[1])); }
-static value prim_rest(struct mutator *m, value *args) { return from_int(want_int(m, args[0]) % divisor(m, args[1])); }
+static value prim_divide(struct mutator *m, value *args)
+{
+	return from_int(want_int(m, args[0]) / divisor(m, args[1]));
+}
+
+static value prim_rest(struct mutator *m, value *args)
+{
+	return from_int(want_int(m, args[0]) % divisor(m, args[1]));
+}
 
 static value prim_not(struct mutator *m, value *args)
 {
@@ -249,7 +256,8 @@ const struct primitive primitives[] = {
 	{ "array", 1, prim_array }, { "pair", 2, prim_pair }, { "get", 2, prim_get }, { "put", 3, prim_put },
 	{ "length", 1, prim_length },
 	{ "text", 1, prim_text }, { "cat", 2, prim_cat }, { "hash", 1, prim_hash }, { "same", 2, prim_same },
-	{ "channel", 1, prim_channel }, { "send", 2, prim_send }, { "receive", 1, prim_receive }, { "join", 1, prim_join },
+	{ "channel", 1, prim_channel }, { "send", 2, prim_send }, { "receive", 1, prim_receive },
+	{ "join", 1, prim_join },
 	{ "gc", 0, prim_gc }, { "print", 1, prim_print }, { "abort", 0, prim_abort },
 };
 

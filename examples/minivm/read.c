@@ -116,7 +116,10 @@ static unsigned emit(struct reader *r, enum op op, int64_t operand, int change)
 }
 
 /* A jump that was emitted earlier leads to here. */
-static void lands_here(struct reader *r, unsigned jump) { r->f->code[jump] = (r->f->code[jump] & 0xff) | r->f->count << 8; }
+static void lands_here(struct reader *r, unsigned jump)
+{
+	r->f->code[jump] = (r->f->code[jump] & 0xff) | r->f->count << 8;
+}
 
 /* ---- expressions: each pushes one value ---- */
 
@@ -309,7 +312,8 @@ static const struct operator {
 	enum op op;
 	bool many;
 } operators[] = {
-	{ "+", OP_ADD, true }, { "-", OP_SUB, false }, { "*", OP_MUL, true }, { "<", OP_LESS, false }, { "=", OP_EQUAL, false },
+	{ "+", OP_ADD, true }, { "*", OP_MUL, true }, { "-", OP_SUB, false }, { "<", OP_LESS, false },
+	{ "=", OP_EQUAL, false },
 };
 
 static void operation(struct reader *r, const struct operator *o)

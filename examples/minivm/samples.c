@@ -97,10 +97,12 @@ static int64_t pipe_expected(int64_t n)
 }
 
 const struct sample samples[] = {
-	{ "trees", "binary trees, built and counted; N is their depth", trees, 12, 24, 7, 40 << 10, trees_expected, true },
+	{ "trees", "binary trees, built and counted; N is their depth", trees, 12, 24, 7, 40 << 10, trees_expected,
+	  true },
 	{ "words", "N words in a table", words, 50000, 10000000, 3000, 200 << 10, words_expected, true },
 	{ "fib", "a Fibonacci number, for the compiler", fib, 24, 40, 12, 64 << 10, fib_expected, false },
-	{ "pipe", "N items from one thread to another", pipe_source, 5000, 10000000, 800, 32 << 10, pipe_expected, true },
+	{ "pipe", "N items from one thread to another", pipe_source, 5000, 10000000, 800, 32 << 10, pipe_expected,
+	  true },
 };
 
 const size_t sample_count = sizeof samples / sizeof *samples;

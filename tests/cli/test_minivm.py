@@ -85,8 +85,10 @@ class Results(Case):
             ("(def (main n) (+ (/ 17 5) (% 17 5) (not 0) (not 4)))", 0, 6),
             ("(def (main n) (+ (length (cat \"ab;c\" (text 1234))) (same (text 12) \"12\") (same \"a\" \"b\")))", 0, 9),
             ("(def (main n) (other n)) ; used before it is defined\n(def (other n) (+ n 1))", 41, 42),
-            ("(def (main n) (let ((a (array 3))) (put a 2 (pair 4 5)) (+ (get (get a 2) 1) (length a) (if (get a 0) 1 0))))", 0, 8),
-            ("(def (sq n) (* n n)) (def (main n) (let ((t (spawn sq n)) (u (spawn sq 2))) (+ (join u) (join t))))", 9, 85),
+            ("(def (main n) (let ((a (array 3))) (put a 2 (pair 4 5)) (+ (get (get a 2) 1) (length a) (not a))))",
+             0, 8),
+            ("(def (sq n) (* n n)) (def (main n) (let ((t (spawn sq n)) (u (spawn sq 2))) (+ (join u) (join t))))",
+             9, 85),
             ("(def (main n) (do (spawn main2 n) 3)) (def (main2 n) (array 10))", 1, 3),
         ]
         for source, n, expected in cases:
@@ -95,7 +97,8 @@ class Results(Case):
                     self.assertEqual(self.result(source, n, "--check-heap", *options), expected)
 
     def test_a_number_at_the_edge(self):
-        double = "(def (main n) (let ((x 1)) (while (< 0 n) (set x (* x 2)) (set n (- n 1))) (% (+ x (- x 1)) 1000003)))"
+        double = ("(def (main n) (let ((x 1))"
+                  " (while (< 0 n) (set x (* x 2)) (set n (- n 1))) (% (+ x (- x 1)) 1000003)))")
         for options in (["--no-jit"], ["--jit-threshold", 0]):
             self.assertEqual(self.result(double, 61, *options), (2 ** 62 - 1) % 1000003)
             self.assertIn("the result of '*' is too large", self.bad(1, *options, self.path("program", double), 62))
@@ -209,8 +212,8 @@ class Log(Case):
             for threads in (1, 4):
                 with self.subTest(gc=gc, threads=threads):
                     log = self.path("log")
-                    self.good("--gc", gc, "--threads", threads, "--heap", f"{640 * threads}K", "--log", log, "--rounds", 5,
-                              "trees", 10)
+                    self.good("--gc", gc, "--threads", threads, "--heap", f"{640 * threads}K", "--log", log,
+                              "--rounds", 5, "trees", 10)
                     spans = read_log(log)
                     collections = self.check_spans(spans)
                     self.assertGreater(len(collections), 2)
@@ -219,7 +222,8 @@ class Log(Case):
                         self.assertEqual(inside[0], "gc-stop")
                         self.assertTrue(set(phases) <= set(inside), inside)
                         self.assertLess(c.after, c.before + 5000)
-                    self.assertEqual({c.text for c in collections}, {"heap full" if gc == "mark-sweep" else "nursery full"})
+                    cause = "heap full" if gc == "mark-sweep" else "nursery full"
+                    self.assertEqual({c.text for c in collections}, {cause})
                     self.assertEqual(sorted(s.thread for s in spans if s.kind == "thread"), list(range(1, threads + 1)))
                     compiled = [s for s in spans if s.kind == "compile"]
                     self.assertEqual(sorted({s.text for s in compiled} - {"main"}), ["count", "tree"])
@@ -298,14 +302,15 @@ class Builds(Case):
 
     def test_the_heap_check_finds_faults(self):
         self.copy(
-            ("heap.c", "list_add(&m->remembered, o);", 'getenv("FORGET") ? o->remembered = 0 : (list_add(&m->remembered, o), 0);'),
+            ("heap.c", "list_add(&m->remembered, o);",
+             'getenv("FORGET") ? o->remembered = 0 : (list_add(&m->remembered, o), 0);'),
             ("collect.c", "promote(c, v);", 'if (!getenv("MISS") || v + 1 < m->sp) promote(c, v);'),
             ("collect.c", "if (!o->marked)", 'if (!o->marked || (getenv("FREE") && used > 100000))'),
             ("collect.c", "#include <string.h>", "#include <stdlib.h>\n#include <string.h>"),
         )
         program = self.compile("-O0", "-w")
         for fault, args, said in [
-            ("FORGET", ["words"], "of an old object holds a young one, and nobody remembers it"),
+            ("FORGET", ["words"], "heap check: an old object holds a young one, and nobody remembers it"),
             ("MISS", ["trees"], "heap check: a (stack|field) holds 0x[0-9a-f]+, where no object is"),
             ("FREE", ["--gc", "mark-sweep", "--heap", "2M", "trees"], "heap check: "),
             ("NONE", ["--heap", "2M", "words"], None),
