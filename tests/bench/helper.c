@@ -47,12 +47,13 @@ static int open_session(int pid, const char *probe, struct runtimes *runtimes, s
 
 static int link_site(int prog, const char *path, const struct plan_site *site, bool multi, int pid)
 {
-	const struct kernel_uprobes u = { .path = path, .n = 1, .offsets = &site->offset, .pid = pid };
+	const struct kernel_uprobes u = { .path = path, .n = 1, .offsets = &site->offset, .pid = pid,
+					  .sem_offsets = site->sem_offset ? &site->sem_offset : NULL };
 	int event;
 
 	if (multi)
 		return kernel_link_uprobes(prog, &u);
-	event = kernel_uprobe_event(path, site->offset, 0, false, pid);
+	event = kernel_uprobe_event(path, site->offset, site->sem_offset, false, pid);
 	return event < 0 ? event : kernel_link_event(prog, event, 0);
 }
 

@@ -35,7 +35,7 @@ def version(words, pattern=r"v?(\d+\.\d+[\w.+~-]*)"):
 def versions(usertrace):
     asked = [("usertrace", [usertrace, "--version"]), ("bpftrace", ["bpftrace", "--version"]),
              ("BCC", ["dpkg-query", "-W", "-f", "${Version}", "bpfcc-tools"]), ("perf", ["perf", "--version"]),
-             ("Java", ["java", "-version"])]
+             ("LTTng", ["lttng", "--version"]), ("Java", ["java", "-version"])]
     found = [(name, version(words)) for name, words in asked]
     return ", ".join(f"{name} {value}" for name, value in found if value)
 
