@@ -149,15 +149,23 @@ class Types(Case):
 class Units(Case):
     """A program of two files, under the options of real builds."""
 
-    OPTIONS = ["-O0 -g", "-O2", "-O3 -fno-pie -no-pie", "-Os -fPIC", "-O2 -static", "-O2 -flto", "-O2 -fcf-protection",
-               "-O1 -fsanitize=address,undefined", "-O2 -ffunction-sections -fdata-sections -Wl,--gc-sections",
-               "-O2 -fno-asynchronous-unwind-tables -fno-omit-frame-pointer", "-O2 -fuse-ld=gold", "-O2 -fuse-ld=lld"]
+    # What each compiler does in its own way, and each linker once.
+    OPTIONS = {
+        "gcc": ["-O0 -g", "-O2", "-O3 -fno-pie -no-pie", "-Os -fPIC", "-O2 -static", "-O2 -flto", "-O2 -fcf-protection",
+                "-O1 -fsanitize=address,undefined", "-O2 -ffunction-sections -fdata-sections -Wl,--gc-sections",
+                "-O2 -fno-asynchronous-unwind-tables -fno-omit-frame-pointer -fstack-protector-all",
+                "-O2 -pg -fuse-ld=gold"],
+        "clang": ["-O0 -g", "-O2 -fno-pie -no-pie", "-Os -fsanitize=address", "-O3 -static", "-O2 -flto -fuse-ld=lld",
+                  "-O2 -ffunction-sections -fcf-protection -fuse-ld=lld -Wl,--gc-sections"],
+    }
 
     def check_program(self, path):
         elf = elfnotes.Elf(path)
         notes = elf.notes("units")
-        self.assertLessEqual({"a", "plain", "shared", "guarded"}, {n.name for n in notes})
-        self.check_sites(elf, [n for n in notes if n.vaddr])
+        # A linker that drops a function may keep its note, which then points nowhere.
+        live_notes = [n for n in notes if elf.section_of(n.vaddr)]
+        self.assertLessEqual({"a", "plain", "shared", "guarded"}, {n.name for n in live_notes})
+        self.check_sites(elf, live_notes)
         self.check_operands(notes)
         semaphores = {}
         for n in notes:
@@ -185,7 +193,7 @@ class Units(Case):
             self.assertEqual(elf.symbols(name, elfnotes.SHT_DYNSYM), [])
 
     def can(self, compiler, flags):
-        """Whether this machine has what the options ask for, which is not the header's doing."""
+        """Whether this machine has what the options ask for; if not, that is not the header's doing."""
         path = self.write("can.c", "int main(void) { return 0; }\n")
         return self.run_compiler(compiler, *flags, path, "-o", os.path.join(self.folder, "can")).returncode == 0
 
@@ -194,9 +202,12 @@ class Units(Case):
         kind = ["-x", language] if language == "c++" else []
         for flags in options:
             with self.subTest(flags=flags):
-                if not self.can(compiler, flags.split()):
+                try:
+                    path = self.build(compiler, *flags.split(), *WARNINGS, *kind, source("unit_a.c"), source("unit_b.c"))
+                except AssertionError:
+                    if self.can(compiler, flags.split()):
+                        raise
                     continue
-                path = self.build(compiler, *flags.split(), *WARNINGS, *kind, source("unit_a.c"), source("unit_b.c"))
                 elf = self.check_program(path)
                 self.run_made(path)
                 if language == "c++":
@@ -204,7 +215,7 @@ class Units(Case):
 
     @for_compilers
     def test_options(self, name):
-        self.check_options(name, "c", self.OPTIONS)
+        self.check_options(name, "c", self.OPTIONS[name])
 
     @for_compilers
     def test_options_cxx(self, name):
@@ -241,10 +252,9 @@ class Units(Case):
         other = self.write("other.c", 'unsigned short units_guarded_semaphore __attribute__((section(".probes"))) = 0;\n'
                                       'unsigned short units_plain_semaphore __attribute__((section(".probes"))) = 0;\n')
         for order in ([source("unit_a.c"), source("unit_b.c"), other], [other, source("unit_a.c"), source("unit_b.c")]):
-            elf = elfnotes.Elf(self.build(compiler, "-O2", "-g", *order))
+            elf = elfnotes.Elf(self.build(compiler, "-O2", *order))
             for probe in ("guarded", "plain"):
                 symbol, = elf.symbols(f"units_{probe}_semaphore")
-                self.assertEqual(symbol.bind in (elfnotes.STB_GLOBAL, elfnotes.STB_LOCAL), True)
                 self.assertEqual({n.semaphore for n in elf.notes("units", probe)}, {symbol.value})
 
 
