@@ -41,6 +41,7 @@ def read_log(path):
         return [Span(line) for line in words(file.read()) if not line.startswith("#")]
 
 
+@unittest.skipUnless(os.access(MINIVM, os.X_OK), "minivm is not built")
 class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="usertrace-test-")

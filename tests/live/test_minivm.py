@@ -138,9 +138,9 @@ class Minivm(live.Case):
         self.assertGreater(sum(e["name"] == "gc" for e in events), 2)
 
     def test_probes(self):
-        probes = ['u:minivm:gc__begin "%s %d", arg1, arg2', 'u:minivm:gc__end "%s %d %d", arg1, arg2, arg3',
-                  'u:minivm:compile__begin "%s", arg1', 'u:minivm:compile__end "%s %d", arg1, arg2',
-                  'u:minivm:thread__start "%d", arg1', 'u:minivm:thread__end "%d", arg1']
+        probes = ['u:minivm:gc__begin "%s %u", arg1, arg2', 'u:minivm:gc__end "%s %u %u", arg1, arg2, arg3',
+                  'u:minivm:compile__begin "%s", arg1', 'u:minivm:compile__end "%s %u", arg1, arg2',
+                  'u:minivm:thread__start "%u", arg1', 'u:minivm:thread__end "%u", arg1']
         lines, log = self.run_traced(probes, ["--threads", 2, "--heap", "4M", "--rounds", 5, "trees"])
         seen = collections.Counter(" ".join(line.split(None, 4)[3:]) for line in lines[1:])
         said = collections.Counter()
@@ -161,8 +161,8 @@ class Minivm(live.Case):
         subprocess.run(["cc", "-O1", "-I", folder, "-I", os.path.join(live.SOURCE_ROOT, "include"), "-pthread",
                         '-DMINIVM_PROVIDER_H="ccl.h"', "-o", program, *sources, os.path.join(folder, "ccl.o")],
                        check=True, timeout=120)
-        probes = ['u:ccl:gc__start "%d", arg1', 'u:ccl:gc__finish "%d", arg1', 'u:ccl:egc__start "%d %d", arg1, arg2',
-                  'u:ccl:egc__finish "%d %d", arg1, arg2', 'u:ccl:create__thread "%d", arg1']
+        probes = ['u:ccl:gc__start "%u", arg1', 'u:ccl:gc__finish "%u", arg1', 'u:ccl:egc__start "%u %u", arg1, arg2',
+                  'u:ccl:egc__finish "%u %u", arg1, arg2', 'u:ccl:create__thread "%u", arg1']
         lines, log = self.run_traced(probes, ["--threads", 2, "--heap", "2M", "--rounds", 5, "trees"], program=program)
         events = [line.split()[3:] for line in lines[1:]]
         count = collections.Counter(e[0] for e in events)
