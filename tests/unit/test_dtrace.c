@@ -84,7 +84,8 @@ static void check_type(const char *decl, const char *cast, bool is_truth)
 	AUTO_FREE char *text = NULL;
 	struct dtrace_providers p;
 
-	assert_true(asprintf(&text, "typedef unsigned short mine; typedef bool truth; provider x { probe a(%s); };", decl) > 0);
+	assert_true(asprintf(&text, "typedef unsigned short mine; typedef bool truth;\nprovider x { probe a(%s); };",
+			     decl) > 0);
 	p = parse(text);
 	assert_int_equal(p.nprobes, 1);
 	assert_int_equal(p.all.v[0].probes.v[0].nargs, 1);
@@ -146,7 +147,7 @@ static void test_parts_of_a_provider(void **state)
 static void test_line_markers(void **state)
 {
 	(void)state;
-	assert_ptr_equal(strstr(complaint("# 41 \"first.d\" 2\n\n  oops"), "first.d:42: "), complaint("# 41 \"first.d\"\n\n  oops"));
+	assert_int_equal(strncmp(complaint("# 41 \"first.d\" 2\n\n  oops"), "first.d:42: ", 12), 0);
 	assert_non_null(strstr(complaint("#line 7 \"dir/x y.d\"\noops"), "dir/x y.d:7: "));
 	assert_non_null(strstr(complaint("#line 7\noops"), "probes.d:7: "));
 	assert_non_null(strstr(complaint("\\\n\\\n/*\n*/ # 9\n oops"), "probes.d:9: "));
@@ -157,7 +158,8 @@ static void test_line_markers(void **state)
 static void test_header_survives_its_names(void **state)
 {
 	/* Prefixes that builds replace in the whole header. */
-	static const char *const words[] = { "POSTGRESQL_", "PYTHON_", "PHP_", "RUBY_", "PERL_", "CCL_", "TCL_", "QEMU_", "MYSQL_" };
+	static const char *const words[] = { "POSTGRESQL_", "PYTHON_", "PHP_", "RUBY_", "PERL_", "CCL_", "TCL_", "QEMU_",
+					     "MYSQL_", "HOTSPOT_", "SAIO_" };
 
 	(void)state;
 	assert_int_equal(dtrace_embedded_n, 1);
