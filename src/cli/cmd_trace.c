@@ -16,7 +16,7 @@
 struct opts {
 	struct pid_list pids;
 	bool all, follow, no_follow, wait;
-	bool wall_time, since_start, cpu, json, explain, verbose, strict, no_multi, no_prctl;
+	bool wall_time, since_start, cpu, json, explain, verbose, strict, no_multi, no_prctl, no_forks;
 	uint64_t max_events, duration_ns, text_limit, ring_bytes;
 	const char *output;
 };
@@ -48,6 +48,9 @@ static const struct ut_opt options[] = {
 	{ 0, "one-by-one", NULL, "attach each site by itself, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },
 	{ 0, "no-prctl", NULL, "user events (e:) from <usertrace.h> alone: tracing prctl costs every system call a little",
 	  OPT_FLAG, AT(no_prctl) },
+	{ 0, "no-forks", NULL,
+	  "the programs do not fork: take places that are faster but, on this kernel, end forked children", OPT_FLAG,
+	  AT(no_forks) },
 	{ 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", OPT_FLAG, AT(verbose) },
 };
 
@@ -122,6 +125,7 @@ static int open_session(struct run *r, char *const *probes, int nprobes, char *c
 		.verbose = r->o.verbose,
 		.no_multi = r->o.no_multi,
 		.no_prctl = r->o.no_prctl,
+		.no_forks = r->o.no_forks,
 	};
 	int code = runtimes_load(&r->runtimes, err);
 

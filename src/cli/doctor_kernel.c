@@ -116,19 +116,29 @@ static void tell_attaching(struct checks *c, const struct machine *m)
 	tell(c, &older, m->tried[TRY_UPROBE_EVENT]);
 }
 
-static void tell_redzone(struct checks *c, enum redzone_state state)
+static void tell_nop5(struct checks *c, unsigned harm)
 {
-	if (state == REDZONE_SAFE)
-		checks_add(c, CHECK_OK, "red zone", NULL,
-			   "left alone: sites on 5-byte nops can be attached wherever they are");
-	else if (state == REDZONE_DESTROYED)
-		checks_add(c, CHECK_WARN, "red zone",
-			   "build programs with a probe header that emits a 1-byte nop, as <sys/sdt.h> does",
+	static const char remedy[] = "build programs with a probe header that emits a 1-byte nop, as <usertrace.h> and "
+				     "<sys/sdt.h> do";
+
+	if (harm & NOP5_UNTRIED) {
+		checks_add(c, CHECK_WARN, "red zone", "run as root",
+			   "could not be tried; sites on 5-byte nops are refused");
+		return;
+	}
+	if (harm & NOP5_RED_ZONE)
+		checks_add(c, CHECK_WARN, "red zone", remedy,
 			   "a probe on a 5-byte nop writes below the stack pointer here; sites on such a nop inside a "
 			   "function are refused, so that no program is harmed");
 	else
-		checks_add(c, CHECK_WARN, "red zone", "run as root",
-			   "could not be tried; sites on 5-byte nops inside functions are refused");
+		checks_add(c, CHECK_OK, "red zone", NULL,
+			   "left alone: sites on 5-byte nops do not overwrite what a function keeps there");
+	if (harm & NOP5_FORKS)
+		checks_add(c, CHECK_WARN, "forked children", remedy,
+			   "a probe on a 5-byte nop ends children that the program forks here; sites on such nops are refused "
+			   "unless --no-forks says that there are none");
+	else
+		checks_add(c, CHECK_OK, "forked children", NULL, "live on after a probe on a 5-byte nop was hit");
 }
 
 static void tell_speed(struct checks *c, const struct machine *m)
@@ -168,7 +178,7 @@ void doctor_kernel(struct checks *c)
 	tell_all(c, &m, rights);
 	if (rights) {
 		tell_attaching(c, &m);
-		tell_redzone(c, m.redzone);
+		tell_nop5(c, m.nop5_harm);
 		tell_speed(c, &m);
 	}
 	tell_limits(c, &m);

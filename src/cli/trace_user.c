@@ -11,6 +11,7 @@
 #include "model/family.h"
 #include "model/span.h"
 #include "probe/eval.h"
+#include "proc/process.h"
 
 struct user_probe {
 	size_t plan_probe;
@@ -215,15 +216,31 @@ static enum live_user_kind kind_of(enum user_kind kind)
 	}
 }
 
-/* An event of `usertrace emit` is its script's: the process that started it, as the stream has told. */
-static void set_owner(const struct trace_user *u, const struct user_event *e, struct live_user *l)
+/* As the stream has told; of one that was there before, or whose start was lost, as the system says. */
+static bool find_parent(struct trace_user *u, uint32_t child, struct family_parent *ret)
+{
+	pid_t pid;
+
+	if (family_parent(u->family, child, ret))
+		return true;
+	pid = process_parent((pid_t)child);
+	if (pid <= 1)
+		return false;	/* gone, or an orphan */
+	ret->pid = (uint32_t)pid;
+	process_comm(pid, ret->comm);
+	family_fork(u->family, child, ret->pid, ret->comm);
+	return true;
+}
+
+/* An event of `usertrace emit` is its script's: the process that started it. */
+static void set_owner(struct trace_user *u, const struct user_event *e, struct live_user *l)
 {
 	struct family_parent parent;
 
 	l->pid = e->head->pid;
 	l->tid = e->head->tid;
 	memcpy(l->comm, e->head->comm, sizeof(l->comm));
-	if (!e->for_parent || !family_parent(u->family, l->pid, &parent))
+	if (!e->for_parent || !find_parent(u, l->pid, &parent))
 		return;
 	l->pid = l->tid = parent.pid;
 	memcpy(l->comm, parent.comm, sizeof(l->comm));
@@ -279,7 +296,7 @@ void trace_user_life(struct trace_user *u, const struct session_life *life)
 		spans_exec(u->spans, life->time_ns, life->pid);
 		break;
 	case UT_LIFE_EXIT:
-		if (!life->last)
+		if (!life->last && !life->group)
 			spans_thread_exit(u->spans, life->time_ns, life->pid, life->tid);
 		else
 			spans_process_exit(u->spans, life->time_ns, life->pid, life->code_known, life->code);

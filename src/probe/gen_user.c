@@ -445,22 +445,37 @@ static void read_kernel(struct asm_buf *a, int to, int32_t size, int offset)
 	asm_call(a, BPF_FUNC_probe_read_kernel);
 }
 
-/* SU_ID = UT_EXIT_LAST for the last thread of its process, else 0. */
+#define SIGNAL_GROUP_EXIT_FLAG 4	/* SIGNAL_GROUP_EXIT of linux/sched/signal.h */
+
+/* SU_VALUE = @size bytes of the thread's signal_struct, at @offset. */
+static void read_signal(struct asm_buf *a, const struct gen_exit *e, int32_t size, int offset)
+{
+	asm_storei(a, 8, FP, SU_VALUE, 0);
+	asm_call(a, BPF_FUNC_get_current_task);
+	asm_mov(a, R3, R0);
+	read_kernel(a, SU_VALUE, 8, e->task_signal);
+	asm_load(a, 8, R3, FP, SU_VALUE);
+	asm_storei(a, 8, FP, SU_VALUE, 0);
+	read_kernel(a, SU_VALUE, size, offset);
+}
+
+/* Adds @flag to SU_ID. */
+static void add_flag(struct asm_buf *a, int32_t flag)
+{
+	asm_load(a, 8, R1, FP, SU_ID);
+	asm_alui(a, BPF_OR, R1, flag);
+	asm_store(a, 8, FP, SU_ID, R1);
+}
+
 static void gen_is_last(struct asm_buf *a, const struct gen_exit *e)
 {
 	unsigned no = asm_label(a);
 
-	asm_storei(a, 8, FP, SU_ID, 0);
-	asm_storei(a, 8, FP, SU_VALUE, 0);
 	if (e->group_dead >= 0) {
 		asm_load(a, 1, R1, R6, e->group_dead);
 		asm_jcci(a, BPF_JEQ, R1, 0, no);
 	} else if (e->task_signal >= 0 && e->signal_live >= 0) {
-		asm_call(a, BPF_FUNC_get_current_task);
-		asm_mov(a, R3, R0);
-		read_kernel(a, SU_VALUE, 8, e->task_signal);
-		asm_load(a, 8, R3, FP, SU_VALUE);
-		read_kernel(a, SU_VALUE, 4, e->signal_live);
+		read_signal(a, e, 4, e->signal_live);
 		asm_load(a, 4, R1, FP, SU_VALUE);
 		asm_jcci(a, BPF_JNE, R1, 0, no);
 	} else {	/* the first thread usually is */
@@ -469,7 +484,21 @@ static void gen_is_last(struct asm_buf *a, const struct gen_exit *e)
 		asm_alui(a, BPF_RSH, R0, 32);
 		asm_jcc(a, BPF_JNE, R0, R1, no);
 	}
-	asm_storei(a, 8, FP, SU_ID, UT_EXIT_LAST);
+	add_flag(a, UT_EXIT_LAST);
+	asm_place(a, no);
+}
+
+static void gen_is_group(struct asm_buf *a, const struct gen_exit *e)
+{
+	unsigned no = asm_label(a);
+
+	if (e->task_signal < 0 || e->signal_flags < 0)
+		return;
+	read_signal(a, e, 4, e->signal_flags);
+	asm_load(a, 4, R1, FP, SU_VALUE);
+	asm_alui(a, BPF_AND, R1, SIGNAL_GROUP_EXIT_FLAG);
+	asm_jcci(a, BPF_JEQ, R1, 0, no);
+	add_flag(a, UT_EXIT_GROUP);
 	asm_place(a, no);
 }
 
@@ -482,15 +511,15 @@ int gen_exit_body(const struct gen_exit *e, const struct gen_options *options, s
 	(void)options;
 	memset(ret, 0, sizeof(*ret));
 	out = asm_label(a);
-	gen_is_last(a, e);
+	asm_storei(a, 8, FP, SU_ID, 0);
 	asm_storei(a, 8, FP, SU_WHAT, 0);
+	gen_is_last(a, e);
+	gen_is_group(a, e);
 	if (e->task_exit_code >= 0) {
 		asm_call(a, BPF_FUNC_get_current_task);
 		asm_mov(a, R3, R0);
 		read_kernel(a, SU_WHAT, 4, e->task_exit_code);
-		asm_load(a, 8, R1, FP, SU_ID);
-		asm_alui(a, BPF_OR, R1, UT_EXIT_CODE_KNOWN);
-		asm_store(a, 8, FP, SU_ID, R1);
+		add_flag(a, UT_EXIT_CODE_KNOWN);
 	}
 	life_begin(a, UT_LIFE_EXIT, out);
 	copy_word(a, 4, LIFE(other), SU_ID);

@@ -37,7 +37,7 @@ int gen_user_body(const struct gen_prctl *prctl, const struct gen_options *optio
 /* Where the kernel keeps what is asked for at a thread's end; -1: not known on this kernel. */
 struct gen_exit {
 	int task_exit_code;	/* in task_struct */
-	int task_signal, signal_live;	/* task_struct.signal, signal_struct.live */
+	int task_signal, signal_live, signal_flags;	/* task_struct.signal, signal_struct.live and flags */
 	int group_dead;		/* in the tracepoint's record: kernel 6.15 and later */
 };
 /* In the record of task:task_newtask. */

@@ -10,7 +10,6 @@
 
 #include "base/auto.h"
 #include "record/kernel.h"
-#include "record/redzone.h"
 
 /*
  * A program holds at most so many bodies and instructions: the kernel's time to load one grows with its square, its
@@ -329,18 +328,17 @@ static int attach_group(const struct round *r, struct group *g)
 	return code < 0 ? code : 0;
 }
 
-/* A 5-byte nop inside a function on a kernel that would write below its stack pointer: never attached. */
-static int check_redzone(const struct round *r, const struct plan_site *s)
+/* A 5-byte nop on a kernel that would do harm there: never attached. */
+static int check_nop5(const struct round *r, const struct plan_site *s)
 {
+	const char *why = nop5_refusal(s->nop5, r->a->options.no_forks);
 	char name[256];
 
-	if (!s->is_nop5 || redzone_of_kernel() == REDZONE_SAFE)
+	if (!why)
 		return 0;
 	return ut_err_set(r->err, -EOPNOTSUPP,
-			  "%s in '%s' at 0x%llx is a 5-byte nop inside a function: this kernel would overwrite what "
-			  "the function keeps "
-			  "below its stack pointer; rebuild the program with a probe header that emits a 1-byte nop",
-			  site_name(r, s, name), r->plan->files.v[s->file].path, (unsigned long long)s->vaddr);
+			  "%s in '%s' at 0x%llx is %s; rebuilt with a probe header that emits a 1-byte nop it can be traced",
+			  site_name(r, s, name), r->plan->files.v[s->file].path, (unsigned long long)s->vaddr, why);
 }
 
 /* Sites of one kind and file, from the round's first on, beginning with the one at @seed. */
@@ -358,7 +356,7 @@ static int collect(const struct round *r, size_t seed, bool *done, struct group 
 		done[i - r->first] = true;
 		if (s->excluded)
 			continue;
-		code = check_redzone(r, s);
+		code = check_nop5(r, s);
 		if (code)
 			return code;
 		if (vec_push(&ret->sites, s))

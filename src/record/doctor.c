@@ -256,7 +256,7 @@ static int try_mapwatch(void)
 
 void record_doctor(struct machine *ret)
 {
-	*ret = (struct machine){ .multi = kernel_has_uprobe_multi(), .redzone = redzone_of_kernel(),
+	*ret = (struct machine){ .multi = kernel_has_uprobe_multi(), .nop5_harm = nop5_harm_of_kernel(),
 				 .jited = is_jited() };
 	ret->tried[TRY_KPROBE] = try_prog(BPF_PROG_TYPE_KPROBE, false);
 	ret->tried[TRY_SLEEPABLE] = try_prog(BPF_PROG_TYPE_KPROBE, true);

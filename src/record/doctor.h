@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "record/redzone.h"
+#include "record/nop5.h"
 
 enum machine_try {
 	/* Programs that do nothing, loaded. */
@@ -42,7 +42,7 @@ struct machine {
 	bool multi;			/* many sites with one call */
 	bool jited;			/* programs become machine code; says nothing unless TRY_KPROBE works */
 	bool btf;			/* the kernel describes its types */
-	enum redzone_state redzone;
+	unsigned nop5_harm;	/* enum nop5_harm */
 	struct user_costs costs;
 };
 

@@ -16,6 +16,7 @@
 #include "probe/gen.h"
 #include "proc/process.h"
 #include "proc/runtime.h"
+#include "record/nop5.h"
 
 struct plan_options {
 	struct gen_options gen;
@@ -58,7 +59,8 @@ struct plan_site {
 	uint64_t vaddr, offset, sem_offset;
 	struct operands *operands;	/* u: owned; shared by nobody */
 	uint32_t body;
-	bool is_nop5;			/* a 5-byte nop inside a function: see record/redzone.h */
+	enum nop5_place nop5;		/* see record/nop5.h */
+	bool nop5_before;		/* SITE_USER: a faster place is 5 bytes in front of it */
 	bool excluded;			/* left out: attaching there would harm the program */
 	const char *unreadable[OUTPUTS_MAX];	/* per output; NULL: readable. Lives in operands, or for ever */
 };

@@ -91,9 +91,11 @@ static void explain_site(const struct plan *plan, const struct plan_site *s, str
 			 plan->files.v[s->file].path, (unsigned long long)s->offset);
 	if (s->sem_offset)
 		buf_addf(out, ", semaphore at file offset 0x%llx", (unsigned long long)s->sem_offset);
-	if (s->is_nop5)
-		buf_adds(out,
-			 ", a 5-byte nop inside a function: refused on kernels that write into the red zone there");
+	if (s->nop5 != NOP5_NONE)
+		buf_addf(out, ", a 5-byte nop%s: refused on kernels that do harm there",
+			 s->nop5 == NOP5_INSIDE ? " inside a function" : "");
+	if (s->nop5_before)
+		buf_adds(out, ", or 5 bytes before it on kernels that do no harm there");
 	buf_addf(out, ", instructions #%u\n", s->body);
 	for (unsigned i = 0; s->operands && i < s->operands->n; i++) {
 		const struct operand *op = &s->operands->v[i];

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "elf/demangle.h"
 #include "record/plan_priv.h"
-#include "record/redzone.h"
 
 /*
  * What a function has to give: p: the six registers of integer arguments, of unknown type; r: nothing but its
@@ -96,7 +95,7 @@ static int add_function_site(struct plan_look *look, int probe, enum site_kind k
 	if (!elf_vaddr_to_offset(look->img, vaddr, &site.offset))
 		return ut_err_set(look->err, -EINVAL, "0x%llx is not in the file '%s'", (unsigned long long)vaddr,
 				  look->path);
-	site.is_nop5 = redzone_at_risk(look->img, vaddr);
+	site.nop5 = nop5_place(look->img, vaddr);
 	return plan_add_site(look->plan, &site, look->err);
 }
 

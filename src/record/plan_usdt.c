@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "probe/usdt_args.h"
 #include "record/plan_priv.h"
-#include "record/redzone.h"
 
 int plan_look_notes(struct plan_look *look, bool by_name)
 {
@@ -205,7 +204,7 @@ static int add_note_site(struct plan_look *look, int probe, const struct usdt_no
 	if (defect)
 		return plan_note(look->plan, "%s:%s: one site of %s is left out: %s", n->provider, n->name, look->path,
 				 defect);
-	site.is_nop5 = redzone_at_risk(look->img, n->vaddr);
+	site.nop5 = nop5_place(look->img, n->vaddr);
 	site.operands = note_operands(look, n);
 	if (!site.operands)
 		return ut_err_nomem(look->err);

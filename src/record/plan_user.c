@@ -13,7 +13,6 @@
 #include "proc/tracefs.h"
 #include "record/kernel_struct.h"
 #include "record/plan_priv.h"
-#include "record/redzone.h"
 
 bool plan_wants_user_events(const struct plan *plan)
 {
@@ -136,7 +135,8 @@ static int add_exec(struct plan *plan, int tracefs, struct ut_err *err)
 static int add_exit(struct plan *plan, int tracefs, struct ut_err *err)
 {
 	struct kernel_member m[] = {
-		{ "task_struct", "exit_code", -1 }, { "task_struct", "signal", -1 }, { "signal_struct", "live", -1 }
+		{ "task_struct", "exit_code", -1 }, { "task_struct", "signal", -1 }, { "signal_struct", "live", -1 },
+		{ "signal_struct", "flags", -1 },
 	};
 	struct field dead = { "group_dead", -1 };
 	struct gen_exit e = { 0 };
@@ -150,6 +150,7 @@ static int add_exit(struct plan *plan, int tracefs, struct ut_err *err)
 	e.task_exit_code = m[0].offset;
 	e.task_signal = m[1].offset;
 	e.signal_live = m[2].offset;
+	e.signal_flags = m[3].offset;
 	e.group_dead = dead.offset;
 	r = gen_exit_body(&e, &plan->options.gen, &body, err);
 	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
@@ -197,7 +198,8 @@ static int add_header_site(struct plan_look *look, const struct usdt_note *n)
 	if (r < 0)
 		return r;
 	site.file = (unsigned)r;
-	site.is_nop5 = redzone_at_risk(look->img, n->vaddr);
+	site.nop5 = nop5_place(look->img, n->vaddr);
+	site.nop5_before = nop5_begins_before(look->img, n->vaddr);
 	r = gen_user_body(NULL, &look->plan->options.gen, &body, look->err);
 	return r ? r : plan_add_made_site(look->plan, &site, &body, look->err);
 }

@@ -29,6 +29,7 @@ struct session_options {
 	int stop_fd;			/* readable: stop; -1: none */
 	bool verbose;			/* keep the verifier's log */
 	bool no_multi;			/* attach the older way (tests) */
+	bool no_forks;			/* the programs do not fork: see record/nop5.h */
 	bool no_prctl;			/* user events from <usertrace.h> alone */
 };
 
@@ -48,6 +49,7 @@ struct session_life {
 	char comm[16];
 	uint32_t child;		/* UT_LIFE_FORK */
 	bool last;		/* UT_LIFE_EXIT: the process is gone */
+	bool group;		/* or going: all its threads are ending */
 	bool code_known;
 	int code;		/* as wait(2) has it */
 };

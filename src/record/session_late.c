@@ -26,7 +26,7 @@ static void attach_more(struct session *s, size_t first_probe, size_t first_site
 		session_tell_notes(s);	/* why a file has nothing, too */
 		return;
 	}
-	if (session_leave_out_unsafe(s, first_site, &err) || attach_sites(s->attach, s->plan, first_site, &log, &err)) {
+	if (session_settle_nop5(s, first_site, &err) || attach_sites(s->attach, s->plan, first_site, &log, &err)) {
 		if (s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);
 	} else if (s->sink->attached) {

@@ -56,10 +56,10 @@ bool session_has_targets(const struct session_options *o);
 /* How programs on files know whom they are for. */
 enum gen_filter session_uprobe_filter(const struct session_options *o);
 /*
- * Leaves out sites from @first on that this kernel would do harm at, and notes it. When nothing else is left it does
- * not: attaching refuses them in words then.
+ * Sites on 5-byte nops from @first on: leaves out those that this kernel would do harm at, and notes it. When nothing
+ * else is left it does not: attaching refuses them in words then.
  */
-int session_leave_out_unsafe(struct session *s, size_t first, struct ut_err *err);
+int session_settle_nop5(struct session *s, size_t first, struct ut_err *err);
 /* Hands the plan's new sentences to the sink. */
 void session_tell_notes(struct session *s);
 /*

@@ -13,7 +13,6 @@
 #include "probe/gen_user.h"
 #include "record/kernel.h"
 #include "record/plan_priv.h"
-#include "record/redzone.h"
 #include "record/session_priv.h"
 
 /* The reader does little at a time, but must not wait behind busy programs: that is what loses events. */
@@ -148,6 +147,7 @@ static int open_attach(struct session *s, struct ut_err *err)
 			     [GEN_MAP_STARTS] = s->starts_fd,
 			     [GEN_MAP_REFUSED] = s->refused_fd },
 		.no_multi = s->options.no_multi,
+		.no_forks = s->options.no_forks,
 		.verbose = s->options.verbose,
 	};
 	AUTO_FREE pid_t *pids = calloc(s->targets.n + 1, sizeof(*pids));
@@ -179,26 +179,39 @@ void session_tell_notes(struct session *s)
 			s->sink->note(s->sink->ctx, s->plan->notes.v[s->plan->notes_told]);
 }
 
-int session_leave_out_unsafe(struct session *s, size_t first, struct ut_err *err)
+/* The header's site is a 1-byte nop behind one of five bytes, which is the faster place where it does no harm. */
+static void use_fast_places(struct session *s, size_t first)
+{
+	for (size_t i = first; i < s->plan->sites.n; i++) {
+		struct plan_site *site = &s->plan->sites.v[i];
+
+		if (!site->nop5_before || nop5_refusal(NOP5_FIRST, s->options.no_forks))
+			continue;
+		site->nop5_before = false;
+		site->nop5 = NOP5_FIRST;
+		site->vaddr -= 5;
+		site->offset -= 5;
+	}
+}
+
+int session_settle_nop5(struct session *s, size_t first, struct ut_err *err)
 {
 	struct plan *plan = s->plan;
 	size_t unsafe = 0;
 
+	use_fast_places(s, first);
 	for (size_t i = first; i < plan->sites.n; i++)
-		unsafe += plan->sites.v[i].is_nop5;
-	if (!unsafe || unsafe == plan->sites.n - first || redzone_of_kernel() == REDZONE_SAFE)
+		unsafe += nop5_refusal(plan->sites.v[i].nop5, s->options.no_forks) != NULL;
+	if (!unsafe || unsafe == plan->sites.n - first)
 		return 0;
 	for (size_t i = first; i < plan->sites.n; i++) {
 		struct plan_site *site = &plan->sites.v[i];
 		const struct plan_probe *p = &plan->probes.v[site->probe];
+		const char *why = nop5_refusal(site->nop5, s->options.no_forks);
 
-		site->excluded = site->is_nop5;
-		if (site->excluded &&
-		    plan_note(
-			plan,
-			"%s:%s at 0x%llx in '%s' is left out: a 5-byte nop inside a function, where this kernel would "
-			"overwrite what the function keeps below its stack pointer",
-			p->provider, p->func, (unsigned long long)site->vaddr, plan->files.v[site->file].path))
+		site->excluded = why != NULL;
+		if (why && plan_note(plan, "%s:%s at 0x%llx in '%s' is left out: %s", p->provider, p->func,
+				     (unsigned long long)site->vaddr, plan->files.v[site->file].path, why))
 			return ut_err_nomem(err);
 	}
 	return 0;
@@ -232,7 +245,7 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	if (!r)
 		r = open_attach(s, err);
 	if (!r)
-		r = session_leave_out_unsafe(s, 0, err);
+		r = session_settle_nop5(s, 0, err);
 	if (!r)
 		r = attach_sites(s->attach, s->plan, 0, log, err);
 	if (!r)

@@ -63,6 +63,7 @@ int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t 
 	life.what = (enum ut_life)r->what;
 	life.child = r->other;
 	life.last = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST;
+	life.group = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_GROUP;
 	life.code_known = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_CODE_KNOWN;
 	life.code = r->code;
 	return s->sink->life(s->sink->ctx, &life);

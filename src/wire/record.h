@@ -85,6 +85,7 @@ enum ut_life {
 };
 #define UT_EXIT_LAST 1u		/* the last thread: the process is gone */
 #define UT_EXIT_CODE_KNOWN 2u
+#define UT_EXIT_GROUP 4u		/* all threads are ending, not this one alone */
 
 struct ut_rec_life {
 	struct ut_rec_event head;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A traced program is never changed by being traced: a leaf function that keeps data below its stack pointer."""
+"""A traced program is never changed by being traced: leaf functions that keep data below their stack pointer, children
+that it forks."""
 import os
 import unittest
 
@@ -7,6 +8,7 @@ import live
 import puppet
 
 REDZONE = os.path.join(live.TARGETS, "redzone")
+FORKS5 = os.path.join(live.TARGETS, "forks5")
 
 
 @live.needs_root()
@@ -18,11 +20,14 @@ class RedZone(puppet.Case):
         counts = {name: sum(e[0] == name for e in trace.seen) for name in ("mid", "good")}
         self.assertEqual(counts, {name: 100 * (name in names) for name in counts}, trace.describe())
 
+    def warns(self, name):
+        """What doctor tried: does this kernel do harm at a 5-byte nop?"""
+        lines = [l for l in self.usertrace("doctor").stdout if l.split(":")[0].endswith(name)]
+        self.assertEqual(len(lines), 1, lines)
+        return not lines[0].startswith("ok")
+
     def destroys(self):
-        """Does this kernel write below the stack pointer at a 5-byte nop? Doctor tries it."""
-        red = [l for l in self.usertrace("doctor").stdout if "red zone" in l]
-        self.assertEqual(len(red), 1, red)
-        return not red[0].startswith("ok")
+        return self.warns("red zone")
 
     def test_one_byte_nop(self):
         self.check(self.trace_command(f"u:{REDZONE}:good", "--", REDZONE), ["good"])
@@ -43,6 +48,20 @@ class RedZone(puppet.Case):
             self.assertIn("below its stack pointer", "\n".join(refused.stderr))
         else:
             self.check(self.trace_command(f"u:{REDZONE}:mid", "--", REDZONE), ["mid"])
+
+    def test_forked_children(self):
+        """Where a probe would end them it is refused, unless the user says that there are none."""
+        probe = f"u:{FORKS5}:start"
+        if self.warns("forked children"):
+            refused = self.usertrace("trace", probe, "-M", "1")
+            self.assertEqual(refused.status, 1, refused.describe())
+            self.assertIn("--no-forks", "\n".join(refused.stderr))
+            allowed = self.trace_command("--no-forks", probe, "--", FORKS5)
+            self.assertEqual(sum(e[0] == "start" for e in allowed.seen), 10, allowed.describe())
+        else:
+            trace = self.trace_command(probe, "--", FORKS5)
+            self.assertEqual(sum(e[0] == "start" for e in trace.seen), 11, trace.describe())
+            self.assertEqual(trace.said, [("child", "0")])
 
 
 if __name__ == "__main__":

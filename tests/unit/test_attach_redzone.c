@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "record/redzone.h"
+#include "record/nop5.h"
 #include "traced.h"
 
 /* A note as a probe header writes it, for the place "1:" of provider @leaf. */
@@ -95,18 +95,18 @@ static void long_nop_behind_endbr64(void **state) { (void)state; both_ways("u:le
 static void long_nop_in_a_leaf(void **state)
 {
 	const char *text = "u:leaf_middle5";
-	enum redzone_state kernel;
+	unsigned kernel;
 	struct ut_err err = { 0 };
 	struct traced t = { 0 };
 
 	(void)state;
 	need_root();
-	kernel = redzone_of_kernel();
-	assert_int_not_equal(kernel, REDZONE_UNKNOWN);
+	kernel = nop5_harm_of_kernel();
+	assert_false(kernel & NOP5_UNTRIED);
 	assert_int_equal(own_plan(&text, 1, &t.plan, &err), 0);
 	assert_int_equal(t.plan->sites.n, 1);
-	assert_true(t.plan->sites.v[0].is_nop5);
-	if (kernel == REDZONE_SAFE) {
+	assert_int_equal(t.plan->sites.v[0].nop5, NOP5_INSIDE);
+	if (!(kernel & NOP5_RED_ZONE)) {
 		print_message("this kernel leaves the red zone alone\n");
 		plan_free(t.plan);
 		check_unharmed(text, leaf_middle5, 1, false);
@@ -130,7 +130,7 @@ static void all_or_nothing(void **state)
 
 	(void)state;
 	need_root();
-	if (redzone_of_kernel() == REDZONE_SAFE) {
+	if (!(nop5_harm_of_kernel() & NOP5_RED_ZONE)) {
 		print_message("this kernel refuses none of these\n");
 		skip();
 	}
@@ -144,11 +144,11 @@ static void all_or_nothing(void **state)
 	traced_close(&t);
 }
 
-static void only_long_nops_inside_functions_are_at_risk(void **state)
+static void where_long_nops_are(void **state)
 {
-	static const struct { const char *name; bool risk; } rows[] = {
-		{ "u:leaf_middle5", true }, { "u:leaf_middle1", false }, { "u:leaf_start5", false },
-		{ "u:leaf_endbr5", false },
+	static const struct { const char *name; enum nop5_place place; } rows[] = {
+		{ "u:leaf_middle5", NOP5_INSIDE }, { "u:leaf_middle1", NOP5_NONE }, { "u:leaf_start5", NOP5_FIRST },
+		{ "u:leaf_endbr5", NOP5_FIRST },
 	};
 
 	(void)state;
@@ -158,7 +158,7 @@ static void only_long_nops_inside_functions_are_at_risk(void **state)
 
 		assert_int_equal(own_plan(&rows[i].name, 1, &plan, &err), 0);
 		assert_int_equal(plan->sites.n, 1);
-		assert_int_equal(plan->sites.v[0].is_nop5, rows[i].risk);
+		assert_int_equal(plan->sites.v[0].nop5, rows[i].place);
 		plan_free(plan);
 	}
 }
@@ -304,7 +304,7 @@ static void a_target_that_ended(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_long_nops_inside_functions_are_at_risk), cmocka_unit_test(short_nop_in_a_leaf),
+		cmocka_unit_test(where_long_nops_are), cmocka_unit_test(short_nop_in_a_leaf),
 		cmocka_unit_test(long_nop_at_a_start), cmocka_unit_test(long_nop_behind_endbr64),
 		cmocka_unit_test(long_nop_in_a_leaf),
 		cmocka_unit_test(all_or_nothing), cmocka_unit_test(semaphores_are_counted),
