@@ -87,7 +87,12 @@ value spawn(struct mutator *m, struct function *f, const value *args);
 /* prim.c */
 value text_new(struct mutator *m, const char *bytes, size_t len);
 
-/* jit.c: machine code for a function. Without memory for it the function stays interpreted. */
+/* jit.c: machine code for a function. Without memory for it, or on another machine, the function stays interpreted. */
+#ifdef __x86_64__
+#define JIT_POSSIBLE true
+#else
+#define JIT_POSSIBLE false
+#endif
 void jit_compile(struct mutator *m, struct function *f);
 void jit_free(struct function *f);
 

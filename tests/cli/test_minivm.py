@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 ROOT = os.environ["UT_SOURCE_ROOT"]
@@ -115,6 +116,22 @@ class Results(Case):
 
     def test_quiet(self):
         self.assertEqual(self.good("--quiet", "--rounds", 1, "fib"), "")
+
+
+@unittest.skipUnless(os.uname().machine == "x86_64", "there is no compiler for this machine")
+class Compiler(Case):
+    def test_memory_is_never_writable_and_executable(self):
+        program = subprocess.Popen([MINIVM, "--seconds", "60", "--jit-threshold", "0", "fib", "10"], stdout=subprocess.PIPE)
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        compiled, deadline = False, time.monotonic() + 30
+        while not compiled and time.monotonic() < deadline:
+            with open(f"/proc/{program.pid}/maps") as file:
+                mappings = [line.split() for line in file]
+            self.assertFalse([m for m in mappings if "w" in m[1] and "x" in m[1]])
+            compiled = any(m[1] == "r-xp" and len(m) == 5 for m in mappings)
+        self.assertTrue(compiled, "no anonymous memory that is executable")
 
 
 class Mistakes(Case):
