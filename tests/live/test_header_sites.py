@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""The sites that usertrace.h makes, attached: in stripped programs, in libraries, in functions with many sites."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import elfnotes
+import live
+
+SOURCES = os.path.join(live.TARGET_SOURCES, "header")
+
+
+@live.needs_root()
+class Sites(live.Case):
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("gcc"):
+            raise unittest.SkipTest("gcc is not installed")
+
+    def setUp(self):
+        self.folder = self.tempdir()
+
+    def build(self, name, *args, compiler="gcc"):
+        path = os.path.join(self.folder, name)
+        subprocess.run([compiler, "-O2", f"-I{live.SOURCE_ROOT}/include", *args, "-o", path], check=True, timeout=60)
+        return path
+
+    def source(self, name):
+        return os.path.join(SOURCES, name)
+
+    def fired(self, *args):
+        """How often each probe fired, and what was said about the attaching."""
+        done = self.usertrace("trace", *args)
+        self.assertEqual(done.status, 0, done.describe())
+        self.assertNotIn("left out", "\n".join(done.stderr))
+        names = [line.split()[3] for line in done.stdout if re.match(r"\d+ +\d+ ", line)]
+        return {name: names.count(name) for name in names}
+
+    # 13 calls for each of three pointers, then a begin, an end and two marks.
+    EVENTS = 3 * 13 + 4
+
+    def test_a_stripped_program(self):
+        """The site begins a function, so a kernel that writes below the stack pointer there does no harm."""
+        variants = [("plain", ()), ("stripped", ("-s",)), ("static", ("-static", "-s")), ("lto", ("-flto", "-s")),
+                    ("unoptimised", ("-O0", "-s")), ("nopie", ("-no-pie", "-fno-pie", "-s", "-fcf-protection"))]
+        for name, flags in variants:
+            with self.subTest(variant=name):
+                program = self.build(name, *flags, self.source("unit_a.c"), self.source("unit_b.c"))
+                if "-s" in flags:
+                    self.assertEqual(elfnotes.Elf(program).symbols("usertrace_event"), [])
+                self.assertEqual(self.fired(f"u:{program}:event", "--", program), {"event": self.EVENTS})
+
+    @live.needs_program("clang")
+    def test_a_program_of_clang(self):
+        program = self.build("clang", "-s", self.source("unit_a.c"), self.source("unit_b.c"), compiler="clang")
+        self.assertEqual(self.fired(f"u:{program}:event", "--", program), {"event": self.EVENTS})
+
+    def test_a_library_and_its_program(self):
+        """Each is listened to by itself: one semaphore is not the other's."""
+        library = self.build("libpart.so", "-fPIC", "-shared", self.source("part.c"))
+        program = self.build("program", "-DWITH_PART", self.source("unit_a.c"), self.source("unit_b.c"), library)
+        guarded = [f"u:{program}:guarded", f"u:{library}:guarded"]
+        self.assertEqual(self.fired(guarded[0], "--", program), {"guarded": 2})
+        self.assertEqual(self.fired(guarded[1], "--", program), {"guarded": 1})
+        self.assertEqual(self.fired(*guarded, "--", program), {"guarded": 3})
+        # With "shared" listened to, the function returns before its mark.
+        self.assertEqual(self.fired(f"u:{library}:event", "--", program), {"event": 2})
+        self.assertEqual(self.fired(f"u:{library}:event", f"u:{library}:shared", "--", program), {"event": 1, "shared": 1})
+
+    def test_all_sites_of_a_probe(self):
+        if not shutil.which("g++"):
+            self.skipTest("g++ is not installed")
+        program = self.build("types", "-std=c++17", self.source("types.cc"), compiler="g++")
+        self.assertEqual(self.fired(f"u:{program}:pass", "--", program), {"pass": 6})
+        values = self.usertrace("trace", f"u:{program}:pass", "--", program)
+        said = [line.split()[4:] for line in values.stdout if " pass " in line]
+        # int, short, double, an enum of a signed char, a pointer, bool; a name with sites of several types is read as integers.
+        self.assertEqual([said[i] for i in (0, 1, 3, 5)], [["1", "4"], ["1", "2"], ["-3", "1"], ["0", "1"]])
+
+
+if __name__ == "__main__":
+    unittest.main()
