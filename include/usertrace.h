@@ -74,8 +74,8 @@
  *   or library. It needs no declaration. One that is defined in another object file, as by `dtrace -G`, is used
  *   instead; defining it by hand in the same source file is an error. BCC needs a process id (-p) for a probe with a
  *   semaphore; a probe that nobody asks UT_PROBE_ENABLED about has none.
- * - In a template, an inline function or a macro a probe has many places; tools take them as one probe, so its arguments
- *   should be of the same types in all.
+ * - In a template, an inline function or a macro a probe has many places; tools take them as one probe, so its
+ *   arguments should be of the same types in all.
  *
  * WITHOUT THIS HEADER, from any language that can make a system call: prctl(2) with an option that no kernel knows.
  * It fails with EINVAL whether anybody listens or not; the tracer picks it up on the way. Some 0.15 microseconds when
@@ -181,19 +181,20 @@ UT_INLINE_ int ut_enabled(void);
 #if defined(__x86_64__)
 /*
  * A probe is hit at a nop of one byte, where every kernel can break. Behind it one of ten bytes, which newer kernels
- * can turn into something faster. No nop of five bytes: since Linux 6.18 a CALL takes its place, and that writes
- * below the stack pointer, where a leaf function keeps its data. It is right only where a function begins: at the
- * user event's site.
+ * can turn into something faster. No nop of five bytes: since Linux 6.18 a CALL takes its place, which writes below the
+ * stack pointer, where a leaf function keeps its data, and ends a forked child, which does not have what is called.
+ * The user event's site begins with one all the same: it is not where the note points, and usertrace takes it where it
+ * has tried that the kernel does no harm.
  */
 #define UT_NOPS_ "nop\n.byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n"
-#define UT_SITE_CODE_ ".byte 0x0f,0x1f,0x44,0,0\nret\n"
+#define UT_SITE_CODE_ ".byte 0x0f,0x1f,0x44,0,0\n987: nop\nret\n"
 #define UT_SITE_ARGS_ "4@%%edi 8@%%rsi -8@%%rdx 8@%%rcx 8@%%r8"
 #define UT_LOAD_HALF_(symbol) "movzwl " symbol "(%%rip),%0\n"
 #define UT_EH_SECTION_ "\"a\",@unwind"
 #define UT_EH_RULES_ "1,0x78,16,1,0x1b, 0x0c,7,8,0x90,1,0,0"
 #else
 #define UT_NOPS_ "nop\n"
-#define UT_SITE_CODE_ "nop\nret\n"
+#define UT_SITE_CODE_ "987: nop\nret\n"
 #define UT_SITE_ARGS_ "4@x0 8@x1 -8@x2 8@x3 8@x4"
 #define UT_LOAD_HALF_(symbol) "adrp %x0," symbol "\nldrh %w0,[%x0,:lo12:" symbol "]\n"
 #define UT_EH_SECTION_ "\"a\",%%progbits"
@@ -245,7 +246,7 @@ UT_INLINE_ int ut_enabled(void);
 	__builtin_expect(ut_listeners_ != 0, 0) != 0; })
 
 /*
- * The site of user events: a function of two instructions that changes no register, once in each program or library
+ * The site of user events: a function that changes no register, once in each program or library
  * that has events. By its entry in the unwind table a tracer sees that it is a function, also when symbols are
  * stripped; the entry is written in bytes, because .cfi directives do not nest.
  */
@@ -259,7 +260,7 @@ UT_INLINE_ int ut_enabled(void);
 	"usertrace_event:\n" \
 	"985: " UT_SITE_CODE_ \
 	"986: .size usertrace_event,.-usertrace_event\n" \
-	UT_NOTE_("985b", "usertrace_event_semaphore", "usertrace", "event", ".ascii \"" UT_SITE_ARGS_ "\"\n") \
+	UT_NOTE_("987b", "usertrace_event_semaphore", "usertrace", "event", ".ascii \"" UT_SITE_ARGS_ "\"\n") \
 	".pushsection .eh_frame," UT_EH_SECTION_ "\n" \
 	".4byte 20,0\n.byte 1\n.asciz \"zR\"\n.byte " UT_EH_RULES_ "\n" \
 	".4byte 20,28,985b-.,986b-985b\n.byte 0,0,0,0,0,0,0,0\n" \

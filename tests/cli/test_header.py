@@ -17,7 +17,9 @@ C_ONLY = "-Wdeclaration-after-statement -Wmissing-prototypes -Wstrict-prototypes
 CXX_ONLY = ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]
 # A probe is a nop, and a nop of ten bytes.
 PROBE_CODE = bytes.fromhex("90 662e0f1f840000000000")
-SITE_CODE = bytes.fromhex("0f1f440000 c3")
+# A function: a nop of five bytes, one of one byte, where the note points, and the return.
+SITE_CODE = bytes.fromhex("0f1f440000 90 c3")
+SITE_NOTE_AT = 5
 SITE_ARGS = "4@%edi 8@%rsi -8@%rdx 8@%rcx 8@%r8"
 RULE = "an argument of UT_PROBE must be an integer, enum, bool, pointer, float or double"
 
@@ -184,10 +186,11 @@ class Units(Case):
         """One site and one semaphore in each program or library, not visible from outside."""
         self.assertEqual([n.args for n in elf.notes("usertrace", "event")], [SITE_ARGS])
         note, = elf.notes("usertrace", "event")
-        self.assertEqual(elf.read(note.vaddr, 6), SITE_CODE)
-        self.assertEqual(note.vaddr % 16, 0)
+        start = note.vaddr - SITE_NOTE_AT
+        self.assertEqual(elf.read(start, len(SITE_CODE)), SITE_CODE)
+        self.assertEqual(start % 16, 0)
         self.assertEqual(elf.section_of(note.semaphore), ".probes")
-        for name, size in (("usertrace_event", 6), ("usertrace_event_semaphore", 2)):
+        for name, size in (("usertrace_event", len(SITE_CODE)), ("usertrace_event_semaphore", 2)):
             found = elf.symbols(name)
             self.assertEqual([s.size for s in found], [size], name)
             self.assertEqual(elf.symbols(name, elfnotes.SHT_DYNSYM), [])
