@@ -236,6 +236,9 @@ static void say_user_totals(const struct run *r)
 	if (text.len)
 		fprintf(stderr, "usertrace: %s", text.data);
 	buf_done(&text);
+	if (r->totals.lost_life)
+		fprintf(stderr, "usertrace: %s %s of a process or thread not seen, so spans may look open\n",
+			human_count(r->totals.lost_life, number), r->totals.lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
 	if (r->totals.malformed)
 		fprintf(stderr, "usertrace: %s user %s of a kind that does not exist, left out\n",
 			human_count(r->totals.malformed, number), plural(r->totals.malformed, "event"));

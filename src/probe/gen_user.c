@@ -36,6 +36,7 @@ enum user_stack {
 #define LIFE(member) ((int)offsetof(struct ut_rec_life, member))
 #define REFUSED(member) ((int)offsetof(struct gen_refused, member))
 #define REFUSED_COUNTER 8	/* behind the count of lost events of this CPU */
+#define LIFE_COUNTER 16		/* lost records that are nobody's event */
 #define MEMBER_SIZE(type, member) sizeof(((type *)0)->member)
 
 struct user {
@@ -229,8 +230,8 @@ static void gen_fairness(struct user *u, uint32_t bytes)
 	asm_place(u->a, room);
 }
 
-/* R7 = a new record; what does not fit is counted. */
-static void gen_reserve(struct asm_buf *a, uint32_t size, unsigned out)
+/* R7 = a new record; what does not fit is counted at @counter. */
+static void gen_reserve(struct asm_buf *a, uint32_t size, int counter, unsigned out)
 {
 	unsigned got = asm_label(a);
 
@@ -240,7 +241,7 @@ static void gen_reserve(struct asm_buf *a, uint32_t size, unsigned out)
 	asm_call(a, BPF_FUNC_ringbuf_reserve);
 	asm_jcci(a, BPF_JNE, R0, 0, got);
 	asm_movi(a, R1, 1);
-	asm_xadd(a, R8, 0, R1);
+	asm_xadd(a, R8, counter, R1);
 	asm_jump(a, out);
 	asm_place(a, got);
 	asm_mov(a, R7, R0);
@@ -330,7 +331,7 @@ static void gen_submit(struct user *u, uint32_t size)
 static void gen_short(struct user *u)
 {
 	gen_fairness(u, sizeof(struct ut_rec_user));
-	gen_reserve(u->a, sizeof(struct ut_rec_user), u->out);
+	gen_reserve(u->a, sizeof(struct ut_rec_user), 0, u->out);
 	gen_head(u->a);
 	gen_fields(u, UT_NAME_SHORT);
 	gen_submit(u, sizeof(struct ut_rec_user));
@@ -340,7 +341,7 @@ static void gen_long(struct user *u)
 {
 	gen_fairness(u, sizeof(struct ut_rec_user_long));
 	touch_text(u);
-	gen_reserve(u->a, sizeof(struct ut_rec_user_long), u->out);
+	gen_reserve(u->a, sizeof(struct ut_rec_user_long), 0, u->out);
 	gen_head(u->a);
 	gen_fields(u, UT_NAME_ROOM);
 	gen_user_text(u);
@@ -388,7 +389,7 @@ int gen_user_body(const struct gen_prctl *prctl, const struct gen_options *optio
 /* R7 = a record of what happened. */
 static void life_begin(struct asm_buf *a, enum ut_life what, unsigned out)
 {
-	gen_reserve(a, sizeof(struct ut_rec_life), out);
+	gen_reserve(a, sizeof(struct ut_rec_life), LIFE_COUNTER, out);
 	gen_head(a);
 	asm_storei(a, 4, R7, LIFE(what), what);
 	asm_storei(a, 4, R7, LIFE(other), 0);

@@ -266,14 +266,18 @@ void rings_seal_all(struct rings *r, struct merge *merge)
 		merge_seal(merge, i, UINT64_MAX);
 }
 
-uint64_t rings_refused(const struct rings *r)
+/* One counter of all CPUs. */
+static uint64_t sum_of(const struct rings *r, unsigned counter)
 {
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < r->n; i++)
-		n += __atomic_load_n(&r->lost[i * LOST_STRIDE + 1], __ATOMIC_ACQUIRE);
+		n += __atomic_load_n(&r->lost[i * LOST_STRIDE + counter], __ATOMIC_ACQUIRE);
 	return n;
 }
+
+uint64_t rings_refused(const struct rings *r) { return sum_of(r, 1); }
+uint64_t rings_lost_life(const struct rings *r) { return sum_of(r, 2); }
 
 double rings_pressure(const struct rings *r)
 {

@@ -39,6 +39,8 @@ void rings_release(struct rings *r, const struct merge *merge);
 void rings_seal_all(struct rings *r, struct merge *merge);
 /* User events of processes that were refused, on all CPUs, since the start. */
 uint64_t rings_refused(const struct rings *r);
+/* The same of records of forks, execs and exits that did not fit. */
+uint64_t rings_lost_life(const struct rings *r);
 /* Bytes waiting in the fullest ring, as a share of its size: how close we are to losing events. */
 double rings_pressure(const struct rings *r);
 /* Default size of a ring: large enough for 80 ms at a million events a second, small enough for many CPUs. */

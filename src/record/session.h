@@ -78,6 +78,7 @@ struct session_totals {
 	uint64_t events, lost,
 	    missed; /* given to the sink; lost for want of room; not seen because a program was busy on that CPU */
 	uint64_t refused;		/* of the lost ones, those of processes that flooded */
+	uint64_t lost_life;		/* forks, execs and exits that did not fit; none of the lost ones */
 	uint64_t malformed;		/* user events with an operation that does not exist */
 	uint64_t elapsed_ns;		/* from the attachment to the stop */
 	size_t nprobes, nsites;

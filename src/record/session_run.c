@@ -172,6 +172,7 @@ int session_stop(struct session *s, const struct session_sink *sink, struct sess
 	}
 	if (!r && sink->flush)
 		r = sink->flush(sink->ctx);
+	s->totals.lost_life = rings_lost_life(&s->rings);
 	s->totals.elapsed_ns = s->stop_ns - s->start_ns;
 	s->totals.nprobes = s->plan->probes.n;
 	s->totals.nsites = s->plan->sites.n;
