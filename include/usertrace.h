@@ -39,8 +39,8 @@
  *		UT_PROBE(myvm, compile, describe(function), size);
  *
  * WHAT IT COSTS when nobody listens: a user event is a load and a branch that is not taken, less than 1 ns; a probe
- * is two nops, and what it takes to have the arguments in registers. When somebody listens, the kernel is entered:
- * some 0.4 microseconds for an event with Linux 6.18 or later, 1 to 2 before. So announce a collection, a request, a
+ * is two nops, and what it takes to have the arguments in registers. When somebody listens, each event enters the
+ * kernel, which takes about half a microsecond, on older machines up to two. So announce a collection, a request, a
  * compilation, a phase; not every allocation.
  *
  * WHERE IT MAY STAND: everywhere. Nothing here locks, allocates, waits, fails, calls a function of any library or
@@ -246,9 +246,9 @@ UT_INLINE_ int ut_enabled(void);
 	__builtin_expect(ut_listeners_ != 0, 0) != 0; })
 
 /*
- * The site of user events: a function that changes no register, once in each program or library
- * that has events. By its entry in the unwind table a tracer sees that it is a function, also when symbols are
- * stripped; the entry is written in bytes, because .cfi directives do not nest.
+ * The site of user events: a function that changes no register, once in each program or library that has events. By
+ * its entry in the unwind table a tracer sees that it is a function, also when symbols are stripped; the entry is
+ * written in bytes, because .cfi directives do not nest.
  */
 #define UT_SITE_ \
 	".ifndef usertrace_event\n" \
