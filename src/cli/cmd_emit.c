@@ -29,7 +29,7 @@ struct event {
 	unsigned what;
 	const char *name;
 	int64_t value;
-	unsigned long extra;	/* the id, or the address of the text */
+	unsigned long extra; /* the id, or the address of the text */
 };
 
 static const char *const kinds[] = { "begin", "end", "mark", "count" };
@@ -76,7 +76,8 @@ static int read_words(const struct ut_cmd *cmd, int n, char **words, struct even
 	int kind, r;
 
 	if (!n)
-		return cli_fail(cmd, EXIT_USAGE, "needs a kind and a name: usertrace emit begin|end|mark|count NAME [VALUE]");
+		return cli_fail(cmd, EXIT_USAGE,
+				"needs a kind and a name: usertrace emit begin|end|mark|count NAME [VALUE]");
 	kind = kind_of(words[0]);
 	if (kind < 0)
 		return unknown_kind(cmd, n, words);
@@ -86,14 +87,16 @@ static int read_words(const struct ut_cmd *cmd, int n, char **words, struct even
 	if (n < 3 && kind_numbers[kind] == UT_COUNT)
 		return cli_fail(cmd, EXIT_USAGE, "needs the value to count: usertrace emit count %s VALUE", words[1]);
 	if (n > 3)
-		return cli_fail(cmd, EXIT_USAGE, "'%s' is one word too many; a name or a text with blanks goes in quotes",
-				words[3]);
+		return cli_fail(cmd, EXIT_USAGE,
+				"'%s' is one word too many; a name or a text with blanks goes in quotes", words[3]);
 	ret->what = kind_numbers[kind];
 	ret->name = words[1];
 	r = n == 3 ? parse_value(words[2], &ret->value) : 0;
 	if (r)
-		return cli_fail(cmd, EXIT_USAGE, r == -ERANGE ? "the value '%s' does not fit in 64 bits"
-							      : "the value '%s' is not a whole number", words[2]);
+		return cli_fail(cmd, EXIT_USAGE,
+				r == -ERANGE ? "the value '%s' does not fit in 64 bits"
+					     : "the value '%s' is not a whole number",
+				words[2]);
 	return EXIT_OK;
 }
 
@@ -102,7 +105,8 @@ static int read_options(const struct ut_cmd *cmd, const struct opts *opts, struc
 	uint64_t id;
 
 	if (opts->id && opts->text)
-		return cli_fail(cmd, EXIT_USAGE, "--id and --text do not go together: the system call has room for one");
+		return cli_fail(cmd, EXIT_USAGE,
+				"--id and --text do not go together: the system call has room for one");
 	if (opts->id && parse_u64(opts->id, &id))
 		return cli_fail(cmd, EXIT_USAGE, "the id '%s' is not a whole number of 64 bits", opts->id);
 	if (opts->id) {
@@ -121,8 +125,8 @@ static int read_options(const struct ut_cmd *cmd, const struct opts *opts, struc
 static int check_lengths(const struct ut_cmd *cmd, const struct event *e, const char *text)
 {
 	if (strlen(e->name) > UT_NAME_MAX)
-		return cli_fail(cmd, EXIT_USAGE, "the name is %zu bytes long, and a name has at most %d", strlen(e->name),
-				UT_NAME_MAX);
+		return cli_fail(cmd, EXIT_USAGE, "the name is %zu bytes long, and a name has at most %d",
+				strlen(e->name), UT_NAME_MAX);
 	if (text && strlen(text) > UT_TEXT_MAX)
 		return cli_fail(cmd, EXIT_USAGE, "the text is %zu bytes long, and a text has at most %d", strlen(text),
 				UT_TEXT_MAX);
@@ -132,10 +136,12 @@ static int check_lengths(const struct ut_cmd *cmd, const struct event *e, const 
 /* The kernel knows no such option, and says EINVAL also to who is heard. */
 static int emit(const struct ut_cmd *cmd, const struct event *e)
 {
-	if (!prctl(PR_USER_TRACE, (unsigned long)e->what, e->name, (unsigned long)e->value, e->extra) || errno == EINVAL)
+	if (!prctl(PR_USER_TRACE, (unsigned long)e->what, e->name, (unsigned long)e->value, e->extra) ||
+	    errno == EINVAL)
 		return EXIT_OK;
-	return cli_fail(cmd, EXIT_FAILED, "the call was refused, and nobody can see the event: a seccomp filter forbids prctl "
-			"(%s)", strerror(errno));
+	return cli_fail(cmd, EXIT_FAILED,
+			"the call was refused, and nobody can see the event: a seccomp filter forbids prctl (%s)",
+			strerror(errno));
 }
 
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
@@ -149,7 +155,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	status = cli_parse(cmd, argc, argv, &opts, &n, &more, &done);
 	if (done)
 		return status;
-	while (more && *more)	/* behind "--": names that begin with a dash */
+	while (more && *more) /* behind "--": names that begin with a dash */
 		argv[n++] = *more++;
 	status = read_words(cmd, n, argv, &event);
 	if (!status)

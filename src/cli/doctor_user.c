@@ -6,7 +6,9 @@
 
 #include "cli/doctor.h"
 
-struct ns_text { char s[32]; };
+struct ns_text {
+	char s[32];
+};
 
 /* "0.8 ns", "162 ns": a measurement's last digits mean nothing. */
 static struct ns_text ns_text(double ns)
@@ -25,7 +27,8 @@ static void tell_site(struct checks *c, const struct machine *m)
 	else if (m->costs.site_measured)
 		checks_add(c, CHECK_OK, "events by usertrace.h", NULL,
 			   "can be traced: an event is a load and a branch that is not taken, and costs its program at "
-			   "least %s while it is traced", ns_text(m->costs.site_on_ns).s);
+			   "least %s while it is traced",
+			   ns_text(m->costs.site_on_ns).s);
 	else
 		checks_add(c, CHECK_OK, "events by usertrace.h", NULL, "can be traced");
 }
@@ -36,7 +39,8 @@ static void tell_prctl_off(struct checks *c, const struct machine *m)
 	if (m->tried[TRY_PRCTL_ALLOWED])
 		checks_add(c, CHECK_WARN, "prctl", "let the filter of this container or service allow prctl",
 			   "a seccomp filter refuses the call (%s): events by prctl from here are not seen; other "
-			   "filters kill the program that calls", strerror(-m->tried[TRY_PRCTL_ALLOWED]));
+			   "filters kill the program that calls",
+			   strerror(-m->tried[TRY_PRCTL_ALLOWED]));
 	else
 		checks_add(c, CHECK_OK, "prctl", NULL,
 			   "not refused here: an event by prctl that nobody traces costs a failing system call, %s",
@@ -50,12 +54,14 @@ static void tell_prctl_on(struct checks *c, const struct machine *m)
 			   "attached, but a call of our own was not seen");
 	else if (m->tried[TRY_PRCTL])
 		checks_add(c, CHECK_WARN, "events by prctl", "use a kernel with CONFIG_FTRACE_SYSCALLS and tracefs",
-			   "cannot be traced: no tracepoint syscalls:sys_enter_prctl (%s)", strerror(-m->tried[TRY_PRCTL]));
+			   "cannot be traced: no tracepoint syscalls:sys_enter_prctl (%s)",
+			   strerror(-m->tried[TRY_PRCTL]));
 	else if (m->costs.prctl_measured)
-		checks_add(c, CHECK_OK, "events by prctl", NULL,
-			   "can be traced: one costs its program at least %s while they are traced, and every system call "
-			   "of this machine %s more", ns_text(m->costs.prctl_on_ns).s,
-			   ns_text(m->costs.other_ns).s);
+		checks_add(
+		    c, CHECK_OK, "events by prctl", NULL,
+		    "can be traced: one costs its program at least %s while they are traced, and every system call "
+		    "of this machine %s more",
+		    ns_text(m->costs.prctl_on_ns).s, ns_text(m->costs.other_ns).s);
 	else
 		checks_add(c, CHECK_OK, "events by prctl", NULL, "can be traced");
 }

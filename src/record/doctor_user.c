@@ -17,7 +17,7 @@
 #include "record/kernel.h"
 #include "usertrace.h"
 
-#define ROUNDS 2	/* letting go takes tens of milliseconds */
+#define ROUNDS 2 /* letting go takes tens of milliseconds */
 #define BATCHES 15
 #define CALLS 100
 /* No kernel's option, and not ours: costs the same, and other tracers do not see it. */
@@ -72,7 +72,7 @@ static int load_counting(int map_fd, int option_offset)
 
 	memset(fds, -1, sizeof(fds));
 	fds[GEN_MAP_LOST] = map_fd;
-	asm_load(&a, 4, R1, R1, option_offset);	/* an int: the kernel looks at no more of it */
+	asm_load(&a, 4, R1, R1, option_offset); /* an int: the kernel looks at no more of it */
 	asm_jcci(&a, BPF_JNE, R1, PR_USER_TRACE, other);
 	asm_map_value(&a, R2, GEN_MAP_LOST);
 	asm_movi(&a, R1, 1);
@@ -117,7 +117,7 @@ static int find_tracepoint(unsigned *ret_id, int *ret_option_offset)
 }
 
 struct prctl_lane {
-	int map, prog;		/* -1 or a negative errno: there is none */
+	int map, prog; /* -1 or a negative errno: there is none */
 	unsigned id;
 };
 

@@ -4,8 +4,9 @@
  *
  *     loop KIND COUNT         looped COUNT CPU_NS
  *
- * KIND: empty; probe (UT_PROBE); sdt (the probe of sys/sdt.h); mark, count (usertrace.h); prctl (our event); silent (a prctl
- * with an option that nobody knows, ours neither); other (another system call); lttng. First line: "ready PID KIND…".
+ * KIND: empty; probe (UT_PROBE); sdt (the probe of sys/sdt.h); mark, count (usertrace.h); prctl (our event); silent (a
+ * prctl with an option that nobody knows, ours neither); other (another system call); lttng. First line: "ready PID
+ * KIND…".
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -55,7 +56,7 @@ static const struct kind {
 	const char *name;
 	void (*run)(uint64_t count);
 } kinds[] = {
-	{ "empty", loop_empty }, { "probe", loop_probe }, { "mark", loop_mark }, { "count", loop_count },
+	{ "empty", loop_empty }, { "probe", loop_probe },   { "mark", loop_mark },   { "count", loop_count },
 	{ "prctl", loop_prctl }, { "silent", loop_silent }, { "other", loop_other },
 #ifdef DTRACE_PROBE2
 	{ "sdt", loop_sdt },

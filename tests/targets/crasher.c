@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that announce a few events and are gone at once. Starts COUNT programs, one after another, which take turns at
- * the lanes (usertrace.h, prctl) and at the ways to end (abort, an access to nowhere, a kill).
+ * Programs that announce a few events and are gone at once. Starts COUNT programs, one after another, which take turns
+ * at the lanes (usertrace.h, prctl) and at the ways to end (abort, an access to nowhere, a kill).
  *
  *     crasher COUNT           "ready PID"; when a line comes on standard input, for each program "gone PID LANE END"
  *     crasher LANE END        one of them: "step" 1, 2, … STEPS, and the end
@@ -42,7 +42,7 @@ static int crash(const char *lane, const char *end)
 	const struct rlimit none = { 0, 0 };
 
 	setrlimit(RLIMIT_CORE, &none);
-	prctl(PR_SET_DUMPABLE, 0);	/* nor a core that a handler of the system would be given */
+	prctl(PR_SET_DUMPABLE, 0); /* nor a core that a handler of the system would be given */
 	for (long step = 1; step <= STEPS; step++) {
 		if (!strcmp(lane, "header"))
 			ut_count("step", step);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes hand a turn round and announce each: "turn", with its number as value, even ones by the header and odd ones by
- * prctl. So the events of many processes have one right order, 1, 2, 3…
+ * Processes hand a turn round and announce each: "turn", with its number as value, even ones by the header and odd ones
+ * by prctl. So the events of many processes have one right order, 1, 2, 3…
  *
  *     turns PROCESSES COUNT
  *
@@ -23,11 +23,11 @@
 #include "usertrace.h"
 
 #define PROCESSES_MAX 64
-#define SPINS 200	/* a turn that is handed on at once is the hardest to keep in order */
+#define SPINS 200 /* a turn that is handed on at once is the hardest to keep in order */
 
 /* One a process, each on a line of its own. */
 struct seat {
-	_Alignas(64) _Atomic uint32_t turn;	/* the turn it may take now; 0: none yet */
+	_Alignas(64) _Atomic uint32_t turn; /* the turn it may take now; 0: none yet */
 	_Atomic uint32_t asleep;
 };
 
@@ -100,7 +100,8 @@ int main(int argc, char **argv)
 	pid_t child = -1;
 	uint64_t start;
 
-	if (argc != 3 || (nseats = (unsigned)atoi(argv[1])) < 2 || nseats > PROCESSES_MAX || !(count = (uint32_t)atoi(argv[2])))
+	if (argc != 3 || (nseats = (unsigned)atoi(argv[1])) < 2 || nseats > PROCESSES_MAX ||
+	    !(count = (uint32_t)atoi(argv[2])))
 		return 2;
 	seats = mmap(NULL, nseats * sizeof(*seats), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (seats == MAP_FAILED)
