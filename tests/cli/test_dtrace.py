@@ -111,7 +111,7 @@ class Options(Case):
     def test_several_sources(self):
         self.made("-h", "-s", CCL, "-s", provider.case("python.d"), "-o", "all.h")
         self.made("-G", "-s", CCL, "-s", provider.case("python.d"), "-o", "all.o")
-        self.assertEqual(len(provider.symbols(self.path("all.o"))), 19)
+        self.assertEqual(len(provider.symbols(self.path("all.o"))), 17)
         self.assertIn(b"from ccl.d, python.d;", self.read("all.h"))
 
     def test_refusals(self):

@@ -114,7 +114,8 @@ class Dtrace(live.Case):
     def test_texts(self):
         program = self.build(FIRE, ("values.d", VALUES))
         done = self.usertrace("trace", 'u:values:text "<%s> <%s>", arg1, arg2', "--", program)
-        self.assertEqual((done.status, len([l for l in done.stdout if l.endswith(" <a text> <(null)>")])), (0, 1), done.describe())
+        found = [line for line in done.stdout if line.endswith(" <a text> <(null)>")]
+        self.assertEqual((done.status, len(found)), (0, 1), done.describe())
 
     def test_enabled_while_traced(self):
         """Only the probe that is traced says that it is, and only as long as it is."""

@@ -1,10 +1,8 @@
 /* The probes of CPython 3.11. */
 provider python {
 	probe line(const char *, const char *, int);
-	probe function__entry(const char *, const char *, int, const char *);
-	probe function__return(const char *, const char *, int, const char *);
-	probe cfunction__entry(const char *, const char *, int, const char *);
-	probe cfunction__return(const char *, const char *, int, const char *);
+	probe function__entry(const char *, const char *, int);
+	probe function__return(const char *, const char *, int);
 	probe instance__new__start(const char *, const char *);
 	probe instance__new__done(const char *, const char *);
 	probe instance__delete__start(const char *, const char *);
