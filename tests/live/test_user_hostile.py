@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""A program that announces nonsense, at random: the tracer stays up, and its output stays what it promises to be."""
+import json
+import os
+import random
+import re
+import unittest
+
+import announce
+import live
+
+HOSTILE = os.path.join(live.TARGETS, "user_hostile")
+SEED = int(os.environ.get("UT_SEED") or random.SystemRandom().randrange(1 << 30))
+MILLISECONDS = 2000
+EVENTS = {"begin", "end", "mark", "count", "thread ended", "process ended", "open", "exec", "forgotten"}
+
+
+@live.vm_safe
+@live.needs_root()
+class Hostile(announce.Case):
+    def run_hostile(self, *options, requests):
+        path = os.path.join(self.tempdir(), "out")
+        print(f"# seed {SEED}", flush=True)
+        trace = self.trace(*options, "-o", path, *requests, "--", HOSTILE, SEED, MILLISECONDS, attached=False)
+        self.assertEqual(trace.wait(), 0, f"seed {SEED}: {trace.describe()}")
+        with open(path, "rb") as file:
+            data = file.read()
+        self.assertTrue(data.endswith(b"\n"))
+        self.assertRegex("\n".join(trace.stderr), r"(?m)^usertrace: [\d,]+ user events of a kind that does not exist, left out$")
+        self.assertNotRegex("\n".join(trace.stderr), "[\x00-\x09\x0b-\x1f\x7f]")
+        return data.decode("utf-8").split("\n")[:-1]
+
+    def test_json(self):
+        lines = self.run_hostile("--json", requests=(
+            "e:*", 'e:gc* (duration > 0 || text != NULL) "%s %20s %d %x %s", kind, name, value, id, text'))
+        events = [json.loads(line) for line in lines]
+        self.assertGreater(len(events), 1000)
+        counted = 0
+        for e in events:
+            if "lost" in e or "refused" in e:
+                continue
+            self.assertGreater(e["pid"], 0)
+            if "event" not in e:
+                self.assertEqual(set(e["args"]), {"kind", "name", "value", "id", "text"})
+                continue
+            counted += 1
+            self.assertIn(e["event"], EVENTS)
+            for text in (e["name"], e.get("text")):
+                if isinstance(text, dict):
+                    self.assertIn(set(text) - {"limit"}, ({"error", "address"}, {"text", "cut"}))
+                elif text is not None:
+                    self.assertLessEqual(len(text), 255)
+        self.assertGreater(counted, 1000)
+
+    def test_text(self):
+        lines = self.run_hostile("-t", "--buffer", "64K", requests=("e:*",))
+        for line in lines[1:]:
+            self.assertNotRegex(line, "[\x00-\x1f\x7f]")
+            if not line.startswith("-- "):
+                self.assertTrue(re.match(r"-?[0-9.]+ +\d+ +\d+ ", line), line)
+
+
+if __name__ == "__main__":
+    unittest.main()
