@@ -79,6 +79,29 @@ class Sites(live.Case):
         # int, short, double, an enum of a signed char, a pointer, bool; a name with sites of several types is read as integers.
         self.assertEqual([said[i] for i in (0, 1, 3, 5)], [[1, 4], [1, 2], [-3, 1], [0, 1]])
 
+    @live.needs_program("gdb")
+    def test_the_stack_at_the_site(self):
+        """The unwind table, part of which is written by hand, leads from the site to main."""
+        source = os.path.join(self.folder, "stack.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write('#include "usertrace.h"\n#define NOINLINE __attribute__((noinline))\n'
+                       'NOINLINE int inner(int n) { ut_mark("x"); return n * 3; }\n'
+                       "NOINLINE int outer(int n) { return inner(n) + 1; }\n"
+                       "int main(int argc, char **argv) { (void)argv; return outer(argc) == 0; }\n")
+        for compiler in ("gcc", "clang"):
+            for flags in ("-O2", "-O2 -fno-omit-frame-pointer", "-O0", "-O2 -fno-asynchronous-unwind-tables -g"):
+                if not shutil.which(compiler):
+                    continue
+                with self.subTest(compiler=compiler, flags=flags):
+                    program = self.build("stack", *flags.split(), source, compiler=compiler)
+                    script = ["break main", "run", "set {short}&usertrace_event_semaphore = 1", "break *usertrace_event",
+                              "break *usertrace_event+5", "continue", "bt", "continue", "bt"]
+                    said = subprocess.run(["gdb", "-nx", "-batch", *[a for c in script for a in ("-ex", c)], program],
+                                          capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+                    names = re.findall(r"^#\d+ .*?(\w+)(?:\[cold\])?(?:\.\w+)* \(", said.stdout, re.MULTILINE)
+                    stack = ["usertrace_event", "inner", "outer", "main"]
+                    self.assertEqual([n for n in names if not n.startswith("ut_")], stack * 2, said.stdout + said.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
