@@ -242,6 +242,7 @@ static value prim_print(struct mutator *m, value *args)
 		printf("%.*s\n", (int)to_object(args[0])->length, text_bytes(to_object(args[0])));
 	else
 		puts(is_object(args[0]) ? "[array]" : "nil");
+	fflush(stdout);
 	return args[0];
 }
 

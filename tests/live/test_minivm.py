@@ -2,9 +2,9 @@
 """What is traced of examples/minivm against the log that it writes with its own clock.
 
 minivm reads the clock immediately before and after each event. So the tracer's time must lie between the two, to the
-nanosecond: that is asked of every event. Durations must agree within 2 us or 1 %. That can only be asked where the
-announcements themselves were not held up: on a busy machine a thread is interrupted in the middle of one, and after
-some milliseconds of collecting, the first entry into the kernel finds all caches cold. The log shows which these are.
+nanosecond: that is asked of every event. Durations must agree within 2 us or 1 %: of all spans whose announcements were
+not held up, and of most of the others. On a busy machine a thread is interrupted in the middle of one, and after some
+milliseconds of collecting, the first entry into the kernel finds all caches cold. The log shows which these are.
 """
 import collections
 import json
@@ -19,7 +19,6 @@ SOURCES = os.path.join(live.SOURCE_ROOT, "examples/minivm")
 Span = collections.namedtuple("Span", "kind thread tid begin begun end ended before after text")
 
 HELD_UP_NS = 4000
-ENOUGH = 20
 
 
 def read_log(path):
@@ -80,22 +79,19 @@ class Minivm(live.Case):
         return pairs
 
     def compare(self, *args):
-        """Runs it until enough spans can be compared; the last log."""
-        settled, offs, worst = 0, [], (0, "")
-        for _ in range(5):
-            events, log = self.user_events(*args)
-            for span, duration in self.check_events(events, log):
-                own = span.ended - span.begun
-                offs.append(abs(duration - own) / max(2000, own / 100))
-                if max(span.begun - span.begin, span.ended - span.end) <= HELD_UP_NS:
-                    settled += 1
-                    worst = max(worst, (offs[-1], f"{span}: {duration} ns traced, {own} ns by its own clock"))
-            if settled >= ENOUGH:
-                break
-        print(f"# {' '.join(map(str, args))}: {sum(o <= 1 for o in offs)} of {len(offs)} spans within 2 us or 1 %; "
-              f"{settled} not held up, the worst of them at {worst[0] * 100:.0f} % of that", flush=True)
-        self.assertGreaterEqual(settled, ENOUGH, "nearly all spans were held up: the machine is too busy")
-        self.assertLessEqual(worst[0], 1, worst[1])
+        events, log = self.user_events(*args)
+        offs, settled = [], [(0, "none of them")]
+        for span, duration in self.check_events(events, log):
+            own = span.ended - span.begun
+            offs.append((abs(duration - own) / max(2000, own / 100),
+                         f"{span}: {duration} ns traced, {own} ns by its own clock"))
+            if max(span.begun - span.begin, span.ended - span.end) <= HELD_UP_NS:
+                settled.append(offs[-1])
+        within = sum(off <= 1 for off, _ in offs)
+        print(f"# {' '.join(map(str, args))}: {within} of {len(offs)} spans within 2 us or 1 %; {len(settled) - 1} not "
+              f"held up, the worst of them at {max(settled)[0] * 100:.0f} % of that", flush=True)
+        self.assertLessEqual(max(settled)[0], 1, max(settled)[1])
+        self.assertGreater(within, len(offs) / 2, max(offs)[1])
         return log
 
     def test_mark_and_sweep(self):
