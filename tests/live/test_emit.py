@@ -92,6 +92,20 @@ class Emit(live.Case):
         self.assertEqual((begin["event"], closed["event"], closed["pid"]), ("begin", "process ended", script.pid))
 
     @live.vm_safe
+    def test_one_script_by_its_number(self):
+        """The command is a child of the script, and the event the script's."""
+        script = self.start("/bin/sh", "-c", 'echo ready; read line; "$0" emit mark "$1"; echo marked; read line',
+                            live.USERTRACE, self.name, stdin=subprocess.PIPE)
+        script.wait_for("ready")
+        trace = self.trace("-f", "-p", script.pid, "--json", f"e:{self.name}")
+        self.emit("mark", self.name)                        # another's
+        script.say("\n")
+        script.wait_for("marked")
+        trace.wait_for_lines(1)
+        self.assertEqual(trace.interrupt(), 0)
+        self.assertEqual([e["pid"] for e in trace.objects()], [script.pid])
+
+    @live.vm_safe
     def test_its_own(self):
         trace = self.listen()
         done = self.emit("mark", self.name, "--own")
