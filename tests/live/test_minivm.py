@@ -18,7 +18,8 @@ SOURCES = os.path.join(live.SOURCE_ROOT, "examples/minivm")
 
 Span = collections.namedtuple("Span", "kind thread tid begin begun end ended before after text")
 
-HELD_UP_NS = 4000
+# How much longer than usual an announcement may take.
+HELD_UP_NS = 1000
 
 
 def read_log(path):
@@ -80,17 +81,20 @@ class Minivm(live.Case):
 
     def compare(self, *args):
         events, log = self.user_events(*args)
-        offs, settled = [], [(0, "none of them")]
+        offs, settled = [], []
+        took = sorted(ns for s in log for ns in (s.begun - s.begin, s.ended - s.end))
+        usual = took[len(took) // 4]
         for span, duration in self.check_events(events, log):
             own = span.ended - span.begun
             offs.append((abs(duration - own) / max(2000, own / 100),
-                         f"{span}: {duration} ns traced, {own} ns by its own clock"))
-            if max(span.begun - span.begin, span.ended - span.end) <= HELD_UP_NS:
+                         f"{span}: {duration} ns traced, {own} ns by its own clock, {usual} ns to announce"))
+            if max(span.begun - span.begin, span.ended - span.end) <= usual + HELD_UP_NS:
                 settled.append(offs[-1])
         within = sum(off <= 1 for off, _ in offs)
-        print(f"# {' '.join(map(str, args))}: {within} of {len(offs)} spans within 2 us or 1 %; {len(settled) - 1} not "
-              f"held up, the worst of them at {max(settled)[0] * 100:.0f} % of that", flush=True)
-        self.assertLessEqual(max(settled)[0], 1, max(settled)[1])
+        worst = max(settled, default=(0, ""))
+        print(f"# {' '.join(map(str, args))}: {within} of {len(offs)} spans within 2 us or 1 %; {len(settled)} were "
+              f"not held up, the worst of them at {worst[0] * 100:.0f} % of that; {usual} ns an event", flush=True)
+        self.assertLessEqual(worst[0], 1, worst[1])
         self.assertGreater(within, len(offs) / 2, max(offs)[1])
         return log
 
