@@ -191,7 +191,24 @@ static struct operands *note_operands(struct plan_look *look, const struct usdt_
 	return ret;
 }
 
-static int add_note_site(struct plan_look *look, int probe, const struct usdt_note *n)
+/* One argument prints by one type: what is a float at one site and an integer at another would be a wrong number. */
+static void refuse_other_kinds(struct operands *ops, const struct usdt_args *args)
+{
+	for (unsigned i = 0; i < ops->n; i++) {
+		const struct type *t = &args->v[i].type;
+		struct operand *op = &ops->v[i];
+
+		if (op->kind == OPERAND_UNREADABLE ||
+		    (op->is_float == (t->kind == TYPE_FLOAT) && (!op->is_float || op->size == t->size)))
+			continue;
+		snprintf(op->reason, sizeof(op->reason), "is %s here and %s at other sites of the probe",
+			 !op->is_float ? "an integer" : op->size == 4 ? "a float" : "a double",
+			 t->kind != TYPE_FLOAT ? "an integer" : t->size == 4 ? "a float" : "a double");
+		op->kind = OPERAND_UNREADABLE;
+	}
+}
+
+static int add_note_site(struct plan_look *look, int probe, const struct usdt_note *n, const struct usdt_args *args)
 {
 	struct plan_site site = { .kind = SITE_PROBE,
 				  .probe = (unsigned)probe,
@@ -208,6 +225,7 @@ static int add_note_site(struct plan_look *look, int probe, const struct usdt_no
 	site.operands = note_operands(look, n);
 	if (!site.operands)
 		return ut_err_nomem(look->err);
+	refuse_other_kinds(site.operands, args);
 	return plan_add_site(look->plan, &site, look->err);
 }
 
@@ -239,7 +257,7 @@ static int add_group(struct plan_look *look, unsigned request, const struct note
 	for (size_t i = g->first; i < g->notes->notes.n; i++) {
 		if (!in_group(g, i))
 			continue;
-		r = add_note_site(look, probe, &g->notes->notes.v[i]);
+		r = add_note_site(look, probe, &g->notes->notes.v[i], &room->args);
 		if (r)
 			return r;
 	}

@@ -72,6 +72,15 @@ class Zoo(puppet.Case):
         self.assertEqual(len(notes), 1)
         self.assertRegex(notes[0], r"arg1 of zoo:dbl cannot be read: it is in %xmm0")
 
+    def test_an_argument_of_several_kinds(self):
+        """It prints by one type; what is of another kind at a site is no number there."""
+        trace = self.trace_command(f"u:{target('mixed')}:value", "--", target("mixed"))
+        self.assertEqual(trace.seen, [("value", "2.5 1"), ("value", f"{UNREADABLE} 2"), ("value", f"{UNREADABLE} 3")])
+        trace = self.trace_command("--json", f"u:{target('mixed')}:value", "--", target("mixed"))
+        reasons = [json.loads(line)["args"]["arg1"].get("reason", "") for line in trace.stdout[1:]]
+        self.assertEqual(reasons, ["is an integer here and a double at other sites of the probe",
+                                   "is a float here and a double at other sites of the probe"])
+
     @live.vm_safe
     def test_wrong_notes_spoil_nothing_else(self):
         path = target("broken")

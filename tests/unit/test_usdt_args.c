@@ -49,6 +49,15 @@ static void test_widest_and_signed_wins(void **state)
 	assert_string_equal(types("4@%eax|2@%ax|1@%al"), "uint32");
 }
 
+/* What is a float at one site is not an integer at another: the first site's kind holds. */
+static void test_floats_do_not_mix(void **state)
+{
+	(void)state;
+	assert_string_equal(types("8f@%rax|-4@%eax"), "double");
+	assert_string_equal(types("-4@%eax|8f@%rax"), "int32");
+	assert_string_equal(types("4f@%eax|8f@%rax"), "float");
+}
+
 static void test_unreadable_only_where_every_site_is(void **state)
 {
 	(void)state;
@@ -69,7 +78,7 @@ static void test_sites_with_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_site),
+		cmocka_unit_test(test_one_site), cmocka_unit_test(test_floats_do_not_mix),
 		cmocka_unit_test(test_widest_and_signed_wins),
 		cmocka_unit_test(test_unreadable_only_where_every_site_is),
 		cmocka_unit_test(test_sites_with_more),
