@@ -75,7 +75,8 @@ class Zoo(puppet.Case):
     def test_an_argument_of_several_kinds(self):
         """It prints by one type; what is of another kind at a site is no number there."""
         trace = self.trace_command(f"u:{target('mixed')}:value", "--", target("mixed"))
-        self.assertEqual(trace.seen, [("value", "2.5 1"), ("value", f"{UNREADABLE} 2"), ("value", f"{UNREADABLE} 3")])
+        self.assertEqual(trace.seen, [("value", "2.5 1"), ("value", f"{UNREADABLE} 2"), ("value", f"{UNREADABLE} 3")],
+                         trace.describe())
         trace = self.trace_command("--json", f"u:{target('mixed')}:value", "--", target("mixed"))
         reasons = [json.loads(line)["args"]["arg1"].get("reason", "") for line in trace.stdout[1:]]
         self.assertEqual(reasons, ["is an integer here and a double at other sites of the probe",
