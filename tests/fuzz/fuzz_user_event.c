@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Fuzzes what programs put into records of user events: an event within its limits, or a refusal. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/user_event.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_text(const struct user_text *t, const char *record, size_t size, size_t room)
+{
+	if (t->len >= room || t->state > UT_TEXT_CUT_FAULT)
+		abort();
+	if (!t->len)
+		return;
+	if (t->bytes < record || t->bytes + t->len > record + size || memchr(t->bytes, '\0', t->len))
+		abort();
+	if (t->state == UT_TEXT_NULL || t->state == UT_TEXT_FAULT)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *copy = malloc(size ? size : 1);
+	struct user_event e;
+	int r;
+
+	if (!copy)
+		return 0;
+	memcpy(copy, data, size);
+	r = user_event_decode((const void *)copy, size, &e);
+	if (r && r != -EBADMSG && r != -EINVAL)
+		abort();
+	if (!r) {
+		if (e.kind < USER_BEGIN || e.kind > USER_COUNT || (!e.has_id && e.id))
+			abort();
+		check_text(&e.name, copy, size, UT_NAME_ROOM);
+		check_text(&e.text, copy, size, UT_USER_TEXT_ROOM);
+		user_event_set_name(&e, user_event_is_string_form((const void *)copy), copy, strnlen(copy, size), UT_TEXT_CUT_FAULT);
+		check_text(&e.name, copy, size, size + 1);
+	}
+	free(copy);
+	return 0;
+}
