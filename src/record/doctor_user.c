@@ -15,6 +15,7 @@
 #include "proc/tracefs.h"
 #include "record/doctor_priv.h"
 #include "record/kernel.h"
+#include "record/nop5.h"
 #include "usertrace.h"
 
 #define ROUNDS 2 /* letting go takes tens of milliseconds */
@@ -23,13 +24,16 @@
 /* No kernel's option, and not ours: costs the same, and other tracers do not see it. */
 #define SILENT_OPTION (PR_USER_TRACE ^ 0x80)
 
-/* As the header's site: a 5-byte nop where the function begins. */
+/* As the header's site: a 5-byte nop where the function begins, and one of a byte. */
 void doctor_user_site(void);
+void doctor_user_nop(void);
 __asm__(".text\n"
 	".p2align 4\n"
 	".type doctor_user_site, @function\n"
 	"doctor_user_site:\n"
 	"	.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
+	"doctor_user_nop:\n"
+	"	nop\n"
 	"	ret\n"
 	".size doctor_user_site, . - doctor_user_site\n");
 
@@ -197,9 +201,10 @@ static void measure_site(struct user_costs *ret, bool multi)
 {
 	AUTO_CLOSE int prog = doctor_load_empty(multi);
 	AUTO_CLOSE int event = -1, link = -1;
+	bool fast = !nop5_refusal(NOP5_FIRST, false);
 	uint64_t offset;
 
-	if (prog < 0 || process_own_offset(doctor_user_site, &offset))
+	if (prog < 0 || process_own_offset(fast ? doctor_user_site : doctor_user_nop, &offset))
 		return;
 	link = doctor_attach_own(prog, multi, offset, 0, &event);
 	if (link < 0)

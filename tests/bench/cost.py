@@ -4,7 +4,7 @@ import programs
 import report as text
 import tracers as all_tracers
 
-SITES = [("nop1", "USDT probe, 1-byte nop (what sys/sdt.h makes)"), ("nop5", "USDT probe, 5-byte nop at a function's start")]
+SITES = [("nop1", "USDT probe, 1-byte nop (what sys/sdt.h makes)"), ("nop5", "USDT probe, 5-byte nop at a function's start (`--no-forks`)")]
 
 
 class Sample:

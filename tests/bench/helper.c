@@ -2,7 +2,8 @@
 /*
  * What benchmarks need of the program's own parts:
  *
- *     helper empty PID PROBE         an empty program on the probe's sites, until standard input ends
+ *     helper empty PID PROBE         an empty program on the probe's sites, until standard input ends; with --no-forks behind
+ *                                    it where the tracer would attach with that option
  *     helper attach PID PROBE        what planning, attaching and detaching take, each by itself
  *     helper print COUNT             what a line of the live printer takes
  */
@@ -18,6 +19,7 @@
 #include "live/print.h"
 #include "probe/layout.h"
 #include "record/kernel.h"
+#include "record/nop5.h"
 #include "record/session.h"
 
 static uint64_t now_ns(void)
@@ -45,20 +47,27 @@ static int open_session(int pid, const char *probe, struct runtimes *runtimes, s
 
 /* --- empty ----------------------------------------------------------------------------------------------------------- */
 
-static int link_site(int prog, const char *path, const struct plan_site *site, bool multi, int pid)
+/* Where the tracer would attach: it prefers the header's faster place where that does no harm. */
+static uint64_t place_of(const struct plan_site *site, bool no_forks)
 {
-	const struct kernel_uprobes u = { .path = path, .n = 1, .offsets = &site->offset, .pid = pid,
+	return site->nop5_before && !nop5_refusal(NOP5_FIRST, no_forks) ? site->offset - 5 : site->offset;
+}
+
+static int link_site(int prog, const char *path, const struct plan_site *site, bool multi, int pid, bool no_forks)
+{
+	const uint64_t offset = place_of(site, no_forks);
+	const struct kernel_uprobes u = { .path = path, .n = 1, .offsets = &offset, .pid = pid,
 					  .sem_offsets = site->sem_offset ? &site->sem_offset : NULL };
 	int event;
 
 	if (multi)
 		return kernel_link_uprobes(prog, &u);
-	event = kernel_uprobe_event(path, site->offset, site->sem_offset, false, pid);
+	event = kernel_uprobe_event(path, offset, site->sem_offset, false, pid);
 	return event < 0 ? event : kernel_link_event(prog, event, 0);
 }
 
 /* The descriptors stay open until the process ends. */
-static int attach_empty(const struct plan *plan, int pid, struct ut_err *err)
+static int attach_empty(const struct plan *plan, int pid, bool no_forks, struct ut_err *err)
 {
 	const struct bpf_insn insns[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 }, { .code = BPF_JMP | BPF_EXIT },
@@ -71,15 +80,17 @@ static int attach_empty(const struct plan *plan, int pid, struct ut_err *err)
 		const struct plan_site *site = &plan->sites.v[i];
 		int r;
 
+		if (site_is_tracepoint(site))
+			continue;
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", plan->files.v[site->file].fd);
-		r = link_site(fd, path, site, prog.multi, pid);
+		r = link_site(fd, path, site, prog.multi, pid, no_forks);
 		if (r < 0)
 			return ut_err_set(err, r, "cannot attach an empty program: %s", strerror(-r));
 	}
 	return fd < 0 ? fd : 0;
 }
 
-static int run_empty(int pid, const char *probe)
+static int run_empty(int pid, const char *probe, bool no_forks)
 {
 	struct runtimes runtimes = { 0 };
 	struct session *session = NULL;
@@ -87,7 +98,7 @@ static int run_empty(int pid, const char *probe)
 	int r = open_session(pid, probe, &runtimes, &session, &err);
 
 	if (!r)
-		r = attach_empty(session_plan(session), pid, &err);
+		r = attach_empty(session_plan(session), pid, no_forks, &err);
 	if (!r) {
 		puts("attached");
 		fflush(stdout);
@@ -217,12 +228,12 @@ static int run_print(uint64_t count)
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "empty"))
-		return run_empty(atoi(argv[2]), argv[3]);
+	if (argc >= 4 && !strcmp(argv[1], "empty"))
+		return run_empty(atoi(argv[2]), argv[3], argc > 4);
 	if (argc == 4 && !strcmp(argv[1], "attach"))
 		return run_attach(atoi(argv[2]), argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "print"))
 		return run_print(strtoull(argv[2], NULL, 10));
-	fputs("usage: helper empty|attach PID PROBE, helper print COUNT\n", stderr);
+	fputs("usage: helper empty PID PROBE [--no-forks], helper attach PID PROBE, helper print COUNT\n", stderr);
 	return 2;
 }

@@ -81,7 +81,7 @@ class Usertrace(Tracer):
 
     def argv(self, target, pids, site):
         argv = [self.bench.usertrace, "trace", f'u:bench:{site} "%u %u", arg1, arg2']
-        return argv + [f"-p{pid}" for pid in pids]
+        return argv + (["--no-forks"] if site == "nop5" else []) + [f"-p{pid}" for pid in pids]
 
     def wait_ready(self, running, target, site):
         running.wait_until(lambda: "attached" in running.stderr(), "said nothing")
