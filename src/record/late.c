@@ -114,18 +114,21 @@ static size_t read_process(pid_t pid, uint64_t address, char *ret, size_t size)
 	return up_to_nul(ret, got);
 }
 
-/* The file of a mapping, if it is still what was mapped. */
+/*
+ * The file of a mapping, if it is still what was mapped. Looked at before it is opened: whoever may change the path can
+ * put a device there, which opening alone may set off.
+ */
 static int open_noted(const struct noted *n)
 {
-	int fd = open(n->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	AUTO_CLOSE int peek = open(n->path, O_PATH | O_CLOEXEC);
 	struct stat st;
+	char path[64];
 
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != n->file.ino ||
-			st.st_dev != n->file.dev)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	if (peek < 0 || fstat(peek, &st) || !S_ISREG(st.st_mode) || st.st_ino != n->file.ino ||
+	    st.st_dev != n->file.dev)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", peek);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
 /* How far the file's own addresses are from those of the process: from the segment that was mapped as code. */
@@ -158,7 +161,8 @@ static void find_range(struct noted *n, struct elf_image *img, uint64_t bias)
 	}
 }
 
-/* A file is opened once to see where it was, then only for what lies there: addresses may be anything, and come often. */
+/* A file is opened once to see where it was, then only for what lies there: addresses may be anything, and come often.
+ */
 static size_t read_file(struct noted *n, uint64_t address, char *ret, size_t size)
 {
 	AUTO_CLOSE int fd = -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of processes that live, that have ended, and of their children: from memory, or from the file that was mapped. */
+/* Names of processes that live, that have ended, and of their children: from memory, or from the file that was mapped.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -202,6 +204,31 @@ static void files_that_lie(void **state)
 	late_free(l);
 }
 
+/* A path that leads to a device now is not opened: that alone may make the device do something. */
+static void a_device_in_its_place(void **state)
+{
+	struct late *l = late_new();
+	char path[] = "/tmp/usertrace-test-XXXXXX", fifo[64], link[64], room[64];
+	AUTO_CLOSE int fd = mkstemp(path), watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct mapping m = { .start = 0x400000, .end = 0x500000, .exec = true, .path = link };
+	pid_t pid = ended();
+
+	(void)state;
+	snprintf(fifo, sizeof(fifo), "%s.fifo", path);
+	snprintf(link, sizeof(link), "%s.link", path);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(symlink(fifo, link), 0);
+	assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+	late_note(l, pid, &m);
+	assert_reads(l, pid, (void *)0x400000, NULL);
+	assert_int_equal(read(watch, room, sizeof(room)), -1);
+	assert_int_equal(errno, EAGAIN);
+	unlink(link);
+	unlink(fifo);
+	unlink(path);
+	late_free(l);
+}
+
 static void bounded(void **state)
 {
 	struct late *l = late_new();
@@ -226,7 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_that_is_there), cmocka_unit_test(a_process_that_has_ended),
 		cmocka_unit_test(children), cmocka_unit_test(what_was_mapped_already), cmocka_unit_test(files_that_lie),
-		cmocka_unit_test(bounded),
+		cmocka_unit_test(a_device_in_its_place), cmocka_unit_test(bounded),
 	};
 
 	return cmocka_run_group_tests_name("late", tests, NULL, NULL);
