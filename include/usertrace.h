@@ -339,11 +339,11 @@ namespace usertrace_ {
 
 #define UT_FORCED_ static inline __attribute__((always_inline, no_instrument_function))
 
-enum kind { INTEGER, ENUM, REFUSED };
+enum kind { INTEGER_, ENUM_, REFUSED_ };
 
 template<typename T> struct kind_of {
 	static const bool refused = __is_class(T) || __is_union(T) || sizeof(T) > 8;
-	static const kind value = refused ? REFUSED : __is_enum(T) ? ENUM : INTEGER;
+	static const kind value = refused ? REFUSED_ : __is_enum(T) ? ENUM_ : INTEGER_;
 };
 template<typename T, kind> struct scalar {
 	typedef T type;
@@ -352,12 +352,12 @@ template<typename T, kind> struct scalar {
 	static const int code = is_unsigned ? static_cast<int>(sizeof(T)) : -static_cast<int>(sizeof(T));
 	UT_FORCED_ type operand(T v) { return v; }
 };
-template<typename T> struct scalar<T, ENUM> {
+template<typename T> struct scalar<T, ENUM_> {
 	typedef __underlying_type(T) type;
-	static const int code = scalar<type, INTEGER>::code;
+	static const int code = scalar<type, INTEGER_>::code;
 	UT_FORCED_ type operand(T v) { return static_cast<type>(v); }
 };
-template<typename T> struct scalar<T, REFUSED> {
+template<typename T> struct scalar<T, REFUSED_> {
 	static_assert(sizeof(T) == 0, UT_ARGUMENT_RULE_);
 	static const int code = 0;
 };
@@ -367,7 +367,7 @@ template<typename T> struct argument<T *> {
 	static const int code = 8;
 	UT_FORCED_ T *operand(T *v) { return v; }
 };
-template<typename T, typename C> struct argument<T C::*> : scalar<T C::*, REFUSED> {};
+template<typename T, typename C> struct argument<T C::*> : scalar<T C::*, REFUSED_> {};
 template<> struct argument<decltype(nullptr)> {
 	static const int code = 8;
 	UT_FORCED_ const void *operand(decltype(nullptr)) { return nullptr; }

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The types of C++ as arguments of probes. A probe's name says what its note must say of the arguments, as in types.c.
+// Other headers make macros of words, as bison does of its tokens.
+#define INTEGER 258
+#define ENUM 259
+#define REFUSED 260
 extern "C" {
 #include "usertrace.h"
 }
