@@ -35,24 +35,28 @@ class Lanes(announce.Case):
                  "h 0xffffffff x"]
         done = self.announce(*wrong, "p mark good")
         self.assertEqual([short(e)[:2] for e in done.events], [("mark", "good")])
-        self.assertRegex(done.told, rf"(?m)^usertrace: {len(wrong)} user events of a kind that does not exist, left out$")
+        self.assertRegex(done.told,
+                         rf"(?m)^usertrace: {len(wrong)} user events of a kind that does not exist, left out$")
 
     def test_strings(self):
-        done = self.announce("string entry: gc", "string exit:gc", "string entry:\tgc", "string exit: \t gc", "string entry:",
+        done = self.announce("string entry: gc", "string exit:gc", "string entry:\tgc", "string exit: \t gc",
+                             "string entry:",
                              "string exit:", "string entry", "string a word", "string Entry: x", "string %empty",
                              "string %bad", "string %len:400", "string entry: %x", "string %far:1")
         self.assertEqual([short(e)[:2] for e in done.events if e["event"] != "process ended"],
                          [("begin", "gc"), ("end", "gc"), ("begin", "gc"), ("end", "gc"), ("begin", ""), ("end", ""),
                           ("mark", "entry"), ("mark", "a word"), ("mark", "Entry: x"), ("mark", ""),
                           ("mark", {"error": "fault", "address": "0x10000"}),
-                          ("mark", {"text": LETTERS[:127], "cut": "limit", "limit": 127}), ("begin", "%x"), ("mark", "far-1")])
+                          ("mark", {"text": LETTERS[:127], "cut": "limit", "limit": 127}), ("begin", "%x"),
+                          ("mark", "far-1")])
 
     def test_names_and_texts(self):
         fault = {"error": "fault", "address": "0x10000"}
         far_fault = {"error": "fault", "address": "0xffffffff81000000"}
         cases = [("%null", None, None), ("%bad", fault, fault), ("%empty", "", ""),
                  ("%kernel", far_fault, far_fault),
-                 ("%hex:1b5b324a0a0d09", "\x1b[2J\n\r\t", "\x1b[2J\n\r\t"), ("%hex:c3a9fffe41", "é\ufffd\ufffdA", "é\ufffd\ufffdA"),
+                 ("%hex:1b5b324a0a0d09", "\x1b[2J\n\r\t", "\x1b[2J\n\r\t"),
+                 ("%hex:c3a9fffe41", "é\ufffd\ufffdA", "é\ufffd\ufffdA"),
                  ("%span:3:40", "x" * 40, "x" * 40), ("%span:1:1", "x", "x")]
         for n in (1, 7, 8, 31, 32, 33, 126, 127, 128, 4000):
             cut = {"text": LETTERS[:127], "cut": "limit", "limit": 127}
@@ -74,12 +78,14 @@ class Lanes(announce.Case):
         self.assertEqual(len(seen), len(expected))
 
     def test_the_same_in_text(self):
-        done = self.announce("h mark %null", "p mark %bad", "h mark %empty", "p mark %len:128", "h mark %hex:1b0a5cff41",
+        done = self.announce("h mark %null", "p mark %bad", "h mark %empty", "p mark %len:128",
+                             "h mark %hex:1b0a5cff41",
                              "h mark t text=%null", "p mark t text=%empty", "h mark t text=%len:256", "h begin (null)",
                              "h count c value=-5 id=9", "p mark m value=5", text=True)
         self.assertEqual(done.lines[:11],
                          [["(null)", "mark"], ["<fault", "0x10000>  mark"], ['""', "mark"],
-                          [LETTERS[:127] + "…[cut", "at 127] mark"], ["\\x1b\\n\\\\\\xffA", "mark"], ["t", "mark (null)"],
+                          [LETTERS[:127] + "…[cut", "at 127] mark"], ["\\x1b\\n\\\\\\xffA", "mark"],
+                          ["t", "mark (null)"],
                           ["t", 'mark ""'], ["t", f'mark "{LETTERS[:255]}"…[cut at 255]'], ['"(null)"', "begin"],
                           ["c", "count -5 id=9"], ["m", "mark value=5"]])
         self.assertEqual(done.lines[11][0], '"(null)"')
@@ -89,7 +95,8 @@ class Lanes(announce.Case):
         """What can be read of it is, while the process is there."""
         target = self.user()
         trace = self.trace("-p", target.pid, "--json", "e:*")
-        commands = [f"{lane} mark {name}" for lane in LANES for name in ("%edge:9", "t text=%edge:9", "%edge:0", "%edge:200")]
+        names = ("%edge:9", "t text=%edge:9", "%edge:0", "%edge:200")
+        commands = [f"{lane} mark {name}" for lane in LANES for name in names]
         for i, command in enumerate(commands):
             target.do(command)
             trace.wait_for_lines(i + 1)
@@ -106,7 +113,8 @@ class Lanes(announce.Case):
             commands += [f"{lane} mark t text=%far:{i + 2}" for i, lane in enumerate(LANES)]
             done = self.announce(*commands, program=os.path.join(live.TARGETS, program))
             self.assertEqual([e.get("text", e["name"]) for e in done.events],
-                             ["far-0", "far-1", "span-0-of-two-pages", "span-1-of-two-pages", "far-2", "far-3"], program)
+                             ["far-0", "far-1", "span-0-of-two-pages", "span-1-of-two-pages", "far-2", "far-3"],
+                             program)
 
     def test_pages_of_programs_that_are_gone(self):
         """A child shares its parent's file, and may not have touched a page of it when it ends."""
@@ -128,7 +136,6 @@ class Lanes(announce.Case):
             self.assertEqual([e["name"] for e in trace.objects()], ["far-1"], i)
 
 
-@live.vm_safe
 @live.needs_root()
 class Programs(announce.Case):
     def test_static_and_stripped(self):
@@ -137,6 +144,7 @@ class Programs(announce.Case):
             self.assertEqual([e["event"] for e in done.events], ["begin", "end"], program)
             self.assertIn("duration", done.events[1])
 
+    @live.vm_safe
     def test_a_library_that_is_loaded(self):
         plug = os.path.join(live.TARGETS, "user_plug.so")
         target = self.user()
@@ -148,7 +156,6 @@ class Programs(announce.Case):
         self.assertEqual(trace.interrupt(), 0)
         self.assertEqual([e["name"] for e in trace.objects()][-2:], ["second", "own"])
 
-    @live.host_only
     def test_libusertrace(self):
         library = os.path.join(live.BUILD_ROOT, "src/emit/libusertrace.so")
         if not os.path.exists(library):
@@ -183,7 +190,8 @@ class Programs(announce.Case):
             target.do(command)
         self.assertEqual(trace.interrupt(), 0)
         lines = [announce.split(l) for l in trace.stdout[1:]]
-        self.assertEqual(lines[:2] + lines[3:4], [["early", "end (began before tracing)"], ["gc", "begin"], ["late", "begin id=4"]])
+        self.assertEqual(lines[:2] + lines[3:4],
+                         [["early", "end (began before tracing)"], ["gc", "begin"], ["late", "begin id=4"]])
         self.assertRegex(lines[2][1], "^end [0-9.]+ (ns|µs|ms)$")
         self.assertRegex(" ".join(lines[4]), r"^late open for [0-9.]+ (ns|µs|ms|s) id=4$")
 
@@ -213,7 +221,6 @@ class Programs(announce.Case):
         self.assertEqual(seen, expected)
 
 
-@live.vm_safe
 @live.needs_root()
 class Requests(announce.Case):
     def names(self, *args, **kwargs):
@@ -226,7 +233,8 @@ class Requests(announce.Case):
         return {request: [text for number, text in said if int(number) == i] for i, request in enumerate(requests)}
 
     def test_names(self):
-        commands = ["h mark gc", "p mark gc:major", "h mark gcx", "p mark x", "h mark %null", "p mark %empty", "h mark %bad",
+        commands = ["h mark gc", "p mark gc:major", "h mark gcx", "p mark x", "h mark %null", "p mark %empty",
+                    "h mark %bad",
                     "p mark %hex:672063"]
         expected = {"e:gc": ["gc"], "e:gc*": ["gc", "gc:major", "gcx"], "e:?": ["x"], "e:gc:major": ["gc:major"],
                     'e:""': [""], 'e:"g c"': ["g c"], "e:nothing": [],
@@ -250,9 +258,11 @@ class Requests(announce.Case):
         self.assertEqual(done.events[0]["depth"], 1)
 
     def test_formats(self):
-        done = self.announce("h begin gc value=1", "p end gc value=-2", "h count c id=7 text=t", "p mark %bad", "p mark n text=%null",
+        done = self.announce("h begin gc value=1", "p end gc value=-2", "h count c id=7 text=t", "p mark %bad",
+                             "p mark n text=%null",
                              requests=('e:* "%s|%s|%d|%u|%s|", kind, name, value, id, text',), text=True)
-        self.assertEqual([l[1] for l in done.lines[:3]], ["begin|gc|1|0|(null)|", "end|gc|-2|0|(null)|", "count|c|0|7|t|"])
+        self.assertEqual([l[1] for l in done.lines[:3]],
+                         ["begin|gc|1|0|(null)|", "end|gc|-2|0|(null)|", "count|c|0|7|t|"])
         self.assertEqual([l[-1][l[-1].index("mark"):] for l in done.lines[3:5]],
                          ["mark|<fault>|0|0|(null)|", "mark|n|0|0|(null)|"])
         done = self.announce("h begin gc", "p end gc", requests=('e:gc (kind == "end") "%d", duration',))
@@ -262,12 +272,14 @@ class Requests(announce.Case):
 
     def test_several_requests(self):
         """An event is printed once for each request that means it."""
-        done = self.announce("h mark gc value=5", "p mark x", requests=("e:*", "e:gc", "e:g* (value > 5)", 'e:gc "%d", value'))
+        done = self.announce("h mark gc value=5", "p mark x",
+                             requests=("e:*", "e:gc", "e:g* (value > 5)", 'e:gc "%d", value'))
         self.assertEqual([e.get("name", e.get("message")) for e in done.events], ["gc", "gc", "5", "x"])
         self.assertRegex(done.told, r"(?m)^usertrace: 4 events in ")
         self.assertRegex(done.told, r"(?m)^ +2  e:\*$")
         self.assertNotIn("e:g*", done.told)
 
+    @live.vm_safe
     def test_other_probes_beside(self):
         """One order, whatever the kind of probe."""
         done = self.announce("probe 1", "h mark a", "rename b", "p mark c", "probe 2", "thread h mark d",

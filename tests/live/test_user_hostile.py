@@ -15,7 +15,6 @@ MILLISECONDS = 2000
 EVENTS = {"begin", "end", "mark", "count", "thread ended", "process ended", "open", "exec", "forgotten"}
 
 
-@live.vm_safe
 @live.needs_root()
 class Hostile(announce.Case):
     def run_hostile(self, *options, requests):
@@ -26,10 +25,12 @@ class Hostile(announce.Case):
         with open(path, "rb") as file:
             data = file.read()
         self.assertTrue(data.endswith(b"\n"))
-        self.assertRegex("\n".join(trace.stderr), r"(?m)^usertrace: [\d,]+ user events of a kind that does not exist, left out$")
+        self.assertRegex("\n".join(trace.stderr),
+                         r"(?m)^usertrace: [\d,]+ user events of a kind that does not exist, left out$")
         self.assertNotRegex("\n".join(trace.stderr), "[\x00-\x09\x0b-\x1f\x7f]")
         return data.decode("utf-8").split("\n")[:-1]
 
+    @live.vm_safe
     def test_json(self):
         lines = self.run_hostile("--json", requests=(
             "e:*", 'e:gc* (duration > 0 || text != NULL) "%s %20s %d %x %s", kind, name, value, id, text'))

@@ -10,7 +10,6 @@ from announce import LANES
 TIME = r"[0-9.]+ (ns|µs|ms|s)"
 
 
-@live.vm_safe
 @live.needs_root()
 class Life(announce.Case):
     def said(self, trace):
@@ -19,10 +18,12 @@ class Life(announce.Case):
 
     def test_begins_and_ends(self):
         """By name, innermost first; by id, on any thread; a wrong end closes nothing."""
-        done = self.announce("h begin a", "p begin b", "h begin b", "p end b", "h end x", "p end b", "h end a", "p end a",
-                             "h begin r id=1", "p begin r id=2", "thread h end r id=1", "p end r id=3", "p end r", "h end r id=2")
+        done = self.announce("h begin a", "p begin b", "h begin b", "p end b", "h end x", "p end b", "h end a",
+                             "p end a", "h begin r id=1", "p begin r id=2", "thread h end r id=1", "p end r id=3",
+                             "p end r", "h end r id=2")
         ends = [(e["name"], e.get("id"), e.get("end"), e.get("depth")) for e in done.events if e["event"] == "end"]
-        self.assertEqual(ends, [("b", None, None, 3), ("x", None, "orphan", None), ("b", None, None, 2), ("a", None, None, 1),
+        self.assertEqual(ends, [("b", None, None, 3), ("x", None, "orphan", None), ("b", None, None, 2),
+                                ("a", None, None, 1),
                                 ("a", None, "orphan", None), ("r", 1, None, 1), ("r", 3, "orphan", None),
                                 ("r", None, "orphan", None), ("r", 2, None, 2)])
         begins = {e["time"]: e for e in done.events if e["event"] == "begin"}
@@ -41,9 +42,11 @@ class Life(announce.Case):
             for tid in {e["tid"] for e in done.events}:
                 mine = [e for e in done.events if e["tid"] == tid]
                 self.assertEqual([(e["event"], e["name"], e.get("depth")) for e in mine],
-                                 [("begin", "outer", None), ("begin", "inner", None), ("end", "inner", 2), ("end", "outer", 1)])
+                                 [("begin", "outer", None), ("begin", "inner", None), ("end", "inner", 2),
+                                  ("end", "outer", 1)])
                 self.assertLessEqual(mine[2]["duration"] + mine[3]["own"], mine[3]["duration"])
 
+    @live.vm_safe
     def test_a_thread_that_ends(self):
         """What has an id goes on without it."""
         for lane in LANES:
@@ -54,12 +57,14 @@ class Life(announce.Case):
 
     def test_ends_of_programs(self):
         for lane in LANES:
-            for command, status, exit in (("exit 3", 3, {"status": 3}), ("die 11", 139, {"signal": 11}), ("die 9", 137, {"signal": 9}),
+            for command, status, exit in (("exit 3", 3, {"status": 3}), ("die 11", 139, {"signal": 11}),
+                                          ("die 9", 137, {"signal": 9}),
                                           ("die 6", 134, {"signal": 6}), ("exit 0", 0, {"status": 0})):
                 done = self.announce(f"{lane} begin gc value=4", command, status=status)
                 self.assertEqual([(e["event"], e["value"]) for e in done.events], [("begin", 4), ("process ended", 4)])
                 self.assertEqual(done.events[1]["exit"], exit)
 
+    @live.vm_safe
     def test_the_same_in_text(self):
         for command, status, words in (("exit 3", 3, "exit status 3"), ("die 11", 139, r"signal 11 \(SIGSEGV\)")):
             done = self.announce("h begin gc", "p begin r id=4", command, text=True, status=status)
@@ -77,14 +82,18 @@ class Life(announce.Case):
         self.assertEqual([(e["event"], e["name"]) for e in done.events],
                          [("begin", "main"), ("begin", "t"), ("thread ended", "t"), ("process ended", "main")])
 
+    @live.vm_safe
     def test_exec(self):
         for lane in LANES:
-            done = self.announce(f"{lane} begin a", f"{lane} begin r id=1", f"exec {lane} end a;{lane} end r id=1;{lane} begin a;{lane} end a")
-            self.assertEqual(self.said(done), [("begin", "a", None, None), ("begin", "r", None, None), ("exec", "a", None, None),
-                                               ("exec", "r", None, None), ("end", "a", "orphan", None), ("end", "r", "orphan", None),
+            done = self.announce(f"{lane} begin a", f"{lane} begin r id=1",
+                                 f"exec {lane} end a;{lane} end r id=1;{lane} begin a;{lane} end a")
+            self.assertEqual(self.said(done), [("begin", "a", None, None), ("begin", "r", None, None),
+                                               ("exec", "a", None, None), ("exec", "r", None, None),
+                                               ("end", "a", "orphan", None), ("end", "r", "orphan", None),
                                                ("begin", "a", None, None), ("end", "a", None, None)])
             self.assertEqual(len({e["pid"] for e in done.events}), 1)
 
+    @live.vm_safe
     def test_forks(self):
         """A child does not have its parent's spans, and ends none of them."""
         for lane in LANES:
@@ -111,7 +120,6 @@ class Life(announce.Case):
         self.assertEqual([(e["event"], e["name"]) for e in done.events], [("begin", "b"), ("process ended", "b")])
 
 
-@live.vm_safe
 @live.needs_root()
 class Families(announce.Case):
     def test_children_of_a_command(self):
@@ -131,6 +139,7 @@ class Families(announce.Case):
             self.assertEqual(trace.interrupt(), 0)
             self.assertEqual([e["name"] for e in trace.objects()], ["child"] * (2 * follow) + ["parent"])
 
+    @live.vm_safe
     def test_events_of_the_parent(self):
         """As `usertrace emit` sends them: what one child begins another one ends."""
         done = self.announce("fork p 0x41 s", "fork p 0x42 s", "p mark me")

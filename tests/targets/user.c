@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Announces what it is told to, a command an argument or a line of standard input; each command ends with "done COMMAND".
+ * Announces what it is told to, a command an argument or a line of standard input; each ends with "done COMMAND".
  *
  *	LANE KIND NAME [value=N] [id=N] [text=TEXT]
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * user_flood POLITE STEP FIRST: two processes that announce as fast as they can, one in each lane, beside a polite one. At
- * a line of input the two announce FIRST events each; then "first" is printed. At the next one they go on, and the polite
- * one announces POLITE numbered events, one each time that the others have announced STEP more. At the end come
+ * user_flood POLITE STEP FIRST: two processes that announce as fast as they can, one in each lane, beside a polite one.
+ * At a line of input the two announce FIRST events each; then "first" is printed. At the next one they go on, and the
+ * polite one announces POLITE numbered events, one each time that the others have announced STEP more. At the end come
  * "flood PID COUNT" and "polite PID COUNT".
  */
 #define _GNU_SOURCE
@@ -71,7 +71,8 @@ static void say(const char *word)
 
 int main(int argc, char **argv)
 {
-	uint64_t n = strtoull(argv[1], NULL, 10), step = strtoull(argv[2], NULL, 10), first = strtoull(argv[3], NULL, 10);
+	uint64_t n = strtoull(argv[1], NULL, 10), step = strtoull(argv[2], NULL, 10);
+	uint64_t first = strtoull(argv[3], NULL, 10);
 
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < 3; i++) {

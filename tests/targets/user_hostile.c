@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * user_hostile SEED MILLISECONDS: announces nonsense from many threads and short-lived children, in both lanes: operations
- * that do not exist, wild pointers, names and texts of random bytes and lengths, memory that goes away meanwhile.
+ * user_hostile SEED MILLISECONDS: announces nonsense from many threads and short-lived children, in both lanes:
+ * operations that do not exist, wild pointers, names and texts of random bytes and lengths, memory that goes away
+ * meanwhile.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -89,12 +89,18 @@ static void a_made_up_kernel(void **state)
 
 static void heads_that_lie(void **state)
 {
-	const struct { size_t at; uint32_t value; } lies[] = {
-		{ offsetof(struct btf_header, magic), 0x9feb /* the other byte order */ }, { offsetof(struct btf_header, hdr_len), 20 },
-		{ offsetof(struct btf_header, hdr_len), UINT32_MAX }, { offsetof(struct btf_header, hdr_len), 26 },
-		{ offsetof(struct btf_header, type_off), UINT32_MAX }, { offsetof(struct btf_header, type_off), 2 },
-		{ offsetof(struct btf_header, type_len), UINT32_MAX }, { offsetof(struct btf_header, str_off), UINT32_MAX - 3 },
-		{ offsetof(struct btf_header, str_len), UINT32_MAX }, { offsetof(struct btf_header, str_len), sizeof(strings) + 1 },
+	const struct { size_t at; uint32_t value;
+	} lies[] = {
+		{ offsetof(struct btf_header, magic), 0x9feb /* the other byte order */ },
+		{ offsetof(struct btf_header, hdr_len), 20 },
+		{ offsetof(struct btf_header, hdr_len), UINT32_MAX },
+		{ offsetof(struct btf_header, hdr_len), 26 },
+		{ offsetof(struct btf_header, type_off), UINT32_MAX },
+		{ offsetof(struct btf_header, type_off), 2 },
+		{ offsetof(struct btf_header, type_len), UINT32_MAX },
+		{ offsetof(struct btf_header, str_off), UINT32_MAX - 3 },
+		{ offsetof(struct btf_header, str_len), UINT32_MAX },
+		{ offsetof(struct btf_header, str_len), sizeof(strings) + 1 },
 	};
 
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* User events in `usertrace trace`: which requests print them, whose they are, what spans they make, what is counted. */
+/* User events in `usertrace trace`: which requests print them, whose they are, what spans they make, what is counted.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,7 +170,9 @@ static void names_of_every_length(void **state)
 	(void)state;
 	BEGIN(&s, "e:*x", "e:* \"%s\", name");
 	for (size_t n = 0; n < UT_NAME_ROOM; n++) {
-		struct user_event e = { .kind = USER_BEGIN, .name = { .bytes = name, .len = n }, .text = text_of(NULL) };
+		struct user_event e = { .kind = USER_BEGIN,
+					.name = { .bytes = name, .len = n },
+					.text = text_of(NULL) };
 
 		memset(name, 'x', sizeof(name));	/* not terminated */
 		assert_int_equal(send(&s, 0, e), n ? 2 : 1);
@@ -185,19 +188,35 @@ static void predicates_see_spans(void **state)
 	struct scene s;
 
 	(void)state;
-	BEGIN(&s, "e:* (kind == \"end\" && duration >= 2us)", "e:* (value > 4 && id == 7 && text == NULL)", "e:* (text == \"t\")");
+	BEGIN(&s, "e:* (kind == \"end\" && duration >= 2us)", "e:* (value > 4 && id == 7 && text == NULL)",
+	      "e:* (text == \"t\")");
 	assert_int_equal(say(&s, 0, USER_BEGIN, "a"), 0);
 	assert_int_equal(say(&s, 0, USER_BEGIN, "b"), 0);
 	assert_int_equal(say(&s, 0, USER_END, "b"), 0);		/* 1 µs */
 	assert_int_equal(say(&s, 0, USER_END, "a"), 1);
 	assert_string_equal(printed(&s), "0 zoo a end 3 µs");
 	assert_int_equal(say(&s, 0, USER_END, "a"), 0);	/* no begin, no duration */
-	assert_int_equal(send(&s, 0, (struct user_event){ .kind = USER_COUNT, .name = text_of("c"), .text = text_of(NULL),
-							  .has_id = true, .id = 7, .value = 5 }), 1);
-	assert_int_equal(send(&s, 0, (struct user_event){ .kind = USER_COUNT, .name = text_of("c"), .text = text_of("t"),
-							  .has_text = true, .has_id = true, .id = 7, .value = 5 }), 1);
-	assert_int_equal(send(&s, 0, (struct user_event){ .kind = USER_COUNT, .name = text_of("c"), .text = text_of(NULL),
-							  .value = 5 }), 0);
+	assert_int_equal(send(&s, 0,
+			      (struct user_event){ .kind = USER_COUNT,
+						   .name = text_of("c"),
+						   .text = text_of(NULL),
+						   .has_id = true,
+						   .id = 7,
+						   .value = 5 }),
+			 1);
+	assert_int_equal(send(&s, 0,
+			      (struct user_event){ .kind = USER_COUNT,
+						   .name = text_of("c"),
+						   .text = text_of("t"),
+						   .has_text = true,
+						   .has_id = true,
+						   .id = 7,
+						   .value = 5 }),
+			 1);
+	assert_int_equal(
+	    send(&s, 0,
+		 (struct user_event){ .kind = USER_COUNT, .name = text_of("c"), .text = text_of(NULL), .value = 5 }),
+	    0);
 	end(&s);
 }
 
@@ -207,8 +226,15 @@ static void formats(void **state)
 
 	(void)state;
 	BEGIN(&s, "e:gc \"%s-%d-%u-%s\", kind, value, id, text");
-	assert_int_equal(send(&s, 0, (struct user_event){ .kind = USER_MARK, .name = text_of("gc"), .text = text_of("t"),
-							  .has_text = true, .has_id = true, .id = 7, .value = -5 }), 1);
+	assert_int_equal(send(&s, 0,
+			      (struct user_event){ .kind = USER_MARK,
+						   .name = text_of("gc"),
+						   .text = text_of("t"),
+						   .has_text = true,
+						   .has_id = true,
+						   .id = 7,
+						   .value = -5 }),
+			 1);
 	assert_string_equal(printed(&s), "0 zoo gc mark--5-7-t");
 	assert_int_equal(say(&s, 0, USER_MARK, "gc"), 1);
 	assert_string_equal(printed(&s), "0 zoo gc mark-0-0-(null)");
@@ -274,10 +300,12 @@ static void lives_close_spans(void **state)
 	life(&s, 3, (struct session_life){ .what = UT_LIFE_EXIT, .last = true });
 	say(&s, 4, USER_BEGIN, "f");
 	trace_user_stop(s.user, s.now + 1000);
-	assert_string_equal(printed(&s), "0 zoo a begin|0 zoo a replaced by exec after 2 µs|0 zoo b begin|"
-			    "1 zoo b end (began in the parent)|1 zoo c begin|1 zoo c process ended after 1 µs: signal 11 (SIGSEGV)|"
-			    "0 zoo b process ended after 5 µs: exit status 3|2 zoo d begin|2 zoo d thread ended after 1 µs|"
-			    "3 zoo e begin|3 zoo e process ended after 1 µs|4 zoo f begin|4 zoo f open for 1 µs");
+	assert_string_equal(
+	    printed(&s),
+	    "0 zoo a begin|0 zoo a replaced by exec after 2 µs|0 zoo b begin|"
+	    "1 zoo b end (began in the parent)|1 zoo c begin|1 zoo c process ended after 1 µs: signal 11 (SIGSEGV)|"
+	    "0 zoo b process ended after 5 µs: exit status 3|2 zoo d begin|2 zoo d thread ended after 1 µs|"
+	    "3 zoo e begin|3 zoo e process ended after 1 µs|4 zoo f begin|4 zoo f open for 1 µs");
 	assert_string_equal(totals(&s), "spans: 1 still open, 5 cut short by the end of their thread or process, "
 			    "1 begun before tracing or before a fork\n");
 	end(&s);
@@ -313,7 +341,8 @@ static void losses(void **state)
 	say(&s, 1, USER_END, "a");
 	say(&s, 0, USER_END, "x");
 	say(&s, 1, USER_END, "x");
-	assert_string_equal(printed(&s), "0 zoo a begin|1 zoo a begin|0 zoo a end 3 µs, events lost inside|1 zoo a end 3 µs|"
+	assert_string_equal(printed(&s),
+			    "0 zoo a begin|1 zoo a begin|0 zoo a end 3 µs, events lost inside|1 zoo a end 3 µs|"
 			    "0 zoo x end (its begin may be lost)|1 zoo x end (began before tracing)");
 	assert_string_equal(totals(&s), "spans: 2 whole, 1 begun before tracing or before a fork, 1 without a begin\n");
 	end(&s);

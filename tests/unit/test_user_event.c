@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of user events, as programs fill them: what is taken, what is refused, and that nothing is read behind them. */
+/* Records of user events, as programs fill them: what is taken, what is refused, and that nothing is read behind them.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -208,9 +209,11 @@ static void a_length_that_lies(void **state)
 
 static void texts_by_what_the_kernel_returned(void **state)
 {
-	static const struct { int32_t got; enum ut_text_state state; size_t len; } cases[] = {
-		{ 0, UT_TEXT_WHOLE, 0 }, { 1, UT_TEXT_WHOLE, 0 }, { 255, UT_TEXT_WHOLE, 254 }, { 256, UT_TEXT_WHOLE, 255 },
-		{ 257, UT_TEXT_CUT_LIMIT, 255 }, { INT32_MAX, UT_TEXT_CUT_LIMIT, 255 }, { -EFAULT, UT_TEXT_FAULT, 0 },
+	static const struct { int32_t got; enum ut_text_state state; size_t len;
+	} cases[] = {
+		{ 0, UT_TEXT_WHOLE, 0 },       { 1, UT_TEXT_WHOLE, 0 },		{ 255, UT_TEXT_WHOLE, 254 },
+		{ 256, UT_TEXT_WHOLE, 255 },   { 257, UT_TEXT_CUT_LIMIT, 255 }, { INT32_MAX, UT_TEXT_CUT_LIMIT, 255 },
+		{ -EFAULT, UT_TEXT_FAULT, 0 },
 	};
 	struct user_event e;
 
