@@ -186,13 +186,50 @@ static pid_t ns_pid(const struct trace_user *u, uint32_t pid)
 	return u->options.ns_pid ? u->options.ns_pid(u->options.ctx, (pid_t)pid) : 0;
 }
 
+/*
+ * The name under which a span is known. No name holds a NUL: behind one stands what else it is than a whole name, so
+ * that NULL, an unreadable name, a cut one and "" are four spans. Of the longest, which is cut, there is room for the
+ * NUL alone.
+ */
+static size_t put_span_name(const struct live_user_text *t, char ret[SPAN_NAME_MAX])
+{
+	size_t len = t->state == UT_TEXT_FAULT ? 0 : t->len < SPAN_NAME_MAX ? t->len : SPAN_NAME_MAX;
+
+	if (len)
+		memcpy(ret, t->bytes, len);
+	if (t->state == UT_TEXT_WHOLE || len == SPAN_NAME_MAX)
+		return len;
+	ret[len++] = '\0';
+	if (len < SPAN_NAME_MAX)
+		ret[len++] = (char)t->state;
+	if (t->state == UT_TEXT_FAULT) {
+		memcpy(ret + len, &t->address, sizeof(t->address));
+		len += sizeof(t->address);
+	}
+	return len;
+}
+
+static struct live_user_text take_span_name(const struct span *span)
+{
+	struct live_user_text t = { .bytes = span->name, .len = strnlen(span->name, span->name_len) };
+	const char *rest;
+
+	if (t.len == span->name_len)
+		return t;
+	rest = span->name + t.len + 1;
+	t.state = t.len + 1 < span->name_len ? (enum ut_text_state)*rest : UT_TEXT_CUT_LIMIT;
+	if (t.state == UT_TEXT_FAULT)
+		memcpy(&t.address, rest + 1, sizeof(t.address));
+	return t;
+}
+
 /* A span that no end of its own closed. The names in it live in the span. */
 static void closed(void *ctx, const struct span *span)
 {
 	struct trace_user *u = ctx;
 	struct live_user l = {
 		.kind = LIVE_USER_CLOSED, .time_ns = span->end_ns, .pid = span->pid, .tid = span->tid,
-		.ns_pid = ns_pid(u, span->pid), .name = { .bytes = span->name, .len = span->name_len },
+		.ns_pid = ns_pid(u, span->pid), .name = take_span_name(span),
 		.has_id = span->has_id, .id = span->id, .value = span->value, .span = span,
 	};
 
@@ -219,17 +256,14 @@ static enum live_user_kind kind_of(enum user_kind kind)
 /* As the stream has told; of one that was there before, or whose start was lost, as the system says. */
 static bool find_parent(struct trace_user *u, uint32_t child, struct family_parent *ret)
 {
-	pid_t pid;
+	if (!family_parent(u->family, child, ret)) {
+		pid_t pid = process_parent((pid_t)child);
 
-	if (family_parent(u->family, child, ret))
-		return true;
-	pid = process_parent((pid_t)child);
-	if (pid <= 1)
-		return false;	/* gone, or an orphan */
-	ret->pid = (uint32_t)pid;
-	process_comm(pid, ret->comm);
-	family_fork(u->family, child, ret->pid, ret->comm);
-	return true;
+		ret->pid = pid > 1 ? (uint32_t)pid : 0;	/* else gone, or an orphan: remembered too */
+		process_comm(pid, ret->comm);
+		family_fork(u->family, child, ret->pid, ret->comm);
+	}
+	return ret->pid;
 }
 
 /* An event of `usertrace emit` is its script's: the process that started it. */
@@ -257,8 +291,10 @@ static void remember_name(struct trace_user *u, const struct live_user *l)
 /* Puts a begin or an end into the spans. @room: the span that it ends. */
 static void pair(struct trace_user *u, struct live_user *l, struct span *room)
 {
-	struct span_event s = { .time_ns = l->time_ns, .pid = l->pid, .tid = l->tid, .name = l->name.bytes,
-				.name_len = l->name.len, .has_id = l->has_id, .id = l->id, .value = l->value };
+	char name[SPAN_NAME_MAX];
+	struct span_event s = { .time_ns = l->time_ns, .pid = l->pid, .tid = l->tid, .name = name,
+				.name_len = put_span_name(&l->name, name), .has_id = l->has_id, .id = l->id,
+				.value = l->value };
 
 	if (l->kind == LIVE_USER_BEGIN)
 		spans_begin(u->spans, &s);

@@ -183,6 +183,52 @@ static void names_of_every_length(void **state)
 	end(&s);
 }
 
+static unsigned count(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	while ((text = strstr(text, what))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+/* None closes another, and each is still what it was when something else closes it. */
+static void names_that_are_not_whole(void **state)
+{
+	static char longest[UT_NAME_ROOM];
+	const struct user_text names[] = {
+		text_of(NULL), text_of(""), { .bytes = "", .state = UT_TEXT_FAULT, .address = 16 },
+		{ .bytes = "", .state = UT_TEXT_FAULT, .address = 17 }, { .bytes = "ab", .len = 2 },
+		{ .bytes = "ab", .len = 2, .state = UT_TEXT_CUT_FAULT }, { .bytes = longest, .len = UT_NAME_ROOM - 1 },
+		{ .bytes = longest, .len = UT_NAME_ROOM - 1, .state = UT_TEXT_CUT_LIMIT },
+	};
+	const enum user_kind kinds[] = { USER_BEGIN, USER_END, USER_BEGIN };
+	const char *text;
+	struct scene s;
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest));
+	BEGIN(&s, "e:*");
+	for (size_t i = 0; i < 3 * ARRAY_SIZE(names); i++)
+		send(&s, 0, (struct user_event){ .kind = kinds[i / ARRAY_SIZE(names)], .name = names[i % ARRAY_SIZE(names)],
+						 .text = text_of(NULL) });
+	assert_int_equal(count(printed(&s), "end 8 µs"), ARRAY_SIZE(names));
+	trace_user_stop(s.user, s.now);
+	text = printed(&s);
+	assert_int_equal(count(text, "open for"), ARRAY_SIZE(names));
+	assert_non_null(strstr(text, "(null) open"));
+	assert_non_null(strstr(text, "\"\" open"));
+	assert_non_null(strstr(text, "<fault 0x10> open"));
+	assert_non_null(strstr(text, "<fault 0x11> open"));
+	assert_non_null(strstr(text, "ab open"));
+	assert_non_null(strstr(text, "ab<fault"));
+	assert_int_equal(count(text, "x open"), 1);
+	assert_int_equal(count(text, "x…[cut at 127] open"), 1);
+	end(&s);
+}
+
 static void predicates_see_spans(void **state)
 {
 	struct scene s;
@@ -366,6 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_choose_by_name), cmocka_unit_test(names_of_every_length),
+		cmocka_unit_test(names_that_are_not_whole),
 		cmocka_unit_test(predicates_see_spans), cmocka_unit_test(formats),
 		cmocka_unit_test(events_that_speak_for_the_parent), cmocka_unit_test(parents_that_were_not_seen),
 		cmocka_unit_test(lives_close_spans), cmocka_unit_test(closed_spans_are_no_events),
