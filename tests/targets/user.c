@@ -146,7 +146,7 @@ static void header(char *arg) { announce('h', arg); }
 static void by_prctl(char *arg) { announce('p', arg); }
 static void string(char *arg) { prctl(PR_USER_TRACE, text_of(arg), 0, 0, 0); }
 
-/* LANE WHAT N: so many events, numbered from 0. */
+/* LANE WHAT NAME N: so many events, numbered from 0. */
 static void many(char *arg)
 {
 	char lane, name[32];
@@ -154,7 +154,7 @@ static void many(char *arg)
 
 	if (sscanf(arg, "%c %ld %31s %ld", &lane, &what, name, &n) == 4)
 		for (long i = 0; i < n; i++)
-			emit(lane, (unsigned long)what, name, i, 0, NULL);
+			emit(lane, (unsigned long)what, text_of(name), i, 0, NULL);
 }
 
 static void do_command(char *line);
