@@ -149,22 +149,20 @@ class Families(announce.Case):
 
     def test_parents_that_nobody_saw_fork(self):
         """The children were there before; their parent is asked for."""
-        script = "\n".join(f'( read -r line; exec {announce.USER} "p {what} s" "exec p mark ready" ) < "$1/{n}" &'
-                           for n, what in (("a", "0x41"), ("b", "0x42"))) + "\necho ready; wait"
         folder = self.tempdir()
         for name in "ab":
             os.mkfifo(os.path.join(folder, name))
-        parent = self.start("/bin/sh", "-c", script, "sh", folder)
-        parent.wait_for("^ready")
+        parent = self.start("/bin/sh", "-c", f'{announce.USER} < "$1/a" & {announce.USER} < "$1/b" & wait', "sh", folder)
         pipes = [os.open(os.path.join(folder, name), os.O_RDWR) for name in "ab"]
-        trace = self.trace("-a", "--json", "e:s", "e:ready")
-        for i, pipe in enumerate(pipes):
-            os.write(pipe, b"\n")
-            trace.wait_until(lambda: len(trace.stdout) >= 2 * i + 1, "its event")
-            trace.wait_for_lines(2 * i + 2)
-            os.close(pipe)
+        parent.wait_for_lines(2)
+        trace = self.trace("-a", "--json", "e:s")
+        for i, (pipe, what) in enumerate(zip(pipes, ("0x41", "0x42"))):
+            os.write(pipe, f"p {what} s\n".encode())
+            trace.wait_for_lines(i + 1)
         self.assertEqual(trace.interrupt(), 0)
-        spans = announce.named(trace.objects(), "s")
+        for pipe in pipes:
+            os.close(pipe)
+        spans = trace.objects()
         self.assertEqual([(e["event"], e["pid"]) for e in spans], [("begin", parent.pid), ("end", parent.pid)])
         self.assertIn("duration", spans[1])
 
