@@ -176,6 +176,8 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	    options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
 	s->starts_fd = s->refused_fd = s->epoll_fd = -1;
 	r = open_plan(s, runtimes, err);
+	if (!r && plan_wants_user_events(s->plan) && !session_has_targets(options))
+		s->options.all = true;	/* what programs announce names no program */
 	for (size_t i = 0; !r && i < options->npids; i++)
 		r = session_add_target(s, options->pids[i], err);
 	if (!r)

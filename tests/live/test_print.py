@@ -512,7 +512,6 @@ WRONG = [
     (["t:sched:nosuch"], "no kernel tracepoint"),
     (["t:nosuch:x"], "no kernel tracepoints of category"),
     (["t:sched:sched_switch (nofield == 1)"], "prev_comm"),
-    (["e:gc"], "user events"),
     (["u:nosuchprovider:x"], "no probe nosuchprovider:x"),
     (["p:nosuchlib:f"], "no function nosuchlib:f"),
     (["-p", "PID", "u:nosuch:x"], "no probe nosuch:x in process"),

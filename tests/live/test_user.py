@@ -206,9 +206,14 @@ class Programs(announce.Case):
         self.assertEqual([announce.split(l)[0] for l in again.stdout[1:]], ["y"])
 
     def test_everybody(self):
-        """-a alone is e:*; two programs, in the order in which they were told."""
+        """-a alone is e:*, and e:* alone is of everybody; two programs, in the order in which they were told."""
+        for how in ("-a",), ("e:turn-*",):
+            with self.subTest(how=how):
+                self.check_everybody(*how)
+
+    def check_everybody(self, *how):
         one, two = self.user(), self.user(os.path.join(live.TARGETS, "user-static"))
-        trace = self.trace("-a", "--json")
+        trace = self.trace(*how, "--json")
         expected = []
         for i in range(4):
             for target, lane in ((one, "h"), (two, "p"), (two, "h"), (one, "p")):
