@@ -76,11 +76,14 @@ class Life(announce.Case):
         self.assertRegex(done.lines[2][1], f"^thread ended after {TIME}$")
         self.assertRegex(done.lines[3][1], f"^replaced by exec after {TIME}$")
 
+    @live.vm_safe
     def test_a_last_thread_that_is_not_the_first(self):
-        """Each of the threads has ended and then the process."""
-        done = self.announce("p begin main", "thread p begin t", "die 15", status=143)
-        self.assertEqual([(e["event"], e["name"]) for e in done.events],
-                         [("begin", "main"), ("begin", "t"), ("thread ended", "t"), ("process ended", "main")])
+        for lane in LANES:
+            done = self.announce(f"{lane} begin main", f"{lane} begin r id=1", f"last_thread {lane} begin %far:3")
+            self.assertEqual([(e["event"], e["name"]) for e in done.events],
+                             [("begin", "main"), ("begin", "r"), ("thread ended", "main"), ("begin", "far-3"),
+                              ("process ended", "r"), ("process ended", "far-3")])
+            self.assertNotEqual(done.events[0]["tid"], done.events[3]["tid"])
 
     @live.vm_safe
     def test_exec(self):

@@ -202,6 +202,31 @@ static void threads(char *arg)
 	pthread_barrier_destroy(&all_there);
 }
 
+static void *in_last_thread(void *arg)
+{
+	char path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)getpid());
+	while (state != 'Z') {
+		FILE *f = fopen(path, "r");
+
+		if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			abort();
+		fclose(f);
+	}
+	do_command(arg);
+	return NULL;
+}
+
+/* The first thread ends; another does the command then, and ends as the last. */
+static void last_thread(char *arg)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, in_last_thread, arg);
+	pthread_exit(NULL);
+}
+
 /* Commands with ';' between them, in a child that is waited for. */
 static void in_child(char *arg)
 {
@@ -261,8 +286,8 @@ static const struct {
 	void (*run)(char *arg);
 } commands[] = {
 	{ "h", header }, { "p", by_prctl }, { "string", string }, { "many", many }, { "thread", thread },
-	{ "threads", threads }, { "fork", in_child }, { "exec", replace }, { "exit", leave }, { "die", die },
-	{ "library", library }, { "probe", probe }, { "rename", rename_self },
+	{ "threads", threads }, { "last_thread", last_thread }, { "fork", in_child }, { "exec", replace },
+	{ "exit", leave }, { "die", die }, { "library", library }, { "probe", probe }, { "rename", rename_self },
 };
 
 static void do_command(char *line)
