@@ -306,12 +306,15 @@ static void gen_user_text(struct user *u)
  */
 static void gen_submit(struct user *u, uint32_t size)
 {
-	unsigned quiet = asm_label(u->a), wake = asm_label(u->a);
+	unsigned quiet = asm_label(u->a), wake = asm_label(u->a), usual = asm_label(u->a);
 
 	if (!u->options->may_sleep) {
+		asm_load(u->a, 8, R1, FP, SU_NAME_ADDR);
+		asm_jcci(u->a, BPF_JEQ, R1, 0, usual);	/* NULL stays NULL */
 		asm_load(u->a, 8, R1, FP, SU_NAME_LEN);
 		asm_movi(u->a, R2, BPF_RB_FORCE_WAKEUP);
 		asm_jcci(u->a, BPF_JSLT, R1, 0, wake);
+		asm_place(u->a, usual);
 	}
 	asm_movi(u->a, R2, BPF_RB_NO_WAKEUP);
 	if (u->options->wake_bytes) {
