@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names that were not in memory when a program passed them to prctl, where the kernel cannot wait for them: nearly
+ * Names and texts that were not in memory when a program announced them, where nobody waits for them: nearly
  * always constants in a file's page that nobody had touched yet. They are read a moment later, from the process or,
  * when it is gone, from the file that it had mapped there.
  */

@@ -192,15 +192,21 @@ static int add_header_site(struct plan_look *look, const struct usdt_note *n)
 				  .vaddr = n->vaddr,
 				  .offset = n->offset,
 				  .sem_offset = n->sem_offset };
+	struct gen_options options = look->plan->options.gen;
 	struct gen_body body;
 	int r = plan_look_file(look);
 
 	if (r < 0)
 		return r;
+	/*
+	 * A program may wait for its own memory as long as it likes (userfaultfd, FUSE), and no tracer can detach
+	 * meanwhile: so what is not in memory is read late.
+	 */
+	options.may_sleep = false;
 	site.file = (unsigned)r;
 	site.nop5 = nop5_place(look->img, n->vaddr);
 	site.nop5_before = nop5_begins_before(look->img, n->vaddr);
-	r = gen_user_body(NULL, &look->plan->options.gen, &body, look->err);
+	r = gen_user_body(NULL, &options, &body, look->err);
 	return r ? r : plan_add_made_site(look->plan, &site, &body, look->err);
 }
 

@@ -12,6 +12,23 @@ import live
 HOSTILE = os.path.join(live.TARGETS, "user_hostile")
 SEED = int(os.environ.get("UT_SEED") or random.SystemRandom().randrange(1 << 30))
 MILLISECONDS = 2000
+# A name in memory that never comes, as its program alone could provide it (userfaultfd) and does not.
+STUCK = """
+import ctypes, mmap, struct, sys, time
+libc, library = ctypes.CDLL(None, use_errno=True), ctypes.CDLL(sys.argv[1])
+fd = libc.syscall(323, 0o2000000)
+room = mmap.mmap(-1, mmap.PAGESIZE)
+address = ctypes.addressof(ctypes.c_char.from_buffer(room))
+api, register = struct.pack("QQQ", 0xaa, 0, 0), struct.pack("QQQQ", address, mmap.PAGESIZE, 1, 0)
+if fd < 0 or libc.ioctl(fd, 0xc018aa3f, api) or libc.ioctl(fd, 0xc020aa00, register):
+    sys.exit(print("ready, but not allowed", flush=True))
+print("ready", flush=True)
+while not library.ut_enabled():
+    time.sleep(0.001)
+library.ut_mark(b"before")
+library.ut_mark(ctypes.c_void_p(address))
+print("through", flush=True)
+"""
 EVENTS = {"begin", "end", "mark", "count", "thread ended", "process ended", "open", "exec", "forgotten"}
 
 
@@ -59,6 +76,20 @@ class Hostile(announce.Case):
             self.assertNotRegex(line, "[\x00-\x1f\x7f]")
             if not line.startswith("-- "):
                 self.assertTrue(re.match(r"-?[0-9.]+ +\d+ +\d+ ", line), line)
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "the program knows x86-64's number of the call")
+    def test_a_name_that_never_comes(self):
+        """Neither its program nor the tracer stands still."""
+        library = os.path.join(live.BUILD_ROOT, "src/emit/libusertrace.so")
+        if not os.path.exists(library):
+            self.skipTest("libusertrace.so is not built")
+        stuck = self.start("/usr/bin/python3", "-c", STUCK, library)
+        if stuck.wait_for("ready.*")[0] != "ready":
+            self.skipTest("userfaultfd is not allowed here")
+        trace = self.trace("-p", stuck.pid, "e:*")
+        self.assertEqual((stuck.wait(), trace.wait()), (0, 0))
+        self.assertEqual(stuck.stdout, ["ready", "through"])
+        self.assertRegex("\n".join(trace.stdout), r" before +mark\n.* <fault 0x[0-9a-f]+> +mark$")
 
 
 if __name__ == "__main__":
