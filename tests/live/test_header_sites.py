@@ -75,9 +75,10 @@ class Sites(live.Case):
         program = self.build("types", "-std=c++17", self.source("types.cc"), compiler="g++")
         self.assertEqual(self.fired(f"u:{program}:pass", "--", program), {"pass": 6})
         values = self.usertrace("trace", f"u:{program}:pass", "--", program)
-        said = [[int(v, 0) for v in line.split()[4:]] for line in values.stdout if " pass " in line]
-        # int, short, double, an enum of a signed char, a pointer, bool; a name with sites of several types is read as integers.
-        self.assertEqual([said[i] for i in (0, 1, 3, 5)], [[1, 4], [1, 2], [-3, 1], [0, 1]])
+        said = [line.split()[4:] for line in values.stdout if " pass " in line]
+        # int, short, double, an enum of a signed char, a pointer, bool: a float among integers is not shown as one.
+        self.assertEqual([said[i] for i in (0, 1, 2, 3, 5)],
+                         [["1", "0x4"], ["1", "0x2"], ["<unreadable>", "0x8"], ["-3", "0x1"], ["0", "0x1"]])
 
     @live.needs_program("gdb")
     def test_the_stack_at_the_site(self):
