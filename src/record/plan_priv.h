@@ -39,6 +39,7 @@ int plan_look_file(struct plan_look *look);	/* index of the file in the plan; ad
 int plan_look_notes(struct plan_look *look, bool by_name);
 /* NULL, or why this site cannot be attached. */
 const char *plan_site_defect(struct plan_look *look, const struct usdt_note *n);
+bool plan_is_user_event(const struct usdt_note *n);	/* the site of <usertrace.h> */
 
 int plan_usdt(struct plan_look *look, unsigned request);
 int plan_user(struct plan_look *look);

@@ -29,6 +29,15 @@ int plan_look_notes(struct plan_look *look, bool by_name)
 	return 0;
 }
 
+/*
+ * All events of <usertrace.h> are one probe, with addresses as arguments; e: tells them apart. Who asks for the probes
+ * of a file does not mean it.
+ */
+static bool note_is_meant(const struct probe_spec *s, const struct usdt_note *n)
+{
+	return !glob_is_pattern(s->name) || !plan_is_user_event(n);
+}
+
 static bool note_matches(const struct plan_request *r, bool file_named, const struct usdt_note *n)
 {
 	const struct probe_spec *s = r->spec;
@@ -37,7 +46,9 @@ static bool note_matches(const struct plan_request *r, bool file_named, const st
 		return false;
 	if (s->provider)
 		return file_named && glob_match(s->provider, n->provider);
-	return file_named || (!plan_request_is_path(r) && glob_match(s->where, n->provider));
+	if (!plan_request_is_path(r) && glob_match(s->where, n->provider))
+		return true;
+	return file_named && note_is_meant(s, n);
 }
 
 /* Each name once. @probe "": the provider alone. */

@@ -180,7 +180,7 @@ int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err)
 	return r;
 }
 
-static bool is_user_event(const struct usdt_note *n)
+bool plan_is_user_event(const struct usdt_note *n)
 {
 	return !strcmp(n->provider, "usertrace") && !strcmp(n->name, "event");
 }
@@ -216,9 +216,9 @@ int plan_user(struct plan_look *look)
 
 	for (size_t i = 0; !r && look->notes_read && i < look->notes.notes.n; i++) {
 		const struct usdt_note *n = &look->notes.notes.v[i];
-		const char *defect = is_user_event(n) ? plan_site_defect(look, n) : NULL;
+		const char *defect = plan_is_user_event(n) ? plan_site_defect(look, n) : NULL;
 
-		if (!is_user_event(n))
+		if (!plan_is_user_event(n))
 			continue;
 		if (!defect && strcmp(n->args, GEN_USER_OPERANDS))
 			defect = "it is of a <usertrace.h> that this version does not know";

@@ -393,6 +393,36 @@ static void a_file_is_looked_at_once(void **state)
 	plan_free(plan);
 }
 
+/* All probes of a file are not the one of <usertrace.h>, whose events e: shows; by its name it is one like others. */
+static void a_pattern_passes_over_the_site_of_user_events(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t probes;
+	} rows[] = {
+		{ "u:thing:*", 1 }, { "u:thing:*:*", 2 }, { "u:" MADE_UP ":*", 1 }, { "u:thing:event", 1 },
+		{ "u:usertrace:*", 1 }, { "u:usertrace:event", 1 },
+	};
+	struct elf_builder *b = builder_new();
+	AUTO_CLOSE int fd = -1;
+
+	(void)state;
+	b->bytes[0x100] = b->bytes[0x180] = 0x90;
+	NOTE(b, TEXT_VADDR + 0x100, 0, 0, "thing\0begin\0-4@%eax");
+	NOTE(b, TEXT_VADDR + 0x180, 0, DATA_VADDR + 0x20, "usertrace\0event\0" "4@%edi 8@%rsi -8@%rdx 8@%rcx 8@%r8");
+	fd = memory_file(b->bytes, sizeof(b->bytes));
+	free(b);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct plan *plan = new_plan(&rows[i].text, 1);
+		struct ut_err err = { 0 };
+
+		assert_int_equal(plan_file(plan, MADE_UP, fd, &err), 0);
+		if (plan->requests.v[0].nprobes != rows[i].probes)
+			fail_msg("%s: %u probes", rows[i].text, (unsigned)plan->requests.v[0].nprobes);
+		plan_free(plan);
+	}
+}
+
 /* A probe that does not fit a file takes back everything that this file gave to others. */
 static void an_error_leaves_the_plan_as_it_was(void **state)
 {
@@ -551,6 +581,7 @@ int main(void)
 		cmocka_unit_test(names_of_libraries), cmocka_unit_test(an_address_must_begin_an_instruction),
 		cmocka_unit_test(the_whole_plan_as_text),
 		cmocka_unit_test(equal_bodies_are_shared), cmocka_unit_test(a_file_is_looked_at_once),
+		cmocka_unit_test(a_pattern_passes_over_the_site_of_user_events),
 		cmocka_unit_test(an_error_leaves_the_plan_as_it_was), cmocka_unit_test(an_unreadable_argument),
 		cmocka_unit_test(go_programs_have_no_return_probes), cmocka_unit_test(what_the_runtime_offers),
 		cmocka_unit_test(files_that_are_no_programs), cmocka_unit_test(broken_probes_never_become_a_plan),
