@@ -358,8 +358,18 @@ uint64_t trace_user_count(const struct trace_user *u, size_t probe)
 	return 0;
 }
 
+/* All spans are counted. Where not all were asked for, that number fits no other, so it says what it counts. */
+static bool prints_all(const struct trace_user *u)
+{
+	for (size_t i = 0; i < u->probes.n; i++)
+		if (u->probes.v[i].is_everything && !u->probes.v[i].checked->spec->predicate)
+			return true;
+	return false;
+}
+
 void trace_user_totals(const struct trace_user *u, struct buf *out)
 {
+	const char *intro = prints_all(u) ? "spans" : "spans, printed or not";
 	const struct span_counts *c = spans_counts(u->spans);
 	uint64_t open = c->closed[SPAN_OPEN], forgotten = c->closed[SPAN_FORGOTTEN];
 	uint64_t cut = c->closed[SPAN_THREAD_ENDED] + c->closed[SPAN_PROCESS_ENDED] + c->closed[SPAN_EXEC];
@@ -378,7 +388,8 @@ void trace_user_totals(const struct trace_user *u, struct buf *out)
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		if (!parts[i].n)
 			continue;
-		buf_addf(out, "%s%s %s", any ? ", " : "spans: ", human_count(parts[i].n, number), parts[i].what);
+		buf_addf(out, "%s%s%s %s", any ? "" : intro, any ? ", " : ": ", human_count(parts[i].n, number),
+			 parts[i].what);
 		any = true;
 	}
 	if (any)

@@ -394,6 +394,24 @@ static void losses(void **state)
 	end(&s);
 }
 
+/* What was asked for by name or with a predicate is less than what is counted. */
+static void totals_say_what_they_count(void **state)
+{
+	static const char *const requests[] = { "e:gc", "e:g*", "e:* (kind == \"mark\")", "e:*" };
+	struct scene s;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		bool all = !strcmp(requests[i], "e:*");
+
+		begin(&s, requests, i + 1);
+		say(&s, 0, USER_BEGIN, "other");
+		say(&s, 0, USER_END, "other");
+		assert_string_equal(totals(&s), all ? "spans: 1 whole\n" : "spans, printed or not: 1 whole\n");
+		end(&s);
+	}
+}
+
 static void nothing_to_tell(void **state)
 {
 	struct scene s;
@@ -416,7 +434,7 @@ int main(void)
 		cmocka_unit_test(predicates_see_spans), cmocka_unit_test(formats),
 		cmocka_unit_test(events_that_speak_for_the_parent), cmocka_unit_test(parents_that_were_not_seen),
 		cmocka_unit_test(lives_close_spans), cmocka_unit_test(closed_spans_are_no_events),
-		cmocka_unit_test(losses), cmocka_unit_test(nothing_to_tell),
+		cmocka_unit_test(losses), cmocka_unit_test(totals_say_what_they_count), cmocka_unit_test(nothing_to_tell),
 	};
 
 	return cmocka_run_group_tests_name("trace_user", tests, NULL, NULL);
