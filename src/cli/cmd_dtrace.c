@@ -197,7 +197,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_dtrace = {
 	.name = "dtrace",
 	.usage = "-h | -G [-C [-I DIR] [-D NAME[=VALUE]]] -s FILE.d [-o FILE] [OBJECT…]",
-	.summary = "makes the header and the object of a provider file, for builds that call dtrace",
+	.summary = "make the header and the object of a provider file, for builds that call dtrace",
 	.details = "A provider file declares probes:\n"
 		   "  provider myvm { probe gc__start(int generation); probe gc__done(); };\n\n"
 		   "Examples:\n"

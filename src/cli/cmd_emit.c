@@ -168,7 +168,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_emit = {
 	.name = "emit",
 	.usage = "begin|end|mark|count NAME [VALUE] [--id=N | --text=TEXT] [--own]",
-	.summary = "announces a user event from a shell script",
+	.summary = "announce a user event from a shell script",
 	.details = "The event is that of the process that runs the command, so that a begin and an end from two\n"
 		   "calls of a script are one span. Watch it with: usertrace trace e:NAME\n\n"
 		   "  usertrace emit begin backup; tar cf backup.tar .; usertrace emit end backup\n"

@@ -433,7 +433,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 
 const struct ut_cmd cmd_trace = {
 	.name = "trace",
-	.usage = "[-p PID | -a] [PROBE…] [-- COMMAND…]",
+	.usage = "[-p PID | -a] [OPTION…] [PROBE…] [-- COMMAND…]",
 	.summary = "print events as they happen",
 	.details =
 		"A PROBE is one argument: KIND:WHERE:NAME [(PREDICATE)] [\"FORMAT\"[, EXPRESSION]...], where KIND is\n"
@@ -442,7 +442,7 @@ const struct ut_cmd cmd_trace = {
 		"  r  return of a function    r:LIBRARY|PATH:FUNCTION      (retval, duration)\n"
 		"  t  event of the kernel     t:CATEGORY:EVENT             (its fields by name)\n"
 		"  e  user event              e:NAME                       (kind, value, id, text, duration)\n"
-		"Without any, everything that programs announce (e:*).\n"
+		"Without any, but with -p, -a or a command: everything that programs announce (e:*).\n"
 		"\n"
 		"Examples:\n"
 		"  usertrace trace -p 123 'u:python:gc__*'\n"
