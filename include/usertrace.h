@@ -94,6 +94,14 @@
 #ifndef USERTRACE_H
 #define USERTRACE_H
 
+#ifdef __cplusplus
+#if __cplusplus < 201103L
+#error "usertrace.h needs C++11 or later (-std=c++11)"
+#endif
+#elif defined(__STRICT_ANSI__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+#error "usertrace.h needs C99 or later (-std=c99), or GNU C (-std=gnu89)"
+#endif
+
 #include <stdint.h>
 
 /* What an event says, and flags: what else it has. */

@@ -57,6 +57,19 @@ class Types(Case):
                     self.assertNotEqual(done.returncode, 0)
                     self.assertIn(message, done.stderr)
 
+    @for_compilers
+    def test_older_languages(self, name):
+        """What is too old is told by its name, in one error that stands first; GNU C of that age will do."""
+        for language, standard, wanted in (("c", "c90", "C99"), ("c", "iso9899:199409", "C99"), ("c", "gnu90", None),
+                                           ("c", "c99", None), ("c++", "c++98", r"C\+\+11"),
+                                           ("c++", "gnu++98", r"C\+\+11"), ("c++", "c++11", None)):
+            with self.subTest(standard=standard):
+                path = self.write("older." + ("cc" if language == "c++" else "c"), '#include "usertrace.h"\n')
+                done = self.run_compiler(self.compiler(name, language), "-fsyntax-only", f"-std={standard}", path)
+                self.assertEqual(done.returncode == 0, not wanted, done.stderr)
+                first = next((line for line in done.stderr.splitlines() if "error:" in line), "")
+                self.assertRegex(first, f"usertrace.h needs {wanted} or later" if wanted else "^$")
+
 
 class Neighbours(Case):
     """Other headers and ways to include."""
