@@ -259,14 +259,17 @@ static bool find_parent(struct trace_user *u, uint32_t child, struct family_pare
 	if (!family_parent(u->family, child, ret)) {
 		pid_t pid = process_parent((pid_t)child);
 
-		ret->pid = pid > 1 ? (uint32_t)pid : 0;	/* else gone, or an orphan: remembered too */
+		ret->pid = pid > 1 && !process_uid(pid, &ret->uid) ? (uint32_t)pid : 0;	/* else gone, or an orphan */
 		process_comm(pid, ret->comm);
-		family_fork(u->family, child, ret->pid, ret->comm);
+		family_fork(u->family, child, ret);
 	}
 	return ret->pid;
 }
 
-/* An event of `usertrace emit` is its script's: the process that started it. */
+/*
+ * An event of `usertrace emit` is its script's: the process that started it, if that is the same user's. Another user's
+ * process could otherwise end the spans of the one that started it.
+ */
 static void set_owner(struct trace_user *u, const struct user_event *e, struct live_user *l)
 {
 	struct family_parent parent;
@@ -274,7 +277,7 @@ static void set_owner(struct trace_user *u, const struct user_event *e, struct l
 	l->pid = e->head->pid;
 	l->tid = e->head->tid;
 	memcpy(l->comm, e->head->comm, sizeof(l->comm));
-	if (!e->for_parent || !find_parent(u, l->pid, &parent))
+	if (!e->for_parent || !find_parent(u, l->pid, &parent) || parent.uid != e->uid)
 		return;
 	l->pid = l->tid = parent.pid;
 	memcpy(l->comm, parent.comm, sizeof(l->comm));
@@ -321,11 +324,19 @@ int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned 
 	return print(u, &l);
 }
 
+static void note_child(struct trace_user *u, const struct session_life *life)
+{
+	struct family_parent parent = { .pid = life->pid, .uid = life->uid };
+
+	memcpy(parent.comm, life->comm, sizeof(parent.comm));
+	family_fork(u->family, life->child, &parent);
+}
+
 void trace_user_life(struct trace_user *u, const struct session_life *life)
 {
 	switch (life->what) {
 	case UT_LIFE_FORK:
-		family_fork(u->family, life->child, life->pid, life->comm);
+		note_child(u, life);
 		spans_fork(u->spans, life->time_ns, life->pid, life->child);
 		break;
 	case UT_LIFE_EXEC:

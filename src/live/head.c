@@ -24,13 +24,13 @@ static void add_process(const struct head *h, struct buf *out)
 }
 
 /*
- * Names of user events are any bytes: those that would pass for what this tool itself says of a name, or for no name at
- * all, are quoted.
+ * Names of user events are any bytes: those that would pass for what this tool itself says of a name or of the event behind
+ * it, or for no name at all, are quoted.
  */
 static bool needs_quotes(const struct event_text *name)
 {
 	return name->state != UT_TEXT_NULL && name->state != UT_TEXT_FAULT &&
-	       (!name->len || strchr("(<\"", name->bytes[0]) || memmem(name->bytes, name->len, "…", strlen("…")) ||
+	       (!name->len || strchr("(<\"", name->bytes[0]) || memchr(name->bytes, ' ', name->len) || memmem(name->bytes, name->len, "…", strlen("…")) ||
 		memmem(name->bytes, name->len, "<fault", strlen("<fault")));
 }
 

@@ -3,7 +3,6 @@
 #include "model/family.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct member {
 	uint32_t child;		/* 0: none */
@@ -20,13 +19,12 @@ struct family *family_free(struct family *f)
 	return NULL;
 }
 
-void family_fork(struct family *f, uint32_t child, uint32_t parent, const char comm[16])
+void family_fork(struct family *f, uint32_t child, const struct family_parent *parent)
 {
 	struct member *m = &f->v[child % FAMILY_MAX];
 
 	m->child = child;
-	m->parent.pid = parent;
-	memcpy(m->parent.comm, comm, sizeof(m->parent.comm));
+	m->parent = *parent;
 }
 
 bool family_parent(const struct family *f, uint32_t child, struct family_parent *ret)

@@ -15,12 +15,13 @@ struct family;
 
 struct family_parent {
 	uint32_t pid;
-	char comm[16];		/* of its thread that forked, then */
+	uint32_t uid;		/* whose user it was then, */
+	char comm[16];		/* and what its thread that forked was called */
 };
 
 struct family *family_new(void);	/* NULL: out of memory */
 struct family *family_free(struct family *f);
-void family_fork(struct family *f, uint32_t child, uint32_t parent, const char comm[16]);
+void family_fork(struct family *f, uint32_t child, const struct family_parent *parent);
 /* False: not known. */
 bool family_parent(const struct family *f, uint32_t child, struct family_parent *ret);
 

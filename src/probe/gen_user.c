@@ -28,7 +28,7 @@ enum user_stack {
 };
 #define NAME_READ (UT_NAME_ROOM + 1)
 #define TEXT_READ (UT_USER_TEXT_ROOM + 1)
-#define PAGE 4096
+#define PAGE 4096	/* no program has anything below */
 #define NO_OPERATION 0xf	/* a kind that does not exist */
 
 #define HEAD(member) ((int)offsetof(struct ut_rec_event, member))
@@ -102,7 +102,7 @@ static void read_prctl(struct user *u)
 	asm_storei(u->a, 8, FP, SU_ID, 0);
 	asm_storei(u->a, 8, FP, SU_TEXT_ADDR, 0);
 	asm_load(u->a, 8, R1, R6, (int)u->prctl->arg[0]);
-	asm_jcci(u->a, BPF_JGE, R1, PAGE, string);	/* no program has anything below */
+	asm_jcci(u->a, BPF_JGE, R1, PAGE, string);
 	store_what(u);
 	move(u, SU_NAME_ADDR, u->prctl->arg[1]);
 	move(u, SU_VALUE, u->prctl->arg[2]);
@@ -115,56 +115,15 @@ static void read_prctl(struct user *u)
 	asm_place(u->a, read);
 }
 
-/* Sleeps until the first page of what @addr points to, or the one behind it, is in memory. */
-static void touch(struct user *u, int addr, bool second)
-{
-	asm_mov(u->a, R1, FP);
-	asm_alui(u->a, BPF_ADD, R1, SU_KEY);
-	asm_movi(u->a, R2, 1);
-	asm_load(u->a, 8, R3, FP, addr);
-	if (second) {
-		asm_alui(u->a, BPF_OR, R3, PAGE - 1);
-		asm_alui(u->a, BPF_ADD, R3, 1);
-	}
-	asm_call(u->a, BPF_FUNC_copy_from_user);
-}
-
-static void try_name(struct user *u)
+/* Nobody sleeps here for a page: a program may let its own memory wait for ever. What is not there is read late. */
+static void read_name(struct user *u)
 {
 	asm_mov(u->a, R1, FP);
 	asm_alui(u->a, BPF_ADD, R1, SU_NAME);
 	asm_movi(u->a, R2, NAME_READ);
 	asm_load(u->a, 8, R3, FP, SU_NAME_ADDR);
 	asm_call(u->a, BPF_FUNC_probe_read_user_str);
-}
-
-static void read_name(struct user *u)
-{
-	unsigned good = asm_label(u->a);
-
-	try_name(u);
-	for (int i = 0; u->options->may_sleep && i < 2; i++) {
-		asm_jcci(u->a, BPF_JSGE, R0, 0, good);
-		touch(u, SU_NAME_ADDR, i == 1);
-		try_name(u);
-	}
-	asm_place(u->a, good);
 	asm_store(u->a, 8, FP, SU_NAME_LEN, R0);
-}
-
-/* What can be in memory is there when the record is filled; what then cannot be read is told as unreadable. */
-static void touch_text(struct user *u)
-{
-	unsigned one_page = asm_label(u->a);
-
-	if (!u->options->may_sleep)
-		return;
-	touch(u, SU_TEXT_ADDR, false);
-	asm_load(u->a, 8, R1, FP, SU_TEXT_ADDR);
-	asm_alui(u->a, BPF_AND, R1, PAGE - 1);
-	asm_jcci(u->a, BPF_JLE, R1, PAGE - TEXT_READ, one_page);
-	touch(u, SU_TEXT_ADDR, true);
-	asm_place(u->a, one_page);
 }
 
 /* R0 = the process's account, made when it has none; goes to @none when there is no room for more. */
@@ -273,6 +232,13 @@ static void copy_word(struct asm_buf *a, unsigned size, int to, int from)
 	asm_store(a, size, R7, to, R1);
 }
 
+/* Whose user the thread is. */
+static void gen_uid(struct asm_buf *a, int to)
+{
+	asm_call(a, BPF_FUNC_get_current_uid_gid);
+	asm_store(a, 4, R7, to, R0);
+}
+
 static void gen_fields(struct user *u, unsigned name_room)
 {
 	copy_word(u->a, 8, USER(id), SU_ID);
@@ -281,7 +247,8 @@ static void gen_fields(struct user *u, unsigned name_room)
 	copy_word(u->a, 8, USER(text_addr), SU_TEXT_ADDR);
 	copy_word(u->a, 4, USER(what), SU_WHAT);
 	copy_word(u->a, 4, USER(name_len), SU_NAME_LEN);
-	asm_storei(u->a, 8, R7, USER(text_len), 0);	/* and pad */
+	asm_storei(u->a, 4, R7, USER(text_len), 0);
+	gen_uid(u->a, USER(uid));
 	for (unsigned at = 0; at < name_room; at += 8)
 		copy_word(u->a, 8, USER(name) + (int)at, SU_NAME + (int)at);
 }
@@ -308,14 +275,12 @@ static void gen_submit(struct user *u, uint32_t size)
 {
 	unsigned quiet = asm_label(u->a), wake = asm_label(u->a), usual = asm_label(u->a);
 
-	if (!u->options->may_sleep) {
-		asm_load(u->a, 8, R1, FP, SU_NAME_ADDR);
-		asm_jcci(u->a, BPF_JEQ, R1, 0, usual);	/* NULL stays NULL */
-		asm_load(u->a, 8, R1, FP, SU_NAME_LEN);
-		asm_movi(u->a, R2, BPF_RB_FORCE_WAKEUP);
-		asm_jcci(u->a, BPF_JSLT, R1, 0, wake);
-		asm_place(u->a, usual);
-	}
+	asm_load(u->a, 8, R1, FP, SU_NAME_ADDR);
+	asm_jcci(u->a, BPF_JEQ, R1, 0, usual);	/* NULL stays NULL */
+	asm_load(u->a, 8, R1, FP, SU_NAME_LEN);
+	asm_movi(u->a, R2, BPF_RB_FORCE_WAKEUP);
+	asm_jcci(u->a, BPF_JSLT, R1, 0, wake);
+	asm_place(u->a, usual);
 	asm_movi(u->a, R2, BPF_RB_NO_WAKEUP);
 	if (u->options->wake_bytes) {
 		asm_load(u->a, 8, R0, FP, SU_AVAILABLE);
@@ -325,8 +290,7 @@ static void gen_submit(struct user *u, uint32_t size)
 		asm_movi(u->a, R2, BPF_RB_FORCE_WAKEUP);
 		asm_place(u->a, quiet);
 	}
-	if (asm_used(u->a, wake))
-		asm_place(u->a, wake);
+	asm_place(u->a, wake);
 	asm_mov(u->a, R1, R7);
 	asm_call(u->a, BPF_FUNC_ringbuf_submit);
 }
@@ -343,7 +307,6 @@ static void gen_short(struct user *u)
 static void gen_long(struct user *u)
 {
 	gen_fairness(u, sizeof(struct ut_rec_user_long));
-	touch_text(u);
 	gen_reserve(u->a, sizeof(struct ut_rec_user_long), 0, u->out);
 	gen_head(u->a);
 	gen_fields(u, UT_NAME_ROOM);
@@ -385,7 +348,6 @@ int gen_user_body(const struct gen_prctl *prctl, const struct gen_options *optio
 	asm_place(u.a, longer);
 	gen_long(&u);
 	ret->record_size = sizeof(struct ut_rec_user_long);
-	ret->sleeps = options->may_sleep;
 	return finish_body(u.a, u.out, err);
 }
 
@@ -396,7 +358,8 @@ static void life_begin(struct asm_buf *a, enum ut_life what, unsigned out)
 	gen_head(a);
 	asm_storei(a, 4, R7, LIFE(what), what);
 	asm_storei(a, 4, R7, LIFE(other), 0);
-	asm_storei(a, 8, R7, LIFE(code), 0);	/* and pad */
+	asm_storei(a, 4, R7, LIFE(code), 0);
+	gen_uid(a, LIFE(uid));
 }
 
 static int life_end(struct asm_buf *a, unsigned out, struct gen_body *ret, struct ut_err *err)

@@ -75,7 +75,7 @@ static int open_regular(int peek, struct stat *ret_st)
 }
 
 /* Overlay and some other filesystems show one device number in maps and another to stat; the size is asked instead. */
-static bool is_same_file(const struct mapping *m, const struct stat *st)
+bool mapping_is_of(const struct mapping *m, const struct stat *st)
 {
 	if (st->st_ino != m->file.ino)
 		return false;
@@ -107,7 +107,7 @@ static int open_through_map_files(pid_t pid, const struct mapping *m)
 	fd = open_regular(peek, &st);
 	if (fd < 0)
 		return fd;
-	if (!is_same_file(m, &st) && !link_shows(link, m->path))
+	if (!mapping_is_of(m, &st) && !link_shows(link, m->path))
 		return -ESTALE;
 	return take_fd(&fd);
 }
@@ -119,7 +119,7 @@ static int open_same_file(int peek, const struct mapping *m)
 
 	if (fd < 0)
 		return fd;
-	if (!is_same_file(m, &st))
+	if (!mapping_is_of(m, &st))
 		return -ESTALE;
 	return take_fd(&fd);
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/auto.h"
 #include "proc/procfs.h"
@@ -130,6 +132,34 @@ char process_state(pid_t pid)
 		return 0;
 	state = stat_field(&b, STAT_STATE);
 	return state ? *state : 0;
+}
+
+int process_uid(pid_t pid, uint32_t *ret)
+{
+	AUTO_BUF struct buf b = {0};
+	const char *line;
+	unsigned long id;
+
+	if (procfs_read(pid, "status", &b) || !b.data || !(line = strstr(b.data, "\nUid:\t")))
+		return -ESRCH;
+	id = strtoul(line + 6, NULL, 10);
+	*ret = (uint32_t)id;
+	return 0;
+}
+
+bool process_started_after(pid_t pid, uint64_t time_ns)
+{
+	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK), start;
+	AUTO_BUF struct buf b = {0};
+	struct timespec mono, boot;
+	int64_t asleep_ns;
+
+	if (procfs_read(pid, "stat", &b) || stat_number(&b, STAT_START, &start))
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	asleep_ns = (boot.tv_sec - mono.tv_sec) * 1000000000 + (boot.tv_nsec - mono.tv_nsec);
+	return start * tick_ns > time_ns + (uint64_t)(asleep_ns > 0 ? asleep_ns : 0);	/* start is rounded down */
 }
 
 pid_t process_parent(pid_t pid)

@@ -21,6 +21,9 @@ int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err);
 bool process_is_alive(const struct process_id *id);	/* same process, not a zombie */
 /* State letter of /proc/PID/stat (R S D T t Z X), 0 when gone. */
 char process_state(pid_t pid);
+int process_uid(pid_t pid, uint32_t *ret);	/* real user id. -ESRCH */
+/* Did it start after @time_ns of CLOCK_MONOTONIC? Then an event of that time is of another process of its number. */
+bool process_started_after(pid_t pid, uint64_t time_ns);
 pid_t process_parent(pid_t pid);		/* 0: gone or unknown */
 int process_comm(pid_t pid, char ret[16]);	/* "" when gone */
 /* First argument words of the command line, blanks between, at most @size - 1 bytes. */
@@ -50,6 +53,9 @@ struct mappings { VEC(struct mapping) maps; };
 int mappings_read(pid_t pid, struct mappings *ret, struct ut_err *err);
 int mappings_parse(const char *text, size_t len, struct mappings *ret);	/* the same from text; pure */
 void mappings_done(struct mappings *m);
+struct stat;
+/* Is this the file that is mapped? Some filesystems show one device number in maps and another to stat. */
+bool mapping_is_of(const struct mapping *m, const struct stat *st);
 
 /* File offset of an address in a file that our own program has mapped; -ENOENT. */
 int process_own_offset(const volatile void *addr, uint64_t *ret);

@@ -15,6 +15,7 @@
 #define NOTES 4096	/* mappings that are remembered */
 #define CHILDREN 4096	/* a power of two */
 #define GENERATIONS 8	/* of forks without exec */
+#define BUDGETS 1024	/* a power of two */
 #define PAGE 4096
 
 struct noted {
@@ -28,10 +29,18 @@ struct noted {
 
 struct child { pid_t pid, parent; };
 
+/* What a process has used of its reads in this window. */
+struct budget {
+	pid_t pid;
+	unsigned reads;
+	uint64_t since_ns;
+};
+
 struct late {
 	struct noted v[NOTES];
 	size_t next;
 	struct child children[CHILDREN];
+	struct budget budgets[BUDGETS];
 };
 
 struct late *late_new(void) { return calloc(1, sizeof(struct late)); }
@@ -120,12 +129,12 @@ static size_t read_process(pid_t pid, uint64_t address, char *ret, size_t size)
  */
 static int open_noted(const struct noted *n)
 {
+	const struct mapping m = { .file = n->file, .offset = n->offset };
 	AUTO_CLOSE int peek = open(n->path, O_PATH | O_CLOEXEC);
 	struct stat st;
 	char path[64];
 
-	if (peek < 0 || fstat(peek, &st) || !S_ISREG(st.st_mode) || st.st_ino != n->file.ino ||
-	    st.st_dev != n->file.dev)
+	if (peek < 0 || fstat(peek, &st) || !S_ISREG(st.st_mode) || !mapping_is_of(&m, &st))
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", peek);
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -200,9 +209,22 @@ static size_t read_files(struct late *l, pid_t pid, uint64_t address, char *ret,
 	return got;
 }
 
-size_t late_read(struct late *l, pid_t pid, uint64_t address, char *ret, size_t size)
+static bool may_read(struct late *l, pid_t pid, uint64_t time_ns)
 {
-	size_t got = read_process(pid, address, ret, size);
+	struct budget *b = &l->budgets[(uint32_t)pid % BUDGETS];
+
+	if (b->pid != pid || time_ns < b->since_ns || time_ns - b->since_ns >= LATE_WINDOW_NS)
+		*b = (struct budget){ .pid = pid, .since_ns = time_ns };
+	return b->reads++ < LATE_READS;
+}
+
+size_t late_read(struct late *l, pid_t pid, uint64_t time_ns, uint64_t address, char *ret, size_t size)
+{
+	size_t got;
+
+	if (!may_read(l, pid, time_ns))
+		return 0;
+	got = process_started_after(pid, time_ns) ? 0 : read_process(pid, address, ret, size);
 
 	for (int i = 0; !got && pid && i < GENERATIONS; i++) {
 		got = read_files(l, pid, address, ret, size);

@@ -21,9 +21,12 @@ void late_note_process(struct late *l, pid_t pid);
 /* A child has what its parent had mapped, until it runs another program: then @parent is 0. */
 void late_fork(struct late *l, pid_t child, pid_t parent);
 /*
- * At most @size bytes at @address of @pid, as far as they can be read; 0: none can. Stops at the first NUL, which is
- * among the bytes then.
+ * At most @size bytes at @address of the process that was @pid at @time_ns (CLOCK_MONOTONIC), as far as they can be
+ * read; 0: none can. Stops at the first NUL, which is among the bytes then. A process may have so many reads in each
+ * window of time: each costs as much as a hundred events, and addresses may be anything.
  */
-size_t late_read(struct late *l, pid_t pid, uint64_t address, char *ret, size_t size);
+#define LATE_READS 16
+#define LATE_WINDOW_NS 10000000u
+size_t late_read(struct late *l, pid_t pid, uint64_t time_ns, uint64_t address, char *ret, size_t size);
 
 #endif

@@ -3,7 +3,9 @@
 #include "record/mapwatch.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -102,16 +104,36 @@ static void copy_out(const struct mapwatch *w, const struct watch_ring *r, uint6
 		((char *)to)[i] = data[(at + i) & (size - 1)];
 }
 
+/*
+ * The name as /proc/PID/maps has it: what would end a line is a number. Files are opened by other ways, so that this is for
+ * people alone.
+ */
+static void escape_name(const char *name, char *ret, size_t size)
+{
+	size_t n = 0;
+
+	for (; *name && n + 5 < size; name++) {
+		if (*name == '\n' || *name == '\r') {
+			n += (size_t)snprintf(ret + n, size - n, "\\%03o", (unsigned)*name);
+			continue;
+		}
+		ret[n++] = *name;
+	}
+	ret[n] = '\0';
+}
+
 static int hand_over(struct mmap2 *rec, int (*fn)(void *ctx, pid_t pid, const struct mapping *m), void *ctx)
 {
+	char name[PATH_MAX];
 	struct mapping m = {
-		.start = rec->addr, .end = rec->addr + rec->len, .offset = rec->pgoff, .exec = true, .path = rec->name,
+		.start = rec->addr, .end = rec->addr + rec->len, .offset = rec->pgoff, .exec = true, .path = name,
 		.file = { .dev = makedev(rec->maj, rec->min), .ino = rec->ino },
 	};
 
 	((char *)rec)[rec->header.size - 1] = '\0';
 	if (rec->name[0] != '/' || !rec->ino)
 		return 0;
+	escape_name(rec->name, name, sizeof(name));
 	return fn(ctx, (pid_t)rec->pid, &m);
 }
 

@@ -47,6 +47,7 @@ struct session_life {
 	uint64_t time_ns;
 	uint32_t pid, tid;
 	char comm[16];
+	uint32_t uid;		/* of that thread */
 	uint32_t child;		/* UT_LIFE_FORK */
 	bool last;		/* UT_LIFE_EXIT: the process is gone */
 	bool group;		/* or going: all its threads are ending */

@@ -9,12 +9,10 @@
 #include "probe/gen_user.h"
 #include "record/session_priv.h"
 
-
-
 /* @room of limit + 1 bytes, which the name or text lives in from then on. */
 static void read_late(struct session *s, const struct user_event *e, struct user_text *t, size_t limit, char *room)
 {
-	size_t got = late_read(s->late, (pid_t)e->head->pid, t->address, room, limit + 1);
+	size_t got = late_read(s->late, (pid_t)e->head->pid, e->head->time_ns, t->address, room, limit + 1);
 
 	if (!got)
 		return;
@@ -47,28 +45,6 @@ int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t 
 	return r < 0 ? r : 0;
 }
 
-int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t size)
-{
-	const struct ut_rec_life *r = (const void *)rec;
-	struct session_life life = { .time_ns = rec->time_ns, .pid = rec->pid, .tid = rec->tid };
-
-	if (size < sizeof(*r))
-		return 0;
-	if (s->late && r->what != UT_LIFE_EXIT)
-		late_fork(s->late, (pid_t)(r->what == UT_LIFE_FORK ? r->other : rec->pid),
-			  (pid_t)(r->what == UT_LIFE_FORK ? rec->pid : 0));
-	if (!s->sink->life)
-		return 0;
-	memcpy(life.comm, rec->comm, sizeof(life.comm));
-	life.what = (enum ut_life)r->what;
-	life.child = r->other;
-	life.last = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST;
-	life.group = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_GROUP;
-	life.code_known = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_CODE_KNOWN;
-	life.code = r->code;
-	return s->sink->life(s->sink->ctx, &life);
-}
-
 static struct refused_account *account_of(struct session *s, uint32_t pid)
 {
 	for (size_t i = 0; i < s->refused.n; i++)
@@ -84,8 +60,6 @@ static int tell_account(struct session *s, uint32_t pid, uint64_t refused, uint6
 
 	if (!a)
 		return -ENOMEM;
-	if (refused < a->told)	/* another process of this number */
-		a->told = 0;
 	count = refused - a->told;
 	a->told = refused;
 	if (!count)
@@ -93,6 +67,48 @@ static int tell_account(struct session *s, uint32_t pid, uint64_t refused, uint6
 	s->totals.lost += count;
 	s->totals.refused += count;
 	return s->sink->refused ? s->sink->refused(s->sink->ctx, pid, count, s->refused_ns, until_ns) : 0;
+}
+
+/* A process has ended: its place in the table is for others, and its number may be another's soon. */
+static int forget_refused(struct session *s, uint32_t pid)
+{
+	struct gen_refused v;
+	int r;
+
+	if (s->refused_fd < 0 || bpf_map_lookup_elem(s->refused_fd, &pid, &v))
+		return 0;
+	r = tell_account(s, pid, v.refused, session_now_ns());
+	bpf_map_delete_elem(s->refused_fd, &pid);
+	for (size_t i = 0; i < s->refused.n; i++)
+		if (s->refused.v[i].pid == pid)
+			s->refused.v[i] = s->refused.v[--s->refused.n];
+	return r;
+}
+
+int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t size)
+{
+	const struct ut_rec_life *r = (const void *)rec;
+	struct session_life life = { .time_ns = rec->time_ns, .pid = rec->pid, .tid = rec->tid };
+	int code = 0;
+
+	if (size < sizeof(*r))
+		return 0;
+	if (s->late && r->what != UT_LIFE_EXIT)
+		late_fork(s->late, (pid_t)(r->what == UT_LIFE_FORK ? r->other : rec->pid),
+			  (pid_t)(r->what == UT_LIFE_FORK ? rec->pid : 0));
+	if (r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST)
+		code = forget_refused(s, rec->pid);
+	if (code < 0 || !s->sink->life)
+		return code;
+	memcpy(life.comm, rec->comm, sizeof(life.comm));
+	life.what = (enum ut_life)r->what;
+	life.uid = r->uid;
+	life.child = r->other;
+	life.last = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST;
+	life.group = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_GROUP;
+	life.code_known = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_CODE_KNOWN;
+	life.code = r->code;
+	return s->sink->life(s->sink->ctx, &life);
 }
 
 /* The table has at most a thousand entries, and is looked at only after somebody was refused. */

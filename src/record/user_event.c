@@ -84,6 +84,7 @@ int user_event_decode(const struct ut_rec_event *rec, size_t size, struct user_e
 	if (size < sizeof(*u))
 		return -EBADMSG;
 	ret->head = rec;
+	ret->uid = u->uid;
 	ret->name = text_of(u->name, u->name_len, u->name_addr, is_long ? UT_NAME_ROOM : UT_NAME_SHORT);
 	ret->text.state = UT_TEXT_NULL;
 	if (!u->what) {

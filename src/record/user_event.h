@@ -22,6 +22,7 @@ struct user_text {
 struct user_event {
 	const struct ut_rec_event *head;
 	enum user_kind kind;
+	uint32_t uid;		/* of the thread that sent it */
 	bool for_parent;	/* it speaks for the process that started its own */
 	bool has_id, has_text;
 	uint64_t id;

@@ -64,7 +64,7 @@ struct ut_rec_user {
 	 * cannot be.
 	 */
 	int32_t name_len, text_len;
-	uint32_t pad;
+	uint32_t uid;			/* of the thread */
 	char name[UT_NAME_SHORT];
 };
 UT_ASSERT(sizeof(struct ut_rec_user) == 128, "record layout");
@@ -91,7 +91,7 @@ struct ut_rec_life {
 	struct ut_rec_event head;
 	uint32_t what, other;
 	int32_t code;
-	uint32_t pad;
+	uint32_t uid;			/* of the head's thread */
 };
 UT_ASSERT(sizeof(struct ut_rec_life) == 64, "record layout");
 

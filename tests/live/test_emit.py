@@ -60,6 +60,22 @@ class Emit(live.Case):
         self.assertEqual(self.heard(trace, 2), [{"event": "mark", "name": long, "value": 0, "text": "t" * 255},
                                                 {"event": "mark", "name": odd, "value": 0}])
 
+    def test_another_user_does_not_speak_for_its_parent(self):
+        """A child that gave up its rights could end the spans of whoever started it."""
+        trace = self.listen()
+        script = self.start("/bin/sh", "-c",
+                            '"$0" emit begin "$1"; setpriv --reuid=65534 --clear-groups perl -e '
+                            "'syscall(157, 0x55545243, 0x42, shift, 1, 0)' \"$1\"; \"$0\" emit end \"$1\" 2; :",
+                            live.USERTRACE, self.name)
+        self.assertEqual(script.wait(), 0, script.describe())
+        trace.wait_for_lines(3)
+        self.assertEqual(trace.interrupt(), 0)
+        begin, foreign, end = trace.objects()
+        self.assertEqual((foreign["event"], foreign["value"], foreign.get("duration")), ("end", 1, None))
+        self.assertNotEqual(foreign["pid"], script.pid)
+        self.assertEqual((begin["pid"], end["pid"], end["value"]), (script.pid, script.pid, 2))
+        self.assertIn("duration", end)
+
     @live.vm_safe
     def test_the_script_is_who_speaks(self):
         """Two calls of a script make one span of the script, as long as what lay between them."""

@@ -12,6 +12,14 @@
 
 static const char x[16] = "x", sixteen[17] = "sixteen bytes ..";
 
+static void fork_of(struct family *f, uint32_t child, uint32_t parent, const char comm[16])
+{
+	struct family_parent p = { .pid = parent, .uid = parent + 1 };
+
+	memcpy(p.comm, comm, sizeof(p.comm));
+	family_fork(f, child, &p);
+}
+
 static void parents(void **state)
 {
 	struct family *f = family_new();
@@ -22,13 +30,14 @@ static void parents(void **state)
 	assert_false(family_parent(f, 7, &p));
 	assert_false(family_parent(f, 0, &p));
 	assert_int_equal(p.pid, 99);
-	family_fork(f, 7, 3, sixteen);
+	fork_of(f, 7, 3, sixteen);
 	assert_true(family_parent(f, 7, &p));
 	assert_int_equal(p.pid, 3);
+	assert_int_equal(p.uid, 4);
 	assert_memory_equal(p.comm, sixteen, 16);
 	assert_false(family_parent(f, 3, &p));
 	assert_false(family_parent(f, 7 + FAMILY_MAX, &p));
-	family_fork(f, 7, 4, x);	/* the number came again */
+	fork_of(f, 7, 4, x);	/* the number came again */
 	assert_true(family_parent(f, 7, &p));
 	assert_int_equal(p.pid, 4);
 	assert_string_equal(p.comm, "x");
@@ -44,13 +53,13 @@ static void bounded(void **state)
 
 	(void)state;
 	for (uint32_t i = 1; i <= FAMILY_MAX; i++)
-		family_fork(f, i, i + 1, x);
+		fork_of(f, i, i + 1, x);
 	for (uint32_t i = 1; i <= FAMILY_MAX; i++)
 		assert_true(family_parent(f, i, &p) && p.pid == i + 1);
-	family_fork(f, FAMILY_MAX + 5, 1, x);
+	fork_of(f, FAMILY_MAX + 5, 1, x);
 	assert_false(family_parent(f, 5, &p));
 	assert_true(family_parent(f, 6, &p));
-	family_fork(f, UINT32_MAX, 1, x);
+	fork_of(f, UINT32_MAX, 1, x);
 	assert_true(family_parent(f, UINT32_MAX, &p));
 	family_free(f);
 }

@@ -14,12 +14,21 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/auto.h"
 #include "record/late.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
 
 #define PAGE 4096
 
@@ -61,7 +70,7 @@ static void assert_reads(struct late *l, pid_t pid, const void *address, const c
 	size_t got;
 
 	memset(room, 'x', sizeof(room));
-	got = late_read(l, pid, (uintptr_t)address, room, 200);
+	got = late_read(l, pid, now_ns(), (uintptr_t)address, room, 200);
 	assert_int_equal(got, text ? strlen(text) + 1 : 0);
 	if (text)
 		assert_string_equal(room, text);
@@ -84,9 +93,9 @@ static void a_process_that_is_there(void **state)
 	assert_reads(l, getpid(), (void *)UINTPTR_MAX, NULL);
 	assert_reads(l, getpid(), (void *)0x8000000000000000, NULL);
 	/* as far as it can be read, and as far as there is room */
-	assert_int_equal(late_read(l, getpid(), (uintptr_t)map + 2 * PAGE - 9, room, sizeof(room)), 9);
-	assert_int_equal(late_read(l, getpid(), (uintptr_t)map, room, sizeof(room)), sizeof(room));
-	assert_int_equal(late_read(l, getpid(), (uintptr_t)map + PAGE - 3, room, sizeof(room)), sizeof(room));
+	assert_int_equal(late_read(l, getpid(), now_ns(), (uintptr_t)map + 2 * PAGE - 9, room, sizeof(room)), 9);
+	assert_int_equal(late_read(l, getpid(), now_ns(), (uintptr_t)map, room, sizeof(room)), sizeof(room));
+	assert_int_equal(late_read(l, getpid(), now_ns(), (uintptr_t)map + PAGE - 3, room, sizeof(room)), sizeof(room));
 	strcpy(map + PAGE - 3, "two pages");
 	assert_reads(l, getpid(), map + PAGE - 3, "two pages");
 	munmap(map, 2 * PAGE);
@@ -105,7 +114,7 @@ static void a_process_that_has_ended(void **state)
 	note(l, pid);
 	assert_reads(l, pid, constant, constant);
 	assert_reads(l, pid, changed, "before it was changed");	/* a page that nobody touched is the file's */
-	assert_int_equal(late_read(l, pid, (uintptr_t)constant, room, sizeof(room)), sizeof(room));
+	assert_int_equal(late_read(l, pid, now_ns(), (uintptr_t)constant, room, sizeof(room)), sizeof(room));
 	assert_memory_equal(room, "a consta", 8);
 	assert_reads(l, pid, NULL, NULL);
 	assert_reads(l, pid, (void *)UINTPTR_MAX, NULL);
@@ -248,9 +257,27 @@ static void bounded(void **state)
 	assert_null(late_free(NULL));
 }
 
+/* A process of this number that started later is another one; and nobody has endless reads. */
+static void only_its_own_and_not_for_ever(void **state)
+{
+	struct late *l = late_new();
+	char room[8];
+	unsigned reads = 0;
+	uint64_t now = now_ns();
+
+	(void)state;
+	assert_int_equal(late_read(l, getpid(), 1, (uintptr_t)"seven..", room, sizeof(room)), 0);
+	while (late_read(l, getpid(), now, (uintptr_t)"seven..", room, sizeof(room)) == 8)
+		reads++;
+	assert_int_equal(reads, LATE_READS);
+	assert_int_equal(late_read(l, getpid(), now + LATE_WINDOW_NS, (uintptr_t)"seven..", room, sizeof(room)), 8);
+	late_free(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_its_own_and_not_for_ever),
 		cmocka_unit_test(a_process_that_is_there), cmocka_unit_test(a_process_that_has_ended),
 		cmocka_unit_test(children), cmocka_unit_test(what_was_mapped_already), cmocka_unit_test(files_that_lie),
 		cmocka_unit_test(a_device_in_its_place), cmocka_unit_test(bounded),

@@ -134,9 +134,9 @@ static void test_names(void **state)
 		{ { "abc", 3, UT_TEXT_CUT_FAULT, 0 }, "abc<fault>       begin", "{\"text\":\"abc\",\"cut\":\"fault\"}" },
 		{ { "abc<fault>", 10, UT_TEXT_WHOLE, 0 }, "\"abc<fault>\"     begin", "\"abc<fault>\"" },
 		{ { "\"\"", 2, UT_TEXT_WHOLE, 0 }, "\"\\\"\\\"\"           begin", "\"\\\"\\\"\"" },
-		{ { "full gc", 7, UT_TEXT_WHOLE, 0 }, "full gc          begin", "\"full gc\"" },
+		{ { "full gc", 7, UT_TEXT_WHOLE, 0 }, "\"full gc\"        begin", "\"full gc\"" },
 		{ { "a\n\x1b\xff\\", 5, UT_TEXT_WHOLE, 0 }, "a\\n\\x1b\\xff\\\\    begin", "\"a\\n\\u001b\xef\xbf\xbd\\\\\"" },
-		{ { "日本語 a longer name", 23, UT_TEXT_WHOLE, 0 }, "日本語 a longer name begin",
+		{ { "日本語 a longer name", 23, UT_TEXT_WHOLE, 0 }, "\"日本語 a longer name\" begin",
 		  "\"日本語 a longer name\"" },
 	};
 	struct live_user u = event(LIVE_USER_BEGIN);
