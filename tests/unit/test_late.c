@@ -218,11 +218,12 @@ static void a_device_in_its_place(void **state)
 {
 	struct late *l = late_new();
 	char path[] = "/tmp/usertrace-test-XXXXXX", fifo[64], link[64], room[64];
-	AUTO_CLOSE int fd = mkstemp(path), watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	AUTO_CLOSE int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), fd = mkstemp(path);
 	struct mapping m = { .start = 0x400000, .end = 0x500000, .exec = true, .path = link };
 	pid_t pid = ended();
 
 	(void)state;
+	assert_true(fd >= 0);
 	snprintf(fifo, sizeof(fifo), "%s.fifo", path);
 	snprintf(link, sizeof(link), "%s.link", path);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
