@@ -32,6 +32,7 @@ static const struct { int number; const char *name; } helpers[] = {
 	{ BPF_FUNC_ringbuf_query, "ringbuf_query" },
 	{ BPF_FUNC_copy_from_user, "copy_from_user" },
 	{ BPF_FUNC_get_attach_cookie, "get_attach_cookie" },
+	{ BPF_FUNC_tail_call, "tail_call" },
 };
 
 static const char *helper_name(int number)

@@ -297,6 +297,22 @@ static void append_body(struct asm_buf *a, const struct gen_body *body)
 			a->error = -ENOMEM;
 }
 
+/*
+ * Since Linux 6.13 a program that uses more than a little of its stack has one stack for each CPU, which is shared with
+ * whoever runs the program there meanwhile: handlers of uprobes can be preempted, and may sleep for a page. One process
+ * would be shown with the arguments of another. A program with a tail call keeps the stack of its task. This one cannot
+ * be reached, and the verifier takes it out.
+ */
+static void gen_own_stack(struct asm_buf *a)
+{
+	unsigned on = asm_label(a);
+
+	asm_movi(a, R0, 0);
+	asm_jcci(a, BPF_JEQ, R0, 0, on);
+	asm_call(a, BPF_FUNC_tail_call);
+	asm_place(a, on);
+}
+
 int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, size_t n,
 		const struct gen_options *options, struct asm_buf *ret, struct ut_err *err)
 {
@@ -308,6 +324,7 @@ int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, s
 	for (size_t i = 0; i < n; i++)
 		sends |= bodies[i]->record_size > 0;
 	asm_mov(ret, R6, R1);
+	gen_own_stack(ret);
 	gen_filter(ret, options);
 	if (sends) /* once here and not in each body: the kernel copies the whole program for every call that it puts in
 		      line */
