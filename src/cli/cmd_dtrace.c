@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/auto.h"
 #include "base/text.h"
@@ -141,6 +142,18 @@ static int make(const struct dtrace_options *opts, const struct dtrace_providers
 	return names ? dtrace_header(providers, names, opts->no_copy, out, err) : ut_err_nomem(err);
 }
 
+/* Also by another name. */
+static bool is_source(const struct dtrace_options *opts, const char *output)
+{
+	struct stat a, b;
+
+	for (size_t i = 0; i < opts->sources.n; i++)
+		if (!stat(output, &a) && S_ISREG(a.st_mode) && !stat(opts->sources.v[i], &b) && a.st_dev == b.st_dev &&
+		    a.st_ino == b.st_ino)
+			return true;
+	return false;
+}
+
 static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *opts,
 			const struct dtrace_providers *providers, enum elf_machine machine)
 {
@@ -150,6 +163,9 @@ static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *o
 	struct buf out = {0};
 	int status;
 
+	if (output && is_source(opts, output))
+		return cli_fail(cmd, EXIT_USAGE, "'%s' is the provider file itself, and would be lost; -o names another",
+				output);
 	status = output ? make(opts, providers, machine, &out, &err) : ut_err_nomem(&err);
 	if (!status)
 		status = dtrace_write(output, out.data ? out.data : "", out.len, &err);

@@ -176,11 +176,12 @@ int dtrace_write(const char *path, const char *bytes, size_t len, struct ut_err 
 
 	if (!strcmp(path, "-"))
 		return write_all(1, "standard output", bytes, len, err);
-	if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
+	if (stat(path, &st) < 0 ? lstat(path, &st) < 0 : S_ISREG(st.st_mode)) {
 		target = realpath(path, NULL);	/* through links; NULL when there is nothing yet */
 		return replace(path, target ? target : path, bytes, len, err);
 	}
-	fd = open(path, O_WRONLY | O_CLOEXEC);
+	/* a link to what is not there yet, or no regular file */
+	fd = open(path, O_WRONLY | O_CLOEXEC | (S_ISLNK(st.st_mode) ? O_CREAT : 0), 0666);
 	if (fd < 0)
 		return ut_err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
 	return write_all(fd, path, bytes, len, err);

@@ -32,7 +32,7 @@ void run_words_done(struct run_words *words)
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/* Appends one word of @line to @word and returns what is behind it. */
+/* Appends one word of @line to @word and returns what is behind it; NULL when a quote is not closed. */
 static const char *split_word(const char *line, struct buf *word)
 {
 	char quote = 0;
@@ -47,11 +47,12 @@ static const char *split_word(const char *line, struct buf *word)
 		else
 			buf_addc(word, *line);
 	}
-	return line;
+	return quote ? NULL : line;
 }
 
 int run_split(struct run_words *words, const char *line, struct ut_err *err)
 {
+	const char *whole = line;
 	int ret = 0;
 
 	while (!ret) {
@@ -64,6 +65,8 @@ int run_split(struct run_words *words, const char *line, struct ut_err *err)
 			break;
 		line = split_word(line, &word);
 		text = buf_take(&word);
+		if (!line)
+			return ut_err_set(err, -EINVAL, "a quote is not closed in '%s' (from $CPP or $CC)", whole);
 		ret = text ? run_add(words, text, err) : ut_err_nomem(err);
 	}
 	return ret;

@@ -199,6 +199,27 @@ class Files(Case):
         self.assertEqual(stat.S_IMODE(os.stat(self.path("new.h")).st_mode), 0o640)
         self.assertEqual(sorted(os.listdir(self.folder)), ["link.h", "new.h", "real.h"])
 
+    def test_links_that_lead_nowhere(self):
+        os.symlink("to-come.h", self.path("link.h"))
+        os.symlink("b.h", self.path("a.h"))
+        os.symlink("a.h", self.path("b.h"))
+        self.made("-h", "-s", CCL, "-o", "link.h")
+        self.assertTrue(os.path.islink(self.path("link.h")))
+        self.assertIn(b"CCL_GC_START", self.read("to-come.h"))
+        self.refused("cannot write 'a.h': Too many levels of symbolic links", "-h", "-s", CCL, "-o", "a.h", status=1)
+        self.assertTrue(os.path.islink(self.path("a.h")))
+
+    def test_the_source_is_not_overwritten(self):
+        shutil.copy(CCL, self.path("x.d"))
+        os.link(self.path("x.d"), self.path("hard.h"))
+        os.symlink("x.d", self.path("soft.h"))
+        before = self.read("x.d")
+        for name in ("x.d", "./x.d", "hard.h", "soft.h"):
+            for kind in ("-h", "-G"):
+                self.refused(f"'{name}' is the provider file itself, and would be lost; -o names another", kind, "-s", "x.d",
+                             "-o", name)
+        self.assertEqual(self.read("x.d"), before)
+
     def test_devices_stay(self):
         before = os.stat("/dev/null")
         self.made("-G", "-s", CCL, "-o", "/dev/null")
@@ -286,6 +307,19 @@ class Preprocessor(Case):
         self.refused("x.d: the preprocessor (-C; from $CPP, $CC or cpp): 'sh' was killed by signal 9", "-h", "-C", "-s", "x.d",
                      env={"CPP": "sh -c 'kill -9 $$'"}, status=1)
         self.assertFalse(os.path.exists(self.path("x.h")))
+
+    def test_a_quote_that_is_not_closed(self):
+        """Its rest would be a word of its own: for cpp the source, and what we name then the output."""
+        before = self.read("x.d")
+        for rest in ("'open", '"open', "-DA='b c", "'", "a 'b' \"c"):
+            for variable in ("CPP", "CC"):
+                with self.subTest(rest=rest, variable=variable):
+                    command = f"cpp {rest}"
+                    done = self.dtrace("-h", "-C", "-s", "x.d", env={variable: command})
+                    self.assertEqual(done.stderr, "usertrace dtrace: a quote is not closed in "
+                                                  f"'{command}' (from $CPP or $CC)\n")
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertEqual(self.read("x.d"), before)
 
 
 class Machines(Case):
