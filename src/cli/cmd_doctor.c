@@ -84,14 +84,16 @@ static void add_json(struct buf *out, const struct check *check)
 	buf_adds(out, "}\n");
 }
 
-/* Prints all checks; the exit status. */
-static int report(const struct ut_cmd *cmd, const struct checks *checks, bool json)
+/* Prints the checks that were added since the last time: what follows may take long. The exit status. */
+static int report(const struct ut_cmd *cmd, const struct checks *checks, size_t *told, bool json)
 {
 	struct buf out = {0};
 	int status = EXIT_OK;
-	pid_t pid = 0;
+	pid_t pid = *told ? checks->all.v[*told - 1].pid : 0;
 
-	for (size_t i = 0; i < checks->all.n; i++) {
+	if (ferror(stdout))	/* which was said */
+		return EXIT_FAILED;
+	for (size_t i = *told; i < checks->all.n; i++) {
 		const struct check *check = &checks->all.v[i];
 
 		if (check->state == CHECK_NO)
@@ -104,11 +106,30 @@ static int report(const struct ut_cmd *cmd, const struct checks *checks, bool js
 		else
 			add_text(&out, check);
 	}
+	*told = checks->all.n;
 	if (out.failed || checks->failed)
 		status = cli_fail(cmd, EXIT_FAILED, "out of memory");
 	else if (out.data && (fputs(out.data, stdout) == EOF || fflush(stdout)))
 		status = cli_fail(cmd, EXIT_FAILED, "cannot write the report: %s", strerror(errno));
 	buf_done(&out);
+	return status;
+}
+
+static int check_all(const struct ut_cmd *cmd, struct checks *checks, const struct opts *opts)
+{
+	size_t told = 0;
+	int status, more;
+
+	doctor_rights(checks);
+	status = report(cmd, checks, &told, opts->json);
+	doctor_kernel(checks);
+	more = report(cmd, checks, &told, opts->json);
+	status = more ? more : status;
+	for (size_t i = 0; i < opts->pids.n; i++) {
+		doctor_process(checks, opts->pids.v[i]);
+		more = report(cmd, checks, &told, opts->json);
+		status = more ? more : status;
+	}
 	return status;
 }
 
@@ -124,11 +145,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 		status = cli_fail(cmd, EXIT_USAGE, "takes no operands, and here is '%s'; a process is named with -p",
 				  argv[0]);
 	} else if (!done) {
-		doctor_rights(&checks);
-		doctor_kernel(&checks);
-		for (size_t i = 0; i < opts.pids.n; i++)
-			doctor_process(&checks, opts.pids.v[i]);
-		status = report(cmd, &checks, opts.json);
+		status = check_all(cmd, &checks, &opts);
 	}
 	checks_done(&checks);
 	pid_list_done(&opts.pids);

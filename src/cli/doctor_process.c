@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/auto.h"
 #include "base/buf.h"
@@ -119,6 +120,11 @@ static void look_at_notes(struct checks *c, struct found *found, const struct us
 			   plural(notes->broken, "note"), file->first.path);
 }
 
+static const char *more_rights(void)
+{
+	return geteuid() ? "ask as root" : "ask outside of this container, where this is one";
+}
+
 static void look_at_file(struct checks *c, struct found *found, pid_t pid, int mem, const struct mappings *maps,
 			 const struct mapped_file *file)
 {
@@ -128,7 +134,7 @@ static void look_at_file(struct checks *c, struct found *found, pid_t pid, int m
 	struct elf_image *img;
 
 	if (fd < 0) {
-		checks_add(c, CHECK_NO, "files", "ask as root", "%s", err.msg);
+		checks_add(c, CHECK_NO, "files", more_rights(), "%s", err.msg);
 		return;
 	}
 	if (elf_image_open(fd, &img, &err))
@@ -177,7 +183,7 @@ static void look_at_files(struct checks *c, pid_t pid, const struct runtime *run
 	AUTO_CLOSE int mem = procfs_open(pid, "mem");
 
 	if (mapped_files_read(pid, &files, &err) || mappings_read(pid, &maps, &err)) {
-		checks_add(c, CHECK_NO, "files", "ask as root", "%s", err.msg);
+		checks_add(c, CHECK_NO, "files", more_rights(), "%s", err.msg);
 	} else {
 		for (size_t i = 0; i < files.files.n; i++)
 			look_at_file(c, &found, pid, mem, &maps, &files.files.v[i]);

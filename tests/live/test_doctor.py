@@ -189,6 +189,14 @@ class Processes(live.Case):
         self.assertRegex(meaning, r"^zoo: 13 probes at 14 sites in .*/zoo-pie$")    # `multi` has two sites
 
     @live.vm_safe
+    def test_a_report_that_nobody_takes(self):
+        """It is written in parts, and that it cannot be is said once."""
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([live.USERTRACE, "doctor", "-p", str(os.getpid())], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "usertrace doctor: cannot write the report: No space left on device\n"))
+
     def test_the_text_has_a_line_for_each_check(self):
         target = self.start_target("zoo-pie", "1000")
         text, data = self.usertrace("doctor", "-p", str(target.pid)), self.doctor(target.pid)
