@@ -197,7 +197,7 @@ UT_INLINE_ int ut_enabled(void);
 #define UT_NOPS_ "nop\n.byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n"
 #define UT_SITE_CODE_ ".byte 0x0f,0x1f,0x44,0,0\n987: nop\nret\n"
 #define UT_SITE_ARGS_ "4@%%edi 8@%%rsi -8@%%rdx 8@%%rcx 8@%%r8"
-#define UT_LOAD_HALF_(symbol) "movzwl " symbol "(%%rip),%0\n"
+#define UT_LOAD_HALF_(symbol) "{movzwl " symbol "(%%rip),%0|movzx %0,word ptr " symbol "[rip]}\n"
 #define UT_EH_SECTION_ "\"a\",@unwind"
 #define UT_EH_RULES_ "1,0x78,16,1,0x1b, 0x0c,7,8,0x90,1,0,0"
 #else
@@ -398,7 +398,7 @@ template<> struct argument<float> {
 #else
 #define UT_AUTO_ __extension__ __auto_type
 #define UT_IS_(v, type) __builtin_types_compatible_p(__typeof__(v), type)
-#define UT_CLASS_(v) __builtin_classify_type(v)
+#define UT_CLASS_(v) __builtin_classify_type(__builtin_choose_expr(UT_IS_(v, float), (double)0, (v)))
 /* Of the compiler's classes of types 1 to 4 are integers, 5 pointers, 8 floats. */
 #define UT_INTEGER_OF_(v) __typeof__(__builtin_choose_expr(UT_CLASS_(v) <= 4, (v), 0u))
 #define UT_CHECK_(v) \

@@ -84,6 +84,18 @@ class Units(Case):
         self.check_options(name, "c++", ["-O0", "-O2 -flto"])
 
     @for_compilers
+    def test_user_events_in_the_other_notation(self, name):
+        """-masm=intel is for the whole file, also for what a header has in assembler."""
+        path = self.write("intel.c", """#include "usertrace.h"
+            int main(void) { ut_begin("a"); ut_end_id("a", 1); ut_mark_text("b", "c"); ut_count("d", 4);
+                return ut_enabled() || UT_PROBE_ENABLED(intel, asked); }\n""")
+        for flags in ("-O0", "-O2", "-O2 -fPIE -pie", "-O2 -fno-pie -no-pie"):
+            with self.subTest(flags=flags):
+                made = self.build(self.compiler(name), *flags.split(), "-masm=intel", *WARNINGS, path)
+                self.check_event(elfnotes.Elf(made))
+                self.run_made(made)
+
+    @for_compilers
     def test_a_folded_function_has_one_note(self, name):
         """At -O0 both files have the template's function; the linker keeps one and its note, and drops the other two."""
         path = self.build(self.compiler(name, "c++"), "-O0", "-x", "c++", source("unit_a.c"), source("unit_b.c"))

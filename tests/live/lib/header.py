@@ -13,7 +13,8 @@ INCLUDE = os.path.join(live.SOURCE_ROOT, "include")
 SOURCES = os.path.join(live.TARGET_SOURCES, "header")
 WARNINGS = ("-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wsign-conversion -Wundef -Wcast-qual -Wredundant-decls "
             "-Werror").split()
-C_ONLY = "-Wdeclaration-after-statement -Wmissing-prototypes -Wstrict-prototypes -Wnested-externs".split()
+C_ONLY = ("-Wdouble-promotion -Wdeclaration-after-statement -Wmissing-prototypes -Wstrict-prototypes "
+          "-Wnested-externs").split()
 CXX_ONLY = ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]
 # A probe is a nop, and a nop of ten bytes.
 PROBE_CODE = bytes.fromhex("90 662e0f1f840000000000")

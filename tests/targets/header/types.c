@@ -55,7 +55,7 @@ static void others(int seed)
 
 	UT_PROBE(types, u1_u4_m4, yes, plain, negative);
 	UT_PROBE(types, f4_f8_f8_f8, f, d, cd, static_double);
-	UT_PROBE(types, f8_f8, f + 1.0, d * 2);
+	UT_PROBE(types, f8_f8, (double)f + 1.0, d * 2);
 }
 
 static void qualified(volatile int *at)
