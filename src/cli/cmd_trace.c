@@ -281,7 +281,12 @@ static void say_silence(const struct run *r)
 {
 	const struct plan *plan = session_plan(r->session);
 	const struct runtime *told = NULL;
+	struct buf silent = { 0 };
 
+	trace_output_silent(r->output, &silent);
+	for (char *line = silent.data, *end; line && (end = strchr(line, '\n')); line = end + 1)
+		fprintf(stderr, "usertrace: %.*s\n", (int)(end - line), line);
+	buf_done(&silent);
 	for (size_t i = 0; !r->totals.events && i < plan->probes.n; i++) {
 		const struct runtime *rt = runtime_of_provider(&r->runtimes, plan->probes.v[i].provider);
 

@@ -291,3 +291,9 @@ void trace_output_totals(const struct trace_output *o, struct buf *out)
 	if (o->user)
 		trace_user_totals(o->user, out);
 }
+
+void trace_output_silent(const struct trace_output *o, struct buf *out)
+{
+	if (o->user)
+		trace_user_silent(o->user, out);
+}

@@ -28,5 +28,6 @@ int trace_output_stop(struct trace_output *o, uint64_t stop_ns);
 uint64_t trace_output_count(const struct trace_output *o, size_t probe);
 /* Sentences for the totals, appended. */
 void trace_output_totals(const struct trace_output *o, struct buf *out);
+void trace_output_silent(const struct trace_output *o, struct buf *out);	/* user events that were asked for in vain */
 
 #endif

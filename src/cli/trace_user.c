@@ -7,6 +7,7 @@
 
 #include "base/auto.h"
 #include "base/text.h"
+#include "cli/trace_heard.h"
 #include "live/user.h"
 #include "model/family.h"
 #include "model/span.h"
@@ -36,6 +37,7 @@ struct trace_user {
 	struct spans *spans;
 	struct family *family;
 	struct buf record;		/* of an event with a format of the user's */
+	struct heard heard;		/* while a request has no event */
 	struct named names[NAMES];	/* for spans that something else closes */
 };
 
@@ -150,6 +152,19 @@ static int print_formatted(struct trace_user *u, const struct user_probe *p, con
 	e.size = u->record.len;
 	live_print(u->options.printer, &e, u->options.out);
 	return 0;
+}
+
+/* Has nobody announced what this request names? */
+static bool is_silent(const struct user_probe *p) { return !p->count && !p->is_pattern; }
+
+static void note_heard(struct trace_user *u, const struct live_user *l)
+{
+	for (size_t i = 0; i < u->probes.n; i++) {
+		if (is_silent(&u->probes.v[i])) {
+			heard_add(&u->heard, l->name.bytes, l->name.len);
+			return;
+		}
+	}
 }
 
 /* Prints it for each request that means it; how many did. */
@@ -321,6 +336,7 @@ int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned 
 	remember_name(u, &l);
 	l.ns_pid = ns_pid(u, l.pid);
 	pair(u, &l, &room);
+	note_heard(u, &l);
 	return print(u, &l);
 }
 
@@ -405,4 +421,11 @@ void trace_user_totals(const struct trace_user *u, struct buf *out)
 	}
 	if (any)
 		buf_addc(out, '\n');
+}
+
+void trace_user_silent(const struct trace_user *u, struct buf *out)
+{
+	for (size_t i = 0; u->heard.n && i < u->probes.n; i++)
+		if (is_silent(&u->probes.v[i]) && !u->probes.v[i].checked->spec->predicate)
+			heard_say(&u->heard, u->probes.v[i].name, out);
 }

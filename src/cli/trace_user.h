@@ -29,5 +29,7 @@ void trace_user_stop(struct trace_user *u, uint64_t time_ns);
 uint64_t trace_user_count(const struct trace_user *u, size_t probe);	/* events printed for a probe of the plan */
 /* What the totals should say beside the events: sentences, appended. */
 void trace_user_totals(const struct trace_user *u, struct buf *out);
+/* Requests by a name that nobody announced, with what was announced: a sentence a line, appended. */
+void trace_user_silent(const struct trace_user *u, struct buf *out);
 
 #endif

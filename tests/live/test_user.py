@@ -244,6 +244,15 @@ class Requests(announce.Case):
                     "e:*": ["gc", "gc:major", "gcx", "x", "(null)", "", "<fault>", "g c"]}
         self.assertEqual(self.by_request(commands, expected, "name"), expected)
 
+    def test_a_name_that_nobody_announced(self):
+        told = self.announce("h mark heap", "p mark compile", "h mark gc", requests=("e:gcc", "e:nothing", "e:gc")).told
+        self.assertIn("nothing announced gcc; there was gc\n", told + "\n")
+        self.assertIn("nothing announced nothing; there was heap, compile, gc\n", told + "\n")
+        self.assertNotIn("nothing announced gc;", told)
+        many = [f"h mark name{i}x" for i in range(20)]
+        told = self.announce(*many, requests=("e:zzz", "e:*")).told
+        self.assertIn("there was name0x, name1x, name2x, name3x, name4x, and more (e:* shows all)", told)
+
     def test_predicates(self):
         commands = ["h begin gc value=1", "p end gc value=2", "h count c value=-5 id=7", "p mark m text=hello",
                     "h mark m text=%null", "p mark m", "h mark m text=%empty"]
