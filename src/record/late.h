@@ -23,7 +23,8 @@ void late_fork(struct late *l, pid_t child, pid_t parent);
 /*
  * At most @size bytes at @address of the process that was @pid at @time_ns (CLOCK_MONOTONIC), as far as they can be
  * read; 0: none can. Stops at the first NUL, which is among the bytes then. A process may have so many reads in each
- * window of time: each costs as much as a hundred events, and addresses may be anything.
+ * window of time: each costs as much as a hundred events, and addresses may be anything. What was read is known for
+ * as long, and costs no other.
  */
 #define LATE_READS 16
 #define LATE_WINDOW_NS 10000000u

@@ -33,6 +33,7 @@ static uint64_t now_ns(void)
 #define PAGE 4096
 
 static const char constant[] = "a constant of this program";
+static const char unread[] = "another one, that nobody has read yet";
 static char changed[] = "before it was changed";
 
 /* A number that was a process's a moment ago. */
@@ -138,7 +139,7 @@ static void children(void **state)
 	assert_reads(l, grandchild, constant, constant);
 	late_fork(l, child, 0);	/* it ran another program */
 	assert_reads(l, child, constant, NULL);
-	assert_reads(l, grandchild, constant, NULL);
+	assert_reads(l, grandchild, unread, NULL);
 	/* a ring of parents, as numbers that came again may make one */
 	late_fork(l, child, grandchild);
 	late_fork(l, grandchild, child);
@@ -253,7 +254,7 @@ static void bounded(void **state)
 	assert_reads(l, pid, constant, constant);
 	for (int i = 0; i < 200; i++)
 		late_note(l, 1, &m);
-	assert_reads(l, pid, constant, NULL);
+	assert_reads(l, pid, unread, NULL);
 	assert_null(late_free(l));
 	assert_null(late_free(NULL));
 }
@@ -261,24 +262,46 @@ static void bounded(void **state)
 /* A process of this number that started later is another one; and nobody has endless reads. */
 static void only_its_own_and_not_for_ever(void **state)
 {
+	static const char names[4 * LATE_READS][8] = { "seven..", [1 ... 4 * LATE_READS - 1] = "another" };
 	struct late *l = late_new();
 	char room[8];
 	unsigned reads = 0;
 	uint64_t now = now_ns();
 
 	(void)state;
-	assert_int_equal(late_read(l, getpid(), 1, (uintptr_t)"seven..", room, sizeof(room)), 0);
-	while (late_read(l, getpid(), now, (uintptr_t)"seven..", room, sizeof(room)) == 8)
+	assert_int_equal(late_read(l, getpid(), 1, (uintptr_t)names[0], room, sizeof(room)), 0);
+	while (reads < 4 * LATE_READS && late_read(l, getpid(), now, (uintptr_t)names[reads], room, sizeof(room)) == 8)
 		reads++;
 	assert_int_equal(reads, LATE_READS);
-	assert_int_equal(late_read(l, getpid(), now + LATE_WINDOW_NS, (uintptr_t)"seven..", room, sizeof(room)), 8);
+	assert_int_equal(late_read(l, getpid(), now + LATE_WINDOW_NS, (uintptr_t)names[reads], room, sizeof(room)), 8);
+	late_free(l);
+}
+
+/* Many events may have the same name before anybody has touched its page. */
+static void one_name_in_many_events(void **state)
+{
+	static char name[] = "first";
+	struct late *l = late_new();
+	char room[8];
+	uint64_t now = now_ns();
+
+	(void)state;
+	for (unsigned i = 0; i < 10 * LATE_READS; i++) {
+		memset(room, 0, sizeof(room));
+		assert_int_equal(late_read(l, getpid(), now + i, (uintptr_t)name, room, sizeof(room)), 6);
+		assert_string_equal(room, "first");
+	}
+	memcpy(name, "other", sizeof(name));
+	late_fork(l, getpid(), 0);	/* another program: nothing of the first is known */
+	assert_int_equal(late_read(l, getpid(), now + LATE_WINDOW_NS, (uintptr_t)name, room, sizeof(room)), 6);
+	assert_string_equal(room, "other");
 	late_free(l);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_its_own_and_not_for_ever),
+		cmocka_unit_test(only_its_own_and_not_for_ever), cmocka_unit_test(one_name_in_many_events),
 		cmocka_unit_test(a_process_that_is_there), cmocka_unit_test(a_process_that_has_ended),
 		cmocka_unit_test(children), cmocka_unit_test(what_was_mapped_already), cmocka_unit_test(files_that_lie),
 		cmocka_unit_test(a_device_in_its_place), cmocka_unit_test(bounded),
