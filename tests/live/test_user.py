@@ -126,6 +126,12 @@ class Lanes(announce.Case):
         seen = [e.get("text", e["name"]) for e in self.announce(*commands, "p mark %far:7", "die 9", status=137).events]
         self.assertEqual(seen, ([f"far-{i}" for i in range(4)] * 2 + ["span-0-of-two-pages"]) * 2 + ["far-7"])
 
+    def test_a_page_that_many_events_find_untouched(self):
+        """A child is far ahead of who reads the first of its names: its other events have that name all the same."""
+        commands = [f"fork many {lane} 3 %far:{i} 5000" for lane in LANES for i in range(8)]
+        seen = [e["name"] for e in self.announce(*commands, requests=("e:far-*",)).events]
+        self.assertEqual({name: seen.count(name) for name in set(seen)}, {f"far-{i}": 10000 for i in range(8)})
+
     def test_a_process_that_was_there_and_ends(self):
         for i in range(5):
             target = self.user()
