@@ -128,13 +128,21 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+/* A process that ends has its number, and an empty or cut list of mappings, for a while. */
+static bool has_memory(pid_t pid)
+{
+	char state = process_state(pid);
+
+	return state && state != 'Z' && state != 'X';
+}
+
 void sym_note_process(struct sym *s, pid_t pid)
 {
 	AUTO(mappings_done) struct mappings maps = {0};
 	struct process fresh = {.pid = pid, .noted_ms = now_ms()}, *known;
 
-	if (mappings_read(pid, &maps, NULL))
-		return;	/* it has ended: what is known stays */
+	if (mappings_read(pid, &maps, NULL) || !maps.maps.n || !has_memory(pid))
+		return;	/* it has ended, or is about to: what is known stays */
 	for (size_t i = 0; i < maps.maps.n; i++)
 		if (maps.maps.v[i].exec && note_mapping(s, &fresh, &maps.maps.v[i]))
 			break;

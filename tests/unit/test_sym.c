@@ -184,12 +184,24 @@ static void end_child(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+/* Dead, but not waited for: it has a list of mappings, and nothing in it. */
+static void kill_child(pid_t pid)
+{
+	siginfo_t info;
+
+	kill(pid, SIGKILL);
+	assert_return_code(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), errno);
+}
+
 static void names_are_there_after_the_process_has_ended(void **state)
 {
 	pid_t pid = start_child(NULL);
 
 	(void)state;
 	sym_note_process(sym, pid);
+	kill_child(pid);
+	sym_note_process(sym, pid);	/* too late: what is known stays */
+	assert_name(pid, ADDR(a_function_with_a_name) + 2, false, "a_function_with_a_name+0x2 (test_sym)");
 	end_child(pid);
 	sym_note_process(sym, pid);	/* too late: what is known stays */
 	assert_name(pid, ADDR(a_function_with_a_name) + 2, false, "a_function_with_a_name+0x2 (test_sym)");
