@@ -16,7 +16,7 @@
 struct opts {
 	struct pid_list pids;
 	bool all, follow, no_follow, wait;
-	bool wall_time, since_start, cpu, json, explain, verbose, strict, no_multi, no_prctl, no_forks;
+	bool wall_time, since_start, cpu, json, explain, verbose, strict, no_multi, no_prctl, no_forks, no_sleep;
 	uint64_t max_events, duration_ns, text_limit, ring_bytes;
 	const char *output;
 };
@@ -48,6 +48,8 @@ static const struct ut_opt options[] = {
 	{ 0, "one-by-one", NULL, "attach each site by itself, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },
 	{ 0, "no-prctl", NULL, "user events (e:) from <usertrace.h> alone: tracing prctl costs every system call a little",
 	  OPT_FLAG, AT(no_prctl) },
+	{ 0, "no-sleep", NULL,
+	  "never make a program wait for its own memory: for programs that are not to be trusted", OPT_FLAG, AT(no_sleep) },
 	{ 0, "no-forks", NULL,
 	  "the programs do not fork: take places that are faster but, on this kernel, end forked children", OPT_FLAG,
 	  AT(no_forks) },
@@ -126,6 +128,7 @@ static int open_session(struct run *r, char *const *probes, int nprobes, char *c
 		.no_multi = r->o.no_multi,
 		.no_prctl = r->o.no_prctl,
 		.no_forks = r->o.no_forks,
+		.no_sleep = r->o.no_sleep,
 	};
 	int code = runtimes_load(&r->runtimes, err);
 

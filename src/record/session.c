@@ -72,7 +72,7 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct plan_options po = {
 		.gen = { .text_limit = o->text_limit,
-			 .may_sleep = true,
+			 .may_sleep = !o->no_sleep,
 			 .filter = session_uprobe_filter(o),
 			 .self_tgid = getpid(),
 			 .ncpus = (uint32_t)cpus,

@@ -30,6 +30,7 @@ struct session_options {
 	bool verbose;			/* keep the verifier's log */
 	bool no_multi;			/* attach the older way (tests) */
 	bool no_forks;			/* the programs do not fork: see record/nop5.h */
+	bool no_sleep;			/* no handler waits for a page of the program */
 	bool no_prctl;			/* user events from <usertrace.h> alone */
 };
 

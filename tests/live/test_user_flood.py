@@ -40,7 +40,6 @@ class Accounts:
 
 @live.needs_root()
 class Flood(announce.Case):
-    @live.vm_safe
     def test_others_lose_nothing(self):
         """The tracer stands still until the buffers are full to where processes are held back, then all go at once."""
         path = os.path.join(self.tempdir(), "out")

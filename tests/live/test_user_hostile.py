@@ -29,6 +29,7 @@ library.ut_mark(b"before")
 library.ut_mark(ctypes.c_void_p(address))
 print("through", flush=True)
 """
+ONLY_X86 = unittest.skipUnless(os.uname().machine == "x86_64", "the program knows x86-64's number of the call")
 EVENTS = {"begin", "end", "mark", "count", "thread ended", "process ended", "open", "exec", "forgotten"}
 
 
@@ -47,7 +48,6 @@ class Hostile(announce.Case):
         self.assertNotRegex("\n".join(trace.stderr), "[\x00-\x09\x0b-\x1f\x7f]")
         return data.decode("utf-8").split("\n")[:-1]
 
-    @live.vm_safe
     def test_json(self):
         lines = self.run_hostile("--json", requests=(
             "e:*", 'e:gc* (duration > 0 || text != NULL) "%s %20s %d %x %s", kind, name, value, id, text'))
@@ -77,19 +77,27 @@ class Hostile(announce.Case):
             if not line.startswith("-- "):
                 self.assertTrue(re.match(r"-?[0-9.]+ +\d+ +\d+ ", line), line)
 
-    @unittest.skipUnless(os.uname().machine == "x86_64", "the program knows x86-64's number of the call")
-    def test_a_name_that_never_comes(self):
-        """Neither its program nor the tracer stands still."""
+    def check_never_comes(self, *probe):
+        """Neither its program nor the tracer stands still; what was printed."""
         library = os.path.join(live.BUILD_ROOT, "src/emit/libusertrace.so")
         if not os.path.exists(library):
             self.skipTest("libusertrace.so is not built")
         stuck = self.start("/usr/bin/python3", "-c", STUCK, library)
         if stuck.wait_for("ready.*")[0] != "ready":
             self.skipTest("userfaultfd is not allowed here")
-        trace = self.trace("-p", stuck.pid, "e:*")
+        trace = self.trace("-p", stuck.pid, *probe)
         self.assertEqual((stuck.wait(), trace.wait()), (0, 0))
         self.assertEqual(stuck.stdout, ["ready", "through"])
-        self.assertRegex("\n".join(trace.stdout), r" before +mark\n.* <fault 0x[0-9a-f]+> +mark$")
+        return "\n".join(trace.stdout)
+
+    @ONLY_X86
+    def test_a_name_that_never_comes(self):
+        self.assertRegex(self.check_never_comes("e:*"), r" before +mark\n.* <fault 0x[0-9a-f]+> +mark$")
+
+    @ONLY_X86
+    def test_a_text_that_never_comes(self):
+        printed = self.check_never_comes("--no-sleep", 'u:usertrace:event "%s", arg2')
+        self.assertRegex(printed, r" event +before\n.* event +<fault 0x[0-9a-f]+>$")
 
 
 if __name__ == "__main__":

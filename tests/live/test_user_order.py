@@ -29,15 +29,12 @@ class Order(live.Case):
         self.assertEqual(numbers, list(range(1, turns + 1)))
         trace.wait_for(r"\b0 lost", "stderr")
 
-    @live.vm_safe
     def test_two_processes(self):
         self.check(2, TURNS, 'e:turn "%d", value')
 
-    @live.vm_safe
     def test_eight_processes(self):
         self.check(8, TURNS, 'e:turn "%d", value')
 
-    @live.vm_safe
     def test_json_and_other_probes(self):
         """The same among events of the kernel, and as JSON; each of three processes goes by both lanes."""
         turns = TURNS // 10
