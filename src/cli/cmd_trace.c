@@ -241,7 +241,8 @@ static void say_user_totals(const struct run *r)
 	buf_done(&text);
 	if (r->totals.lost_life)
 		fprintf(stderr, "usertrace: %s %s of a process or thread not seen, so spans may look open\n",
-			human_count(r->totals.lost_life, number), r->totals.lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
+			human_count(r->totals.lost_life, number),
+			r->totals.lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
 	if (r->totals.malformed)
 		fprintf(stderr, "usertrace: %s user %s of a kind that does not exist, left out\n",
 			human_count(r->totals.malformed, number), plural(r->totals.malformed, "event"));
@@ -290,6 +291,8 @@ static void say_silence(const struct run *r)
 	for (char *line = silent.data, *end; line && (end = strchr(line, '\n')); line = end + 1)
 		fprintf(stderr, "usertrace: %.*s\n", (int)(end - line), line);
 	buf_done(&silent);
+	if (!r->totals.events && plan_wants_user_events(plan) && r->o.pids.n && !r->o.follow)
+		fputs("usertrace: what its children announce, such as a script's usertrace emit, is traced with -f\n", stderr);
 	for (size_t i = 0; !r->totals.events && i < plan->probes.n; i++) {
 		const struct runtime *rt = runtime_of_provider(&r->runtimes, plan->probes.v[i].provider);
 
@@ -413,7 +416,10 @@ static int trace(struct run *r, bool has_command)
 
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct run r = { .cmd = cmd, .o = { .text_limit = 1024, .max_events = UINT64_MAX, .duration_ns = UINT64_MAX }, .out_fd = -1, .stop_fd = -1 };
+	struct run r = {
+		.cmd = cmd, .out_fd = -1, .stop_fd = -1,
+		.o = { .text_limit = 1024, .max_events = UINT64_MAX, .duration_ns = UINT64_MAX },
+	};
 	struct ut_err err = { 0 };
 	char **command = NULL;
 	bool done = false;

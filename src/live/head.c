@@ -30,7 +30,8 @@ static void add_process(const struct head *h, struct buf *out)
 static bool needs_quotes(const struct event_text *name)
 {
 	return name->state != UT_TEXT_NULL && name->state != UT_TEXT_FAULT &&
-	       (!name->len || strchr("(<\"", name->bytes[0]) || memchr(name->bytes, ' ', name->len) || memmem(name->bytes, name->len, "…", strlen("…")) ||
+	       (!name->len || strchr("(<\"", name->bytes[0]) || memchr(name->bytes, ' ', name->len) ||
+		memmem(name->bytes, name->len, "…", strlen("…")) ||
 		memmem(name->bytes, name->len, "<fault", strlen("<fault")));
 }
 

@@ -62,7 +62,8 @@ static bool wanted_by_name(const struct plan *plan, const char *path)
 
 		if (r->spec->kind == PROBE_TRACEPOINT)
 			continue;
-		if (r->spec->kind == PROBE_USDT || r->spec->kind == PROBE_USER || plan_request_is_path(r) || library_matches(r->spec->where, path))
+		if (r->spec->kind == PROBE_USDT || r->spec->kind == PROBE_USER || plan_request_is_path(r) ||
+		    library_matches(r->spec->where, path))
 			return true;
 	}
 	return false;

@@ -121,6 +121,17 @@ class Emit(live.Case):
         self.assertEqual(trace.interrupt(), 0)
         self.assertEqual([e["pid"] for e in trace.objects()], [script.pid])
 
+    def test_a_script_without_its_children(self):
+        script = self.start("/bin/sh", "-c", 'echo ready; read line; "$0" emit mark "$1"; echo marked; read line',
+                            live.USERTRACE, self.name, stdin=subprocess.PIPE)
+        script.wait_for("ready")
+        trace = self.trace("-p", script.pid, "--json", f"e:{self.name}")
+        script.say("\n")
+        script.wait_for("marked")
+        self.assertEqual(trace.interrupt(), 0)
+        self.assertEqual(trace.stdout, [])
+        self.assertIn("is traced with -f", "\n".join(trace.stderr))
+
     @live.vm_safe
     def test_its_own(self):
         trace = self.listen()
