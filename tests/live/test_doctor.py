@@ -49,7 +49,6 @@ class Machine(live.Case):
                       "BPF that may sleep", "perf uprobes", "kernel events", "new mappings", "rights"):
             self.assertEqual(self.state(done, thing), "ok", thing)
 
-    @live.vm_safe
     def test_the_kernel_is_named(self):
         self.assertIn(("ok", f"Linux {os.uname().release} on x86_64"), about(self.usertrace("doctor", "--json"), "kernel"))
 
@@ -67,7 +66,6 @@ class Machine(live.Case):
         for thing in ("red zone", "forked children"):
             self.assertIn(self.state(done, thing), ("ok",) if live.kernel_version() < (6, 18) else ("ok", "warn"))
 
-    @live.vm_safe
     def test_every_line_that_is_not_ok_has_a_remedy(self):
         for line in self.usertrace("doctor", "--json").stdout:
             check = json.loads(line)
@@ -123,7 +121,6 @@ class UserEvents(live.Case):
     def nanoseconds(self, done, thing):
         return [float(n) for n in re.findall(r"([\d.]+) ns\b", self.meaning(done, thing))]
 
-    @live.vm_safe
     @live.needs_root()
     def test_what_they_cost(self):
         done = self.usertrace("doctor", "--json")
@@ -172,7 +169,6 @@ class Processes(live.Case):
     def doctor(self, pid):
         return self.usertrace("doctor", "--json", "-p", str(pid))
 
-    @live.vm_safe
     def test_a_process_that_is_gone(self):
         gone = self.start("/bin/true")
         gone.wait()
@@ -180,7 +176,6 @@ class Processes(live.Case):
         self.assertEqual(done.status, 1)
         self.assertEqual(about(done, "process"), [("no", f"no process {gone.pid}")])
 
-    @live.vm_safe
     def test_probes_are_counted(self):
         target = self.start_target("zoo-pie", "1000")
         done = self.doctor(target.pid)
@@ -188,7 +183,6 @@ class Processes(live.Case):
         self.assertEqual(state, "ok")
         self.assertRegex(meaning, r"^zoo: 13 probes at 14 sites in .*/zoo-pie$")    # `multi` has two sites
 
-    @live.vm_safe
     def test_a_report_that_nobody_takes(self):
         """It is written in parts, and that it cannot be is said once."""
         with open("/dev/full", "w", encoding="utf-8") as full:

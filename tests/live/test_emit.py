@@ -51,7 +51,6 @@ class Emit(live.Case):
         self.assertEqual(self.heard(trace, len(calls)),
                          [{"name": self.name + words[1], **event} for words, event in calls])
 
-    @live.vm_safe
     def test_names_at_the_limit_and_of_any_bytes(self):
         long, odd = self.name + "x" * (127 - len(self.name)), self.name + " \n\x1b[31m"
         trace = self.listen()
@@ -97,7 +96,6 @@ class Emit(live.Case):
         self.assertLess(begin["time"], after_begin)
         self.assertLess(before_end, end["time"])
 
-    @live.vm_safe
     def test_a_span_of_a_script_that_ends_is_cut_short(self):
         trace = self.listen()
         script = self.start("/bin/sh", "-c", '"$0" emit begin "$1"; exit 3', live.USERTRACE, self.name)
@@ -107,7 +105,6 @@ class Emit(live.Case):
         begin, closed = trace.objects()
         self.assertEqual((begin["event"], closed["event"], closed["pid"]), ("begin", "process ended", script.pid))
 
-    @live.vm_safe
     def test_one_script_by_its_number(self):
         """The command is a child of the script, and the event the script's."""
         script = self.start("/bin/sh", "-c", 'echo ready; read line; "$0" emit mark "$1"; echo marked; read line',
@@ -132,7 +129,6 @@ class Emit(live.Case):
         self.assertEqual(trace.stdout, [])
         self.assertIn("is traced with -f", "\n".join(trace.stderr))
 
-    @live.vm_safe
     def test_its_own(self):
         trace = self.listen()
         done = self.emit("mark", self.name, "--own")
