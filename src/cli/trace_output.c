@@ -203,10 +203,10 @@ static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, u
 	return 0;
 }
 
-static int on_user(void *ctx, const struct user_event *e, unsigned cpu)
+static int on_user(void *ctx, const struct user_event *e, unsigned cpu, uint64_t room)
 {
 	struct trace_output *o = ctx;
-	int printed = o->user ? trace_user_event(o->user, e, cpu) : -ENOMEM, code;
+	int printed = o->user ? trace_user_event(o->user, e, cpu, room) : -ENOMEM, code;
 
 	if (printed < 0 || o->out.len < WRITE_AT)
 		return printed;

@@ -167,14 +167,14 @@ static void note_heard(struct trace_user *u, const struct live_user *l)
 	}
 }
 
-/* Prints it for each request that means it; how many did. */
-static int print(struct trace_user *u, const struct live_user *l)
+/* Prints it for each request that means it, at most @room; how many did. */
+static int print(struct trace_user *u, const struct live_user *l, uint64_t room)
 {
 	struct eval_scope scope;
 	bool filled = false;
 	int printed = 0;
 
-	for (size_t i = 0; i < u->probes.n; i++) {
+	for (size_t i = 0; i < u->probes.n && (uint64_t)printed < room; i++) {
 		struct user_probe *p = &u->probes.v[i];
 		const struct expr *predicate = p->checked->spec->predicate;
 
@@ -250,7 +250,7 @@ static void closed(void *ctx, const struct span *span)
 
 	if (u->names[span->pid % NAMES].pid == span->pid)
 		memcpy(l.comm, u->names[span->pid % NAMES].comm, sizeof(l.comm));
-	print(u, &l);
+	print(u, &l, UINT64_MAX);
 }
 
 static struct live_user_text text_of(const struct user_text *t)
@@ -323,21 +323,21 @@ static void pair(struct trace_user *u, struct live_user *l, struct span *room)
 		l->span = room;
 }
 
-int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned cpu)
+int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned cpu, uint64_t room)
 {
 	struct live_user l = {
 		.kind = kind_of(e->kind), .time_ns = e->head->time_ns, .cpu = cpu, .has_cpu = true,
 		.name = text_of(&e->name), .text = text_of(&e->text), .has_text = e->has_text, .has_id = e->has_id,
 		.id = e->id, .value = e->value,
 	};
-	struct span room;
+	struct span ended;
 
 	set_owner(u, e, &l);
 	remember_name(u, &l);
 	l.ns_pid = ns_pid(u, l.pid);
-	pair(u, &l, &room);
+	pair(u, &l, &ended);
 	note_heard(u, &l);
-	return print(u, &l);
+	return print(u, &l, room);
 }
 
 static void note_child(struct trace_user *u, const struct session_life *life)

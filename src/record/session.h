@@ -60,8 +60,8 @@ struct session_life {
 struct session_sink {
 	void *ctx;
 	int (*event)(void *ctx, const struct session_event *e);
-	/* A user event, whether or not any e: request means it. Returns for how many it was printed. */
-	int (*user)(void *ctx, const struct user_event *e, unsigned cpu);
+	/* A user event, whether or not any e: request means it. Returns for how many it was printed: at most @room. */
+	int (*user)(void *ctx, const struct user_event *e, unsigned cpu, uint64_t room);
 	int (*life)(void *ctx, const struct session_life *life);
 	/* @count user events of @pid were refused since the last call, because it alone filled the ring. */
 	int (*refused)(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns);

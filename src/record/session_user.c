@@ -24,6 +24,7 @@ static void read_late(struct session *s, const struct user_event *e, struct user
 int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, unsigned cpu)
 {
 	char name[UT_NAME_ROOM + 1], text[UT_USER_TEXT_ROOM + 1];
+	uint64_t room = UINT64_MAX;
 	struct user_event e;
 	int r = user_event_decode(rec, size, &e);
 
@@ -39,7 +40,9 @@ int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t 
 	}
 	if (e.text.state == UT_TEXT_FAULT && s->late)
 		read_late(s, &e, &e.text, UT_USER_TEXT_ROOM - 1, text);
-	r = s->sink->user ? s->sink->user(s->sink->ctx, &e, cpu) : 0;
+	if (s->options.max_events)
+		room = s->options.max_events - s->totals.events;
+	r = s->sink->user ? s->sink->user(s->sink->ctx, &e, cpu, room) : 0;
 	if (r > 0)
 		s->totals.events += (uint64_t)r;
 	return r < 0 ? r : 0;

@@ -314,6 +314,8 @@ class Requests(announce.Case):
         commands = ["many h 3 x 10", "many p 3 x 10"]
         done = self.announce(*commands, options=("-M", "7"))
         self.assertEqual([e["value"] for e in done.events], list(range(7)))
+        done = self.announce(*commands, options=("-M", "3"), requests=("e:x", "e:*"))
+        self.assertEqual([e["value"] for e in done.events], [0, 0, 1])
         target = self.user()
         trace = self.trace("-p", target.pid, "-d", "300ms", "e:*")
         target.do("h begin x")

@@ -91,7 +91,7 @@ static int send(struct scene *s, unsigned who, struct user_event e)
 	struct ut_rec_event head = { .time_ns = s->now += 1000, .pid = PID + who, .tid = PID + who, .comm = "zoo" };
 
 	e.head = &head;
-	return trace_user_event(s->user, &e, 1);
+	return trace_user_event(s->user, &e, 1, UINT64_MAX);
 }
 
 static int say(struct scene *s, unsigned who, enum user_kind kind, const char *name)
@@ -319,7 +319,7 @@ static void parents_that_were_not_seen(void **state)
 	if (getppid() <= 1)
 		skip();
 	BEGIN(&s, "e:*");
-	assert_int_equal(trace_user_event(s.user, &e, 0), 1);
+	assert_int_equal(trace_user_event(s.user, &e, 0, UINT64_MAX), 1);
 	buf_addc(&s.out, '\0');
 	assert_int_equal(strtol(s.out.data, NULL, 10), getppid());
 	end(&s);
