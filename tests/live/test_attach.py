@@ -353,25 +353,21 @@ class WrongProcesses(puppet.Case):
         self.assertTrue(done.stderr[0].startswith("usertrace trace: "), done.stderr)
         return done.stderr[0]
 
-    @live.vm_safe
     def test_gone(self):
         gone = self.start("/bin/true") if os.path.exists("/bin/true") else self.puppet([puppet.PUPPET, "quit 0"])
         gone.wait()
         self.assertIn(f"no process {gone.pid}", self.refused(gone.pid))
 
-    @live.vm_safe
     def test_zombie(self):
         one = self.puppet()
         pid, = one.number("zombie")
         self.assertEqual(puppet.state(pid), "Z")
         self.assertRegex(self.refused(pid), rf"{pid}.*ended")
 
-    @live.vm_safe
     def test_kernel_thread(self):
         self.assertRegex(self.refused(2), r"process 2 .*kernel thread")
         self.assertRegex(self.refused(2, f"u:{puppet.PUPPET}:tick"), r"process 2 .*kernel thread")
 
-    @live.vm_safe
     def test_thread(self):
         """The number of a thread is not that of a process; it says whose thread it is."""
         one = self.puppet()
@@ -379,7 +375,6 @@ class WrongProcesses(puppet.Case):
         tid, = (int(t) for t in os.listdir(f"/proc/{one.pid}/task") if int(t) != one.pid)
         self.assertRegex(self.refused(tid), rf"{tid} is a thread of process {one.pid}")
 
-    @live.vm_safe
     def test_itself(self):
         trace = live.Process(["sh", "-c", f'exec {live.USERTRACE} trace -p $$ p:c:write'])
         self.addCleanup(trace.end)

@@ -228,7 +228,6 @@ class Outputs(Kill):
         trace = self.trace("-p", target.pid, "u:puppet:tick", preexec=lambda: os.close(1), attached=False)
         self.check_refused(trace, target, code, "standard output")
 
-    @live.vm_safe
     def test_closed_standard_streams(self):
         """What it opens must not land on the numbers of streams that others write to."""
         path = os.path.join(self.tempdir(), "out")

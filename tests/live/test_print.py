@@ -185,7 +185,6 @@ class Columns(puppet.Case):
         self.target.do("tick 1")
         self.assertEqual(trace.wait_for_lines(2)[1], f"{pid:<7} {pid:<7} {'puppet':<15} {'tick':<16} 0")
 
-    @live.vm_safe
     def test_a_line_shows_at_once(self):
         trace = self.begin()
         waited = []
@@ -205,7 +204,6 @@ class Columns(puppet.Case):
             self.target.do("burst 30")
             trace.wait_for_lines(1 + 30 * i, timeout=5)
 
-    @live.vm_safe
     def test_totals(self):
         trace = self.begin(probe="u:puppet:*")
         self.target.do("tick 5")
@@ -244,7 +242,6 @@ class Columns(puppet.Case):
             slack = datetime.timedelta(milliseconds=2)
             self.assertTrue(before - slack <= stamp <= after + slack, (before, stamp, after))
 
-    @live.vm_safe
     def test_seconds_since_the_start(self):
         start = time.monotonic()
         trace = self.begin("-t")
@@ -256,7 +253,6 @@ class Columns(puppet.Case):
         self.assertEqual((len(times), times), (20, sorted(times)))
         self.assertTrue(0 <= times[0] and times[-1] <= limit)
 
-    @live.vm_safe
     def test_cpu(self):
         cpu = max(os.sched_getaffinity(0))
         trace = self.begin("-C")
@@ -286,7 +282,6 @@ class Columns(puppet.Case):
         self.target.do("text ")
         self.assertEqual([m for _, m in puppet.finish(trace)], ["0123456789|", "0123456789…[cut at 10]|", "|"])
 
-    @live.vm_safe
     def test_predicate_on_comm(self):
         trace = self.begin(probe='u:puppet:tick (comm == "beta") "%d", arg1')
         self.target.do("name alpha")
