@@ -115,7 +115,10 @@ static void read_prctl(struct user *u)
 	asm_place(u->a, read);
 }
 
-/* Nobody sleeps here for a page: a program may let its own memory wait for ever. What is not there is read late. */
+/*
+ * Nobody sleeps here for a page: a program may let its own memory wait as long as it likes (userfaultfd, FUSE), and no
+ * tracer can detach meanwhile. What is not there is read late.
+ */
 static void read_name(struct user *u)
 {
 	asm_mov(u->a, R1, FP);
@@ -373,13 +376,11 @@ static int life_end(struct asm_buf *a, unsigned out, struct gen_body *ret, struc
 
 #define CLONE_THREAD_FLAG 0x10000	/* CLONE_THREAD of linux/sched.h */
 
-int gen_fork_body(const struct gen_fork *fork, const struct gen_options *options, struct gen_body *ret,
-		  struct ut_err *err)
+int gen_fork_body(const struct gen_fork *fork, struct gen_body *ret, struct ut_err *err)
 {
 	struct asm_buf *a = &ret->code;
 	unsigned out;
 
-	(void)options;
 	memset(ret, 0, sizeof(*ret));
 	out = asm_label(a);
 	asm_load(a, 4, R1, R6, (int)fork->clone_flags);
@@ -391,11 +392,10 @@ int gen_fork_body(const struct gen_fork *fork, const struct gen_options *options
 	return life_end(a, out, ret, err);
 }
 
-int gen_exec_body(const struct gen_options *options, struct gen_body *ret, struct ut_err *err)
+int gen_exec_body(struct gen_body *ret, struct ut_err *err)
 {
 	unsigned out;
 
-	(void)options;
 	memset(ret, 0, sizeof(*ret));
 	out = asm_label(&ret->code);
 	life_begin(&ret->code, UT_LIFE_EXEC, out);
@@ -469,13 +469,11 @@ static void gen_is_group(struct asm_buf *a, const struct gen_exit *e)
 	asm_place(a, no);
 }
 
-int gen_exit_body(const struct gen_exit *e, const struct gen_options *options, struct gen_body *ret,
-		  struct ut_err *err)
+int gen_exit_body(const struct gen_exit *e, struct gen_body *ret, struct ut_err *err)
 {
 	struct asm_buf *a = &ret->code;
 	unsigned out;
 
-	(void)options;
 	memset(ret, 0, sizeof(*ret));
 	out = asm_label(a);
 	asm_storei(a, 8, FP, SU_ID, 0);

@@ -43,10 +43,8 @@ struct gen_exit {
 /* In the record of task:task_newtask. */
 struct gen_fork { unsigned pid, clone_flags; };
 
-int gen_fork_body(const struct gen_fork *fork, const struct gen_options *options, struct gen_body *ret,
-		  struct ut_err *err);
-int gen_exec_body(const struct gen_options *options, struct gen_body *ret, struct ut_err *err);
-int gen_exit_body(const struct gen_exit *exit, const struct gen_options *options, struct gen_body *ret,
-		  struct ut_err *err);
+int gen_fork_body(const struct gen_fork *fork, struct gen_body *ret, struct ut_err *err);
+int gen_exec_body(struct gen_body *ret, struct ut_err *err);
+int gen_exit_body(const struct gen_exit *exit, struct gen_body *ret, struct ut_err *err);
 
 #endif

@@ -84,7 +84,6 @@ static int add_lane_site(struct plan *plan, enum site_kind kind, unsigned id, st
 static int add_prctl(struct plan *plan, int tracefs, struct ut_err *err)
 {
 	struct field f[] = { { "option", -1 }, { "arg2", -1 }, { "arg3", -1 }, { "arg4", -1 }, { "arg5", -1 } };
-	struct gen_options options = plan->options.gen;
 	struct gen_prctl prctl;
 	struct gen_body body;
 	unsigned id = 0;
@@ -101,8 +100,7 @@ static int add_prctl(struct plan *plan, int tracefs, struct ut_err *err)
 	prctl.option = (unsigned)f[0].offset;
 	for (unsigned i = 0; i < 4; i++)
 		prctl.arg[i] = (unsigned)f[i + 1].offset;
-	options.may_sleep = false;
-	r = gen_user_body(&prctl, &options, &body, err);
+	r = gen_user_body(&prctl, &plan->options.gen, &body, err);
 	return r ? r : add_lane_site(plan, SITE_PRCTL, id, &body, err);
 }
 
@@ -117,7 +115,7 @@ static int add_fork(struct plan *plan, int tracefs, struct ut_err *err)
 		r = missing("task:task_newtask", f, ARRAY_SIZE(f), err);
 	if (!r)
 		r = gen_fork_body(&(struct gen_fork){ .pid = (unsigned)f[0].offset, .clone_flags = (unsigned)f[1].offset },
-				  &plan->options.gen, &body, err);
+				  &body, err);
 	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
 }
 
@@ -128,7 +126,7 @@ static int add_exec(struct plan *plan, int tracefs, struct ut_err *err)
 	int r = read_event(tracefs, "sched", "sched_process_exec", NULL, 0, &id, err);
 
 	if (!r)
-		r = gen_exec_body(&plan->options.gen, &body, err);
+		r = gen_exec_body(&body, err);
 	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
 }
 
@@ -152,7 +150,7 @@ static int add_exit(struct plan *plan, int tracefs, struct ut_err *err)
 	e.signal_live = m[2].offset;
 	e.signal_flags = m[3].offset;
 	e.group_dead = dead.offset;
-	r = gen_exit_body(&e, &plan->options.gen, &body, err);
+	r = gen_exit_body(&e, &body, err);
 	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
 }
 
@@ -192,21 +190,15 @@ static int add_header_site(struct plan_look *look, const struct usdt_note *n)
 				  .vaddr = n->vaddr,
 				  .offset = n->offset,
 				  .sem_offset = n->sem_offset };
-	struct gen_options options = look->plan->options.gen;
 	struct gen_body body;
 	int r = plan_look_file(look);
 
 	if (r < 0)
 		return r;
-	/*
-	 * A program may wait for its own memory as long as it likes (userfaultfd, FUSE), and no tracer can detach
-	 * meanwhile: so what is not in memory is read late.
-	 */
-	options.may_sleep = false;
 	site.file = (unsigned)r;
 	site.nop5 = nop5_place(look->img, n->vaddr);
 	site.nop5_before = nop5_begins_before(look->img, n->vaddr);
-	r = gen_user_body(NULL, &options, &body, look->err);
+	r = gen_user_body(NULL, &look->plan->options.gen, &body, look->err);
 	return r ? r : plan_add_made_site(look->plan, &site, &body, look->err);
 }
 

@@ -28,9 +28,9 @@ static int make(enum lane lane, const struct gen_exit *exit, const struct gen_op
 	switch (lane) {
 	case HEADER: return gen_user_body(NULL, options, ret, err);
 	case PRCTL: return gen_user_body(&prctl_args, options, ret, err);
-	case FORK: return gen_fork_body(&fork, options, ret, err);
-	case EXEC: return gen_exec_body(options, ret, err);
-	default: return gen_exit_body(exit, options, ret, err);
+	case FORK: return gen_fork_body(&fork, ret, err);
+	case EXEC: return gen_exec_body(ret, err);
+	default: return gen_exit_body(exit, ret, err);
 	}
 }
 
