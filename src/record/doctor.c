@@ -15,6 +15,7 @@
 #include "probe/gen.h"
 #include "proc/process.h"
 #include "proc/tracefs.h"
+#include "record/event.h"
 #include "record/kernel.h"
 #include "record/mapwatch.h"
 
@@ -230,13 +231,9 @@ static void try_probes(struct machine *m)
 static int try_tracepoint_event(void)
 {
 	AUTO_CLOSE int dir = tracefs_open(NULL);
-	AUTO_FREE char *text = NULL;
 	struct tracepoint tp = { 0 };
-	size_t len;
-	int r = dir < 0 ? dir : tracefs_format(dir, "sched", "sched_process_fork", &text, &len, NULL);
+	int r = dir < 0 ? dir : event_read(dir, "sched", "sched_process_fork", &tp, NULL);
 
-	if (!r)
-		r = tracepoint_parse("sched", text, len, &tp, NULL);
 	if (r)
 		return r;
 	r = drop(kernel_tracepoint_event(tp.id));

@@ -10,10 +10,10 @@
 
 #include "base/auto.h"
 #include "probe/gen.h"
-#include "probe/tracepoint.h"
 #include "proc/process.h"
 #include "proc/tracefs.h"
 #include "record/doctor_priv.h"
+#include "record/event.h"
 #include "record/kernel.h"
 #include "record/nop5.h"
 #include "usertrace.h"
@@ -99,22 +99,18 @@ static int load_counting(int map_fd, int option_offset)
 static int find_tracepoint(unsigned *ret_id, int *ret_option_offset)
 {
 	AUTO_CLOSE int dir = tracefs_open(NULL);
-	AUTO_FREE char *text = NULL;
+	const struct tracepoint_field *option;
 	struct tracepoint tp = { 0 };
-	size_t len;
-	int r = dir < 0 ? dir : tracefs_format(dir, "syscalls", "sys_enter_prctl", &text, &len, NULL);
+	int r = dir < 0 ? dir : event_read(dir, "syscalls", "sys_enter_prctl", &tp, NULL);
 
-	if (!r)
-		r = tracepoint_parse("syscalls", text, len, &tp, NULL);
 	if (r)
 		return r;
-	r = -ENOENT;
-	for (size_t i = 0; i < tp.fields.n; i++) {
-		if (strcmp(tp.fields.v[i].name, "option") || tp.fields.v[i].size != 8)
-			continue;
+	option = event_field(&tp, "option");
+	if (option && option->size == 8) {
 		*ret_id = tp.id;
-		*ret_option_offset = (int)tp.fields.v[i].offset;
-		r = 0;
+		*ret_option_offset = (int)option->offset;
+	} else {
+		r = -ENOENT;
 	}
 	tracepoint_done(&tp);
 	return r;

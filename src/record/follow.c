@@ -20,9 +20,9 @@
 #include "base/auto.h"
 #include "elf/image.h"
 #include "probe/asm.h"
-#include "probe/tracepoint.h"
 #include "proc/process.h"
 #include "proc/tracefs.h"
+#include "record/event.h"
 #include "record/kernel.h"
 
 #define FOLLOW_MAX 32768
@@ -130,26 +130,20 @@ static int load_hold(const struct follow *f, enum bpf_prog_type type, bool multi
 	return load_and_free(&a, out, type, multi, err);
 }
 
-static int event_field(int tracefs, const char *event, const char *field, unsigned *ret_id, unsigned *ret_offset,
+static int find_event(int tracefs, const char *event, const char *field, unsigned *ret_id, unsigned *ret_offset,
 		       struct ut_err *err)
 {
+	const struct tracepoint_field *f;
 	struct tracepoint tp = { 0 };
-	AUTO_FREE char *text = NULL;
-	size_t len;
-	int r = tracefs_format(tracefs, "sched", event, &text, &len, err);
+	int r = event_read(tracefs, "sched", event, &tp, err);
 
-	if (!r)
-		r = tracepoint_parse("sched", text, len, &tp, err);
 	if (r)
 		return r;
-	r = field ? -ENOENT : 0;
 	*ret_id = tp.id;
-	for (size_t i = 0; field && i < tp.fields.n; i++) {
-		if (!strcmp(tp.fields.v[i].name, field)) {
-			*ret_offset = tp.fields.v[i].offset;
-			r = 0;
-		}
-	}
+	f = field ? event_field(&tp, field) : NULL;
+	if (f)
+		*ret_offset = f->offset;
+	r = field && !f ? -ENOENT : 0;
 	tracepoint_done(&tp);
 	return r ? ut_err_set(err, r, "the kernel's event sched:%s has no field %s", event, field) : 0;
 }
@@ -286,7 +280,7 @@ static int open_hold(struct follow *f, int tracefs, struct ut_err *err)
 	if (!r)
 		r = guardian_start(f, err);
 	if (!r)
-		r = event_field(tracefs, "sched_process_exec", NULL, &id, NULL, err);
+		r = find_event(tracefs, "sched_process_exec", NULL, &id, NULL, err);
 	if (!r)
 		r = attach_event(f, load_hold(f, BPF_PROG_TYPE_TRACEPOINT, false, err), id, err);
 	if (r)
@@ -312,7 +306,7 @@ int follow_open(bool children, bool hold, struct follow **ret, struct ut_err *er
 				       strerror(-f->map_fd));
 	}
 	if (!r && children)
-		r = event_field(tracefs, "sched_process_fork", "child_pid", &id, &offset, err);
+		r = find_event(tracefs, "sched_process_fork", "child_pid", &id, &offset, err);
 	if (!r && children)
 		r = attach_event(f, load_fork(f, offset, err), id, err);
 	if (!r && hold)

@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/text.h"
 #include "proc/tracefs.h"
+#include "record/event.h"
 #include "record/plan_priv.h"
 
 static int tracepoint_scope(const struct tracepoint *tp, struct probe_field **ret_fields, struct probe_scope *ret)
@@ -32,13 +33,9 @@ static int add_event(struct plan *plan, unsigned request, int tracefs, const cha
 	struct plan_site site = { .kind = SITE_TRACEPOINT };
 	struct plan_probe p = { .request = request };
 	AUTO_FREE struct probe_field *fields = NULL;
-	AUTO_FREE char *text = NULL;
 	char display[256];
-	size_t len;
-	int probe, r = tracefs_format(tracefs, category, event, &text, &len, err);
+	int probe, r = event_read(tracefs, category, event, &p.tracepoint, err);
 
-	if (!r)
-		r = tracepoint_parse(category, text, len, &p.tracepoint, err);
 	if (r)
 		return r;
 	snprintf(display, sizeof(display), "%s:%s", category, event);

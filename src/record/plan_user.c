@@ -11,6 +11,7 @@
 #include "probe/eval.h"
 #include "probe/gen_user.h"
 #include "proc/tracefs.h"
+#include "record/event.h"
 #include "record/kernel_struct.h"
 #include "record/plan_priv.h"
 
@@ -46,20 +47,15 @@ static int read_event(int tracefs, const char *category, const char *event, stru
 		      unsigned *ret_id, struct ut_err *err)
 {
 	struct tracepoint tp = { 0 };
-	AUTO_FREE char *text = NULL;
-	size_t len;
-	int r = tracefs_format(tracefs, category, event, &text, &len, err);
+	int r = event_read(tracefs, category, event, &tp, err);
 
-	if (!r)
-		r = tracepoint_parse(category, text, len, &tp, err);
 	if (r)
 		return r;
 	*ret_id = tp.id;
 	for (size_t i = 0; i < n; i++) {
-		fields[i].offset = -1;
-		for (size_t k = 0; k < tp.fields.n; k++)
-			if (!strcmp(tp.fields.v[k].name, fields[i].name) && tp.fields.v[k].offset < 4096)
-				fields[i].offset = (int)tp.fields.v[k].offset;
+		const struct tracepoint_field *f = event_field(&tp, fields[i].name);
+
+		fields[i].offset = f && f->offset < 4096 ? (int)f->offset : -1;
 	}
 	tracepoint_done(&tp);
 	return 0;
