@@ -46,14 +46,6 @@ static int try_prog(enum bpf_prog_type type, bool sleepable)
 	return drop(kernel_prog_load(&prog, NULL, NULL));
 }
 
-int doctor_load_empty(bool multi)
-{
-	const struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .insns = return_0, .n = ARRAY_SIZE(return_0),
-					  .multi = multi };
-
-	return kernel_prog_load(&prog, NULL, NULL);
-}
-
 /* A program that belongs to one function of the kernel. */
 static int try_btf_prog(const struct btf *btf, enum bpf_prog_type type, enum bpf_attach_type attach,
 			const char *function)
@@ -153,20 +145,6 @@ static int load_seeing(int map_fd, bool multi)
 	return r;
 }
 
-int doctor_attach_own(int prog, bool multi, uint64_t offset, uint64_t sem_offset, int *event)
-{
-	const uint64_t cookie = COOKIE;
-	const struct kernel_uprobes u = {
-		.path = "/proc/self/exe", .n = 1, .offsets = &offset, .cookies = &cookie, .pid = getpid(),
-		.sem_offsets = sem_offset ? &sem_offset : NULL,
-	};
-
-	if (multi)
-		return kernel_link_uprobes(prog, &u);
-	*event = kernel_uprobe_event(u.path, offset, sem_offset, false, u.pid);
-	return *event < 0 ? *event : kernel_link_event(prog, *event, cookie);
-}
-
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -177,7 +155,7 @@ static uint64_t now_ns(void)
 
 static void try_calls(struct machine *m, int prog, int map_fd, uint64_t offset)
 {
-	AUTO_CLOSE int event = -1, link = doctor_attach_own(prog, m->multi, offset, 0, &event);
+	AUTO_CLOSE int event = -1, link = kernel_link_own(prog, m->multi, offset, 0, COOKIE, &event);
 	const uint32_t key = 0;
 	struct seen seen = { 0 };
 	uint64_t before = now_ns(), after;
@@ -200,7 +178,7 @@ static int try_semaphore(const struct machine *m, int prog, uint64_t offset)
 
 	if (r)
 		return r;
-	link = doctor_attach_own(prog, m->multi, offset, sem_offset, &event);
+	link = kernel_link_own(prog, m->multi, offset, sem_offset, COOKIE, &event);
 	raised = semaphore;
 	if (link >= 0)
 		close(link);

@@ -195,14 +195,14 @@ static void measure_prctl(struct machine *m, const struct prctl_lane *lane)
 
 static void measure_site(struct user_costs *ret, bool multi)
 {
-	AUTO_CLOSE int prog = doctor_load_empty(multi);
+	AUTO_CLOSE int prog = kernel_load_empty(multi);
 	AUTO_CLOSE int event = -1, link = -1;
 	bool fast = !nop5_refusal(NOP5_FIRST, false);
 	uint64_t offset;
 
 	if (prog < 0 || process_own_offset(fast ? doctor_user_site : doctor_user_nop, &offset))
 		return;
-	link = doctor_attach_own(prog, multi, offset, 0, &event);
+	link = kernel_link_own(prog, multi, offset, 0, 0, &event);
 	if (link < 0)
 		return;
 	measure(call_site, &ret->site_on_ns);

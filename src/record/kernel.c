@@ -72,20 +72,26 @@ int kernel_prog_load(const struct kernel_prog *prog, char **log, struct ut_err *
 	return fd >= 0 ? fd : explain_refusal(prog, fd, log, err);
 }
 
-bool kernel_has_uprobe_multi(void)
+int kernel_load_empty(bool multi)
 {
-	static int known = -1;
 	const struct bpf_insn insns[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 }, { .code = BPF_JMP | BPF_EXIT },
 	};
-	const struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .insns = insns, .n = 2, .multi = true };
+	const struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .insns = insns, .n = 2, .multi = multi };
+
+	return load(&prog, NULL, 0);
+}
+
+bool kernel_has_uprobe_multi(void)
+{
+	static int known = -1;
 	const uint64_t offset = 0;
 	struct kernel_uprobes none = { .path = "/", .n = 1, .offsets = &offset };
 	int fd;
 
 	if (known >= 0)
 		return known;
-	fd = load(&prog, NULL, 0);
+	fd = kernel_load_empty(true);
 	if (fd < 0)
 		return (known = 0);
 	/* A folder cannot be probed: -EBADF says that the call is understood, -EINVAL or -EOPNOTSUPP that it is not. */
@@ -186,6 +192,19 @@ int kernel_link_event(int prog_fd, int event_fd, uint64_t cookie)
 		return code;
 	}
 	return fd;
+}
+
+int kernel_link_own(int prog_fd, bool multi, uint64_t offset, uint64_t sem_offset, uint64_t cookie, int *event)
+{
+	const struct kernel_uprobes u = {
+		.path = "/proc/self/exe", .n = 1, .offsets = &offset, .cookies = &cookie, .pid = getpid(),
+		.sem_offsets = sem_offset ? &sem_offset : NULL,
+	};
+
+	if (multi)
+		return kernel_link_uprobes(prog_fd, &u);
+	*event = kernel_uprobe_event(u.path, offset, sem_offset, false, u.pid);
+	return *event < 0 ? *event : kernel_link_event(prog_fd, *event, cookie);
 }
 
 int kernel_starts_map(void)

@@ -30,6 +30,9 @@ struct kernel_prog {
  */
 int kernel_prog_load(const struct kernel_prog *prog, char **log, struct ut_err *err);
 
+/* A uprobe program that does nothing, for trials: a descriptor or a negative errno. */
+int kernel_load_empty(bool multi);
+
 /* Can programs be attached to many uprobes with one call here? Asked once, then remembered. */
 bool kernel_has_uprobe_multi(void);
 
@@ -46,6 +49,10 @@ int kernel_link_uprobes(int prog_fd, const struct kernel_uprobes *u);
 /* The older way: one perf event for one site, then a link that puts the program on it. */
 int kernel_uprobe_event(const char *path, uint64_t offset, uint64_t sem_offset, bool is_return, pid_t pid);
 int kernel_tracepoint_event(unsigned id);
+/*
+ * Puts a program on a place of our own program, for trials: the link. *@event becomes what it sits on, the older way.
+ */
+int kernel_link_own(int prog_fd, bool multi, uint64_t offset, uint64_t sem_offset, uint64_t cookie, int *event);
 int kernel_link_event(int prog_fd, int event_fd, uint64_t cookie);
 
 /* GEN_MAP_STARTS: (process, stack pointer) → time, the oldest forgotten first. A descriptor or a negative errno. */

@@ -105,23 +105,13 @@ static unsigned try_fork(void)
 
 static unsigned try_it(void)
 {
-	const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 }, { .code = BPF_JMP | BPF_EXIT },
-	};
 	bool multi = kernel_has_uprobe_multi();
-	const struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .insns = insns, .n = 2, .multi = multi };
-	AUTO_CLOSE int fd = kernel_prog_load(&prog, NULL, NULL), event = -1, link = -1;
+	AUTO_CLOSE int fd = kernel_load_empty(multi), event = -1, link = -1;
 	uint64_t offset;
-	struct kernel_uprobes u = { .path = "/proc/self/exe", .n = 1, .offsets = &offset, .pid = getpid() };
 
 	if (fd < 0 || process_own_offset(nop5_site, &offset))
 		return NOP5_UNTRIED;
-	if (multi) {
-		link = kernel_link_uprobes(fd, &u);
-	} else {
-		event = kernel_uprobe_event(u.path, offset, 0, false, u.pid);
-		link = event >= 0 ? kernel_link_event(fd, event, 0) : event;
-	}
+	link = kernel_link_own(fd, multi, offset, 0, 0, &event);
 	return link < 0 ? (unsigned)NOP5_UNTRIED : try_red_zone() | try_fork();
 }
 
