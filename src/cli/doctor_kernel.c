@@ -184,5 +184,6 @@ void doctor_kernel(struct checks *c)
 	tell_limits(c, &m);
 	doctor_user_events(c, &m, rights);
 	checks_add(c, CHECK_OK, "BTF", NULL, "%s",
-		   m.btf ? "there (no command needs it yet)" : "not there; no command needs it, so nothing is lost");
+		   m.btf ? "there: how a process ended is told with its spans"
+			 : "not there: how a process ended is not told with its spans");
 }

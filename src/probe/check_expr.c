@@ -101,7 +101,7 @@ static int check_user_text(struct checker *c, const struct expr *e)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(literal->string, kinds[i]))
 			return 0;
-	return check_error(c, literal, 
+	return check_error(c, literal,
 			   "kind is \"begin\", \"end\", \"mark\", \"count\", or of spans that never end \"open\", "
 			   "\"thread ended\", \"process ended\", \"exec\", \"forgotten\"");
 }
