@@ -115,16 +115,28 @@ struct seen {
 	uint64_t calls, cookie, time_ns;
 };
 
-/* Counts, and keeps the last cookie and time. */
-static int load_seeing(int map_fd, bool multi)
+int doctor_load(struct asm_buf *a, struct kernel_prog *prog, int map_fd)
 {
-	int fds[GEN_MAPS];
-	struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .multi = multi };
-	struct asm_buf a = { 0 };
-	int r;
+	int fds[GEN_MAPS], r = asm_finish(a);
 
 	memset(fds, -1, sizeof(fds));
 	fds[GEN_MAP_LOST] = map_fd;
+	if (!r)
+		r = gen_relocate(a, fds);
+	prog->insns = a->insns.v;
+	prog->n = a->insns.n;
+	if (!r)
+		r = kernel_prog_load(prog, NULL, NULL);
+	asm_done(a);
+	return r;
+}
+
+/* Counts, and keeps the last cookie and time. */
+static int load_seeing(int map_fd, bool multi)
+{
+	struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .multi = multi };
+	struct asm_buf a = { 0 };
+
 	asm_call(&a, BPF_FUNC_get_attach_cookie);
 	asm_map_value(&a, R6, GEN_MAP_LOST);
 	asm_store(&a, 8, R6, offsetof(struct seen, cookie), R0);
@@ -134,15 +146,7 @@ static int load_seeing(int map_fd, bool multi)
 	asm_xadd(&a, R6, offsetof(struct seen, calls), R1);
 	asm_movi(&a, R0, 0);
 	asm_exit(&a);
-	r = asm_finish(&a);
-	if (!r)
-		r = gen_relocate(&a, fds);
-	prog.insns = a.insns.v;
-	prog.n = a.insns.n;
-	if (!r)
-		r = kernel_prog_load(&prog, NULL, NULL);
-	asm_done(&a);
-	return r;
+	return doctor_load(&a, &prog, map_fd);
 }
 
 static uint64_t now_ns(void)

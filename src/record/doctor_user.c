@@ -68,14 +68,10 @@ static void measure(void (*call)(void), double *ret)
 /* Counts the calls with our option in its map; the option is the first argument of the tracepoint. */
 static int load_counting(int map_fd, int option_offset)
 {
-	int fds[GEN_MAPS];
 	struct kernel_prog prog = { .type = BPF_PROG_TYPE_TRACEPOINT };
 	struct asm_buf a = { 0 };
 	unsigned other = asm_label(&a);
-	int r;
 
-	memset(fds, -1, sizeof(fds));
-	fds[GEN_MAP_LOST] = map_fd;
 	asm_load(&a, 4, R1, R1, option_offset); /* an int: the kernel looks at no more of it */
 	asm_jcci(&a, BPF_JNE, R1, PR_USER_TRACE, other);
 	asm_map_value(&a, R2, GEN_MAP_LOST);
@@ -84,15 +80,7 @@ static int load_counting(int map_fd, int option_offset)
 	asm_place(&a, other);
 	asm_movi(&a, R0, 0);
 	asm_exit(&a);
-	r = asm_finish(&a);
-	if (!r)
-		r = gen_relocate(&a, fds);
-	prog.insns = a.insns.v;
-	prog.n = a.insns.n;
-	if (!r)
-		r = kernel_prog_load(&prog, NULL, NULL);
-	asm_done(&a);
-	return r;
+	return doctor_load(&a, &prog, map_fd);
 }
 
 /* The tracepoint's number and where its first argument lies. */
