@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import subprocess
 import unittest
 
 import announce
@@ -28,6 +29,7 @@ while not library.ut_enabled():
 library.ut_mark(b"before")
 library.ut_mark(ctypes.c_void_p(address))
 print("through", flush=True)
+sys.stdin.readline()    # the first probe is there before the tracer has said that all are
 """
 ONLY_X86 = unittest.skipUnless(os.uname().machine == "x86_64", "the program knows x86-64's number of the call")
 EVENTS = {"begin", "end", "mark", "count", "thread ended", "process ended", "open", "exec", "forgotten"}
@@ -82,10 +84,11 @@ class Hostile(announce.Case):
         library = os.path.join(live.BUILD_ROOT, "src/emit/libusertrace.so")
         if not os.path.exists(library):
             self.skipTest("libusertrace.so is not built")
-        stuck = self.start("/usr/bin/python3", "-c", STUCK, library)
+        stuck = self.start("/usr/bin/python3", "-c", STUCK, library, stdin=subprocess.PIPE)
         if stuck.wait_for("ready.*")[0] != "ready":
             self.skipTest("userfaultfd is not allowed here")
         trace = self.trace("-p", stuck.pid, *probe)
+        stuck.say("\n")
         self.assertEqual((stuck.wait(), trace.wait()), (0, 0))
         self.assertEqual(stuck.stdout, ["ready", "through"])
         return "\n".join(trace.stdout)
