@@ -10,9 +10,18 @@
 
 enum probe_kind { PROBE_USDT, PROBE_ENTRY, PROBE_RETURN, PROBE_TRACEPOINT, PROBE_USER };
 
+/* What becomes of a process's standing when a probe fires: its record has a struct ut_rec_state. Not typed: asked for. */
+enum probe_state {
+	STATE_NONE,		/* no state in the record */
+	STATE_SEE,		/* as it is: begins and ends of what does not stop the program, and what comes inside */
+	STATE_STOP,		/* the program is stopped from here on; this thread collects */
+	STATE_GO,		/* the newest stop ends */
+};
+
 /* Text pieces are owned, NUL-terminated. */
 struct probe_spec {
 	enum probe_kind kind;
+	enum probe_state state;
 	char *text;		/* the whole probe as typed */
 	char *where;		/* u: provider, library or path; p: r: library or path; t: category; e: "" */
 	char *provider;		/* u:WHERE:PROVIDER:NAME: the provider, else NULL */

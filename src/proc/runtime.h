@@ -20,6 +20,11 @@
  *     kind = runtime                      # or server, or library: what other runtimes use as well (libstdc++)
  *     match = libjvm.so                   # glob on the base name of a mapped file or of the program; may come again
  *     provider = hotspot                  # its USDT providers; may come again
+ *     version = name                      # where its version stands: the digits of the matched file's base name
+ *     version = text "node v"             # or those behind this text, in the file's read-only data; the first that is there counts
+ *     collector = GC Thread*              # names of the collector's own threads, '*' at the end only; may come again
+ *     service = C2 CompilerThre*          # of other threads that are the runtime's and not the program's
+ *     none = the build has no symbol that …   # why there are no [span …]: what `gc` says
  *     # what to do when there are no probes, or what else there is; a line each, may come again
  *     offer = p:libphp*.so*:zend_gc_collect_cycles | collections of the cycle collector
  *     hint = start it with --perf-basic-prof to have its compiled code named
@@ -28,18 +33,61 @@
  *     gc__begin = "full=%d", arg1
  *     hs_private:safepoint__begin = "%d", arg1    # of another provider than the first
  *
+ *     [span gc]                           # what begins and ends; the kind is one of RUNTIME_KINDS; may come again
+ *     title = pause                       # what these are called where no word says more
+ *     begin = u:hotspot:gc__begin "full=%d", arg1     # probes, u:, p: or r:; may come again: other files, other places
+ *     end = u:hotspot:gc__end
+ *     inside = r:libjvm.so:GCCause::to_string* "cause=%s", retval    # what comes between them and says more
+ *     by = process                        # an end closes the newest begin of its thread, or of its process; default thread
+ *     only = manager ZGC*                 # of these values alone; may come again: all must fit
+ *     stops = no                          # the program does not stand still for it; default yes for gc, gc-phase, safepoint
+ *     part-of = gc                        # it belongs to spans of that kind, inside or after: so many to each
+ *     word = full 1 full                  # VALUE NUMBER WORDS: how it is called when that value is this number
+ *     since = 3.12                        # of this version on; before = 3.13: of earlier ones alone
+ *     needs = --trace-gc                  # what must be given at the program's start for these to come
+ *
+ * The formats of these probes are lists of name=%d (%u, %s, %.*s). Names with a meaning: full, generation (of word), name
+ * (text: what it is), cause (text), used and heap (bytes; at the begin before, at the end after), before and after
+ * (bytes of a part, of inside: added up), freed (bytes), objects (freed), id (with by = id: ends the begin of the process
+ * that has the same id). Others are shown as they are in JSON.
+ *
  * A '#' begins a comment at the start of a line, and behind a blank outside of double quotes.
  */
 struct runtime_offer { char *probe, *what; };
 /* format: «"full=%d", arg1», as typed after the probe's name. */
 struct runtime_format { char *provider, *probe, *format; };
 
+#define RUNTIME_KINDS "gc gc-phase safepoint compile class-load park request exception thread"
+
+enum runtime_role { RUNTIME_BEGIN, RUNTIME_END, RUNTIME_INSIDE };
+enum runtime_by { RUNTIME_BY_THREAD, RUNTIME_BY_PROCESS, RUNTIME_BY_ID };
+struct runtime_span_probe { enum runtime_role role; char *text; unsigned line; };	/* text: a probe as typed */
+struct runtime_only { char *value, *glob; };
+struct runtime_word { char *value; long long number; char *text; };
+
+struct runtime_span {
+	char *kind;
+	char *title;		/* NULL: the kind */
+	enum runtime_by by;
+	bool stops;
+	char *part_of, *since, *before, *needs;	/* NULL: none */
+	VEC(struct runtime_span_probe) probe;
+	VEC(struct runtime_only) only;
+	VEC(struct runtime_word) word;
+	unsigned line;
+};
+
+struct runtime_version { bool in_text; char *prefix; };	/* text "PREFIX", or name */
+
 struct runtime {
-	char *name, *language;
+	char *name, *language, *origin;	/* origin: the file it was read from, "hotspot.ini" for a built-in one */
+	char *none;	/* why it has no spans; NULL */
 	bool library; /* kind = library: other runtimes use it, so it names a process only when nothing else does */
-	VEC(char *) match, provider, hint;
+	VEC(char *) match, provider, hint, collector, service;
+	VEC(struct runtime_version) version;
 	VEC(struct runtime_offer) offer;
 	VEC(struct runtime_format) format;
+	VEC(struct runtime_span) span;
 };
 
 struct runtimes { VEC(struct runtime) all; };
@@ -56,6 +104,16 @@ const struct runtime *runtime_of_file(const struct runtimes *r, const char *path
 const struct runtime *runtime_of_process(const struct runtimes *r, int pid);
 /* The runtime that has a USDT provider of this name; NULL for none. */
 const struct runtime *runtime_of_provider(const struct runtimes *r, const char *provider);
+/*
+ * The version of @r in this file of it, "17.0.15", into @ret; false when it does not tell. @fd is read, not moved.
+ */
+bool runtime_version(const struct runtime *r, const char *path, int fd, char ret[32]);
+/* <0, 0, >0 as versions compare: number by number, a missing one is 0. */
+int runtime_version_compare(const char *a, const char *b);
+/* Does the span hold for this version? An unknown one (NULL or "") holds for all. */
+bool runtime_span_holds(const struct runtime_span *s, const char *version);
+/* One more file of the user's (--runtime FILE); it replaces the runtime of its name. */
+int runtimes_load_file(struct runtimes *r, const char *path, struct ut_err *err);
 /* Default format for a probe, NULL for none. */
 const char *runtime_format(const struct runtimes *r, const char *provider, const char *probe);
 

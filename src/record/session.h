@@ -32,6 +32,8 @@ struct session_options {
 	bool no_forks;			/* the programs do not fork: see record/nop5.h */
 	bool no_sleep;			/* no handler waits for a page of the program */
 	bool no_prctl;			/* user events from <usertrace.h> alone */
+	/* By probe, as probes is: what it begins or ends. NULL: nothing is measured. */
+	const enum probe_state *states;
 };
 
 struct session_event {
@@ -40,6 +42,7 @@ struct session_event {
 	unsigned cpu;
 	const struct plan_probe *probe;
 	const struct plan_site *site;
+	const struct ut_rec_state *state;	/* NULL: not of a span, or the session does not measure */
 };
 
 /* What became of a thread or process, as far as spans need it. */
@@ -107,6 +110,8 @@ int session_run(struct session *s, const struct session_sink *sink, enum session
 int session_stop(struct session *s, const struct session_sink *sink, struct session_totals *ret, struct ut_err *err);
 /* Waits for the command; its status as a shell has it, -1 without one. */
 int session_command_status(struct session *s);
+/* What state words' times count from, CLOCK_MONOTONIC nanoseconds. */
+uint64_t session_state_base_ns(const struct session *s);
 /* CLOCK_MONOTONIC nanoseconds of the attachment. */
 uint64_t session_start_ns(const struct session *s);
 

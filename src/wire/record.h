@@ -26,6 +26,25 @@ struct ut_rec_event {
 UT_ASSERT(sizeof(struct ut_rec_event) == 48, "record layout");
 
 /*
+ * How a process stands at this moment: behind the values of spans' begins and ends, when a session measures. Words of
+ * two numbers, which differ from moment to moment: what lies between two of them is how long something lasted
+ * (model/stall.h).
+ */
+#define UT_WORD_COUNT_BITS 14		/* below: how many threads are so now; above, signed: time */
+#define UT_WORD_UNIT_SHIFT 4		/* time in units of 16 ns, since the session's base */
+
+struct ut_rec_state {
+	uint64_t none_runs;	/* time in which no thread of the program ran; count: threads of it that run */
+	uint64_t program;	/* time of the program's threads on processors, added up */
+	uint64_t collector;	/* of the collector's, and of those that collect at the moment */
+	uint64_t waiting;	/* of threads that wait for an open span that stops the program */
+	uint64_t held;		/* time in which no thread is stopped by a signal or a debugger; count: threads that are */
+	uint32_t known;		/* 0: the process is not measured; 1: since before; 2: since just now, do not believe it */
+	uint32_t open;		/* spans that stop the program and are open now */
+};
+UT_ASSERT(sizeof(struct ut_rec_state) == 48, "record layout");
+
+/*
  * Behind the values, at a function's entry with a user stack: uint64_t, where the function will return to, which a walk
  * by frame pointers misses.
  */

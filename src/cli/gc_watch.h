@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `gc` and `top` share: from runtimes' descriptions to probes, a session, and the spans that come of it. One thread.
+ */
+#ifndef UT_CLI_GC_WATCH_H
+#define UT_CLI_GC_WATCH_H
+
+#include "base/err.h"
+#include "model/collect.h"
+#include "proc/runtime.h"
+#include "record/session.h"
+
+struct gc_process {
+	uint32_t pid;
+	char comm[16];
+	const struct runtime *runtime;
+	char version[32];		/* "": not known */
+	uint64_t seen_ns;		/* since when it is watched */
+};
+
+struct gc_watch_options {
+	const int *pids;
+	size_t npids;
+	bool all, follow;
+	char *const *command;
+	const char *kinds;		/* "gc,signal": RUNTIME_KINDS and signal, or "all" */
+	uint64_t duration_ns, max_spans;
+	uint64_t ring_bytes;
+	int stop_fd;
+	bool verbose, no_measure;
+};
+
+/* Each method may be NULL. A negative result stops; gc_watch_run returns it. */
+struct gc_watch_sink {
+	void *ctx;
+	/* A process with a runtime is watched from now on; @p lives as long as the watch. */
+	int (*process)(void *ctx, const struct gc_process *p);
+	int (*gone)(void *ctx, const struct gc_process *p, uint64_t time_ns);	/* it ended, or became another program */
+	int (*span)(void *ctx, const struct gc_process *p, const struct collect_span *span);
+	int (*lost)(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_ns);
+	int (*flush)(void *ctx);	/* after each batch, at least every 50 ms */
+	void (*attached)(void *ctx, size_t nprobes, size_t nsites);
+	void (*note)(void *ctx, const char *text);
+};
+
+struct gc_watch;
+
+/* Looks at processes and runtimes, and plans; -EINVAL with a sentence for a pid that is no runtime, an unknown kind. */
+int gc_watch_open(const struct gc_watch_options *o, const struct runtimes *runtimes, struct gc_watch **ret,
+		  struct ut_err *err);
+int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, struct ut_err *err);
+/* Until the end; all spans are given out, cut ones too, when it returns. */
+int gc_watch_run(struct gc_watch *w, enum session_end *ret_end, struct session_totals *ret_totals, struct ut_err *err);
+int gc_watch_command_status(struct gc_watch *w);
+uint64_t gc_watch_start_ns(const struct gc_watch *w);
+struct gc_watch *gc_watch_close(struct gc_watch *w);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Spans of one process added up: for each kind and label how many, how long, how long the program stood still; percentiles;
+ * minimum mutator utilisation; a histogram. Pure; one thread. Memory is bounded: lengths are kept exactly up to
+ * GCSTAT_EXACT of a row and in buckets of 1/128 of their size beyond; stops up to GCSTAT_STOPS, then the shortest neighbours
+ * are joined (and said so).
+ */
+#ifndef UT_MODEL_GCSTAT_H
+#define UT_MODEL_GCSTAT_H
+
+#include "model/collect.h"
+
+#define GCSTAT_EXACT 65536
+#define GCSTAT_STOPS 1048576
+
+struct gcstat;
+
+struct gcstat_longest {
+	uint64_t ns, begin_ns;		/* 0: there is none */
+	char label[64], cause[COLLECT_TEXT_MAX];
+};
+
+/* One kind and label, or one kind with all of its labels (label NULL). Times in ns. */
+struct gcstat_row {
+	const char *runtime, *kind, *label;
+	const char *part_of;		/* "gc": there were count / part_of_count of these to each */
+	uint64_t part_of_count;
+	uint64_t count, total_ns, median_ns, p90_ns, p99_ns, p999_ns;
+	uint64_t stopped_count;		/* of how many it is known how long the program stood still */
+	uint64_t stopped_ns, waited_ns, collector_ns, program_ns, held_ns;
+	uint64_t freed;			/* bytes, of those that tell */
+	bool stops, has_freed;
+	struct gcstat_longest longest, longest_stop;
+	uint64_t cut, died;		/* not in the numbers above */
+};
+
+#define GCSTAT_WINDOWS 5		/* 1 ms, 10 ms, 100 ms, 1 s, 10 s */
+#define GCSTAT_BUCKETS 40		/* powers of two of a microsecond: bucket i holds [2^i, 2^(i+1)) µs, the first all below 2 */
+
+struct gcstat_report {
+	uint64_t start_ns, end_ns;
+	const struct gcstat_row *rows;	/* the kind's row before those of its labels; by kind, then by total */
+	size_t nrows;
+	uint64_t stopped_ns, pause_ns;	/* of all spans that stop the program, each moment once */
+	bool measured;			/* stopped_ns is known; else it is pause_ns */
+	struct gcstat_longest longest_stop;
+	uint64_t window_ns[GCSTAT_WINDOWS];
+	double utilisation[GCSTAT_WINDOWS];	/* least share of such a window that the program had; <0: the run was shorter */
+	uint64_t histogram[GCSTAT_BUCKETS];	/* of stops */
+	bool joined_stops;		/* utilisation is a lower bound */
+	uint64_t cut_at_start, cut_at_stop, died, lost_inside;
+};
+
+struct gcstat *gcstat_new(uint64_t start_ns);
+struct gcstat *gcstat_free(struct gcstat *g);
+int gcstat_add(struct gcstat *g, const struct collect_span *span);	/* 0 or -ENOMEM */
+/* Adds up until now; valid until the next call with @g. @end_ns: of the run, or of the process. */
+int gcstat_report(struct gcstat *g, uint64_t end_ns, struct gcstat_report *ret);
+
+#endif
