@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What runtimes do: collections and the other spans of runtimes/*.ini, from begins, ends and what comes inside, with how
+ * What runtimes do: collections and the other spans that runtimes are described with, from begins, ends and what comes inside, with how
  * long the program stood still. Pure: fed in time order, it hands out each span as it ends. One thread.
  *
  * A begin whose process ends, execs or forks elsewhere, and an end without a begin, are told as what they are; no span
