@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""`usertrace gc` against a runtime's own account of itself, one by one.
+
+    watch = agree.gc(self, "-p", program.pid)             # usertrace gc --json, attached
+    ...
+    watch.interrupt()
+    seen = [(s["begin_ns"], s["duration_ns"]) for s in watch.spans("gc")]
+    agree.compare(self, "HotSpot", "Serial, pauses", own=own, seen=seen, cut=2, version="17.0.15")
+
+An entry is a length in ns, or a pair of its begin in ns, on a clock that goes as fast as ours, and its length. With
+$UT_AGREEMENT each comparison appends a row to that file.
+"""
+import json
+import os
+import statistics
+
+import live
+
+SHARE = 0.02            # lengths agree within this share
+NEAR_NS = 20_000        # or within this
+BEGIN_NS = 2_000_000    # begins agree within this, for a program may be off the processor between its note and our event
+COLUMNS = ("runtime", "version", "what", "own", "seen", "cut", "median difference (us)", "largest difference (us)",
+           "share within 2 % or 20 us", "note")
+
+
+class Watch(live.Trace):
+    """A running `usertrace gc --json`. What it says is complete once it has ended."""
+
+    def of_type(self, kind):
+        return [o for o in self.objects() if o.get("type") == kind]
+
+    def spans(self, kind=None, closed="ended", **values):
+        """Spans of a kind in order of their begin; those that ended alone, or with closed=None cut ones as well."""
+        values = {**values, **({"kind": kind} if kind else {}), **({"close": closed} if closed else {})}
+        found = [s for s in self.of_type("span") if all(s.get(k) == v for k, v in values.items())]
+        return sorted(found, key=lambda s: s["begin_ns"])
+
+    def cut(self, kind=None, **values):
+        """How many spans were cut."""
+        return len([s for s in self.spans(kind, closed=None, **values) if s["close"] != "ended"])
+
+    def summary(self, pid=None):
+        """The summary of a process; without a pid there must be one alone."""
+        found = [s for s in self.of_type("summary") if pid is None or s["pid"] == pid]
+        if len(found) != 1:
+            raise AssertionError(f"{len(found)} summaries: {self.describe()}")
+        return found[0]
+
+    def process(self, pid):
+        """What it said of a process when it began to watch it."""
+        return next(p for p in self.of_type("process") if p["pid"] == pid)
+
+
+def gc(case, *args, attached=True, **kwargs):
+    """Starts `usertrace gc --json` and waits until it is attached (attached=False: does not wait)."""
+    watch = Watch([live.USERTRACE, "gc", "--json", *args], **kwargs)
+    case.addCleanup(watch.end)
+    if attached:
+        watch.probes, watch.sites = watch.wait_attached()
+    return watch
+
+
+def lengths(spans):
+    """Entries of spans: begin and length."""
+    return [(s["begin_ns"], s["duration_ns"]) for s in spans]
+
+
+def _pairs(own, seen, skip_own, skip_seen):
+    return list(zip(own[skip_own:], seen[skip_seen:]))
+
+
+def _length(entry):
+    return entry[1] if isinstance(entry, tuple) else entry
+
+
+def near(own, seen, resolution_ns=0):
+    """Two lengths agree."""
+    return abs(seen - own) <= max(SHARE * own, NEAR_NS, resolution_ns)
+
+
+def _clock(pairs):
+    """What our clock is ahead of theirs; None when no begins are told."""
+    if not pairs or not all(isinstance(e, tuple) for pair in pairs for e in pair):
+        return None
+    return statistics.median_low([seen[0] - own[0] for own, seen in pairs])
+
+
+def _score(pairs, resolution_ns):
+    """How many pairs agree, then how near they are: more is better."""
+    clock = _clock(pairs)
+    good, away = 0, 0
+    for own, seen in pairs:
+        begins = clock is None or abs(seen[0] - own[0] - clock) <= BEGIN_NS + resolution_ns
+        good += begins and near(_length(own), _length(seen), resolution_ns)
+        away += abs(_length(own) - _length(seen))
+    return good, -away
+
+
+def align(own, seen, cut, resolution_ns=0):
+    """Pairs of what corresponds: both in order and without gaps, at most @cut left out at the ends of both together.
+    None when they are more than @cut apart in number."""
+    best = None
+    for skip in range(-cut, cut + 1):
+        skip_own, skip_seen = max(skip, 0), max(-skip, 0)
+        pairs = _pairs(own, seen, skip_own, skip_seen)
+        left_out = len(own) + len(seen) - 2 * len(pairs)
+        if left_out <= cut:
+            score = (*_score(pairs, resolution_ns), -left_out)
+            if best is None or score > best[0]:
+                best = (score, pairs)
+    return best and best[1]
+
+
+def _append(*columns):
+    path = os.environ.get("UT_AGREEMENT")
+    if not path:
+        return
+    new = not os.path.exists(path)
+    with open(path, "a", encoding="utf-8") as table:
+        for row in [COLUMNS] * new + [columns]:
+            table.write("\t".join(str(c) for c in row) + "\n")
+
+
+def compare(case, runtime, what, own, seen, cut=0, version="", resolution_ns=0, least=0.9, note=""):
+    """Asserts that the same are there, but for those cut at the ends, at most @cut, and that at least the share
+    @least of them is as long within 2 % or 20 us. @resolution_ns: of the own account, when it is coarser than that.
+    Gives the pairs back."""
+    own, seen = list(own), list(seen)
+    pairs = align(own, seen, cut, resolution_ns)
+    where = f"{runtime} {version}, {what}: {len(own)} by its own account, {len(seen)} seen, at most {cut} cut"
+    if not pairs:
+        _append(runtime, version, what, len(own), len(seen), cut, "", "", "", "numbers differ")
+        case.fail(where)
+    away = [abs(_length(o) - _length(s)) for o, s in pairs]
+    good = [near(_length(o), _length(s), resolution_ns) for o, s in pairs]
+    share = sum(good) / len(pairs)
+    _append(runtime, version, what, len(own), len(seen), len(own) + len(seen) - 2 * len(pairs),
+            f"{statistics.median(away) / 1e3:.1f}", f"{max(away) / 1e3:.1f}", f"{share:.3f}", note)
+    clock = _clock(pairs)
+    if clock is not None:
+        begins = [abs(s[0] - o[0] - clock) <= BEGIN_NS + resolution_ns for o, s in pairs]
+        case.assertGreaterEqual(sum(begins) / len(pairs), least, f"{where}; they do not begin at the same times")
+    bad = [f"{_length(o)} ns, seen as {_length(s)}" for (o, s), g in zip(pairs, good) if not g]
+    told = f"{where}; of {len(pairs)} {len(bad)} differ in length: {'; '.join(bad[:5])}"
+    case.assertGreaterEqual(share, least, told)
+    return pairs
+
+
+def count(case, runtime, what, own, seen, cut=0, version="", note=""):
+    """Asserts that two numbers are the same but for at most @cut."""
+    _append(runtime, version, what, own, seen, cut, "", "", "", note)
+    case.assertLessEqual(abs(own - seen), cut, f"{runtime} {version}, {what}: {own} by its own account, {seen} seen, "
+                                               f"at most {cut} cut")
