@@ -173,3 +173,23 @@ const char *human_ns(uint64_t ns, char *ret)
 	snprintf(ret, 32, "%s %s", number, units[u].name);
 	return ret;
 }
+
+const char *human_bytes(uint64_t v, char *ret)
+{
+	static const char units[] = "KMGTPE";
+	char number[24];
+	double d = (double)v / 1024;
+	size_t u = 0;
+
+	if (v < 1024) {
+		snprintf(ret, 32, "%uB", (unsigned)v);
+		return ret;
+	}
+	/* 1,048,570 bytes are a megabyte, not 1024K: the unit is chosen after rounding. */
+	for (; d >= 1023.5 && units[u + 1]; u++)
+		d /= 1024;
+	snprintf(number, sizeof number, "%.*f", d < 9.995 ? 2 : d < 99.95 ? 1 : 0, d);
+	strip_zeros(number);
+	snprintf(ret, 32, "%s%c", number, units[u]);
+	return ret;
+}

@@ -35,6 +35,8 @@ int parse_duration(const char *s, uint64_t *ret_ns);
 const char *human_count(uint64_t v, char *ret);
 /* Nanoseconds as "812 ns", "3.21 ms", "1.5 s" into @ret of at least 32 bytes; returns @ret. */
 const char *human_ns(uint64_t ns, char *ret);
+/* Bytes as "812B", "12.3M", "1023K" (of 1024) into @ret of at least 32 bytes; returns @ret. At most five bytes below 1000T. */
+const char *human_bytes(uint64_t v, char *ret);
 /* "probe" or "probes". */
 #define plural(n, word) ((n) == 1 ? word : word "s")
 
