@@ -43,7 +43,7 @@ static int read_regular(const char *path, struct buf *out)
 	return S_ISREG(st.st_mode) ? fd_read_all(fd, FILE_MAX, out) : -EINVAL;
 }
 
-static int load_file(const char *path, struct runtimes *ret, struct ut_err *err)
+int runtimes_load_file(struct runtimes *ret, const char *path, struct ut_err *err)
 {
 	AUTO_BUF struct buf text = {0};
 	int r = read_regular(path, &text);
@@ -75,7 +75,7 @@ static int load_folder(const char *folder, struct runtimes *ret, struct ut_err *
 		int len = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
 
 		if (!r && len > 0 && (size_t)len < sizeof path)
-			r = load_file(path, ret, err);
+			r = runtimes_load_file(ret, path, err);
 		free(entries[i]);
 	}
 	free(entries);

@@ -13,20 +13,11 @@
 #define LINES_MAX 10000
 #define MATCH_LITERALS_MIN 3	/* a pattern such as "*" or "a*" would claim half of the system */
 
-enum section { SECTION_NONE, SECTION_RUNTIME, SECTION_PROBES };
+#define NAME_MAX_COMM 15	/* the kernel keeps no more of a thread's name */
+#define PREFIX_MAX 64
+#define KEYS_MAX 16	/* of a section */
 
-struct parser {
-	const char *origin;
-	unsigned line;
-	enum section section;
-	struct runtime runtime;
-	unsigned first_bare_probe;	/* line of the first probe without "PROVIDER:" */
-	struct ut_err *err;
-};
-
-static int fail(const struct parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static int fail(const struct parser *p, const char *fmt, ...)
+int ini_fail(const struct ini_parser *p, const char *fmt, ...)
 {
 	char what[400];
 	va_list ap;
@@ -37,7 +28,7 @@ static int fail(const struct parser *p, const char *fmt, ...)
 	return ut_err_set(p->err, -EINVAL, "%s:%u: %s", p->origin, p->line, what);
 }
 
-static bool is_blank(char c)
+bool ini_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
@@ -46,10 +37,10 @@ static char *trim(char *s)
 {
 	size_t len;
 
-	while (is_blank(*s))
+	while (ini_is_blank(*s))
 		s++;
 	len = strlen(s);
-	while (len && is_blank(s[len - 1]))
+	while (len && ini_is_blank(s[len - 1]))
 		s[--len] = '\0';
 	return s;
 }
@@ -64,14 +55,14 @@ static void cut_comment(char *line)
 			s++;
 		else if (*s == '"')
 			quoted = !quoted;
-		else if (*s == '#' && !quoted && (s == line || is_blank(s[-1])))
+		else if (*s == '#' && !quoted && (s == line || ini_is_blank(s[-1])))
 			*s = '\0';
 		if (!*s)
 			return;
 	}
 }
 
-static bool quotes_are_closed(const char *s)
+bool ini_quotes_are_closed(const char *s)
 {
 	bool quoted = false;
 
@@ -84,9 +75,7 @@ static bool quotes_are_closed(const char *s)
 	return !quoted;
 }
 
-typedef typeof(((struct runtime *)NULL)->match) strings;	/* the header's three lists of texts have one type */
-
-static int push_copy(struct parser *p, strings *to, const char *value)
+int ini_push_copy(struct ini_parser *p, ini_strings *to, const char *value)
 {
 	char *copy = strdup(value);
 
@@ -97,48 +86,61 @@ static int push_copy(struct parser *p, strings *to, const char *value)
 	return 0;
 }
 
-static int set_once(struct parser *p, char **where, const char *key, const char *value)
+int ini_set_once(struct ini_parser *p, char **where, const char *key, const char *value)
 {
 	if (*where)
-		return fail(p, "'%s' comes a second time", key);
+		return ini_fail(p, "'%s' comes a second time", key);
 	*where = strdup(value);
 	return *where ? 0 : ut_err_nomem(p->err);
 }
 
-static int key_name(struct parser *p, const char *value) { return set_once(p, &p->runtime.name, "name", value); }
-
-static int key_language(struct parser *p, const char *value)
+static int key_name(struct ini_parser *p, const char *value)
 {
-	return set_once(p, &p->runtime.language, "language", value);
+	return ini_set_once(p, &p->runtime.name, "name", value);
 }
 
-static int key_kind(struct parser *p, const char *value)
+static int key_language(struct ini_parser *p, const char *value)
 {
+	return ini_set_once(p, &p->runtime.language, "language", value);
+}
+
+static int key_kind(struct ini_parser *p, const char *value)
+{
+	if (p->kind_given)
+		return ini_fail(p, "'kind' comes a second time");
+	p->kind_given = true;
 	p->runtime.library = strcmp(value, "library") == 0;
 	if (!p->runtime.library && strcmp(value, "runtime") != 0 && strcmp(value, "server") != 0)
-		return fail(p, "unknown kind '%s': it is runtime, server or library", value);
+		return ini_fail(p, "unknown kind '%s': it is runtime, server or library", value);
 	return 0;
 }
 
-static int key_match(struct parser *p, const char *value)
+static int key_match(struct ini_parser *p, const char *value)
 {
 	size_t literals = 0;
 
 	for (const char *s = value; *s; s++)
 		literals += *s != '*' && *s != '?';
 	if (strchr(value, '/'))
-		return fail(p, "'%s' holds a '/': match is compared with the base name of a file", value);
+		return ini_fail(p, "'%s' holds a '/': match is compared with the base name of a file", value);
 	if (literals < MATCH_LITERALS_MIN)
-		return fail(p, "the pattern '%s' fits too many files: it needs at least %d plain characters", value,
+		return ini_fail(p, "the pattern '%s' fits too many files: it needs at least %d plain characters", value,
 			    MATCH_LITERALS_MIN);
-	return push_copy(p, &p->runtime.match, value);
+	return ini_push_copy(p, &p->runtime.match, value);
 }
 
-static int key_provider(struct parser *p, const char *value) { return push_copy(p, &p->runtime.provider, value); }
-static int key_hint(struct parser *p, const char *value) { return push_copy(p, &p->runtime.hint, value); }
+static int key_provider(struct ini_parser *p, const char *value)
+{
+	return ini_push_copy(p, &p->runtime.provider, value);
+}
+
+static int key_hint(struct ini_parser *p, const char *value)
+{
+	return ini_push_copy(p, &p->runtime.hint, value);
+}
 
 /* "PROBE | what it shows"; the probe itself may hold a '|', so the last one counts. */
-static int key_offer(struct parser *p, const char *value)
+static int key_offer(struct ini_parser *p, const char *value)
 {
 	const char *bar = NULL;
 	struct runtime_offer offer;
@@ -146,7 +148,7 @@ static int key_offer(struct parser *p, const char *value)
 	for (const char *s = strstr(value, " | "); s; s = strstr(s + 1, " | "))
 		bar = s;
 	if (!bar || bar == value)
-		return fail(p, "an offer is written 'PROBE | what it shows'");
+		return ini_fail(p, "an offer is written 'PROBE | what it shows'");
 	offer.probe = strndup(value, (size_t)(bar - value));
 	offer.what = strdup(bar + 3);
 	if (!offer.probe || !offer.what || vec_push(&p->runtime.offer, offer)) {
@@ -157,33 +159,119 @@ static int key_offer(struct parser *p, const char *value)
 	return 0;
 }
 
-static const struct key {
-	const char *name;
-	int (*set)(struct parser *p, const char *value);
-} keys[] = {
-	{"name", key_name}, {"language", key_language}, {"kind", key_kind}, {"match", key_match},
-	{"provider", key_provider}, {"offer", key_offer}, {"hint", key_hint},
-};
-
-static int unknown_key(const struct parser *p, const char *name)
+/* "GC Thread*": a thread's name as the kernel keeps it, or how it begins. */
+static int push_thread(struct ini_parser *p, ini_strings *to, const char *key, const char *value)
 {
-	const char *names[ARRAY_SIZE(keys)];
-	size_t best;
+	const char *star = strchr(value, '*');
+	size_t len = star ? (size_t)(star - value) : strlen(value);
 
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		names[i] = keys[i].name;
-	if (suggest(name, names, ARRAY_SIZE(keys), &best, 1))
-		return fail(p, "unknown key '%s' in [runtime]; did you mean '%s'?", name, names[best]);
-	return fail(p, "unknown key '%s' in [runtime]; there are name, language, kind, match, provider, offer, hint",
-		    name);
+	if (star && star[1])
+		return ini_fail(p, "'%s': '*' stands at the end of a thread's name, and only there", value);
+	if (!len)
+		return ini_fail(p, "'%s' would make every thread one of these: it needs the beginning of a name",
+				value);
+	if (len > NAME_MAX_COMM)
+		return ini_fail(p, "'%s' is longer than %d bytes: the kernel keeps no more of a thread's name, so "
+				"write '%.*s%s'", value, NAME_MAX_COMM, NAME_MAX_COMM, value, star ? "*" : "");
+	for (size_t i = 0; i < to->n; i++)
+		if (!strcmp(to->v[i], value))
+			return ini_fail(p, "'%s = %s' comes a second time", key, value);
+	return ini_push_copy(p, to, value);
 }
 
-static int runtime_line(struct parser *p, const char *key, const char *value)
+static int key_collector(struct ini_parser *p, const char *value)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (strcmp(key, keys[i].name) == 0)
-			return keys[i].set(p, value);
-	return unknown_key(p, key);
+	return push_thread(p, &p->runtime.collector, "collector", value);
+}
+
+static int key_service(struct ini_parser *p, const char *value)
+{
+	return push_thread(p, &p->runtime.service, "service", value);
+}
+
+static int key_none(struct ini_parser *p, const char *value)
+{
+	return ini_set_once(p, &p->runtime.none, "none", value);
+}
+
+/* «"node v"», where \" and \\ stand for themselves; NULL when it is not that. */
+static char *unquote(const char *s)
+{
+	char *ret = malloc(strlen(s) + 1), *to = ret;
+
+	if (!ret || *s++ != '"')
+		goto bad;
+	for (; *s && *s != '"'; s++) {
+		if (*s == '\\' && (s[1] == '"' || s[1] == '\\'))
+			s++;
+		*to++ = *s;
+	}
+	*to = '\0';
+	if (s[0] == '"' && !s[1] && to > ret)
+		return ret;
+bad:
+	free(ret);
+	return NULL;
+}
+
+/* What stands behind "version = text". */
+static int version_prefix(struct ini_parser *p, const char *value, char **ret)
+{
+	while (ini_is_blank(*value))
+		value++;
+	*ret = unquote(value);
+	if (!*ret)
+		return ini_fail(p, "the version stands behind a text in double quotes: version = text \"node v\"");
+	return strlen(*ret) > PREFIX_MAX
+		       ? ini_fail(p, "the text before the version is longer than %d bytes", PREFIX_MAX) : 0;
+}
+
+static int key_version(struct ini_parser *p, const char *value)
+{
+	struct runtime_version v = {0};
+	int r = 0;
+
+	v.in_text = !strncmp(value, "text", 4) && (ini_is_blank(value[4]) || value[4] == '"');
+	if (v.in_text)
+		r = version_prefix(p, value + 4, &v.prefix);
+	else if (strcmp(value, "name") != 0)
+		r = ini_fail(p, "unknown version '%s': it is name, or text \"PREFIX\"", value);
+	if (!r && vec_push(&p->runtime.version, v))
+		r = ut_err_nomem(p->err);
+	if (r)
+		free(v.prefix);
+	return r;
+}
+
+static const struct ini_key keys[] = {
+	{"name", key_name}, {"language", key_language}, {"kind", key_kind}, {"match", key_match},
+	{"provider", key_provider}, {"version", key_version}, {"collector", key_collector}, {"service", key_service},
+	{"none", key_none}, {"offer", key_offer}, {"hint", key_hint},
+};
+
+static int unknown_key(const struct ini_parser *p, const struct ini_key *of, size_t n, const char *section,
+		       const char *name)
+{
+	const char *names[KEYS_MAX];
+	char list[200];
+	size_t best, len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		names[i] = of[i].name;
+		len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i ? ", " : "", names[i]);
+	}
+	if (suggest(name, names, n, &best, 1))
+		return ini_fail(p, "unknown key '%s' in %s; did you mean '%s'?", name, section, names[best]);
+	return ini_fail(p, "unknown key '%s' in %s; there are %s", name, section, list);
+}
+
+int ini_set_key(struct ini_parser *p, const struct ini_key *of, size_t n, const char *section, const char *key,
+		const char *value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(key, of[i].name) == 0)
+			return of[i].set(p, value);
+	return unknown_key(p, of, n, section, key);
 }
 
 static void format_free(struct runtime_format *f)
@@ -194,15 +282,15 @@ static void format_free(struct runtime_format *f)
 }
 
 /* A probe without "PROVIDER:" belongs to the first provider, which may come later: provider is NULL until then. */
-static int probe_line(struct parser *p, const char *key, const char *value)
+static int probe_line(struct ini_parser *p, const char *key, const char *value)
 {
 	const char *colon = strchr(key, ':');
 	struct runtime_format f = {0};
 
-	if (!quotes_are_closed(value))
-		return fail(p, "the format of '%s' has no closing quote", key);
+	if (!ini_quotes_are_closed(value))
+		return ini_fail(p, "the format of '%s' has no closing quote", key);
 	if (colon == key || (colon && !colon[1]))
-		return fail(p, "'%s' is no probe: it is written NAME or PROVIDER:NAME", key);
+		return ini_fail(p, "'%s' is no probe: it is written NAME or PROVIDER:NAME", key);
 	if (!colon && !p->first_bare_probe)
 		p->first_bare_probe = p->line;
 	f.provider = colon ? strndup(key, (size_t)(colon - key)) : NULL;
@@ -215,18 +303,37 @@ static int probe_line(struct parser *p, const char *key, const char *value)
 	return 0;
 }
 
-static int section_line(struct parser *p, const char *line)
+static int section_line(struct ini_parser *p, char *line)
 {
-	if (strcmp(line, "[runtime]") == 0)
-		p->section = SECTION_RUNTIME;
-	else if (strcmp(line, "[probes]") == 0)
-		p->section = SECTION_PROBES;
-	else
-		return fail(p, "unknown section '%s'; there are [runtime] and [probes]", line);
+	size_t len = strlen(line);
+
+	if (strcmp(line, "[runtime]") == 0) {
+		p->section = INI_RUNTIME;
+	} else if (strcmp(line, "[probes]") == 0) {
+		p->section = INI_PROBES;
+	} else if (!strncmp(line, "[span", 5) && (ini_is_blank(line[5]) || line[5] == ']') && line[len - 1] == ']') {
+		line[len - 1] = '\0';
+		p->section = INI_SPAN;
+		return span_section(p, trim(line + 5));
+	} else {
+		return ini_fail(p, "unknown section '%s'; there are [runtime], [probes] and [span KIND]", line);
+	}
 	return 0;
 }
 
-static int parse_line(struct parser *p, char *line)
+static int key_line(struct ini_parser *p, const char *key, const char *value)
+{
+	switch (p->section) {
+	case INI_RUNTIME:
+		return ini_set_key(p, keys, ARRAY_SIZE(keys), "[runtime]", key, value);
+	case INI_SPAN:
+		return span_line(p, key, value);
+	default:
+		return probe_line(p, key, value);
+	}
+}
+
+static int parse_line(struct ini_parser *p, char *line)
 {
 	char *equals, *key, *value;
 
@@ -238,22 +345,22 @@ static int parse_line(struct parser *p, char *line)
 		return 0;
 	if (*line == '[')
 		return section_line(p, line);
-	if (p->section == SECTION_NONE)
-		return fail(p, "'%.60s' stands before any section; the file begins with [runtime]", line);
+	if (p->section == INI_NONE)
+		return ini_fail(p, "'%.60s' stands before any section; the file begins with [runtime]", line);
 	equals = strchr(line, '=');
 	if (!equals)
-		return fail(p, "'%.60s' is no 'key = value'", line);
+		return ini_fail(p, "'%.60s' is no 'key = value'", line);
 	*equals = '\0';
 	key = trim(line);
 	value = trim(equals + 1);
 	if (!*key)
-		return fail(p, "the key before '=' is missing");
+		return ini_fail(p, "the key before '=' is missing");
 	if (!*value)
-		return fail(p, "'%s' has no value", key);
-	return p->section == SECTION_RUNTIME ? runtime_line(p, key, value) : probe_line(p, key, value);
+		return ini_fail(p, "'%s' has no value", key);
+	return key_line(p, key, value);
 }
 
-static int parse_lines(struct parser *p, char *text)
+static int parse_lines(struct ini_parser *p, char *text)
 {
 	char *line;
 
@@ -261,7 +368,7 @@ static int parse_lines(struct parser *p, char *text)
 		int r;
 
 		if (++p->line > LINES_MAX)
-			return fail(p, "more than %d lines", LINES_MAX);
+			return ini_fail(p, "more than %d lines", LINES_MAX);
 		r = parse_line(p, line);
 		if (r)
 			return r;
@@ -270,15 +377,15 @@ static int parse_lines(struct parser *p, char *text)
 }
 
 /* What only the whole file can tell. */
-static int finish(struct parser *p)
+static int finish(struct ini_parser *p)
 {
 	struct runtime *r = &p->runtime;
 
 	p->line = 1;
 	if (!r->name)
-		return fail(p, "[runtime] has no name");
+		return ini_fail(p, "[runtime] has no name");
 	if (!r->match.n)
-		return fail(p, "[runtime] has no match: how is %s recognised?", r->name);
+		return ini_fail(p, "[runtime] has no match: how is %s recognised?", r->name);
 	if (!r->language && !(r->language = strdup("")))
 		return ut_err_nomem(p->err);
 	for (size_t i = 0; i < r->format.n; i++) {
@@ -286,16 +393,17 @@ static int finish(struct parser *p)
 			continue;
 		if (!r->provider.n) {
 			p->line = p->first_bare_probe;
-			return fail(p, "probe '%s' has no provider, and [runtime] names none", r->format.v[i].probe);
+			return ini_fail(p, "probe '%s' has no provider, and [runtime] names none",
+					r->format.v[i].probe);
 		}
 		r->format.v[i].provider = strdup(r->provider.v[0]);
 		if (!r->format.v[i].provider)
 			return ut_err_nomem(p->err);
 	}
-	return 0;
+	return spans_finish(p);
 }
 
-static void strings_free(strings *s)
+static void strings_free(ini_strings *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		free(s->v[i]);
@@ -309,6 +417,13 @@ void runtime_done(struct runtime *r)
 	strings_free(&r->match);
 	strings_free(&r->provider);
 	strings_free(&r->hint);
+	strings_free(&r->collector);
+	strings_free(&r->service);
+	free(r->none);
+	free(r->origin);
+	for (size_t i = 0; i < r->version.n; i++)
+		free(r->version.v[i].prefix);
+	vec_done(&r->version);
 	for (size_t i = 0; i < r->offer.n; i++) {
 		free(r->offer.v[i].probe);
 		free(r->offer.v[i].what);
@@ -317,6 +432,9 @@ void runtime_done(struct runtime *r)
 	for (size_t i = 0; i < r->format.n; i++)
 		format_free(&r->format.v[i]);
 	vec_done(&r->format);
+	for (size_t i = 0; i < r->span.n; i++)
+		span_done(&r->span.v[i]);
+	vec_done(&r->span);
 }
 
 /* Puts @r among the others, in the place of one of the same name. Takes it over on success. */
@@ -333,17 +451,20 @@ static int add_runtime(struct runtimes *into, const struct runtime *r, struct ut
 
 int runtimes_parse(const char *origin, const char *text, size_t len, struct runtimes *into, struct ut_err *err)
 {
-	struct parser p = {.origin = origin, .err = err};
+	struct ini_parser p = {.origin = origin, .err = err};
 	AUTO_FREE char *copy = NULL;
 	int r;
 
 	if (memchr(text, '\0', len)) {
 		p.line = 1;
-		return fail(&p, "holds a NUL byte: this is no text file");
+		return ini_fail(&p, "holds a NUL byte: this is no text file");
 	}
 	copy = strndup(text, len);
-	if (!copy)
+	p.runtime.origin = strdup(origin);
+	if (!copy || !p.runtime.origin) {
+		runtime_done(&p.runtime);
 		return ut_err_nomem(err);
+	}
 	r = parse_lines(&p, copy);
 	if (!r)
 		r = finish(&p);

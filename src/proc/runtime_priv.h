@@ -1,9 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two files about runtimes share. */
+/* What the files about runtimes share: the parser of an .ini file, its [span KIND] sections in a file of their own. */
 #ifndef UT_PROC_RUNTIME_PRIV_H
 #define UT_PROC_RUNTIME_PRIV_H
 
 #include "proc/runtime.h"
+
+enum ini_section { INI_NONE, INI_RUNTIME, INI_PROBES, INI_SPAN };
+
+struct ini_parser {
+	const char *origin;
+	unsigned line;
+	enum ini_section section;
+	struct runtime runtime;
+	unsigned first_bare_probe;	/* line of the first probe without "PROVIDER:" */
+	bool kind_given;
+	bool stops_given;		/* the span that is being read says itself whether it stops the program */
+	bool by_given;
+	struct ut_err *err;
+};
+
+struct ini_key {
+	const char *name;
+	int (*set)(struct ini_parser *p, const char *value);
+};
+
+typedef typeof(((struct runtime *)NULL)->match) ini_strings;	/* the header's lists of texts have one type */
+
+/* Sets "FILE:LINE: what" and returns -EINVAL. */
+int ini_fail(const struct ini_parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int ini_push_copy(struct ini_parser *p, ini_strings *to, const char *value);
+int ini_set_once(struct ini_parser *p, char **where, const char *key, const char *value);
+/* One "key = value" of a section; @section is its name for the message about an unknown key. */
+int ini_set_key(struct ini_parser *p, const struct ini_key *keys, size_t n, const char *section, const char *key,
+		const char *value);
+bool ini_quotes_are_closed(const char *s);
+bool ini_is_blank(char c);
+
+/* "[span KIND]" begins; @kind is what stands behind "span". */
+int span_section(struct ini_parser *p, char *kind);
+int span_line(struct ini_parser *p, const char *key, const char *value);
+/* What only the whole file can tell about its spans. */
+int spans_finish(struct ini_parser *p);
+void span_done(struct runtime_span *s);
 
 /* Frees what a runtime owns; half-built ones, too. */
 void runtime_done(struct runtime *r);

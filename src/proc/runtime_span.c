@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* The [span KIND] sections of a runtime's .ini file: what begins and ends, by which probes, and how it is called. */
+#include "proc/runtime_priv.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+
+#define VALUES_MAX 64	/* names that a message compares with */
+#define VALUE_LEN_MAX 32
+
+static struct runtime_span *newest(struct ini_parser *p)
+{
+	return &p->runtime.span.v[p->runtime.span.n - 1];
+}
+
+/* Is @name one of the words of RUNTIME_KINDS? */
+static bool is_kind(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *s = RUNTIME_KINDS; *s && len; s += strcspn(s, " "), s += *s == ' ')
+		if (strcspn(s, " ") == len && !strncmp(s, name, len))
+			return true;
+	return false;
+}
+
+static int unknown_kind(struct ini_parser *p, const char *name)
+{
+	char text[] = RUNTIME_KINDS, *rest = text, *word;
+	const char *names[16];
+	size_t n = 0, best;
+
+	while ((word = strsep(&rest, " ")) && n < ARRAY_SIZE(names))
+		names[n++] = word;
+	if (suggest(name, names, n, &best, 1))
+		return ini_fail(p, "unknown kind of span '%s'; did you mean '%s'?", name, names[best]);
+	return ini_fail(p, "unknown kind of span '%s'; there are %s", name, RUNTIME_KINDS);
+}
+
+int span_section(struct ini_parser *p, char *kind)
+{
+	struct runtime_span s = {.line = p->line};
+
+	if (!*kind)
+		return ini_fail(p, "the kind is missing: a section is called [span gc]; there are %s", RUNTIME_KINDS);
+	if (!is_kind(kind))
+		return unknown_kind(p, kind);
+	s.stops = !strcmp(kind, "gc") || !strcmp(kind, "gc-phase") || !strcmp(kind, "safepoint");
+	s.kind = strdup(kind);
+	if (!s.kind || vec_push(&p->runtime.span, s)) {
+		free(s.kind);
+		return ut_err_nomem(p->err);
+	}
+	p->stops_given = p->by_given = false;
+	return 0;
+}
+
+static int key_title(struct ini_parser *p, const char *value)
+{
+	return ini_set_once(p, &newest(p)->title, "title", value);
+}
+
+static int key_needs(struct ini_parser *p, const char *value)
+{
+	return ini_set_once(p, &newest(p)->needs, "needs", value);
+}
+
+/* The probe language is checked where it is known: by the doctor and by what traces. */
+static int add_probe(struct ini_parser *p, enum runtime_role role, const char *text)
+{
+	struct runtime_span *s = newest(p);
+	struct runtime_span_probe probe = {.role = role, .line = p->line};
+
+	if (!text[0] || !strchr("upr", text[0]) || text[1] != ':' || !text[2])
+		return ini_fail(p, "'%.80s' is no probe: it begins with u:, p: or r:", text);
+	if (!ini_quotes_are_closed(text))
+		return ini_fail(p, "the format of '%.80s' has no closing quote", text);
+	for (size_t i = 0; i < s->probe.n; i++)
+		if (s->probe.v[i].role == role && !strcmp(s->probe.v[i].text, text))
+			return ini_fail(p, "'%.80s' comes a second time, first in line %u", text, s->probe.v[i].line);
+	probe.text = strdup(text);
+	if (!probe.text || vec_push(&s->probe, probe)) {
+		free(probe.text);
+		return ut_err_nomem(p->err);
+	}
+	return 0;
+}
+
+static int key_begin(struct ini_parser *p, const char *value) { return add_probe(p, RUNTIME_BEGIN, value); }
+static int key_end(struct ini_parser *p, const char *value) { return add_probe(p, RUNTIME_END, value); }
+static int key_inside(struct ini_parser *p, const char *value) { return add_probe(p, RUNTIME_INSIDE, value); }
+
+static int key_by(struct ini_parser *p, const char *value)
+{
+	static const char *const names[] = {
+		[RUNTIME_BY_THREAD] = "thread", [RUNTIME_BY_PROCESS] = "process", [RUNTIME_BY_ID] = "id",
+	};
+
+	if (p->by_given)
+		return ini_fail(p, "'by' comes a second time");
+	p->by_given = true;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(value, names[i])) {
+			newest(p)->by = (enum runtime_by)i;
+			return 0;
+		}
+	return ini_fail(p, "unknown by '%s': it is thread, process or id", value);
+}
+
+static int key_stops(struct ini_parser *p, const char *value)
+{
+	if (p->stops_given)
+		return ini_fail(p, "'stops' comes a second time");
+	p->stops_given = true;
+	newest(p)->stops = !strcmp(value, "yes");
+	if (!newest(p)->stops && strcmp(value, "no") != 0)
+		return ini_fail(p, "unknown stops '%s': it is yes or no", value);
+	return 0;
+}
+
+static int key_part_of(struct ini_parser *p, const char *value)
+{
+	return is_kind(value) ? ini_set_once(p, &newest(p)->part_of, "part-of", value) : unknown_kind(p, value);
+}
+
+static bool is_version(const char *s)
+{
+	for (;; s++) {
+		size_t digits = strspn(s, "0123456789");
+
+		s += digits;
+		if (!digits || (*s && *s != '.'))
+			return false;
+		if (!*s)
+			return true;
+	}
+}
+
+static int set_version(struct ini_parser *p, char **where, const char *key, const char *value)
+{
+	if (!is_version(value) || strlen(value) > 31)
+		return ini_fail(p, "'%s' is no version: it is numbers with dots between them, as in '%s = 3.12'", value,
+				key);
+	return ini_set_once(p, where, key, value);
+}
+
+static int key_since(struct ini_parser *p, const char *value)
+{
+	return set_version(p, &newest(p)->since, "since", value);
+}
+
+static int key_before(struct ini_parser *p, const char *value)
+{
+	return set_version(p, &newest(p)->before, "before", value);
+}
+
+/* Takes the next word of *@s; NULL when there is none, or no memory for it. */
+static char *next_word(const char **s)
+{
+	const char *start = *s;
+	size_t len;
+
+	while (ini_is_blank(*start))
+		start++;
+	len = strcspn(start, " \t\r");
+	*s = start + len;
+	while (ini_is_blank(**s))
+		(*s)++;
+	return len ? strndup(start, len) : NULL;
+}
+
+static bool is_value_name(const char *s)
+{
+	size_t len = strlen(s);
+
+	if (!len || len >= VALUE_LEN_MAX || isdigit((unsigned char)*s))
+		return false;
+	for (; *s; s++)
+		if (!isalnum((unsigned char)*s) && *s != '_' && *s != '-')
+			return false;
+	return true;
+}
+
+static int key_only(struct ini_parser *p, const char *text)
+{
+	AUTO_FREE char *value = next_word(&text);
+	AUTO_FREE char *glob = strdup(text);
+	struct runtime_only only;
+
+	if (!value || !glob)
+		return ut_err_nomem(p->err);
+	if (!is_value_name(value) || !*glob)
+		return ini_fail(p, "'only' is written 'VALUE GLOB', as in 'only = manager ZGC*'");
+	only = (struct runtime_only){value, glob};
+	if (vec_push(&newest(p)->only, only))
+		return ut_err_nomem(p->err);
+	value = glob = NULL;
+	return 0;
+}
+
+static bool parse_number(const char *s, long long *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoll(s, &end, 0);
+	return end != s && !*end && !errno;
+}
+
+static int key_word(struct ini_parser *p, const char *text)
+{
+	AUTO_FREE char *value = next_word(&text);
+	AUTO_FREE char *number = next_word(&text);
+	AUTO_FREE char *words = strdup(text);
+	struct runtime_span *s = newest(p);
+	struct runtime_word word;
+
+	if (!value || !words)
+		return ut_err_nomem(p->err);
+	if (!is_value_name(value) || !number || !*words)
+		return ini_fail(p, "'word' is written 'VALUE NUMBER WORDS', as in 'word = full 1 full'");
+	if (!parse_number(number, &word.number))
+		return ini_fail(p, "'%s' is no number: 'word' is written 'VALUE NUMBER WORDS', as in "
+				"'word = full 1 full'", number);
+	for (size_t i = 0; i < s->word.n; i++)
+		if (s->word.v[i].number == word.number && !strcmp(s->word.v[i].value, value))
+			return ini_fail(p, "%s %lld has a word already: '%s'", value, word.number, s->word.v[i].text);
+	word.value = value;
+	word.text = words;
+	if (vec_push(&s->word, word))
+		return ut_err_nomem(p->err);
+	value = words = NULL;
+	return 0;
+}
+
+static const struct ini_key keys[] = {
+	{"title", key_title}, {"begin", key_begin}, {"end", key_end}, {"inside", key_inside}, {"by", key_by},
+	{"only", key_only}, {"stops", key_stops}, {"part-of", key_part_of}, {"word", key_word}, {"since", key_since},
+	{"before", key_before}, {"needs", key_needs},
+};
+
+int span_line(struct ini_parser *p, const char *key, const char *value)
+{
+	char section[40];
+
+	snprintf(section, sizeof section, "[span %s]", newest(p)->kind);
+	return ini_set_key(p, keys, ARRAY_SIZE(keys), section, key, value);
+}
+
+/* The names that have a value in a format: each «name=%». */
+struct value_names { size_t n; char name[VALUES_MAX][VALUE_LEN_MAX]; };
+
+static void add_value_names(const char *format, struct value_names *ret)
+{
+	for (const char *s = format; (s = strstr(s, "=%")) && ret->n < VALUES_MAX; s += 2) {
+		const char *start = s;
+		size_t len;
+
+		while (start > format && (isalnum((unsigned char)start[-1]) || start[-1] == '_' || start[-1] == '-'))
+			start--;
+		len = (size_t)(s - start);
+		if (!len || len >= VALUE_LEN_MAX)
+			continue;
+		memcpy(ret->name[ret->n], start, len);
+		ret->name[ret->n++][len] = '\0';
+	}
+}
+
+/* A probe without a format of its own has the default one of [probes]. */
+static void probe_value_names(const struct runtime *r, const char *probe, struct value_names *ret)
+{
+	size_t len = strlen(probe);
+
+	if (strchr(probe, '"')) {
+		add_value_names(probe, ret);
+		return;
+	}
+	for (size_t i = 0; i < r->format.n; i++) {
+		size_t name = strlen(r->format.v[i].probe);
+
+		if (probe[0] == 'u' && len > name && !strcmp(probe + len - name, r->format.v[i].probe) &&
+		    probe[len - name - 1] == ':')
+			add_value_names(r->format.v[i].format, ret);
+	}
+}
+
+static bool has_value(const struct value_names *names, const char *value)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (!strcmp(names->name[i], value))
+			return true;
+	return false;
+}
+
+static int check_value(struct ini_parser *p, const struct value_names *names, const char *key, const char *value)
+{
+	const char *list[VALUES_MAX];
+	size_t best;
+
+	if (has_value(names, value) || names->n == VALUES_MAX)
+		return 0;
+	for (size_t i = 0; i < names->n; i++)
+		list[i] = names->name[i];
+	if (suggest(value, list, names->n, &best, 1))
+		return ini_fail(p, "'%s' asks for the value '%s', and no format of this span has it; did you mean "
+				"'%s'?", key, value, list[best]);
+	return ini_fail(p, "'%s' asks for the value '%s', and no format of this span has it (%s=%%d)", key, value,
+			value);
+}
+
+static int check_values(struct ini_parser *p, const struct runtime_span *s)
+{
+	struct value_names names = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < s->probe.n; i++)
+		probe_value_names(&p->runtime, s->probe.v[i].text, &names);
+	for (size_t i = 0; i < s->only.n && !r; i++)
+		r = check_value(p, &names, "only", s->only.v[i].value);
+	for (size_t i = 0; i < s->word.n && !r; i++)
+		r = check_value(p, &names, "word", s->word.v[i].value);
+	return r;
+}
+
+static int check_ids(struct ini_parser *p, const struct runtime_span *s)
+{
+	for (size_t i = 0; i < s->probe.n && s->by == RUNTIME_BY_ID; i++) {
+		struct value_names names = {0};
+
+		if (s->probe.v[i].role == RUNTIME_INSIDE)
+			continue;
+		probe_value_names(&p->runtime, s->probe.v[i].text, &names);
+		p->line = s->probe.v[i].line;
+		if (!has_value(&names, "id"))
+			return ini_fail(p, "'by = id' needs a value id in the format of each begin and end, as in "
+					"\"id=%%d\", arg1");
+	}
+	return 0;
+}
+
+static int check_part_of(struct ini_parser *p, const struct runtime_span *s)
+{
+	for (size_t i = 0; i < p->runtime.span.n && s->part_of; i++)
+		if (&p->runtime.span.v[i] != s && !strcmp(p->runtime.span.v[i].kind, s->part_of))
+			return 0;
+	return s->part_of ? ini_fail(p, "it is part of spans of the kind %s, and there is no other [span %s]",
+				     s->part_of, s->part_of) : 0;
+}
+
+static int check_span(struct ini_parser *p, const struct runtime_span *s)
+{
+	size_t roles[3] = {0};
+	int r;
+
+	p->line = s->line;
+	for (size_t i = 0; i < s->probe.n; i++)
+		roles[s->probe.v[i].role]++;
+	if (!roles[RUNTIME_BEGIN])
+		return ini_fail(p, "[span %s] has no begin", s->kind);
+	if (!roles[RUNTIME_END])
+		return ini_fail(p, "[span %s] has no end", s->kind);
+	if (s->since && s->before && runtime_version_compare(s->since, s->before) >= 0)
+		return ini_fail(p, "[span %s] holds for no version: since %s, and before %s", s->kind, s->since,
+				s->before);
+	r = check_part_of(p, s);
+	if (!r)
+		r = check_values(p, s);
+	return r ? r : check_ids(p, s);
+}
+
+int spans_finish(struct ini_parser *p)
+{
+	for (size_t i = 0; i < p->runtime.span.n; i++) {
+		int r = check_span(p, &p->runtime.span.v[i]);
+
+		if (r)
+			return r;
+	}
+	if (!p->runtime.none || !p->runtime.span.n)
+		return 0;
+	p->line = p->runtime.span.v[0].line;
+	return ini_fail(p, "'none' says that there are no spans, and here is one");
+}
+
+void span_done(struct runtime_span *s)
+{
+	free(s->kind);
+	free(s->title);
+	free(s->part_of);
+	free(s->since);
+	free(s->before);
+	free(s->needs);
+	for (size_t i = 0; i < s->probe.n; i++)
+		free(s->probe.v[i].text);
+	vec_done(&s->probe);
+	for (size_t i = 0; i < s->only.n; i++) {
+		free(s->only.v[i].value);
+		free(s->only.v[i].glob);
+	}
+	vec_done(&s->only);
+	for (size_t i = 0; i < s->word.n; i++) {
+		free(s->word.v[i].value);
+		free(s->word.v[i].text);
+	}
+	vec_done(&s->word);
+}
