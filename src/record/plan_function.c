@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* p: and r: requests: the functions of a file that fit become probes. */
 #include <Zydis/Zydis.h>
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -135,6 +136,29 @@ static int add_function(struct plan_look *look, unsigned request, const char *fu
 	return add_function_site(look, probe, SITE_RETURN, vaddr);
 }
 
+/*
+ * Parts that the compiler split off a function are jumped to: their "return address" is anything, and what would be put
+ * in its place for r: would break the program.
+ */
+static bool is_split_off(const char *name)
+{
+	return strstr(name, ".cold");
+}
+
+/*
+ * Demangling is slow, and a program has 100000 names. The identifier that a name ends in stands in the mangled one as it
+ * is; the standard library's may be abbreviated.
+ */
+static bool may_demangle_to(const char *mangled, const char *wanted)
+{
+	const char *colon = strrchr(wanted, ':'), *last = colon ? colon + 1 : wanted;
+
+	for (const char *c = last; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_')
+			return true;
+	return glob_is_pattern(wanted) || strstr(wanted, "std::") || strstr(wanted, "operator") || strstr(mangled, last);
+}
+
 static bool symbol_matches(const struct probe_spec *spec, const struct elf_symbol *s)
 {
 	struct buf plain = { 0 };
@@ -143,13 +167,25 @@ static bool symbol_matches(const struct probe_spec *spec, const struct elf_symbo
 	if (!s->is_func)
 		return false;
 	if (glob_match(spec->name, s->name))
-		return true;
-	if (s->name[0] != '_' || !strstr(spec->name, "::"))
+		return !is_split_off(s->name) || is_split_off(spec->name);
+	if (s->name[0] != '_' || !strstr(spec->name, "::") || is_split_off(s->name) ||
+	    !may_demangle_to(s->name, spec->name))
 		return false;
 	elf_demangle(s->name, &plain);
 	ret = plain.data && glob_match(spec->name, plain.data);
 	buf_done(&plain);
 	return ret;
+}
+
+static const char *cannot_be_probed(const struct probe_spec *spec, const struct elf_symbol *s)
+{
+	if (s->is_ifunc)
+		return "is chosen when the program starts (IFUNC) and cannot be probed by this name; its variants have "
+		       "names of their own";
+	if (spec->kind == PROBE_RETURN && is_split_off(s->name))
+		return "is a part that the compiler split off a function; it is jumped to, and has no return of its "
+		       "own";
+	return NULL;
 }
 
 static int add_matching(struct plan_look *look, unsigned request, size_t *ret_found)
@@ -158,16 +194,15 @@ static int add_matching(struct plan_look *look, unsigned request, size_t *ret_fo
 	const struct elf_symbol *symbols;
 	size_t n = elf_image_symbols(look->img, &symbols);
 	uint64_t last = UINT64_MAX;
+	const char *why;
 	int r = 0;
 
 	for (size_t i = 0; !r && i < n; i++) {
 		if (symbols[i].vaddr == last || !symbol_matches(spec, &symbols[i]))
 			continue;	/* sorted by address: aliases of one function count once */
-		if (symbols[i].is_ifunc) {
-			plan_set_miss(&look->plan->requests.v[request],
-				      "%s of %s is chosen when the program starts (IFUNC) and cannot "
-				      "be probed by this name; its variants have names of their own",
-				      symbols[i].name, look->path);
+		why = cannot_be_probed(spec, &symbols[i]);
+		if (why) {
+			plan_set_miss(&look->plan->requests.v[request], "%s of %s %s", symbols[i].name, look->path, why);
 			continue;
 		}
 		last = symbols[i].vaddr;

@@ -236,6 +236,29 @@ static void a_function_chosen_at_start(void **state)
 	plan_free(plan);
 }
 
+static unsigned sites_of(const char *target, const char *text)
+{
+	struct ut_err err = { 0 };
+	struct plan *plan = plan_target(target, text, &err);
+	unsigned n = plan ? (unsigned)plan->sites.n : 0;
+
+	plan_free(plan);
+	return n;
+}
+
+/* A function's cold part is jumped to, and where its return address would be lies anything. */
+static void a_part_that_was_split_off(void **state)
+{
+	struct ut_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(sites_of("zoo-static", "p:@:_IO_fwrite.cold"), 1);	/* there is one */
+	assert_int_equal(sites_of("zoo-static", "p:@:_IO_fwrite*"), 1);
+	assert_int_equal(sites_of("zoo-static", "r:@:_IO_fwrite*"), 1);
+	assert_null(plan_target("zoo-static", "r:@:_IO_fwrite.cold", &err));
+	assert_non_null(strstr(err.msg, "split off"));
+}
+
 static void names_of_libraries(void **state)
 {
 	static const struct { const char *where, *path; bool matches;
@@ -578,6 +601,7 @@ int main(void)
 		cmocka_unit_test(a_stripped_file_by_address), cmocka_unit_test(mistakes_get_a_sentence),
 		cmocka_unit_test(the_middle_of_an_instruction),
 		cmocka_unit_test(behind_the_end_of_a_function), cmocka_unit_test(a_function_chosen_at_start),
+		cmocka_unit_test(a_part_that_was_split_off),
 		cmocka_unit_test(names_of_libraries), cmocka_unit_test(an_address_must_begin_an_instruction),
 		cmocka_unit_test(the_whole_plan_as_text),
 		cmocka_unit_test(equal_bodies_are_shared), cmocka_unit_test(a_file_is_looked_at_once),
