@@ -252,7 +252,7 @@ int span_line(struct ini_parser *p, const char *key, const char *value)
 	return ini_set_key(p, keys, ARRAY_SIZE(keys), section, key, value);
 }
 
-/* The names that have a value in a format: each «name=%». */
+/* The names that have a value in a format: each «name=%». Default formats are for `trace`: they give none. */
 struct value_names { size_t n; char name[VALUES_MAX][VALUE_LEN_MAX]; };
 
 static void add_value_names(const char *format, struct value_names *ret)
@@ -268,24 +268,6 @@ static void add_value_names(const char *format, struct value_names *ret)
 			continue;
 		memcpy(ret->name[ret->n], start, len);
 		ret->name[ret->n++][len] = '\0';
-	}
-}
-
-/* A probe without a format of its own has the default one of [probes]. */
-static void probe_value_names(const struct runtime *r, const char *probe, struct value_names *ret)
-{
-	size_t len = strlen(probe);
-
-	if (strchr(probe, '"')) {
-		add_value_names(probe, ret);
-		return;
-	}
-	for (size_t i = 0; i < r->format.n; i++) {
-		size_t name = strlen(r->format.v[i].probe);
-
-		if (probe[0] == 'u' && len > name && !strcmp(probe + len - name, r->format.v[i].probe) &&
-		    probe[len - name - 1] == ':')
-			add_value_names(r->format.v[i].format, ret);
 	}
 }
 
@@ -319,7 +301,7 @@ static int check_values(struct ini_parser *p, const struct runtime_span *s)
 	int r = 0;
 
 	for (size_t i = 0; i < s->probe.n; i++)
-		probe_value_names(&p->runtime, s->probe.v[i].text, &names);
+		add_value_names(s->probe.v[i].text, &names);
 	for (size_t i = 0; i < s->only.n && !r; i++)
 		r = check_value(p, &names, "only", s->only.v[i].value);
 	for (size_t i = 0; i < s->word.n && !r; i++)
@@ -334,7 +316,7 @@ static int check_ids(struct ini_parser *p, const struct runtime_span *s)
 
 		if (s->probe.v[i].role == RUNTIME_INSIDE)
 			continue;
-		probe_value_names(&p->runtime, s->probe.v[i].text, &names);
+		add_value_names(s->probe.v[i].text, &names);
 		p->line = s->probe.v[i].line;
 		if (!has_value(&names, "id"))
 			return ini_fail(p, "'by = id' needs a value id in the format of each begin and end, as in "

@@ -43,7 +43,8 @@ static void reads_what_a_span_says(void **state)
 		"begin = p:libtoy*.so:collect(x, y) \"id=%d\", arg1\nend = u:toy:gc__end \"id=%d\", arg1\n"
 		"inside = r:toylisp:cause* \"cause=%s\", retval\nby = id\nonly = cause Z* of*\nonly = full 1\n"
 		"word = full 1 a full  one\nword = full -0x10 odd\nsince = 3.12\nbefore = 4\nneeds = --trace-gc\n"
-		"[span gc-phase]\nbegin = u:toy:phase__begin\nend = u:toy:phase__end\npart-of = gc\nword = part 2 sweep\n"
+		"[span gc-phase]\nbegin = u:toy:phase__begin\nend = u:toy:phase__end \"part=%d\", arg1\n"
+		"part-of = gc\nword = part 2 sweep\n"
 		"stops = no\n[span compile]\nbegin = u:toy:c\nend = u:toy:d\nby = process\n"
 		"[span compile]\nbegin = u:toy:e\nend = u:toy:f\nstops = yes\nby = thread\n";
 	struct runtimes r = {0};
@@ -92,7 +93,7 @@ static void reads_what_a_span_says(void **state)
 	assert_false(s->stops);
 	assert_string_equal(s->part_of, "gc");
 	assert_null(s->title);
-	assert_string_equal(s->word.v[0].value, "part");	/* from the probe's default format */
+	assert_string_equal(s->word.v[0].value, "part");
 	assert_int_equal(t->span.v[2].by, RUNTIME_BY_PROCESS);
 	assert_false(t->span.v[2].stops);
 	assert_true(t->span.v[3].stops);
@@ -219,6 +220,8 @@ static void mistakes_in_spans_are_told(void **state)
 		{SPAN "word = full 99999999999999999999 full\n", "my.ini:5: '99999999999999999999' is no number"},
 		{SPAN "word = full 1 a\nword = full 0x1 b\n", "my.ini:6: full 1 has a word already: 'a'"},
 		{WHOLE "word = gen 1 young\n", "my.ini:4: 'word' asks for the value 'gen', and no format of this span has it"},
+		{HEAD "provider = toy\n[probes]\nb = \"full=%d\", arg1\n[span gc]\nbegin = u:toy:b\nend = u:toy:e\nword = full 1 x\n",
+		 "my.ini:7: 'word' asks for the value 'full', and no format of this span has it"},
 		{WHOLE "by = id\n", "my.ini:5: 'by = id' needs a value id in the format of each begin and end"},
 		{SPAN "by = id\nbegin = u:a:b \"id=%d\", arg1\nend = u:a:c \"pid=%d\", arg1\n", "my.ini:7: 'by = id' needs"},
 	};
