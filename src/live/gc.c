@@ -68,7 +68,10 @@ static void add_seconds(const struct live_gc_options *o, uint64_t ns, struct buf
 	buf_add_cell(out, text, strlen(text), strlen(text) > WIDTH_SECONDS ? strlen(text) : WIDTH_SECONDS, true, false);
 }
 
-static uint64_t duration_ns(const struct collect_span *s) { return s->end_ns > s->begin_ns ? s->end_ns - s->begin_ns : 0; }
+static uint64_t duration_ns(const struct collect_span *s)
+{
+	return s->end_ns > s->begin_ns ? s->end_ns - s->begin_ns : 0;
+}
 
 /* Its begin or its end was not seen: it took at least so long. */
 static bool is_at_least(const struct collect_span *s)

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* Rates of one process, from its spans. Stops are spread over the seconds in which they were. */
+#include "model/rate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND 1000000000u
+#define SUB 8	/* buckets to a power of two */
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* @part of @whole of @v, without overflow. */
+static uint64_t portion(uint64_t v, uint64_t part, uint64_t whole)
+{
+	return whole ? (uint64_t)((unsigned __int128)v * part / whole) : 0;
+}
+
+void rate_init(struct rate *r, uint64_t start_ns, const char *kind)
+{
+	*r = (struct rate){ .start_ns = start_ns, .kind = kind };
+}
+
+/* Second @n is the newest from now on; those between were empty. */
+static void advance(struct rate *r, uint64_t n)
+{
+	if (n <= r->newest)
+		return;
+	if (n - r->newest >= RATE_SLOTS)
+		memset(r->slot, 0, sizeof r->slot);
+	else
+		for (uint64_t i = r->newest + 1; i <= n; i++)
+			r->slot[i % RATE_SLOTS] = (struct rate_slot){ 0 };
+	r->newest = n;
+}
+
+/* The slot of second @n; NULL when it is too long ago. */
+static struct rate_slot *slot_of(struct rate *r, uint64_t n)
+{
+	return n <= r->newest && r->newest - n < RATE_SLOTS ? &r->slot[n % RATE_SLOTS] : NULL;
+}
+
+static uint64_t second_of(const struct rate *r, uint64_t ns) { return ns > r->start_ns ? (ns - r->start_ns) / SECOND : 0; }
+
+/* How much of second @n lies between the two times. */
+static uint64_t inside(const struct rate *r, uint64_t n, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t from = most(begin_ns, r->start_ns + n * SECOND), to = least(end_ns, r->start_ns + (n + 1) * SECOND);
+
+	return to > from ? to - from : 0;
+}
+
+static uint64_t oldest_kept(const struct rate *r) { return r->newest < RATE_SLOTS ? 0 : r->newest - RATE_SLOTS + 1; }
+
+static void spread_stop(struct rate *r, const struct rate_stop *s)
+{
+	uint64_t last = second_of(r, s->end_ns);
+
+	for (uint64_t n = most(second_of(r, s->begin_ns), oldest_kept(r)); n <= last; n++) {
+		struct rate_slot *slot = slot_of(r, n);
+
+		if (slot)
+			slot->stopped_ns += portion(s->stopped_ns, inside(r, n, s->begin_ns, s->end_ns), s->end_ns - s->begin_ns);
+	}
+}
+
+static void spread_allocation(struct rate *r, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t last = second_of(r, end_ns);
+
+	for (uint64_t n = most(second_of(r, begin_ns), oldest_kept(r)); n <= last; n++) {
+		struct rate_slot *slot = slot_of(r, n);
+		uint64_t part = inside(r, n, begin_ns, end_ns);
+
+		if (!slot)
+			continue;
+		slot->allocated += portion(bytes, part, end_ns - begin_ns);
+		slot->allocated_ns += part;
+	}
+}
+
+/* Takes off what earlier stops have already told of the time of @s; what they told goes into the joined one. */
+static void join(struct rate *r, struct rate_stop *s)
+{
+	struct rate_stop all = *s;
+	uint64_t covered = 0, told = 0;
+
+	while (r->nstops && r->stop[r->nstops - 1].end_ns > s->begin_ns) {
+		const struct rate_stop *old = &r->stop[--r->nstops];
+		uint64_t both = least(old->end_ns, s->end_ns) - least(most(old->begin_ns, s->begin_ns), s->end_ns);
+
+		covered += both;
+		told += portion(old->stopped_ns, both, old->end_ns - old->begin_ns);
+		all.stopped_ns += old->stopped_ns;
+		all.begin_ns = least(all.begin_ns, old->begin_ns);
+		all.end_ns = most(all.end_ns, old->end_ns);
+	}
+	told = least(told, s->stopped_ns);
+	all.stopped_ns -= told;
+	s->stopped_ns = least(s->stopped_ns - told, s->end_ns - s->begin_ns - least(covered, s->end_ns - s->begin_ns));
+	if (r->nstops == RATE_JOINED)
+		memmove(r->stop, r->stop + 1, --r->nstops * sizeof r->stop[0]);
+	r->stop[r->nstops++] = all;
+}
+
+static unsigned bucket_of(uint64_t ns)
+{
+	uint64_t eighths = ns / 125;	/* of a microsecond */
+	unsigned power = eighths < SUB ? 0 : 60u - (unsigned)__builtin_clzll(eighths);
+	uint64_t i = power * SUB + (eighths >> power);
+
+	return i < RATE_BUCKETS ? (unsigned)i : RATE_BUCKETS - 1;
+}
+
+static void note_length(struct rate *r, const struct collect_span *s, uint64_t ns)
+{
+	struct rate_slot *slot = slot_of(r, second_of(r, s->end_ns));
+
+	r->bucket[bucket_of(ns)]++;
+	r->nlengths++;
+	if (slot && ns > slot->longest_ns)
+		slot->longest_ns = ns;
+	if (ns <= r->longest_ns)
+		return;
+	r->longest_ns = ns;
+	r->longest_begin_ns = s->begin_ns;
+	snprintf(r->longest_label, sizeof r->longest_label, "%s", s->label);
+	snprintf(r->longest_cause, sizeof r->longest_cause, "%s", s->cause);
+}
+
+static void add_stop(struct rate *r, const struct collect_span *s)
+{
+	struct rate_stop stop = { most(s->begin_ns, r->start_ns), s->end_ns, 0 };
+	uint64_t ns;
+
+	if (stop.end_ns <= stop.begin_ns)
+		return;
+	stop.stopped_ns = ns = least(s->stall.known ? s->stall.stopped_ns : stop.end_ns - stop.begin_ns,
+				     stop.end_ns - stop.begin_ns);
+	if (!s->stall.known)
+		r->unmeasured = true;
+	join(r, &stop);
+	r->stopped_ns += stop.stopped_ns;
+	spread_stop(r, &stop);
+	if (s->close == COLLECT_ENDED && !s->nested)
+		note_length(r, s, ns);
+}
+
+/* What is there when a collection begins and was not when the last one ended has been allocated meanwhile. */
+static void add_allocation(struct rate *r, const struct collect_span *s)
+{
+	if (s->has_before && r->has_after && s->begin_ns >= r->after_ns && s->end_ns > r->after_ns) {
+		r->pair_bytes = s->before > r->after ? s->before - r->after : 0;
+		r->pair_ns = s->end_ns - r->after_ns;
+		r->has_allocation = true;
+		spread_allocation(r, r->pair_bytes, r->after_ns, s->end_ns);
+	}
+	if (!s->has_after)
+		return;
+	r->has_after = true;
+	r->after = s->after;
+	r->after_ns = s->end_ns;
+}
+
+void rate_add(struct rate *r, const struct collect_span *s)
+{
+	struct rate_slot *slot;
+	uint64_t n = second_of(r, s->end_ns);
+
+	if (s->close == COLLECT_INHERITED || s->close == COLLECT_FORGOTTEN)
+		return;
+	advance(r, n);
+	if (s->def->stops)
+		add_stop(r, s);
+	if (s->nested || (r->kind && strcmp(s->def->kind, r->kind)))
+		return;
+	r->count++;
+	slot = slot_of(r, n);
+	if (slot)
+		slot->count++;
+	if (!strcmp(s->def->kind, "gc") && s->close == COLLECT_ENDED)
+		add_allocation(r, s);
+}
+
+/* The slot of second @n when @now is the newest; an empty one where nothing has come since. */
+static struct rate_slot seen(const struct rate *r, uint64_t n, uint64_t now)
+{
+	bool kept = n <= r->newest && r->newest - n < RATE_SLOTS && now - n < RATE_SLOTS;
+
+	return kept ? r->slot[n % RATE_SLOTS] : (struct rate_slot){ 0 };
+}
+
+static double share_of(uint64_t part, uint64_t whole)
+{
+	double share = whole ? (double)part / (double)whole : 0;
+
+	return share > 1 ? 1 : share;
+}
+
+/* Of the columns the last one ends with the second that is now; each begins at a multiple of its own length. */
+static void view_bar(const struct rate *r, uint64_t now_ns, struct rate_view *v)
+{
+	uint64_t now = second_of(r, now_ns), step = RATE_SLOTS / v->nbar, last = now / step;
+
+	for (unsigned i = 0; i < v->nbar; i++) {
+		uint64_t back = v->nbar - 1 - i, first = (last - back) * step, stopped = 0, whole = step * SECOND;
+
+		v->bar[i] = -1;
+		if (back > last)
+			continue;
+		for (uint64_t n = first; n < first + step && n <= now; n++)
+			stopped += seen(r, n, now).stopped_ns;
+		if (!back)
+			whole = now_ns - r->start_ns - first * SECOND;
+		v->bar[i] = (float)share_of(stopped, whole);
+	}
+}
+
+static void view_window(const struct rate *r, uint64_t now_ns, struct rate_view *v)
+{
+	uint64_t now = second_of(r, now_ns), first = now < RATE_WINDOW ? 0 : now - RATE_WINDOW + 1, elapsed;
+	struct rate_slot sum = { 0 };
+
+	for (uint64_t n = first; n <= now; n++) {
+		struct rate_slot s = seen(r, n, now);
+
+		sum.count += s.count;
+		sum.stopped_ns += s.stopped_ns;
+		sum.allocated += s.allocated;
+		sum.allocated_ns += s.allocated_ns;
+	}
+	elapsed = now_ns > r->start_ns + first * SECOND ? now_ns - r->start_ns - first * SECOND : 0;
+	elapsed = most(elapsed, SECOND);	/* the first moments say little */
+	v->per_second = (double)sum.count * SECOND / (double)elapsed;
+	v->share = share_of(sum.stopped_ns, elapsed);
+	if (!r->has_allocation)
+		return;
+	v->has_allocation = true;
+	if (!sum.allocated_ns) {
+		sum.allocated = r->pair_bytes;
+		sum.allocated_ns = r->pair_ns;
+	}
+	v->allocation = sum.allocated_ns ? (double)sum.allocated * SECOND / (double)sum.allocated_ns : 0;
+}
+
+void rate_view(const struct rate *r, uint64_t now_ns, unsigned columns, struct rate_view *ret)
+{
+	uint64_t now;
+
+	/* An event may be newer than the caller's clock, by the time it took to come here. */
+	now_ns = most(now_ns, r->start_ns + r->newest * SECOND);
+	now = second_of(r, now_ns);
+	*ret = (struct rate_view){ .count = r->count, .stopped_ns = r->stopped_ns, .longest_ns = r->longest_ns,
+				   .measured = !r->unmeasured,
+				   .nbar = columns && columns <= RATE_SLOTS && RATE_SLOTS % columns == 0 ? columns : 1 };
+	ret->total_share = share_of(r->stopped_ns, now_ns - r->start_ns);
+	for (uint64_t n = now < RATE_SLOTS ? 0 : now - RATE_SLOTS + 1; n <= now; n++)
+		ret->minute_longest_ns = most(ret->minute_longest_ns, seen(r, n, now).longest_ns);
+	view_window(r, now_ns, ret);
+	view_bar(r, now_ns, ret);
+}
+
+uint64_t rate_quantile(const struct rate *r, double share)
+{
+	double wanted = share * (double)r->nlengths;
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < RATE_BUCKETS; i++) {
+		uint64_t width = 125, top;
+
+		n += r->bucket[i];
+		if (!r->bucket[i] || (double)n < wanted)
+			continue;
+		/* The upper edge, but never more than what there was. */
+		if (i >= 2 * SUB)
+			width <<= i / SUB - 1;
+		top = i < 2 * SUB ? (i + 1) * 125u : (uint64_t)(SUB + i % SUB + 1) * width;
+		return least(top, r->longest_ns);
+	}
+	return r->longest_ns;
+}
