@@ -3,10 +3,15 @@
  * What runtimes do: collections and the other spans that runtimes are described with, from begins, ends and what comes inside, with how
  * long the program stood still. Pure: fed in time order, it hands out each span as it ends. One thread.
  *
+ * An end closes the newest begin of its definition and thread, process or id. What comes inside belongs to the newest of
+ * its own thread or id where there is one, else to the newest of the process. Where «only» leaves out a begin, its end is
+ * left out with it, whether that tells the value or not.
+ *
  * A begin whose process ends, execs or forks elsewhere, and an end without a begin, are told as what they are; no span
  * is longer than from its begin to what closed it. Of a child that was forked inside a span the parent's begin is not the
- * child's: its end there is COLLECT_INHERITED. Memory is bounded: at most COLLECT_OPEN_MAX open spans of a process, the
- * oldest forgotten and counted.
+ * child's: its end there is COLLECT_INHERITED. A begin that is open over a loss is taken for one whose end was lost when
+ * another of its definition and thread comes, unless these have been seen to nest. Memory is bounded: at most
+ * COLLECT_OPEN_MAX open spans of a process, the oldest forgotten and counted.
  */
 #ifndef UT_MODEL_COLLECT_H
 #define UT_MODEL_COLLECT_H
@@ -66,7 +71,7 @@ enum collect_close {
 	COLLECT_EXEC,		/* its process became another program inside */
 	COLLECT_THREAD_ENDED,	/* its thread ended inside */
 	COLLECT_INHERITED,	/* an end in a child that was forked inside */
-	COLLECT_FORGOTTEN,	/* too many open ones, or its end was lost */
+	COLLECT_FORGOTTEN,	/* too many open ones, or its begin or its end was lost */
 };
 
 struct collect_span {
@@ -75,7 +80,7 @@ struct collect_span {
 	uint32_t pid, tid;		/* of the begin */
 	char comm[16];
 	uint64_t begin_ns, end_ns;
-	uint64_t number;		/* of this definition in this process, from 1 */
+	uint64_t number;		/* of this definition in this program, from 1, as they began */
 	const char *label;		/* how it is called: words, else the name, else the title, else the kind; never NULL */
 	char name[COLLECT_TEXT_MAX], cause[COLLECT_TEXT_MAX];	/* "": none */
 	bool has_before, has_after, has_freed, has_objects, has_heap;
@@ -89,6 +94,7 @@ struct collect_span {
 
 struct collect;
 
+/* spans: those that ended; died: exec and the end of a thread as well. */
 struct collect_counts { uint64_t spans, cut_at_start, cut_at_stop, died, forgotten, inherited; };
 
 /* @defs lives as long as the engine. @fn gets each span; a negative result is returned by what called it. NULL: no memory. */
@@ -99,6 +105,7 @@ struct collect *collect_free(struct collect *c);
 int collect_event(struct collect *c, const struct collect_event *e);
 int collect_fork(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t child);
 int collect_exec(struct collect *c, uint64_t time_ns, uint32_t pid);
+/* Of one thread. When all of a process end, collect_process_exit with the last of them is enough. */
 int collect_thread_exit(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t tid);
 int collect_process_exit(struct collect *c, uint64_t time_ns, uint32_t pid);
 /* Events are missing between the two times. */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* What the values of a span's probes mean: sizes, causes, names, and how the span is called. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "model/collect_priv.h"
+
+const struct collect_value *collect_value_of(const struct collect_event *e, const char *name)
+{
+	for (size_t i = 0; i < e->nvalues; i++)
+		if (!strcmp(e->values[i].name, name))
+			return &e->values[i];
+	return NULL;
+}
+
+static bool fits(const struct collect_value *v, const char *glob)
+{
+	char text[256];
+
+	if (v->is_text)
+		snprintf(text, sizeof text, "%.*s", v->len < sizeof text ? (int)v->len : (int)sizeof text - 1, v->text);
+	else
+		snprintf(text, sizeof text, "%" PRId64, v->number);
+	return glob_match(glob, text);
+}
+
+enum collect_fit collect_only_fits(const struct collect_def *def, const struct collect_event *e)
+{
+	enum collect_fit all = COLLECT_FITS;
+
+	for (size_t i = 0; i < def->nonly; i++) {
+		const struct collect_value *v = collect_value_of(e, def->only[i].value);
+
+		if (!v)
+			all = COLLECT_FIT_UNKNOWN;
+		else if (!fits(v, def->only[i].glob))
+			return COLLECT_FITS_NOT;
+	}
+	return all;
+}
+
+static void keep(bool *has, uint64_t *to, uint64_t v)
+{
+	*has = true;
+	*to = v;
+}
+
+static void add(bool *has, uint64_t *to, uint64_t v)
+{
+	*has = true;
+	if (__builtin_add_overflow(*to, v, to))
+		*to = UINT64_MAX;
+}
+
+/* The first one counts. What is cut is cut between two characters. */
+static void learn_text(char to[COLLECT_TEXT_MAX], const struct collect_value *v)
+{
+	size_t len = v->len;
+
+	if (*to)
+		return;
+	if (len >= COLLECT_TEXT_MAX) {
+		len = COLLECT_TEXT_MAX - 1;
+		for (unsigned i = 0; i < 3 && ((unsigned char)v->text[len] & 0xc0) == 0x80; i++)
+			len--;
+	}
+	if (len)
+		memcpy(to, v->text, len);
+	to[len] = '\0';
+}
+
+typedef void (*take_fn)(bool *has, uint64_t *to, uint64_t v);
+
+static void learn_number(struct collect_span *s, const struct collect_value *v, enum collect_role role)
+{
+	take_fn take = role == COLLECT_INSIDE ? add : keep;
+	bool begins = role == COLLECT_BEGIN;
+	const struct { const char *name; bool *has; uint64_t *to; take_fn take; } known[] = {
+		{ "used", begins ? &s->has_before : &s->has_after, begins ? &s->before : &s->after, take },
+		{ "before", &s->has_before, &s->before, take },
+		{ "after", &s->has_after, &s->after, take },
+		{ "freed", &s->has_freed, &s->freed, take },
+		{ "objects", &s->has_objects, &s->objects, take },
+		{ "heap", &s->has_heap, &s->heap, keep },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(v->name, known[i].name) && v->number >= 0)
+			known[i].take(known[i].has, known[i].to, (uint64_t)v->number);
+}
+
+static const char *word_of(const struct collect_def *def, const struct collect_event *e)
+{
+	for (size_t i = 0; i < def->nwords; i++) {
+		const struct collect_value *v = collect_value_of(e, def->words[i].value);
+
+		if (v && !v->is_text && v->number == def->words[i].number)
+			return def->words[i].text;
+	}
+	return NULL;
+}
+
+void collect_learn(struct collect_span *span, const struct collect_event *e)
+{
+	for (size_t i = 0; i < e->nvalues; i++) {
+		const struct collect_value *v = &e->values[i];
+
+		if (!v->is_text)
+			learn_number(span, v, e->role);
+		else if (!strcmp(v->name, "cause"))
+			learn_text(span->cause, v);
+		else if (!strcmp(v->name, "name"))
+			learn_text(span->name, v);
+	}
+	if (!span->label)
+		span->label = word_of(span->def, e);
+}
+
+void collect_conclude(struct collect_span *span)
+{
+	const struct collect_def *def = span->def;
+
+	if (!span->has_freed && span->has_before && span->has_after && span->before >= span->after)
+		keep(&span->has_freed, &span->freed, span->before - span->after);
+	if (!span->label)
+		span->label = *span->name ? span->name : def->title ? def->title : def->kind;
+}
