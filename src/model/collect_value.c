@@ -92,15 +92,44 @@ static void learn_number(struct collect_span *s, const struct collect_value *v, 
 			known[i].take(known[i].has, known[i].to, (uint64_t)v->number);
 }
 
-static const char *word_of(const struct collect_def *def, const struct collect_event *e)
+/* Used memory inside: the first time before, then after, the last one counts. */
+static void learn_used_inside(struct collect_span *s, const struct collect_value *v)
 {
-	for (size_t i = 0; i < def->nwords; i++) {
-		const struct collect_value *v = collect_value_of(e, def->words[i].value);
+	if (v->number < 0)
+		return;
+	if (s->has_before)
+		keep(&s->has_after, &s->after, (uint64_t)v->number);
+	else
+		keep(&s->has_before, &s->before, (uint64_t)v->number);
+}
 
-		if (v && !v->is_text && v->number == def->words[i].number)
-			return def->words[i].text;
+static bool is_word_for(const struct collect_word *w, const struct collect_event *e)
+{
+	const struct collect_value *v = collect_value_of(e, w->value);
+
+	return v && !v->is_text && v->number == w->number;
+}
+
+/* Of all words that fit in the course of the span the first of the list; those of its cause are not how it is called. */
+static void learn_words(struct collect_span *span, const struct collect_event *e)
+{
+	bool called = false;
+
+	for (size_t i = 0; i < span->def->nwords; i++) {
+		const struct collect_word *w = &span->def->words[i];
+		bool cause = !strcmp(w->value, "cause");
+
+		if (!cause && span->label == w->text)
+			called = true;
+		if ((cause ? *span->cause != '\0' : called) || !is_word_for(w, e))
+			continue;
+		if (cause) {
+			learn_text(span->cause, &(struct collect_value){ .text = w->text, .len = strlen(w->text) });
+		} else {
+			span->label = w->text;
+			called = true;
+		}
 	}
-	return NULL;
 }
 
 void collect_learn(struct collect_span *span, const struct collect_event *e)
@@ -108,15 +137,16 @@ void collect_learn(struct collect_span *span, const struct collect_event *e)
 	for (size_t i = 0; i < e->nvalues; i++) {
 		const struct collect_value *v = &e->values[i];
 
-		if (!v->is_text)
+		if (!v->is_text && e->role == COLLECT_INSIDE && !strcmp(v->name, "used"))
+			learn_used_inside(span, v);
+		else if (!v->is_text)
 			learn_number(span, v, e->role);
 		else if (!strcmp(v->name, "cause"))
 			learn_text(span->cause, v);
 		else if (!strcmp(v->name, "name"))
 			learn_text(span->name, v);
 	}
-	if (!span->label)
-		span->label = word_of(span->def, e);
+	learn_words(span, e);
 }
 
 void collect_conclude(struct collect_span *span)

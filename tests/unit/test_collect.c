@@ -13,7 +13,8 @@
 #define START UINT64_C(1000000)
 #define SEEN_MAX 8192
 
-static const struct collect_word gc_words[] = { { "full", 1, "full" }, { "full", 0, "young" } };
+static const struct collect_word gc_words[] = { { "full", 1, "full" }, { "full", 0, "young" }, { "pool", 4, "mixed" },
+						{ "cause", 0, "System.gc()" }, { "cause", 7, "Timer" } };
 static const struct collect_only cycles[] = { { "manager", "*Cycles" } };
 static const struct collect_only second[] = { { "generation", "2" } };
 
@@ -21,7 +22,7 @@ enum { GC, SWEEP, QUERY, CYCLE, BY_ID, OLD, NDEFS };
 
 static const struct collect_def defs[] = {
 	[GC] = { .runtime = "R", .kind = "gc", .title = "pause", .by = COLLECT_BY_PROCESS, .stops = true, .words = gc_words,
-		 .nwords = 2 },
+		 .nwords = 5 },
 	[SWEEP] = { .runtime = "R", .kind = "gc-phase", .title = "sweep", .by = COLLECT_BY_THREAD, .part_of = "gc" },
 	[QUERY] = { .runtime = "P", .kind = "request", .by = COLLECT_BY_THREAD },
 	[CYCLE] = { .runtime = "R", .kind = "gc", .title = "cycle", .by = COLLECT_BY_PROCESS, .only = cycles, .nonly = 1 },
@@ -235,6 +236,34 @@ static void parts_are_added_up(void **ctx)
 	feed_values(c, AT(5, 1, 11), GC, COLLECT_END, VALUES(number("used", 6)));
 	assert_false(seen[1].span.has_freed);
 	assert_true(seen[1].span.has_before && seen[1].span.has_after);
+	collect_free(c);
+}
+
+static void inside_of_a_pause(void **ctx)
+{
+	struct collect *c = fresh();
+	const struct collect_span *s = &seen[0].span;
+
+	(void)ctx;
+	/* The heap is told before and after each of two collections in one pause. */
+	begin(c, AT(1, 1, 11), GC);
+	feed_values(c, AT(2, 1, 11), GC, COLLECT_INSIDE, VALUES(number("used", 900), number("cause", 7), number("pool", 4)));
+	feed_values(c, AT(3, 1, 11), GC, COLLECT_INSIDE, VALUES(number("used", 500), number("cause", 0), number("full", 0)));
+	feed_values(c, AT(4, 1, 11), GC, COLLECT_INSIDE, VALUES(number("used", -1), number("full", 1)));
+	feed_values(c, AT(5, 1, 11), GC, COLLECT_INSIDE, VALUES(number("used", 200), number("pool", 4)));
+	end(c, AT(6, 1, 11), GC);
+	assert_true(s->has_before && s->has_after);
+	assert_int_equal(s->before, 900);
+	assert_int_equal(s->after, 200);
+	assert_int_equal(s->freed, 700);
+	assert_string_equal(s->cause, "Timer");		/* of the first */
+	assert_string_equal(seen[0].label, "full");	/* the first word of the list, not the first that came */
+	feed_values(c, AT(7, 1, 11), GC, COLLECT_BEGIN, VALUES(number("cause", 99), number("used", 5)));
+	feed_values(c, AT(8, 1, 11), GC, COLLECT_INSIDE, VALUES(number("used", 4)));
+	end(c, AT(9, 1, 11), GC);
+	assert_string_equal(seen[1].span.cause, "");	/* a number without a word */
+	assert_string_equal(seen[1].label, "pause");
+	assert_int_equal(seen[1].span.after, 4);
 	collect_free(c);
 }
 
@@ -516,6 +545,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pairs), cmocka_unit_test(nesting), cmocka_unit_test(by_id),
 		cmocka_unit_test(what_values_say), cmocka_unit_test(parts_are_added_up), cmocka_unit_test(labels),
+		cmocka_unit_test(inside_of_a_pause),
 		cmocka_unit_test(only), cmocka_unit_test(insides_of_threads), cmocka_unit_test(cut_at_both_ends),
 		cmocka_unit_test(ends_of_processes_and_threads), cmocka_unit_test(forks), cmocka_unit_test(losses),
 		cmocka_unit_test(losses_and_nesting), cmocka_unit_test(limits), cmocka_unit_test(measured),
