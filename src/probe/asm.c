@@ -119,6 +119,16 @@ void asm_xadd(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src)
 	emit(a, BPF_STX | BPF_ATOMIC | BPF_DW, base, src, (int16_t)off, BPF_ADD);
 }
 
+void asm_fetch_add(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src)
+{
+	emit(a, BPF_STX | BPF_ATOMIC | BPF_DW, base, src, (int16_t)off, BPF_ADD | BPF_FETCH);
+}
+
+void asm_xchg(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src)
+{
+	emit(a, BPF_STX | BPF_ATOMIC | BPF_DW, base, src, (int16_t)off, BPF_XCHG);
+}
+
 static void fixup(struct asm_buf *a, unsigned label)
 {
 	struct asm_fixup f = { .insn = (unsigned)a->insns.n, .label = label };

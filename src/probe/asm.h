@@ -24,6 +24,10 @@ enum gen_map {
 	GEN_MAP_FOLLOW, /* hash: process id → 1 */
 	GEN_MAP_STARTS, /* hash: function, process and stack pointer → time of the call */
 	GEN_MAP_REFUSED, /* hash: process id → what it may still write: struct gen_refused */
+	GEN_MAP_PROCESSES, /* hash: process id → struct gen_process, of those that are measured */
+	GEN_MAP_THREADS, /* hash: thread id → struct gen_thread */
+	GEN_MAP_SLOTS,	/* array of one value for each CPU: struct gen_slot */
+	GEN_MAP_NAMES,	/* longest prefix: struct gen_name → whose a thread of that name is */
 	GEN_MAPS
 };
 
@@ -58,6 +62,10 @@ void asm_store(struct asm_buf *a, unsigned size, enum bpf_reg base, int off, enu
 void asm_storei(struct asm_buf *a, unsigned size, enum bpf_reg base, int off, int32_t imm);
 /* lock *(u64 *)(base + off) += src */
 void asm_xadd(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src);
+/* The same; @src becomes what was there before. */
+void asm_fetch_add(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src);
+/* Exchanges *(u64 *)(base + off) and @src. */
+void asm_xchg(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src);
 /* cond: BPF_JEQ, BPF_JNE, BPF_JGT, BPF_JSLT, …, 64-bit compares. */
 void asm_jump(struct asm_buf *a, unsigned label);
 void asm_jcc(struct asm_buf *a, int cond, enum bpf_reg dst, enum bpf_reg src, unsigned label);

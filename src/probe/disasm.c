@@ -10,7 +10,8 @@
 
 static const char *const map_names[GEN_MAPS] = {
 	[GEN_MAP_RINGS] = "rings", [GEN_MAP_LOST] = "lost", [GEN_MAP_FOLLOW] = "follow", [GEN_MAP_STARTS] = "starts",
-	[GEN_MAP_REFUSED] = "refused",
+	[GEN_MAP_REFUSED] = "refused", [GEN_MAP_PROCESSES] = "processes", [GEN_MAP_THREADS] = "threads",
+	[GEN_MAP_SLOTS] = "slots", [GEN_MAP_NAMES] = "names",
 };
 
 static const struct { int number; const char *name; } helpers[] = {
@@ -138,6 +139,14 @@ static void jump(const struct bpf_insn *i, size_t at, struct buf *out)
 	}
 }
 
+static void atomic(const struct bpf_insn *i, struct buf *out)
+{
+	if (i->imm & BPF_FETCH)
+		buf_addf(out, "%s = ", reg(i->src_reg));
+	buf_addf(out, i->imm == BPF_XCHG ? "lock xchg *(%s *)(%s %+d), %s" : "lock *(%s *)(%s %+d) += %s", width(i->code),
+		 reg(i->dst_reg), i->off, reg(i->src_reg));
+}
+
 static void memory(const struct bpf_insn *i, struct buf *out)
 {
 	switch (BPF_CLASS(i->code)) {
@@ -148,8 +157,11 @@ static void memory(const struct bpf_insn *i, struct buf *out)
 		buf_addf(out, "*(%s *)(%s %+d) = %d", width(i->code), reg(i->dst_reg), i->off, i->imm);
 		break;
 	default:
-		buf_addf(out, "%s*(%s *)(%s %+d) %s %s", BPF_MODE(i->code) == BPF_ATOMIC ? "lock " : "", width(i->code),
-			 reg(i->dst_reg), i->off, BPF_MODE(i->code) == BPF_ATOMIC ? "+=" : "=", reg(i->src_reg));
+		if (BPF_MODE(i->code) == BPF_ATOMIC) {
+			atomic(i, out);
+			break;
+		}
+		buf_addf(out, "*(%s *)(%s %+d) = %s", width(i->code), reg(i->dst_reg), i->off, reg(i->src_reg));
 		break;
 	}
 }

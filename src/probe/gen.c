@@ -211,6 +211,7 @@ int gen_body(const struct probe_checked *checked, const struct gen_site *site, c
 		gen_duration(&g, out);
 	gen_predicate(&g, out);
 	gen_outputs(&g);
+	gen_state(&g);
 	gen_record(&g);
 	asm_place(g.a, out);
 	gen_exit(g.a);

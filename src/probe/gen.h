@@ -38,6 +38,7 @@ struct gen_options {
 	int32_t self_tgid;
 	uint32_t ncpus;			/* possible CPUs: size of GEN_MAP_RINGS */
 	uint32_t wake_bytes;		/* wake the reader when a ring holds this much; 0: never */
+	uint64_t state_base_ns;		/* spans: what the times of words count from */
 	uint32_t fair_bytes;		/* user events: from here on a process that floods is refused; 0: never */
 };
 

@@ -54,6 +54,10 @@ void gen_extend(struct gen *g, unsigned size, bool is_signed);
 int gen_pt_regs(enum reg r);
 /* Sets R8 and R9. gen_record.c */
 void gen_ring(struct asm_buf *a, uint32_t ncpus, unsigned out);
+/* A span's begin or end: changes the process's words, keeps its place for gen_state_copy. gen_state_span.c */
+void gen_state(struct gen *g);
+/* The words, into the reserved record at R7. */
+void gen_state_copy(struct gen *g, const struct layout *layout);
 /* From the reservation to the submission. gen_record.c and gen_text.c */
 void gen_record(struct gen *g);
 /* Fills text of output @i into the reserved record at R7. */

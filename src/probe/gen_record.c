@@ -110,6 +110,7 @@ static void gen_fill(struct gen *g, const struct layout *layout, uint32_t room, 
 	gen_head(g, room, try_no);
 	gen_values(g, layout);
 	gen_caller(g, layout);
+	gen_state_copy(g, layout);
 	for (unsigned i = 0; i < g->checked->noutputs; i++)
 		gen_text(g, i, layout, room, try_no);
 }

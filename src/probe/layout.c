@@ -55,6 +55,10 @@ void layout_of(const struct probe_checked *checked, uint32_t text_room, struct l
 		ret->caller = at;
 		at += sizeof(uint64_t);
 	}
+	if (checked->spec->state != STATE_NONE) {
+		ret->state = at;
+		at += sizeof(struct ut_rec_state);
+	}
 	for (unsigned i = 0; i < checked->noutputs; i++) {
 		if (!output_has_text(checked->outputs[i].kind))
 			continue;

@@ -26,6 +26,7 @@ struct layout_slot {
 struct layout {
 	unsigned nvalues, ntexts;
 	uint32_t caller;	/* of the return address, for stacks at a function's entry; 0: none */
+	uint32_t state;		/* of the struct ut_rec_state, for begins and ends of spans; 0: none */
 	uint32_t size;		/* of the whole record, a multiple of 8 */
 	struct layout_slot slot[OUTPUTS_MAX];	/* by output */
 };

@@ -126,8 +126,11 @@ static bool is_tracepoint(const struct group *g) { return site_is_tracepoint(g->
 
 static const char *site_name(const struct round *r, const struct plan_site *s, char ret[256])
 {
-	const struct plan_probe *p = &r->plan->probes.v[s->probe];
+	const struct plan_probe *p;
 
+	if (s->kind == SITE_LIFE)
+		return "the kernel's events of threads and processes";
+	p = &r->plan->probes.v[s->probe];
 	snprintf(ret, 256, "%s:%s", p->provider, p->func);
 	return ret;
 }
@@ -145,10 +148,10 @@ static int keep_link(struct attach *a, int fd)
 
 static int refused(const struct round *r, const struct plan_site *s, pid_t pid, int code)
 {
-	char name[256];
+	char room[256];
 	const char *path = site_is_tracepoint(s) ? "the kernel" : r->plan->files.v[s->file].path;
+	const char *name = site_name(r, s, room);
 
-	site_name(r, s, name);
 	if (code == -ESRCH)
 		return ut_err_set(r->err, code, "process %d ended while probes were being attached", pid);
 	if (code == -EPERM || code == -EACCES)

@@ -114,14 +114,26 @@ int plan_new(const char *const *texts, size_t n, const struct plan_options *opti
 		return ut_err_nomem(err);
 	plan->options = *options;
 	plan->user_probe = -1;
-	for (size_t i = 0; !r && i < n; i++)
+	for (size_t i = 0; !r && i < n; i++) {
 		r = add_request(plan, texts[i], err);
+		if (!r && options->states)
+			plan->requests.v[i].state = options->states[i];
+	}
+	plan->options.states = NULL;	/* the caller's */
 	if (r) {
 		plan_free(plan);
 		return r;
 	}
 	*ret = plan;
 	return 0;
+}
+
+bool plan_measures(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->requests.n; i++)
+		if (plan->requests.v[i].state != STATE_NONE)
+			return true;
+	return false;
 }
 
 int plan_note(struct plan *plan, const char *fmt, ...)
@@ -173,8 +185,10 @@ int plan_check(struct plan *plan, unsigned request, const struct probe_scope *sc
 		return ut_err_nomem(err);
 	}
 	r = probe_parse(text, &spec, err);
-	if (!r)
+	if (!r) {
+		spec->state = req->state;
 		r = probe_check(spec, scope, ret, err);
+	}
 	if (r) {
 		probe_spec_free(spec);
 		return r;

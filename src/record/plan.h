@@ -22,6 +22,8 @@ struct plan_options {
 	struct gen_options gen;
 	enum gen_filter tracepoint_filter; /* in the place of gen.filter: kernel events cannot be attached by process */
 	const struct runtimes *runtimes;	/* default formats; may be NULL */
+	const enum probe_state *states;		/* by request; NULL: none. Used by plan_new alone */
+	bool lives;				/* forks, execs and exits come as well, e: requests or not */
 };
 
 struct plan_file {
@@ -68,6 +70,7 @@ struct plan_site {
 struct plan_request {
 	char *text;
 	struct probe_spec *spec;	/* for matching; each probe has a copy of its own */
+	enum probe_state state;
 	unsigned nprobes;		/* that it became so far */
 	bool has_id;			/* WHERE is a path of ours: its identity */
 	struct file_id id;
@@ -109,11 +112,13 @@ struct plan *plan_free(struct plan *plan);
 
 /* t: requests, from the kernel's description. */
 int plan_tracepoints(struct plan *plan, struct ut_err *err);
-/* e: requests: what they print, and the sites in the kernel. @prctl: that lane too. */
+/* e: requests: what they print, and the sites in the kernel. @prctl: that lane too. Lives of processes, for spans. */
 int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err);
 /* libusertrace where it is installed: programs that load it later are seen from their first event on. */
 int plan_user_library(struct plan *plan, struct ut_err *err);
 bool plan_wants_user_events(const struct plan *plan);
+/* Is how processes stand asked for by any request? */
+bool plan_measures(const struct plan *plan);
 /*
  * Everything that the requests want of one file. @path is how it is called for people and compared with WHERE; @fd is
  * duplicated. A file already looked at is passed over. Errors are the user's (a format that does not fit, an argument

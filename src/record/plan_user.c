@@ -158,7 +158,7 @@ int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err)
 	for (unsigned i = 0; !r && i < plan->requests.n; i++)
 		if (plan->requests.v[i].spec->kind == PROBE_USER)
 			r = add_user_probe(plan, i, err);
-	if (r || plan->user_probe < 0)
+	if (r || (plan->user_probe < 0 && !plan->options.lives))
 		return r;
 	tracefs = tracefs_open(err);
 	if (tracefs < 0)
@@ -169,7 +169,7 @@ int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err)
 		r = add_exec(plan, tracefs, err);
 	if (!r)
 		r = add_exit(plan, tracefs, err);
-	if (!r && prctl)
+	if (!r && prctl && plan->user_probe >= 0)
 		r = add_prctl(plan, tracefs, err);
 	return r;
 }

@@ -9,6 +9,7 @@
 
 #include "base/auto.h"
 #include "probe/gen_user.h"
+#include "record/plan_priv.h"
 #include "record/session_priv.h"
 
 uint64_t session_now_ns(void)
@@ -21,6 +22,7 @@ uint64_t session_now_ns(void)
 
 const struct plan *session_plan(const struct session *s) { return s->plan; }
 const struct runtime *session_runtime(const struct session *s) { return s->runtime; }
+uint64_t session_state_base_ns(const struct session *s) { return s->state_base_ns; }
 uint64_t session_start_ns(const struct session *s) { return s->start_ns; }
 
 static bool is_target(const struct session *s, pid_t pid)
@@ -77,7 +79,10 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 			 .self_tgid = getpid(),
 			 .ncpus = (uint32_t)cpus,
 			 .wake_bytes = (uint32_t)(s->rings.size_bytes / 4),
+			 .state_base_ns = s->state_base_ns,
 			 .fair_bytes = (uint32_t)GEN_FAIR_FROM(s->rings.size_bytes) },
+		.states = o->states,
+		.lives = o->lives,
 		.tracepoint_filter = session_has_targets(o) ? GEN_FILTER_FOLLOW : GEN_FILTER_NOT_SELF,
 		.runtimes = runtimes,
 	};
@@ -166,6 +171,8 @@ int session_open(const struct session_options *options, const struct runtimes *r
 		 struct ut_err *err)
 {
 	struct session *s = calloc(1, sizeof(*s));
+	struct ut_err why = { 0 };
+	bool no_states;
 	int r = 0;
 
 	if (!s)
@@ -174,8 +181,14 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	s->rings = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
 	s->rings.size_bytes =
 	    options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
+	s->state_base_ns = session_now_ns() - 1000000000u;	/* before anything that is counted */
 	s->starts_fd = s->refused_fd = s->epoll_fd = -1;
+	no_states = options->states && measure_possible(&why);
+	if (no_states)
+		s->options.states = NULL;
 	r = open_plan(s, runtimes, err);
+	if (!r && no_states && plan_note(s->plan, "%s", why.msg))
+		r = ut_err_nomem(err);
 	if (!r && plan_wants_user_events(s->plan) && !session_has_targets(options))
 		s->options.all = true;	/* what programs announce names no program */
 	for (size_t i = 0; !r && i < options->npids; i++)
@@ -213,6 +226,7 @@ struct session *session_close(struct session *s)
 		close(s->refused_fd);
 	vec_done(&s->refused);
 	late_free(s->late);
+	measure_close(s->measure);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	plan_free(s->plan);

@@ -32,8 +32,12 @@ struct session_options {
 	bool no_forks;			/* the programs do not fork: see record/nop5.h */
 	bool no_sleep;			/* no handler waits for a page of the program */
 	bool no_prctl;			/* user events from <usertrace.h> alone */
-	/* By probe, as probes is: what it begins or ends. NULL: nothing is measured. */
+	/*
+	 * By probe, as probes is: what it begins or ends. NULL: nothing is measured. Where the kernel does not tell enough to
+	 * measure, a note says so, and no event has a state.
+	 */
 	const enum probe_state *states;
+	bool lives;			/* forks, execs and exits to the sink, e: probes or not */
 };
 
 struct session_event {
@@ -110,6 +114,8 @@ int session_run(struct session *s, const struct session_sink *sink, enum session
 int session_stop(struct session *s, const struct session_sink *sink, struct session_totals *ret, struct ut_err *err);
 /* Waits for the command; its status as a shell has it, -1 without one. */
 int session_command_status(struct session *s);
+/* False: this session does not measure, asked for or not. After session_start. */
+bool session_measures(const struct session *s);
 /* What state words' times count from, CLOCK_MONOTONIC nanoseconds. */
 uint64_t session_state_base_ns(const struct session *s);
 /* CLOCK_MONOTONIC nanoseconds of the attachment. */

@@ -61,6 +61,8 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m)
 	r = plan_mapping(s->plan, pid, m, &err);
 	if (r)	/* once, not each time that somebody maps the file */
 		plan_note(s->plan, "%s", err.msg);
+	if (s->measure && runtime_of_file(s->plan->options.runtimes, m->path))
+		session_measure(s, pid, true);
 	attach_more(s, first_probe, first_site);
 	return 0;
 }
@@ -86,6 +88,7 @@ void session_serve_held(struct session *s)
 
 		if (plan_process(s->plan, pid, &err) && err.code != -ESRCH)
 			plan_note(s->plan, "%s", err.msg);	/* once, not at each exec */
+		session_measure(s, pid, false);
 		attach_more(s, first_probe, first_site);
 		if (s->sink->process)
 			s->sink->process(s->sink->ctx, pid);

@@ -9,6 +9,7 @@
 #include "record/follow.h"
 #include "record/late.h"
 #include "record/mapwatch.h"
+#include "record/measure.h"
 #include "record/ring.h"
 #include "record/session.h"
 
@@ -37,6 +38,8 @@ struct session {
 	uint64_t refused_ns;	/* and when that was */
 	VEC(struct refused_account) refused;	/* by process: what was told so far */
 	struct late *late;	/* NULL without e: */
+	struct measure *measure;	/* NULL: nothing is measured */
+	uint64_t state_base_ns;
 	struct child child;
 	const struct runtime *runtime;	/* of a process that was held; NULL: none was recognised */
 	VEC(struct target) targets;
@@ -70,6 +73,13 @@ void session_serve_held(struct session *s);
 /* Records of user events and of processes' lives, to the sink; what it returned. */
 int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, unsigned cpu);
 int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t size);
+/* session_measure.c: from now on it is known how this process stands, if it has a runtime. @fresh: as measure_process. */
+void session_measure(struct session *s, pid_t pid, bool fresh);
+/* The same for all that are there when tracing begins. */
+int session_measure_start(struct session *s, struct ut_err *err);
+/* A forked child of a process that is measured. */
+void session_measure_child(struct session *s, pid_t parent, pid_t child);
+const struct ut_rec_state *session_state(const struct session_event *e);
 /* Who was refused since the last call. */
 int session_tell_refused(struct session *s);
 /* What other processes mapped meanwhile. */

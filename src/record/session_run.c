@@ -28,6 +28,7 @@ static int give_item(struct session *s, const struct merge_item *item, unsigned 
 	if (e.site->kind == SITE_LIFE)
 		return session_give_life(s, e.rec, e.size);
 	e.probe = &s->plan->probes.v[e.site->probe];
+	e.state = session_state(&e);
 	s->plan->probes.v[e.site->probe].events++;
 	s->totals.events++;
 	return sink->event ? sink->event(sink->ctx, &e) : 0;

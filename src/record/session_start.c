@@ -59,7 +59,7 @@ static bool needs_follow(const struct session *s)
 	for (size_t i = 0; i < s->plan->requests.n; i++)
 		if (s->plan->requests.v[i].spec->kind == PROBE_TRACEPOINT && session_has_targets(&s->options))
 			return true;
-	return plan_wants_user_events(s->plan) && session_has_targets(&s->options);
+	return (plan_wants_user_events(s->plan) || s->options.lives) && session_has_targets(&s->options);
 }
 
 /* Does anything remain that only a file mapped later can give? A provider may come in more files than one. */
@@ -145,7 +145,9 @@ static int open_attach(struct session *s, struct ut_err *err)
 			     [GEN_MAP_LOST] = s->rings.lost_fd,
 			     [GEN_MAP_FOLLOW] = s->follow ? follow_map_fd(s->follow) : -1,
 			     [GEN_MAP_STARTS] = s->starts_fd,
-			     [GEN_MAP_REFUSED] = s->refused_fd },
+			     [GEN_MAP_REFUSED] = s->refused_fd,
+			     [GEN_MAP_PROCESSES] = -1, [GEN_MAP_THREADS] = -1, [GEN_MAP_SLOTS] = -1,
+			     [GEN_MAP_NAMES] = -1 },
 		.no_multi = s->options.no_multi,
 		.no_forks = s->options.no_forks,
 		.verbose = s->options.verbose,
@@ -154,6 +156,8 @@ static int open_attach(struct session *s, struct ut_err *err)
 
 	if (!pids)
 		return ut_err_nomem(err);
+	if (s->measure)
+		measure_maps(s->measure, ao.map_fds);
 	for (size_t i = 0; i < s->targets.n; i++)
 		pids[i] = s->targets.v[i].id.pid;
 	ao.pids = pids;
@@ -242,6 +246,8 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = open_watch(s, err);	/* before the plan is acted on: what is mapped meanwhile is seen */
 	if (!r)
 		r = open_follow(s, err);
+	if (!r)
+		r = session_measure_start(s, err);
 	if (!r)
 		r = open_attach(s, err);
 	if (!r)

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Which processes of a session are measured, and since when. */
+#include <errno.h>
+
+#include "base/auto.h"
+#include "probe/layout.h"
+#include "record/session_priv.h"
+
+bool session_measures(const struct session *s) { return s->measure != NULL; }
+
+void session_measure(struct session *s, pid_t pid, bool fresh)
+{
+	const struct runtime *runtime;
+
+	if (!s->measure || !s->plan->options.runtimes)
+		return;
+	runtime = runtime_of_process(s->plan->options.runtimes, pid);
+	if (runtime && runtime->span.n)
+		measure_process(s->measure, pid, runtime, fresh);
+}
+
+void session_measure_child(struct session *s, pid_t parent, pid_t child)
+{
+	if (s->measure && measure_has(s->measure, parent))
+		session_measure(s, child, true);
+}
+
+static int measure_running(struct session *s, bool fresh, struct ut_err *err)
+{
+	AUTO_FREE struct process_id *v = NULL;
+	size_t n = 0;
+	int r = s->options.all ? process_list(&v, &n, err) : 0;
+
+	for (size_t i = 0; !r && i < n; i++)
+		session_measure(s, v[i].pid, fresh);
+	for (size_t i = 0; !r && i < s->targets.n; i++)
+		session_measure(s, s->targets.v[i].id.pid, fresh);
+	return r;
+}
+
+int session_measure_start(struct session *s, struct ut_err *err)
+{
+	int r = plan_measures(s->plan) ? measure_open(s->state_base_ns, &s->measure, err) : 0;
+
+	if (r || !s->measure)
+		return r;
+	r = measure_running(s, !measure_settle(), err);
+	measure_settle();	/* now they are counted as they come back */
+	return r;
+}
+
+const struct ut_rec_state *session_state(const struct session_event *e)
+{
+	struct layout layout;
+
+	if (e->probe->checked->spec->state == STATE_NONE)
+		return NULL;
+	layout_of(e->probe->checked, e->rec->text_room, &layout);
+	return layout.size <= e->size ? (const void *)((const char *)e->rec + layout.state) : NULL;
+}
