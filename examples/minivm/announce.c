@@ -5,26 +5,34 @@
 #include "usertrace.h"
 
 #include "announce.h"
+#include "vm.h"
 
 #ifdef MINIVM_PROVIDER_H
 /* Made from ccl.d by `usertrace dtrace -h`. */
 #include MINIVM_PROVIDER_H
 #endif
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	if (clock_gettime(clock, &t))
+		return 0;
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static struct log_entry *entry(const struct mutator *m, const char *kind, const char *text, uint64_t before)
+static uint64_t now_ns(void)
 {
-	struct log_entry *e = log_entry(m->log);
+	return clock_ns(CLOCK_MONOTONIC);
+}
 
-	e->thread = m->id;
-	e->tid = m->tid;
+static struct log_entry *entry(struct log_thread *list, const struct mutator *of, const char *kind, const char *text,
+			       uint64_t before)
+{
+	struct log_entry *e = log_entry(list);
+
+	e->thread = of->id;
+	e->tid = of->tid;
 	e->kind = kind;
 	e->text = text;
 	e->before = before;
@@ -36,14 +44,27 @@ static struct log_entry *entry(const struct mutator *m, const char *kind, const 
  * notes lies between the two. It notes it late, when the text has been copied and the caches are warm again, so that
  * from there to the second reading takes nearly the same at the begin and at the end: the time from BEGUN to ENDED is
  * the best to compare a traced duration with. Two readings that are far apart: the thread was interrupted there.
+ * Where there is a probe as well, the same holds for it.
  */
+static void emit_begin(struct log_entry *e)
+{
+	ut_emit(UT_BEGIN | (e->text ? UT_TEXT : 0), e->kind, (int64_t)e->before, 0, e->text);
+	e->begun_ns = now_ns();
+}
+
+static void emit_end(struct mutator *m, struct log_entry *e)
+{
+	ut_emit(UT_END, e->kind, (int64_t)e->after, 0, NULL);
+	e->ended_ns = now_ns();
+	log_done(m->log, e);
+}
+
 struct log_entry *announce_begin(struct mutator *m, const char *kind, const char *text, uint64_t before)
 {
-	struct log_entry *e = entry(m, kind, text, before);
+	struct log_entry *e = entry(m->log, m, kind, text, before);
 
 	e->begin_ns = now_ns();
-	ut_emit(UT_BEGIN | (text ? UT_TEXT : 0), kind, (int64_t)before, 0, text);
-	e->begun_ns = now_ns();
+	emit_begin(e);
 	return e;
 }
 
@@ -51,46 +72,125 @@ void announce_end(struct mutator *m, struct log_entry *e, uint64_t after)
 {
 	e->after = after;
 	e->end_ns = now_ns();
-	ut_emit(UT_END, e->kind, (int64_t)after, 0, NULL);
-	e->ended_ns = now_ns();
+	emit_end(m, e);
+}
+
+struct log_entry *announce_still_begin(struct mutator *m)
+{
+	struct log_entry *e = announce_begin(m, "safepoint", NULL, 0);
+
+	if (log_is_kept(m->log))
+		e->before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	return e;
+}
+
+void log_woken(struct mutator *m)
+{
+	struct log_entry *e;
+
+	if (!log_is_kept(m->log))
+		return;
+	e = entry(m->log, m, "woken", NULL, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	e->after = e->before;
+	e->begin_ns = e->begun_ns = e->end_ns = e->ended_ns = now_ns();
 	log_done(m->log, e);
+}
+
+void announce_still_end(struct mutator *m, struct log_entry *e)
+{
+	uint64_t cpu_ns = log_is_kept(m->log) ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
+
+	announce_end(m, e, 0);
+	e->after = cpu_ns;
+}
+
+/* Notes how much processor time each other thread has had when a collection begins. */
+static void note_others(struct mutator *m)
+{
+	struct world *w = &m->vm->world;
+
+	pthread_mutex_lock(&w->lock);
+	for (struct mutator *o = w->first; o; o = o->next) {
+		if (o == m)
+			continue;
+		o->noted_cpu_ns = o->cpu ? clock_ns(o->cpu) : 0;
+		o->noted_ns = now_ns();
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* How much they have had since then; one that was not there yet began with none. */
+static void log_others(struct mutator *m, uint64_t gc_begun_ns)
+{
+	struct world *w = &m->vm->world;
+	struct log_entry *e;
+
+	pthread_mutex_lock(&w->lock);
+	for (const struct mutator *o = w->first; o; o = o->next) {
+		bool noted = o->noted_ns >= gc_begun_ns;
+
+		if (o == m || !o->cpu)
+			continue;
+		e = entry(m->log, o, "ran", NULL, noted ? o->noted_cpu_ns : 0);
+		e->begin_ns = e->begun_ns = noted ? o->noted_ns : gc_begun_ns;
+		e->after = clock_ns(o->cpu);
+		e->end_ns = e->ended_ns = now_ns();
+		log_done(m->log, e);
+	}
+	pthread_mutex_unlock(&w->lock);
 }
 
 struct log_entry *announce_gc_begin(struct mutator *m, const char *cause, uint64_t used)
 {
+	struct log_entry *e = entry(m->log, m, "gc", cause, used);
+
+	e->begin_ns = now_ns();
 	UT_PROBE(minivm, gc__begin, cause, used);
-	return announce_begin(m, "gc", cause, used);
+	emit_begin(e);
+	if (log_is_kept(m->log))
+		note_others(m);
+	return e;
 }
 
 void announce_gc_end(struct mutator *m, struct log_entry *e, uint64_t used)
 {
-	announce_end(m, e, used);
+	if (log_is_kept(m->log))
+		log_others(m, e->begun_ns);
+	e->after = used;
+	e->end_ns = now_ns();
 	UT_PROBE(minivm, gc__end, e->text, e->before, used);
+	emit_end(m, e);
 }
 
 struct log_entry *announce_compile_begin(struct mutator *m, const char *function)
 {
+	struct log_entry *e = entry(m->log, m, "compile", function, 0);
+
+	e->begin_ns = now_ns();
 	UT_PROBE(minivm, compile__begin, function);
-	return announce_begin(m, "compile", function, 0);
+	emit_begin(e);
+	return e;
 }
 
 void announce_compile_end(struct mutator *m, struct log_entry *e, uint64_t code_bytes)
 {
-	announce_end(m, e, code_bytes);
+	e->after = code_bytes;
+	e->end_ns = now_ns();
 	UT_PROBE(minivm, compile__end, e->text, code_bytes);
+	emit_end(m, e);
 }
 
 /* With its id: a span with an id may end on another thread, and does not nest with the other spans of its own. */
 struct log_entry *announce_thread_begin(struct mutator *m)
 {
-	struct log_entry *e = entry(m, "thread", NULL, 0);
+	struct log_entry *e = entry(m->log, m, "thread", NULL, 0);
 
-	UT_PROBE(minivm, thread__start, m->id);
 #ifdef MINIVM_PROVIDER_H
 	if (CCL_CREATE_THREAD_ENABLED())
 		CCL_CREATE_THREAD(m->tid);
 #endif
 	e->begin_ns = now_ns();
+	UT_PROBE(minivm, thread__start, m->id);
 	ut_begin_id("thread", m->id);
 	e->begun_ns = now_ns();
 	return e;
@@ -99,10 +199,10 @@ struct log_entry *announce_thread_begin(struct mutator *m)
 void announce_thread_end(struct mutator *m, struct log_entry *e)
 {
 	e->end_ns = now_ns();
+	UT_PROBE(minivm, thread__end, m->id);
 	ut_end_id("thread", m->id);
 	e->ended_ns = now_ns();
 	log_done(m->log, e);
-	UT_PROBE(minivm, thread__end, m->id);
 }
 
 /* Generation 0 is the nursery. Without the provider's header these are nothing. */

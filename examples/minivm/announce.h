@@ -13,6 +13,11 @@
 struct log_entry *announce_begin(struct mutator *m, const char *kind, const char *text, uint64_t before);
 void announce_end(struct mutator *m, struct log_entry *e, uint64_t after);
 
+/* The calling thread stands still for somebody's collection. */
+struct log_entry *announce_still_begin(struct mutator *m);
+void log_woken(struct mutator *m);
+void announce_still_end(struct mutator *m, struct log_entry *e);
+
 /* A collection, from before the world is asked to stop until just before it goes on; bytes in use. */
 struct log_entry *announce_gc_begin(struct mutator *m, const char *cause, uint64_t used);
 void announce_gc_end(struct mutator *m, struct log_entry *e, uint64_t used);

@@ -175,6 +175,11 @@ struct log_entry *log_entry(struct log_thread *t)
 	return e;
 }
 
+bool log_is_kept(const struct log_thread *t)
+{
+	return t->kept;
+}
+
 void log_done(struct log_thread *t, const struct log_entry *e)
 {
 	if (e >= t->passing && e < t->passing + NESTING_MAX)

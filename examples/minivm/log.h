@@ -10,8 +10,12 @@
  * thread       the life of a thread
  * gc           a collection, from the wish until just before the others go on; the text is the cause
  * gc-stop      in it: waiting for the others to stand still; gc-mark, gc-sweep, gc-scavenge: the work
- * safepoint    a thread stands still for somebody's collection; for the one that collects, the gc line says so
+ * safepoint    a thread stands still for somebody's collection; for the one that collects, the gc line says so. BEFORE
+ *              and AFTER are its processor time, ns, at BEGUN and at END
  * compile      of a function; the text is its name
+ * woken        a thread that stands still was woken, and the world was stopped again: a moment, BEFORE and AFTER as above
+ * ran          what another thread, THREAD, still ran during a collection: BEFORE and AFTER are its processor time, ns,
+ *              read when the collection begins (BEGIN) and when it ends (END). AFTER 0: the thread has ended meanwhile
  */
 #ifndef MINIVM_LOG_H
 #define MINIVM_LOG_H
@@ -49,6 +53,7 @@ struct log_thread *log_thread(struct log *l);
  * one. The log keeps it; without a log, or memory for it, nobody does.
  */
 struct log_entry *log_entry(struct log_thread *t);
+bool log_is_kept(const struct log_thread *t);
 void log_done(struct log_thread *t, const struct log_entry *e);
 
 #endif

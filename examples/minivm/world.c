@@ -48,11 +48,14 @@ void world_leave(struct mutator *m)
 static void stand_still(struct mutator *m)
 {
 	struct world *w = &m->vm->world;
-	struct log_entry *e = announce_begin(m, "safepoint", NULL, 0);
+	struct log_entry *e = announce_still_begin(m);
 
-	while (w->stop)
+	while (w->stop) {
 		futex_wait(&w->stop, 1);
-	announce_end(m, e, 0);
+		if (w->stop)
+			log_woken(m);
+	}
+	announce_still_end(m, e);
 }
 
 void world_enter(struct mutator *m)
@@ -186,8 +189,11 @@ static void drop(struct world *w, const struct mutator *m)
 static void live(struct mutator *m)
 {
 	struct log_entry *e;
+	clockid_t cpu;
 
 	m->tid = (unsigned)syscall(SYS_gettid);
+	if (!pthread_getcpuclockid(pthread_self(), &cpu))
+		m->cpu = cpu;
 	world_enter(m);
 	e = announce_thread_begin(m);
 	m->body(m, m->arg);

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "heap.h"
 
@@ -39,6 +40,8 @@ struct mutator {
 	void (*body)(struct mutator *m, void *arg);
 	void *arg;
 	struct log_thread *log;
+	_Atomic clockid_t cpu;		/* the clock of its processor time; 0 before it lives */
+	uint64_t noted_ns, noted_cpu_ns;	/* that clock, read when the collection began; for the log */
 };
 
 struct world {

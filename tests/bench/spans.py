@@ -23,7 +23,8 @@ def read_log(path):
         for line in file:
             if not line.startswith("#"):
                 kind, _, tid, *times = line.split(" ", 9)
-                yield kind, int(tid), *map(int, times[:4])
+                if kind not in ("ran", "woken"):    # not announced
+                    yield kind, int(tid), *map(int, times[:4])
 
 
 def read_trace(path):

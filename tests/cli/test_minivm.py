@@ -14,7 +14,7 @@ BUILD = os.environ["UT_BUILD_ROOT"]
 MINIVM = os.path.join(BUILD, "examples/minivm/minivm")
 SOURCES = os.path.join(ROOT, "examples/minivm")
 USERTRACE = os.path.join(BUILD, "src/cli/usertrace")
-KINDS = {"thread", "gc", "gc-stop", "gc-mark", "gc-sweep", "gc-scavenge", "safepoint", "compile"}
+KINDS = {"thread", "gc", "gc-stop", "gc-mark", "gc-sweep", "gc-scavenge", "safepoint", "compile", "woken", "ran"}
 
 
 def run(*args, program=MINIVM, timeout=60):
@@ -223,6 +223,12 @@ class Log(Case):
                 self.assertEqual(sum(c.holds(s) for c in collections), 1, vars(s))
         for a, b in zip(*[iter(sorted(collections, key=lambda c: c.begin))] * 2):
             self.assertLessEqual(a.ended, b.begin, "two collections at once")
+        for s in spans:
+            if s.kind in ("safepoint", "woken"):
+                self.assertLessEqual(s.before, s.after, vars(s))
+            if s.kind == "ran" and s.after:
+                self.assertEqual(sum(c.tid != s.tid and c.begun <= s.begin and s.ended <= c.end for c in collections), 1)
+                self.assertLessEqual(s.before, s.after, vars(s))
         return collections
 
     def test_it_holds_together(self):
@@ -248,6 +254,7 @@ class Log(Case):
                     self.assertTrue(all(0 < s.after < 4096 for s in compiled))
                     still = [s for s in spans if s.kind == "safepoint"]
                     self.assertEqual(bool(still), threads > 1)
+                    self.assertEqual(any(s.kind == "ran" for s in spans), threads > 1)
                     # Nobody stands still without somebody else's collection. It may have just ended, with the world not
                     # yet going on.
                     for s in still:
