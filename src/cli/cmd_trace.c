@@ -2,15 +2,13 @@
 /* `usertrace trace`: probes of running programs, printed as they happen. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <time.h>
 
 #include "base/auto.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/running.h"
 #include "cli/trace_output.h"
 
 struct opts {
@@ -88,8 +86,7 @@ static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *c
 		return usage(cmd, "--follow needs a process (-p) or a command to start from");
 	if (o->text_limit < 1 || o->text_limit > GEN_TEXT_LIMIT_MAX)
 		return usage(cmd, "--string-size is from 1 to 4096 bytes");
-	if (o->ring_bytes &&
-	    (o->ring_bytes & (o->ring_bytes - 1) || o->ring_bytes < 4096 || o->ring_bytes > (1u << 30)))
+	if (!ring_size_is_right(o->ring_bytes))
 		return usage(cmd, "--buffer is a power of two from 4K to 1G");
 	return EXIT_OK;
 }
@@ -149,21 +146,6 @@ static int explain(struct run *r)
 	return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
 }
 
-/* SIGINT, SIGTERM and SIGHUP become a descriptor; a closed pipe an error of write. */
-static int open_signals(struct run *r, struct ut_err *err)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	r->stop_fd = signalfd(-1, &set, SFD_CLOEXEC);
-	return r->stop_fd < 0 ? ut_err_set(err, -errno, "cannot wait for signals: %s", strerror(errno)) : 0;
-}
-
 static int open_output(struct run *r, struct ut_err *err)
 {
 	struct trace_output_options oo = {
@@ -173,18 +155,14 @@ static int open_output(struct run *r, struct ut_err *err)
 			  .cpu = r->o.cpu },
 		.header = true,
 	};
-	struct timespec mono, wall;
 
 	r->out_fd = STDOUT_FILENO;
 	if (r->o.output)
 		r->out_fd = open(r->o.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (r->out_fd < 0)
 		return ut_err_set(err, -errno, "cannot write to '%s': %s", r->o.output, strerror(errno));
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	clock_gettime(CLOCK_REALTIME, &wall);
 	oo.fd = r->out_fd;
-	oo.live.mono_ns = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec;
-	oo.live.wall_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+	now_on_both_clocks(&oo.live.mono_ns, &oo.live.wall_ns);
 	r->output = trace_output_new(&oo, session_plan(r->session));
 	if (!r->output)
 		return ut_err_nomem(err);
@@ -315,23 +293,11 @@ static bool say_unmatched(const struct run *r)
 	return true;
 }
 
-/* From here on a second Ctrl-C ends us at once; the first one is taken off. */
-static void restore_signals(const struct run *r)
-{
-	struct signalfd_siginfo info;
-	sigset_t none;
-
-	while (fcntl(r->stop_fd, F_SETFL, O_NONBLOCK) == 0 && read(r->stop_fd, &info, sizeof(info)) > 0)
-		;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static int exit_status(struct run *r, bool has_command, bool unmatched)
 {
 	int status;
 
-	restore_signals(r);
+	stop_signals_restore(r->stop_fd);
 	status = has_command ? session_command_status(r->session) : EXIT_OK;
 	if (r->o.strict && (r->totals.lost || r->totals.missed))
 		return EXIT_LOST;
@@ -353,33 +319,12 @@ static int start(struct run *r, struct ut_err *err)
 	return code;
 }
 
-/* Why it ended, where that is not the user's doing. */
-static void say_end(const struct run *r, enum session_end end)
-{
-	if (end != SESSION_TARGETS_ENDED)
-		return;
-	if (r->o.pids.n == 1)
-		fprintf(stderr, "usertrace: process %d ended\n", r->o.pids.v[0]);
-	else
-		fputs("usertrace: all processes ended\n", stderr);
-}
-
-/* A failure without a sentence is that of the output. */
-static int fail(const struct run *r, const struct ut_err *err, int code)
-{
-	if (err->msg[0])
-		return cli_fail_err(r->cmd, err);
-	if (r->o.output)
-		return cli_fail(r->cmd, EXIT_FAILED, "cannot write to '%s': %s", r->o.output, strerror(-code));
-	return cli_fail(r->cmd, EXIT_FAILED, "cannot write to standard output: %s", strerror(-code));
-}
-
 /* A command goes on to its end, whatever became of us. */
-static int fail_running(struct run *r, const struct ut_err *err, int code)
+static int fail_traced(struct run *r, const struct ut_err *err, int code)
 {
-	int status = fail(r, err, code);
+	int status = fail_running(r->cmd, err, code, r->o.output);
 
-	restore_signals(r);
+	stop_signals_restore(r->stop_fd);
 	session_command_status(r->session);
 	return status;
 }
@@ -394,7 +339,7 @@ static int trace(struct run *r, bool has_command)
 	if (code) {
 		if (r->log)
 			fputs(r->log, stderr);
-		return fail(r, &err, code);
+		return fail_running(r->cmd, &err, code, r->o.output);
 	}
 	code = r->sink.flush(r->output);	/* the header */
 	if (!code)
@@ -406,8 +351,8 @@ static int trace(struct run *r, bool has_command)
 	if (code == -EPIPE)
 		return exit_status(r, has_command, false);	/* the reader has seen enough */
 	if (code)
-		return fail_running(r, &err, code);
-	say_end(r, end);
+		return fail_traced(r, &err, code);
+	say_end(&r->o.pids, end);
 	unmatched = say_unmatched(r);
 	say_totals(r);
 	say_silence(r);
@@ -428,7 +373,8 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	if (!done)
 		status = check_options(cmd, &r.o, argv, nprobes, command);
 	if (!done && !status) {
-		if (open_signals(&r, &err) || open_session(&r, argv, nprobes, command, &err))
+		r.stop_fd = stop_signals_open(&err);
+		if (r.stop_fd < 0 || open_session(&r, argv, nprobes, command, &err))
 			status = cli_fail_err(cmd, &err);
 		else
 			status = r.o.explain ? explain(&r) : trace(&r, command != NULL);

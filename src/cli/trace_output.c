@@ -3,14 +3,13 @@
 #include "cli/trace_output.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/auto.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/running.h"
 #include "cli/trace_user.h"
 #include "live/user.h"
 #include "proc/process.h"
@@ -109,39 +108,11 @@ int trace_output_start(struct trace_output *o, uint64_t start_ns)
 	return start_user(o);
 }
 
-/* Whoever shares the terminal or pipe with us may have made it one that does not block. */
-static bool wait_writable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-	return poll(&p, 1, -1) > 0 || errno == EINTR;
-}
-
-static int write_all(struct trace_output *o)
-{
-	size_t done = 0;
-	int code = 0;
-
-	while (!code && done < o->out.len) {
-		ssize_t n = write(o->options.fd, o->out.data + done, o->out.len - done);
-
-		if (n >= 0)
-			done += (size_t)n;
-		else if (errno != EINTR && !(errno == EAGAIN && wait_writable(o->options.fd)))
-			code = -errno;
-	}
-	o->out.len -= done;
-	memmove(o->out.data, o->out.data + done, o->out.len);	/* nothing is written twice after a failure */
-	return code;
-}
-
 static int flush(void *ctx)
 {
 	struct trace_output *o = ctx;
 
-	if (o->out.failed)
-		return -ENOMEM;
-	return o->out.len ? write_all(o) : 0;
+	return write_out(o->options.fd, &o->out);
 }
 
 /* The process's number in its own namespace, and its mappings for stacks: looked up at its first event. */
@@ -241,18 +212,13 @@ static int on_refused(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns
 static void on_attached(void *ctx, size_t nprobes, size_t nsites)
 {
 	(void)ctx;
-	if (nprobes)	/* else: of a probe that is attached elsewhere already */
-		fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"), nsites,
-			plural(nsites, "site"));
-	else
-		fprintf(stderr, "usertrace: attached %zu more %s\n", nsites, plural(nsites, "site"));
+	say_attached_more(nprobes, nsites);
 }
 
 static void on_note(void *ctx, const char *text)
 {
 	(void)ctx;
-	fputs("usertrace: note: ", stderr);
-	cli_put_sentence(text);
+	say_note(text);
 }
 
 static void on_process(void *ctx, pid_t pid)

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Signals, clocks, lines and last words of the commands that trace until they are stopped. */
+#include "cli/running.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
+
+void now_on_both_clocks(uint64_t *ret_mono_ns, uint64_t *ret_wall_ns)
+{
+	*ret_mono_ns = clock_ns(CLOCK_MONOTONIC);
+	*ret_wall_ns = clock_ns(CLOCK_REALTIME);
+}
+
+int stop_signals_open(struct ut_err *err)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	return fd < 0 ? ut_err_set(err, -errno, "cannot wait for signals: %s", strerror(errno)) : fd;
+}
+
+void stop_signals_restore(int fd)
+{
+	struct signalfd_siginfo info;
+	sigset_t none;
+
+	while (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && read(fd, &info, sizeof(info)) > 0)
+		;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static bool wait_writable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return poll(&p, 1, -1) > 0 || errno == EINTR;
+}
+
+int write_out(int fd, struct buf *out)
+{
+	size_t done = 0;
+	int code = 0;
+
+	if (out->failed)
+		return -ENOMEM;
+	while (!code && done < out->len) {
+		ssize_t n = write(fd, out->data + done, out->len - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR && !(errno == EAGAIN && wait_writable(fd)))
+			code = -errno;
+	}
+	out->len -= done;
+	if (done)
+		memmove(out->data, out->data + done, out->len);	/* nothing is written twice after a failure */
+	return code;
+}
+
+bool ring_size_is_right(uint64_t bytes)
+{
+	return !bytes || (!(bytes & (bytes - 1)) && bytes >= 4096 && bytes <= (1u << 30));
+}
+
+void say_attached_more(size_t nprobes, size_t nsites)
+{
+	if (nprobes)	/* else: of a probe that is attached elsewhere already */
+		fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"), nsites,
+			plural(nsites, "site"));
+	else
+		fprintf(stderr, "usertrace: attached %zu more %s\n", nsites, plural(nsites, "site"));
+}
+
+void say_note(const char *text)
+{
+	fputs("usertrace: note: ", stderr);
+	cli_put_sentence(text);
+}
+
+void say_end(const struct pid_list *pids, enum session_end end)
+{
+	if (end != SESSION_TARGETS_ENDED)
+		return;
+	if (pids->n == 1)
+		fprintf(stderr, "usertrace: process %d ended\n", pids->v[0]);
+	else
+		fputs("usertrace: all processes ended\n", stderr);
+}
+
+int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int code, const char *path)
+{
+	if (err->msg[0])
+		return cli_fail_err(cmd, err);
+	if (path)
+		return cli_fail(cmd, EXIT_FAILED, "cannot write to '%s': %s", path, strerror(-code));
+	return cli_fail(cmd, EXIT_FAILED, "cannot write to standard output: %s", strerror(-code));
+}

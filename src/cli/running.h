@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What commands share that trace until they are stopped: signals, clocks, lines into a file or a pipe, last words. */
+#ifndef UT_CLI_RUNNING_H
+#define UT_CLI_RUNNING_H
+
+#include "cli/cli.h"
+#include "record/session.h"
+
+uint64_t now_ns(void);	/* CLOCK_MONOTONIC */
+/* One moment on CLOCK_MONOTONIC and on CLOCK_REALTIME. */
+void now_on_both_clocks(uint64_t *ret_mono_ns, uint64_t *ret_wall_ns);
+
+/*
+ * From here on SIGINT, SIGTERM and SIGHUP make a descriptor readable, and a closed pipe is an error of write. Returns
+ * the descriptor.
+ */
+int stop_signals_open(struct ut_err *err);
+/* They end us at once again; those that have come are taken off. */
+void stop_signals_restore(int fd);
+
+/* Whoever shares the terminal or pipe with us may have made it one that does not block: waits. What was written is gone
+ * from @out, also after a failure. */
+int write_out(int fd, struct buf *out);
+
+bool ring_size_is_right(uint64_t bytes);	/* 0, or a power of two from 4K to 1G */
+
+/* Sentences on standard error. */
+void say_attached_more(size_t nprobes, size_t nsites);
+void say_note(const char *text);
+/* Why it ended, where that is not the user's doing. */
+void say_end(const struct pid_list *pids, enum session_end end);
+/* A failure without a sentence is that of the output; @path NULL: standard output. The exit status. */
+int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int code, const char *path);
+
+#endif
