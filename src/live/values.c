@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Names from formats, and the values that stand behind them in a record. */
+#include "live/values.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "live/internal.h"
+
+struct named_step { char *name; const struct step *step; };
+
+struct live_values { VEC(struct named_step) named; };
+
+/* The word that stands before a '=' at the literal's end; "" for none. */
+static char *name_before(const struct step *literal)
+{
+	size_t end = literal->literal_len, start;
+
+	if (!end || literal->literal[end - 1] != '=')
+		return strdup("");
+	for (start = --end; start; start--) {
+		unsigned char c = (unsigned char)literal->literal[start - 1];
+
+		if (!isalnum(c) && c != '_' && c != '-')
+			break;
+	}
+	return strndup(literal->literal + start, end - start);
+}
+
+static bool has_value(const struct step *s)
+{
+	return s->kind == STEP_INT || s->kind == STEP_CHAR || s->kind == STEP_TEXT;
+}
+
+static int add_named(struct live_values *v, const struct step *literal, const struct step *step)
+{
+	struct named_step n = { .name = name_before(literal), .step = step };
+
+	if (n.name && !*n.name) {
+		free(n.name);
+		return 0;
+	}
+	if (!n.name || vec_push(&v->named, n)) {
+		free(n.name);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+struct live_values *live_values_new(const struct live_probe *p)
+{
+	struct live_values *v = calloc(1, sizeof(*v));
+
+	for (size_t i = 1; v && i < p->steps.n && v->named.n < LIVE_VALUES_MAX; i++) {
+		const struct step *before = &p->steps.v[i - 1];
+
+		if (before->kind == STEP_LITERAL && has_value(&p->steps.v[i]) &&
+		    add_named(v, before, &p->steps.v[i]))
+			return live_values_free(v);
+	}
+	return v;
+}
+
+struct live_values *live_values_free(struct live_values *v)
+{
+	if (!v)
+		return NULL;
+	for (size_t i = 0; i < v->named.n; i++)
+		free(v->named.v[i].name);
+	vec_done(&v->named);
+	free(v);
+	return NULL;
+}
+
+static int64_t number_of(const struct step *s, uint64_t v)
+{
+	unsigned size = s->kind == STEP_CHAR ? 1 : s->number.size, unused = size >= 8 ? 0 : 64 - 8u * size;
+
+	if (s->number.is_signed)
+		return (int64_t)(v << unused) >> unused;
+	return (int64_t)(v << unused >> unused);
+}
+
+static bool read_text(const struct live_event *e, unsigned output, struct collect_value *ret)
+{
+	struct event_text t;
+
+	event_text(e, output, &t);
+	ret->is_text = true;
+	ret->text = t.bytes;
+	ret->len = t.len;
+	return t.state != UT_TEXT_NULL && t.state != UT_TEXT_FAULT;
+}
+
+static bool read_value(const struct named_step *n, const struct live_event *e, struct collect_value *ret)
+{
+	const struct step *s = n->step;
+
+	*ret = (struct collect_value){ .name = n->name };
+	if (event_unreadable(e, s->output))
+		return false;
+	if (s->kind == STEP_TEXT)
+		return read_text(e, s->output, ret);
+	ret->number = number_of(s, event_value(e, s->output));
+	return !event_faulted(e, s->output);
+}
+
+int live_values_read(const struct live_values *v, const struct live_event *e,
+		     struct collect_value ret[LIVE_VALUES_MAX])
+{
+	int n = 0, code = event_check(e);
+
+	if (code)
+		return code;
+	for (size_t i = 0; i < v->named.n; i++)
+		n += read_value(&v->named.v[i], e, &ret[n]);
+	return n;
+}
