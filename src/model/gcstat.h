@@ -2,8 +2,11 @@
 /*
  * Spans of one process added up: for each kind and label how many, how long, how long the program stood still; percentiles;
  * minimum mutator utilisation; a histogram. Pure; one thread. Memory is bounded: lengths are kept exactly up to
- * GCSTAT_EXACT of a row and in buckets of 1/128 of their size beyond; stops up to GCSTAT_STOPS, then the shortest neighbours
- * are joined (and said so).
+ * GCSTAT_EXACT of a row and in buckets of 1/128 of their size beyond; stops up to GCSTAT_STOPS, then those with the
+ * shortest time between them are joined (and said so); GCSTAT_LABELS labels of a kind, the rest in one row.
+ *
+ * A stop is what spans that stop the program cover without a gap. Where they lie in each other, the inner one says how
+ * much of its time was stopped, and what the outer one has beyond that is spread over the rest of it.
  */
 #ifndef UT_MODEL_GCSTAT_H
 #define UT_MODEL_GCSTAT_H
@@ -12,6 +15,8 @@
 
 #define GCSTAT_EXACT 65536
 #define GCSTAT_STOPS 1048576
+#define GCSTAT_LABELS 64
+#define GCSTAT_OTHERS "(others)"
 
 struct gcstat;
 
@@ -20,12 +25,16 @@ struct gcstat_longest {
 	char label[64], cause[COLLECT_TEXT_MAX];
 };
 
-/* One kind and label, or one kind with all of its labels (label NULL). Times in ns. */
+/*
+ * One kind and label, or one kind with all of its labels (label NULL). Times in ns. The times from stopped_ns to held_ns
+ * of a span in another of its row are in those of the other; stopped_ns and waited_ns are of spans that stop the program.
+ */
 struct gcstat_row {
 	const char *runtime, *kind, *label;
 	const char *part_of;		/* "gc": there were count / part_of_count of these to each */
 	uint64_t part_of_count;
 	uint64_t count, total_ns, median_ns, p90_ns, p99_ns, p999_ns;
+	uint64_t covered_ns;		/* in which one was open at least, each moment once: for the share of the run */
 	uint64_t stopped_count;		/* of how many it is known how long the program stood still */
 	uint64_t stopped_ns, waited_ns, collector_ns, program_ns, held_ns;
 	uint64_t freed;			/* bytes, of those that tell */
@@ -41,14 +50,17 @@ struct gcstat_report {
 	uint64_t start_ns, end_ns;
 	const struct gcstat_row *rows;	/* the kind's row before those of its labels; by kind, then by total */
 	size_t nrows;
+	uint64_t stops;			/* how often the program was stopped; those that touch are one */
 	uint64_t stopped_ns, pause_ns;	/* of all spans that stop the program, each moment once */
 	bool measured;			/* stopped_ns is known; else it is pause_ns */
-	struct gcstat_longest longest_stop;
+	uint64_t unmeasured;		/* spans that stop, of which it is not known: stopped_ns has their whole length */
+	struct gcstat_longest longest_stop;	/* of a collection, if that is nearly as long as the longest of all */
 	uint64_t window_ns[GCSTAT_WINDOWS];
 	double utilisation[GCSTAT_WINDOWS];	/* least share of such a window that the program had; <0: the run was shorter */
 	uint64_t histogram[GCSTAT_BUCKETS];	/* of stops */
 	bool joined_stops;		/* utilisation is a lower bound */
-	uint64_t cut_at_start, cut_at_stop, died, lost_inside;
+	/* died: exec and the end of a thread, too; forgotten: its begin or its end was lost, or too many were open */
+	uint64_t cut_at_start, cut_at_stop, died, forgotten, inherited, lost_inside;
 };
 
 struct gcstat *gcstat_new(uint64_t start_ns);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files behind gcstat.h share: lengths, what they cover, and stops. Nobody else includes this. */
+#ifndef UT_MODEL_GCSTAT_PRIV_H
+#define UT_MODEL_GCSTAT_PRIV_H
+
+#include "base/vec.h"
+#include "model/gcstat.h"
+
+/* gcstat_length.c. Lengths of spans: exactly, or from @max on in buckets. */
+struct lengths {
+	VEC(uint64_t) exact;
+	uint64_t *bucket;	/* NULL: all are in exact */
+	size_t max;
+	uint64_t n, shortest, longest;
+	bool sorted;
+};
+
+int lengths_add(struct lengths *l, uint64_t ns);
+/* Nearest rank: the smallest that @permille of all are not longer than. 0 without any. */
+uint64_t lengths_percentile(struct lengths *l, unsigned permille);
+void lengths_done(struct lengths *l);
+
+/* gcstat_cover.c. What spans cover, each moment once, and their times without those in one another. They come as they end. */
+#define COVER_MAX 4096	/* disjoint pieces; what ends before the last of those that were dropped is taken as covered */
+
+struct cover_times { uint64_t stopped_ns, waited_ns, collector_ns, program_ns, held_ns; };
+struct cover_piece { uint64_t begin_ns, end_ns; struct cover_times times; };
+
+struct cover {
+	VEC(struct cover_piece) piece;	/* in order */
+	uint64_t floor_ns, total_ns;
+	struct cover_times times;
+};
+
+int cover_add(struct cover *c, uint64_t begin_ns, uint64_t end_ns, const struct cover_times *times);
+void cover_done(struct cover *c);
+
+/* gcstat_stop.c. When the program was stopped, and for how much of that. */
+struct stop { uint64_t begin_ns, end_ns, stopped_ns; bool counted; };
+
+struct stops {
+	VEC(struct stop) list;		/* in order, without overlaps */
+	size_t max;
+	bool joined;
+	uint64_t stopped_ns, pause_ns;
+	uint64_t counted, histogram[GCSTAT_BUCKETS];	/* of those that were counted before they were joined */
+};
+
+int stops_add(struct stops *s, uint64_t begin_ns, uint64_t end_ns, uint64_t stopped_ns);
+/* Least share of a window between the two times in which the program could run; below 0 when there is no such window. */
+double stops_utilisation(const struct stops *s, uint64_t start_ns, uint64_t end_ns, uint64_t window_ns);
+/* How many there were, and of which lengths. */
+uint64_t stops_histogram(const struct stops *s, uint64_t ret[GCSTAT_BUCKETS]);
+void stops_done(struct stops *s);
+
+/* For tests: with other limits. */
+struct gcstat *gcstat_new_limited(uint64_t start_ns, size_t max_exact, size_t max_stops, size_t max_labels);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* When a program was stopped: pieces of time with how much of each, and what they leave of any window to the program. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "model/gcstat_priv.h"
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* @ns of a piece of @of; @part of its time. */
+static uint64_t portion(uint64_t ns, uint64_t part, uint64_t of)
+{
+	return (uint64_t)((unsigned __int128)ns * part / of);
+}
+
+/* The pieces that a new stop meets, and what they have of it already. */
+struct meeting { size_t first, end, gaps; uint64_t free_ns, stopped_ns; };
+
+static struct meeting meet(const struct stops *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct meeting m = { .first = s->list.n };
+	uint64_t at_ns = begin_ns;
+
+	while (m.first && s->list.v[m.first - 1].end_ns > begin_ns)
+		m.first--;
+	for (m.end = m.first; m.end < s->list.n && s->list.v[m.end].begin_ns < end_ns; m.end++) {
+		const struct stop *p = &s->list.v[m.end];
+		uint64_t both_ns = least(p->end_ns, end_ns) - most(p->begin_ns, begin_ns);
+
+		m.gaps += p->begin_ns > at_ns;
+		m.free_ns += p->begin_ns > at_ns ? p->begin_ns - at_ns : 0;
+		m.stopped_ns += portion(p->stopped_ns, both_ns, p->end_ns - p->begin_ns);
+		at_ns = p->end_ns;
+	}
+	m.gaps += at_ns < end_ns;
+	m.free_ns += at_ns < end_ns ? end_ns - at_ns : 0;
+	return m;
+}
+
+/* Puts pieces into the gaps, from the last to the first; what is behind them has moved. */
+struct filling { struct stop *to; uint64_t free_ns, stopped_ns; };
+
+static void fill_gap(struct filling *f, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t stopped_ns;
+
+	if (begin_ns >= end_ns)
+		return;
+	stopped_ns = portion(f->stopped_ns, end_ns - begin_ns, f->free_ns);
+	*f->to-- = (struct stop){ begin_ns, end_ns, stopped_ns, false };
+	f->stopped_ns -= stopped_ns;
+	f->free_ns -= end_ns - begin_ns;
+}
+
+static void fill(struct stops *s, const struct meeting *m, uint64_t begin_ns, uint64_t end_ns, uint64_t stopped_ns)
+{
+	struct filling f = { s->list.v + m->end + m->gaps - 1, m->free_ns, stopped_ns };
+
+	memmove(s->list.v + m->end + m->gaps, s->list.v + m->end, (s->list.n - m->end) * sizeof *s->list.v);
+	for (size_t i = m->end; i-- > m->first;) {
+		struct stop old = s->list.v[i];
+
+		fill_gap(&f, old.end_ns, end_ns);
+		*f.to-- = old;
+		end_ns = old.begin_ns;
+	}
+	fill_gap(&f, begin_ns, end_ns);
+	s->list.n += m->gaps;
+}
+
+static unsigned bucket_of(uint64_t ns)
+{
+	uint64_t us = ns / 1000;
+	unsigned power = us < 2 ? 0 : 63u - (unsigned)__builtin_clzll(us);
+
+	return power < GCSTAT_BUCKETS ? power : GCSTAT_BUCKETS - 1;
+}
+
+/* Those that touch are one stop. */
+uint64_t stops_histogram(const struct stops *s, uint64_t ret[GCSTAT_BUCKETS])
+{
+	uint64_t n = s->counted, ns;
+
+	memmove(ret, s->histogram, sizeof s->histogram);
+	for (size_t i = 0, run = 0; i < s->list.n; i = run) {
+		bool counted = false;
+
+		for (ns = 0; run < s->list.n && (run == i || s->list.v[run].begin_ns == s->list.v[run - 1].end_ns); run++) {
+			ns += s->list.v[run].stopped_ns;
+			counted |= s->list.v[run].counted;
+		}
+		n += !counted;
+		ret[bucket_of(ns)] += !counted;
+	}
+	return n;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The pieces with the shortest times between them become one, until there are half as many. */
+static int join(struct stops *s)
+{
+	size_t n = s->list.n, to_join = n / 2, to = 0;
+	AUTO_FREE uint64_t *gap = malloc(n * sizeof *gap);
+	uint64_t limit_ns;
+
+	if (!gap)
+		return -ENOMEM;
+	s->counted = stops_histogram(s, s->histogram);
+	for (size_t i = 1; i < n; i++)
+		gap[i - 1] = s->list.v[i].begin_ns - s->list.v[i - 1].end_ns;
+	qsort(gap, n - 1, sizeof *gap, by_size);
+	limit_ns = gap[to_join - 1];
+	s->list.v[0].counted = true;
+	for (size_t i = 1; i < n; i++) {
+		struct stop *last = &s->list.v[to], *p = &s->list.v[i];
+
+		p->counted = true;
+		if (to_join && p->begin_ns - last->end_ns <= limit_ns) {
+			to_join--;
+			last->end_ns = p->end_ns;
+			last->stopped_ns = last->end_ns - last->begin_ns;
+		} else {
+			s->list.v[++to] = *p;
+		}
+	}
+	s->list.n = to + 1;
+	s->joined = true;
+	return 0;
+}
+
+int stops_add(struct stops *s, uint64_t begin_ns, uint64_t end_ns, uint64_t stopped_ns)
+{
+	struct meeting m;
+
+	if (begin_ns >= end_ns)
+		return 0;
+	if (s->list.n >= s->max && join(s) < 0)
+		return -ENOMEM;
+	m = meet(s, begin_ns, end_ns);
+	if (!m.free_ns)
+		return 0;
+	if (vec_reserve(&s->list, s->list.n + m.gaps))
+		return -ENOMEM;
+	stopped_ns = least(stopped_ns > m.stopped_ns ? stopped_ns - m.stopped_ns : 0, m.free_ns);
+	fill(s, &m, begin_ns, end_ns, stopped_ns);
+	s->stopped_ns += stopped_ns;
+	s->pause_ns += m.free_ns;
+	return 0;
+}
+
+/* How long the program was stopped until a time, for times that grow. */
+struct sum { const struct stops *s; size_t at; double before; };
+
+static double sum_until(struct sum *sum, uint64_t ns)
+{
+	const struct stop *p;
+
+	for (; sum->at < sum->s->list.n && sum->s->list.v[sum->at].end_ns <= ns; sum->at++)
+		sum->before += (double)sum->s->list.v[sum->at].stopped_ns;
+	p = &sum->s->list.v[sum->at];
+	if (sum->at == sum->s->list.n || p->begin_ns >= ns)
+		return sum->before;
+	return sum->before + (double)p->stopped_ns * (double)(ns - p->begin_ns) / (double)(p->end_ns - p->begin_ns);
+}
+
+/* Where pieces begin and end, in order; the first and the last edge are beyond all. */
+static uint64_t edge(const struct stops *s, size_t i)
+{
+	const struct stop *p;
+
+	if (!i || i > 2 * s->list.n)
+		return i ? UINT64_MAX : 0;
+	p = &s->list.v[(i - 1) / 2];
+	return i % 2 ? p->begin_ns : p->end_ns;
+}
+
+/* Most that is stopped in a window that begins, or ends, at an edge: in between it only grows or falls evenly. */
+static double most_stopped(const struct stops *s, uint64_t start_ns, uint64_t last_ns, uint64_t window_ns, bool ends)
+{
+	struct sum left = { s, 0, 0 }, right = { s, 0, 0 };
+	double worst = 0;
+
+	for (size_t i = 0; i < 2 * s->list.n + 2; i++) {
+		uint64_t edge_ns = edge(s, i), before_ns = edge_ns > window_ns ? edge_ns - window_ns : 0;
+		uint64_t at_ns = least(most(ends ? before_ns : edge_ns, start_ns), last_ns);
+		double stopped = sum_until(&right, at_ns + window_ns) - sum_until(&left, at_ns);
+
+		worst = stopped > worst ? stopped : worst;
+	}
+	return worst;
+}
+
+double stops_utilisation(const struct stops *s, uint64_t start_ns, uint64_t end_ns, uint64_t window_ns)
+{
+	double begins, ends, worst;
+
+	if (end_ns < start_ns || end_ns - start_ns < window_ns || !window_ns)
+		return -1;
+	if (!s->list.n)
+		return 1;
+	begins = most_stopped(s, start_ns, end_ns - window_ns, window_ns, false);
+	ends = most_stopped(s, start_ns, end_ns - window_ns, window_ns, true);
+	worst = (begins > ends ? begins : ends) / (double)window_ns;
+	return worst < 1 ? 1 - worst : 0;
+}
+
+void stops_done(struct stops *s) { vec_done(&s->list); }
