@@ -13,9 +13,11 @@
 struct gc_process {
 	uint32_t pid;
 	char comm[16];
-	const struct runtime *runtime;
+	const struct runtime *runtime;	/* NULL: none is known, signals alone were asked for */
 	char version[32];		/* "": not known */
 	uint64_t seen_ns;		/* since when it is watched */
+	const char *const *hints;	/* sentences: what of it cannot be seen, and what it would need */
+	size_t nhints;
 };
 
 struct gc_watch_options {
@@ -23,8 +25,8 @@ struct gc_watch_options {
 	size_t npids;
 	bool all, follow;
 	char *const *command;
-	const char *kinds;		/* "gc,signal": RUNTIME_KINDS and signal, or "all" */
-	uint64_t duration_ns, max_spans;
+	const char *kinds;		/* "gc,signal": RUNTIME_KINDS and signal, or "all"; NULL: gc and signal */
+	uint64_t duration_ns, max_spans;	/* 0: no end */
 	uint64_t ring_bytes;
 	int stop_fd;
 	bool verbose, no_measure;
@@ -35,7 +37,9 @@ struct gc_watch_sink {
 	void *ctx;
 	/* A process with a runtime is watched from now on; @p lives as long as the watch. */
 	int (*process)(void *ctx, const struct gc_process *p);
-	int (*gone)(void *ctx, const struct gc_process *p, uint64_t time_ns);	/* it ended, or became another program */
+	/* It ended, or became another program. A positive result: @p is of no use any more. */
+	int (*gone)(void *ctx, const struct gc_process *p, uint64_t time_ns);
+	/* A positive result: it was one of max_spans. */
 	int (*span)(void *ctx, const struct gc_process *p, const struct collect_span *span);
 	int (*lost)(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_ns);
 	int (*flush)(void *ctx);	/* after each batch, at least every 50 ms */
@@ -52,6 +56,7 @@ int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, struct 
 /* Until the end; all spans are given out, cut ones too, when it returns. */
 int gc_watch_run(struct gc_watch *w, enum session_end *ret_end, struct session_totals *ret_totals, struct ut_err *err);
 int gc_watch_command_status(struct gc_watch *w);
+const struct plan *gc_watch_plan(const struct gc_watch *w);
 uint64_t gc_watch_start_ns(const struct gc_watch *w);
 struct gc_watch *gc_watch_close(struct gc_watch *w);
 

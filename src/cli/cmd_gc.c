@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* `usertrace gc`: where programs stood still: collections and the like as they end, and what they add up to. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/gc_output.h"
+#include "cli/running.h"
+
+struct opts {
+	struct pid_list pids;
+	bool all, follow, no_follow, json, only_summary, summary, measure, verbose;
+	uint64_t min_ns, duration_ns, count, ring_bytes;
+	const char *kinds, *runtime, *output;
+};
+
+#define AT(member) offsetof(struct opts, member)
+
+static const struct ut_opt options[] = {
+	{ 'p', "pid", "PID", "watch this process; several with commas or by repeating", OPT_PIDS, AT(pids) },
+	{ 'a', "all", NULL, "watch every runtime of the machine, and new ones as they start", OPT_FLAG, AT(all) },
+	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG,
+	  AT(follow) },
+	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
+	{ 'k', "kind", "LIST", "what to show: gc, gc-phase, safepoint, compile, class-load, park, request, exception, "
+	  "thread, signal, with commas between, or all (default: gc, and signals in the summary)", OPT_STRING, AT(kinds) },
+	{ 'm', "min", "TIME", "no line for what was shorter (5ms, 0.5); the summary counts it", OPT_SECONDS, AT(min_ns) },
+	{ 0, "runtime", "FILE", "another runtime, described in FILE", OPT_STRING, AT(runtime) },
+	{ 'd', "duration", "SECONDS", "stop after so long (3, 0.5, 250ms, 2m)", OPT_SECONDS, AT(duration_ns) },
+	{ 'n', "count", "COUNT", "stop after so many lines", OPT_U64, AT(count) },
+	{ 's', "summary", NULL, "the summary alone, no lines", OPT_FLAG, AT(only_summary) },
+	{ 0, "no-summary", NULL, "the lines alone", OPT_NOFLAG, AT(summary) },
+	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output) },
+	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, AT(json) },
+	{ 0, "no-measure", NULL, "lengths alone, not how long the program itself stood still: costs less", OPT_NOFLAG,
+	  AT(measure) },
+	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 4M, less on many CPUs)", OPT_SIZE,
+	  AT(ring_bytes) },
+	{ 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", OPT_FLAG, AT(verbose) },
+};
+
+static int usage(const struct ut_cmd *cmd, const char *sentence) { return cli_fail(cmd, EXIT_USAGE, "%s", sentence); }
+
+/* What options mean together; EXIT_OK, or the status of a usage error. */
+static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *const *operands, int noperands,
+			 char *const *command)
+{
+	if (noperands && operands[0][0] && !operands[0][strspn(operands[0], "0123456789,")])
+		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean -p %s?", operands[0], operands[0]);
+	if (noperands)
+		return cli_fail(cmd, EXIT_USAGE, "'%s' means nothing here; a command to watch comes after '--'", operands[0]);
+	if (!o->duration_ns || !o->count)
+		return usage(cmd, "--duration and --count are more than 0");
+	if (!o->all && !o->pids.n && !command)
+		return usage(cmd, "watch what? -p PID, -a for every runtime of the machine, or a command after '--'");
+	if (o->pids.n && o->all)
+		return usage(cmd, "-p and -a exclude each other");
+	if (command && (o->pids.n || o->all))
+		return usage(cmd, "a command after '--' is watched by itself, without -p or -a");
+	if (o->follow && o->no_follow)
+		return usage(cmd, "--follow and --no-follow exclude each other");
+	if (o->follow && !o->pids.n && !command)
+		return usage(cmd, "--follow needs a process (-p) or a command to start from");
+	if (o->only_summary && !o->summary)
+		return usage(cmd, "--summary and --no-summary exclude each other");
+	if (o->only_summary && o->count != UINT64_MAX)
+		return usage(cmd, "--count counts lines, and --summary prints none");
+	if (!ring_size_is_right(o->ring_bytes))
+		return usage(cmd, "--buffer is a power of two from 4K to 1G");
+	return EXIT_OK;
+}
+
+struct run {
+	const struct ut_cmd *cmd;
+	struct opts o;
+	char **command;
+	struct runtimes runtimes;
+	struct gc_watch *watch;
+	struct gc_output *output;
+	struct session_totals totals;
+	int out_fd, stop_fd;
+};
+
+static int open_watch(struct run *r, struct ut_err *err)
+{
+	const struct opts *o = &r->o;
+	struct gc_watch_options wo = {
+		.pids = o->pids.v,
+		.npids = o->pids.n,
+		.all = o->all,
+		.follow = r->command ? !o->no_follow : o->follow,
+		.command = r->command,
+		.kinds = o->kinds,
+		.duration_ns = o->duration_ns == UINT64_MAX ? 0 : o->duration_ns,
+		.max_spans = o->count == UINT64_MAX ? 0 : o->count,
+		.ring_bytes = o->ring_bytes,
+		.stop_fd = r->stop_fd,
+		.verbose = o->verbose,
+		.no_measure = !o->measure,
+	};
+	int code = runtimes_load(&r->runtimes, err);
+
+	if (!code && o->runtime)
+		code = runtimes_load_file(&r->runtimes, o->runtime, err);
+	return code ? code : gc_watch_open(&wo, &r->runtimes, &r->watch, err);
+}
+
+/* https://no-color.org */
+static bool wants_color(const struct run *r)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return !r->o.json && isatty(r->out_fd) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+static int open_output(struct run *r, struct ut_err *err)
+{
+	struct gc_output_options oo = { .lines = !r->o.only_summary, .summary = r->o.summary, .min_ns = r->o.min_ns,
+					.all = r->o.all };
+	int code = gc_kinds_parse(r->o.kinds ? r->o.kinds : "gc", &oo.kinds, err);
+
+	r->out_fd = STDOUT_FILENO;
+	if (r->o.output)
+		r->out_fd = open(r->o.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (r->out_fd < 0)
+		return ut_err_set(err, -errno, "cannot write to '%s': %s", r->o.output, strerror(errno));
+	oo.fd = r->out_fd;
+	oo.live.json = r->o.json;
+	oo.live.color = wants_color(r);
+	oo.live.process = r->o.all || r->o.follow || r->command || r->o.pids.n > 1;
+	now_on_both_clocks(&oo.live.mono_ns, &oo.live.wall_ns);
+	r->output = gc_output_new(&oo);
+	return code ? code : r->output ? 0 : ut_err_nomem(err);
+}
+
+static void say_attached(const struct run *r)
+{
+	const struct plan *plan = gc_watch_plan(r->watch);
+	size_t sites = 0;
+
+	for (size_t i = 0; i < plan->sites.n; i++)
+		sites += site_has_events(&plan->sites.v[i]);
+	fprintf(stderr, "usertrace: attached %zu %s at %zu %s\n", plan->probes.n, plural(plan->probes.n, "probe"), sites,
+		plural(sites, "site"));
+}
+
+static int start(struct run *r, struct ut_err *err)
+{
+	struct gc_watch_sink sink = gc_output_sink(r->output);
+	int code = gc_watch_start(r->watch, &sink, err);
+
+	if (code)
+		return code;
+	code = gc_output_start(r->output, gc_watch_start_ns(r->watch));
+	say_attached(r);
+	return code;
+}
+
+static void say_totals(const struct run *r)
+{
+	const struct session_totals *t = &r->totals;
+	char a[32], b[32], c[32];
+
+	fprintf(stderr, "usertrace: %s %s in %s, %s lost", human_count(t->events, a), plural(t->events, "event"),
+		human_ns(t->elapsed_ns, b), human_count(t->lost, c));
+	if (t->missed)
+		fprintf(stderr, ", %s not seen because a program was busy on their CPU", human_count(t->missed, a));
+	if (t->lost)
+		fputs("; a larger --buffer or fewer kinds help", stderr);
+	fputs("\n", stderr);
+	if (t->lost_life)
+		fprintf(stderr, "usertrace: %s %s of a process or thread not seen\n", human_count(t->lost_life, a),
+			t->lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
+}
+
+/* Nobody was watched: with a command, it never became a runtime. */
+static void say_nobody(const struct run *r)
+{
+	if (gc_output_processes(r->output))
+		return;
+	if (r->command)
+		fprintf(stderr, "usertrace: '%s' started no runtime that usertrace knows and that shows these kinds\n",
+			r->command[0]);
+	else if (r->o.all)
+		fputs("usertrace: no runtime that shows these kinds was running\n", stderr);
+}
+
+static int exit_status(struct run *r)
+{
+	int status;
+
+	stop_signals_restore(r->stop_fd);
+	status = r->command ? gc_watch_command_status(r->watch) : EXIT_OK;
+	return status > 0 ? status : EXIT_OK;
+}
+
+static int fail(struct run *r, const struct ut_err *err, int code)
+{
+	int status = fail_running(r->cmd, err, code, r->o.output);
+
+	exit_status(r);	/* a command goes on to its end, whatever became of us */
+	return status;
+}
+
+static int watch(struct run *r)
+{
+	struct ut_err err = { 0 };
+	enum session_end end = SESSION_STOPPED;
+	int code = start(r, &err);
+
+	if (code && err.msg[0])
+		return fail_running(r->cmd, &err, code, r->o.output);
+	if (!code)
+		code = gc_watch_run(r->watch, &end, &r->totals, &err);
+	if (!code) {
+		say_end(&r->o.pids, end);
+		code = gc_output_end(r->output, gc_watch_start_ns(r->watch) + r->totals.elapsed_ns);
+	}
+	if (code == -EPIPE)
+		return exit_status(r);	/* the reader has seen enough */
+	if (code)
+		return fail(r, &err, code);
+	say_nobody(r);
+	say_totals(r);
+	return exit_status(r);
+}
+
+static int run(const struct ut_cmd *cmd, int argc, char **argv)
+{
+	struct run r = {
+		.cmd = cmd, .out_fd = -1, .stop_fd = -1,
+		.o = { .duration_ns = UINT64_MAX, .count = UINT64_MAX, .summary = true, .measure = true },
+	};
+	struct ut_err err = { 0 };
+	bool done = false;
+	int noperands = 0, status = cli_parse(cmd, argc, argv, &r.o, &noperands, &r.command, &done);
+
+	if (!done)
+		status = check_options(cmd, &r.o, argv, noperands, r.command);
+	if (!done && !status) {
+		r.stop_fd = stop_signals_open(&err);
+		if (r.stop_fd < 0 || open_watch(&r, &err) || open_output(&r, &err))
+			status = cli_fail_err(cmd, &err);
+		else
+			status = watch(&r);
+	}
+	gc_watch_close(r.watch);
+	gc_output_free(r.output);
+	runtimes_done(&r.runtimes);
+	if (r.o.output && r.out_fd >= 0)
+		close(r.out_fd);
+	if (r.stop_fd >= 0)
+		close(r.stop_fd);
+	free(r.o.pids.v);
+	return status;
+}
+
+const struct ut_cmd cmd_gc = {
+	.name = "gc",
+	.usage = "[-p PID | -a] [OPTION…] [-- COMMAND…]",
+	.summary = "show collections, and how long the program stood still for them",
+	.details =
+		"A line for each collection as it ends: when, how long it took, how long no thread of the program itself ran,\n"
+		"what it was and what it freed. At the end, also after Ctrl-C, a summary of each process. No runtime needs a\n"
+		"restart, a flag or an agent, unless the summary says so.\n"
+		"\n"
+		"Examples:\n"
+		"  usertrace gc -p 123                           collections of one process\n"
+		"  usertrace gc -p 123 --min 5ms                 the long ones; all are in the summary\n"
+		"  usertrace gc -p 123 --kind all -d 10 -s       ten seconds of everything, added up\n"
+		"  usertrace gc -a                               all runtimes of the machine, new ones too\n"
+		"  usertrace gc -- ruby script.rb                a program from its start to its end\n"
+		"  usertrace gc -a --json | jq 'select(.type == \"span\" and .duration_ns > 5e6)'\n",
+	.options = options,
+	.noptions = ARRAY_SIZE(options),
+	.run = run,
+};

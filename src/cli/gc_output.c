@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* Spans to lines and to accounts, one of each process; accounts to summaries. */
+#include "cli/gc_output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/running.h"
+#include "report/gc.h"
+
+/* until they are there */
+#pragma weak gcstat_new
+#pragma weak gcstat_free
+#pragma weak gcstat_add
+#pragma weak gcstat_report
+#pragma weak report_gc_text
+#pragma weak report_gc_json
+static struct gcstat *new_stat(uint64_t ns) { return gcstat_new ? gcstat_new(ns) : calloc(1, 1); }
+static int add_stat(struct gcstat *g, const struct collect_span *s) { return gcstat_add ? gcstat_add(g, s) : 0; }
+static void free_stat(struct gcstat *g) { if (gcstat_free) gcstat_free(g); else free(g); }
+
+#define ENDED_MAX 512	/* accounts of processes that have ended: with -a there may be any number */
+
+struct account {
+	const struct gc_process *p;
+	struct gcstat *stat;
+	uint64_t end_ns;	/* 0: it goes on */
+	uint64_t spans, busy_ns;
+	uint64_t open_handlers;	/* of signals, whose end did not come */
+};
+
+struct gc_output {
+	struct gc_output_options options;
+	struct buf out;
+	VEC(struct account) accounts;
+	size_t watched, ended, forgotten;
+	uint64_t lost;
+};
+
+struct gc_output *gc_output_new(const struct gc_output_options *options)
+{
+	struct gc_output *o = calloc(1, sizeof(*o));
+
+	if (o)
+		o->options = *options;
+	return o;
+}
+
+struct gc_output *gc_output_free(struct gc_output *o)
+{
+	if (!o)
+		return NULL;
+	for (size_t i = 0; i < o->accounts.n; i++)
+		free_stat(o->accounts.v[i].stat);
+	vec_done(&o->accounts);
+	buf_done(&o->out);
+	free(o);
+	return NULL;
+}
+
+size_t gc_output_processes(const struct gc_output *o) { return o->watched; }
+
+static int flush(void *ctx)
+{
+	struct gc_output *o = ctx;
+
+	return write_out(o->options.fd, &o->out);
+}
+
+static void json_string(struct buf *out, const char *key, const char *s, size_t len)
+{
+	buf_addf(out, ",\"%s\":", key);
+	buf_add_json(out, s, len);
+}
+
+static void process_json(const struct gc_process *p, const char *type, struct buf *out)
+{
+	buf_addf(out, "{\"type\":\"%s\",\"pid\":%u", type, p->pid);
+	json_string(out, "comm", p->comm, strnlen(p->comm, sizeof(p->comm)));
+	if (p->runtime)
+		json_string(out, "runtime", p->runtime->name, strlen(p->runtime->name));
+	if (p->version[0])
+		json_string(out, "version", p->version, strlen(p->version));
+	buf_adds(out, "}\n");
+}
+
+static void say_process(const struct gc_process *p)
+{
+	struct buf text = { 0 };
+
+	buf_addf(&text, "usertrace: watching process %u (%.16s)", p->pid, p->comm);
+	if (p->runtime)
+		buf_addf(&text, ": %s%s%s", p->runtime->name, p->version[0] ? " " : "", p->version);
+	cli_put_sentence(text.data ? text.data : "");
+	buf_done(&text);
+}
+
+static int on_process(void *ctx, const struct gc_process *p)
+{
+	struct gc_output *o = ctx;
+	struct account a = { .p = p, .stat = new_stat(p->seen_ns) };
+
+	if (!a.stat || vec_push(&o->accounts, a)) {
+		free_stat(a.stat);
+		return -ENOMEM;
+	}
+	o->watched++;
+	if (o->options.live.json)
+		process_json(p, "process", &o->out);
+	else
+		say_process(p);
+	return 0;
+}
+
+static struct account *account_of(struct gc_output *o, const struct gc_process *p)
+{
+	for (size_t i = o->accounts.n; i--;)
+		if (o->accounts.v[i].p == p)
+			return &o->accounts.v[i];
+	return NULL;
+}
+
+static void forget(struct gc_output *o, struct account *a)
+{
+	free_stat(a->stat);
+	*a = o->accounts.v[--o->accounts.n];
+}
+
+/* The one that ended and did least. */
+static struct account *least_of_ended(struct gc_output *o)
+{
+	struct account *least = NULL;
+
+	for (size_t i = 0; i < o->accounts.n; i++) {
+		struct account *a = &o->accounts.v[i];
+
+		if (a->end_ns && (!least || a->busy_ns < least->busy_ns))
+			least = a;
+	}
+	return least;
+}
+
+/* A positive result lets go of the process: only one that nothing is said of later. */
+static int on_gone(void *ctx, const struct gc_process *p, uint64_t time_ns)
+{
+	struct gc_output *o = ctx;
+	struct account *a = account_of(o, p);
+
+	if (!a)
+		return 1;
+	if (o->options.live.json)
+		process_json(p, "gone", &o->out);
+	a->end_ns = time_ns;
+	if (!o->options.all)
+		return 0;
+	if (!a->spans) {
+		forget(o, a);
+		return 1;
+	}
+	if (++o->ended > ENDED_MAX) {
+		o->ended--;
+		o->forgotten++;
+		forget(o, least_of_ended(o));
+	}
+	return 0;
+}
+
+/* A line is of the process, whatever its thread is called. */
+static void add_line(struct gc_output *o, const struct gc_process *p, const struct collect_span *span)
+{
+	struct collect_span named = *span;
+
+	memcpy(named.comm, p->comm, sizeof(named.comm));
+	live_gc_line(&o->options.live, &named, &o->out);
+}
+
+static int on_span(void *ctx, const struct gc_process *p, const struct collect_span *span)
+{
+	struct gc_output *o = ctx;
+	struct account *a = account_of(o, p);
+	bool ended = span->close == COLLECT_ENDED, is_signal = !strcmp(span->def->kind, GC_KIND_SIGNAL);
+
+	if (!a || add_stat(a->stat, span))
+		return a ? -ENOMEM : 0;
+	a->spans++;
+	if (ended && !span->nested)
+		a->busy_ns += span->end_ns - span->begin_ns;
+	a->open_handlers += is_signal && !ended && span->close != COLLECT_CUT_AT_START;
+	if (!o->options.lines || !gc_kinds_has(o->options.kinds, span->def->kind) ||
+	    span->end_ns - span->begin_ns < o->options.min_ns)
+		return 0;
+	add_line(o, p, span);
+	return ended;
+}
+
+static int on_lost(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_ns)
+{
+	struct gc_output *o = ctx;
+
+	o->lost += count;
+	live_gc_lost(&o->options.live, count, since_ns, until_ns, &o->out);
+	return 0;
+}
+
+static void on_attached(void *ctx, size_t nprobes, size_t nsites)
+{
+	(void)ctx;
+	say_attached_more(nprobes, nsites);
+}
+
+static void on_note(void *ctx, const char *text)
+{
+	struct gc_output *o = ctx;
+
+	if (!o->options.live.json) {
+		say_note(text);
+		return;
+	}
+	buf_adds(&o->out, "{\"type\":\"note\"");
+	json_string(&o->out, "text", text, strlen(text));
+	buf_adds(&o->out, "}\n");
+}
+
+struct gc_watch_sink gc_output_sink(struct gc_output *o)
+{
+	return (struct gc_watch_sink){ .ctx = o, .process = on_process, .gone = on_gone, .span = on_span, .lost = on_lost,
+				       .flush = flush, .attached = on_attached, .note = on_note };
+}
+
+int gc_output_start(struct gc_output *o, uint64_t start_ns)
+{
+	o->options.live.start_ns = start_ns;
+	if (o->options.lines)
+		live_gc_header(&o->options.live, &o->out);
+	return flush(o);
+}
+
+/* --- summaries --- */
+
+static int by_business(const void *pa, const void *pb)
+{
+	const struct account *a = pa, *b = pb;
+
+	if (a->busy_ns != b->busy_ns)
+		return a->busy_ns < b->busy_ns ? 1 : -1;
+	if (a->spans != b->spans)
+		return a->spans < b->spans ? 1 : -1;
+	return a->p->pid < b->p->pid ? -1 : a->p->pid > b->p->pid;
+}
+
+typedef VEC(const char *) sentences;
+
+static int add_hints(const struct account *a, char *room, size_t size, sentences *ret)
+{
+	char n[32];
+
+	for (size_t i = 0; i < a->p->nhints; i++)
+		if (vec_push(ret, a->p->hints[i]))
+			return -ENOMEM;
+	if (!a->open_handlers)
+		return 0;
+	snprintf(room, size, "%s signal %s did not return: %s left by a jump, or still ran at the end",
+		 human_count(a->open_handlers, n), plural(a->open_handlers, "handler"),
+		 a->open_handlers == 1 ? "it" : "they");
+	return vec_push(ret, room);
+}
+
+static int summary_of(struct gc_output *o, const struct account *a, uint64_t end_ns)
+{
+	const struct live_gc_options *live = &o->options.live;
+	struct report_gc_who who = { .pid = a->p->pid, .comm = a->p->comm, .version = a->p->version, .lost = o->lost,
+				     .runtime = a->p->runtime ? a->p->runtime->name : NULL, .ended = a->end_ns != 0 };
+	struct gcstat_report report;
+	sentences hints = { 0 };
+	char jumped[128];
+	int r = gcstat_report(a->stat, a->end_ns ? a->end_ns : end_ns, &report);
+
+	if (!r)
+		r = add_hints(a, jumped, sizeof(jumped), &hints);
+	if (live->wall_ns)
+		who.wall_start_ns = live->wall_ns + report.start_ns - live->mono_ns;
+	who.hints = hints.v;
+	who.nhints = hints.n;
+	if (!r && live->json)
+		report_gc_json(&report, &who, &o->out);
+	else if (!r)
+		report_gc_text(&report, &who, &o->out);
+	vec_done(&hints);
+	return r;
+}
+
+static void add_rest(struct gc_output *o, size_t idle)
+{
+	char n[32];
+
+	if (o->options.live.json)
+		return;
+	if (idle)
+		buf_addf(&o->out, "\n%s more %s did nothing that was looked for\n", human_count(idle, n),
+			 plural(idle, "runtime"));
+	if (o->forgotten)
+		buf_addf(&o->out, "\n%s more that have ended did less and are left out\n", human_count(o->forgotten, n));
+}
+
+int gc_output_end(struct gc_output *o, uint64_t end_ns)
+{
+	size_t idle = 0;
+	int r = 0;
+
+	if (!o->options.summary || !gcstat_report || !report_gc_text)
+		return flush(o);
+	qsort(o->accounts.v, o->accounts.n, sizeof(*o->accounts.v), by_business);
+	for (size_t i = 0; !r && i < o->accounts.n; i++) {
+		const struct account *a = &o->accounts.v[i];
+
+		if (o->options.all && !a->spans && !o->options.live.json) {
+			idle++;
+			continue;
+		}
+		if (!o->options.live.json && (o->options.lines || i))
+			buf_addc(&o->out, '\n');
+		r = summary_of(o, a, end_ns);
+	}
+	add_rest(o, idle);
+	return r ? r : flush(o);
+}
