@@ -246,6 +246,7 @@ struct elf_image *elf_image_free(struct elf_image *img)
 	if (!img)
 		return NULL;
 	image_free_symbols(img);
+	elf_image_free(img->debug);
 	image_free_sections(img);
 	vec_done(&img->segments);
 	vec_done(&img->phdrs);

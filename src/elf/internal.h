@@ -22,7 +22,8 @@ struct section {
 	size_t data_size;
 };
 
-struct symtab {			/* where .symtab or .dynsym is in the file; all inside of it */
+struct symtab {			/* where .symtab or .dynsym is in a file; all inside of it */
+	const struct elf_image *in;	/* the file: the image itself, or the one with its debugging symbols */
 	uint64_t offset, n;
 	uint64_t strings, strings_size;
 	uint64_t versions, nversions;	/* the version table that belongs to .dynsym */
@@ -63,6 +64,7 @@ struct elf_image {
 
 	bool symtabs_loaded, symbols_loaded;
 	struct symtab symtabs[2];
+	struct elf_image *debug;	/* owned; has the .symtab that this file lacks */
 	unsigned nsymtabs;
 	char *strings[2];	/* of each table; names of symbols point into them */
 	VEC(struct elf_symbol) symbols;
@@ -84,17 +86,19 @@ bool section_load(struct elf_image *img, struct section *s);
 void image_free_sections(struct elf_image *img);
 void image_free_symbols(struct elf_image *img);
 
-/* Finds the symbol tables, once. */
+/* Finds the symbol tables, once; a .symtab that was stripped off in the file with debugging symbols, if it is there. */
 void image_load_symtabs(struct elf_image *img);
+/* Opens the file with the debugging symbols of this very build; NULL when there is none. */
+struct elf_image *image_debug_file(struct elf_image *img);
+extern const char *image_debug_root;	/* /usr/lib/debug; tests have their own */
 /* One raw symbol after the other, through a small buffer: tables are too large to copy for one question. */
 struct symbol_walk {
-	const struct elf_image *img;
 	const struct symtab *table;
 	uint8_t *buf;		/* freed by symbol_walk_done */
 	uint64_t next;		/* index of the symbol that comes next */
 	size_t at, filled;	/* symbols in the buffer */
 };
-struct symbol_walk symbol_walk_over(const struct elf_image *img, const struct symtab *table);
+struct symbol_walk symbol_walk_over(const struct symtab *table);
 bool symbol_next(struct symbol_walk *w, Elf64_Sym *ret);
 void symbol_walk_done(struct symbol_walk *w);
 /* True for a defined symbol that names a place; fills in all of @ret but the name. */

@@ -83,7 +83,7 @@ static size_t bare_length(const char *name)
 
 static void load_table(struct elf_image *img, const struct symtab *t, const char *strings)
 {
-	struct symbol_walk w = symbol_walk_over(img, t);
+	struct symbol_walk w = symbol_walk_over(t);
 	Elf64_Sym raw;
 
 	while (symbol_next(&w, &raw)) {
@@ -111,7 +111,7 @@ static void load_symbols(struct elf_image *img)
 	for (unsigned k = 0; k < img->nsymtabs; k++) {
 		const struct symtab *t = &img->symtabs[k];
 
-		img->strings[k] = image_copy(img, t->strings, t->strings_size);
+		img->strings[k] = image_copy(t->in, t->strings, t->strings_size);
 		if (img->strings[k] && !vec_reserve(&img->symbols, img->symbols.n + t->n))
 			load_table(img, t, img->strings[k]);
 	}

@@ -29,46 +29,54 @@ static void find_versions(const struct elf_image *img, struct symtab *t)
 	}
 }
 
-static void add_symtab(struct elf_image *img, const struct section *s)
+/* One more table of @img, which is the section @s of @in. */
+static void add_symtab(struct elf_image *img, const struct elf_image *in, const struct section *s)
 {
-	size_t entsize = img->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	size_t entsize = in->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 	struct symtab *t = &img->symtabs[img->nsymtabs];
 	const struct section *strings;
 
-	if (s->entsize != entsize || s->link >= img->sections.n || !lies_inside(img, s))
+	if (s->entsize != entsize || s->link >= in->sections.n || !lies_inside(in, s))
 		return;
-	strings = &img->sections.v[s->link];
-	if (strings->type != SHT_STRTAB || !lies_inside(img, strings))
+	strings = &in->sections.v[s->link];
+	if (strings->type != SHT_STRTAB || !lies_inside(in, strings))
 		return;
-	*t = (struct symtab){ .offset = s->offset, .n = s->size / entsize, .strings = strings->offset,
+	*t = (struct symtab){ .in = in, .offset = s->offset, .n = s->size / entsize, .strings = strings->offset,
 			      .strings_size = strings->size };
 	if (s->type == SHT_DYNSYM)
-		find_versions(img, t);
+		find_versions(in, t);
 	img->nsymtabs++;
 }
 
-/* The first of each kind; .symtab before .dynsym. */
+/* Adds the first table of the kind; false when @in has none. */
+static bool add_first(struct elf_image *img, struct elf_image *in, uint32_t kind)
+{
+	image_load_sections(in);
+	for (size_t i = 1; i < in->sections.n; i++) {
+		if (in->sections.v[i].type == kind) {
+			add_symtab(img, in, &in->sections.v[i]);
+			return true;
+		}
+	}
+	return false;
+}
+
 void image_load_symtabs(struct elf_image *img)
 {
-	static const uint32_t kinds[] = { SHT_SYMTAB, SHT_DYNSYM };
-
 	if (img->symtabs_loaded)
 		return;
 	img->symtabs_loaded = true;
-	image_load_sections(img);
-	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
-		for (size_t i = 1; i < img->sections.n; i++) {
-			if (img->sections.v[i].type == kinds[k]) {
-				add_symtab(img, &img->sections.v[i]);
-				break;
-			}
-		}
+	if (!add_first(img, img, SHT_SYMTAB)) {
+		img->debug = image_debug_file(img);
+		if (img->debug)
+			add_first(img, img->debug, SHT_SYMTAB);
 	}
+	add_first(img, img, SHT_DYNSYM);
 }
 
-struct symbol_walk symbol_walk_over(const struct elf_image *img, const struct symtab *table)
+struct symbol_walk symbol_walk_over(const struct symtab *table)
 {
-	return (struct symbol_walk){ .img = img, .table = table, .buf = malloc(CHUNK_BYTES) };
+	return (struct symbol_walk){ .table = table, .buf = malloc(CHUNK_BYTES) };
 }
 
 void symbol_walk_done(struct symbol_walk *w)
@@ -84,19 +92,19 @@ static bool refill(struct symbol_walk *w, size_t entsize)
 
 	w->at = 0;
 	w->filled =
-	    n && w->buf && image_read(w->img, w->table->offset + w->next * entsize, w->buf, n * entsize) ? n : 0;
+	    n && w->buf && image_read(w->table->in, w->table->offset + w->next * entsize, w->buf, n * entsize) ? n : 0;
 	return w->filled != 0;
 }
 
 bool symbol_next(struct symbol_walk *w, Elf64_Sym *ret)
 {
-	size_t entsize = w->img->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	size_t entsize = w->table->in->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 	Elf32_Sym narrow;
 
 	if (w->at == w->filled && !refill(w, entsize))
 		return false;
 	w->next++;
-	if (w->img->is_64) {
+	if (w->table->in->is_64) {
 		memcpy(ret, w->buf + w->at++ * sizeof *ret, sizeof *ret);
 		return true;
 	}
@@ -171,7 +179,7 @@ static int note_places(struct find *f, const char *bytes, size_t n, uint64_t off
 	return 0;
 }
 
-static int find_places(const struct elf_image *img, const struct symtab *t, struct find *f)
+static int find_places(const struct symtab *t, struct find *f)
 {
 	size_t overlap = f->len + 1, fill = 0;
 	AUTO_FREE char *buf = malloc(CHUNK_BYTES + NAME_BYTES_MAX + 4);
@@ -183,7 +191,7 @@ static int find_places(const struct elf_image *img, const struct symtab *t, stru
 	while (done < t->strings_size) {
 		size_t n = t->strings_size - done < CHUNK_BYTES ? (size_t)(t->strings_size - done) : CHUNK_BYTES;
 
-		if (!image_read(img, t->strings + done, buf + fill, n))
+		if (!image_read(t->in, t->strings + done, buf + fill, n))
 			return 0;
 		done += n;
 		fill += n;
@@ -218,7 +226,7 @@ static const struct place *place_at(const struct find *f, uint64_t offset)
 	return NULL;
 }
 
-static bool is_old_version(const struct elf_image *img, const struct symtab *t, uint64_t index, const struct place *p)
+static bool is_old_version(const struct symtab *t, uint64_t index, const struct place *p)
 {
 	enum { HIDDEN = 0x8000 };
 	uint16_t version;
@@ -226,7 +234,7 @@ static bool is_old_version(const struct elf_image *img, const struct symtab *t, 
 	if (p->versioned)
 		return p->old;
 	return index < t->nversions &&
-	       image_read(img, t->versions + index * sizeof version, &version, sizeof version) && version & HIDDEN;
+	       image_read(t->in, t->versions + index * sizeof version, &version, sizeof version) && version & HIDDEN;
 }
 
 static void consider(struct find *f, const struct elf_symbol *s, bool old)
@@ -246,21 +254,21 @@ static void consider(struct find *f, const struct elf_symbol *s, bool old)
 		f->best = *s;
 }
 
-static int find_in_table(const struct elf_image *img, const struct symtab *t, struct find *f)
+static int find_in_table(const struct symtab *t, struct find *f)
 {
 	struct symbol_walk w;
 	Elf64_Sym raw;
-	int r = find_places(img, t, f);
+	int r = find_places(t, f);
 
 	if (r || !f->places.n)
 		return r;
-	w = symbol_walk_over(img, t);
+	w = symbol_walk_over(t);
 	while (symbol_next(&w, &raw)) {
 		const struct place *p = place_at(f, raw.st_name);
 		struct elf_symbol s;
 
 		if (p && symbol_from_raw(&raw, &s))
-			consider(f, &s, is_old_version(img, t, w.next - 1, p));
+			consider(f, &s, is_old_version(t, w.next - 1, p));
 	}
 	symbol_walk_done(&w);
 	return 0;
@@ -275,7 +283,7 @@ int elf_symbol_find(struct elf_image *img, const char *name, struct elf_symbol *
 	if (!f.len || f.len > NAME_BYTES_MAX)
 		return 0;
 	for (unsigned k = 0; k < img->nsymtabs && !r; k++)
-		r = find_in_table(img, &img->symtabs[k], &f);
+		r = find_in_table(&img->symtabs[k], &f);
 	vec_done(&f.places);
 	if (r || !f.found)
 		return r;
@@ -286,10 +294,10 @@ int elf_symbol_find(struct elf_image *img, const char *name, struct elf_symbol *
 	return f.several ? -EEXIST : 1;
 }
 
-static bool names_a_part(const struct elf_image *img, const struct symtab *t, uint64_t offset)
+static bool names_a_part(const struct symtab *t, uint64_t offset)
 {
 	uint64_t left = offset < t->strings_size ? t->strings_size - offset : 0;
-	AUTO_FREE char *name = image_copy(img, t->strings + offset, left < CHUNK_BYTES ? left : CHUNK_BYTES);
+	AUTO_FREE char *name = image_copy(t->in, t->strings + offset, left < CHUNK_BYTES ? left : CHUNK_BYTES);
 
 	return name && strstr(name, ".cold");
 }
@@ -300,14 +308,14 @@ bool image_function_symbol(struct elf_image *img, uint64_t vaddr, bool *ret_part
 
 	image_load_symtabs(img);
 	for (unsigned k = 0; k < img->nsymtabs; k++) {
-		struct symbol_walk w = symbol_walk_over(img, &img->symtabs[k]);
+		struct symbol_walk w = symbol_walk_over(&img->symtabs[k]);
 		struct elf_symbol s;
 		Elf64_Sym raw;
 
 		while (symbol_next(&w, &raw)) {
 			if (raw.st_value != vaddr || !symbol_from_raw(&raw, &s) || !s.is_func)
 				continue;
-			if (names_a_part(img, &img->symtabs[k], raw.st_name))
+			if (names_a_part(&img->symtabs[k], raw.st_name))
 				*ret_part = true;
 			else
 				found = true;

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* The symbols of a stripped file come from the file with its debugging symbols, and from no other one's. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/auto.h"
+#include "elf/image.h"
+#include "elf/internal.h"
+
+static char folder[] = "/tmp/usertrace-debug-XXXXXX";
+
+__attribute__((noinline, used)) static int only_in_the_symbols(int n) { return n * 3; }
+
+static void run(const char *fmt, ...)
+{
+	char command[4 * PATH_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(command, sizeof command, fmt, ap);
+	va_end(ap);
+	assert_int_equal(system(command), 0);
+}
+
+static struct elf_image *open_image(const char *path)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct elf_image *img = NULL;
+	struct ut_err err = {};
+
+	assert_true(fd >= 0);
+	assert_int_equal(elf_image_open(fd, &img, &err), 0);
+	return img;
+}
+
+/* "ab/cdef0123" of the file's build id */
+static void build_id_path(const char *path, char ret[128])
+{
+	struct elf_image *img = open_image(path);
+	const struct elf_build_id *id = elf_image_build_id(img);
+	size_t n = 0;
+
+	assert_true(id->size > 1);
+	for (unsigned i = 0; i < id->size; i++)
+		n += (size_t)snprintf(ret + n, 128 - n, i == 1 ? "/%02x" : "%02x", id->bytes[i]);
+	elf_image_free(img);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	run("cp /proc/%d/exe %s/whole && cd %s && objcopy --only-keep-debug whole debug && strip -s -o bare whole && "
+	    "objcopy --add-gnu-debuglink=debug bare linked", (int)getpid(), folder, folder);
+	image_debug_root = folder;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	run("rm -rf %s", folder);
+	return 0;
+}
+
+/* The offset of the function, 0 when it is not found. */
+static uint64_t find(const char *name)
+{
+	char path[PATH_MAX];
+	struct elf_image *img;
+	struct elf_symbol s;
+	uint64_t offset = 0;
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	img = open_image(path);
+	if (elf_symbol_find(img, "only_in_the_symbols", &s) == 1) {
+		const struct elf_symbol *all, *at = elf_function_at(img, s.vaddr);
+
+		assert_true(elf_vaddr_to_offset(img, s.vaddr, &offset));
+		assert_true(elf_image_symbols(img, &all) > 0);
+		assert_non_null(at);
+		assert_string_equal(at->name, "only_in_the_symbols");
+	}
+	elf_image_free(img);
+	return offset;
+}
+
+static void test_by_build_id(void **state)
+{
+	char id[128], path[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(only_in_the_symbols(2), 6);
+	snprintf(path, sizeof path, "%s/bare", folder);
+	build_id_path(path, id);
+	assert_int_equal(find("bare"), 0);
+	run("cd %s && mkdir -p .build-id/%.2s && cp debug .build-id/%s.debug", folder, id, id);
+	assert_int_not_equal(find("bare"), 0);
+	assert_int_equal(find("bare"), find("whole"));
+	run("cd %s && rm -r .build-id", folder);
+}
+
+static void test_by_name(void **state)
+{
+	(void)state;
+	assert_int_equal(find("linked"), 0);
+	run("mkdir -p %s%s && cp %s/debug %s%s/", folder, folder, folder, folder, folder);
+	assert_int_equal(find("linked"), find("whole"));
+	assert_int_equal(find("bare"), 0);
+	run("rm -r %s/tmp", folder);
+}
+
+/* A file of another build under the right name would put probes into the middle of functions. */
+static void test_of_another_build(void **state)
+{
+	char id[128], path[PATH_MAX];
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/bare", folder);
+	build_id_path(path, id);
+	run("cd %s && mkdir -p .build-id/%.2s && "
+	    "objcopy --remove-section .note.gnu.build-id --only-keep-debug whole .build-id/%s.debug", folder, id, id);
+	assert_int_equal(find("bare"), 0);
+	run("cd %s && rm -r .build-id", folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_build_id),
+		cmocka_unit_test(test_by_name),
+		cmocka_unit_test(test_of_another_build),
+	};
+
+	return cmocka_run_group_tests_name("debug_file", tests, set_up, tear_down);
+}
