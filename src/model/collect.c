@@ -152,24 +152,21 @@ static int replace_lost(struct collect *c, struct collect_proc *proc, const stru
 
 static int begin(struct collect *c, const struct collect_event *e)
 {
-	bool left_out = collect_only_fits(&c->defs[e->def], e) != COLLECT_FITS;
+	enum collect_fit fit = collect_only_fits(&c->defs[e->def], e);
 	struct collect_proc *proc = collect_proc_get(c, e->pid);
 	struct collect_item *item;
 	int r;
 
 	if (!proc)
 		return -ENOMEM;
-	r = left_out ? 0 : replace_lost(c, proc, e);
+	r = fit == COLLECT_FITS ? replace_lost(c, proc, e) : 0;
 	if (r < 0)
 		return r;
-	item = collect_item_new(c, proc, e, left_out);
+	item = collect_item_new(c, proc, e, fit);
 	if (!item)
 		return -ENOMEM;
-	if (!left_out) {
-		proc->defs[e->def].seen = true;
-		item->span.number = ++proc->defs[e->def].numbered;
+	if (fit != COLLECT_FITS_NOT)
 		collect_learn(&item->span, e);
-	}
 	if (proc->nitems <= COLLECT_OPEN_MAX)
 		return 0;
 	return close_item(c, TAILQ_FIRST(&proc->items), COLLECT_FORGOTTEN, e->time_ns, NULL);
@@ -220,6 +217,8 @@ static int end(struct collect *c, const struct collect_event *e)
 	if (!proc)
 		return fit == COLLECT_FITS ? -ENOMEM : 0;
 	item = collect_item_find(c, proc, e->def, collect_key(c, e), fit);
+	if (item && item->undecided && fit == COLLECT_FITS)
+		collect_item_decide(c, item);
 	if (item)
 		r = close_item(c, item, COLLECT_ENDED, e->time_ns, e);
 	else if (fit == COLLECT_FITS)	/* else nobody knows whether it is one of these */
@@ -241,7 +240,9 @@ static void inside(struct collect *c, const struct collect_event *e)
 	item = collect_item_find(c, proc, e->def, collect_key(c, e), fit);
 	if (!item)
 		item = TAILQ_LAST(&proc->defs[e->def].items, collect_items);
-	if (item && !item->left_out)
+	if (item && item->undecided && fit == COLLECT_FITS)
+		collect_item_decide(c, item);
+	if (item && (!item->left_out || item->undecided))
 		collect_learn(&item->span, e);
 }
 

@@ -122,23 +122,31 @@ static void item_enter(struct collect *c, struct collect_item *item)
 	LIST_INSERT_HEAD(&c->bucket[item_bucket(p->pid, item->def, item->key)], item, of_bucket);
 	TAILQ_INSERT_TAIL(&p->items, item, of_proc);
 	p->nitems++;
-	if (item->left_out)
-		return;
-	TAILQ_INSERT_TAIL(&p->defs[item->def].items, item, of_def);
-	TAILQ_INSERT_TAIL(&p->kinds[c->kind_of[item->def]], item, of_kind);
+}
+
+void collect_item_decide(struct collect *c, struct collect_item *item)
+{
+	struct collect_proc_def *def = &item->proc->defs[item->def];
+
+	item->left_out = item->undecided = false;
+	item->span.number = ++def->numbered;
+	def->seen = true;
+	TAILQ_INSERT_TAIL(&def->items, item, of_def);
+	TAILQ_INSERT_TAIL(&item->proc->kinds[c->kind_of[item->def]], item, of_kind);
 }
 
 struct collect_item *collect_item_new(struct collect *c, struct collect_proc *proc, const struct collect_event *e,
-				      bool left_out)
+				      enum collect_fit fit)
 {
-	size_t n = left_out ? 0 : e->nvalues < COLLECT_VALUES_MAX ? e->nvalues : COLLECT_VALUES_MAX;
+	size_t n = fit == COLLECT_FITS_NOT ? 0 : e->nvalues < COLLECT_VALUES_MAX ? e->nvalues : COLLECT_VALUES_MAX;
 	struct collect_item *item = calloc(1, sizeof *item + room_of(e, n));
 
 	if (!item)
 		return NULL;
 	item->proc = proc;
 	item->def = e->def;
-	item->left_out = left_out;
+	item->left_out = fit != COLLECT_FITS;
+	item->undecided = fit == COLLECT_FIT_UNKNOWN;
 	item->key = collect_key(c, e);
 	item->has_state = e->state != NULL;
 	if (e->state)
@@ -148,6 +156,8 @@ struct collect_item *collect_item_new(struct collect *c, struct collect_proc *pr
 	item->span = (struct collect_span){ .def = &c->defs[e->def], .pid = e->pid, .tid = e->tid, .begin_ns = e->time_ns };
 	memcpy(item->span.comm, e->comm, sizeof item->span.comm);
 	item_enter(c, item);
+	if (fit == COLLECT_FITS)
+		collect_item_decide(c, item);
 	return item;
 }
 
@@ -167,7 +177,7 @@ void collect_item_drop(struct collect *c, struct collect_item *item)
 
 static bool may_close(const struct collect_item *item, enum collect_fit fit)
 {
-	return fit == COLLECT_FIT_UNKNOWN || item->left_out == (fit == COLLECT_FITS_NOT);
+	return fit == COLLECT_FIT_UNKNOWN || item->undecided || item->left_out == (fit == COLLECT_FITS_NOT);
 }
 
 struct collect_item *collect_item_find(const struct collect *c, const struct collect_proc *proc, unsigned def, uint64_t key,

@@ -22,6 +22,7 @@ struct collect_item {
 	struct collect_proc *proc;
 	unsigned def;
 	bool left_out, has_state;
+	bool undecided;			/* left out, unless what comes later says that it is one of these */
 	uint64_t key;
 	struct ut_rec_state state;
 	struct collect_span span;	/* as far as it is known */
@@ -80,9 +81,11 @@ struct collect_proc *collect_proc_find(const struct collect *c, uint32_t pid);
 struct collect_proc *collect_proc_get(struct collect *c, uint32_t pid);	/* NULL: no memory */
 void collect_proc_drop(struct collect *c, struct collect_proc *proc);		/* with its items, told to nobody */
 uint64_t collect_key(const struct collect *c, const struct collect_event *e);
-/* An open span that begins with this event; NULL: no memory. */
+/* An open span that begins with this event; @fit: what its values say on «only». NULL: no memory. */
 struct collect_item *collect_item_new(struct collect *c, struct collect_proc *proc, const struct collect_event *e,
-				      bool left_out);
+				      enum collect_fit fit);
+/* It is one of these: from now on it is not left out. */
+void collect_item_decide(struct collect *c, struct collect_item *item);
 void collect_item_drop(struct collect *c, struct collect_item *item);
 /* The newest that an end of this key closes; @fit: what its own values say on «only». */
 struct collect_item *collect_item_find(const struct collect *c, const struct collect_proc *proc, unsigned def, uint64_t key,

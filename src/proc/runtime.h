@@ -39,7 +39,7 @@
  *     end = u:hotspot:gc__end
  *     inside = r:libjvm.so:GCCause::to_string* "cause=%s", retval    # what comes between them and says more
  *     by = process                        # an end closes the newest begin of its thread, or of its process; default thread
- *     only = manager ZGC*                 # of these values alone; may come again: all must fit
+ *     only = manager ZGC*                 # of these values alone, told at any place; may come again: all must fit
  *     stops = no                          # the program does not stand still for it; default yes for gc, gc-phase, safepoint
  *     part-of = gc                        # it belongs to spans of that kind, inside or after: so many to each
  *     word = full 1 full                  # VALUE NUMBER WORDS: how it is called when that value is this number
@@ -96,6 +96,9 @@ struct runtimes { VEC(struct runtime) all; };
 
 /* Built-in ones and those of the two folders. A broken file of the user's is an error that names file and line. */
 int runtimes_load(struct runtimes *ret, struct ut_err *err);
+/* The same, but each of those is told to @broken, and the others are read. */
+int runtimes_load_good(struct runtimes *ret, void (*broken)(void *ctx, const struct ut_err *err), void *ctx,
+		       struct ut_err *err);
 /* Parses one file's text; pure. @origin is its name, for messages. A file that names the same runtime replaces it. */
 int runtimes_parse(const char *origin, const char *text, size_t len, struct runtimes *into, struct ut_err *err);
 void runtimes_done(struct runtimes *r);

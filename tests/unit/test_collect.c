@@ -317,6 +317,37 @@ static void only(void **ctx)
 	collect_free(c);
 }
 
+/* What a begin does not tell, something inside or the end may. */
+static void only_told_later(void **ctx)
+{
+	struct collect *c = fresh();
+
+	(void)ctx;
+	feed_values(c, AT(1, 1, 11), OLD, COLLECT_BEGIN, VALUES(number("used", 50)));
+	begin(c, AT(2, 1, 12), OLD);
+	feed_values(c, AT(3, 1, 11), OLD, COLLECT_INSIDE, VALUES(number("generation", 2)));
+	end(c, AT(4, 1, 12), OLD);	/* nothing told it */
+	end(c, AT(5, 1, 11), OLD);
+	assert_int_equal(nseen, 1);
+	is_span(0, COLLECT_ENDED, 1, 5);
+	assert_true(seen[0].span.has_before && seen[0].span.before == 50);
+	begin(c, AT(6, 1, 11), OLD);
+	feed_values(c, AT(7, 1, 11), OLD, COLLECT_INSIDE, VALUES(number("generation", 1)));
+	feed_values(c, AT(8, 1, 11), OLD, COLLECT_END, VALUES(number("generation", 1)));
+	assert_int_equal(nseen, 1);
+	begin(c, AT(9, 1, 11), OLD);
+	feed_values(c, AT(10, 1, 11), OLD, COLLECT_END, VALUES(number("generation", 2)));
+	assert_int_equal(nseen, 2);
+	is_span(1, COLLECT_ENDED, 9, 10);
+	assert_int_equal(seen[1].span.number, 2);
+	assert_false(seen[1].span.nested);
+	/* Told of nobody, or not in time. */
+	begin(c, AT(11, 1, 11), OLD);
+	assert_int_equal(collect_stop(c, START + 12), 0);
+	assert_int_equal(nseen, 2);
+	collect_free(c);
+}
+
 static void insides_of_threads(void **ctx)
 {
 	struct collect *c = fresh();
@@ -546,7 +577,8 @@ int main(void)
 		cmocka_unit_test(pairs), cmocka_unit_test(nesting), cmocka_unit_test(by_id),
 		cmocka_unit_test(what_values_say), cmocka_unit_test(parts_are_added_up), cmocka_unit_test(labels),
 		cmocka_unit_test(inside_of_a_pause),
-		cmocka_unit_test(only), cmocka_unit_test(insides_of_threads), cmocka_unit_test(cut_at_both_ends),
+		cmocka_unit_test(only), cmocka_unit_test(only_told_later), cmocka_unit_test(insides_of_threads),
+		cmocka_unit_test(cut_at_both_ends),
 		cmocka_unit_test(ends_of_processes_and_threads), cmocka_unit_test(forks), cmocka_unit_test(losses),
 		cmocka_unit_test(losses_and_nesting), cmocka_unit_test(limits), cmocka_unit_test(measured),
 		cmocka_unit_test(answers), cmocka_unit_test(clock_steps),
