@@ -11,12 +11,17 @@
 
 struct opts {
 	struct pid_list pids;
-	bool json;
+	bool json, runtimes;
+	const char *runtime_file;
 };
 
 static const struct ut_opt options[] = {
 	{ 'p', "pid", "PID", "also look at these processes: runtime, probes, namespaces, switches", OPT_PIDS,
 	  offsetof(struct opts, pids) },
+	{ 0, "runtimes", NULL, "instead: which spans of the runtimes that are here can be followed", OPT_FLAG,
+	  offsetof(struct opts, runtimes) },
+	{ 0, "runtime", "FILE", "the same with one more description of a runtime", OPT_STRING,
+	  offsetof(struct opts, runtime_file) },
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, offsetof(struct opts, json) },
 };
 
@@ -51,18 +56,25 @@ void checks_done(struct checks *c)
 	vec_done(&c->all);
 }
 
+/* A meaning with a marked place in it has lines of its own for that, behind the first. */
 static void add_text(struct buf *out, const struct check *check)
 {
-	size_t start = out->len;
+	size_t start = out->len, first = strcspn(check->meaning, "\n");
 
 	buf_adds(out, state_names[check->state]);
 	buf_pad(out, start, 6);
-	buf_adds(out, check->thing);
+	buf_add_escaped(out, check->thing, strlen(check->thing));
 	buf_adds(out, ": ");
-	buf_add_escaped(out, check->meaning, strlen(check->meaning));
+	buf_add_escaped(out, check->meaning, first);
 	if (check->remedy)
 		buf_addf(out, " — %s", check->remedy);
 	buf_addc(out, '\n');
+	for (const char *line = check->meaning + first; *line; line += strcspn(line, "\n")) {
+		line++;
+		buf_fill(out, ' ', 6);
+		buf_add_escaped(out, line, strcspn(line, "\n"));
+		buf_addc(out, '\n');
+	}
 }
 
 static void add_member(struct buf *out, const char *name, const char *value)
@@ -120,11 +132,16 @@ static int check_all(const struct ut_cmd *cmd, struct checks *checks, const stru
 	size_t told = 0;
 	int status, more;
 
-	doctor_rights(checks);
-	status = report(cmd, checks, &told, opts->json);
-	doctor_kernel(checks);
-	more = report(cmd, checks, &told, opts->json);
-	status = more ? more : status;
+	if (opts->runtimes || opts->runtime_file) {
+		doctor_runtimes(checks, opts->runtime_file);
+		status = report(cmd, checks, &told, opts->json);
+	} else {
+		doctor_rights(checks);
+		status = report(cmd, checks, &told, opts->json);
+		doctor_kernel(checks);
+		more = report(cmd, checks, &told, opts->json);
+		status = more ? more : status;
+	}
 	for (size_t i = 0; i < opts->pids.n; i++) {
 		doctor_process(checks, opts->pids.v[i]);
 		more = report(cmd, checks, &told, opts->json);
@@ -154,10 +171,11 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 
 const struct ut_cmd cmd_doctor = {
 	.name = "doctor",
-	.usage = "[-p PID] [--json]",
+	.usage = "[--runtimes [--runtime FILE]] [-p PID] [--json]",
 	.summary = "what this kernel, these rights and a process allow, and how to get what is missing",
 	.details = "A line begins with ok, warn (works in part, or at a price) or no (missing).\n"
-		   "Exit status 0: events can be traced; 1: something that is needed is missing.\n",
+		   "Exit status 0: events can be traced; 1: something that is needed is missing, or a description\n"
+		   "of a runtime is wrong.\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,

@@ -89,7 +89,7 @@ void list_tell_miss(struct list *list);
 int list_operands(struct list *list, char **words, int n, struct list_words *ret_files);
 /* Where the program or library called @name is, by PATH and the library folders; NULL: nowhere. The caller frees it. */
 char *list_find_file(const char *name);
-/* The libraries that the file needs and that have probes. */
-void list_needed(int fd, struct list_words *ret);
+/* The libraries that the file needs; @with_probes: those that have probes alone. */
+void list_needed(int fd, bool with_probes, struct list_words *ret);
 
 #endif

@@ -139,15 +139,15 @@ static bool path_has_notes(const char *path)
 	return ret;
 }
 
-static void add_needed(const char *name, struct list_words *ret)
+static void add_needed(const char *name, bool with_probes, struct list_words *ret)
 {
 	AUTO_FREE char *path = find_library(name);
 
-	if (path && path_has_notes(path) && !vec_push(&ret->v, path))
+	if (path && (!with_probes || path_has_notes(path)) && !vec_push(&ret->v, path))
 		path = NULL;
 }
 
-void list_needed(int fd, struct list_words *ret)
+void list_needed(int fd, bool with_probes, struct list_words *ret)
 {
 	const void *dynamic, *strings;
 	size_t size, strings_size;
@@ -166,7 +166,7 @@ void list_needed(int fd, struct list_words *ret)
 			if (d.d_tag == DT_NEEDED && d.d_un.d_val < strings_size &&
 			    memchr((const char *)strings + d.d_un.d_val, '\0', strings_size - d.d_un.d_val) &&
 			    !strchr((const char *)strings + d.d_un.d_val, '/'))
-				add_needed((const char *)strings + d.d_un.d_val, ret);
+				add_needed((const char *)strings + d.d_un.d_val, with_probes, ret);
 		}
 	}
 	elf_image_free(img);

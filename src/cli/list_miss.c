@@ -83,7 +83,7 @@ static size_t add_needed(struct buf *out, int fd)
 {
 	AUTO(list_words_done) struct list_words libraries = {0};
 
-	list_needed(fd, &libraries);
+	list_needed(fd, true, &libraries);
 	for (size_t i = 0; i < libraries.v.n; i++) {
 		buf_adds(out, i ? "" : "libraries that it needs have probes:\n");
 		buf_adds(out, "  usertrace list ");

@@ -62,8 +62,26 @@ static int is_ini(const struct dirent *entry)
 	return len > 4 && entry->d_name[0] != '.' && strcmp(entry->d_name + len - 4, ".ini") == 0;
 }
 
+struct loader {
+	struct runtimes found;
+	void (*broken)(void *ctx, const struct ut_err *err);	/* NULL: the first one ends it */
+	void *ctx;
+	struct ut_err *err;
+};
+
+static int load_users_file(struct loader *l, const char *path)
+{
+	struct ut_err err = {0};
+	int r = runtimes_load_file(&l->found, path, l->broken ? &err : l->err);
+
+	if (!r || !l->broken)
+		return r;
+	l->broken(l->ctx, &err);
+	return 0;
+}
+
 /* All .ini files of a folder, by name. A folder that is not there or not for us is nothing to tell. */
-static int load_folder(const char *folder, struct runtimes *ret, struct ut_err *err)
+static int load_folder(struct loader *l, const char *folder)
 {
 	struct dirent **entries;
 	int n = scandir(folder, &entries, is_ini, alphasort), r = 0;
@@ -75,14 +93,14 @@ static int load_folder(const char *folder, struct runtimes *ret, struct ut_err *
 		int len = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
 
 		if (!r && len > 0 && (size_t)len < sizeof path)
-			r = runtimes_load_file(ret, path, err);
+			r = load_users_file(l, path);
 		free(entries[i]);
 	}
 	free(entries);
 	return r;
 }
 
-static int load_user_folder(struct runtimes *ret, struct ut_err *err)
+static int load_user_folder(struct loader *l)
 {
 	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
 	char folder[PATH_MAX];
@@ -94,25 +112,28 @@ static int load_user_folder(struct runtimes *ret, struct ut_err *err)
 		len = snprintf(folder, sizeof folder, "%s/.config/usertrace/runtimes", home);
 	else
 		return 0;
-	return len > 0 && (size_t)len < sizeof folder ? load_folder(folder, ret, err) : 0;
+	return len > 0 && (size_t)len < sizeof folder ? load_folder(l, folder) : 0;
 }
 
-int runtimes_load(struct runtimes *ret, struct ut_err *err)
+int runtimes_load_good(struct runtimes *ret, void (*broken)(void *ctx, const struct ut_err *err), void *ctx,
+		       struct ut_err *err)
 {
-	struct runtimes found = {0};
-	int r = load_builtins(&found, err);
+	struct loader l = {.broken = broken, .ctx = ctx, .err = err};
+	int r = load_builtins(&l.found, err);
 
 	if (!r)
-		r = load_folder(SYSTEM_FOLDER, &found, err);
+		r = load_folder(&l, SYSTEM_FOLDER);
 	if (!r)
-		r = load_user_folder(&found, err);
+		r = load_user_folder(&l);
 	if (r) {
-		runtimes_done(&found);
+		runtimes_done(&l.found);
 		return r;
 	}
-	*ret = found;
+	*ret = l.found;
 	return 0;
 }
+
+int runtimes_load(struct runtimes *ret, struct ut_err *err) { return runtimes_load_good(ret, NULL, NULL, err); }
 
 void runtimes_done(struct runtimes *r)
 {
@@ -121,7 +142,7 @@ void runtimes_done(struct runtimes *r)
 	vec_done(&r->all);
 }
 
-/* What fits best so far: the longest pattern. */
+/* What fits best so far: the longest pattern, and of equal ones the last: the user's files come behind ours. */
 struct candidate { const struct runtime *runtime; size_t pattern_len; };
 
 static void consider(const struct runtimes *r, const char *path, bool libraries, struct candidate *best)
@@ -136,7 +157,7 @@ static void consider(const struct runtimes *r, const char *path, bool libraries,
 		for (size_t k = 0; k < runtime->match.n; k++) {
 			size_t len = strlen(runtime->match.v[k]);
 
-			if (len > best->pattern_len && glob_match(runtime->match.v[k], base))
+			if (len >= best->pattern_len && glob_match(runtime->match.v[k], base))
 				*best = (struct candidate){runtime, len};
 		}
 	}

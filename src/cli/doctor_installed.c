@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* Which runtimes are here: by the names of files in the folders where they usually are, and of running processes. */
+#include "cli/doctor_installed.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "cli/list.h"
+#include "proc/process.h"
+
+/* Beside those in PATH: runtimes are often libraries, or programs behind a launcher. */
+static const char *const folders[] = {
+	"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/usr/lib/jvm/*/lib/server",
+	"/usr/local/lib/jvm/*/lib/server", "/opt/*/lib/server", "/usr/lib/postgresql/*/bin",
+	"/usr/lib/erlang/erts-*/bin", "/usr/lib/clisp-*/base", "/usr/lib/dotnet/shared/Microsoft.NETCore.App/*",
+	"/usr/share/dotnet/shared/Microsoft.NETCore.App/*",
+};
+
+struct candidate {
+	const struct runtime *runtime;
+	struct file_id id;
+	char *path;		/* owned; no link */
+	bool part;		/* another one needs it */
+	struct list_words needs;
+};
+
+struct search {
+	const struct runtimes *runtimes;
+	VEC(struct candidate) found;
+	bool failed;		/* out of memory */
+};
+
+static void auto_closedir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+static struct candidate *find_candidate(struct search *s, const struct file_id *id)
+{
+	for (size_t i = 0; i < s->found.n; i++)
+		if (s->found.v[i].id.ino == id->ino && s->found.v[i].id.dev == id->dev)
+			return &s->found.v[i];
+	return NULL;
+}
+
+static bool is_elf(int fd)
+{
+	char magic[4];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, "\177ELF", sizeof(magic));
+}
+
+/* @path is what the name means, all links followed: a process has that mapped. */
+static void consider(struct search *s, const char *path)
+{
+	const struct runtime *runtime = runtime_of_file(s->runtimes, path);
+	AUTO_CLOSE int fd = runtime ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+	struct candidate c = { .runtime = runtime };
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_elf(fd))
+		return;
+	c.id = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
+	if (find_candidate(s, &c.id))
+		return;
+	list_needed(fd, false, &c.needs);
+	c.path = strdup(path);
+	if (!c.path || vec_push(&s->found, c)) {
+		free(c.path);
+		list_words_done(&c.needs);
+		s->failed = true;
+	}
+}
+
+static void look_into(struct search *s, const char *folder)
+{
+	AUTO(auto_closedir) DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		AUTO_FREE char *path = NULL, *real = NULL;
+
+		if (entry->d_type != DT_REG && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
+			continue;
+		if (entry->d_type == DT_REG && !runtime_of_file(s->runtimes, entry->d_name))
+			continue;
+		if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0) {
+			path = NULL;
+			s->failed = true;
+			continue;
+		}
+		real = realpath(path, NULL);
+		if (real)
+			consider(s, real);
+	}
+}
+
+static void look_into_path(struct search *s)
+{
+	AUTO_FREE char *copy = strdup(getenv("PATH") ? getenv("PATH") : "/usr/local/bin:/usr/bin:/bin");
+	char *rest = copy, *folder;
+
+	s->failed |= !copy;
+	while ((folder = strsep(&rest, ":")))
+		if (folder[0] == '/')
+			look_into(s, folder);
+}
+
+static void look_into_folders(struct search *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		glob_t g = { 0 };
+
+		if (!glob(folders[i], GLOB_ONLYDIR, NULL, &g))
+			for (size_t k = 0; k < g.gl_pathc; k++)
+				look_into(s, g.gl_pathv[k]);
+		globfree(&g);
+	}
+}
+
+/* A library of the same runtime that a program needs is told with the program. */
+static void mark_parts(struct search *s)
+{
+	for (size_t i = 0; i < s->found.n; i++)
+		for (size_t k = 0; k < s->found.v[i].needs.v.n; k++) {
+			struct candidate *part;
+			struct stat st;
+
+			if (stat(s->found.v[i].needs.v.v[k], &st))
+				continue;
+			part = find_candidate(s, &(struct file_id){ .dev = st.st_dev, .ino = st.st_ino });
+			if (part && part != &s->found.v[i] && part->runtime == s->found.v[i].runtime)
+				part->part = true;
+		}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	int order = strcmp(x->runtime->name, y->runtime->name);
+
+	return order ? order : strcmp(x->path, y->path);
+}
+
+static void installed_done(struct installed *i)
+{
+	for (size_t k = 0; k < i->files.n; k++) {
+		free(i->files.v[k].path);
+		close(i->files.v[k].fd);
+	}
+	vec_done(&i->files);
+}
+
+/* @fd is taken over. */
+static void add_file(struct installed *i, const char *path, int fd, bool *failed)
+{
+	struct installed_file f = { .path = strdup(path), .fd = fd };
+
+	if (fd >= 0 && f.path && !vec_push(&i->files, f))
+		return;
+	*failed |= fd >= 0;
+	free(f.path);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void add_path(struct search *s, struct installed *i, const char *path)
+{
+	add_file(i, path, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), &s->failed);
+}
+
+/* The longest says most: "3.1.2" of libruby against "3.1" of ruby3.1. */
+static void find_version(const struct runtimes *runtimes, struct installed *i)
+{
+	for (size_t k = 0; k < i->files.n; k++) {
+		char version[32];
+
+		if (runtime_of_file(runtimes, i->files.v[k].path) == i->runtime &&
+		    runtime_version(i->runtime, i->files.v[k].path, i->files.v[k].fd, version) &&
+		    strlen(version) > strlen(i->version))
+			strcpy(i->version, version);
+	}
+}
+
+static void tell_candidate(struct search *s, const struct candidate *c,
+			   void (*fn)(void *ctx, const struct installed *i), void *ctx)
+{
+	struct installed i = { .runtime = c->runtime };
+
+	add_path(s, &i, c->path);
+	for (size_t k = 0; i.files.n && k < c->needs.v.n; k++) {
+		AUTO_FREE char *real = realpath(c->needs.v.v[k], NULL);
+
+		if (real)
+			add_path(s, &i, real);
+	}
+	find_version(s->runtimes, &i);
+	if (i.files.n)
+		fn(ctx, &i);
+	installed_done(&i);
+}
+
+/* A running one that is in no usual folder: built by its user, or in a container. */
+static bool is_known(struct search *s, const struct runtime *runtime, const struct mapped_files *files)
+{
+	for (size_t i = 0; i < files->files.n; i++) {
+		const struct mapping *m = &files->files.v[i].first;
+
+		if (runtime_of_file(s->runtimes, m->path) == runtime && find_candidate(s, &m->file))
+			return true;
+	}
+	return false;
+}
+
+static void remember(struct search *s, const struct runtime *runtime, const struct mapping *m)
+{
+	struct candidate c = { .runtime = runtime, .id = m->file, .path = strdup(m->path) };
+
+	if (!c.path || vec_push(&s->found, c)) {
+		free(c.path);
+		s->failed = true;
+	}
+}
+
+/* The runtime's own files first. */
+static void tell_process(struct search *s, const struct runtime *runtime, pid_t pid, const struct mapped_files *files,
+			 void (*fn)(void *ctx, const struct installed *i), void *ctx)
+{
+	struct installed i = { .runtime = runtime, .pid = pid };
+
+	for (int others = 0; others <= 1; others++)
+		for (size_t k = 0; k < files->files.n; k++) {
+			const struct mapping *m = &files->files.v[k].first;
+
+			if ((runtime_of_file(s->runtimes, m->path) == runtime) == others)
+				continue;
+			add_file(&i, m->path, mapping_open(pid, m, NULL), &s->failed);
+			if (!others)
+				remember(s, runtime, m);
+		}
+	find_version(s->runtimes, &i);
+	if (i.files.n)
+		fn(ctx, &i);
+	installed_done(&i);
+}
+
+static int tell_processes(struct search *s, void (*fn)(void *ctx, const struct installed *i), void *ctx,
+			  struct ut_err *err)
+{
+	AUTO_FREE struct process_id *ids = NULL;
+	size_t n = 0;
+	int r = process_list(&ids, &n, err);
+
+	for (size_t i = 0; !r && i < n; i++) {
+		AUTO(mapped_files_done) struct mapped_files files = { 0 };
+		const struct runtime *runtime = runtime_of_process(s->runtimes, ids[i].pid);
+
+		if (runtime && !runtime->library && !mapped_files_read(ids[i].pid, &files, NULL) &&
+		    !is_known(s, runtime, &files))
+			tell_process(s, runtime, ids[i].pid, &files, fn, ctx);
+	}
+	return r;
+}
+
+static void search_done(struct search *s)
+{
+	for (size_t i = 0; i < s->found.n; i++) {
+		free(s->found.v[i].path);
+		list_words_done(&s->found.v[i].needs);
+	}
+	vec_done(&s->found);
+}
+
+int installed_each(const struct runtimes *runtimes, void (*fn)(void *ctx, const struct installed *i), void *ctx,
+		   struct ut_err *err)
+{
+	AUTO(search_done) struct search s = { .runtimes = runtimes };
+	int r;
+
+	look_into_path(&s);
+	look_into_folders(&s);
+	mark_parts(&s);
+	if (s.found.n)
+		qsort(s.found.v, s.found.n, sizeof(*s.found.v), compare);
+	for (size_t i = 0; i < s.found.n; i++)
+		if (!s.found.v[i].part)
+			tell_candidate(&s, &s.found.v[i], fn, ctx);
+	r = tell_processes(&s, fn, ctx, err);
+	return s.failed ? ut_err_nomem(err) : r;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `usertrace doctor --runtimes`: the descriptions of runtimes against what is installed and runs here. Each probe of
+ * each span is planned as tracing would plan it, with nothing attached.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/text.h"
+#include "cli/doctor.h"
+#include "cli/doctor_installed.h"
+#include "probe/spec.h"
+#include "record/plan.h"
+
+#define NOT_ASKED SIZE_MAX
+
+/* One probe of a runtime's spans, as it is planned. */
+struct want {
+	const struct runtime_span *span;
+	const struct runtime_span_probe *probe;
+	char *text;		/* owned */
+	size_t request;		/* in the plan of what is looked at now; NOT_ASKED: its span is for other versions */
+	size_t nprobes;
+	bool bad;		/* it does not fit there, which was told */
+};
+
+struct described {
+	const struct runtime *runtime;
+	VEC(struct want) wants;		/* those that are probe language */
+	size_t found;			/* files of it that are here */
+};
+
+struct run {
+	struct checks *c;
+	struct described *described;
+	size_t n;
+};
+
+static void described_done(struct described *d)
+{
+	for (size_t i = 0; i < d->wants.n; i++)
+		free(d->wants.v[i].text);
+	vec_done(&d->wants);
+}
+
+/* The place in a format of a value that has no name, or prints nothing that a span could use; NULL: all have. */
+static const char *nameless(const char *format)
+{
+	for (const char *s = format; (s = strchr(s, '%')); s++) {
+		const char *conv = s + 1 + strspn(s + 1, "-+ #0123456789.*l");
+
+		if (*conv == '%') {
+			s = conv;
+			continue;
+		}
+		if (s - format < 2 || s[-1] != '=' || strchr(" \t,;%", s[-2]) || !*conv || !strchr("diuxXcs", *conv))
+			return s;
+	}
+	return NULL;
+}
+
+/* What spans ask of a probe beyond the language: each value has a name. */
+static int check_names(const struct probe_spec *spec, struct ut_err *err)
+{
+	const char *bad = spec->format ? nameless(spec->format) : NULL;
+
+	if (!spec->format && spec->args.n)
+		return ut_err_set(err, -EINVAL, "'%s': its values have no names; they get them in a format: "
+				  "\"full=%%d\", arg1", spec->text);
+	if (bad)
+		return ut_err_set(err, -EINVAL, "'%s': the value at '%s' has no name, or is no number and no text; "
+				  "each is written name=%%d, %%u, %%s or %%.*s", spec->text, bad);
+	return 0;
+}
+
+/* As gc traces it: without a format nothing is copied. */
+static int want_text(const char *text, char **ret, struct ut_err *err)
+{
+	struct probe_spec *spec = NULL;
+	int r = probe_parse(text, &spec, err);
+
+	if (!r)
+		r = probe_check_format(spec, err);
+	if (!r)
+		r = check_names(spec, err);
+	if (!r && asprintf(ret, "%s%s", text, spec->format ? "" : " \"\"") < 0)
+		r = ut_err_nomem(err);
+	probe_spec_free(spec);
+	return r;
+}
+
+static void add_want(struct checks *c, struct described *d, const struct runtime_span *s,
+		     const struct runtime_span_probe *p)
+{
+	struct want w = { .span = s, .probe = p };
+	struct ut_err err = { 0 };
+
+	if (want_text(p->text, &w.text, &err)) {
+		checks_add(c, CHECK_NO, d->runtime->name, "correct the file", "%s:%u: %s", d->runtime->origin, p->line,
+			   err.msg);
+	} else if (vec_push(&d->wants, w)) {
+		free(w.text);
+		c->failed = true;
+	}
+}
+
+static void describe(struct checks *c, struct described *d, const struct runtime *r)
+{
+	d->runtime = r;
+	for (size_t i = 0; i < r->span.n; i++)
+		for (size_t k = 0; k < r->span.v[i].probe.n; k++)
+			add_want(c, d, &r->span.v[i], &r->span.v[i].probe.v[k]);
+}
+
+/* A plan of these probes over all files of @i; an error is the probe's, not the file's. */
+static int plan_of(const char *const *texts, size_t n, const struct installed *i, struct plan **ret, struct ut_err *err)
+{
+	struct plan_options o = { .gen = { .text_limit = 200, .may_sleep = true, .ncpus = 1 } };
+	int r = plan_new(texts, n, &o, ret, err);
+
+	for (size_t k = 0; !r && k < i->files.n; k++)
+		r = plan_file(*ret, i->files.v[k].path, i->files.v[k].fd, err);
+	if (r)
+		*ret = plan_free(*ret);
+	return r;
+}
+
+/* The texts that hold for this version, each once; returns how many. */
+static size_t ask(struct described *d, const char *version, const char **texts)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < d->wants.n; k++) {
+		struct want *w = &d->wants.v[k];
+		size_t same = 0;
+
+		w->bad = false;
+		w->nprobes = 0;
+		w->request = NOT_ASKED;
+		if (!runtime_span_holds(w->span, version))
+			continue;
+		while (same < n && strcmp(texts[same], w->text) != 0)
+			same++;
+		if (same == n)
+			texts[n++] = w->text;
+		w->request = same;
+	}
+	return n;
+}
+
+/* One after the other, to tell which ones do not fit. */
+static void plan_each(struct checks *c, struct described *d, const struct installed *i)
+{
+	for (size_t k = 0; k < d->wants.n; k++) {
+		struct want *w = &d->wants.v[k];
+		const char *text = w->text;
+		struct plan *plan = NULL;
+		struct ut_err err = { 0 };
+
+		if (w->request == NOT_ASKED)
+			continue;
+		if (plan_of(&text, 1, i, &plan, &err)) {
+			w->bad = true;
+			checks_add(c, CHECK_NO, d->runtime->name, "correct the file", "%s:%u: in %s: %s",
+				   d->runtime->origin, w->probe->line, i->files.v[0].path, err.msg);
+		} else {
+			w->nprobes = plan->requests.v[0].nprobes;
+		}
+		plan_free(plan);
+	}
+}
+
+static const struct want *want_of(const struct described *d, size_t request)
+{
+	for (size_t k = 0; k < d->wants.n; k++)
+		if (d->wants.v[k].request == request)
+			return &d->wants.v[k];
+	return NULL;
+}
+
+/* Values that no instruction of ours can read at some site: they will not be shown. */
+static void tell_unreadable(struct checks *c, const struct described *d, const struct installed *i,
+			    const struct plan *plan)
+{
+	size_t told = NOT_ASKED;
+
+	for (size_t k = 0; k < plan->sites.n; k++) {
+		const struct plan_site *site = &plan->sites.v[k];
+		const struct plan_probe *p = &plan->probes.v[site->probe];
+
+		for (unsigned o = 0; o < p->checked->noutputs; o++) {
+			if (!site->unreadable[o] || told == p->request)
+				continue;
+			told = p->request;
+			checks_add(c, CHECK_WARN, d->runtime->name, "the span comes without it",
+				   "%s:%u: value %u of %s:%s cannot be read at every place of %s: %s",
+				   d->runtime->origin, want_of(d, told)->probe->line, o + 1, p->provider, p->func,
+				   i->files.v[0].path, site->unreadable[o]);
+		}
+	}
+}
+
+static void plan_wants(struct checks *c, struct described *d, const struct installed *i)
+{
+	AUTO_FREE const char **texts = calloc(d->wants.n + 1, sizeof(*texts));
+	struct plan *plan = NULL;
+	size_t n;
+
+	c->failed |= !texts;
+	n = texts ? ask(d, i->version, texts) : 0;
+	if (!n)
+		return;
+	if (plan_of(texts, n, i, &plan, NULL)) {
+		plan_each(c, d, i);
+		return;
+	}
+	for (size_t k = 0; k < d->wants.n; k++)
+		if (d->wants.v[k].request != NOT_ASKED)
+			d->wants.v[k].nprobes = plan->requests.v[d->wants.v[k].request].nprobes;
+	tell_unreadable(c, d, i, plan);
+	plan_free(plan);
+}
+
+/* The first of these that is nowhere, if none is anywhere. */
+static const struct want *missing(const struct described *d, const struct runtime_span *s, enum runtime_role role)
+{
+	const struct want *ret = NULL;
+
+	for (size_t i = 0; i < d->wants.n; i++) {
+		const struct want *w = &d->wants.v[i];
+
+		if (w->span != s || w->probe->role != role)
+			continue;
+		if (w->nprobes)
+			return NULL;
+		if (!ret || ret->bad)
+			ret = w;
+	}
+	return ret;
+}
+
+static bool has_any(const struct described *d, const struct runtime_span *s, enum runtime_role role)
+{
+	for (size_t i = 0; i < d->wants.n; i++)
+		if (d->wants.v[i].span == s && d->wants.v[i].probe->role == role && d->wants.v[i].nprobes)
+			return true;
+	return false;
+}
+
+static bool is_available(const struct described *d, const struct runtime_span *s, const char *version)
+{
+	return runtime_span_holds(s, version) && has_any(d, s, RUNTIME_BEGIN) && has_any(d, s, RUNTIME_END);
+}
+
+/* "HotSpot gc-phase": what a line about one span is about. */
+static char *span_thing(const struct runtime *r, const struct runtime_span *s)
+{
+	char *ret;
+
+	return asprintf(&ret, "%s %s", r->name, s->kind) < 0 ? NULL : ret;
+}
+
+/* Why it is nowhere, in the plan's words. */
+static void tell_missing(struct checks *c, const struct described *d, const struct want *w, const struct installed *i)
+{
+	AUTO_FREE char *thing = span_thing(d->runtime, w->span);
+	const char *text = w->text;
+	struct plan *plan = NULL;
+	struct ut_err err = { 0 };
+
+	if (w->bad)
+		return;		/* told already */
+	if (!thing || plan_of(&text, 1, i, &plan, &err) || !plan_complete(plan, i->files.v[0].path, NULL, &err))
+		c->failed |= !thing;
+	else
+		checks_add(c, CHECK_WARN, thing, "correct the description, or trace another build of it", "%s:%u: %s", d->runtime->origin,
+			   w->probe->line, err.msg);
+	plan_free(plan);
+}
+
+/* What is not there of a span that should be, and what is not there at once. */
+static void tell_span(struct checks *c, const struct described *d, const struct runtime_span *s,
+		      const struct installed *i)
+{
+	AUTO_FREE char *thing = span_thing(d->runtime, s);
+	static const enum runtime_role roles[] = { RUNTIME_BEGIN, RUNTIME_END, RUNTIME_INSIDE };
+
+	c->failed |= !thing;
+	if (!thing || !runtime_span_holds(s, i->version))
+		return;
+	for (size_t k = 0; k < ARRAY_SIZE(roles); k++) {
+		const struct want *w = missing(d, s, roles[k]);
+
+		if (w)
+			tell_missing(c, d, w, i);
+	}
+	if (s->needs && is_available(d, s, i->version))
+		checks_add(c, CHECK_OK, thing, NULL, "%s:%u: comes only from programs that are started with %s",
+			   d->runtime->origin, s->line, s->needs);
+}
+
+static void add_kinds(struct buf *out, const struct described *d, const char *version)
+{
+	const char *comma = ": ";
+
+	for (size_t i = 0; i < d->runtime->span.n; i++) {
+		const struct runtime_span *s = &d->runtime->span.v[i];
+		bool again = false;
+
+		for (size_t k = 0; k < i; k++)
+			again |= !strcmp(d->runtime->span.v[k].kind, s->kind) &&
+				 is_available(d, &d->runtime->span.v[k], version);
+		if (again || !is_available(d, s, version))
+			continue;
+		buf_addf(out, "%s%s", comma, s->kind);
+		comma = ", ";
+	}
+}
+
+/* The path, the version, the process. */
+static void add_where(struct buf *out, const struct installed *i)
+{
+	buf_adds(out, i->files.v[0].path);
+	if (i->pid)
+		buf_addf(out, " of process %d", i->pid);
+	if (i->version[0])
+		buf_addf(out, ", version %s", i->version);
+}
+
+static bool is_users(const struct runtime *r) { return strchr(r->origin, '/'); }
+
+static void tell_sum(struct checks *c, const struct described *d, const struct installed *i)
+{
+	const struct runtime *r = d->runtime;
+	AUTO(buf_done) struct buf text = { 0 };
+	size_t available = 0, held = 0;
+
+	for (size_t k = 0; k < r->span.n; k++) {
+		held += runtime_span_holds(&r->span.v[k], i->version);
+		available += is_available(d, &r->span.v[k], i->version);
+	}
+	add_where(&text, i);
+	if (!r->span.n)
+		buf_addf(&text, ": no spans: %s", r->none ? r->none : "none is described");
+	else
+		buf_addf(&text, ": %zu of %zu %s", available, held, plural(held, "span"));
+	add_kinds(&text, d, i->version);
+	if (held < r->span.n)
+		buf_addf(&text, "; %zu more %s for other versions", r->span.n - held,
+			 r->span.n - held == 1 ? "is" : "are");
+	if (is_users(r))
+		buf_addf(&text, ", as %s says", r->origin);
+	checks_add(c, available < held ? CHECK_WARN : CHECK_OK, r->name,
+		   available < held ? "the next lines say what is missing" : NULL, "%s", text.data ? text.data : "");
+}
+
+static void look_at(void *ctx, const struct installed *i)
+{
+	struct run *run = ctx;
+	struct described *d = run->described;
+
+	while (d->runtime != i->runtime)
+		d++;
+	d->found++;
+	plan_wants(run->c, d, i);
+	tell_sum(run->c, d, i);
+	for (size_t k = 0; k < d->runtime->span.n; k++)
+		tell_span(run->c, d, &d->runtime->span.v[k], i);
+}
+
+static void tell_absent(struct checks *c, const struct described *d)
+{
+	const struct runtime *r = d->runtime;
+
+	if (!d->found)
+		checks_add(c, CHECK_OK, r->name, NULL, "not found here; %zu %s described%s%s", r->span.n,
+			   plural(r->span.n, "span"), is_users(r) ? " in " : "", is_users(r) ? r->origin : "");
+}
+
+static void tell_broken(void *ctx, const struct ut_err *err)
+{
+	checks_add(ctx, CHECK_NO, "runtime file", "correct it, or take it away", "%s", err->msg);
+}
+
+static void check_runtimes(struct checks *c, const struct runtimes *runtimes)
+{
+	struct run run = { .c = c, .n = runtimes->all.n };
+	struct ut_err err = { 0 };
+
+	run.described = calloc(run.n + 1, sizeof(*run.described));
+	if (!run.described) {
+		c->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < run.n; i++)
+		describe(c, &run.described[i], &runtimes->all.v[i]);
+	if (installed_each(runtimes, look_at, &run, &err))
+		checks_add(c, CHECK_WARN, "runtimes", "ask as root", "%s", err.msg);
+	for (size_t i = 0; i < run.n; i++) {
+		tell_absent(c, &run.described[i]);
+		described_done(&run.described[i]);
+	}
+	free(run.described);
+}
+
+void doctor_runtimes(struct checks *c, const char *file)
+{
+	AUTO(runtimes_done) struct runtimes runtimes = { 0 };
+	struct ut_err err = { 0 };
+
+	if (runtimes_load_good(&runtimes, tell_broken, c, &err)) {
+		checks_add(c, CHECK_NO, "runtimes", NULL, "%s", err.msg);
+		return;
+	}
+	if (file && runtimes_load_file(&runtimes, file, &err))
+		tell_broken(c, &err);
+	check_runtimes(c, &runtimes);
+}
