@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* The other two pages: one process with its numbers and its last lines, and what the keys do. */
+#include <string.h>
+
+#include "base/text.h"
+#include "base/width.h"
+#include "live/gc.h"
+#include "live/top_priv.h"
+
+static const unsigned bar_widths[] = { 60, 30, 20, 15, 12, 10, 6 };
+
+/* A number's line: what it is, in a column, then the number. */
+static void label(const char *name, struct buf *out)
+{
+	buf_reset(out);
+	buf_add_cell(out, name, strlen(name), 13, false, false);
+	buf_addc(out, ' ');
+}
+
+static void add_who(const struct top *t, const struct top_row *row, struct buf *out)
+{
+	char text[32];
+
+	buf_reset(out);
+	top_style(t, STYLE_BOLD, out);
+	buf_addf(out, "%u ", row->pid);
+	buf_add_escaped(out, row->comm, strnlen(row->comm, sizeof row->comm));
+	top_style(t, STYLE_PLAIN, out);
+	buf_adds(out, ", ");
+	buf_add_escaped(out, row->runtime, strlen(row->runtime));
+	buf_addf(out, ", watched for %s", human_ns(t->now_ns > row->seen_ns ? t->now_ns - row->seen_ns : 0, text));
+	if (row->gone_ns)
+		buf_adds(out, ", ended");
+	if (t->paused)
+		buf_adds(out, ", paused: p goes on");
+}
+
+static void add_stops(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y,
+		      struct buf *text)
+{
+	const struct rate *r = top_rate(t, row);
+	const struct rate_view *v = &row->view;
+	char a[32], b[32], c[32];
+
+	label("stopped", text);
+	top_share_text(v, v->share, text);
+	buf_adds(text, " of the last 10 s, ");
+	top_share_text(v, v->total_share, text);
+	buf_addf(text, " since the start, %s together", human_ns(v->stopped_ns, a));
+	top_put(t, s, (*y)++, text);
+	label("longest stop", text);
+	if (r->longest_ns) {
+		buf_addf(text, "%s, ", human_ns(r->longest_ns, a));
+		buf_add_escaped(text, r->longest_label, strlen(r->longest_label));
+		if (r->longest_cause[0]) {
+			buf_adds(text, ", ");
+			buf_add_escaped(text, r->longest_cause, strlen(r->longest_cause));
+		}
+		buf_addf(text, ", %s ago; of the last minute %s",
+			 human_ns(t->now_ns > r->longest_begin_ns ? t->now_ns - r->longest_begin_ns : 0, b),
+			 v->minute_longest_ns ? human_ns(v->minute_longest_ns, c) : "none");
+	} else {
+		buf_adds(text, "none yet");
+	}
+	top_put(t, s, (*y)++, text);
+	label("stops", text);
+	buf_addf(text, "half of them under %s, 9 of 10 under %s, 99 of 100 under %s", human_ns(rate_quantile(r, 0.5), a),
+		 human_ns(rate_quantile(r, 0.9), b), human_ns(rate_quantile(r, 0.99), c));
+	if (r->nlengths)
+		top_put(t, s, (*y)++, text);
+}
+
+/* Kinds besides the collections, which have their own line. */
+static void add_kinds(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y, struct buf *text)
+{
+	char a[32], b[32], c[32];
+
+	for (unsigned i = 0; i < row->nkinds; i++) {
+		const struct top_kind *k = &row->kind[i];
+
+		if (!strcmp(k->kind, "gc"))
+			continue;
+		label(k->kind, text);
+		buf_addf(text, "%s, %s together, the longest %s", human_count(k->count, a), human_ns(k->total_ns, b),
+			 human_ns(k->longest_ns, c));
+		top_put(t, s, (*y)++, text);
+	}
+}
+
+static void add_numbers(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y, struct buf *text)
+{
+	const struct rate_view *v = &row->view;
+	char number[32];
+
+	label(t->o.kind && !strcmp(t->o.kind, "gc") ? "collections" : "spans", text);
+	buf_addf(text, "%s, %.1f a second", human_count(v->count, number), v->per_second);
+	top_put(t, s, (*y)++, text);
+	add_stops(t, row, s, y, text);
+	if (v->has_allocation) {
+		label("allocates", text);
+		buf_addf(text, "%s a second", human_bytes((uint64_t)v->allocation, number));
+		top_put(t, s, (*y)++, text);
+	}
+	add_kinds(t, row, s, y, text);
+}
+
+static void add_minute(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y, struct buf *text)
+{
+	struct rate_view v;
+	unsigned i = 0;
+
+	while (i + 1 < sizeof bar_widths / sizeof *bar_widths && bar_widths[i] + 14 > s->width)
+		i++;
+	rate_view(top_rate(t, row), t->paused ? t->paused_ns : t->now_ns, bar_widths[i], &v);
+	label("last minute", text);
+	top_bar(&v, text);
+	top_put(t, s, (*y)++, text);
+}
+
+/* The newest line first: it is the one that is looked for. */
+static void add_lines(struct top *t, const struct top_row *row, struct top_screen *s, unsigned y, struct buf *text)
+{
+	uint64_t kept = row->nlines < TOP_LINES ? row->nlines : TOP_LINES;
+	struct live_gc_options lo = { .start_ns = t->o.start_ns };
+	unsigned end = s->height >= 6 ? s->height - 1 : s->height;
+
+	if (y >= end)
+		return;
+	buf_reset(text);
+	live_gc_header(&lo, text);
+	if (text->len)
+		text->data[--text->len] = '\0';
+	top_put(t, s, y++, text);
+	t->page_rows = end > y ? end - y : 1;
+	if (t->scroll + t->page_rows > kept)
+		t->scroll = kept > t->page_rows ? kept - t->page_rows : 0;
+	for (uint64_t i = t->scroll; i < kept && y < end; i++) {
+		buf_reset(text);
+		buf_adds(text, row->line[(row->nlines - 1 - i) % TOP_LINES]);
+		top_put(t, s, y++, text);
+	}
+	buf_reset(text);
+	if (!kept)
+		buf_adds(text, "nothing seen yet");
+	if (!kept)
+		top_put(t, s, y, text);
+}
+
+void top_draw_process(struct top *t, struct top_screen *s)
+{
+	const struct top_row *row = top_opened(t);
+	struct buf text = { 0 };
+	unsigned y = 0;
+
+	add_who(t, row, &text);
+	top_put(t, s, y++, &text);
+	/* On a screen of a few lines the newest collections matter more. */
+	if (s->height >= 14) {
+		add_numbers(t, row, s, &y, &text);
+		add_minute(t, row, s, &y, &text);
+		y++;
+	} else if (s->height >= 8) {
+		add_minute(t, row, s, &y, &text);
+	}
+	add_lines(t, row, s, y, &text);
+	buf_done(&text);
+}
+
+void top_draw_help(struct top *t, struct top_screen *s)
+{
+	static const char *const help[] = {
+		"arrows, j k     select; PgUp PgDn g G: further",
+		"Enter           open a process: its numbers and its last collections",
+		"q, Esc          back; from the table: quit",
+		"c t l a         sort by collections, time stopped, longest stop, allocation",
+		"s, r            sort by the next column; the other way round",
+		"/               show only what has a text in it; Esc: all again",
+		"p               pause; once more: go on",
+		"Ctrl-L          draw all again",
+		"",
+		"GC/S, STOPPED   of the last ten seconds; ≤: the time that collections took,",
+		"                as it was not measured how long the program stood still",
+		"LONGEST         the longest stop since the start",
+		"ALLOC/S         where the runtime tells what is there before and after",
+		"MINUTE          share of time stopped: ▁ a little, ▂ 0.5 %, ▃ 1 %, ▄ 2 %,",
+		"                ▅ 5 %, ▆ 10 %, ▇ 25 %, █ half and more; · none",
+		"",
+		"Any key goes back.",
+	};
+	struct buf text = { 0 };
+
+	for (unsigned i = 0; i < sizeof help / sizeof *help; i++) {
+		buf_reset(&text);
+		buf_adds(&text, help[i]);
+		top_put(t, s, i, &text);
+	}
+	buf_done(&text);
+}

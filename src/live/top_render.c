@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* How the table of runtimes looks: columns that fit the width, a heading, a line for each process, what keys do. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "base/width.h"
+#include "live/top_priv.h"
+
+#define LONG_NS 10000000u	/* the same as on lines: see gc.c */
+#define VERY_LONG_NS 100000000u
+
+static const struct { const char *title; unsigned width; bool right; } columns[COLUMNS] = {
+	[COLUMN_PID] = { "PID", 7, true },	[COLUMN_COMMAND] = { "COMMAND", 15, false },
+	[COLUMN_RUNTIME] = { "RUNTIME", 11, false },	[COLUMN_RATE] = { "GC/S", 6, true },
+	[COLUMN_SHARE] = { "STOPPED", 8, true },	[COLUMN_LONGEST] = { "LONGEST", 8, true },
+	[COLUMN_ALLOCATION] = { "ALLOC/S", 8, true },	[COLUMN_MINUTE] = { "MINUTE", 10, false },
+};
+
+static unsigned total(const unsigned w[COLUMNS])
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < COLUMNS; i++)
+		sum += w[i] ? w[i] + 1 : 0;
+	return sum ? sum - 1 : 0;
+}
+
+/* More room than all columns need: first for the bar, to hold a minute evenly, then for versions, then for the bar. */
+static void widen(unsigned width, unsigned w[COLUMNS])
+{
+	static const unsigned bars[] = { 12, 15, 20, 30, 60 };
+	unsigned spare = width - total(w), wanted = 22 - w[COLUMN_RUNTIME];
+
+	if (spare < 2)
+		return;
+	w[COLUMN_MINUTE] = 12;
+	spare -= 2;
+	wanted = spare < wanted ? spare : wanted;
+	w[COLUMN_RUNTIME] += wanted;
+	spare -= wanted;
+	for (unsigned i = 0; i < sizeof bars / sizeof *bars; i++)
+		if (bars[i] - 12 <= spare)
+			w[COLUMN_MINUTE] = bars[i];
+}
+
+void top_layout(unsigned width, unsigned w[COLUMNS])
+{
+	static const enum top_column first[] = { COLUMN_MINUTE, COLUMN_ALLOCATION, COLUMN_RUNTIME, COLUMN_LONGEST,
+						 COLUMN_RATE };
+	unsigned over;
+
+	for (unsigned i = 0; i < COLUMNS; i++)
+		w[i] = columns[i].width;
+	if (total(w) <= width) {
+		widen(width, w);
+		return;
+	}
+	for (unsigned i = 0; i < sizeof first / sizeof *first && total(w) > width; i++)
+		w[first[i]] = 0;
+	over = total(w) > width ? total(w) - width : 0;
+	w[COLUMN_COMMAND] -= over < 7 ? over : 7;
+	if (total(w) > width)
+		w[COLUMN_PID] = 0;
+	if (total(w) > width)
+		w[COLUMN_COMMAND] = 0;
+}
+
+void top_style(const struct top *t, enum top_style style, struct buf *out)
+{
+	static const char *const sequences[] = {
+		[STYLE_PLAIN] = "\033[0m", [STYLE_BOLD] = "\033[1m", [STYLE_REVERSE] = "\033[7m", [STYLE_DIM] = "\033[2m",
+		[STYLE_YELLOW] = "\033[33m", [STYLE_RED] = "\033[31m",
+	};
+
+	if (t->o.styled && (t->o.color || style < STYLE_YELLOW))
+		buf_adds(out, sequences[style]);
+}
+
+enum top_style top_style_of_stop(uint64_t ns)
+{
+	return ns >= VERY_LONG_NS ? STYLE_RED : ns >= LONG_NS ? STYLE_YELLOW : STYLE_PLAIN;
+}
+
+enum top_style top_style_of_share(double share)
+{
+	return share >= 0.1 ? STYLE_RED : share >= 0.02 ? STYLE_YELLOW : STYLE_PLAIN;
+}
+
+void top_share_text(const struct rate_view *v, double share, struct buf *out)
+{
+	if (!v->measured && share > 0)
+		buf_adds(out, "≤");	/* the collector may have let the program run */
+	if (share > 0 && share < 0.0005)
+		buf_adds(out, v->measured ? "<0.1 %" : "0.1 %");
+	else
+		buf_addf(out, share > 0 ? "%.1f %%" : "0 %%", share * 100);
+}
+
+void top_bar(const struct rate_view *v, struct buf *out)
+{
+	static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const float from[] = { 0, 0.005f, 0.01f, 0.02f, 0.05f, 0.1f, 0.25f, 0.5f };
+
+	for (unsigned i = 0; i < v->nbar; i++) {
+		unsigned level = 0;
+
+		while (level < 7 && v->bar[i] >= from[level + 1])
+			level++;
+		buf_adds(out, v->bar[i] < 0 ? " " : v->bar[i] == 0 ? "·" : blocks[level]);
+	}
+}
+
+static void add_rate(double v, struct buf *out)
+{
+	buf_addf(out, v < 0.05 ? "0" : v < 99.95 ? "%.1f" : "%.0f", v);
+}
+
+static void add_cell_text(const struct top_row *row, enum top_column c, struct buf *out)
+{
+	const struct rate_view *v = &row->view;
+	char text[40];
+
+	switch (c) {
+	case COLUMN_PID: buf_addu(out, row->pid); break;
+	case COLUMN_COMMAND: buf_add_escaped(out, row->comm, strnlen(row->comm, sizeof row->comm)); break;
+	case COLUMN_RUNTIME: buf_add_escaped(out, row->runtime, strlen(row->runtime)); break;
+	case COLUMN_RATE: add_rate(v->per_second, out); break;
+	case COLUMN_SHARE:
+		if (row->gone_ns)
+			buf_adds(out, "ended");
+		else
+			top_share_text(v, v->share, out);
+		break;
+	case COLUMN_LONGEST: buf_adds(out, v->longest_ns ? human_ns(v->longest_ns, text) : "-"); break;
+	case COLUMN_ALLOCATION:
+		buf_adds(out, v->has_allocation ? human_bytes((uint64_t)v->allocation, text) : "-");
+		break;
+	default: top_bar(v, out);
+	}
+}
+
+static enum top_style cell_style(const struct top_row *row, enum top_column c)
+{
+	if (c == COLUMN_SHARE)
+		return top_style_of_share(row->view.share);
+	return c == COLUMN_LONGEST ? top_style_of_stop(row->view.longest_ns) : STYLE_PLAIN;
+}
+
+void top_row_text(const struct top *t, const struct top_row *row, const unsigned w[COLUMNS], bool selected,
+		  struct buf *out)
+{
+	bool whole = selected || row->gone_ns;	/* one style for all of the line */
+	const char *gap = "";
+
+	if (whole)
+		top_style(t, selected ? STYLE_REVERSE : STYLE_DIM, out);
+	for (unsigned c = 0; c < COLUMNS; c++) {
+		enum top_style style = whole ? STYLE_PLAIN : cell_style(row, c);
+		struct buf text = { 0 };
+
+		if (!w[c])
+			continue;
+		buf_adds(out, gap);
+		gap = " ";
+		add_cell_text(row, c, &text);
+		if (style)
+			top_style(t, style, out);
+		buf_add_cell(out, text.data ? text.data : "", text.len, w[c], columns[c].right, false);
+		if (style)
+			top_style(t, STYLE_PLAIN, out);
+		buf_done(&text);
+	}
+	if (whole)
+		top_style(t, STYLE_PLAIN, out);
+}
+
+void top_titles(const struct top *t, const unsigned w[COLUMNS], struct buf *out)
+{
+	const char *gap = "";
+
+	for (unsigned c = 0; c < COLUMNS; c++) {
+		char text[32];
+
+		if (!w[c])
+			continue;
+		snprintf(text, sizeof text, "%s%s", columns[c].title, t->sort != c ? "" : t->reverse ? "↑" : "↓");
+		buf_adds(out, gap);
+		gap = " ";
+		buf_add_cell(out, text, strlen(text), w[c], columns[c].right, false);
+	}
+}
+
+static void add_clock(const struct top *t, uint64_t now_ns, struct buf *out)
+{
+	uint64_t since = now_ns > t->o.start_ns ? now_ns - t->o.start_ns : 0;
+	time_t second = (time_t)((t->o.wall_ns + since) / 1000000000u);
+	char text[16];
+	struct tm tm;
+
+	if (t->o.wall_ns && localtime_r(&second, &tm) && strftime(text, sizeof text, "%H:%M:%S", &tm))
+		buf_adds(out, text);
+	else
+		buf_addf(out, "%llu s", (unsigned long long)(since / 1000000000u));
+}
+
+void top_heading(const struct top *t, struct buf *out)
+{
+	size_t live = 0;
+	char number[32];
+
+	for (size_t i = 0; i < t->rows.n; i++)
+		live += !t->rows.v[i]->gone_ns;
+	buf_adds(out, "usertrace top ");
+	add_clock(t, t->paused ? t->paused_ns : t->now_ns, out);
+	buf_addf(out, ", %zu %s", live, live == 1 ? "process" : "processes");
+	if (t->filter_len && !t->typing) {
+		buf_addf(out, ", %zu with '", t->shown.n);
+		buf_add_escaped(out, t->filter, t->filter_len);
+		buf_adds(out, "'");
+	}
+	if (t->lost)
+		buf_addf(out, ", %s %s lost", human_count(t->lost, number), plural(t->lost, "event"));
+	if (t->paused)
+		buf_adds(out, ", paused: p goes on");
+}
+
+static void draw_footer(const struct top *t, struct top_screen *s)
+{
+	struct buf text = { 0 };
+
+	if (t->typing) {
+		buf_adds(&text, "filter: ");
+		buf_add_escaped(&text, t->filter, t->filter_len);
+		buf_adds(&text, "_  (Enter keeps it, Esc drops it)");
+	} else if (t->note[0] && t->now_ns < t->note_until_ns) {
+		buf_adds(&text, t->note);
+	} else if (t->page == PAGE_PROCESS) {
+		buf_adds(&text, "q back  arrows scroll  p pause  h help");
+	} else {
+		buf_adds(&text, "q quit  arrows select  Enter open  s sort  r reverse  / filter  p pause  h help");
+	}
+	top_put(t, s, s->height - 1, &text);
+	buf_done(&text);
+}
+
+static void draw_empty(const struct top *t, struct top_screen *s, unsigned y)
+{
+	struct buf text = { 0 };
+
+	buf_adds(&text, t->rows.n ? "nothing has that text; Esc shows all again" :
+				    "no process with a runtime yet; each that starts comes here");
+	top_put(t, s, y, &text);
+	buf_done(&text);
+}
+
+/* Which row is the first on the screen, so that the selected one is on it. */
+static void scroll_to(struct top *t, size_t selected, unsigned rows)
+{
+	if (selected < t->first)
+		t->first = selected;
+	if (selected >= t->first + rows)
+		t->first = selected - rows + 1;
+	if (t->first + rows > t->shown.n)
+		t->first = t->shown.n > rows ? t->shown.n - rows : 0;
+}
+
+/* The heading and the keys are left out where there is no room for them and three rows. */
+static void draw_table(struct top *t, struct top_screen *s, const unsigned w[COLUMNS])
+{
+	bool edges = s->height >= 6;
+	unsigned y = edges, rows = s->height > 1u + 2u * edges ? s->height - 1 - 2 * edges : 1;
+	size_t selected = top_selected(t);
+	struct buf text = { 0 };
+
+	t->page_rows = rows;
+	scroll_to(t, selected, rows);
+	if (s->height > 1) {
+		top_style(t, STYLE_BOLD, &text);
+		top_titles(t, w, &text);
+		top_style(t, STYLE_PLAIN, &text);
+		top_put(t, s, y++, &text);
+	}
+	if (!t->shown.n)
+		draw_empty(t, s, y);
+	for (size_t i = 0; i < rows && t->first + i < t->shown.n; i++) {
+		buf_reset(&text);
+		top_row_text(t, t->shown.v[t->first + i], w, t->first + i == selected, &text);
+		top_put(t, s, y++, &text);
+	}
+	if (edges || t->typing)
+		draw_footer(t, s);
+	buf_reset(&text);
+	top_heading(t, &text);
+	if (edges)
+		top_put(t, s, 0, &text);
+	buf_done(&text);
+}
+
+int top_render(struct top *t, uint64_t now_ns, struct top_screen *s)
+{
+	unsigned w[COLUMNS];
+
+	if (!s->width || !s->height)
+		return 0;
+	top_layout(s->width, w);
+	if (top_refresh(t, now_ns, w[COLUMN_MINUTE] ? w[COLUMN_MINUTE] : 10))
+		return -ENOMEM;
+	if (t->page == PAGE_PROCESS && !top_opened(t))
+		t->page = PAGE_TABLE;
+	if (t->page == PAGE_HELP) {
+		top_draw_help(t, s);
+	} else if (t->page == PAGE_PROCESS) {
+		top_draw_process(t, s);
+		if (s->height >= 6)
+			draw_footer(t, s);
+	} else {
+		draw_table(t, s, w);
+	}
+	return 0;
+}
+
+static void add_batch_line(const struct top *t, struct buf *line, struct buf *out)
+{
+	if (t->o.ascii)
+		top_ascii(line);
+	while (line->len && line->data[line->len - 1] == ' ')
+		line->len--;
+	buf_add(out, line->data ? line->data : "", line->len);
+	buf_addc(out, '\n');
+	buf_reset(line);
+}
+
+int top_batch(struct top *t, uint64_t now_ns, unsigned width, struct buf *out)
+{
+	struct buf line = { 0 };
+	unsigned w[COLUMNS];
+
+	top_layout(width, w);
+	if (top_refresh(t, now_ns, w[COLUMN_MINUTE] ? w[COLUMN_MINUTE] : 10))
+		return -ENOMEM;
+	top_heading(t, &line);
+	add_batch_line(t, &line, out);
+	top_titles(t, w, &line);
+	add_batch_line(t, &line, out);
+	for (size_t i = 0; i < t->shown.n; i++) {
+		top_row_text(t, t->shown.v[i], w, false, &line);
+		add_batch_line(t, &line, out);
+	}
+	buf_addc(out, '\n');
+	buf_done(&line);
+	return 0;
+}
