@@ -72,6 +72,7 @@ static int open_session(struct gc_watch *w, struct ut_err *err)
 		.wait = true,	/* a description has probes of other builds too */
 		.ring_bytes = o->ring_bytes, .text_limit = COLLECT_TEXT_MAX, .duration_ns = o->duration_ns,
 		.stop_fd = o->stop_fd, .verbose = o->verbose, .lives = true,
+		.described = true,
 	};
 
 	w->probes = calloc(w->defs.requests.n + 1, sizeof(*w->probes));

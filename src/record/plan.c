@@ -193,7 +193,7 @@ int plan_check(struct plan *plan, unsigned request, const struct probe_scope *sc
 		probe_spec_free(spec);
 		return r;
 	}
-	for (size_t i = 0; !r && !extra && i < (*ret)->notes.n; i++)	/* a format of ours needs no excuse */
+	for (size_t i = 0; !r && !extra && !plan->options.described && i < (*ret)->notes.n; i++)
 		r = plan_note(plan, "%s", (*ret)->notes.v[i]);
 	if (!r)
 		return 0;
@@ -305,6 +305,11 @@ int plan_look_image(struct plan_look *look)
 /* Everything appended since a mark is taken off again. */
 struct plan_mark { size_t probes, sites, bodies, files, seen; };
 
+static struct plan_mark mark_of(const struct plan *plan)
+{
+	return (struct plan_mark){ plan->probes.n, plan->sites.n, plan->bodies.n, plan->files.n, plan->seen.n };
+}
+
 static void undo(struct plan *plan, const struct plan_mark *m)
 {
 	for (size_t i = m->probes; i < plan->probes.n; i++) {
@@ -381,29 +386,42 @@ static struct plan_seen seen_as(int fd, const struct stat *st)
 				   .overlay = fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC };
 }
 
-static int look_at(struct plan_look *look)
+static int look_for(struct plan_look *look, unsigned request)
 {
 	struct plan *plan = look->plan;
+	enum probe_kind kind = plan->requests.v[request].spec->kind;
+	struct plan_mark mark = mark_of(plan);
+	int r = 0;
+
+	if (kind == PROBE_USDT)
+		r = plan_usdt(look, request);
+	else if (kind != PROBE_TRACEPOINT && kind != PROBE_USER)
+		r = plan_functions(look, request);
+	if (r && look->err) {	/* for those who go on: this is why it came to nothing */
+		plan_set_miss(&plan->requests.v[request], "%s", look->err->msg);
+		plan->requests.v[request].failed = true;
+	}
+	if (r != -EINVAL || !plan->options.described)
+		return r;
+	undo(plan, &mark);
+	if (look->file >= (int)mark.files)
+		look->file = -1;
+	*look->err = (struct ut_err){ 0 };
+	return 0;
+}
+
+static int look_at(struct plan_look *look)
+{
 	int r = plan_user(look);
 
-	for (unsigned i = 0; !r && i < plan->requests.n; i++) {
-		enum probe_kind kind = plan->requests.v[i].spec->kind;
-
-		if (kind == PROBE_USDT)
-			r = plan_usdt(look, i);
-		else if (kind != PROBE_TRACEPOINT && kind != PROBE_USER)
-			r = plan_functions(look, i);
-		if (r && look->err) {	/* for those who go on: this is why it came to nothing */
-			plan_set_miss(&plan->requests.v[i], "%s", look->err->msg);
-			plan->requests.v[i].failed = true;
-		}
-	}
+	for (unsigned i = 0; !r && i < look->plan->requests.n; i++)
+		r = look_for(look, i);
 	return r;
 }
 
 int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err)
 {
-	struct plan_mark mark = { plan->probes.n, plan->sites.n, plan->bodies.n, plan->files.n, plan->seen.n };
+	struct plan_mark mark = mark_of(plan);
 	struct plan_look look = { .plan = plan, .path = path, .fd = fd, .file = -1, .err = err };
 	struct plan_seen seen;
 	struct stat st;

@@ -85,6 +85,7 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 		.lives = o->lives,
 		.tracepoint_filter = session_has_targets(o) ? GEN_FILTER_FOLLOW : GEN_FILTER_NOT_SELF,
 		.runtimes = runtimes,
+		.described = o->described,
 	};
 
 	return plan_new(o->probes, o->nprobes, &po, &s->plan, err);

@@ -37,6 +37,7 @@ struct session_options {
 	 * measure, a note says so, and no event has a state.
 	 */
 	const enum probe_state *states;
+	bool described;			/* the probes are from descriptions of runtimes: see plan_options */
 	bool lives;			/* forks, execs and exits to the sink, e: probes or not */
 };
 
