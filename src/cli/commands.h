@@ -10,6 +10,7 @@ extern const struct ut_cmd cmd_dtrace;
 extern const struct ut_cmd cmd_emit;
 extern const struct ut_cmd cmd_gc;
 extern const struct ut_cmd cmd_list;
+extern const struct ut_cmd cmd_top;
 extern const struct ut_cmd cmd_trace;
 
 #endif

@@ -14,6 +14,7 @@ const struct ut_cmd *const ut_commands[] = {
 	&cmd_list,
 	&cmd_trace,
 	&cmd_gc,
+	&cmd_top,
 	&cmd_emit,
 	&cmd_dtrace,
 	&cmd_doctor,
