@@ -193,6 +193,7 @@ int plan_check(struct plan *plan, unsigned request, const struct probe_scope *sc
 		probe_spec_free(spec);
 		return r;
 	}
+	/* a format of ours needs no excuse */
 	for (size_t i = 0; !r && !extra && !plan->options.described && i < (*ret)->notes.n; i++)
 		r = plan_note(plan, "%s", (*ret)->notes.v[i]);
 	if (!r)
@@ -406,7 +407,8 @@ static int look_for(struct plan_look *look, unsigned request)
 	undo(plan, &mark);
 	if (look->file >= (int)mark.files)
 		look->file = -1;
-	*look->err = (struct ut_err){ 0 };
+	if (look->err)
+		*look->err = (struct ut_err){ 0 };
 	return 0;
 }
 
