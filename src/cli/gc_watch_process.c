@@ -91,7 +91,7 @@ int watch_identify(struct gc_watch *w, struct watched *p)
 	process_comm((pid_t)p->p.pid, p->p.comm);
 	for (size_t i = 0; !r && i < files.files.n; i++) {
 		const struct mapping *m = &files.files.v[i].first;
-		const struct runtime *rt = runtime_of_file(w->runtimes, m->path);
+		const struct runtime *rt = runtime_of_mapping(w->runtimes, (int)p->p.pid, m);
 
 		r = rt ? add_runtime(w, p, rt, m) : 0;
 	}

@@ -174,12 +174,12 @@ const struct runtime *runtime_of_file(const struct runtimes *r, const char *path
 }
 
 /* The program itself decides before the libraries it has loaded, and runtimes before what they are made of. */
-static const struct runtime *runtime_of_files(const struct runtimes *r, const struct mapped_files *files)
+static const struct runtime *runtime_of_files(const struct runtimes *r, int pid, const struct mapped_files *files)
 {
 	struct candidate best = {0};
 
 	if (files->files.n && files->files.v[0].is_program)
-		consider(r, files->files.v[0].first.path, false, &best);
+		best.runtime = runtime_of_mapping(r, pid, &files->files.v[0].first);
 	for (int libraries = 0; libraries <= 1 && !best.runtime; libraries++)
 		for (size_t i = 0; i < files->files.n; i++)
 			consider(r, files->files.v[i].first.path, libraries, &best);
@@ -190,7 +190,7 @@ const struct runtime *runtime_of_process(const struct runtimes *r, int pid)
 {
 	AUTO(mapped_files_done) struct mapped_files files = {0};
 
-	return mapped_files_read(pid, &files, NULL) ? NULL : runtime_of_files(r, &files);
+	return mapped_files_read(pid, &files, NULL) ? NULL : runtime_of_files(r, pid, &files);
 }
 
 const struct runtime *runtime_of_provider(const struct runtimes *r, const char *provider)

@@ -19,6 +19,7 @@
  *     language = Java
  *     kind = runtime                      # or server, or library: what other runtimes use as well (libstdc++)
  *     match = libjvm.so                   # glob on the base name of a mapped file or of the program; may come again
+ *     symbol = caml_startup               # a function of a program that has the runtime built in; may come again
  *     provider = hotspot                  # its USDT providers; may come again
  *     version = name                      # where its version stands: the digits of the matched file's base name
  *     version = text "node v"             # or those behind this text, in the file's read-only data; the first that is there counts
@@ -85,7 +86,7 @@ struct runtime {
 	char *name, *language, *origin;	/* origin: the file it was read from, "hotspot.ini" for a built-in one */
 	char *none;	/* why it has no spans; NULL */
 	bool library; /* kind = library: other runtimes use it, so it names a process only when nothing else does */
-	VEC(char *) match, provider, hint, collector, service;
+	VEC(char *) match, symbol, provider, hint, collector, service;
 	VEC(struct runtime_version) version;
 	VEC(struct runtime_offer) offer;
 	VEC(struct runtime_format) format;
@@ -105,6 +106,11 @@ void runtimes_done(struct runtimes *r);
 
 /* The runtime whose match fits the base name of @path; NULL for none. Longest pattern wins. */
 const struct runtime *runtime_of_file(const struct runtimes *r, const char *path);
+/* The same, and when the file is the program of @pid and its name says nothing, by the functions that it has. */
+struct mapping;
+const struct runtime *runtime_of_mapping(const struct runtimes *r, int pid, const struct mapping *m);
+/* By the functions that a program has; NULL for none. @fd is read, not moved. */
+const struct runtime *runtime_of_symbols(const struct runtimes *r, int fd);
 /* The runtime of a process, from all its executable mappings; NULL for none. */
 const struct runtime *runtime_of_process(const struct runtimes *r, int pid);
 /* The runtime that has a USDT provider of this name; NULL for none. */

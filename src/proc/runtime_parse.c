@@ -243,9 +243,16 @@ static int key_version(struct ini_parser *p, const char *value)
 	return r;
 }
 
+static int key_symbol(struct ini_parser *p, const char *value)
+{
+	if (!*value || strpbrk(value, " \t*?"))
+		return ini_fail(p, "'%s' is no name of a function: symbol is compared with the whole name", value);
+	return ini_push_copy(p, &p->runtime.symbol, value);
+}
+
 static const struct ini_key keys[] = {
 	{"name", key_name}, {"language", key_language}, {"kind", key_kind}, {"match", key_match},
-	{"provider", key_provider}, {"version", key_version}, {"collector", key_collector}, {"service", key_service},
+	{"symbol", key_symbol}, {"provider", key_provider}, {"version", key_version}, {"collector", key_collector}, {"service", key_service},
 	{"none", key_none}, {"offer", key_offer}, {"hint", key_hint},
 };
 
@@ -384,7 +391,7 @@ static int finish(struct ini_parser *p)
 	p->line = 1;
 	if (!r->name)
 		return ini_fail(p, "[runtime] has no name");
-	if (!r->match.n)
+	if (!r->match.n && !r->symbol.n)
 		return ini_fail(p, "[runtime] has no match: how is %s recognised?", r->name);
 	if (!r->language && !(r->language = strdup("")))
 		return ut_err_nomem(p->err);
@@ -415,6 +422,7 @@ void runtime_done(struct runtime *r)
 	free(r->name);
 	free(r->language);
 	strings_free(&r->match);
+	strings_free(&r->symbol);
 	strings_free(&r->provider);
 	strings_free(&r->hint);
 	strings_free(&r->collector);

@@ -61,7 +61,7 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m)
 	r = plan_mapping(s->plan, pid, m, &err);
 	if (r)	/* once, not each time that somebody maps the file */
 		plan_note(s->plan, "%s", err.msg);
-	if (s->measure && runtime_of_file(s->plan->options.runtimes, m->path))
+	if (s->measure && runtime_of_mapping(s->plan->options.runtimes, pid, m))
 		session_measure(s, pid, true);
 	attach_more(s, first_probe, first_site);
 	return 0;

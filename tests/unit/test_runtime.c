@@ -348,6 +348,27 @@ static void the_longest_pattern_wins(void **state)
 	runtimes_done(&r);
 }
 
+/* What a program has built in is known by its functions; files that are known by name keep it. */
+__attribute__((used, noinline)) static void built_in_toy(void) {}
+__attribute__((used)) static int toy_number = 1;
+
+static void a_program_is_known_by_its_functions(void **state)
+{
+	AUTO_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct runtimes r = {0};
+
+	(void)state;
+	assert_int_equal(parse("[runtime]\nname = Data\nsymbol = toy_number\n", &r, NULL), 0);
+	assert_null(runtime_of_symbols(&r, fd));
+	assert_null(runtime_of_process(&r, getpid()));
+	assert_int_equal(parse("[runtime]\nname = Toy\nsymbol = no_such_toy\nsymbol = built_in_toy\n", &r, NULL), 0);
+	assert_string_equal(runtime_of_symbols(&r, fd)->name, "Toy");
+	assert_string_equal(runtime_of_process(&r, getpid())->name, "Toy");
+	assert_int_equal(parse("[runtime]\nname = Named\nmatch = test_runtime\n", &r, NULL), 0);
+	assert_string_equal(runtime_of_process(&r, getpid())->name, "Named");
+	runtimes_done(&r);
+}
+
 static void mistakes_are_told_with_file_and_line(void **state)
 {
 	static const struct { const char *text, *says; } cases[] = {
@@ -361,6 +382,7 @@ static void mistakes_are_told_with_file_and_line(void **state)
 		{"[runtime]\nname = x\nname = y\n", "my.ini:3: 'name' comes a second time"},
 		{"[runtime]\nmatch = *\n", "my.ini:2: the pattern '*' fits too many files"},
 		{"[runtime]\nmatch = a*b?\n", "my.ini:2: the pattern"},
+		{"[runtime]\nsymbol = a*b\n", "my.ini:2: 'a*b' is no name of a function"},
 		{"[runtime]\nmatch = /usr/bin/x\n", "my.ini:2: '/usr/bin/x' holds a '/'"},
 		{"[runtime]\nkind = lib\n", "my.ini:2: unknown kind 'lib'"},
 		{"[runtime]\noffer = p:x:y\n", "my.ini:2: an offer is written"},
@@ -470,6 +492,7 @@ int main(void)
 		cmocka_unit_test(reads_a_whole_file),
 		cmocka_unit_test(a_file_of_the_same_name_replaces),
 		cmocka_unit_test(the_longest_pattern_wins),
+		cmocka_unit_test(a_program_is_known_by_its_functions),
 		cmocka_unit_test(mistakes_are_told_with_file_and_line),
 		cmocka_unit_test(the_users_files_add_and_override),
 		cmocka_unit_test(odd_files_are_refused),
