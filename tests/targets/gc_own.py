@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""gc_own.py SECONDS: reference cycles of every age; then a line "gc GENERATION BEGIN LENGTH OBJECTS" for each collection
+"""gc_own.py SECONDS|-: reference cycles of every age; then a line "gc GENERATION BEGIN LENGTH OBJECTS" for each collection
 that gc.callbacks told (times of CLOCK_MONOTONIC in ns) and one of what gc.get_stats() counted. It waits for a line on
-standard input before it begins and before it ends. It imports modules while it runs, and ends without a last
-collection."""
+standard input before it begins and before it ends; with - it runs until there is one more. It imports modules while it
+runs, and ends without a last collection."""
 import gc
 import os
+import select
 import sys
 import time
 
@@ -36,9 +37,16 @@ def grow(live, n):
         del live[:10000]
 
 
-def churn(seconds):
-    live, end = [], time.monotonic() + seconds
-    while time.monotonic() < end:
+def runner(seconds):
+    if seconds == "-":
+        return lambda: not (select.select([0], [], [], 0)[0] and sys.stdin.buffer.raw.read(1))
+    end = time.monotonic() + float(seconds)
+    return lambda: time.monotonic() < end
+
+
+def churn(runs):
+    live = []
+    while runs():
         for generation in (0, 1, 2):
             grow(live, 2000)
             gc.collect(generation)
@@ -62,7 +70,7 @@ def main():
     gate(f"ready {os.getpid()}")
     before = gc.get_stats()
     gc.callbacks.append(told)
-    churn(float(sys.argv[1]))
+    churn(runner(sys.argv[1]))
     gc.callbacks.remove(told)
     gc.disable()
     counted = [a["collections"] - b["collections"] for a, b in zip(gc.get_stats(), before)]

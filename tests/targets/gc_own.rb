@@ -53,4 +53,4 @@ require "shellwords"
 load "English.rb"
 own.each { |row| puts "gc #{row.join(" ")}" }
 gate("done all=#{GC.count - first} count=#{count} profiled=#{profiled} time=#{time}")
-exit!
+exit!(0)

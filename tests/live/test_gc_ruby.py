@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Collections of CRuby as `usertrace gc` sees them, against GC.total_time, GC.count and GC::Profiler."""
+import os
+import unittest
+
+import agree
+import live
+import runtimes
+
+RUBY = runtimes.path_of("ruby")
+OWN = os.path.join(live.TARGET_SOURCES, "gc_own.rb")
+
+
+@live.needs_root()
+@live.needs_program("chrt")     # nothing else takes the processor between what both read
+@unittest.skipUnless(RUBY, "ruby is not installed")
+class Ruby(runtimes.Case):
+    def watched(self, kinds, seconds="0.4"):
+        program = self.gated("chrt", "-f", "1", RUBY, "--disable=gems", OWN, seconds)
+        watch = agree.gc(self, "-p", program.pid, "-k", kinds)
+        said = self.go(program)
+        self.let_end(program)
+        self.assertEqual(watch.wait(), 0, watch.describe())
+        said["own"] = [tuple(map(int, line.split()[1:])) for line in program.stdout if line.startswith("gc ")]
+        return watch, said
+
+    def version(self, watch):
+        version = watch.of_type("process")[0]["version"]
+        self.assertRegex(version, r"^\d+\.\d+")
+        return version
+
+    def check_stopped(self, spans):
+        """It has one thread that runs: while that collects, none of the program does."""
+        away = 0
+        for span in spans:
+            gone = span["duration_ns"] - span["stopped_ns"] - span["held_ns"]
+            self.assertGreaterEqual(gone, 0, span)
+            away += gone > 1000 + span["duration_ns"] // 100
+        self.assertLessEqual(away, len(spans) // 20 + 1)
+
+    def test_collections(self):
+        watch, said = self.watched("gc")
+        spans, version = watch.spans("gc"), self.version(watch)
+        asked = spans[:len(said["own"])]
+        agree.compare(self, "CRuby", "GC.start with immediate sweep, GC.total_time", version=version, own=said["own"],
+                      seen=agree.lengths(asked), least=0.85)
+        agree.count(self, "CRuby", "collections, GC.count", version=version, own=said["all"], seen=len(spans))
+        by_themselves = len(spans) - len(asked)
+        self.assertGreater(by_themselves, 0)
+        self.assertEqual(by_themselves, said["count"])
+        agree.count(self, "CRuby", "collections by themselves, GC::Profiler", version=version, own=said["profiled"],
+                    seen=by_themselves)
+        self.assertEqual(watch.cut("gc"), 0)
+        self.check_stopped(spans)
+
+    def test_sweeps(self):
+        watch, said = self.watched("gc,gc-phase,class-load,compile")
+        marks, sweeps = watch.spans("gc"), watch.spans("gc-phase")
+        self.assertGreaterEqual(len(sweeps), len(marks))
+        # What is marked in small steps between allocations has no probes, and is a small part.
+        begin = marks[len(said["own"])]["begin_ns"]
+        covered = self.covered([s for s in marks + sweeps if s["begin_ns"] >= begin])
+        self.remark(f"marks and sweeps are {100 * covered / said['time']:.0f} % of GC.total_time")
+        self.assertGreater(covered, 0.5 * said["time"])
+        self.assertLess(covered, 1.05 * said["time"])
+        self.assertIn("shellwords", [s["name"] for s in watch.spans("class-load", label="shellwords")])
+        self.assertTrue(any(s["name"].endswith("shellwords.rb") for s in watch.spans("compile")))
+
+    @staticmethod
+    def covered(spans):
+        """Time that spans cover, each moment once."""
+        total, until = 0, 0
+        for span in sorted(spans, key=lambda s: s["begin_ns"]):
+            total += max(0, span["end_ns"] - max(until, span["begin_ns"]))
+            until = max(until, span["end_ns"])
+        return total
+
+
+if __name__ == "__main__":
+    unittest.main()
