@@ -28,16 +28,6 @@ class Python(runtimes.Case):
         """What gc.callbacks told: generation, begin, length, objects."""
         return [tuple(map(int, line.split()[1:])) for line in program.stdout if line.startswith("gc ")]
 
-    def check_stopped(self, spans):
-        """It has one thread: while that collects, none of the program runs. (The processor may be taken away from the
-        whole machine between an event and the reading of its state.)"""
-        away = 0
-        for span in spans:
-            gone = span["duration_ns"] - span["stopped_ns"] - span["held_ns"]
-            self.assertGreaterEqual(gone, 0, span)
-            away += gone > 1000 + span["duration_ns"] // 100
-        self.assertLessEqual(away, len(spans) // 20)
-
     def test_from_its_beginning(self):
         program = self.started("0.5")
         watch = agree.gc(self, "-p", program.pid, "-k", "gc,class-load")
@@ -46,7 +36,7 @@ class Python(runtimes.Case):
         self.assertEqual(watch.wait(), 0, watch.describe())
         own, spans = self.own(program), watch.spans("gc")
         agree.compare(self, "CPython", "collections, gc.callbacks", version="3.11", own=[o[1:3] for o in own],
-                      seen=agree.lengths(spans), least=0.85, note=NOTE)
+                      seen=agree.lengths(spans), least=0.8, note=NOTE)
         self.assertEqual([s["label"] for s in spans], [WORDS[o[0]] for o in own])
         self.assertEqual([s["objects"] for s in spans], [o[3] for o in own])
         counted = list(map(int, said["collections"].split(",")))
@@ -54,7 +44,7 @@ class Python(runtimes.Case):
             agree.count(self, "CPython", f"{word}, gc.get_stats()", version="3.11", own=counted[generation],
                         seen=sum(s["label"] == word for s in spans))
         self.assertEqual(watch.cut("gc"), 0)
-        self.check_stopped(spans)
+        agree.stands_still(self, spans)
         self.check_imports(watch, said["imported"].split(","))
 
     def check_imports(self, watch, modules):
@@ -77,8 +67,8 @@ class Python(runtimes.Case):
         first, last = spans[0]["begin_ns"], spans[-1]["end_ns"]
         own = [o[1:3] for o in self.own(program) if first - 100_000 < o[1] < last]
         agree.compare(self, "CPython", "collections, attached in the middle", version="3.11", own=own,
-                      seen=agree.lengths(spans), cut=2, least=0.85, note=NOTE)
-        self.check_stopped(spans)
+                      seen=agree.lengths(spans), cut=2, least=0.8, note=NOTE)
+        agree.stands_still(self, spans)
 
     def test_a_command(self):
         script = "import gc\nfor i in 0, 1, 2: gc.collect(i)"

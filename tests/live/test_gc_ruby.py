@@ -29,21 +29,12 @@ class Ruby(runtimes.Case):
         self.assertRegex(version, r"^\d+\.\d+")
         return version
 
-    def check_stopped(self, spans):
-        """It has one thread that runs: while that collects, none of the program does."""
-        away = 0
-        for span in spans:
-            gone = span["duration_ns"] - span["stopped_ns"] - span["held_ns"]
-            self.assertGreaterEqual(gone, 0, span)
-            away += gone > 1000 + span["duration_ns"] // 100
-        self.assertLessEqual(away, len(spans) // 20 + 1)
-
     def test_collections(self):
         watch, said = self.watched("gc")
         spans, version = watch.spans("gc"), self.version(watch)
         asked = spans[:len(said["own"])]
         agree.compare(self, "CRuby", "GC.start with immediate sweep, GC.total_time", version=version, own=said["own"],
-                      seen=agree.lengths(asked), least=0.85)
+                      seen=agree.lengths(asked), least=0.8)
         agree.count(self, "CRuby", "collections, GC.count", version=version, own=said["all"], seen=len(spans))
         by_themselves = len(spans) - len(asked)
         self.assertGreater(by_themselves, 0)
@@ -51,7 +42,7 @@ class Ruby(runtimes.Case):
         agree.count(self, "CRuby", "collections by themselves, GC::Profiler", version=version, own=said["profiled"],
                     seen=by_themselves)
         self.assertEqual(watch.cut("gc"), 0)
-        self.check_stopped(spans)
+        agree.stands_still(self, spans)
 
     def test_sweeps(self):
         watch, said = self.watched("gc,gc-phase,class-load,compile")

@@ -22,7 +22,7 @@ function asked(int $count): array
 {
     $rows = [];
     for ($i = 1; $i <= $count; $i++) {
-        cycles(250 * $i);
+        cycles(150 * $i);
         $begin = hrtime(true);
         $objects = gc_collect_cycles();
         $rows[] = [$begin, hrtime(true) - $begin, $objects];
@@ -53,7 +53,7 @@ function throwing(int $count): int
 
 gate("ready " . getmypid());
 $first = gc_status();
-$rows = asked(30);
+$rows = asked(60);
 $before = gc_status();
 byThemselves((float)$argv[1]);
 $after = gc_status();

@@ -43,7 +43,7 @@ end
 
 gate("ready #{$$}")
 first = GC.count
-own = asked(30)
+own = asked(60)
 GC::Profiler.enable
 before, time = GC.count, GC.total_time
 by_themselves(ARGV[0].to_f)

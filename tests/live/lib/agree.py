@@ -7,7 +7,7 @@
     seen = [(s["begin_ns"], s["duration_ns"]) for s in watch.spans("gc")]
     agree.compare(self, "HotSpot", "Serial, pauses", own=own, seen=seen, cut=2, version="17.0.15")
 
-An entry is a length in ns, or a pair of its begin in ns, on a clock that goes as fast as ours, and its length. With
+An entry is a length in ns, or its begin in ns, on a clock that goes as fast as ours, its length, and whatever else. With
 $UT_AGREEMENT each comparison appends a row to that file.
 """
 import json
@@ -16,9 +16,10 @@ import statistics
 
 import live
 
+MS = 1_000_000
 SHARE = 0.02            # lengths agree within this share
 NEAR_NS = 20_000        # or within this
-BEGIN_NS = 2_000_000    # begins agree within this, for a program may be off the processor between its note and our event
+BEGIN_NS = 2 * MS        # begins agree within this, for a program may be off the processor between its note and our event
 COLUMNS = ("runtime", "version", "what", "own", "seen", "cut", "median difference (us)", "largest difference (us)",
            "share within 2 % or 20 us", "note")
 
@@ -151,3 +152,14 @@ def count(case, runtime, what, own, seen, cut=0, version="", note=""):
     _append(runtime, version, what, own, seen, cut, "", "", "", note)
     case.assertLessEqual(abs(own - seen), cut, f"{runtime} {version}, {what}: {own} by its own account, {seen} seen, "
                                                f"at most {cut} cut")
+
+
+def stands_still(case, spans):
+    """Asserts that the program stood still all through spans of a program with one thread. (The processor may be taken
+    from the whole machine between an event and the reading of its state: a few may say less, none more.)"""
+    less = 0
+    for span in spans:
+        gone = span["duration_ns"] - span["stopped_ns"] - span["held_ns"]
+        case.assertGreaterEqual(gone, 0, span)
+        less += gone > 1000 + span["duration_ns"] // 100
+    case.assertLessEqual(less, len(spans) // 20 + 1)
