@@ -207,15 +207,26 @@ static void tell_candidate(struct search *s, const struct candidate *c,
 	installed_done(&i);
 }
 
-/* A running one that is in no usual folder: built by its user, or in a container. */
-static bool is_known(struct search *s, const struct runtime *runtime, const struct mapped_files *files)
+/* Which files of a process are its own runtime: by their names, or else the program. Flags into @ret; false: none. */
+static bool find_own(const struct search *s, const struct runtime *runtime, const struct mapped_files *files,
+		     bool *ret)
 {
-	for (size_t i = 0; i < files->files.n; i++) {
-		const struct mapping *m = &files->files.v[i].first;
+	bool any = false;
 
-		if (runtime_of_file(s->runtimes, m->path) == runtime && find_candidate(s, &m->file))
-			return true;
+	for (size_t i = 0; i < files->files.n; i++) {
+		ret[i] = runtime_of_file(s->runtimes, files->files.v[i].first.path) == runtime;
+		any |= ret[i];
 	}
+	if (!any && files->files.n)
+		ret[0] = any = true;
+	return any;
+}
+
+static bool is_known(struct search *s, const struct mapped_files *files, const bool *own)
+{
+	for (size_t i = 0; i < files->files.n; i++)
+		if (own[i] && find_candidate(s, &files->files.v[i].first.file))
+			return true;
 	return false;
 }
 
@@ -229,17 +240,21 @@ static void remember(struct search *s, const struct runtime *runtime, const stru
 	}
 }
 
-/* The runtime's own files first. */
+/* A running one that is in no usual folder: built by its user, or in a container. The runtime's own files first. */
 static void tell_process(struct search *s, const struct runtime *runtime, pid_t pid, const struct mapped_files *files,
 			 void (*fn)(void *ctx, const struct installed *i), void *ctx)
 {
+	AUTO_FREE bool *own = calloc(files->files.n + 1, sizeof(*own));
 	struct installed i = { .runtime = runtime, .pid = pid };
 
+	s->failed |= !own;
+	if (!own || !find_own(s, runtime, files, own) || is_known(s, files, own))
+		return;
 	for (int others = 0; others <= 1; others++)
 		for (size_t k = 0; k < files->files.n; k++) {
 			const struct mapping *m = &files->files.v[k].first;
 
-			if ((runtime_of_file(s->runtimes, m->path) == runtime) == others)
+			if (own[k] == others)
 				continue;
 			add_file(&i, m->path, mapping_open(pid, m, NULL), &s->failed);
 			if (!others)
@@ -262,8 +277,7 @@ static int tell_processes(struct search *s, void (*fn)(void *ctx, const struct i
 		AUTO(mapped_files_done) struct mapped_files files = { 0 };
 		const struct runtime *runtime = runtime_of_process(s->runtimes, ids[i].pid);
 
-		if (runtime && !runtime->library && !mapped_files_read(ids[i].pid, &files, NULL) &&
-		    !is_known(s, runtime, &files))
+		if (runtime && !runtime->library && !mapped_files_read(ids[i].pid, &files, NULL))
 			tell_process(s, runtime, ids[i].pid, &files, fn, ctx);
 	}
 	return r;
