@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GcTrees SECONDS: trees of small nodes, of which the newest stay alive, so that every collection has something to do,
-// and System.gc() every 400 ms. It waits for a line on standard input before it begins and before it ends.
+// GcTrees TREES: trees of small nodes, of which the newest stay alive, so that every collection has something to do, and
+// System.gc() after every 400 of them. It waits for a line on standard input before it begins and before it ends.
 import java.util.ArrayDeque;
 
 public class GcTrees {
@@ -24,23 +24,20 @@ public class GcTrees {
 
     public static void main(String[] args) throws Exception {
         ArrayDeque<Node> alive = new ArrayDeque<>();
-        long trees = 0, fulls = 0, period = 400_000_000L;
+        int trees = Integer.parseInt(args[0]), fulls = 0;
 
         gate("ready " + ProcessHandle.current().pid());
-        long now = System.nanoTime(), end = now + (long) (Double.parseDouble(args[0]) * 1e9), next = now + period;
-        for (; now < end; now = System.nanoTime()) {
-            for (int i = 0; i < 4; i++, trees++) {
-                alive.add(new Node(DEPTH));
-                if (alive.size() > ALIVE)
-                    alive.poll();
-            }
-            if (now > next) {
+        for (int i = 1; i <= trees; i++) {
+            alive.add(new Node(DEPTH));
+            if (alive.size() > ALIVE)
+                alive.poll();
+            if (i % 400 == 0) {
                 System.gc();
                 fulls++;
-                next += period;
             }
-            Thread.sleep(1);
+            if (i % 4 == 0)
+                Thread.sleep(1);
         }
-        gate("done trees=" + trees + " fulls=" + fulls);
+        gate("done fulls=" + fulls);
     }
 }
