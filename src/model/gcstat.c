@@ -153,6 +153,7 @@ static void longest(struct gcstat_longest *l, uint64_t ns, const struct collect_
 		return;
 	l->ns = ns;
 	l->begin_ns = span->begin_ns;
+	copy_text(l->kind, sizeof l->kind, span->def->kind);
 	copy_text(l->label, sizeof l->label, span->label);
 	copy_text(l->cause, sizeof l->cause, span->cause);
 }

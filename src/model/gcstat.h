@@ -22,7 +22,7 @@ struct gcstat;
 
 struct gcstat_longest {
 	uint64_t ns, begin_ns;		/* 0: there is none */
-	char label[64], cause[COLLECT_TEXT_MAX];
+	char kind[16], label[64], cause[COLLECT_TEXT_MAX];
 };
 
 /*

@@ -20,6 +20,7 @@ struct report_gc_who {
 void report_gc_sentence(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out);
 /* Sentence, table, utilisation, histogram, what was lost or cut. */
 void report_gc_text(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out);
+/* With a line's end; begin_ns and the like are CLOCK_MONOTONIC. What is not known has no key. */
 void report_gc_json(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out);
 
 #endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* The sentence on top of a summary: how long the program stood still, and what for. */
+#include "report/gc.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "report/gc_priv.h"
+
+uint64_t gc_wall_ns(const struct gcstat_report *r) { return r->end_ns > r->start_ns ? r->end_ns - r->start_ns : 0; }
+
+const struct gcstat_row *gc_kind_row(const struct gcstat_report *r, const char *kind)
+{
+	for (size_t i = 0; i < r->nrows; i++)
+		if (!r->rows[i].label && !strcmp(r->rows[i].kind, kind))
+			return &r->rows[i];
+	return NULL;
+}
+
+const char *gc_percent(double part, double whole, char *ret)
+{
+	double percent = whole > 0 ? 100 * part / whole : 0;
+
+	if (percent <= 0)
+		snprintf(ret, 32, "0 %%");
+	else if (percent < 0.01)
+		snprintf(ret, 32, "<0.01 %%");
+	else
+		snprintf(ret, 32, "%.*f %%", percent < 0.095 ? 2 : percent < 99.95 ? 1 : 0, percent < 100 ? percent : 100);
+	return ret;
+}
+
+void gc_noun(const char *kind, uint64_t n, struct buf *out)
+{
+	static const struct { const char *kind, *noun; } nouns[] = {
+		{ "gc", "collection" }, { "gc-phase", "phase" }, { "compile", "compilation" }, { "class-load", "class load" },
+		{ "signal", "signal handler" },
+	};
+	const char *noun = kind;
+
+	for (size_t i = 0; i < ARRAY_SIZE(nouns); i++)
+		if (!strcmp(nouns[i].kind, kind))
+			noun = nouns[i].noun;
+	gc_add_escaped(out, noun);
+	if (n != 1)
+		buf_addc(out, 's');
+}
+
+void gc_add_ns(struct buf *out, uint64_t ns)
+{
+	char text[32];
+
+	buf_adds(out, human_ns(ns, text));
+}
+
+void gc_add_escaped(struct buf *out, const char *text) { buf_add_escaped(out, text, strlen(text)); }
+
+static void add_percent(struct buf *out, double part, double whole)
+{
+	char text[32];
+
+	buf_adds(out, gc_percent(part, whole, text));
+}
+
+static void add_count(struct buf *out, uint64_t n)
+{
+	char text[32];
+
+	buf_adds(out, human_count(n, text));
+}
+
+/* "a", or "an" before a vowel. */
+static void add_article(struct buf *out, const char *word)
+{
+	buf_adds(out, *word && strchr("aeioAEIO", *word) ? "an " : "a ");
+}
+
+/* Does the label say by its last word what it is, as in «G1 pause»? */
+static bool names_itself(const char *label)
+{
+	static const char *const nouns[] = { "collection", "pause", "cycle", "gc", "sweep", "mark", "phase", "stop" };
+	const char *blank = strrchr(label, ' '), *last = blank ? blank + 1 : label;
+
+	for (size_t i = 0; i < ARRAY_SIZE(nouns); i++)
+		if (!strcasecmp(last, nouns[i]))
+			return true;
+	return false;
+}
+
+/* "a full collection", "a safepoint (RevokeBias)". */
+static void add_what(struct buf *out, const struct gcstat_longest *l)
+{
+	bool plain = !strcmp(l->label, l->kind);
+
+	if (!strcmp(l->kind, "gc") && !plain) {
+		add_article(out, l->label);
+		gc_add_escaped(out, l->label);
+		if (!names_itself(l->label))
+			buf_adds(out, " collection");
+		return;
+	}
+	buf_adds(out, "a ");
+	gc_noun(l->kind, 1, out);
+	if (!plain) {
+		buf_adds(out, " (");
+		gc_add_escaped(out, l->label);
+		buf_addc(out, ')');
+	}
+}
+
+/* A call in the program asks; all else is why. */
+static void add_cause(struct buf *out, const char *cause)
+{
+	size_t len = strlen(cause);
+
+	if (!len)
+		return;
+	buf_adds(out, len > 2 && !strcmp(cause + len - 2, "()") ? " asked for by " : " because of ");
+	gc_add_escaped(out, cause);
+}
+
+static void add_longest(const struct gcstat_report *r, struct buf *out)
+{
+	const struct gcstat_longest *l = &r->longest_stop;
+
+	if (!l->ns)
+		return;
+	buf_adds(out, r->stops == 1 ? "; the only " : "; the longest ");
+	buf_adds(out, r->measured ? "stop, " : "pause, ");
+	gc_add_ns(out, l->ns);
+	buf_adds(out, ", was ");
+	add_what(out, l);
+	add_cause(out, l->cause);
+}
+
+/* How long collectors worked beside the program: of several at a time the one that did for longest. */
+static uint64_t beside_ns(const struct gcstat_report *r)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < r->nrows; i++)
+		if (r->rows[i].label && !r->rows[i].stops && !strcmp(r->rows[i].kind, "gc") && r->rows[i].covered_ns > ns)
+			ns = r->rows[i].covered_ns;
+	return ns;
+}
+
+static void stopped_sentence(const struct gcstat_report *r, struct buf *out)
+{
+	double wall = (double)gc_wall_ns(r), stopped = (double)r->stopped_ns, pause = (double)r->pause_ns;
+	uint64_t beside = beside_ns(r);
+	bool differ = r->measured && pause > 1.2 * stopped && pause - stopped > 0.0005 * wall;
+
+	buf_adds(out, r->measured ? "stopped " : "paused ");
+	add_percent(out, r->measured ? stopped : pause, wall);
+	buf_adds(out, " of the time");
+	if (differ || (beside && r->measured)) {
+		buf_adds(out, beside ? ", paused " : " in pauses that took ");
+		add_percent(out, pause, wall);
+	}
+	if (beside) {
+		buf_adds(out, ", collected beside the program for ");
+		add_percent(out, (double)beside, wall);
+	}
+	add_longest(r, out);
+	if (!r->measured)
+		buf_adds(out, " (from begin to end: how long nothing of the program ran was not measured)");
+}
+
+/* The first kind that anything ended of. */
+static const struct gcstat_row *main_row(const struct gcstat_report *r)
+{
+	for (size_t i = 0; i < r->nrows; i++)
+		if (!r->rows[i].label && r->rows[i].count)
+			return &r->rows[i];
+	return NULL;
+}
+
+static void unstopped_sentence(const struct gcstat_report *r, const struct gcstat_row *row, struct buf *out)
+{
+	bool gc = !strcmp(row->kind, "gc");
+
+	buf_adds(out, gc ? "never stopped; " : "nothing that stops the program was seen; ");
+	add_count(out, row->count);
+	buf_addc(out, ' ');
+	gc_noun(row->kind, row->count, out);
+	buf_adds(out, gc ? " beside the program took " : " took ");
+	add_percent(out, (double)row->covered_ns, (double)gc_wall_ns(r));
+	buf_adds(out, " of the time");
+	if (row->count > 1) {
+		buf_adds(out, ", the longest ");
+		gc_add_ns(out, row->longest.ns);
+	}
+}
+
+void report_gc_sentence(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
+{
+	const struct gcstat_row *row = main_row(r);
+
+	if (r->stops) {
+		stopped_sentence(r, out);
+	} else if (row) {
+		unstopped_sentence(r, row, out);
+	} else if (r->nrows) {
+		buf_adds(out, "nothing ended that had also begun in the ");
+		gc_add_ns(out, gc_wall_ns(r));
+	} else {
+		buf_adds(out, who->runtime ? "nothing was collected in " : "no runtime was recognised, and nothing seen in ");
+		gc_add_ns(out, gc_wall_ns(r));
+	}
+}

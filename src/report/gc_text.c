@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* The summary for a person: a table of rows, what is left to the program, how long stops were, and what is not in there. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "base/width.h"
+#include "report/gc_priv.h"
+
+enum {
+	WIDTH_WHAT = 14,
+	WIDTH_COUNT = 6,
+	WIDTH_SHARE = 7,
+	WIDTH_TIME = 7,
+	WIDTH_AT = 7,
+	WIDTH_CAUSE = 14,	/* 100 columns in all; the sentence and the JSON have it whole */
+	WIDTH_FACT = 10,
+	WIDTH_BAR = 40,
+	LABELS_SHOWN = 12,
+};
+
+/* Never cut: a number that lost its end is a wrong one. */
+static void add_number(struct buf *out, const char *text, size_t columns)
+{
+	size_t width = text_width(text, strlen(text));
+
+	buf_addc(out, ' ');
+	buf_add_cell(out, text, strlen(text), width > columns ? width : columns, true, false);
+}
+
+static void add_time(struct buf *out, uint64_t ns)
+{
+	char text[32];
+
+	add_number(out, human_ns(ns, text), WIDTH_TIME);
+}
+
+/* --- the table --- */
+
+static void add_titles(struct buf *out)
+{
+	static const char *const times[] = { "MEDIAN", "90 %", "99 %", "99.9 %", "LONGEST" };
+
+	buf_add_cell(out, "WHAT", 4, WIDTH_WHAT, false, false);
+	add_number(out, "COUNT", WIDTH_COUNT);
+	add_number(out, "TOTAL", WIDTH_TIME);
+	add_number(out, "SHARE", WIDTH_SHARE);
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+		add_number(out, times[i], WIDTH_TIME);
+	add_number(out, "AT", WIDTH_AT);
+	buf_adds(out, " CAUSE\n");
+}
+
+static void add_longest(const struct gcstat_report *r, const struct gcstat_row *row, struct buf *out)
+{
+	const struct gcstat_longest *l = &row->longest;
+	uint64_t since_ns = l->begin_ns > r->start_ns ? l->begin_ns - r->start_ns : 0;
+	struct buf cause = {0};
+	size_t columns;
+	char at[32];
+
+	add_time(out, l->ns);
+	if (since_ns < 1000000000)
+		human_ns(since_ns, at);
+	else	/* to find it among the lines */
+		snprintf(at, sizeof at, "%.2f s", (double)since_ns / 1e9);
+	add_number(out, at, WIDTH_AT);
+	gc_add_escaped(&cause, l->cause);
+	columns = text_width(cause.data ? cause.data : "", cause.len);
+	if (columns)
+		buf_addc(out, ' ');
+	buf_add_cell(out, cause.data ? cause.data : "", cause.len, columns < WIDTH_CAUSE ? columns : WIDTH_CAUSE, false, false);
+	buf_done(&cause);
+}
+
+static void add_numbers(const struct gcstat_report *r, const struct gcstat_row *row, struct buf *out)
+{
+	const uint64_t times[] = { row->median_ns, row->p90_ns, row->p99_ns, row->p999_ns };
+	char text[32];
+
+	add_number(out, human_count(row->count, text), WIDTH_COUNT);
+	if (row->count) {
+		add_time(out, row->total_ns);
+		add_number(out, gc_percent((double)row->covered_ns, (double)gc_wall_ns(r), text), WIDTH_SHARE);
+		for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+			add_time(out, times[i]);
+		add_longest(r, row, out);
+	}
+	buf_addc(out, '\n');
+}
+
+/* @label: the one label of a kind, in the kind's own row; its rows with labels come without the kind. */
+static void add_row(const struct gcstat_report *r, const struct gcstat_row *row, const char *label, struct buf *out)
+{
+	struct buf what = {0};
+
+	buf_adds(&what, row->label ? "  " : "");
+	gc_add_escaped(&what, row->label ? row->label : row->kind);
+	if (label && strcmp(label, row->kind) != 0) {
+		buf_addc(&what, ' ');
+		gc_add_escaped(&what, label);
+	}
+	buf_add_cell(out, what.data ? what.data : "", what.len, WIDTH_WHAT, false, false);
+	buf_done(&what);
+	add_numbers(r, row, out);
+}
+
+static size_t labels_behind(const struct gcstat_report *r, size_t kind)
+{
+	size_t n = 0;
+
+	while (kind + n + 1 < r->nrows && r->rows[kind + n + 1].label)
+		n++;
+	return n;
+}
+
+static void add_kind(const struct gcstat_report *r, size_t at, size_t nlabels, struct buf *out)
+{
+	char n[32];
+
+	add_row(r, &r->rows[at], nlabels == 1 ? r->rows[at + 1].label : NULL, out);
+	if (nlabels < 2)
+		return;
+	for (size_t i = 0; i < nlabels && i < LABELS_SHOWN; i++)
+		add_row(r, &r->rows[at + 1 + i], NULL, out);
+	if (nlabels > LABELS_SHOWN)
+		buf_addf(out, "  (%s more)\n", human_count(nlabels - LABELS_SHOWN, n));
+}
+
+static void add_table(const struct gcstat_report *r, struct buf *out)
+{
+	size_t nlabels;
+
+	if (!r->nrows)
+		return;
+	buf_addc(out, '\n');
+	add_titles(out);
+	for (size_t i = 0; i < r->nrows; i += 1 + nlabels) {
+		nlabels = labels_behind(r, i);
+		add_kind(r, i, nlabels, out);
+	}
+}
+
+/* --- facts, a line each --- */
+
+static void add_fact(struct buf *out, const char *name)
+{
+	buf_add_cell(out, name, strlen(name), WIDTH_FACT, false, false);
+}
+
+static void add_stopped(const struct gcstat_report *r, struct buf *out)
+{
+	char n[32];
+
+	if (!r->stops)
+		return;
+	add_fact(out, r->measured ? "stopped" : "paused");
+	gc_add_ns(out, r->measured ? r->stopped_ns : r->pause_ns);
+	buf_addf(out, " in %s %s", human_count(r->stops, n),
+		 r->measured ? plural(r->stops, "stop") : plural(r->stops, "pause"));
+	if (r->measured) {
+		buf_adds(out, ", which took ");
+		gc_add_ns(out, r->pause_ns);
+		buf_adds(out, " from begin to end");
+	}
+	buf_addc(out, '\n');
+}
+
+/* What a collector costs while it is at work, and whether others had to wait. */
+static void add_cost(const struct gcstat_report *r, const struct gcstat_row *row, struct buf *out)
+{
+	char text[32];
+
+	if (!row->stopped_count)
+		return;
+	if (row->stops) {
+		add_fact(out, "waited");
+		buf_adds(out, "threads of the program for ");
+		gc_add_ns(out, row->waited_ns);
+		buf_adds(out, " added up\n");
+	}
+	add_fact(out, "collector");
+	gc_add_ns(out, row->collector_ns);
+	buf_addf(out, " of processor time (%s of one); the program's threads ran for ",
+		 gc_percent((double)row->collector_ns, (double)gc_wall_ns(r), text));
+	gc_add_ns(out, row->program_ns);
+	buf_adds(out, " meanwhile\n");
+	if (!row->held_ns)
+		return;
+	add_fact(out, "held");
+	gc_add_ns(out, row->held_ns);
+	buf_adds(out, " by a signal or a debugger, which is in no time that it was stopped\n");
+}
+
+static void add_freed(const struct gcstat_row *row, struct buf *out)
+{
+	char text[32];
+
+	if (!row->has_freed)
+		return;
+	add_fact(out, "freed");
+	buf_addf(out, "%s\n", human_bytes(row->freed, text));
+}
+
+/* "6.1 sweeps to each gc". */
+static void add_parts(const struct gcstat_report *r, struct buf *out)
+{
+	for (size_t i = 0; i < r->nrows; i++) {
+		const struct gcstat_row *row = &r->rows[i];
+
+		if (!row->label || !row->part_of || !row->part_of_count || !row->count)
+			continue;
+		add_fact(out, "parts");
+		buf_addf(out, "%.1f ", (double)row->count / (double)row->part_of_count);
+		gc_add_escaped(out, row->label);
+		buf_adds(out, "s to each ");
+		gc_add_escaped(out, row->part_of);
+		buf_addc(out, '\n');
+	}
+}
+
+static const struct gcstat_row *cost_row(const struct gcstat_report *r)
+{
+	static const char *const kinds[] = { "gc", "gc-phase", "safepoint" };
+	const struct gcstat_row *row = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds) && (!row || !row->count); i++)
+		row = gc_kind_row(r, kinds[i]);
+	return row && row->count ? row : NULL;
+}
+
+static void add_facts(const struct gcstat_report *r, struct buf *out)
+{
+	const struct gcstat_row *row = cost_row(r);
+	size_t before;
+
+	buf_addc(out, '\n');
+	before = out->len;
+	add_stopped(r, out);
+	if (row) {
+		add_cost(r, row, out);
+		add_freed(row, out);
+	}
+	add_parts(r, out);
+	if (out->len == before && out->len)	/* there are none */
+		out->data[--out->len] = '\0';
+}
+
+/* --- what is left to the program, and how long stops were --- */
+
+static void add_utilisation(const struct gcstat_report *r, struct buf *out)
+{
+	char text[32];
+
+	if (!r->stops || r->utilisation[0] < 0)
+		return;
+	buf_adds(out, "\nleft to the program at least\n");
+	for (size_t i = 0; i < GCSTAT_WINDOWS && r->utilisation[i] >= 0; i++) {
+		/* «at least»: rounded down */
+		add_number(out, gc_percent((double)(uint64_t)(r->utilisation[i] * 1000), 1000, text), WIDTH_TIME);
+		buf_adds(out, " of any ");
+		gc_add_ns(out, r->window_ns[i]);
+		buf_addc(out, '\n');
+	}
+	if (r->joined_stops)
+		buf_adds(out, "  (there were too many stops to keep: it may have been more)\n");
+}
+
+static uint64_t bucket_ns(size_t i) { return i ? UINT64_C(1000) << i : 0; }
+
+static void add_bucket(const struct gcstat_report *r, size_t i, uint64_t most, struct buf *out)
+{
+	uint64_t n = r->histogram[i];
+	size_t bar = (size_t)((double)n / (double)most * WIDTH_BAR + 0.5);
+	char text[32];
+
+	add_time(out, bucket_ns(i));
+	buf_adds(out, " to");
+	add_time(out, bucket_ns(i + 1));
+	add_number(out, human_count(n, text), WIDTH_COUNT);
+	if (n) {
+		buf_adds(out, "  ");
+		buf_fill(out, '#', bar ? bar : 1);
+	}
+	buf_addc(out, '\n');
+}
+
+static void add_histogram(const struct gcstat_report *r, struct buf *out)
+{
+	size_t first = 0, last = GCSTAT_BUCKETS - 1;
+	uint64_t most = 0;
+
+	if (!r->stops)
+		return;
+	while (first < last && !r->histogram[first])
+		first++;
+	while (last > first && !r->histogram[last])
+		last--;
+	for (size_t i = first; i <= last; i++)
+		most = r->histogram[i] > most ? r->histogram[i] : most;
+	buf_adds(out, r->measured ? "\nstops by how long they were\n" : "\npauses by how long they were\n");
+	for (size_t i = first; i <= last && most; i++)
+		add_bucket(r, i, most, out);
+}
+
+/* --- what is not in there --- */
+
+/* "1 collection " or "3 spans ", when more than one kind was looked at. */
+static void add_some(const struct gcstat_report *r, uint64_t n, struct buf *out)
+{
+	char text[32];
+
+	buf_addf(out, "%s ", human_count(n, text));
+	for (size_t i = 1; i < r->nrows; i++)
+		if (!r->rows[i].label) {
+			buf_addf(out, "%s ", plural(n, "span"));
+			return;
+		}
+	gc_noun(r->nrows ? r->rows[0].kind : "span", n, out);
+	buf_addc(out, ' ');
+}
+
+static void add_missing(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
+{
+	const struct { uint64_t n; const char *one, *more; } parts[] = {
+		{ r->cut_at_start, "had begun before we looked: not counted", "had begun before we looked: not counted" },
+		{ r->cut_at_stop, "had not ended when we stopped looking: not counted",
+		  "had not ended when we stopped looking: not counted" },
+		{ r->died, "did not end, as its thread or process did: not counted",
+		  "did not end, as their threads or processes did: not counted" },
+		{ r->inherited, "had begun in the process that this one was forked from: not counted",
+		  "had begun in the process that this one was forked from: not counted" },
+		{ r->forgotten, "lost its begin or its end: not counted", "lost their begins or ends: not counted" },
+		{ r->lost_inside, "may be said to be longer than it was: events were lost meanwhile",
+		  "may be said to be longer than they were: events were lost meanwhile" },
+		{ r->measured ? r->unmeasured : 0, "was not measured: all of its time counts as stopped",
+		  "were not measured: all of their time counts as stopped" },
+	};
+	char n[32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i].n) {
+			add_some(r, parts[i].n, out);
+			buf_addf(out, "%s\n", parts[i].n == 1 ? parts[i].one : parts[i].more);
+		}
+	if (who->lost)
+		buf_addf(out, "%s %s lost, so that there may have been more; --buffer makes more room\n",
+			 human_count(who->lost, n), who->lost == 1 ? "event was" : "events were");
+}
+
+static void add_notes(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
+{
+	struct buf notes = {0};
+
+	add_missing(r, who, &notes);
+	for (size_t i = 0; i < who->nhints; i++) {
+		gc_add_escaped(&notes, who->hints[i]);
+		buf_addc(&notes, '\n');
+	}
+	if (notes.len) {
+		buf_addc(out, '\n');
+		buf_add(out, notes.data, notes.len);
+	}
+	out->failed |= notes.failed;
+	buf_done(&notes);
+}
+
+/* --- whose it is --- */
+
+static void add_who(const struct report_gc_who *who, struct buf *out)
+{
+	gc_add_escaped(out, who->comm ? who->comm : "");
+	buf_addf(out, "%s%u", who->comm && *who->comm ? " " : "", who->pid);
+	if (!who->runtime)
+		return;
+	buf_adds(out, " (");
+	gc_add_escaped(out, who->runtime);
+	if (who->version && *who->version) {
+		buf_addc(out, ' ');
+		gc_add_escaped(out, who->version);
+	}
+	buf_addc(out, ')');
+}
+
+static void add_when(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
+{
+	time_t second = (time_t)(who->wall_start_ns / 1000000000u);
+	char text[16];
+	struct tm tm;
+
+	buf_adds(out, "watched for ");
+	gc_add_ns(out, gc_wall_ns(r));
+	if (who->wall_start_ns && localtime_r(&second, &tm) && strftime(text, sizeof text, "%H:%M:%S", &tm))
+		buf_addf(out, " from %s on", text);
+	buf_adds(out, who->ended ? ", until it ended\n" : "\n");
+}
+
+void report_gc_text(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
+{
+	add_who(who, out);
+	buf_adds(out, ": ");
+	report_gc_sentence(r, who, out);
+	buf_addc(out, '\n');
+	add_when(r, who, out);
+	add_table(r, out);
+	add_facts(r, out);
+	add_utilisation(r, out);
+	add_histogram(r, out);
+	add_notes(r, who, out);
+}
