@@ -26,6 +26,8 @@
 
 static struct runtimes known;
 
+static void probe_spec_done(struct probe_spec **spec) { probe_spec_free(*spec); }
+
 static int load_known(void **state)
 {
 	struct ut_err err = {0};
@@ -120,6 +122,30 @@ static void formats_and_offers_are_probe_language(void **state)
 			probe_spec_free(spec);
 		}
 	}
+}
+
+/* What spans are followed by is probe language, too, and each value in a format has a name. */
+static void probes_of_spans_are_probe_language(void **state)
+{
+	size_t probes = 0;
+
+	(void)state;
+	for (size_t i = 0; i < known.all.n; i++)
+		for (size_t k = 0; k < known.all.v[i].span.n; k++) {
+			const struct runtime_span *s = &known.all.v[i].span.v[k];
+
+			for (size_t p = 0; p < s->probe.n; p++) {
+				AUTO(probe_spec_done) struct probe_spec *spec = NULL;
+				struct ut_err err = {0};
+
+				if (probe_parse(s->probe.v[p].text, &spec, &err) || probe_check_format(spec, &err))
+					fail_msg("%s:%u: %s", known.all.v[i].origin, s->probe.v[p].line, err.msg);
+				assert_true(spec->kind == PROBE_USDT || spec->kind == PROBE_ENTRY || spec->kind == PROBE_RETURN);
+				assert_true(spec->format || !spec->args.n);
+				probes++;
+			}
+		}
+	assert_true(probes > 20);
 }
 
 static unsigned count_operands(const char *args)
@@ -439,13 +465,19 @@ static void the_users_files_add_and_override(void **state)
 	snprintf(folder, sizeof folder, "%s/usertrace/runtimes", config);
 	assert_return_code(mkdir(folder, 0700), errno);
 	write_file(folder, "mine.ini", "[runtime]\nname = Toy\nmatch = toylisp\n");
-	write_file(folder, "py.ini", "[runtime]\nname = CPython\nmatch = mypython\n");
+	write_file(folder, "py.ini", "[runtime]\nname = CPython\nmatch = mypython\n"
+				     "[span request]\nbegin = u:my:a\nend = u:my:b\n");
+	write_file(folder, "tie.ini", "[runtime]\nname = Mine\nmatch = ruby3.1\n");
 	write_file(folder, "notes.txt", "not for us");
 	setenv("XDG_CONFIG_HOME", config, 1);
 	assert_int_equal(runtimes_load(&r, &err), 0);
-	assert_int_equal(r.all.n, known.all.n + 1);
+	assert_int_equal(r.all.n, known.all.n + 2);
 	assert_string_equal(runtime_of_file(&r, "toylisp")->name, "Toy");
 	assert_string_equal(runtime_of_file(&r, "mypython")->name, "CPython");
+	assert_int_equal(runtime_of_file(&r, "mypython")->span.n, 1);
+	assert_string_equal(runtime_of_file(&r, "mypython")->span.v[0].kind, "request");
+	assert_non_null(strstr(runtime_of_file(&r, "mypython")->origin, "/usertrace/runtimes/py.ini"));
+	assert_string_equal(runtime_of_file(&r, "ruby3.1")->name, "Mine");	/* "ruby?.?" is as long */
 	assert_null(runtime_of_file(&r, "python3.11"));
 	runtimes_done(&r);
 
@@ -453,6 +485,43 @@ static void the_users_files_add_and_override(void **state)
 	assert_int_equal(runtimes_load(&r, &err), -EINVAL);
 	assert_non_null(strstr(err.msg, "/usertrace/runtimes/zz.ini:3: unknown key 'foo'"));
 	assert_int_equal(r.all.n, 0);
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+	remove_folder(config);
+}
+
+struct told { size_t n; char last[200]; };
+
+static void tell(void *ctx, const struct ut_err *err)
+{
+	struct told *t = ctx;
+
+	t->n++;
+	snprintf(t->last, sizeof t->last, "%.199s", err->msg);
+}
+
+static void broken_files_can_be_passed_over(void **state)
+{
+	char config[] = "/tmp/ut-test-XXXXXX", folder[160];
+	struct runtimes r = {0};
+	struct told told = {0};
+	struct ut_err err = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(config));
+	snprintf(folder, sizeof folder, "mkdir -p %s/usertrace/runtimes", config);
+	assert_int_equal(system(folder), 0);
+	snprintf(folder, sizeof folder, "%s/usertrace/runtimes", config);
+	write_file(folder, "a.ini", "[runtime]\n");
+	write_file(folder, "b.ini", "[runtime]\nname = Toy\nmatch = toylisp\n");
+	write_file(folder, "c.ini", "[runtime]\nname = CPython\nmatch = aaa\n[span gc]\n");
+	setenv("XDG_CONFIG_HOME", config, 1);
+	assert_int_equal(runtimes_load_good(&r, tell, &told, &err), 0);
+	assert_int_equal(told.n, 2);
+	assert_non_null(strstr(told.last, "/c.ini:4: [span gc] has no begin"));
+	assert_int_equal(r.all.n, known.all.n + 1);
+	assert_string_equal(runtime_of_file(&r, "toylisp")->name, "Toy");
+	assert_string_equal(runtime_of_file(&r, "python3.11")->origin, "cpython.ini");	/* the broken one replaces nothing */
+	runtimes_done(&r);
 	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
 	remove_folder(config);
 }
@@ -483,6 +552,7 @@ int main(void)
 		cmocka_unit_test(every_builtin_file_parses),
 		cmocka_unit_test(formats_have_as_many_arguments_as_conversions),
 		cmocka_unit_test(formats_and_offers_are_probe_language),
+		cmocka_unit_test(probes_of_spans_are_probe_language),
 		cmocka_unit_test(formats_fit_the_notes_of_installed_runtimes),
 		cmocka_unit_test(recognises_files),
 		cmocka_unit_test(claims_nothing_else),
@@ -495,6 +565,7 @@ int main(void)
 		cmocka_unit_test(a_program_is_known_by_its_functions),
 		cmocka_unit_test(mistakes_are_told_with_file_and_line),
 		cmocka_unit_test(the_users_files_add_and_override),
+		cmocka_unit_test(broken_files_can_be_passed_over),
 		cmocka_unit_test(odd_files_are_refused),
 	};
 
