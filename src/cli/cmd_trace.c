@@ -402,6 +402,7 @@ const struct ut_cmd cmd_trace = {
 		"  r  return of a function    r:LIBRARY|PATH:FUNCTION      (retval, duration)\n"
 		"  t  event of the kernel     t:CATEGORY:EVENT             (its fields by name)\n"
 		"  e  user event              e:NAME                       (kind, value, id, text, duration)\n"
+		"  s  a signal's handler      s:SIGNAL, s:*                (kind, value: the code, duration)\n"
 		"Without any, but with -p, -a or a command: everything that programs announce (e:*).\n"
 		"\n"
 		"Examples:\n"

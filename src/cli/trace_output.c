@@ -88,7 +88,7 @@ static int start_user(struct trace_output *o)
 		.plan = o->plan, .printer = o->printer, .out = &o->out, .ns_pid = ns_pid_of, .ctx = o,
 	};
 
-	if (!plan_wants_user_events(o->plan))
+	if (!plan_wants_user_events(o->plan) && !plan_wants_signals(o->plan))
 		return 0;
 	o->user = trace_user_new(&options);
 	return o->user ? 0 : -ENOMEM;

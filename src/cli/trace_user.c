@@ -18,12 +18,14 @@ struct user_probe {
 	size_t plan_probe;
 	const struct probe_checked *checked;
 	const char *name;
+	bool is_signal;			/* s: means the runs of handlers, and e: all others */
 	bool is_everything, is_pattern;
 	struct live_probe *live;	/* with a format or expressions of the user's; else NULL */
 	uint64_t count;
 };
 
 #define NAMES 4096
+#define SIGNAL_MARK 's'	/* in the place of an enum ut_text_state */
 
 /* What a process was called in its last event. */
 struct named {
@@ -49,6 +51,7 @@ static int add_probe(struct trace_user *u, size_t i)
 	const struct probe_spec *typed = u->options.plan->requests.v[p->request].spec;
 	struct user_probe probe = { .plan_probe = i, .checked = p->checked, .name = p->checked->spec->name };
 
+	probe.is_signal = p->checked->spec->kind == PROBE_SIGNAL;
 	probe.is_everything = !strcmp(probe.name, "*");
 	probe.is_pattern = glob_is_pattern(probe.name);
 	if (typed->format || typed->args.n) {
@@ -62,6 +65,8 @@ static int add_probe(struct trace_user *u, size_t i)
 	return -ENOMEM;
 }
 
+static bool is_mine(enum probe_kind kind) { return kind == PROBE_USER || kind == PROBE_SIGNAL; }
+
 struct trace_user *trace_user_new(const struct trace_user_options *options)
 {
 	struct trace_user *u = calloc(1, sizeof(*u));
@@ -73,7 +78,7 @@ struct trace_user *trace_user_new(const struct trace_user_options *options)
 	u->spans = spans_new(closed, u);
 	u->family = family_new();
 	for (size_t i = 0; !r && i < options->plan->probes.n; i++)
-		if (options->plan->probes.v[i].checked->spec->kind == PROBE_USER)
+		if (is_mine(options->plan->probes.v[i].checked->spec->kind))
 			r = add_probe(u, i);
 	return r || !u->spans || !u->family ? trace_user_free(u) : u;
 }
@@ -107,6 +112,8 @@ static bool name_fits(const struct user_probe *p, const struct live_user *l)
 {
 	char name[NAME_SIZE];
 
+	if (p->is_signal != l->is_signal)
+		return false;
 	if (p->is_everything)
 		return true;
 	if (l->name.state == UT_TEXT_NULL || l->name.state == UT_TEXT_FAULT)
@@ -141,7 +148,7 @@ static int print_formatted(struct trace_user *u, const struct user_probe *p, con
 			   const struct eval_scope *scope)
 {
 	char name[NAME_SIZE];
-	struct live_event e = { .cpu = l->cpu, .probe = p->live, .func = name, .provider_or_file = "e",
+	struct live_event e = { .cpu = l->cpu, .probe = p->live, .func = name, .provider_or_file = l->is_signal ? "s" : "e",
 				.name = &l->name, .ns_pid = l->ns_pid };
 
 	copy_name(&l->name, name);
@@ -155,7 +162,7 @@ static int print_formatted(struct trace_user *u, const struct user_probe *p, con
 }
 
 /* Has nobody announced what this request names? */
-static bool is_silent(const struct user_probe *p) { return !p->count && !p->is_pattern; }
+static bool is_silent(const struct user_probe *p) { return !p->count && !p->is_pattern && !p->is_signal; }
 
 static void note_heard(struct trace_user *u, const struct live_user *l)
 {
@@ -203,20 +210,20 @@ static pid_t ns_pid(const struct trace_user *u, uint32_t pid)
 
 /*
  * The name under which a span is known. No name holds a NUL: behind one stands what else it is than a whole name, so
- * that NULL, an unreadable name, a cut one and "" are four spans. Of the longest, which is cut, there is room for the
+ * that NULL, an unreadable name, a cut one and "" are four spans, and a signal is no event of its name. Of the longest, which is cut, there is room for the
  * NUL alone.
  */
-static size_t put_span_name(const struct live_user_text *t, char ret[SPAN_NAME_MAX])
+static size_t put_span_name(const struct live_user_text *t, bool is_signal, char ret[SPAN_NAME_MAX])
 {
 	size_t len = t->state == UT_TEXT_FAULT ? 0 : t->len < SPAN_NAME_MAX ? t->len : SPAN_NAME_MAX;
 
 	if (len)
 		memcpy(ret, t->bytes, len);
-	if (t->state == UT_TEXT_WHOLE || len == SPAN_NAME_MAX)
+	if ((t->state == UT_TEXT_WHOLE && !is_signal) || len == SPAN_NAME_MAX)
 		return len;
 	ret[len++] = '\0';
 	if (len < SPAN_NAME_MAX)
-		ret[len++] = (char)t->state;
+		ret[len++] = is_signal ? SIGNAL_MARK : (char)t->state;
 	if (t->state == UT_TEXT_FAULT) {
 		memcpy(ret + len, &t->address, sizeof(t->address));
 		len += sizeof(t->address);
@@ -224,14 +231,18 @@ static size_t put_span_name(const struct live_user_text *t, char ret[SPAN_NAME_M
 	return len;
 }
 
-static struct live_user_text take_span_name(const struct span *span)
+static struct live_user_text take_span_name(const struct span *span, bool *ret_signal)
 {
 	struct live_user_text t = { .bytes = span->name, .len = strnlen(span->name, span->name_len) };
 	const char *rest;
 
+	*ret_signal = false;
 	if (t.len == span->name_len)
 		return t;
 	rest = span->name + t.len + 1;
+	*ret_signal = t.len + 1 < span->name_len && *rest == SIGNAL_MARK;
+	if (*ret_signal)
+		return t;
 	t.state = t.len + 1 < span->name_len ? (enum ut_text_state)*rest : UT_TEXT_CUT_LIMIT;
 	if (t.state == UT_TEXT_FAULT)
 		memcpy(&t.address, rest + 1, sizeof(t.address));
@@ -244,10 +255,11 @@ static void closed(void *ctx, const struct span *span)
 	struct trace_user *u = ctx;
 	struct live_user l = {
 		.kind = LIVE_USER_CLOSED, .time_ns = span->end_ns, .pid = span->pid, .tid = span->tid,
-		.ns_pid = ns_pid(u, span->pid), .name = take_span_name(span),
+		.ns_pid = ns_pid(u, span->pid),
 		.has_id = span->has_id, .id = span->id, .value = span->value, .span = span,
 	};
 
+	l.name = take_span_name(span, &l.is_signal);
 	if (u->names[span->pid % NAMES].pid == span->pid)
 		memcpy(l.comm, u->names[span->pid % NAMES].comm, sizeof(l.comm));
 	print(u, &l, UINT64_MAX);
@@ -311,7 +323,7 @@ static void pair(struct trace_user *u, struct live_user *l, struct span *room)
 {
 	char name[SPAN_NAME_MAX];
 	struct span_event s = { .time_ns = l->time_ns, .pid = l->pid, .tid = l->tid, .name = name,
-				.name_len = put_span_name(&l->name, name), .has_id = l->has_id, .id = l->id,
+				.name_len = put_span_name(&l->name, l->is_signal, name), .has_id = l->has_id, .id = l->id,
 				.value = l->value };
 
 	if (l->kind == LIVE_USER_BEGIN)
@@ -327,7 +339,7 @@ int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned 
 {
 	struct live_user l = {
 		.kind = kind_of(e->kind), .time_ns = e->head->time_ns, .cpu = cpu, .has_cpu = true,
-		.name = text_of(&e->name), .text = text_of(&e->text), .has_text = e->has_text, .has_id = e->has_id,
+		.is_signal = e->is_signal, .name = text_of(&e->name), .text = text_of(&e->text), .has_text = e->has_text, .has_id = e->has_id,
 		.id = e->id, .value = e->value,
 	};
 	struct span ended;
@@ -336,7 +348,8 @@ int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned 
 	remember_name(u, &l);
 	l.ns_pid = ns_pid(u, l.pid);
 	pair(u, &l, &ended);
-	note_heard(u, &l);
+	if (!l.is_signal)
+		note_heard(u, &l);
 	return print(u, &l, room);
 }
 

@@ -31,6 +31,7 @@ struct live_user {
 	unsigned cpu;
 	bool has_cpu;		/* a span that closes at the end of the stream has none */
 	struct live_user_text name, text;
+	bool is_signal;		/* the run of a signal's handler */
 	bool has_text, has_id;
 	uint64_t id;
 	int64_t value;

@@ -91,6 +91,8 @@ void user_json(struct live_printer *p, const struct live_user *u, struct buf *ou
 	json_process(u->pid, u->ns_pid, u->tid, u->comm, out);
 	if (u->has_cpu)
 		json_number(",\"cpu\":", u->cpu, out);
+	if (u->is_signal)
+		add_string(",\"kind\":", "signal", out);
 	add_string(",\"event\":", live_user_word(u), out);
 	add_details(u, out);
 	add_span(u, out);

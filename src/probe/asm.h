@@ -28,6 +28,7 @@ enum gen_map {
 	GEN_MAP_THREADS, /* hash: thread id → struct gen_thread */
 	GEN_MAP_SLOTS,	/* array of one value for each CPU: struct gen_slot */
 	GEN_MAP_NAMES,	/* longest prefix: struct gen_name → whose a thread of that name is */
+	GEN_MAP_HANDLERS, /* hash: thread id → struct gen_handlers */
 	GEN_MAPS
 };
 

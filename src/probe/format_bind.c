@@ -311,7 +311,7 @@ int probe_check_format(struct probe_spec *spec, struct ut_err *err)
 
 	if (!spec->format)
 		return 0;
-	snprintf(display, sizeof(display), "%.60s:%.60s", spec->kind == PROBE_USER ? "e" : spec->where, spec->name);
+	snprintf(display, sizeof(display), "%.60s:%.60s", spec->kind == PROBE_USER ? "e" : spec->kind == PROBE_SIGNAL ? "s" : spec->where, spec->name);
 	r = count_wanted(&c, &b.wanted);
 	if (r || !spec->args.n || b.wanted == spec->args.n)
 		return r;

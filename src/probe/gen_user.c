@@ -6,26 +6,12 @@
  */
 #include "probe/gen_user.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "probe/gen_priv.h"
+#include "probe/gen_user_priv.h"
 #include "usertrace.h"
 
-/* The stack of these programs, 512 bytes down from FP. gen_program uses SP_KEY alone, before they begin. */
-enum user_stack {
-	SU_KEY = -8,
-	SU_WHAT = -16,
-	SU_NAME_ADDR = -24,
-	SU_VALUE = -32,
-	SU_ID = -40,
-	SU_TEXT_ADDR = -48,
-	SU_NAME_LEN = -56,
-	SU_TEXT_LEN = -64,
-	SU_AVAILABLE = -72,		/* bytes in the ring before this event */
-	SU_REFUSED = -96,		/* struct gen_refused, for a process that has none */
-	SU_NAME = -240,			/* UT_NAME_ROOM and a word more, to tell the longest from a longer one */
-};
 #define NAME_READ (UT_NAME_ROOM + 1)
 #define TEXT_READ (UT_USER_TEXT_ROOM + 1)
 #define PAGE 4096	/* no program has anything below */
@@ -33,18 +19,9 @@ enum user_stack {
 
 #define HEAD(member) ((int)offsetof(struct ut_rec_event, member))
 #define USER(member) ((int)offsetof(struct ut_rec_user, member))
-#define LIFE(member) ((int)offsetof(struct ut_rec_life, member))
 #define REFUSED(member) ((int)offsetof(struct gen_refused, member))
 #define REFUSED_COUNTER 8	/* behind the count of lost events of this CPU */
-#define LIFE_COUNTER 16		/* lost records that are nobody's event */
 #define MEMBER_SIZE(type, member) sizeof(((type *)0)->member)
-
-struct user {
-	struct asm_buf *a;
-	const struct gen_options *options;
-	const struct gen_prctl *prctl;
-	unsigned out;
-};
 
 static void move(struct user *u, int to, unsigned from)
 {
@@ -192,8 +169,7 @@ static void gen_fairness(struct user *u, uint32_t bytes)
 	asm_place(u->a, room);
 }
 
-/* R7 = a new record; what does not fit is counted at @counter. */
-static void gen_reserve(struct asm_buf *a, uint32_t size, int counter, unsigned out)
+void user_reserve(struct asm_buf *a, uint32_t size, int counter, unsigned out)
 {
 	unsigned got = asm_label(a);
 
@@ -209,7 +185,7 @@ static void gen_reserve(struct asm_buf *a, uint32_t size, int counter, unsigned 
 	asm_mov(a, R7, R0);
 }
 
-static void gen_head(struct asm_buf *a)
+void user_head(struct asm_buf *a)
 {
 	asm_call(a, BPF_FUNC_ktime_get_ns);
 	asm_store(a, 8, R7, HEAD(time_ns), R0);
@@ -229,14 +205,13 @@ static void gen_head(struct asm_buf *a)
 	asm_storei(a, 8, R7, HEAD(faults), 0);	/* and text_room */
 }
 
-static void copy_word(struct asm_buf *a, unsigned size, int to, int from)
+void user_copy_word(struct asm_buf *a, unsigned size, int to, int from)
 {
 	asm_load(a, size, R1, FP, from);
 	asm_store(a, size, R7, to, R1);
 }
 
-/* Whose user the thread is. */
-static void gen_uid(struct asm_buf *a, int to)
+void user_uid(struct asm_buf *a, int to)
 {
 	asm_call(a, BPF_FUNC_get_current_uid_gid);
 	asm_store(a, 4, R7, to, R0);
@@ -244,16 +219,16 @@ static void gen_uid(struct asm_buf *a, int to)
 
 static void gen_fields(struct user *u, unsigned name_room)
 {
-	copy_word(u->a, 8, USER(id), SU_ID);
-	copy_word(u->a, 8, USER(value), SU_VALUE);
-	copy_word(u->a, 8, USER(name_addr), SU_NAME_ADDR);
-	copy_word(u->a, 8, USER(text_addr), SU_TEXT_ADDR);
-	copy_word(u->a, 4, USER(what), SU_WHAT);
-	copy_word(u->a, 4, USER(name_len), SU_NAME_LEN);
+	user_copy_word(u->a, 8, USER(id), SU_ID);
+	user_copy_word(u->a, 8, USER(value), SU_VALUE);
+	user_copy_word(u->a, 8, USER(name_addr), SU_NAME_ADDR);
+	user_copy_word(u->a, 8, USER(text_addr), SU_TEXT_ADDR);
+	user_copy_word(u->a, 4, USER(what), SU_WHAT);
+	user_copy_word(u->a, 4, USER(name_len), SU_NAME_LEN);
 	asm_storei(u->a, 4, R7, USER(text_len), 0);
-	gen_uid(u->a, USER(uid));
+	user_uid(u->a, USER(uid));
 	for (unsigned at = 0; at < name_room; at += 8)
-		copy_word(u->a, 8, USER(name) + (int)at, SU_NAME + (int)at);
+		user_copy_word(u->a, 8, USER(name) + (int)at, SU_NAME + (int)at);
 }
 
 static void gen_user_text(struct user *u)
@@ -298,11 +273,11 @@ static void gen_submit(struct user *u, uint32_t size)
 	asm_call(u->a, BPF_FUNC_ringbuf_submit);
 }
 
-static void gen_short(struct user *u)
+void user_short(struct user *u)
 {
 	gen_fairness(u, sizeof(struct ut_rec_user));
-	gen_reserve(u->a, sizeof(struct ut_rec_user), 0, u->out);
-	gen_head(u->a);
+	user_reserve(u->a, sizeof(struct ut_rec_user), 0, u->out);
+	user_head(u->a);
 	gen_fields(u, UT_NAME_SHORT);
 	gen_submit(u, sizeof(struct ut_rec_user));
 }
@@ -310,14 +285,14 @@ static void gen_short(struct user *u)
 static void gen_long(struct user *u)
 {
 	gen_fairness(u, sizeof(struct ut_rec_user_long));
-	gen_reserve(u->a, sizeof(struct ut_rec_user_long), 0, u->out);
-	gen_head(u->a);
+	user_reserve(u->a, sizeof(struct ut_rec_user_long), 0, u->out);
+	user_head(u->a);
 	gen_fields(u, UT_NAME_ROOM);
 	gen_user_text(u);
 	gen_submit(u, sizeof(struct ut_rec_user_long));
 }
 
-static int finish_body(struct asm_buf *a, unsigned out, struct ut_err *err)
+int user_finish(struct asm_buf *a, unsigned out, struct ut_err *err)
 {
 	int r;
 
@@ -346,148 +321,10 @@ int gen_user_body(const struct gen_prctl *prctl, const struct gen_options *optio
 	asm_load(u.a, 8, R1, FP, SU_TEXT_ADDR);
 	asm_jcci(u.a, BPF_JNE, R1, 0, longer);
 	asm_jcci(u.a, BPF_JSGT, R0, UT_NAME_SHORT, longer);
-	gen_short(&u);
+	user_short(&u);
 	asm_jump(u.a, u.out);
 	asm_place(u.a, longer);
 	gen_long(&u);
 	ret->record_size = sizeof(struct ut_rec_user_long);
-	return finish_body(u.a, u.out, err);
-}
-
-/* R7 = a record of what happened. */
-static void life_begin(struct asm_buf *a, enum ut_life what, unsigned out)
-{
-	gen_reserve(a, sizeof(struct ut_rec_life), LIFE_COUNTER, out);
-	gen_head(a);
-	asm_storei(a, 4, R7, LIFE(what), what);
-	asm_storei(a, 4, R7, LIFE(other), 0);
-	asm_storei(a, 4, R7, LIFE(code), 0);
-	gen_uid(a, LIFE(uid));
-}
-
-static int life_end(struct asm_buf *a, unsigned out, struct gen_body *ret, struct ut_err *err)
-{
-	asm_mov(a, R1, R7);
-	asm_movi(a, R2, BPF_RB_NO_WAKEUP);
-	asm_call(a, BPF_FUNC_ringbuf_submit);
-	ret->record_size = sizeof(struct ut_rec_life);
-	return finish_body(a, out, err);
-}
-
-#define CLONE_THREAD_FLAG 0x10000	/* CLONE_THREAD of linux/sched.h */
-
-int gen_fork_body(const struct gen_fork *fork, struct gen_body *ret, struct ut_err *err)
-{
-	struct asm_buf *a = &ret->code;
-	unsigned out;
-
-	memset(ret, 0, sizeof(*ret));
-	out = asm_label(a);
-	asm_load(a, 4, R1, R6, (int)fork->clone_flags);
-	asm_alui(a, BPF_AND, R1, CLONE_THREAD_FLAG);
-	asm_jcci(a, BPF_JNE, R1, 0, out);
-	life_begin(a, UT_LIFE_FORK, out);
-	asm_load(a, 4, R1, R6, (int)fork->pid);
-	asm_store(a, 4, R7, LIFE(other), R1);
-	return life_end(a, out, ret, err);
-}
-
-int gen_exec_body(struct gen_body *ret, struct ut_err *err)
-{
-	unsigned out;
-
-	memset(ret, 0, sizeof(*ret));
-	out = asm_label(&ret->code);
-	life_begin(&ret->code, UT_LIFE_EXEC, out);
-	return life_end(&ret->code, out, ret, err);
-}
-
-/* *(FP + @to) = @size bytes at R3 + @offset. */
-static void read_kernel(struct asm_buf *a, int to, int32_t size, int offset)
-{
-	asm_alui(a, BPF_ADD, R3, offset);
-	asm_mov(a, R1, FP);
-	asm_alui(a, BPF_ADD, R1, to);
-	asm_movi(a, R2, size);
-	asm_call(a, BPF_FUNC_probe_read_kernel);
-}
-
-#define SIGNAL_GROUP_EXIT_FLAG 4	/* SIGNAL_GROUP_EXIT of linux/sched/signal.h */
-
-/* SU_VALUE = @size bytes of the thread's signal_struct, at @offset. */
-static void read_signal(struct asm_buf *a, const struct gen_exit *e, int32_t size, int offset)
-{
-	asm_storei(a, 8, FP, SU_VALUE, 0);
-	asm_call(a, BPF_FUNC_get_current_task);
-	asm_mov(a, R3, R0);
-	read_kernel(a, SU_VALUE, 8, e->task_signal);
-	asm_load(a, 8, R3, FP, SU_VALUE);
-	asm_storei(a, 8, FP, SU_VALUE, 0);
-	read_kernel(a, SU_VALUE, size, offset);
-}
-
-/* Adds @flag to SU_ID. */
-static void add_flag(struct asm_buf *a, int32_t flag)
-{
-	asm_load(a, 8, R1, FP, SU_ID);
-	asm_alui(a, BPF_OR, R1, flag);
-	asm_store(a, 8, FP, SU_ID, R1);
-}
-
-static void gen_is_last(struct asm_buf *a, const struct gen_exit *e)
-{
-	unsigned no = asm_label(a);
-
-	if (e->group_dead >= 0) {
-		asm_load(a, 1, R1, R6, e->group_dead);
-		asm_jcci(a, BPF_JEQ, R1, 0, no);
-	} else if (e->task_signal >= 0 && e->signal_live >= 0) {
-		read_signal(a, e, 4, e->signal_live);
-		asm_load(a, 4, R1, FP, SU_VALUE);
-		asm_jcci(a, BPF_JNE, R1, 0, no);
-	} else {	/* the first thread usually is */
-		asm_call(a, BPF_FUNC_get_current_pid_tgid);
-		asm_mov32(a, R1, R0);
-		asm_alui(a, BPF_RSH, R0, 32);
-		asm_jcc(a, BPF_JNE, R0, R1, no);
-	}
-	add_flag(a, UT_EXIT_LAST);
-	asm_place(a, no);
-}
-
-static void gen_is_group(struct asm_buf *a, const struct gen_exit *e)
-{
-	unsigned no = asm_label(a);
-
-	if (e->task_signal < 0 || e->signal_flags < 0)
-		return;
-	read_signal(a, e, 4, e->signal_flags);
-	asm_load(a, 4, R1, FP, SU_VALUE);
-	asm_alui(a, BPF_AND, R1, SIGNAL_GROUP_EXIT_FLAG);
-	asm_jcci(a, BPF_JEQ, R1, 0, no);
-	add_flag(a, UT_EXIT_GROUP);
-	asm_place(a, no);
-}
-
-int gen_exit_body(const struct gen_exit *e, struct gen_body *ret, struct ut_err *err)
-{
-	struct asm_buf *a = &ret->code;
-	unsigned out;
-
-	memset(ret, 0, sizeof(*ret));
-	out = asm_label(a);
-	asm_storei(a, 8, FP, SU_ID, 0);
-	asm_storei(a, 8, FP, SU_WHAT, 0);
-	gen_is_last(a, e);
-	gen_is_group(a, e);
-	if (e->task_exit_code >= 0) {
-		asm_call(a, BPF_FUNC_get_current_task);
-		asm_mov(a, R3, R0);
-		read_kernel(a, SU_WHAT, 4, e->task_exit_code);
-		add_flag(a, UT_EXIT_CODE_KNOWN);
-	}
-	life_begin(a, UT_LIFE_EXIT, out);
-	copy_word(a, 4, LIFE(other), SU_ID);
-	copy_word(a, 4, LIFE(code), SU_WHAT);
-	return life_end(a, out, ret, err);
+	return user_finish(u.a, u.out, err);
 }

@@ -34,6 +34,20 @@ struct gen_prctl { unsigned option, arg[4]; };
 int gen_user_body(const struct gen_prctl *prctl, const struct gen_options *options, struct gen_body *ret,
 		  struct ut_err *err);
 
+/* Value of GEN_MAP_HANDLERS, by thread: the signals whose handlers it runs. */
+#define GEN_HANDLERS 8	/* a power of two */
+struct gen_handlers { uint64_t depth, number[GEN_HANDLERS]; };
+
+/* In the record of signal:signal_deliver. */
+struct gen_signal { unsigned number, code, handler; };
+
+/*
+ * A run of a signal's handler: its begin, on that event, or with @s NULL its end, on syscalls:sys_enter_rt_sigreturn. The
+ * record is a struct ut_rec_user without a name: its id is the signal's number, its value the code.
+ */
+int gen_signal_body(const struct gen_signal *s, const struct gen_options *options, struct gen_body *ret,
+		    struct ut_err *err);
+
 /* Where the kernel keeps what is asked for at a thread's end; -1: not known on this kernel. */
 struct gen_exit {
 	int task_exit_code;	/* in task_struct */

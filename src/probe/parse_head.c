@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The head of a probe: KIND:WHERE[:PROVIDER]:NAME[+OFFSET], and e:NAME. */
+/* The head of a probe: KIND:WHERE[:PROVIDER]:NAME[+OFFSET], e:NAME, and s:SIGNAL. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/signal_name.h"
 #include "base/text.h"
 #include "probe/parse.h"
 
 #define KINDS \
-	"u (USDT probe), p (function entry), r (function return), t (kernel tracepoint) and e (user event, e:NAME)"
+	"u (USDT probe), p (function entry), r (function return), t (kernel tracepoint), e (user event, e:NAME) and " \
+	"s (a signal's handler, s:SIGSEGV)"
 
 static char *copy(const char *s, size_t len)
 {
@@ -44,7 +46,7 @@ static int unknown_kind(const char *text, size_t pos, size_t len, struct ut_err 
 	static const struct { const char *word, *kind; } words[] = {
 		{ "usdt", "u" }, { "sdt", "u" }, { "uprobe", "p" }, { "uretprobe", "r" }, { "tracepoint", "t" },
 		{ "U", "u" }, { "P", "p" }, { "R", "r" }, { "T", "t" }, { "E", "e" },
-		{ "user", "e" }, { "usertrace", "e" }, { "marker", "e" }, { "event", "e" },
+		{ "S", "s" }, { "signal", "s" }, { "sig", "s" }, { "user", "e" }, { "usertrace", "e" }, { "marker", "e" }, { "event", "e" },
 	};
 	static const char *const kernel[] = { "kprobe", "kretprobe", "kfunc", "kretfunc", "fentry", "fexit", "k" };
 
@@ -66,7 +68,7 @@ static int parse_kind(struct probe_spec *spec, size_t *pos, struct ut_err *err)
 	size_t start = *pos, end = scan(text, start, ":\"(");
 	static const struct { char letter; enum probe_kind kind; } kinds[] = {
 		{ 'u', PROBE_USDT }, { 'p', PROBE_ENTRY }, { 'r', PROBE_RETURN }, { 't', PROBE_TRACEPOINT },
-		{ 'e', PROBE_USER },
+		{ 'e', PROBE_USER }, { 's', PROBE_SIGNAL },
 	};
 
 	if (!text[start])
@@ -104,6 +106,7 @@ static const char *name_word(enum probe_kind kind)
 	case PROBE_USDT: return "probe";
 	case PROBE_TRACEPOINT:
 	case PROBE_USER: return "event";
+	case PROBE_SIGNAL: return "signal";
 	default: return "function";
 	}
 }
@@ -182,6 +185,11 @@ static int scan_function(const char *text, size_t start, size_t *ret_end, struct
 	return 0;
 }
 
+static bool is_named_freely(const struct probe_spec *spec)
+{
+	return spec->kind == PROBE_USER || spec->kind == PROBE_SIGNAL;
+}
+
 static int check_name_bytes(const struct probe_spec *spec, size_t start, size_t end, struct ut_err *err)
 {
 	for (size_t i = start; i < end; i++) {
@@ -189,7 +197,7 @@ static int check_name_bytes(const struct probe_spec *spec, size_t start, size_t 
 
 		if (c < 0x20 || c == 0x7f)
 			return probe_error_at(spec->text, i, 1, err, "a control character cannot stand in a name");
-		if (!is_function(spec) && spec->kind != PROBE_USER && c < 0x80 && !isalnum(c) && !strchr("_-*?$.", c))
+		if (!is_function(spec) && !is_named_freely(spec) && c < 0x80 && !isalnum(c) && !strchr("_-*?$.", c))
 			return probe_error_at(spec->text, i, 1, err, "'%c' cannot stand in the name of %s", c,
 					      spec->kind == PROBE_USDT ? "a probe" : "an event");
 	}
@@ -385,6 +393,53 @@ static int parse_user(struct probe_spec *spec, size_t start, size_t *ret_end, st
 	return spec->name ? 0 : ut_err_nomem(err);
 }
 
+static int unknown_signal(const struct probe_spec *spec, struct ut_err *err)
+{
+	char names[64][SIGNAL_NAME_SIZE];
+	const char *list[64];
+	size_t best;
+
+	for (int i = 0; i < 64; i++)
+		list[i] = signal_name(i + 1, names[i]);
+	if (suggest(spec->name, list, 64, &best, 1))
+		return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), err,
+				      "no signal is called '%.60s'; did you mean '%s'?", spec->name, list[best]);
+	return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), err,
+			      "no signal is called '%.60s'; s:SIGSEGV is one by its name, s:* is every signal", spec->name);
+}
+
+/* s:SIGSEGV, s:SEGV, s:11, or a pattern: the name becomes the one that is printed. */
+static int settle_signal(struct probe_spec *spec, struct ut_err *err)
+{
+	char name[SIGNAL_NAME_SIZE];
+	uint64_t number;
+
+	if (glob_is_pattern(spec->name))
+		return 0;
+	if (parse_u64(spec->name, &number))
+		number = 0;
+	for (int i = 1; i <= 64; i++) {
+		signal_name(i, name);
+		if (number != (uint64_t)i && strcasecmp(spec->name, name) && strcasecmp(spec->name, name + 3))
+			continue;
+		free(spec->name);
+		spec->name = copy(name, strlen(name));
+		return spec->name ? 0 : ut_err_nomem(err);
+	}
+	return unknown_signal(spec, err);
+}
+
+static int parse_signal(struct probe_spec *spec, size_t start, size_t *ret_end, struct ut_err *err)
+{
+	int r;
+
+	if (spec->text[scan(spec->text, start, "\"(")] != '"' && scan(spec->text, start, "\"(") == start)
+		return probe_error_at(spec->text, start, 0, err,
+				      "the signal is missing after ':'; s:SIGSEGV is one by its name, s:* is every signal");
+	r = parse_user(spec, start, ret_end, err);
+	return r ? r : settle_signal(spec, err);
+}
+
 int parse_head(struct probe_spec *spec, size_t *ret_end, struct ut_err *err)
 {
 	size_t pos = 0;
@@ -395,6 +450,8 @@ int parse_head(struct probe_spec *spec, size_t *ret_end, struct ut_err *err)
 	r = parse_kind(spec, &pos, err);
 	if (!r && spec->kind == PROBE_USER)
 		return parse_user(spec, pos, ret_end, err);
+	if (!r && spec->kind == PROBE_SIGNAL)
+		return parse_signal(spec, pos, ret_end, err);
 	if (!r)
 		r = parse_where(spec, &pos, err);
 	if (r)

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "probe/expr.h"
 
-enum probe_kind { PROBE_USDT, PROBE_ENTRY, PROBE_RETURN, PROBE_TRACEPOINT, PROBE_USER };
+enum probe_kind { PROBE_USDT, PROBE_ENTRY, PROBE_RETURN, PROBE_TRACEPOINT, PROBE_USER, PROBE_SIGNAL };
 
 /* What becomes of a process's standing when a probe fires: its record has a struct ut_rec_state. Not typed: asked for. */
 enum probe_state {
@@ -23,7 +23,7 @@ struct probe_spec {
 	enum probe_kind kind;
 	enum probe_state state;
 	char *text;		/* the whole probe as typed */
-	char *where;		/* u: provider, library or path; p: r: library or path; t: category; e: "" */
+	char *where;		/* u: provider, library or path; p: r: library or path; t: category; e: s: "" */
 	char *provider;		/* u:WHERE:PROVIDER:NAME: the provider, else NULL */
 	char *name;		/* probe, function or event; may be a glob */
 	size_t where_pos, name_pos;	/* in text */
@@ -38,7 +38,7 @@ struct probe_spec {
 
 /*
  * Parses @text: KIND:WHERE:NAME[+OFF] [(PREDICATE)] ["FORMAT"[, EXPR]…] | [EXPR[, EXPR]…]; of a user event the head is
- * e:NAME or e:"NAME". Errors are -EINVAL with a sentence that has the text and a mark under the place on lines of their
+ * e:NAME or e:"NAME", of a signal's handler s:SIGNAL. Errors are -EINVAL with a sentence that has the text and a mark under the place on lines of their
  * own:
  *
  *     unknown operator '=' in the predicate; did you mean '=='?

@@ -67,12 +67,13 @@ struct plan *plan_free(struct plan *plan)
 
 bool plan_request_is_path(const struct plan_request *r)
 {
-	return r->spec->kind != PROBE_TRACEPOINT && strchr(r->spec->where, '/');
+	return r->spec->kind != PROBE_TRACEPOINT && r->spec->kind != PROBE_SIGNAL && strchr(r->spec->where, '/');
 }
 
 bool site_is_tracepoint(const struct plan_site *site)
 {
-	return site->kind == SITE_TRACEPOINT || site->kind == SITE_PRCTL || site->kind == SITE_LIFE;
+	return site->kind == SITE_TRACEPOINT || site->kind == SITE_PRCTL || site->kind == SITE_SIGNAL ||
+	       site->kind == SITE_LIFE;
 }
 
 bool site_has_events(const struct plan_site *site)
@@ -113,7 +114,7 @@ int plan_new(const char *const *texts, size_t n, const struct plan_options *opti
 	if (!plan)
 		return ut_err_nomem(err);
 	plan->options = *options;
-	plan->user_probe = -1;
+	plan->user_probe = plan->signal_probe = -1;
 	for (size_t i = 0; !r && i < n; i++) {
 		r = add_request(plan, texts[i], err);
 		if (!r && options->states)

@@ -56,6 +56,7 @@ enum site_kind {
 	SITE_TRACEPOINT,
 	SITE_USER,	/* e: the probe of <usertrace.h> */
 	SITE_PRCTL,	/* e: the system call */
+	SITE_SIGNAL,	/* s: a signal's handler begins or ends */
 	SITE_LIFE,	/* e: a fork, an exec, an exit; no event of its own */
 };
 
@@ -108,6 +109,7 @@ struct plan {
 	VEC(char *) notes;		/* sentences to tell once */
 	size_t notes_told;
 	int user_probe;			/* the first e: request's, which the lanes' sites belong to; -1: none */
+	int signal_probe;		/* the first s: request's */
 };
 
 /* Parses all requests; -EINVAL with the marked place. */
@@ -122,6 +124,7 @@ int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err);
 /* libusertrace where it is installed: programs that load it later are seen from their first event on. */
 int plan_user_library(struct plan *plan, struct ut_err *err);
 bool plan_wants_user_events(const struct plan *plan);
+bool plan_wants_signals(const struct plan *plan);
 /* Is how processes stand asked for by any request? */
 bool plan_measures(const struct plan *plan);
 /*

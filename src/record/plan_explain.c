@@ -29,6 +29,7 @@ static const char *site_word(enum site_kind kind)
 	case SITE_TRACEPOINT: return "kernel event";
 	case SITE_USER: return "user events of <usertrace.h>";
 	case SITE_PRCTL: return "user events of prctl(PR_USER_TRACE, …)";
+	case SITE_SIGNAL: return "a signal's handler";
 	case SITE_LIFE: return "fork, exec or exit";
 	default: return "site";
 	}
@@ -54,8 +55,10 @@ static void explain_user(const struct probe_checked *c, struct buf *out)
 		explain_expr(c, c->spec->predicate, out);
 		buf_adds(out, "   (decided here, after begins and ends were paired)\n");
 	}
-	buf_addf(out, "  record      %zu bytes, %zu with a long name or a text\n", sizeof(struct ut_rec_user),
-		 sizeof(struct ut_rec_user_long));
+	buf_addf(out, "  record      %zu bytes", sizeof(struct ut_rec_user));
+	if (c->spec->kind == PROBE_USER)
+		buf_addf(out, ", %zu with a long name or a text", sizeof(struct ut_rec_user_long));
+	buf_addc(out, '\n');
 }
 
 static void explain_outputs(const struct plan *plan, const struct probe_checked *c, struct buf *out)
@@ -112,7 +115,7 @@ static void explain_probe(const struct plan *plan, unsigned probe, struct buf *o
 	const struct plan_probe *p = &plan->probes.v[probe];
 
 	buf_addf(out, "%s:%s, %u %s\n", p->provider, p->func, p->nsites, plural(p->nsites, "site"));
-	if (p->checked->spec->kind == PROBE_USER)
+	if (p->checked->spec->kind == PROBE_USER || p->checked->spec->kind == PROBE_SIGNAL)
 		explain_user(p->checked, out);
 	else
 		explain_outputs(plan, p->checked, out);

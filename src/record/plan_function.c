@@ -147,16 +147,20 @@ static bool is_split_off(const char *name)
 
 /*
  * Demangling is slow, and a program has 100000 names. The identifier that a name ends in stands in the mangled one as it
- * is; the standard library's may be abbreviated.
+ * is, but for those of the standard library that have abbreviations.
  */
 static bool may_demangle_to(const char *mangled, const char *wanted)
 {
+	static const char *const abbreviated[] = { "allocator", "basic_string", "string", "istream", "ostream", "iostream" };
 	const char *colon = strrchr(wanted, ':'), *last = colon ? colon + 1 : wanted;
 
 	for (const char *c = last; *c; c++)
 		if (!isalnum((unsigned char)*c) && *c != '_')
 			return true;
-	return glob_is_pattern(wanted) || strstr(wanted, "std::") || strstr(wanted, "operator") || strstr(mangled, last);
+	for (size_t i = 0; i < ARRAY_SIZE(abbreviated); i++)
+		if (!strcmp(last, abbreviated[i]))
+			return true;
+	return strstr(mangled, last);
 }
 
 static bool symbol_matches(const struct probe_spec *spec, const struct elf_symbol *s)

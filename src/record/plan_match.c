@@ -60,7 +60,7 @@ static bool wanted_by_name(const struct plan *plan, const char *path)
 	for (size_t i = 0; i < plan->requests.n; i++) {
 		const struct plan_request *r = &plan->requests.v[i];
 
-		if (r->spec->kind == PROBE_TRACEPOINT)
+		if (r->spec->kind == PROBE_TRACEPOINT || r->spec->kind == PROBE_SIGNAL)
 			continue;
 		if (r->spec->kind == PROBE_USDT || r->spec->kind == PROBE_USER || plan_request_is_path(r) ||
 		    library_matches(r->spec->where, path))
@@ -228,7 +228,7 @@ int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
 	for (size_t i = 0; !code && i < plan->requests.n; i++) {
 		struct plan_request *r = &plan->requests.v[i];
 
-		if (r->spec->kind == PROBE_TRACEPOINT || r->spec->kind == PROBE_USER || glob_is_pattern(r->spec->where))
+		if (!*r->spec->where || r->spec->kind == PROBE_TRACEPOINT || glob_is_pattern(r->spec->where))
 			continue;
 		if (plan_request_is_path(r))
 			code = look_at_named(plan, r->spec->where, err);

@@ -15,28 +15,33 @@
 #include "record/kernel_struct.h"
 #include "record/plan_priv.h"
 
-bool plan_wants_user_events(const struct plan *plan)
+static bool wants(const struct plan *plan, enum probe_kind kind)
 {
 	for (size_t i = 0; i < plan->requests.n; i++)
-		if (plan->requests.v[i].spec->kind == PROBE_USER)
+		if (plan->requests.v[i].spec->kind == kind)
 			return true;
 	return false;
 }
 
+bool plan_wants_user_events(const struct plan *plan) { return wants(plan, PROBE_USER); }
+bool plan_wants_signals(const struct plan *plan) { return wants(plan, PROBE_SIGNAL); }
+
 static int add_user_probe(struct plan *plan, unsigned request, struct ut_err *err)
 {
+	bool is_signal = plan->requests.v[request].spec->kind == PROBE_SIGNAL;
+	int *first = is_signal ? &plan->signal_probe : &plan->user_probe;
 	struct plan_probe p = { .request = request };
 	int r = plan_check(plan, request, eval_user_scope(), NULL, &p.checked, err);
 
 	if (r)
 		return r;
-	p.provider = strdup("e");
+	p.provider = strdup(is_signal ? "s" : "e");
 	p.func = strdup(plan->requests.v[request].spec->name);
 	r = plan_add_probe(plan, &p);
 	if (r < 0)
 		return ut_err_nomem(err);
-	if (plan->user_probe < 0)
-		plan->user_probe = r;
+	if (*first < 0)
+		*first = r;
 	return 0;
 }
 
@@ -72,8 +77,9 @@ static int missing(const char *event, const struct field *fields, size_t n, stru
 static int add_lane_site(struct plan *plan, enum site_kind kind, unsigned id, struct gen_body *body,
 			 struct ut_err *err)
 {
-	struct plan_site site = { .kind = kind, .probe = (unsigned)plan->user_probe, .tracepoint_id = id };
+	struct plan_site site = { .kind = kind, .tracepoint_id = id };
 
+	site.probe = (unsigned)(kind == SITE_SIGNAL ? plan->signal_probe : plan->user_probe);
 	return plan_add_made_site(plan, &site, body, err);
 }
 
@@ -98,6 +104,39 @@ static int add_prctl(struct plan *plan, int tracefs, struct ut_err *err)
 		prctl.arg[i] = (unsigned)f[i + 1].offset;
 	r = gen_user_body(&prctl, &plan->options.gen, &body, err);
 	return r ? r : add_lane_site(plan, SITE_PRCTL, id, &body, err);
+}
+
+static int add_handler_end(struct plan *plan, int tracefs, struct ut_err *err)
+{
+	struct gen_body body;
+	unsigned id = 0;
+	int r = read_event(tracefs, "syscalls", "sys_enter_rt_sigreturn", NULL, 0, &id, err);
+
+	if (r == -ENOENT)
+		return ut_err_set(err, -ENOTSUP,
+				  "this kernel has no event for the end of a signal's handler (CONFIG_FTRACE_SYSCALLS); "
+				  "t:signal:signal_deliver shows where handlers begin");
+	if (!r)
+		r = gen_signal_body(NULL, &plan->options.gen, &body, err);
+	return r ? r : add_lane_site(plan, SITE_SIGNAL, id, &body, err);
+}
+
+static int add_signals(struct plan *plan, int tracefs, struct ut_err *err)
+{
+	struct field f[] = { { "sig", -1 }, { "code", -1 }, { "sa_handler", -1 } };
+	struct gen_body body;
+	unsigned id = 0;
+	int r = read_event(tracefs, "signal", "signal_deliver", f, ARRAY_SIZE(f), &id, err);
+
+	if (!r)
+		r = missing("signal:signal_deliver", f, ARRAY_SIZE(f), err);
+	if (!r)
+		r = gen_signal_body(&(struct gen_signal){ .number = (unsigned)f[0].offset, .code = (unsigned)f[1].offset,
+							  .handler = (unsigned)f[2].offset },
+				    &plan->options.gen, &body, err);
+	if (!r)
+		r = add_lane_site(plan, SITE_SIGNAL, id, &body, err);
+	return r ? r : add_handler_end(plan, tracefs, err);
 }
 
 static int add_fork(struct plan *plan, int tracefs, struct ut_err *err)
@@ -156,9 +195,9 @@ int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err)
 	int r = 0;
 
 	for (unsigned i = 0; !r && i < plan->requests.n; i++)
-		if (plan->requests.v[i].spec->kind == PROBE_USER)
+		if (plan->requests.v[i].spec->kind == PROBE_USER || plan->requests.v[i].spec->kind == PROBE_SIGNAL)
 			r = add_user_probe(plan, i, err);
-	if (r || (plan->user_probe < 0 && !plan->options.lives))
+	if (r || (plan->user_probe < 0 && plan->signal_probe < 0 && !plan->options.lives))
 		return r;
 	tracefs = tracefs_open(err);
 	if (tracefs < 0)
@@ -171,6 +210,8 @@ int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err)
 		r = add_exit(plan, tracefs, err);
 	if (!r && prctl && plan->user_probe >= 0)
 		r = add_prctl(plan, tracefs, err);
+	if (!r && plan->signal_probe >= 0)
+		r = add_signals(plan, tracefs, err);
 	return r;
 }
 

@@ -98,7 +98,8 @@ static int check_program(const struct session *s, pid_t pid, struct ut_err *err)
 	bool wanted = false;
 
 	for (size_t i = 0; i < s->plan->requests.n; i++)
-		wanted |= s->plan->requests.v[i].spec->kind != PROBE_TRACEPOINT;
+		wanted |= s->plan->requests.v[i].spec->kind != PROBE_TRACEPOINT &&
+			  s->plan->requests.v[i].spec->kind != PROBE_SIGNAL;
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	if (!wanted || readlink(path, &c, 1) >= 0 || errno != ENOENT || !process_state(pid) ||
 	    process_state(pid) == 'Z')
@@ -183,7 +184,7 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	s->rings.size_bytes =
 	    options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
 	s->state_base_ns = session_now_ns() - 1000000000u;	/* before anything that is counted */
-	s->starts_fd = s->refused_fd = s->epoll_fd = -1;
+	s->starts_fd = s->refused_fd = s->handlers_fd = s->epoll_fd = -1;
 	no_states = options->states && measure_possible(&why);
 	if (no_states)
 		s->options.states = NULL;
@@ -225,6 +226,8 @@ struct session *session_close(struct session *s)
 		close(s->starts_fd);
 	if (s->refused_fd >= 0)
 		close(s->refused_fd);
+	if (s->handlers_fd >= 0)
+		close(s->handlers_fd);
 	vec_done(&s->refused);
 	late_free(s->late);
 	measure_close(s->measure);

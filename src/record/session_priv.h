@@ -34,6 +34,7 @@ struct session {
 	struct mapwatch *watch;
 	int starts_fd;		/* GEN_MAP_STARTS */
 	int refused_fd;		/* GEN_MAP_REFUSED */
+	int handlers_fd;	/* GEN_MAP_HANDLERS */
 	uint64_t refused_seen;	/* sum of the CPUs' counters when we last looked */
 	uint64_t refused_ns;	/* and when that was */
 	VEC(struct refused_account) refused;	/* by process: what was told so far */
@@ -71,7 +72,7 @@ void session_tell_notes(struct session *s);
  */
 void session_serve_held(struct session *s);
 /* Records of user events and of processes' lives, to the sink; what it returned. */
-int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, unsigned cpu);
+int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, bool is_signal, unsigned cpu);
 int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t size);
 /* session_measure.c: from now on it is known how this process stands, if it has a runtime. @fresh: as measure_process. */
 void session_measure(struct session *s, pid_t pid, bool fresh);

@@ -23,8 +23,8 @@ static int give_item(struct session *s, const struct merge_item *item, unsigned 
 	if (e.rec->site >= s->plan->sites.n)
 		return 0;	/* cannot be; never follow a number that came from outside */
 	e.site = &s->plan->sites.v[e.rec->site];
-	if (e.site->kind == SITE_USER || e.site->kind == SITE_PRCTL)
-		return session_give_user(s, e.rec, e.size, cpu);
+	if (e.site->kind == SITE_USER || e.site->kind == SITE_PRCTL || e.site->kind == SITE_SIGNAL)
+		return session_give_user(s, e.rec, e.size, e.site->kind == SITE_SIGNAL, cpu);
 	if (e.site->kind == SITE_LIFE)
 		return session_give_life(s, e.rec, e.size);
 	e.probe = &s->plan->probes.v[e.site->probe];

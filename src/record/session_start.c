@@ -38,12 +38,20 @@ static int open_starts(struct session *s, struct ut_err *err)
 /* What only user events need: who floods, and names that were not in memory. */
 static int open_user(struct session *s, struct ut_err *err)
 {
-	if (!plan_wants_user_events(s->plan))
+	bool signals = plan_wants_signals(s->plan);
+
+	if (!plan_wants_user_events(s->plan) && !signals)
 		return 0;
+	s->handlers_fd = signals ? kernel_handlers_map(sizeof(struct gen_handlers)) : -1;
+	if (signals && s->handlers_fd < 0)
+		return ut_err_set(err, s->handlers_fd, "cannot make the table of handlers in progress: %s",
+				  strerror(-s->handlers_fd));
 	s->refused_fd = kernel_refused_map(sizeof(struct gen_refused));
 	if (s->refused_fd < 0)
 		return ut_err_set(err, s->refused_fd, "cannot make the table of processes that flood: %s",
 				  strerror(-s->refused_fd));
+	if (!plan_wants_user_events(s->plan))
+		return 0;
 	s->late = late_new();
 	if (!s->late)
 		return ut_err_nomem(err);
@@ -59,7 +67,7 @@ static bool needs_follow(const struct session *s)
 	for (size_t i = 0; i < s->plan->requests.n; i++)
 		if (s->plan->requests.v[i].spec->kind == PROBE_TRACEPOINT && session_has_targets(&s->options))
 			return true;
-	return (plan_wants_user_events(s->plan) || s->options.lives) && session_has_targets(&s->options);
+	return (plan_wants_user_events(s->plan) || plan_wants_signals(s->plan) || s->options.lives) && session_has_targets(&s->options);
 }
 
 /* Does anything remain that only a file mapped later can give? A provider may come in more files than one. */
@@ -68,7 +76,7 @@ static bool wants_more_files(const struct session *s)
 	for (size_t i = 0; i < s->plan->requests.n; i++) {
 		const struct plan_request *r = &s->plan->requests.v[i];
 
-		if (r->spec->kind != PROBE_TRACEPOINT && (!plan_request_is_path(r) || !r->nprobes))
+		if (r->spec->kind != PROBE_TRACEPOINT && r->spec->kind != PROBE_SIGNAL && (!plan_request_is_path(r) || !r->nprobes))
 			return true;
 	}
 	return false;
@@ -146,6 +154,7 @@ static int open_attach(struct session *s, struct ut_err *err)
 			     [GEN_MAP_FOLLOW] = s->follow ? follow_map_fd(s->follow) : -1,
 			     [GEN_MAP_STARTS] = s->starts_fd,
 			     [GEN_MAP_REFUSED] = s->refused_fd,
+			     [GEN_MAP_HANDLERS] = s->handlers_fd,
 			     [GEN_MAP_PROCESSES] = -1, [GEN_MAP_THREADS] = -1, [GEN_MAP_SLOTS] = -1,
 			     [GEN_MAP_NAMES] = -1 },
 		.no_multi = s->options.no_multi,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/signal_name.h"
 #include "probe/gen_user.h"
 #include "record/session_priv.h"
 
@@ -21,9 +22,9 @@ static void read_late(struct session *s, const struct user_event *e, struct user
 	t->len = room[got - 1] ? (got > limit ? limit : got) : got - 1;
 }
 
-int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, unsigned cpu)
+int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, bool is_signal, unsigned cpu)
 {
-	char name[UT_NAME_ROOM + 1], text[UT_USER_TEXT_ROOM + 1];
+	char name[UT_NAME_ROOM + 1], signal[SIGNAL_NAME_SIZE], text[UT_USER_TEXT_ROOM + 1];
 	uint64_t room = UINT64_MAX;
 	struct user_event e;
 	int r = user_event_decode(rec, size, &e);
@@ -31,6 +32,12 @@ int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t 
 	if (r) {
 		s->totals.malformed += r == -EINVAL;
 		return 0;
+	}
+	if (is_signal) {
+		e.is_signal = true;
+		e.name = (struct user_text){ .bytes = signal_name((int)((const struct ut_rec_user *)(const void *)rec)->id, signal), .state = UT_TEXT_WHOLE };
+		e.name.len = strlen(signal);
+		e.has_id = false;
 	}
 	if (e.name.state == UT_TEXT_FAULT && s->late) {
 		struct user_text late = e.name;

@@ -23,6 +23,7 @@ struct user_event {
 	const struct ut_rec_event *head;
 	enum user_kind kind;
 	uint32_t uid;		/* of the thread that sent it */
+	bool is_signal;		/* of s: the run of a signal's handler; value is the code at its begin */
 	bool for_parent;	/* it speaks for the process that started its own */
 	bool has_id, has_text;
 	uint64_t id;

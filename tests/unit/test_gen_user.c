@@ -18,18 +18,21 @@ static const struct gen_prctl prctl_args = { .option = 16, .arg = { 24, 32, 40, 
 	{ .task_exit_code = (code), .task_signal = (signal), .signal_live = (live), .signal_flags = (flags), \
 	  .group_dead = (dead) }
 
-enum lane { HEADER, PRCTL, FORK, EXEC, EXIT };
+enum lane { HEADER, PRCTL, FORK, EXEC, EXIT, HANDLER_BEGIN, HANDLER_END };
 
 static int make(enum lane lane, const struct gen_exit *exit, const struct gen_options *options, struct gen_body *ret,
 		struct ut_err *err)
 {
 	static const struct gen_fork fork = { .pid = 8, .clone_flags = 32 };
+	static const struct gen_signal deliver = { .number = 8, .code = 16, .handler = 24 };
 
 	switch (lane) {
 	case HEADER: return gen_user_body(NULL, options, ret, err);
 	case PRCTL: return gen_user_body(&prctl_args, options, ret, err);
 	case FORK: return gen_fork_body(&fork, ret, err);
 	case EXEC: return gen_exec_body(ret, err);
+	case HANDLER_BEGIN: return gen_signal_body(&deliver, options, ret, err);
+	case HANDLER_END: return gen_signal_body(NULL, options, ret, err);
 	default: return gen_exit_body(exit, ret, err);
 	}
 }
@@ -48,6 +51,8 @@ static void open_maps(void)
 	fds[GEN_MAP_RINGS] = rings.outer_fd;
 	fds[GEN_MAP_LOST] = rings.lost_fd;
 	fds[GEN_MAP_FOLLOW] = bpf_map_create(BPF_MAP_TYPE_HASH, "follow", 4, 4, 16, NULL);
+	fds[GEN_MAP_HANDLERS] = kernel_handlers_map(sizeof(struct gen_handlers));
+	assert_true(fds[GEN_MAP_HANDLERS] >= 0);
 	fds[GEN_MAP_REFUSED] = kernel_refused_map(sizeof(struct gen_refused));
 	assert_true(fds[GEN_MAP_FOLLOW] >= 0 && fds[GEN_MAP_REFUSED] >= 0);
 }
@@ -56,6 +61,7 @@ static void close_maps(void)
 {
 	close(fds[GEN_MAP_FOLLOW]);
 	close(fds[GEN_MAP_REFUSED]);
+	close(fds[GEN_MAP_HANDLERS]);
 	rings_close(&rings);
 }
 
@@ -105,6 +111,16 @@ static void each_option(enum lane lane, const struct gen_exit *exit)
 			o.self_tgid = getpid();
 			load(lane, exit, &o);
 		}
+}
+
+static void the_kernel_takes_handlers(void **state)
+{
+	(void)state;
+	need_root();
+	open_maps();
+	each_option(HANDLER_BEGIN, NULL);
+	each_option(HANDLER_END, NULL);
+	close_maps();
 }
 
 static void the_kernel_takes_both_lanes(void **state)
@@ -357,6 +373,8 @@ static void the_programs_as_text(void **state)
 	(void)state;
 	explain("header", HEADER, NULL, true, &text);
 	explain("prctl", PRCTL, NULL, false, &text);
+	explain("handler's begin", HANDLER_BEGIN, NULL, false, &text);
+	explain("handler's end", HANDLER_END, NULL, false, &text);
 	explain("fork", FORK, NULL, false, &text);
 	explain("exec", EXEC, NULL, false, &text);
 	explain("exit", EXIT, &known, false, &text);
@@ -385,6 +403,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_kernel_takes_both_lanes),
+		cmocka_unit_test(the_kernel_takes_handlers),
 		cmocka_unit_test(the_kernel_takes_large_buffers),
 		cmocka_unit_test(the_kernel_takes_lives),
 		cmocka_unit_test(records_of_the_header),

@@ -172,6 +172,11 @@ static const struct head heads[] = {
 	{ "e:\"a\\\"\\x01\\\\*\"(value)\"%d\", value", PROBE_USER, "", NULL, "a\"\x01\\*", 0, false, false },
 	{ "e:\"\"", PROBE_USER, "", NULL, "", 0, false, false },
 	{ "e:\xe6\x97\xa5\xff", PROBE_USER, "", NULL, "\xe6\x97\xa5\xff", 0, false, false },
+	{ "s:SIGSEGV", PROBE_SIGNAL, "", NULL, "SIGSEGV", 0, false, false },
+	{ "s:segv(duration > 5)", PROBE_SIGNAL, "", NULL, "SIGSEGV", 0, false, false },
+	{ "s:11 \"%d\", value", PROBE_SIGNAL, "", NULL, "SIGSEGV", 0, false, false },
+	{ "s:rtmin+3", PROBE_SIGNAL, "", NULL, "SIGRTMIN+3", 0, false, false },
+	{ "s:SIG*", PROBE_SIGNAL, "", NULL, "SIG*", 0, false, false },
 	{ "u:caf\xc3\xa9:\xe6\x97\xa5", PROBE_USDT, "caf\xc3\xa9", NULL, "\xe6\x97\xa5", 0, false, false },
 };
 
