@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of runtimes to spans: what an event begins, says more about, or ends, and how a span ends that nothing ends. */
+/* Events of runtimes to spans: what an event begins, tells more of, or ends, and how a span ends that nothing ends. */
 #include "model/collect.h"
 
 #include <errno.h>
@@ -114,7 +114,8 @@ static int close_item(struct collect *c, struct collect_item *item, enum collect
 }
 
 /* Inner ones first. @tid: those of this thread alone, that nothing else can end; 0: all. */
-static int close_all(struct collect *c, struct collect_proc *proc, enum collect_close close, uint64_t time_ns, uint32_t tid)
+static int close_all(struct collect *c, struct collect_proc *proc, enum collect_close close, uint64_t time_ns,
+		     uint32_t tid)
 {
 	struct collect_item *item = TAILQ_LAST(&proc->items, collect_items), *outer;
 	int r = 0;
@@ -147,7 +148,8 @@ static int replace_lost(struct collect *c, struct collect_proc *proc, const stru
 	}
 	if (c->nests[e->def])
 		return 0;
-	return close_item(c, old, COLLECT_FORGOTTEN, c->lost_until_ns < e->time_ns ? c->lost_until_ns : e->time_ns, NULL);
+	return close_item(c, old, COLLECT_FORGOTTEN, c->lost_until_ns < e->time_ns ? c->lost_until_ns : e->time_ns,
+			  NULL);
 }
 
 static int begin(struct collect *c, const struct collect_event *e)
@@ -173,8 +175,8 @@ static int begin(struct collect *c, const struct collect_event *e)
 }
 
 /* An end whose begin is not here: where it was, and since when that may have been. */
-static enum collect_close why_no_begin(const struct collect *c, struct collect_proc *proc, const struct collect_event *e,
-				       uint64_t *ret_since)
+static enum collect_close why_no_begin(const struct collect *c, struct collect_proc *proc,
+				       const struct collect_event *e, uint64_t *ret_since)
 {
 	struct collect_proc_def *d = &proc->defs[e->def];
 

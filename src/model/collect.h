@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What runtimes do: collections and the other spans that runtimes are described with, from begins, ends and what comes inside, with how
- * long the program stood still. Pure: fed in time order, it hands out each span as it ends. One thread.
+ * What runtimes do: collections and the other spans that runtimes are described with, from begins, ends and what
+ * comes inside, with how long the program stood still. Pure: fed in time order, it hands out each span as it ends.
+ * One thread.
  *
- * An end closes the newest begin of its definition and thread, process or id. What comes inside belongs to the newest of
- * its own thread or id where there is one, else to the newest of the process. Where «only» leaves out a begin, its end is
- * left out with it, whether that tells the value or not.
+ * An end closes the newest begin of its definition and thread, process or id. What comes inside belongs to the newest
+ * of its own thread or id where there is one, else to the newest of the process. Where «only» leaves out a begin, its
+ * end is left out with it, whether that tells the value or not.
  *
- * A begin whose process ends, execs or forks elsewhere, and an end without a begin, are told as what they are; no span
- * is longer than from its begin to what closed it. Of a child that was forked inside a span the parent's begin is not the
- * child's: its end there is COLLECT_INHERITED. A begin that is open over a loss is taken for one whose end was lost when
- * another of its definition and thread comes, unless these have been seen to nest. Memory is bounded: at most
- * COLLECT_OPEN_MAX open spans of a process, the oldest forgotten and counted.
+ * A begin whose process ends, execs or forks elsewhere, and an end without a begin, are told as what they are; no
+ * span is longer than from its begin to what closed it. Of a child that was forked inside a span the parent's begin
+ * is not the child's: its end there is COLLECT_INHERITED. A begin that is open over a loss is taken for one whose end
+ * was lost when another of its definition and thread comes, unless these have been seen to nest. Memory is bounded:
+ * at most COLLECT_OPEN_MAX open spans of a process, the oldest forgotten and counted.
  */
 #ifndef UT_MODEL_COLLECT_H
 #define UT_MODEL_COLLECT_H
@@ -81,12 +82,12 @@ struct collect_span {
 	char comm[16];
 	uint64_t begin_ns, end_ns;
 	uint64_t number;		/* of this definition in this program, from 1, as they began */
-	const char *label;		/* how it is called: words, else the name, else the title, else the kind; never NULL */
+	const char *label;		/* how it is called: words, else name, title or kind; never NULL */
 	char name[COLLECT_TEXT_MAX], cause[COLLECT_TEXT_MAX];	/* "": none */
 	bool has_before, has_after, has_freed, has_objects, has_heap;
 	uint64_t before, after, freed, objects, heap;	/* bytes; objects: freed ones */
 	struct stall stall;
-	bool nested;			/* inside another of the same kind of its process: not counted twice in shares */
+	bool nested;			/* inside another of the same kind of its process */
 	bool lost_inside;		/* events were lost between its begin and its end */
 	const struct collect_value *values;	/* of its begin, then of its end: for JSON; live during the call */
 	size_t nvalues;
@@ -97,7 +98,7 @@ struct collect;
 /* spans: those that ended; died: exec and the end of a thread as well. */
 struct collect_counts { uint64_t spans, cut_at_start, cut_at_stop, died, forgotten, inherited; };
 
-/* @defs lives as long as the engine. @fn gets each span; a negative result is returned by what called it. NULL: no memory. */
+/* @defs lives as long as the engine. @fn gets each span; who called gets its negative result. NULL: no memory. */
 struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t start_ns, uint64_t base_ns,
 			    int (*fn)(void *ctx, const struct collect_span *span), void *ctx);
 struct collect *collect_free(struct collect *c);

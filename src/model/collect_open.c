@@ -153,7 +153,8 @@ struct collect_item *collect_item_new(struct collect *c, struct collect_proc *pr
 		item->state = *e->state;
 	item->nvalues = n;
 	copy_values(item, e);
-	item->span = (struct collect_span){ .def = &c->defs[e->def], .pid = e->pid, .tid = e->tid, .begin_ns = e->time_ns };
+	item->span =
+	    (struct collect_span){ .def = &c->defs[e->def], .pid = e->pid, .tid = e->tid, .begin_ns = e->time_ns };
 	memcpy(item->span.comm, e->comm, sizeof item->span.comm);
 	item_enter(c, item);
 	if (fit == COLLECT_FITS)
@@ -180,8 +181,8 @@ static bool may_close(const struct collect_item *item, enum collect_fit fit)
 	return fit == COLLECT_FIT_UNKNOWN || item->undecided || item->left_out == (fit == COLLECT_FITS_NOT);
 }
 
-struct collect_item *collect_item_find(const struct collect *c, const struct collect_proc *proc, unsigned def, uint64_t key,
-				       enum collect_fit fit)
+struct collect_item *collect_item_find(const struct collect *c, const struct collect_proc *proc, unsigned def,
+				       uint64_t key, enum collect_fit fit)
 {
 	struct collect_item *item;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the engine of collect.h share: open spans, the processes they are of, what values say. Nobody else includes this. */
+/* What the files behind collect.h share: open spans, their processes, what values say. Nobody else includes this. */
 #ifndef UT_MODEL_COLLECT_PRIV_H
 #define UT_MODEL_COLLECT_PRIV_H
 
@@ -15,7 +15,7 @@
 
 TAILQ_HEAD(collect_items, collect_item);
 
-/* An open span. Those that «only» leaves out are kept to find their ends, and are in neither of_def's nor of_kind's list. */
+/* An open span. Those that «only» leaves out are kept to find their ends; they are in no list of_def and of_kind. */
 struct collect_item {
 	LIST_ENTRY(collect_item) of_bucket;	/* the newest first */
 	TAILQ_ENTRY(collect_item) of_proc, of_def, of_kind;	/* the oldest first */
@@ -88,7 +88,7 @@ struct collect_item *collect_item_new(struct collect *c, struct collect_proc *pr
 void collect_item_decide(struct collect *c, struct collect_item *item);
 void collect_item_drop(struct collect *c, struct collect_item *item);
 /* The newest that an end of this key closes; @fit: what its own values say on «only». */
-struct collect_item *collect_item_find(const struct collect *c, const struct collect_proc *proc, unsigned def, uint64_t key,
-				       enum collect_fit fit);
+struct collect_item *collect_item_find(const struct collect *c, const struct collect_proc *proc, unsigned def,
+				       uint64_t key, enum collect_fit fit);
 
 #endif

@@ -110,7 +110,7 @@ static bool is_word_for(const struct collect_word *w, const struct collect_event
 	return v && !v->is_text && v->number == w->number;
 }
 
-/* Of all words that fit in the course of the span the first of the list; those of its cause are not how it is called. */
+/* Of all words that fit in its course the first of the list; those of its cause are not how the span is called. */
 static void learn_words(struct collect_span *span, const struct collect_event *e)
 {
 	bool called = false;

@@ -87,7 +87,9 @@ struct gcstat *gcstat_free(struct gcstat *g)
 
 static int row_init(struct row *r, const struct gcstat *g, const struct collect_def *def, const char *label)
 {
-	*r = (struct row){ .lengths = { .max = g->max_exact }, .runtime = strdup(def->runtime), .kind = strdup(def->kind) };
+	*r = (struct row){ .lengths = { .max = g->max_exact },
+			   .runtime = strdup(def->runtime),
+			   .kind = strdup(def->kind) };
 	r->label = label ? strdup(label) : NULL;
 	r->part_of = def->part_of ? strdup(def->part_of) : NULL;
 	return !r->runtime || !r->kind || (label && !r->label) || (def->part_of && !r->part_of) ? -ENOMEM : 0;
@@ -308,7 +310,7 @@ static int report_rows(struct gcstat *g)
 	return r;
 }
 
-/* With safepoints shown, the one around a collection is a little longer than it; what one wants to know is the latter. */
+/* With safepoints shown, the one around a collection is a little longer; what one wants to know is the collection. */
 static struct gcstat_longest longest_stop(const struct gcstat *g)
 {
 	return g->longest_gc_stop.ns >= g->longest_stop.ns / 10 * 9 && g->longest_gc_stop.ns ? g->longest_gc_stop :

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans of one process added up: for each kind and label how many, how long, how long the program stood still; percentiles;
- * minimum mutator utilisation; a histogram. Pure; one thread. Memory is bounded: lengths are kept exactly up to
- * GCSTAT_EXACT of a row and in buckets of 1/128 of their size beyond; stops up to GCSTAT_STOPS, then those with the
- * shortest time between them are joined (and said so); GCSTAT_LABELS labels of a kind, the rest in one row.
+ * Spans of one process added up: for each kind and label how many, how long, how long the program stood still;
+ * percentiles; minimum mutator utilisation; a histogram. Pure; one thread. Memory is bounded: lengths are kept
+ * exactly up to GCSTAT_EXACT of a row and in buckets of 1/128 of their size beyond; stops up to GCSTAT_STOPS, then
+ * those with the shortest time between them are joined (and said so); GCSTAT_LABELS labels of a kind, the rest in one
+ * row.
  *
- * A stop is what spans that stop the program cover without a gap. Where they lie in each other, the inner one says how
- * much of its time was stopped, and what the outer one has beyond that is spread over the rest of it.
+ * A stop is what spans that stop the program cover without a gap. Where they lie in each other, the inner one says
+ * how much of its time was stopped, and what the outer one has beyond that is spread over the rest of it.
  */
 #ifndef UT_MODEL_GCSTAT_H
 #define UT_MODEL_GCSTAT_H
@@ -26,8 +27,9 @@ struct gcstat_longest {
 };
 
 /*
- * One kind and label, or one kind with all of its labels (label NULL). Times in ns. The times from stopped_ns to held_ns
- * of a span in another of its row are in those of the other; stopped_ns and waited_ns are of spans that stop the program.
+ * One kind and label, or one kind with all of its labels (label NULL). Times in ns. The times from stopped_ns to
+ * held_ns of a span in another of its row are in those of the other; stopped_ns and waited_ns are of spans that stop
+ * the program.
  */
 struct gcstat_row {
 	const char *runtime, *kind, *label;
@@ -44,7 +46,7 @@ struct gcstat_row {
 };
 
 #define GCSTAT_WINDOWS 5		/* 1 ms, 10 ms, 100 ms, 1 s, 10 s */
-#define GCSTAT_BUCKETS 40		/* powers of two of a microsecond: bucket i holds [2^i, 2^(i+1)) µs, the first all below 2 */
+#define GCSTAT_BUCKETS 40		/* bucket i holds [2^i, 2^(i+1)) µs, the first all below 2 */
 
 struct gcstat_report {
 	uint64_t start_ns, end_ns;
@@ -53,10 +55,10 @@ struct gcstat_report {
 	uint64_t stops;			/* how often the program was stopped; those that touch are one */
 	uint64_t stopped_ns, pause_ns;	/* of all spans that stop the program, each moment once */
 	bool measured;			/* stopped_ns is known; else it is pause_ns */
-	uint64_t unmeasured;		/* spans that stop, of which it is not known: stopped_ns has their whole length */
+	uint64_t unmeasured;		/* spans that stop, not known for how long: stopped_ns has all of them */
 	struct gcstat_longest longest_stop;	/* of a collection, if that is nearly as long as the longest of all */
 	uint64_t window_ns[GCSTAT_WINDOWS];
-	double utilisation[GCSTAT_WINDOWS];	/* least share of such a window that the program had; <0: the run was shorter */
+	double utilisation[GCSTAT_WINDOWS];	/* least share of one that the program had; <0: the run was shorter */
 	uint64_t histogram[GCSTAT_BUCKETS];	/* of stops */
 	bool joined_stops;		/* utilisation is a lower bound */
 	/* died: exec and the end of a thread, too; forgotten: its begin or its end was lost, or too many were open */

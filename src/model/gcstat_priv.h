@@ -20,7 +20,7 @@ int lengths_add(struct lengths *l, uint64_t ns);
 uint64_t lengths_percentile(struct lengths *l, unsigned permille);
 void lengths_done(struct lengths *l);
 
-/* gcstat_cover.c. What spans cover, each moment once, and their times without those in one another. They come as they end. */
+/* gcstat_cover.c. What spans cover, each moment once, and their times without those inside. They come as they end. */
 #define COVER_MAX 4096	/* disjoint pieces; what ends before the last of those that were dropped is taken as covered */
 
 struct cover_times { uint64_t stopped_ns, waited_ns, collector_ns, program_ns, held_ns; };
@@ -47,7 +47,7 @@ struct stops {
 };
 
 int stops_add(struct stops *s, uint64_t begin_ns, uint64_t end_ns, uint64_t stopped_ns);
-/* Least share of a window between the two times in which the program could run; below 0 when there is no such window. */
+/* Least share of a window between the two times in which the program could run; below 0: there is no such window. */
 double stops_utilisation(const struct stops *s, uint64_t start_ns, uint64_t end_ns, uint64_t window_ns);
 /* How many there were, and of which lengths. */
 uint64_t stops_histogram(const struct stops *s, uint64_t ret[GCSTAT_BUCKETS]);

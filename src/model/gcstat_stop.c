@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When a program was stopped: pieces of time with how much of each, and what they leave of any window to the program. */
+/* When a program was stopped: pieces of time with how much of each, and what they leave of any window to it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,7 +87,8 @@ uint64_t stops_histogram(const struct stops *s, uint64_t ret[GCSTAT_BUCKETS])
 	for (size_t i = 0, run = 0; i < s->list.n; i = run) {
 		bool counted = false;
 
-		for (ns = 0; run < s->list.n && (run == i || s->list.v[run].begin_ns == s->list.v[run - 1].end_ns); run++) {
+		for (ns = 0; run < s->list.n && (run == i || s->list.v[run].begin_ns == s->list.v[run - 1].end_ns);
+		     run++) {
 			ns += s->list.v[run].stopped_ns;
 			counted |= s->list.v[run].counted;
 		}

@@ -8,7 +8,7 @@
 
 /* Between an event's time and the reading of its words. */
 #define MOMENT ((int64_t)(UINT64_C(4000) >> UT_WORD_UNIT_SHIFT))
-/* What words that are read while processors are between two steps are off by; and at most, when a hypervisor stops one there. */
+/* What words are off by that are read between two steps of a processor; and at most, when that is stopped there. */
 #define USUAL_SLACK ((int64_t)(UINT64_C(50000) >> UT_WORD_UNIT_SHIFT))
 #define MOST_SLACK ((int64_t)(UINT64_C(20000000) >> UT_WORD_UNIT_SHIFT))
 
@@ -92,8 +92,8 @@ static bool word_between(uint64_t from, uint64_t to, const struct stretch *at, i
 	return distance(units, most) <= MOST_SLACK;
 }
 
-struct stall stall_between(const struct ut_rec_state *from, uint64_t from_ns, const struct ut_rec_state *to, uint64_t to_ns,
-			   uint64_t base_ns)
+struct stall stall_between(const struct ut_rec_state *from, uint64_t from_ns, const struct ut_rec_state *to,
+			   uint64_t to_ns, uint64_t base_ns)
 {
 	struct stall s = {0};
 	struct stretch at;

@@ -4,9 +4,9 @@
  *
  * A word holds a count (low UT_WORD_COUNT_BITS bits) and a sum of times (the rest, signed, in units of
  * 1 << UT_WORD_UNIT_SHIFT ns since the session's base). Who begins to run adds 1 and takes away the time; who stops
- * takes away 1 and adds the time: so sum + count * now is the time that all of them have run, whatever the order in which
- * processors did it. The words none_runs and held add the time when the count leaves 0 and take it away when it comes to 0:
- * a negative sum means that the count is 0, and sum + now is the time it was.
+ * takes away 1 and adds the time: so sum + count * now is the time that all of them have run, whatever the order in
+ * which processors did it. The words none_runs and held add the time when the count leaves 0 and take it away when it
+ * comes to 0: a negative sum means that the count is 0, and sum + now is the time it was.
  */
 #ifndef UT_MODEL_STALL_H
 #define UT_MODEL_STALL_H
@@ -30,7 +30,7 @@ uint64_t stall_word_ns(uint64_t word, uint64_t base_ns, uint64_t ns);
 /* Time that the count of a word (none_runs, held) was 0. */
 uint64_t stall_zero_ns(uint64_t word, uint64_t base_ns, uint64_t ns);
 /* Between the state @from at @from_ns and @to at @to_ns; never more than the time between them (times the threads). */
-struct stall stall_between(const struct ut_rec_state *from, uint64_t from_ns, const struct ut_rec_state *to, uint64_t to_ns,
-			   uint64_t base_ns);
+struct stall stall_between(const struct ut_rec_state *from, uint64_t from_ns, const struct ut_rec_state *to,
+			   uint64_t to_ns, uint64_t base_ns);
 
 #endif

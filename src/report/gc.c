@@ -29,15 +29,15 @@ const char *gc_percent(double part, double whole, char *ret)
 	else if (percent < 0.01)
 		snprintf(ret, 32, "<0.01 %%");
 	else
-		snprintf(ret, 32, "%.*f %%", percent < 0.095 ? 2 : percent < 99.95 ? 1 : 0, percent < 100 ? percent : 100);
+		snprintf(ret, 32, "%.*f %%", percent < 0.095 ? 2 : percent < 99.95, percent < 100 ? percent : 100);
 	return ret;
 }
 
 void gc_noun(const char *kind, uint64_t n, struct buf *out)
 {
 	static const struct { const char *kind, *noun; } nouns[] = {
-		{ "gc", "collection" }, { "gc-phase", "phase" }, { "compile", "compilation" }, { "class-load", "class load" },
-		{ "signal", "signal handler" },
+		{ "gc", "collection" },		{ "gc-phase", "phase" },	{ "compile", "compilation" },
+		{ "class-load", "class load" }, { "signal", "signal handler" },
 	};
 	const char *noun = kind;
 
@@ -142,7 +142,8 @@ static uint64_t beside_ns(const struct gcstat_report *r)
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < r->nrows; i++)
-		if (r->rows[i].label && !r->rows[i].stops && !strcmp(r->rows[i].kind, "gc") && r->rows[i].covered_ns > ns)
+		if (r->rows[i].label && !r->rows[i].stops && !strcmp(r->rows[i].kind, "gc") &&
+		    r->rows[i].covered_ns > ns)
 			ns = r->rows[i].covered_ns;
 	return ns;
 }
@@ -207,7 +208,8 @@ void report_gc_sentence(const struct gcstat_report *r, const struct report_gc_wh
 		buf_adds(out, "nothing ended that had also begun in the ");
 		gc_add_ns(out, gc_wall_ns(r));
 	} else {
-		buf_adds(out, who->runtime ? "nothing was collected in " : "no runtime was recognised, and nothing seen in ");
+		buf_adds(out, who->runtime ? "nothing was collected in "
+					   : "no runtime was recognised, and nothing seen in ");
 		gc_add_ns(out, gc_wall_ns(r));
 	}
 }

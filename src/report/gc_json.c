@@ -18,7 +18,10 @@ static void add_text(const char *key, const char *s, struct buf *out)
 	buf_addc(out, ',');
 }
 
-static void add_flag(const char *key, bool v, struct buf *out) { buf_addf(out, "\"%s\":%s,", key, v ? "true" : "false"); }
+static void add_flag(const char *key, bool v, struct buf *out)
+{
+	buf_addf(out, "\"%s\":%s,", key, v ? "true" : "false");
+}
 
 /* Instead of the comma behind the last member. */
 static void close_with(char bracket, struct buf *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The summary for a person: a table of rows, what is left to the program, how long stops were, and what is not in there. */
+/* The summary for a person: a table of rows, what is left to the program, how long stops were, what is not in there. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -71,7 +71,8 @@ static void add_longest(const struct gcstat_report *r, const struct gcstat_row *
 	columns = text_width(cause.data ? cause.data : "", cause.len);
 	if (columns)
 		buf_addc(out, ' ');
-	buf_add_cell(out, cause.data ? cause.data : "", cause.len, columns < WIDTH_CAUSE ? columns : WIDTH_CAUSE, false, false);
+	buf_add_cell(out, cause.data ? cause.data : "", cause.len, columns < WIDTH_CAUSE ? columns : WIDTH_CAUSE, false,
+		     false);
 	buf_done(&cause);
 }
 
@@ -325,7 +326,8 @@ static void add_some(const struct gcstat_report *r, uint64_t n, struct buf *out)
 static void add_missing(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
 {
 	const struct { uint64_t n; const char *one, *more; } parts[] = {
-		{ r->cut_at_start, "had begun before we looked: not counted", "had begun before we looked: not counted" },
+		{ r->cut_at_start, "had begun before we looked: not counted",
+		  "had begun before we looked: not counted" },
 		{ r->cut_at_stop, "had not ended when we stopped looking: not counted",
 		  "had not ended when we stopped looking: not counted" },
 		{ r->died, "did not end, as its thread or process did: not counted",

@@ -21,11 +21,21 @@ static const struct collect_only second[] = { { "generation", "2" } };
 enum { GC, SWEEP, QUERY, CYCLE, BY_ID, OLD, NDEFS };
 
 static const struct collect_def defs[] = {
-	[GC] = { .runtime = "R", .kind = "gc", .title = "pause", .by = COLLECT_BY_PROCESS, .stops = true, .words = gc_words,
+	[GC] = { .runtime = "R",
+		 .kind = "gc",
+		 .title = "pause",
+		 .by = COLLECT_BY_PROCESS,
+		 .stops = true,
+		 .words = gc_words,
 		 .nwords = 5 },
 	[SWEEP] = { .runtime = "R", .kind = "gc-phase", .title = "sweep", .by = COLLECT_BY_THREAD, .part_of = "gc" },
 	[QUERY] = { .runtime = "P", .kind = "request", .by = COLLECT_BY_THREAD },
-	[CYCLE] = { .runtime = "R", .kind = "gc", .title = "cycle", .by = COLLECT_BY_PROCESS, .only = cycles, .nonly = 1 },
+	[CYCLE] = { .runtime = "R",
+		    .kind = "gc",
+		    .title = "cycle",
+		    .by = COLLECT_BY_PROCESS,
+		    .only = cycles,
+		    .nonly = 1 },
 	[BY_ID] = { .runtime = "R", .kind = "thread", .by = COLLECT_BY_ID },
 	[OLD] = { .runtime = "R", .kind = "gc", .by = COLLECT_BY_THREAD, .only = second, .nonly = 1 },
 };
@@ -49,10 +59,10 @@ static int see(void *ctx, const struct collect_span *span)
 	strcpy(s->label, span->label);
 	s->values[0] = '\0';
 	for (size_t i = 0; i < span->nvalues && len < 300; i++)
-		len += (size_t)(span->values[i].is_text ?
-					sprintf(s->values + len, "%s=%.*s ", span->values[i].name, (int)span->values[i].len,
-						span->values[i].text) :
-					sprintf(s->values + len, "%s=%ld ", span->values[i].name, (long)span->values[i].number));
+		len += (size_t)(span->values[i].is_text ? sprintf(s->values + len, "%s=%.*s ", span->values[i].name,
+								  (int)span->values[i].len, span->values[i].text)
+							: sprintf(s->values + len, "%s=%ld ", span->values[i].name,
+								  (long)span->values[i].number));
 	return answer;
 }
 
@@ -75,8 +85,8 @@ static struct collect_value text(const char *name, const char *v)
 
 struct at { uint64_t ns; uint32_t pid, tid; };
 
-static int feed_values(struct collect *c, struct at at, unsigned def, enum collect_role role, const struct collect_value *v,
-		       size_t n)
+static int feed_values(struct collect *c, struct at at, unsigned def, enum collect_role role,
+		       const struct collect_value *v, size_t n)
 {
 	struct collect_event e = { .time_ns = START + at.ns, .pid = at.pid, .tid = at.tid, .comm = "thread", .def = def,
 				   .role = role, .nvalues = n };
@@ -197,11 +207,12 @@ static void what_values_say(void **ctx)
 	const struct collect_span *s = &seen[0].span;
 
 	(void)ctx;
-	feed_values(c, AT(1, 1, 11), GC, COLLECT_BEGIN, VALUES(number("full", 1), number("used", 900), number("heap", 5000)));
+	feed_values(c, AT(1, 1, 11), GC, COLLECT_BEGIN,
+		    VALUES(number("full", 1), number("used", 900), number("heap", 5000)));
 	feed_values(c, AT(2, 1, 11), GC, COLLECT_INSIDE, VALUES(text("cause", "System.gc()")));
 	feed_values(c, AT(3, 1, 11), GC, COLLECT_INSIDE, VALUES(text("cause", "not this"), text("name", "G1 Full")));
-	feed_values(c, AT(9, 1, 11), GC, COLLECT_END, VALUES(number("used", 300), number("heap", 4000), number("objects", 12),
-							     text("note", "x")));
+	feed_values(c, AT(9, 1, 11), GC, COLLECT_END,
+		    VALUES(number("used", 300), number("heap", 4000), number("objects", 12), text("note", "x")));
 	assert_string_equal(seen[0].label, "full");
 	assert_string_equal(s->name, "G1 Full");
 	assert_string_equal(s->cause, "System.gc()");
@@ -247,8 +258,10 @@ static void inside_of_a_pause(void **ctx)
 	(void)ctx;
 	/* The heap is told before and after each of two collections in one pause. */
 	begin(c, AT(1, 1, 11), GC);
-	feed_values(c, AT(2, 1, 11), GC, COLLECT_INSIDE, VALUES(number("used", 900), number("cause", 7), number("pool", 4)));
-	feed_values(c, AT(3, 1, 11), GC, COLLECT_INSIDE, VALUES(number("used", 500), number("cause", 0), number("full", 0)));
+	feed_values(c, AT(2, 1, 11), GC, COLLECT_INSIDE,
+		    VALUES(number("used", 900), number("cause", 7), number("pool", 4)));
+	feed_values(c, AT(3, 1, 11), GC, COLLECT_INSIDE,
+		    VALUES(number("used", 500), number("cause", 0), number("full", 0)));
 	feed_values(c, AT(4, 1, 11), GC, COLLECT_INSIDE, VALUES(number("used", -1), number("full", 1)));
 	feed_values(c, AT(5, 1, 11), GC, COLLECT_INSIDE, VALUES(number("used", 200), number("pool", 4)));
 	end(c, AT(6, 1, 11), GC);
@@ -295,7 +308,8 @@ static void only(void **ctx)
 	feed_values(c, AT(1, 1, 11), CYCLE, COLLECT_BEGIN, VALUES(text("manager", "ZGC Cycles")));
 	feed_values(c, AT(2, 1, 11), CYCLE, COLLECT_BEGIN, VALUES(text("manager", "ZGC Pauses")));
 	feed_values(c, AT(3, 1, 11), CYCLE, COLLECT_INSIDE, VALUES(text("manager", "ZGC Pauses"), text("cause", "no")));
-	feed_values(c, AT(3, 1, 11), CYCLE, COLLECT_INSIDE, VALUES(text("manager", "ZGC Cycles"), text("cause", "yes")));
+	feed_values(c, AT(3, 1, 11), CYCLE, COLLECT_INSIDE,
+		    VALUES(text("manager", "ZGC Cycles"), text("cause", "yes")));
 	feed_values(c, AT(4, 1, 11), CYCLE, COLLECT_END, VALUES(text("manager", "ZGC Pauses")));
 	feed_values(c, AT(5, 1, 11), CYCLE, COLLECT_END, VALUES(text("manager", "ZGC Pauses")));
 	feed_values(c, AT(6, 1, 11), CYCLE, COLLECT_END, VALUES(text("manager", "ZGC Cycles")));

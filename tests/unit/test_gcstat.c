@@ -34,8 +34,14 @@ struct gc_case {
 static void add(struct gcstat *g, const struct gc_case *c)
 {
 	struct collect_span span = {
-		.def = c->def, .label = c->label, .begin_ns = START + c->begin_ns, .end_ns = START + c->begin_ns + c->ns,
-		.stall = c->stall, .close = c->close, .has_freed = c->has_freed, .freed = c->freed,
+		.def = c->def,
+		.label = c->label,
+		.begin_ns = START + c->begin_ns,
+		.end_ns = START + c->begin_ns + c->ns,
+		.stall = c->stall,
+		.close = c->close,
+		.has_freed = c->has_freed,
+		.freed = c->freed,
 	};
 
 	span.stall.known = c->known;
@@ -148,7 +154,9 @@ static void stops_in_stops(void **ctx)
 /* Work beside the program is no stop, and what the program idles meanwhile is not its doing. */
 static void beside_the_program(void **ctx)
 {
-	const struct stall pauses = { .stopped_ns = MS / 2, .waited_ns = 2 * MS, .collector_ns = MS, .program_ns = MS / 3 };
+	const struct stall pauses = {
+		.stopped_ns = MS / 2, .waited_ns = 2 * MS, .collector_ns = MS, .program_ns = MS / 3
+	};
 	const struct stall beside = { .stopped_ns = 20 * MS, .waited_ns = 9 * MS, .collector_ns = 40 * MS,
 				      .program_ns = 30 * MS };
 	struct gcstat *g = gcstat_new(START);
@@ -352,7 +360,8 @@ static void utilisation(void **ctx)
 		bool covered[MOMENTS] = {0};
 		struct stops s = { .max = 1000 };
 		double stopped[MOMENTS], all = 0, pause = 0;
-		size_t n = random_pieces(p, ARRAY_SIZE(p)), start = dice(MOMENTS / 2), end = start + dice(MOMENTS - start);
+		size_t n = random_pieces(p, ARRAY_SIZE(p)), start = dice(MOMENTS / 2),
+		       end = start + dice(MOMENTS - start);
 		size_t window = 1 + dice(MOMENTS);
 		double share = stops_utilisation(&s, start, end, window);
 

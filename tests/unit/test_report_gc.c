@@ -34,13 +34,22 @@ struct gc_case {
 static void add(struct gcstat *g, const struct gc_case *c)
 {
 	struct collect_span span = {
-		.def = c->def, .label = c->label, .begin_ns = START + c->begin_ns, .end_ns = START + c->begin_ns + c->ns,
-		.close = c->close, .has_freed = c->freed, .freed = c->freed, .lost_inside = c->lost_inside,
+		.def = c->def,
+		.label = c->label,
+		.begin_ns = START + c->begin_ns,
+		.end_ns = START + c->begin_ns + c->ns,
+		.close = c->close,
+		.has_freed = c->freed,
+		.freed = c->freed,
+		.lost_inside = c->lost_inside,
 	};
 
 	if (c->collector_ns)
-		span.stall = (struct stall){ .known = true, .stopped_ns = c->stopped_ns, .collector_ns = c->collector_ns,
-					     .waited_ns = 2 * c->stopped_ns, .program_ns = (c->ns - c->stopped_ns) / 2 };
+		span.stall = (struct stall){ .known = true,
+					     .stopped_ns = c->stopped_ns,
+					     .collector_ns = c->collector_ns,
+					     .waited_ns = 2 * c->stopped_ns,
+					     .program_ns = (c->ns - c->stopped_ns) / 2 };
 	if (c->cause)
 		strcpy(span.cause, c->cause);
 	assert_int_equal(gcstat_add(g, &span), 0);
@@ -77,8 +86,8 @@ static struct gcstat *java(void)
 	for (unsigned i = 0; i < 120; i++)
 		ADD(g, &gc, "young", i * 100 * MS, (2000 + 10 * i) * US, .stopped_ns = (1950 + 10 * i) * US,
 		    .collector_ns = 3 * MS, .cause = "G1 Evacuation Pause", .freed = 10 << 20);
-	ADD(g, &gc, "full", 12020 * MS, 84100 * US, .stopped_ns = 84 * MS, .collector_ns = 150 * MS, .cause = "System.gc()",
-	    .freed = 100 << 20);
+	ADD(g, &gc, "full", 12020 * MS, 84100 * US, .stopped_ns = 84 * MS, .collector_ns = 150 * MS,
+	    .cause = "System.gc()", .freed = 100 << 20);
 	ADD(g, &gc, "young", 12200 * MS, 100 * MS, .close = COLLECT_CUT_AT_STOP);
 	return g;
 }
@@ -126,7 +135,9 @@ static void a_java_program(void **ctx)
 /* A collector that works beside the program: cycle, pause and stop differ. */
 static void a_concurrent_collector(void **ctx)
 {
-	const struct report_gc_who who = { .pid = 7, .comm = "java", .runtime = "HotSpot", .version = "", .ended = true };
+	const struct report_gc_who who = {
+		.pid = 7, .comm = "java", .runtime = "HotSpot", .version = "", .ended = true
+	};
 	struct gcstat *g = gcstat_new(START);
 
 	(void)ctx;
@@ -277,7 +288,8 @@ static void sentences(void **ctx)
 		{ { &gc, "G1 Pause", 0, 60 * US, 50 * US, 1, "gc()", 0, 0, false },
 		  "stopped <0.01 % of the time; the only stop, 50 µs, was a G1 Pause asked for by gc()" },
 		{ { &gc, "full", 0, 1000 * MS, 600 * MS, 1, NULL, 0, 0, false },
-		  "stopped 60.0 % of the time in pauses that took 100 %; the only stop, 600 ms, was a full collection" },
+		  "stopped 60.0 % of the time in pauses that took 100 %; the only stop, 600 ms, was a full "
+		  "collection" },
 		{ { &sweep, "sweep", 0, 1 * MS, 0, 0, NULL, 0, 0, false },
 		  "paused 0.1 % of the time; the only pause, 1 ms, was a phase (sweep) "
 		  "(from begin to end: how long nothing of the program ran was not measured)" },
@@ -355,8 +367,9 @@ static void json(void **ctx)
 	(void)ctx;
 	srandom(3);
 	for (unsigned round = 0; round < 300; round++) {
-		const struct report_gc_who who = { .pid = 5, .comm = "a\"b", .runtime = "R", .version = round % 2 ? "1" : NULL,
-						   .lost = dice(3) };
+		const struct report_gc_who who = {
+			.pid = 5, .comm = "a\"b", .runtime = "R", .version = round % 2 ? "1" : NULL, .lost = dice(3)
+		};
 		struct gcstat *g = gcstat_new(START);
 		struct gcstat_report r;
 		struct buf out = {0};
@@ -364,8 +377,9 @@ static void json(void **ctx)
 		uint64_t at = 0;
 
 		for (uint64_t n = dice(40); n--; at += dice(20 * MS))
-			ADD(g, dice(2) ? &gc : &cycle, dice(2) ? "one" : "two", at, dice(10 * MS), .stopped_ns = dice(MS),
-			    .collector_ns = dice(2), .close = dice(5) ? COLLECT_ENDED : COLLECT_DIED, .cause = "\"\n");
+			ADD(g, dice(2) ? &gc : &cycle, dice(2) ? "one" : "two", at, dice(10 * MS),
+			    .stopped_ns = dice(MS), .collector_ns = dice(2),
+			    .close = dice(5) ? COLLECT_ENDED : COLLECT_DIED, .cause = "\"\n");
 		assert_int_equal(gcstat_report(g, START + at + 20 * MS, &r), 0);
 		report_gc_json(&r, &who, &out);
 		has(out.data, "\"comm\":\"a\\\"b\"");
@@ -382,7 +396,8 @@ static void json(void **ctx)
 				numbers(out.data, "p99_ns", r.rows[i].p99_ns);
 		}
 		for (size_t i = 0; i < out.len; i++) {
-			depth += (out.data[i] == '{' || out.data[i] == '[') - (out.data[i] == '}' || out.data[i] == ']');
+			depth +=
+			    (out.data[i] == '{' || out.data[i] == '[') - (out.data[i] == '}' || out.data[i] == ']');
 			assert_true(depth > 0 || i + 2 >= out.len);
 		}
 		assert_int_equal(depth, 0);
@@ -397,9 +412,15 @@ static void json(void **ctx)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_java_program), cmocka_unit_test(a_concurrent_collector),
-		cmocka_unit_test(without_measuring), cmocka_unit_test(nothing_that_stops), cmocka_unit_test(nothing_at_all),
-		cmocka_unit_test(sentences), cmocka_unit_test(percents), cmocka_unit_test(widths), cmocka_unit_test(json),
+		cmocka_unit_test(a_java_program),
+		cmocka_unit_test(a_concurrent_collector),
+		cmocka_unit_test(without_measuring),
+		cmocka_unit_test(nothing_that_stops),
+		cmocka_unit_test(nothing_at_all),
+		cmocka_unit_test(sentences),
+		cmocka_unit_test(percents),
+		cmocka_unit_test(widths),
+		cmocka_unit_test(json),
 	};
 
 	setenv("TZ", "UTC", 1);
