@@ -212,9 +212,13 @@ int gc_defs_add(struct gc_defs *d, const struct runtime *r, gc_kinds kinds, cons
 {
 	int code = 0;
 
-	for (size_t i = 0; !code && i < r->span.n; i++)
-		if (gc_kinds_has(kinds, r->span.v[i].kind) && holds_for_one(&r->span.v[i], versions, n))
-			code = add_span(d, r, &r->span.v[i], err);
+	for (size_t i = 0; !code && i < r->span.n; i++) {
+		const struct runtime_span *s = &r->span.v[i];
+		bool wanted = gc_kinds_has(kinds, s->kind) || (s->with && gc_kinds_has(kinds, s->with));
+
+		if (wanted && holds_for_one(s, versions, n))
+			code = add_span(d, r, s, err);
+	}
 	return code;
 }
 

@@ -189,7 +189,7 @@ int watch_on_span(void *ctx, const struct collect_span *span)
 	const struct watched *p = watch_find(w, span->pid);
 	int r;
 
-	if (!p || !p->told)
+	if (!p || !p->told || !gc_kinds_has(w->kinds, span->def->kind))
 		return 0;
 	p->seen[span->def - w->defs.defs.v] = true;
 	if (!w->sink.span)

@@ -43,6 +43,8 @@
  *     only = manager ZGC*                 # of these values alone, told at any place; may come again: all must fit
  *     stops = no                          # the program does not stand still for it; default yes for gc, gc-phase, safepoint
  *     part-of = gc                        # it belongs to spans of that kind, inside or after: so many to each
+ *     with = gc                           # watched whenever spans of that kind are, as those who do this are the collector
+ *                                         # meanwhile; shown only when its own kind is asked for
  *     word = full 1 full                  # VALUE NUMBER WORDS: how it is called when that value is this number
  *     since = 3.12                        # of this version on; before = 3.13: of earlier ones alone
  *     needs = --trace-gc                  # what must be given at the program's start for these to come
@@ -73,7 +75,7 @@ struct runtime_span {
 	char *title;		/* NULL: the kind */
 	enum runtime_by by;
 	bool stops;
-	char *part_of, *since, *before, *needs;	/* NULL: none */
+	char *part_of, *with, *since, *before, *needs;	/* NULL: none */
 	VEC(struct runtime_span_probe) probe;
 	VEC(struct runtime_only) only;
 	VEC(struct runtime_word) word;

@@ -128,6 +128,11 @@ static int key_part_of(struct ini_parser *p, const char *value)
 	return is_kind(value) ? ini_set_once(p, &newest(p)->part_of, "part-of", value) : unknown_kind(p, value);
 }
 
+static int key_with(struct ini_parser *p, const char *value)
+{
+	return is_kind(value) ? ini_set_once(p, &newest(p)->with, "with", value) : unknown_kind(p, value);
+}
+
 static bool is_version(const char *s)
 {
 	for (;; s++) {
@@ -240,8 +245,8 @@ static int key_word(struct ini_parser *p, const char *text)
 
 static const struct ini_key keys[] = {
 	{"title", key_title}, {"begin", key_begin}, {"end", key_end}, {"inside", key_inside}, {"by", key_by},
-	{"only", key_only}, {"stops", key_stops}, {"part-of", key_part_of}, {"word", key_word}, {"since", key_since},
-	{"before", key_before}, {"needs", key_needs},
+	{"only", key_only}, {"stops", key_stops}, {"part-of", key_part_of}, {"with", key_with}, {"word", key_word},
+	{"since", key_since}, {"before", key_before}, {"needs", key_needs},
 };
 
 int span_line(struct ini_parser *p, const char *key, const char *value)
@@ -325,13 +330,23 @@ static int check_ids(struct ini_parser *p, const struct runtime_span *s)
 	return 0;
 }
 
-static int check_part_of(struct ini_parser *p, const struct runtime_span *s)
+static bool has_other(const struct ini_parser *p, const struct runtime_span *s, const char *kind)
 {
-	for (size_t i = 0; i < p->runtime.span.n && s->part_of; i++)
-		if (&p->runtime.span.v[i] != s && !strcmp(p->runtime.span.v[i].kind, s->part_of))
-			return 0;
-	return s->part_of ? ini_fail(p, "it is part of spans of the kind %s, and there is no other [span %s]",
-				     s->part_of, s->part_of) : 0;
+	for (size_t i = 0; i < p->runtime.span.n && kind; i++)
+		if (&p->runtime.span.v[i] != s && !strcmp(p->runtime.span.v[i].kind, kind))
+			return true;
+	return !kind;
+}
+
+static int check_kinds(struct ini_parser *p, const struct runtime_span *s)
+{
+	if (!has_other(p, s, s->part_of))
+		return ini_fail(p, "it is part of spans of the kind %s, and there is no other [span %s]", s->part_of,
+				s->part_of);
+	if (!has_other(p, s, s->with))
+		return ini_fail(p, "it is watched with spans of the kind %s, and there is no other [span %s]", s->with,
+				s->with);
+	return 0;
 }
 
 static int check_span(struct ini_parser *p, const struct runtime_span *s)
@@ -349,7 +364,7 @@ static int check_span(struct ini_parser *p, const struct runtime_span *s)
 	if (s->since && s->before && runtime_version_compare(s->since, s->before) >= 0)
 		return ini_fail(p, "[span %s] holds for no version: since %s, and before %s", s->kind, s->since,
 				s->before);
-	r = check_part_of(p, s);
+	r = check_kinds(p, s);
 	if (!r)
 		r = check_values(p, s);
 	return r ? r : check_ids(p, s);
@@ -374,6 +389,7 @@ void span_done(struct runtime_span *s)
 	free(s->kind);
 	free(s->title);
 	free(s->part_of);
+	free(s->with);
 	free(s->since);
 	free(s->before);
 	free(s->needs);

@@ -55,6 +55,27 @@ static void assert_use(const struct gc_request *r, size_t i, unsigned def, enum 
 	assert_int_equal(r->uses.v[i].role, role);
 }
 
+/* Who helps is the collector, whatever kinds are shown. */
+static void test_spans_that_are_watched_with_others(void **state)
+{
+	static const char *const spans = "[span gc]\nbegin = u:toy:b\nend = u:toy:e\n"
+					 "[span gc-phase]\nbegin = u:toy:pb\nend = u:toy:pe\n"
+					 "[span gc-phase]\nwith = gc\nbegin = u:toy:hb\nend = u:toy:he\n"
+					 "[span park]\nbegin = u:toy:kb\nend = u:toy:ke\n";
+	struct made m;
+	const struct gc_defs *d = make(&m, spans, "gc", NULL, 0);
+
+	(void)state;
+	assert_int_equal(d->defs.n, 2);
+	assert_int_equal(request(d, "u:toy:hb \"\"")->state, STATE_STOP);
+	assert_int_equal(request(d, "u:toy:he \"\"")->state, STATE_GO);
+	done(&m);
+	assert_int_equal(make(&m, spans, "gc-phase", NULL, 0)->defs.n, 2);
+	done(&m);
+	assert_int_equal(make(&m, spans, "park", NULL, 0)->defs.n, 1);
+	done(&m);
+}
+
 static void test_roles_and_states(void **state)
 {
 	struct made m;
@@ -226,7 +247,7 @@ static void test_signals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles_and_states),
+		cmocka_unit_test(test_roles_and_states), cmocka_unit_test(test_spans_that_are_watched_with_others),
 		cmocka_unit_test(test_a_shared_probe_is_asked_for_once),
 		cmocka_unit_test(test_the_end_that_is_a_begin),
 		cmocka_unit_test(test_versions),

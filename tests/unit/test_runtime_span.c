@@ -44,7 +44,7 @@ static void reads_what_a_span_says(void **state)
 		"inside = r:toylisp:cause* \"cause=%s\", retval\nby = id\nonly = cause Z* of*\nonly = full 1\n"
 		"word = full 1 a full  one\nword = full -0x10 odd\nsince = 3.12\nbefore = 4\nneeds = --trace-gc\n"
 		"[span gc-phase]\nbegin = u:toy:phase__begin\nend = u:toy:phase__end \"part=%d\", arg1\n"
-		"part-of = gc\nword = part 2 sweep\n"
+		"part-of = gc\nwith = gc\nword = part 2 sweep\n"
 		"stops = no\n[span compile]\nbegin = u:toy:c\nend = u:toy:d\nby = process\n"
 		"[span compile]\nbegin = u:toy:e\nend = u:toy:f\nstops = yes\nby = thread\n";
 	struct runtimes r = {0};
@@ -71,6 +71,7 @@ static void reads_what_a_span_says(void **state)
 	assert_int_equal(s->by, RUNTIME_BY_ID);
 	assert_true(s->stops);
 	assert_null(s->part_of);
+	assert_null(s->with);
 	assert_string_equal(s->since, "3.12");
 	assert_string_equal(s->before, "4");
 	assert_string_equal(s->needs, "--trace-gc");
@@ -92,6 +93,7 @@ static void reads_what_a_span_says(void **state)
 	s = &t->span.v[1];
 	assert_false(s->stops);
 	assert_string_equal(s->part_of, "gc");
+	assert_string_equal(s->with, "gc");
 	assert_null(s->title);
 	assert_string_equal(s->word.v[0].value, "part");
 	assert_int_equal(t->span.v[2].by, RUNTIME_BY_PROCESS);
@@ -199,6 +201,8 @@ static void mistakes_in_spans_are_told(void **state)
 		{SPAN "part-of = gc\npart-of = gc\n", "my.ini:6: 'part-of' comes a second time"},
 		{SPAN "by = pid\n", "my.ini:5: unknown by 'pid': it is thread, process or id"},
 		{SPAN "stops = true\n", "my.ini:5: unknown stops 'true': it is yes or no"},
+		{SPAN "with = gcc\n", "my.ini:5: unknown kind of span 'gcc'"},
+		{WHOLE "with = safepoint\n", "my.ini:4: it is watched with spans of the kind safepoint, and there is no other"},
 		{SPAN "part-of = gcc\n", "my.ini:5: unknown kind of span 'gcc'"},
 		{WHOLE "part-of = safepoint\n", "my.ini:4: it is part of spans of the kind safepoint, and there is no other"},
 		{WHOLE "part-of = gc\n", "my.ini:4: it is part of spans of the kind gc, and there is no other [span gc]"},
