@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""Chez Scheme's collections, against its own count and its own clock."""
+import unittest
+
+import agree
+import churns
+import live
+import runtimes
+
+CHEZ = runtimes.path_of("chezscheme")
+
+
+@live.needs_root()
+@unittest.skipUnless(CHEZ, "chezscheme is not installed")
+class Chez(churns.Case):
+    def test_collections(self):
+        self.tried(self.compare)
+
+    def compare(self):
+        program, said, watch = self.watched(CHEZ, "--script", churns.source("churn.ss"), "60")
+        own, seen = churns.noted(program), watch.spans("gc")
+        self.assertGreater(len(own), 20)
+        self.assertEqual(said["collections"], len(own))
+        version = churns.version_of("chezscheme")
+        agree.compare(self, "Chez Scheme", "collections, (sstats-gc-real (statistics))", [ns for ns, _ in own],
+                      [s["duration_ns"] for s in seen], version=version)
+        self.assertEqual([s["values"]["generation"] for s in seen], [generation for _, generation in own])
+        self.assertEqual(seen[0]["runtime"], "Chez Scheme")
+
+
+if __name__ == "__main__":
+    unittest.main()

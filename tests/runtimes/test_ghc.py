@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""The collections of programs of GHC, against GHC.Stats."""
+import unittest
+
+import agree
+import churns
+import live
+import runtimes
+
+GHC = runtimes.path_of("ghc")
+
+
+@live.needs_root()
+@unittest.skipUnless(GHC, "ghc is not installed")
+class Haskell(churns.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        source = churns.source("Churn.hs")
+        cls.build("ghc", "-v0", "-O", "-with-rtsopts=-T -A4m", source, "-outputdir", "plain", "-o", "churn")
+        cls.build("ghc", "-v0", "-O", "-threaded", "-with-rtsopts=-T -A4m -N2", source, "-outputdir", "threaded", "-o",
+                  "churn-threaded")
+
+    def agrees(self, name, what):
+        program, said, watch = self.watched(self.built(name), "40")
+        version, seen, own = churns.version_of("ghc"), watch.spans("gc"), churns.noted(program)
+        agree.count(self, "GHC", f"{what}, GHC.Stats", said["gcs"], len(seen), version=version)
+        self.assertGreater(len(own), 0.9 * said["gcs"])
+        ours = [seen[number - 1] for number, _, _ in own]
+        self.assertEqual([s["values"]["generation"] for s in ours], [generation for _, _, generation in own])
+        agree.compare(self, "GHC", f"{what}, gcdetails_elapsed_ns", [ns for _, ns, _ in own],
+                      [s["duration_ns"] for s in ours], version=version)
+
+    def test_one_thread(self):
+        self.tried(lambda: self.agrees("churn", "collections"))
+
+    def test_threaded(self):
+        self.tried(lambda: self.agrees("churn-threaded", "collections of -threaded"))
+
+
+if __name__ == "__main__":
+    unittest.main()

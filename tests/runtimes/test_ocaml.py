@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""The collections of OCaml programs, against Gc.quick_stat and the event log of the instrumented runtime."""
+import glob
+import os
+import struct
+import unittest
+
+import agree
+import churns
+import live
+import runtimes
+
+OCAMLOPT = runtimes.path_of("ocamlopt")
+MAGIC, ENTRY, EXIT, COUNTER, ALLOC, FLUSH = 0xc1fc1fc1, 0, 1, 2, 3, 4
+REST = {ENTRY: "<H", EXIT: "<H", COUNTER: "<QH", ALLOC: "<QB", FLUSH: "<Q"}  # as eventlog_metadata describes them
+COMPACTION, MAJOR_SLICE, MINOR = 0, 8, 24
+
+
+def phases(path):
+    """(phase, begin, length) of each phase in the log, in the order of their ends."""
+    with open(path, "rb") as file:
+        data = file.read()
+    assert struct.unpack_from("<I", data)[0] == MAGIC, path
+    at, begun = 8, {}
+    while at < len(data):
+        when, _, kind = struct.unpack_from("<QII", data, at)
+        values = struct.unpack_from(REST[kind], data, at + 16)
+        at += 16 + struct.calcsize(REST[kind])
+        if kind == ENTRY:
+            begun[values[0]] = when
+        elif kind == EXIT and values[0] in begun:
+            begin = begun.pop(values[0])
+            yield values[0], begin, when - begin
+
+
+@live.needs_root()
+@unittest.skipUnless(OCAMLOPT, "ocamlopt is not installed")
+class OCaml(churns.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with open(churns.source("churn.ml"), encoding="utf-8") as file, open(cls.built("churn.ml"), "w") as copy:
+            copy.write(file.read())
+        cls.build(OCAMLOPT, "unix.cmxa", "churn.ml", "-o", "churn")
+        cls.build(OCAMLOPT, "-runtime-variant", "i", "unix.cmxa", "churn.ml", "-o", "churn-instrumented")
+
+    def labelled(self, watch, label):
+        return [s for s in watch.spans("gc") if s["label"] == label]
+
+    def test_count(self):
+        _, said, watch = self.watched(self.built("churn"), "120")
+        version = churns.version_of("ocaml-base-nox") or churns.version_of("ocaml-base")
+        self.assertGreater(said["minor"], 10)
+        agree.count(self, "OCaml", "minor, Gc.quick_stat", said["minor"], len(self.labelled(watch, "minor")), version=version)
+        agree.count(self, "OCaml", "compactions, Gc.quick_stat", said["compactions"], len(self.labelled(watch, "compaction")),
+                    version=version)
+
+    def test_lengths(self):
+        self.tried(self.compare_lengths)
+
+    def compare_lengths(self):
+        program, _, watch = self.watched(self.built("churn-instrumented"), "120", cwd=self.folder,
+                                         env={"OCAML_EVENTLOG_ENABLED": "1"})
+        log = list(phases(glob.glob(os.path.join(self.folder, f"*{program.pid}.eventlog"))[0]))
+        version = churns.version_of("ocaml-base")
+        for phase, label in ((MINOR, "minor"), (MAJOR_SLICE, "major slice")):
+            own = [(begin, length) for which, begin, length in log if which == phase]
+            seen = agree.lengths(self.labelled(watch, label))
+            self.assertGreater(len(seen), 10)
+            agree.compare(self, "OCaml", f"{label}, event log", own, seen, cut=len(own) - len(seen), version=version)
+
+
+if __name__ == "__main__":
+    unittest.main()
