@@ -72,6 +72,22 @@ static void learn_text(char to[COLLECT_TEXT_MAX], const struct collect_value *v)
 	to[len] = '\0';
 }
 
+/* "CLASS.NAME" where the class is told as well. */
+static void learn_name(struct collect_span *s, const struct collect_event *e, const struct collect_value *name)
+{
+	const struct collect_value *class = collect_value_of(e, "class");
+	char both[2 * COLLECT_TEXT_MAX];
+	int len;
+
+	if (!class || !class->is_text || !class->len) {
+		learn_text(s->name, name);
+		return;
+	}
+	len = snprintf(both, sizeof both, "%.*s.%.*s", (int)(class->len < COLLECT_TEXT_MAX ? class->len : COLLECT_TEXT_MAX),
+		       class->text, (int)(name->len < COLLECT_TEXT_MAX ? name->len : COLLECT_TEXT_MAX - 2), name->text);
+	learn_text(s->name, &(struct collect_value){ .text = both, .len = (size_t)len });
+}
+
 typedef void (*take_fn)(bool *has, uint64_t *to, uint64_t v);
 
 static void learn_number(struct collect_span *s, const struct collect_value *v, enum collect_role role)
@@ -144,7 +160,7 @@ void collect_learn(struct collect_span *span, const struct collect_event *e)
 		else if (!strcmp(v->name, "cause"))
 			learn_text(span->cause, v);
 		else if (!strcmp(v->name, "name"))
-			learn_text(span->name, v);
+			learn_name(span, e, v);
 	}
 	learn_words(span, e);
 }

@@ -296,6 +296,15 @@ static void labels(void **ctx)
 	end(c, AT(4, 1, 11), QUERY);
 	assert_int_equal(strlen(seen[1].label), COLLECT_TEXT_MAX - 2);
 	assert_memory_equal(seen[1].label, longer, COLLECT_TEXT_MAX - 2);
+	feed_values(c, AT(5, 1, 11), QUERY, COLLECT_BEGIN, VALUES(text("name", "boom"), text("class", "GcChurn")));
+	end(c, AT(6, 1, 11), QUERY);
+	assert_string_equal(seen[2].label, "GcChurn.boom");
+	feed_values(c, AT(7, 1, 11), QUERY, COLLECT_BEGIN, VALUES(text("class", longer), text("name", longer)));
+	end(c, AT(8, 1, 11), QUERY);
+	assert_int_equal(strlen(seen[3].label), COLLECT_TEXT_MAX - 2);
+	feed_values(c, AT(9, 1, 11), QUERY, COLLECT_BEGIN, VALUES(text("class", ""), text("name", "alone")));
+	end(c, AT(10, 1, 11), QUERY);
+	assert_string_equal(seen[4].label, "alone");
 	collect_free(c);
 }
 
