@@ -30,6 +30,7 @@ struct gen_thread {
 	uint64_t waits;		/* the round in which it waits, 0: none */
 	uint64_t collects;	/* how many stops it has begun */
 	uint64_t collects_in;	/* the round that holds for */
+	uint64_t stack;		/* its stack pointer when it began the first of them, where that was a function's entry */
 	uint64_t held;		/* 1: a signal or a debugger stopped it */
 };
 

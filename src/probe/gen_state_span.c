@@ -106,11 +106,64 @@ static void change_role(struct gen *g)
 	asm_place(a, end);
 }
 
+/* Takes R1 from the stops that are open. */
+static void take_stops(struct gen *g)
+{
+	struct asm_buf *a = g->a;
+	unsigned end = asm_label(a);
+
+	asm_mov(a, R2, R1);
+	asm_movi(a, R1, 0);
+	asm_alu(a, BPF_SUB, R1, R2);
+	asm_fetch_add(a, R7, PROCESS(open), R1);
+	asm_jcc(a, BPF_JNE, R1, R2, end);
+	next_round(g);
+	asm_place(a, end);
+}
+
+/*
+ * At a function's entry: if the thread is no deeper in its stack than where it began to collect, that function was left by a
+ * jump or an exception, and its return will never be seen.
+ */
+static void drop_left_stops(struct gen *g)
+{
+	struct asm_buf *a = g->a;
+	unsigned end = asm_label(a);
+
+	if (g->checked->spec->kind != PROBE_ENTRY || g->checked->spec->has_offset)
+		return;
+	asm_load(a, 8, R3, FP, ST_THREAD);
+	asm_load(a, 8, R1, R3, THREAD(collects));
+	asm_jcci(a, BPF_JEQ, R1, 0, end);
+	asm_load(a, 8, R2, R3, THREAD(collects_in));
+	asm_load(a, 8, R4, R7, PROCESS(round));
+	asm_jcc(a, BPF_JNE, R2, R4, end);
+	asm_load(a, 8, R2, R3, THREAD(stack));
+	asm_jcci(a, BPF_JEQ, R2, 0, end);
+	asm_load(a, 8, R4, R6, gen_pt_regs(X86_RSP));
+	asm_jcc(a, BPF_JLT, R4, R2, end);
+	asm_storei(a, 8, R3, THREAD(collects), 0);
+	take_stops(g);
+	asm_place(a, end);
+}
+
+/* Where the first of the thread's stops was begun; 0 when that says nothing. R3 is the thread. */
+static void note_stack(struct gen *g)
+{
+	if (g->checked->spec->kind != PROBE_ENTRY || g->checked->spec->has_offset) {
+		asm_storei(g->a, 8, R3, THREAD(stack), 0);
+		return;
+	}
+	asm_load(g->a, 8, R2, R6, gen_pt_regs(X86_RSP));
+	asm_store(g->a, 8, R3, THREAD(stack), R2);
+}
+
 static void begin_stop(struct gen *g)
 {
 	struct asm_buf *a = g->a;
-	unsigned not_first = asm_label(a), same = asm_label(a);
+	unsigned not_first = asm_label(a), same = asm_label(a), deeper = asm_label(a);
 
+	drop_left_stops(g);
 	asm_movi(a, R1, 1);
 	asm_fetch_add(a, R7, PROCESS(open), R1);
 	asm_jcci(a, BPF_JNE, R1, 0, not_first);
@@ -124,6 +177,10 @@ static void begin_stop(struct gen *g)
 	asm_storei(a, 8, R3, THREAD(collects), 0);
 	asm_place(a, same);
 	asm_load(a, 8, R2, R3, THREAD(collects));
+	asm_jcci(a, BPF_JNE, R2, 0, deeper);
+	note_stack(g);
+	asm_load(a, 8, R2, R3, THREAD(collects));
+	asm_place(a, deeper);
 	asm_alui(a, BPF_ADD, R2, 1);
 	asm_store(a, 8, R3, THREAD(collects), R2);
 	asm_movi(a, R1, GEN_ROLE_COLLECTOR);
@@ -150,10 +207,8 @@ static void end_stop(struct gen *g)
 	asm_place(a, not_here);	/* another thread may have begun it */
 	asm_load(a, 8, R1, R7, PROCESS(open));
 	asm_jcci(a, BPF_JEQ, R1, 0, end);
-	asm_movi(a, R1, -1);
-	asm_fetch_add(a, R7, PROCESS(open), R1);
-	asm_jcci(a, BPF_JNE, R1, 1, end);
-	next_round(g);
+	asm_movi(a, R1, 1);
+	take_stops(g);
 	asm_place(a, end);
 }
 

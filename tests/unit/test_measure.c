@@ -166,6 +166,28 @@ static void child_alone(void)
 	}
 }
 
+/* A collection that is left by a jump: what comes after it is no part of it. */
+static jmp_buf left;
+
+static void leave_once(void)
+{
+	measured_begin(1);
+	longjmp(left, 1);
+}
+
+static void child_left(void)
+{
+	for (int i = 0; i < 10; i++) {
+		if (!setjmp(left))
+			leave_once();
+		spin(2 * MS);
+		span_begin();
+		spin(2 * MS);
+		span_end();
+		spin(1 * MS);
+	}
+}
+
 /* Something that stops nobody: the program runs on. */
 static void child_beside(void)
 {
@@ -201,6 +223,7 @@ struct seen {
 	uint64_t begin_ns;
 	struct stall stalls[64];
 	uint64_t lengths[64];
+	unsigned open[64];	/* stops at the end */
 	unsigned n, unknown;
 };
 
@@ -213,6 +236,7 @@ static int seen_event(void *ctx, const struct session_event *e)
 		s->begin = *e->state;
 		s->begin_ns = e->rec->time_ns;
 	} else if (s->begin_ns && s->n < ARRAY_SIZE(s->stalls)) {
+		s->open[s->n] = e->state->open;
 		s->lengths[s->n] = e->rec->time_ns - s->begin_ns;
 		s->stalls[s->n] = stall_between(&s->begin, s->begin_ns, e->state, e->rec->time_ns,
 						session_state_base_ns(s->session));
@@ -371,6 +395,22 @@ static void test_alone(void **state)
 	check_spans(&s, 20, good_alone);
 }
 
+/* The program is no collector any more between the collection that it left and the next, and after that. */
+static bool good_left(const struct seen *s, unsigned i)
+{
+	return s->open[i] == 0 && near(s->stalls[i].stopped_ns, s->lengths[i], 20000);
+}
+
+static void test_left(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	need_root();
+	trace(child_left, STATE_STOP, &s, NULL);
+	check_spans(&s, 10, good_left);
+}
+
 static void test_beside(void **state)
 {
 	struct seen s;
@@ -408,6 +448,7 @@ int main(void)
 		cmocka_unit_test(test_collector_thread),
 		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_left),
 	};
 
 	return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
