@@ -11,17 +11,6 @@
 #include "cli/running.h"
 #include "report/gc.h"
 
-/* until they are there */
-#pragma weak gcstat_new
-#pragma weak gcstat_free
-#pragma weak gcstat_add
-#pragma weak gcstat_report
-#pragma weak report_gc_text
-#pragma weak report_gc_json
-static struct gcstat *new_stat(uint64_t ns) { return gcstat_new ? gcstat_new(ns) : calloc(1, 1); }
-static int add_stat(struct gcstat *g, const struct collect_span *s) { return gcstat_add ? gcstat_add(g, s) : 0; }
-static void free_stat(struct gcstat *g) { if (gcstat_free) gcstat_free(g); else free(g); }
-
 #define ENDED_MAX 512	/* accounts of processes that have ended: with -a there may be any number */
 
 struct account {
@@ -54,7 +43,7 @@ struct gc_output *gc_output_free(struct gc_output *o)
 	if (!o)
 		return NULL;
 	for (size_t i = 0; i < o->accounts.n; i++)
-		free_stat(o->accounts.v[i].stat);
+		gcstat_free(o->accounts.v[i].stat);
 	vec_done(&o->accounts);
 	buf_done(&o->out);
 	free(o);
@@ -101,10 +90,10 @@ static void say_process(const struct gc_process *p)
 static int on_process(void *ctx, const struct gc_process *p)
 {
 	struct gc_output *o = ctx;
-	struct account a = { .p = p, .stat = new_stat(p->seen_ns) };
+	struct account a = { .p = p, .stat = gcstat_new(p->seen_ns) };
 
 	if (!a.stat || vec_push(&o->accounts, a)) {
-		free_stat(a.stat);
+		gcstat_free(a.stat);
 		return -ENOMEM;
 	}
 	o->watched++;
@@ -125,7 +114,7 @@ static struct account *account_of(struct gc_output *o, const struct gc_process *
 
 static void forget(struct gc_output *o, struct account *a)
 {
-	free_stat(a->stat);
+	gcstat_free(a->stat);
 	*a = o->accounts.v[--o->accounts.n];
 }
 
@@ -183,7 +172,7 @@ static int on_span(void *ctx, const struct gc_process *p, const struct collect_s
 	struct account *a = account_of(o, p);
 	bool ended = span->close == COLLECT_ENDED, is_signal = !strcmp(span->def->kind, GC_KIND_SIGNAL);
 
-	if (!a || add_stat(a->stat, span))
+	if (!a || gcstat_add(a->stat, span))
 		return a ? -ENOMEM : 0;
 	a->spans++;
 	if (ended && !span->nested)
@@ -310,7 +299,7 @@ int gc_output_end(struct gc_output *o, uint64_t end_ns)
 	size_t idle = 0;
 	int r = 0;
 
-	if (!o->options.summary || !gcstat_report || !report_gc_text)
+	if (!o->options.summary)
 		return flush(o);
 	qsort(o->accounts.v, o->accounts.n, sizeof(*o->accounts.v), by_business);
 	for (size_t i = 0; !r && i < o->accounts.n; i++) {
