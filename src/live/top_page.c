@@ -64,7 +64,7 @@ static void add_stops(const struct top *t, const struct top_row *row, struct top
 	}
 	top_put(t, s, (*y)++, text);
 	label("stops", text);
-	buf_addf(text, "half of them under %s, 9 of 10 under %s, 99 of 100 under %s", human_ns(rate_quantile(r, 0.5), a),
+	buf_addf(text, "half up to %s, 90 %% up to %s, 99 %% up to %s", human_ns(rate_quantile(r, 0.5), a),
 		 human_ns(rate_quantile(r, 0.9), b), human_ns(rate_quantile(r, 0.99), c));
 	if (r->nlengths)
 		top_put(t, s, (*y)++, text);

@@ -14,7 +14,7 @@
 
 static const struct { const char *title; unsigned width; bool right; } columns[COLUMNS] = {
 	[COLUMN_PID] = { "PID", 7, true },	[COLUMN_COMMAND] = { "COMMAND", 15, false },
-	[COLUMN_RUNTIME] = { "RUNTIME", 11, false },	[COLUMN_RATE] = { "GC/S", 6, true },
+	[COLUMN_RUNTIME] = { "RUNTIME", 12, false },	[COLUMN_RATE] = { "GC/S", 5, true },
 	[COLUMN_SHARE] = { "STOPPED", 8, true },	[COLUMN_LONGEST] = { "LONGEST", 8, true },
 	[COLUMN_ALLOCATION] = { "ALLOC/S", 8, true },	[COLUMN_MINUTE] = { "MINUTE", 10, false },
 };
@@ -115,7 +115,10 @@ void top_bar(const struct rate_view *v, struct buf *out)
 
 static void add_rate(double v, struct buf *out)
 {
-	buf_addf(out, v < 0.05 ? "0" : v < 99.95 ? "%.1f" : "%.0f", v);
+	if (v >= 99999.5)
+		buf_addf(out, "%.0fk", v / 1000);
+	else
+		buf_addf(out, v < 0.05 ? "0" : v < 99.95 ? "%.1f" : "%.0f", v);
 }
 
 static void add_cell_text(const struct top_row *row, enum top_column c, struct buf *out)
@@ -139,6 +142,19 @@ static void add_cell_text(const struct top_row *row, enum top_column c, struct b
 		buf_adds(out, v->has_allocation ? human_bytes((uint64_t)v->allocation, text) : "-");
 		break;
 	default: top_bar(v, out);
+	}
+}
+
+/* Where there is no room for a whole version, its first parts. */
+static void shorten(struct buf *text, unsigned width)
+{
+	while (text->len && text_width(text->data, text->len) > width) {
+		char *blank = strrchr(text->data, ' '), *point = strrchr(text->data, '.');
+
+		if (!blank || !point || point < blank)
+			return;
+		text->len = (size_t)(point - text->data);
+		*point = '\0';
 	}
 }
 
@@ -166,6 +182,8 @@ void top_row_text(const struct top *t, const struct top_row *row, const unsigned
 		buf_adds(out, gap);
 		gap = " ";
 		add_cell_text(row, c, &text);
+		if (c == COLUMN_RUNTIME)
+			shorten(&text, w[c]);
 		if (style)
 			top_style(t, style, out);
 		buf_add_cell(out, text.data ? text.data : "", text.len, w[c], columns[c].right, false);
