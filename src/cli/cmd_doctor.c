@@ -127,13 +127,14 @@ static int report(const struct ut_cmd *cmd, const struct checks *checks, size_t 
 	return status;
 }
 
-static int check_all(const struct ut_cmd *cmd, struct checks *checks, const struct opts *opts)
+static int check_all(const struct ut_cmd *cmd, struct checks *checks, const struct opts *opts, char *const *paths,
+		     size_t npaths)
 {
 	size_t told = 0;
 	int status, more;
 
 	if (opts->runtimes || opts->runtime_file) {
-		doctor_runtimes(checks, opts->runtime_file);
+		doctor_runtimes(checks, opts->runtime_file, paths, npaths);
 		status = report(cmd, checks, &told, opts->json);
 	} else {
 		doctor_rights(checks);
@@ -158,11 +159,11 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	bool done;
 
 	status = cli_parse(cmd, argc, argv, &opts, &operands, NULL, &done);
-	if (!done && operands) {
-		status = cli_fail(cmd, EXIT_USAGE, "takes no operands, and here is '%s'; a process is named with -p",
-				  argv[0]);
+	if (!done && operands && !opts.runtimes && !opts.runtime_file) {
+		status = cli_fail(cmd, EXIT_USAGE, "takes files with --runtimes alone, and here is '%s'; a process is "
+				  "named with -p", argv[0]);
 	} else if (!done) {
-		status = check_all(cmd, &checks, &opts);
+		status = check_all(cmd, &checks, &opts, argv, (size_t)operands);
 	}
 	checks_done(&checks);
 	pid_list_done(&opts.pids);
@@ -171,7 +172,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 
 const struct ut_cmd cmd_doctor = {
 	.name = "doctor",
-	.usage = "[--runtimes [--runtime FILE]] [-p PID] [--json]",
+	.usage = "[-p PID] [--json] | --runtimes [--runtime FILE] [-p PID] [--json] [PATH…]",
 	.summary = "what this kernel, these rights and a process allow, and how to get what is missing",
 	.details = "A line begins with ok, warn (works in part, or at a price) or no (missing).\n"
 		   "Exit status 0: events can be traced; 1: something that is needed is missing, or a description\n"

@@ -43,7 +43,10 @@ void doctor_process(struct checks *c, pid_t pid);
 /* The switches of its runtime that make it announce more, from its command line and environment. */
 void doctor_switches(struct checks *c, pid_t pid, const char *runtime);
 
-/* The descriptions of runtimes against what is installed and runs here. @file: one more of them, or NULL. */
-void doctor_runtimes(struct checks *c, const char *file);
+/*
+ * The descriptions of runtimes against what is installed and runs here, or, if there are any, against the files @paths
+ * alone. @file: one more description, or NULL.
+ */
+void doctor_runtimes(struct checks *c, const char *file, char *const *paths, size_t npaths);
 
 #endif

@@ -3,6 +3,7 @@
 #include "cli/doctor_installed.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
@@ -57,8 +58,8 @@ static bool is_elf(int fd)
 	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, "\177ELF", sizeof(magic));
 }
 
-/* @path is what the name means, all links followed: a process has that mapped. */
-static void consider(struct search *s, const char *path)
+/* @path is what the name means, all links followed: a process has that mapped. False: it is no program. */
+static bool consider(struct search *s, const char *path)
 {
 	const struct runtime *runtime = runtime_of_file(s->runtimes, path);
 	AUTO_CLOSE int fd = runtime ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
@@ -66,10 +67,10 @@ static void consider(struct search *s, const char *path)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_elf(fd))
-		return;
+		return false;
 	c.id = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
 	if (find_candidate(s, &c.id))
-		return;
+		return true;
 	list_needed(fd, false, &c.needs);
 	c.path = strdup(path);
 	if (!c.path || vec_push(&s->found, c)) {
@@ -77,6 +78,7 @@ static void consider(struct search *s, const char *path)
 		list_words_done(&c.needs);
 		s->failed = true;
 	}
+	return true;
 }
 
 static void look_into(struct search *s, const char *folder)
@@ -292,20 +294,38 @@ static void search_done(struct search *s)
 	vec_done(&s->found);
 }
 
-int installed_each(const struct runtimes *runtimes, void (*fn)(void *ctx, const struct installed *i), void *ctx,
-		   struct ut_err *err)
+static int find(struct search *s, char *const *paths, size_t npaths, struct ut_err *err)
+{
+	for (size_t i = 0; i < npaths; i++) {
+		AUTO_FREE char *real = realpath(paths[i], NULL);
+
+		if (!real)
+			return ut_err_set(err, -errno, "cannot open '%s': %s", paths[i], strerror(errno));
+		if (!runtime_of_file(s->runtimes, real))
+			return ut_err_set(err, -EINVAL, "no description has a match that fits '%s'", real);
+		if (!consider(s, real))
+			return ut_err_set(err, -EINVAL, "'%s' is no program and no library", real);
+	}
+	if (npaths)
+		return 0;
+	look_into_path(s);
+	look_into_folders(s);
+	mark_parts(s);
+	if (s->found.n)
+		qsort(s->found.v, s->found.n, sizeof(*s->found.v), compare);
+	return 0;
+}
+
+int installed_each(const struct runtimes *runtimes, char *const *paths, size_t npaths,
+		   void (*fn)(void *ctx, const struct installed *i), void *ctx, struct ut_err *err)
 {
 	AUTO(search_done) struct search s = { .runtimes = runtimes };
-	int r;
+	int r = find(&s, paths, npaths, err);
 
-	look_into_path(&s);
-	look_into_folders(&s);
-	mark_parts(&s);
-	if (s.found.n)
-		qsort(s.found.v, s.found.n, sizeof(*s.found.v), compare);
-	for (size_t i = 0; i < s.found.n; i++)
+	for (size_t i = 0; !r && i < s.found.n; i++)
 		if (!s.found.v[i].part)
 			tell_candidate(&s, &s.found.v[i], fn, ctx);
-	r = tell_processes(&s, fn, ctx, err);
+	if (!r && !npaths)
+		r = tell_processes(&s, fn, ctx, err);
 	return s.failed ? ut_err_nomem(err) : r;
 }

@@ -19,10 +19,10 @@ struct installed {
 };
 
 /*
- * Calls @fn for each of them, each file of a runtime once; what it is given lives during the call. A program that needs
- * a library of the same runtime counts as one with it.
+ * Those of @paths alone, if there are any, else what is found. Calls @fn for each of them, each file of a runtime once;
+ * what it is given lives during the call. A program that needs a library of the same runtime counts as one with it.
  */
-int installed_each(const struct runtimes *runtimes, void (*fn)(void *ctx, const struct installed *i), void *ctx,
-		   struct ut_err *err);
+int installed_each(const struct runtimes *runtimes, char *const *paths, size_t npaths,
+		   void (*fn)(void *ctx, const struct installed *i), void *ctx, struct ut_err *err);
 
 #endif

@@ -29,6 +29,7 @@ struct want {
 
 struct described {
 	const struct runtime *runtime;
+	bool users;			/* by a file of the user's */
 	VEC(struct want) wants;		/* those that are probe language */
 	size_t found;			/* files of it that are here */
 };
@@ -107,9 +108,10 @@ static void add_want(struct checks *c, struct described *d, const struct runtime
 	}
 }
 
-static void describe(struct checks *c, struct described *d, const struct runtime *r)
+static void describe(struct checks *c, struct described *d, const struct runtime *r, const char *file)
 {
 	d->runtime = r;
+	d->users = strchr(r->origin, '/') || (file && !strcmp(r->origin, file));
 	for (size_t i = 0; i < r->span.n; i++)
 		for (size_t k = 0; k < r->span.v[i].probe.n; k++)
 			add_want(c, d, &r->span.v[i], &r->span.v[i].probe.v[k]);
@@ -276,8 +278,8 @@ static void tell_missing(struct checks *c, const struct described *d, const stru
 	if (!thing || plan_of(&text, 1, i, &plan, &err) || !plan_complete(plan, i->files.v[0].path, NULL, &err))
 		c->failed |= !thing;
 	else
-		checks_add(c, CHECK_WARN, thing, "correct the description, or trace another build of it", "%s:%u: %s", d->runtime->origin,
-			   w->probe->line, err.msg);
+		checks_add(c, CHECK_WARN, thing, "correct the description, or trace another build of it", "%s:%u: %s",
+			   d->runtime->origin, w->probe->line, err.msg);
 	plan_free(plan);
 }
 
@@ -330,8 +332,6 @@ static void add_where(struct buf *out, const struct installed *i)
 		buf_addf(out, ", version %s", i->version);
 }
 
-static bool is_users(const struct runtime *r) { return strchr(r->origin, '/'); }
-
 static void tell_sum(struct checks *c, const struct described *d, const struct installed *i)
 {
 	const struct runtime *r = d->runtime;
@@ -351,10 +351,10 @@ static void tell_sum(struct checks *c, const struct described *d, const struct i
 	if (held < r->span.n)
 		buf_addf(&text, "; %zu more %s for other versions", r->span.n - held,
 			 r->span.n - held == 1 ? "is" : "are");
-	if (is_users(r))
+	if (d->users)
 		buf_addf(&text, ", as %s says", r->origin);
 	checks_add(c, available < held ? CHECK_WARN : CHECK_OK, r->name,
-		   available < held ? "the next lines say what is missing" : NULL, "%s", text.data ? text.data : "");
+		   available < held ? "the lines beside this one say why" : NULL, "%s", text.data ? text.data : "");
 }
 
 static void look_at(void *ctx, const struct installed *i)
@@ -377,7 +377,7 @@ static void tell_absent(struct checks *c, const struct described *d)
 
 	if (!d->found)
 		checks_add(c, CHECK_OK, r->name, NULL, "not found here; %zu %s described%s%s", r->span.n,
-			   plural(r->span.n, "span"), is_users(r) ? " in " : "", is_users(r) ? r->origin : "");
+			   plural(r->span.n, "span"), d->users ? " in " : "", d->users ? r->origin : "");
 }
 
 static void tell_broken(void *ctx, const struct ut_err *err)
@@ -385,7 +385,8 @@ static void tell_broken(void *ctx, const struct ut_err *err)
 	checks_add(ctx, CHECK_NO, "runtime file", "correct it, or take it away", "%s", err->msg);
 }
 
-static void check_runtimes(struct checks *c, const struct runtimes *runtimes)
+static void check_runtimes(struct checks *c, const struct runtimes *runtimes, const char *file, char *const *paths,
+			   size_t npaths)
 {
 	struct run run = { .c = c, .n = runtimes->all.n };
 	struct ut_err err = { 0 };
@@ -396,17 +397,18 @@ static void check_runtimes(struct checks *c, const struct runtimes *runtimes)
 		return;
 	}
 	for (size_t i = 0; i < run.n; i++)
-		describe(c, &run.described[i], &runtimes->all.v[i]);
-	if (installed_each(runtimes, look_at, &run, &err))
-		checks_add(c, CHECK_WARN, "runtimes", "ask as root", "%s", err.msg);
+		describe(c, &run.described[i], &runtimes->all.v[i], file);
+	if (installed_each(runtimes, paths, npaths, look_at, &run, &err))
+		checks_add(c, CHECK_NO, "runtimes", NULL, "%s", err.msg);
 	for (size_t i = 0; i < run.n; i++) {
-		tell_absent(c, &run.described[i]);
+		if (!npaths)
+			tell_absent(c, &run.described[i]);
 		described_done(&run.described[i]);
 	}
 	free(run.described);
 }
 
-void doctor_runtimes(struct checks *c, const char *file)
+void doctor_runtimes(struct checks *c, const char *file, char *const *paths, size_t npaths)
 {
 	AUTO(runtimes_done) struct runtimes runtimes = { 0 };
 	struct ut_err err = { 0 };
@@ -417,5 +419,5 @@ void doctor_runtimes(struct checks *c, const char *file)
 	}
 	if (file && runtimes_load_file(&runtimes, file, &err))
 		tell_broken(c, &err);
-	check_runtimes(c, &runtimes);
+	check_runtimes(c, &runtimes, file, paths, npaths);
 }

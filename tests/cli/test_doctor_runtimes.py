@@ -173,6 +173,21 @@ class Descriptions(live.Case):
         done = self.usertrace("doctor", "--runtime", mine, env={"XDG_CONFIG_HOME": self.config, "PATH": self.bin})
         self.assertIn(f"as {mine} says", "\n".join(done.stdout))    # it implies --runtimes
 
+    def test_one_program_alone(self):
+        self.write(HEAD + "[span gc]\nbegin = u:zoo:multi\nend = u:zoo:none\n")
+        shutil.copy(os.path.join(live.TARGETS, "zoo-pie"), os.path.join(self.config, "zoo-new"))
+        path = os.path.join(self.config, "zoo-new")
+        done = self.doctor(path)
+        self.assertEqual((done.status, done.stdout), (0, [f"ok    Zoo: {path}: 1 of 1 span: gc, as {self.folder}/zoo.ini says"]))
+        for path, why in (("/no/such", "cannot open '/no/such': No such file or directory"),
+                          (live.USERTRACE, f"no description has a match that fits '{os.path.realpath(live.USERTRACE)}'"),
+                          (self.write("#!/bin/sh\n", "zoo-sh", self.config), f"'{self.config}/zoo-sh' is no program and no library")):
+            done = self.doctor(path)
+            self.assertEqual((done.status, done.stdout), (1, [f"no    runtimes: {why}"]))
+        done = self.usertrace("doctor", path)
+        self.assertEqual((done.status, done.stdout), (2, []))
+        self.assertIn("takes files with --runtimes alone", done.stderr[0])
+
     def test_one_file_more_that_is_broken(self):
         for name, text in (("none.ini", None), ("bad.ini", "[runtime]\nname\n")):
             path = os.path.join(self.config, name)
