@@ -25,6 +25,12 @@ demo: ## watch the garbage collections of a real runtime, as root
 check: ## install what the tests need, build in three ways, run every test, as root
 	@tools/check
 
+check-runtimes: ## collections of runtimes against their own accounts, and docs/agreement.md, as root
+	@tools/check-runtimes
+
+check-all: ## both in one go, as continuous integration does
+	@tools/check --with-runtimes
+
 check-vm: all ## the tests that need C programs only, on Debian 12's own kernel (6.1) in an emulator
 	@tools/install-packages vm
 	@tests/vm/run $(BUILD)
@@ -45,4 +51,4 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
 
-.PHONY: all demo check check-vm bench fuzz install clean help
+.PHONY: all demo check check-runtimes check-all check-vm bench fuzz install clean help
