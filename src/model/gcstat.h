@@ -3,8 +3,7 @@
  * Spans of one process added up: for each kind and label how many, how long, how long the program stood still;
  * percentiles; minimum mutator utilisation; a histogram. Pure; one thread. Memory is bounded: lengths are kept
  * exactly up to GCSTAT_EXACT of a row and in buckets of 1/128 of their size beyond; stops up to GCSTAT_STOPS, then
- * those with the shortest time between them are joined (and said so); GCSTAT_LABELS labels of a kind, the rest in one
- * row.
+ * the shortest neighbours are joined (and said so); GCSTAT_LABELS labels of a kind, the rest in one row.
  *
  * A stop is what spans that stop the program cover without a gap. Where they lie in each other, the inner one says
  * how much of its time was stopped, and what the outer one has beyond that is spread over the rest of it.

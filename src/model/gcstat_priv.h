@@ -36,7 +36,11 @@ int cover_add(struct cover *c, uint64_t begin_ns, uint64_t end_ns, const struct 
 void cover_done(struct cover *c);
 
 /* gcstat_stop.c. When the program was stopped, and for how much of that. */
-struct stop { uint64_t begin_ns, end_ns, stopped_ns; bool counted; };
+struct stop {
+	uint64_t begin_ns, end_ns, stopped_ns;
+	bool counted;	/* in the histogram already */
+	bool joined;	/* of several: where in it the stopped time lies is not known */
+};
 
 struct stops {
 	VEC(struct stop) list;		/* in order, without overlaps */
