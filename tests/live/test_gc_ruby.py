@@ -48,6 +48,8 @@ class Ruby(runtimes.Case):
         watch, said = self.watched("gc,gc-phase,class-load,compile")
         marks, sweeps = watch.spans("gc"), watch.spans("gc-phase")
         self.assertGreaterEqual(len(sweeps), len(marks))
+        row = next(r for r in watch.summary()["rows"] if r["kind"] == "gc-phase" and "label" not in r)
+        self.assertEqual((row["part_of"], row["part_of_count"]), ("gc", len(marks)), row)
         # What is marked in small steps between allocations has no probes, and is a small part.
         begin = marks[len(said["own"])]["begin_ns"]
         covered = self.covered([s for s in marks + sweeps if s["begin_ns"] >= begin])
