@@ -228,7 +228,7 @@ static int on_process(void *ctx, const struct gc_process *p)
 {
 	struct run *r = ctx;
 	struct top_who who = { .pid = p->pid, .runtime = p->runtime ? p->runtime->name : NULL, .version = p->version,
-			       .seen_ns = p->seen_ns };
+			       .seen_ns = p->seen_ns, .hints = p->hints, .nhints = p->nhints };
 
 	memcpy(who.comm, p->comm, sizeof(who.comm));
 	return top_process(r->top, &who);

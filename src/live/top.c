@@ -30,6 +30,7 @@ static void row_free(struct top_row *row)
 	for (size_t i = 0; i < TOP_LINES; i++)
 		free(row->line[i]);
 	free(row->frozen);
+	buf_done(&row->hints);
 	free(row);
 }
 
@@ -81,6 +82,10 @@ int top_process(struct top *t, const struct top_who *who)
 	snprintf(row->runtime, sizeof(row->runtime), "%s%s%s", who->runtime ? who->runtime : "-",
 		 who->version && who->version[0] ? " " : "", who->version ? who->version : "");
 	row->seen_ns = who->seen_ns;
+	for (size_t i = 0; i < who->nhints; i++) {
+		buf_add_escaped(&row->hints, who->hints[i], strlen(who->hints[i]));
+		buf_addc(&row->hints, '\n');
+	}
 	rate_init(&row->rate, who->seen_ns, t->o.kind);
 	return 0;
 }

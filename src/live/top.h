@@ -29,6 +29,8 @@ struct top_who {
 	char comm[16];
 	const char *runtime, *version;	/* copied; NULL or "": not known */
 	uint64_t seen_ns;
+	const char *const *hints;	/* sentences on what of it cannot be seen; copied */
+	size_t nhints;
 };
 
 struct top;

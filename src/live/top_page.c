@@ -117,6 +117,36 @@ static void add_minute(const struct top *t, const struct top_row *row, struct to
 	top_put(t, s, (*y)++, text);
 }
 
+/* How much of @s goes on a line of @width columns: whole words, where there are blanks. */
+static size_t words_that_fit(const char *s, size_t len, size_t width)
+{
+	size_t used, n = text_fit(s, len, width ? width : 1, &used), end = n;
+
+	if (n == len)
+		return n;
+	while (end && s[end] != ' ')
+		end--;
+	return end ? end : n ? n : len;
+}
+
+/* What cannot be seen of it, on at most @most lines. */
+static void add_hints(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y, unsigned most,
+		      struct buf *text)
+{
+	const char *p = row->hints.data ? row->hints.data : "";
+	bool begins = true;
+
+	for (; *p && most; most--) {
+		size_t len = strcspn(p, "\n"), n = words_that_fit(p, len, s->width > 14 ? s->width - 14 : 1);
+
+		label(begins ? "to know" : "", text);
+		buf_add(text, p, n);
+		top_put(t, s, (*y)++, text);
+		begins = n == len;
+		p += n + (p[n] == ' ' || begins);
+	}
+}
+
 /* The newest line first: it is the one that is looked for. */
 static void add_lines(struct top *t, const struct top_row *row, struct top_screen *s, unsigned y, struct buf *text)
 {
@@ -158,6 +188,7 @@ void top_draw_process(struct top *t, struct top_screen *s)
 	if (s->height >= 14) {
 		add_numbers(t, row, s, &y, &text);
 		add_minute(t, row, s, &y, &text);
+		add_hints(t, row, s, &y, s->height / 4, &text);
 		y++;
 	} else if (s->height >= 8) {
 		add_minute(t, row, s, &y, &text);

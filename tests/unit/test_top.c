@@ -368,6 +368,28 @@ static void test_process_page(void **state)
 	top_free(t);
 }
 
+static void test_what_to_know_of_a_process(void **state)
+{
+	static const char *const hints[] = { "this build has no probe for the end of a sweep, so that\033 sweeps are not counted",
+					     "averyveryverylongwordthatisnotonaline" };
+	struct top *t = top_plain();
+	struct top_who who = { .pid = 1, .comm = "x", .runtime = "X", .seen_ns = START, .hints = hints, .nhints = 2 };
+
+	(void)state;
+	assert_int_equal(top_process(t, &who), 0);
+	top_refresh(t, START, 10);
+	press(t, "\r");
+	assert_line(t, 44, 24, 5, "to know       this build has no probe for");
+	assert_line(t, 44, 24, 6, "              the end of a sweep, so");
+	assert_line(t, 44, 24, 7, "              that\\x1b sweeps are not");
+	assert_line(t, 44, 24, 8, "              counted");
+	assert_line(t, 44, 24, 9, "to know       averyveryverylongwordthatisnot");
+	assert_line(t, 44, 24, 10, "              onaline");
+	assert_line(t, 44, 20, 10, "");	/* not more than a quarter of the screen */
+	assert_line(t, 1, 24, 5, "t");
+	top_free(t);
+}
+
 static void test_lines_of_a_process(void **state)
 {
 	struct top *t = top_plain();
@@ -645,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_ended_processes_fade),
 		cmocka_unit_test(test_an_open_process_stays),
 		cmocka_unit_test(test_process_page),
+		cmocka_unit_test(test_what_to_know_of_a_process),
 		cmocka_unit_test(test_lines_of_a_process),
 		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_help_and_notes),
