@@ -296,8 +296,10 @@ static void tell_span(struct checks *c, const struct described *d, const struct 
 	for (size_t k = 0; k < ARRAY_SIZE(roles); k++) {
 		const struct want *w = missing(d, s, roles[k]);
 
-		if (w)
+		if (w) {	/* its end is often of the same function: one reason is enough */
 			tell_missing(c, d, w, i);
+			break;
+		}
 	}
 	if (s->needs && is_available(d, s, i->version))
 		checks_add(c, CHECK_OK, thing, NULL, "%s:%u: comes only from programs that are started with %s",

@@ -116,6 +116,12 @@ class Descriptions(live.Case):
         self.assertEqual(message[2].index("^"), message[1].index("arg2"))
         self.assertEqual(self.lines_about("Zoo gc", status=1), [])    # the reason is not told twice
 
+    def test_one_reason_for_each_span(self):
+        self.zoo("[span gc]\nbegin = p:zoo-pie:gone\nend = r:zoo-pie:gone\ninside = u:zoo:gone\n")
+        (state, meaning), = self.lines_about("Zoo gc")
+        self.assertEqual(state, "warn")
+        self.assertIn(f"{self.path}:7: {os.path.realpath(live.TARGETS)}/zoo-pie has no function 'gone'", meaning)
+
     def test_the_marked_place_in_text(self):
         self.zoo('[span gc]\nbegin = u:zoo:multi "multi=%d", arg2\nend = u:zoo:none\n', status=1)
         done = self.doctor()
