@@ -179,9 +179,10 @@ static void add_reason(const struct gc_watch *w, int request, struct buf *out)
 {
 	const struct plan_request *r = &session_plan(w->session)->requests.v[request];
 
-	buf_addf(out, "there is no %.*s", (int)head_length(r->text), r->text);
 	if (r->miss)
-		buf_addf(out, " (%s)", r->miss);
+		buf_adds(out, r->miss);
+	else
+		buf_addf(out, "there is no %.*s", (int)head_length(r->text), r->text);
 }
 
 /* Of a kind, is there any definition of this process that is attached? *@ret_missing: what the first one lacks. */
@@ -221,7 +222,8 @@ static int not_attached(const struct gc_watch *w, const struct watched *p, int r
 	gc_kinds_words(gc_kinds_of_runtimes(w->kinds), &text);
 	buf_adds(&text, ": ");
 	add_reason(w, request, &text);
-	buf_adds(&text, "; it was built without it, or stripped of its symbols");
+	if (!session_plan(w->session)->requests.v[request].miss)
+		buf_adds(&text, "; it was built without it, or stripped of its symbols");
 	for (size_t i = 0; i < r->hint.n; i++)
 		buf_addf(&text, "\n  %s", r->hint.v[i]);
 	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
@@ -305,10 +307,10 @@ void watch_add_hints(const struct gc_watch *w, struct watched *p)
 
 	if (p->p.runtime && p->p.runtime->none)
 		add_hint(p, "%s does not show when it collects: %s", p->p.runtime->name, p->p.runtime->none);
-	if (mapped_files_read((pid_t)p->p.pid, &files, NULL))
+	if (mapped_files_read((pid_t)p->p.pid, &files, NULL) || !files.files.n)
 		return;	/* it has ended */
 	for (size_t i = 0; i < w->defs.defs.n; i++)
-		if (w->defs.origins.v[i].runtime && is_first_of_kind(w, i))
+		if (w->defs.origins.v[i].runtime && gc_kinds_has(w->kinds, w->defs.defs.v[i].kind) && is_first_of_kind(w, i))
 			hint_at_missing(w, p, &files, i);
 	hint_at_version(w, p);
 }

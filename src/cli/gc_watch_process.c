@@ -80,6 +80,12 @@ static const struct watch_runtime *runtime_in(const struct watched *p, const str
 	return NULL;
 }
 
+static void call_it(struct watched *p, const struct watch_runtime *r)
+{
+	p->p.runtime = r->runtime;
+	memcpy(p->p.version, r->version, sizeof(r->version));
+}
+
 int watch_identify(struct gc_watch *w, struct watched *p)
 {
 	AUTO(mapped_files_done) struct mapped_files files = { 0 };
@@ -95,8 +101,12 @@ int watch_identify(struct gc_watch *w, struct watched *p)
 
 		r = rt ? add_runtime(w, p, rt, m) : 0;
 	}
-	if (!r && p->runtimes.n > 1)
-		p->p.runtime = runtime_of_process(w->runtimes, (int)p->p.pid);
+	if (!r && p->runtimes.n) {
+		const struct runtime *main = p->runtimes.n > 1 ? runtime_of_process(w->runtimes, (int)p->p.pid) : NULL;
+		const struct watch_runtime *chosen = main ? runtime_in(p, main) : NULL;
+
+		call_it(p, chosen ? chosen : &p->runtimes.v[0]);
+	}
 	return r;
 }
 
@@ -104,30 +114,24 @@ int watch_identify(struct gc_watch *w, struct watched *p)
 static void choose_runtime(const struct gc_watch *w, struct watched *p)
 {
 	const struct runtime *first = NULL;
-	const struct watch_runtime *chosen;
-	bool has = false;
 
 	for (size_t i = 0; i < w->defs.defs.n; i++) {
 		const struct runtime *r = w->defs.origins.v[i].runtime;
 
 		if (!p->holds[i] || !r)
 			continue;
+		if (r == p->p.runtime)
+			return;
 		first = first ? first : r;
-		has |= r == p->p.runtime;
 	}
-	if (first && !has)
-		p->p.runtime = first;
-	chosen = runtime_in(p, p->p.runtime);
-	if (!chosen && p->runtimes.n)
-		chosen = &p->runtimes.v[0];
-	if (!chosen)
-		return;
-	p->p.runtime = chosen->runtime;
-	memcpy(p->p.version, chosen->version, sizeof(chosen->version));
+	if (first)
+		call_it(p, runtime_in(p, first));
 }
 
 int watch_settle(struct gc_watch *w, struct watched *p)
 {
+	if (!w->session)
+		return 0;	/* the definitions are not made yet */
 	if (!p->holds)
 		p->holds = calloc(w->defs.defs.n + 1, sizeof(*p->holds));
 	if (!p->seen)
@@ -154,7 +158,10 @@ int watch_adopt(struct gc_watch *w, struct watched *p, const struct runtime *r, 
 
 	if (!runtime_version(r, file->path, file->fd, found.version))
 		found.version[0] = '\0';
-	return vec_push(&p->runtimes, found) ? -ENOMEM : watch_settle(w, p);
+	if (vec_push(&p->runtimes, found))
+		return -ENOMEM;
+	call_it(p, &p->runtimes.v[0]);
+	return watch_settle(w, p);
 }
 
 struct watched *watch_process(struct gc_watch *w, uint32_t pid, uint64_t since_ns)
