@@ -171,8 +171,8 @@ int stops_add(struct stops *s, uint64_t begin_ns, uint64_t end_ns, uint64_t stop
 }
 
 /*
- * How long the program was stopped until a time, for times that grow. Of a joined piece, what was stopped comes as early
- * as it can for the end of a window, and as late for its begin: never less than there was.
+ * How long the program was stopped until a time, for times that grow. Of a joined piece, what was stopped comes as
+ * early as it can for the end of a window, and as late for its begin: never less than there was.
  */
 struct sum { const struct stops *s; bool early; size_t at; double before; };
 

@@ -117,10 +117,13 @@ static size_t labels_behind(const struct gcstat_report *r, size_t kind)
 	return n;
 }
 
+/* Those of which none was counted are told of below the table. */
 static void add_kind(const struct gcstat_report *r, size_t at, size_t nlabels, struct buf *out)
 {
 	char n[32];
 
+	while (nlabels && !r->rows[at + nlabels].count)
+		nlabels--;
 	add_row(r, &r->rows[at], nlabels == 1 ? r->rows[at + 1].label : NULL, out);
 	if (nlabels < 2)
 		return;
