@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/signal_name.h"
 #include "base/text.h"
 
 #define DELIVER "t:signal:signal_deliver (sa_handler > 1) \"sig=%d\", sig"
 #define SIGRETURN "t:syscalls:sys_enter_rt_sigreturn \"\""
 #define SIGNALS_MAX 64
-#define FIRST_REALTIME 34	/* SIGRTMIN of glibc, which keeps two for itself */
 
 static const char *const kind_names[] = { "gc", "gc-phase", "safepoint", "compile", "class-load", "park", "request",
 					  "exception", "thread", GC_KIND_SIGNAL };
@@ -222,40 +222,20 @@ int gc_defs_add(struct gc_defs *d, const struct runtime *r, gc_kinds kinds, cons
 	return code;
 }
 
-static const char *const signal_names[FIRST_REALTIME] = {
-	NULL, "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1",
-	"SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP",
-	"SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR",
-	"SIGSYS", "SIGCANCEL", "SIGSETXID"
-};
-
-static const char *signal_name(struct gc_defs *d, int number)
-{
-	char *name;
-
-	if (number < FIRST_REALTIME)
-		return signal_names[number];
-	if (asprintf(&name, number > FIRST_REALTIME ? "SIGRTMIN+%d" : "SIGRTMIN", number - FIRST_REALTIME) < 0)
-		return NULL;
-	return own(d, name);
-}
-
 int gc_defs_add_signals(struct gc_defs *d, struct ut_err *err)
 {
 	struct collect_word *words = own(d, calloc(SIGNALS_MAX, sizeof(*words)));
+	char (*names)[SIGNAL_NAME_SIZE] = own(d, calloc(SIGNALS_MAX, sizeof(*names)));
 	struct collect_def def = { .runtime = "Linux", .kind = GC_KIND_SIGNAL, .title = "signal handler",
 				   .by = COLLECT_BY_THREAD, .words = words, .nwords = SIGNALS_MAX };
 	struct gc_origin origin = { NULL, NULL };
 	unsigned number = (unsigned)d->defs.n;
 	int code = 0;
 
-	if (!words)
+	if (!words || !names)
 		return ut_err_nomem(err);
-	for (int i = 0; i < SIGNALS_MAX; i++) {
-		words[i] = (struct collect_word){ "sig", i + 1, signal_name(d, i + 1) };
-		if (!words[i].text)
-			return ut_err_nomem(err);
-	}
+	for (int i = 0; i < SIGNALS_MAX; i++)
+		words[i] = (struct collect_word){ "sig", i + 1, signal_name(i + 1, names[i]) };
 	code = add_def(d, &def, &origin, err);
 	if (!code)
 		code = add_use(d, strdup(DELIVER), STATE_NONE, (struct gc_use){ number, COLLECT_BEGIN }, err);

@@ -77,8 +77,8 @@ static int on_event(void *ctx, const struct session_event *e)
 	struct watched *p;
 	int r = 0, n;
 
-	if (w->full)
-		return 0;
+	if (w->full || e->rec->time_ns < w->start_ns)
+		return 0;	/* attaching takes its time, and watching begins when it is done */
 	w->last_ns = e->rec->time_ns;
 	p = watch_process(w, e->rec->pid, e->rec->time_ns);
 	if (p && !holds_any(p, &w->defs.requests.v[e->probe->request]))

@@ -310,6 +310,16 @@ class Signals(Case):
         self.assertIn("5 signal handlers did not return: they left by a jump, or still ran at the end",
                       "\n".join(watch.stdout))
 
+    def test_more_jumps_than_are_kept(self):
+        target = self.collector()
+        watch = self.json("-p", target.pid, "--kind", "signal", "--min", "1000")
+        self.tell(target, "jumps 5000", "signals 1")
+        self.finish(watch)
+        summary = watch.summary()
+        self.assertEqual(summary["forgotten"], 5000 - 4096)
+        self.assertIn("5,000 signal handlers did not return", "\n".join(summary["hints"]))
+        self.assertEqual(next(r for r in summary["rows"] if r["kind"] == "signal")["count"], 1)
+
     def test_of_any_process(self):
         target = self.start("sh", "-c", "trap 'echo caught' USR1; echo ready; while read line; do :; done", stdin=subprocess.PIPE)
         target.wait_for("ready")

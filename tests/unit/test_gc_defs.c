@@ -234,8 +234,8 @@ static void test_signals(void **state)
 	assert_false(d.defs.v[0].stops);
 	assert_string_equal(label_of(&d.defs.v[0], 11), "SIGSEGV");
 	assert_string_equal(label_of(&d.defs.v[0], 31), "SIGSYS");
-	assert_string_equal(label_of(&d.defs.v[0], 34), "SIGRTMIN");
-	assert_string_equal(label_of(&d.defs.v[0], 64), "SIGRTMIN+30");
+	assert_string_equal(label_of(&d.defs.v[0], 32), "SIGRTMIN");
+	assert_string_equal(label_of(&d.defs.v[0], 64), "SIGRTMIN+32");
 	assert_null(d.origins.v[0].runtime);
 	assert_int_equal(d.requests.n, 2);
 	assert_use(&d.requests.v[0], 0, 0, COLLECT_BEGIN);
