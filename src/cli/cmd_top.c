@@ -30,13 +30,15 @@ struct opts {
 
 static const struct ut_opt options[] = {
 	{ 'p', "pid", "PID", "these processes; several with commas or by repeating", OPT_PIDS, AT(pids) },
-	{ 'a', "all", NULL, "all runtimes of the machine, those to come as well (so it is without -p)", OPT_FLAG, AT(all) },
-	{ 'k', "kind", "LIST", "what to watch: gc (the default), and safepoint, compile …, with commas; or all", OPT_STRING,
-	  AT(kinds) },
+	{ 'a', "all", NULL, "all runtimes of the machine, those to come as well (so it is without -p)", OPT_FLAG,
+	  AT(all) },
+	{ 'k', "kind", "LIST", "what to watch: gc (the default), and safepoint, compile …, with commas; or all",
+	  OPT_STRING, AT(kinds) },
 	{ 0, "runtime", "FILE", "another runtime, described in FILE", OPT_STRING, AT(runtime) },
 	{ 'i', "interval", "SECONDS", "how often the table is drawn (default 1s)", OPT_SECONDS, AT(interval_ns) },
 	{ 'd', "duration", "SECONDS", "stop after so long (3, 0.5, 250ms, 2m)", OPT_SECONDS, AT(duration_ns) },
-	{ 'b', "batch", NULL, "print the table as plain text, once in each interval; needs no terminal", OPT_FLAG, AT(batch) },
+	{ 'b', "batch", NULL, "print the table as plain text, once in each interval; needs no terminal", OPT_FLAG,
+	  AT(batch) },
 };
 
 struct run {
@@ -53,7 +55,8 @@ struct run {
 	int stop_fd, signal_fd;
 };
 
-static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *const *operands, int n, char *const *command)
+static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *const *operands, int n,
+			 char *const *command)
 {
 	if (n && !operands[0][strspn(operands[0], "0123456789,")])
 		return cli_fail(cmd, EXIT_USAGE, "'%s' is no option; did you mean -p %s?", operands[0], operands[0]);
@@ -266,8 +269,8 @@ static void on_note(void *ctx, const char *text)
 
 static int top(struct run *r)
 {
-	struct gc_watch_sink sink = { .ctx = r, .process = on_process, .gone = on_gone, .span = on_span, .lost = on_lost,
-				      .flush = flush, .note = on_note };
+	struct gc_watch_sink sink = { .ctx = r, .process = on_process, .gone = on_gone, .span = on_span,
+				      .lost = on_lost, .flush = flush, .note = on_note };
 	enum session_end end = SESSION_STOPPED;
 	struct session_totals totals = { 0 };
 	struct ut_err err = { 0 };

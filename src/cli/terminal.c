@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One terminal, by termios and the sequences that all terminals know. No waiting, neither for keys nor for a slow line. */
+/* One terminal, by termios and the sequences that all terminals know. Waits neither for keys nor for a slow line. */
 #include "cli/terminal.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ int terminal_check(struct ut_err *err)
 				  isatty(STDOUT_FILENO) ? "input" : "output");
 	if (!term || !*term || !strcmp(term, "dumb") || !strcmp(term, "unknown"))
 		return ut_err_set(err, -EINVAL,
-				  "this terminal (TERM=%s) cannot show a full screen; --batch prints the table as plain text",
+				  "this terminal (TERM=%s) cannot show a full screen; --batch prints plain text",
 				  term ? term : "");
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans of runtimes as lines: aligned columns for people, or one JSON object a line. Never asks where a span came from. */
+/* Spans of runtimes as lines: aligned columns for people, or one JSON object a line. */
 #ifndef UT_LIVE_GC_H
 #define UT_LIVE_GC_H
 

@@ -126,8 +126,9 @@ static void add_values(const struct collect_span *s, struct buf *out)
 void gc_json(const struct live_gc_options *o, const struct collect_span *s, struct buf *out)
 {
 	static const char *const close[] = {
-		[COLLECT_ENDED] = "ended", [COLLECT_CUT_AT_START] = "cut-at-start", [COLLECT_CUT_AT_STOP] = "cut-at-stop",
-		[COLLECT_DIED] = "died", [COLLECT_EXEC] = "exec", [COLLECT_THREAD_ENDED] = "thread-ended",
+		[COLLECT_ENDED] = "ended", [COLLECT_CUT_AT_START] = "cut-at-start",
+		[COLLECT_CUT_AT_STOP] = "cut-at-stop", [COLLECT_DIED] = "died", [COLLECT_EXEC] = "exec",
+		[COLLECT_THREAD_ENDED] = "thread-ended",
 		[COLLECT_INHERITED] = "inherited", [COLLECT_FORGOTTEN] = "forgotten",
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The full-screen table of runtimes: what it knows, what keys do to it, and how it looks in so many columns and lines. Pure:
- * the terminal, the clock and where spans come from are the caller's. One thread.
+ * The full-screen table of runtimes: what it knows, what keys do to it, and how it looks in so many columns and lines.
+ * Pure: the terminal, the clock and where spans come from are the caller's. One thread.
  */
 #ifndef UT_LIVE_TOP_H
 #define UT_LIVE_TOP_H
@@ -52,8 +52,8 @@ enum top_key {
 	KEY_UP, KEY_DOWN, KEY_LEFT, KEY_RIGHT, KEY_HOME, KEY_END, KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_DELETE, KEY_ESC,
 };
 /*
- * The first key in @len bytes from a terminal, and how many bytes it took; 0: it is not complete. @last: no more will come,
- * so an escape by itself is the Esc key.
+ * The first key in @len bytes from a terminal, and how many bytes it took; 0: it is not complete. @last: no more will
+ * come, so an escape by itself is the Esc key.
  */
 size_t top_key_parse(const char *bytes, size_t len, bool last, uint32_t *ret);
 

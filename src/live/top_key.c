@@ -12,8 +12,8 @@
 static uint32_t sequence_key(const char *params, size_t len, char final)
 {
 	static const struct { char final; uint32_t key; } letters[] = {
-		{ 'A', KEY_UP }, { 'B', KEY_DOWN }, { 'C', KEY_RIGHT }, { 'D', KEY_LEFT }, { 'H', KEY_HOME }, { 'F', KEY_END },
-		{ 'M', '\r' },	/* ESC O M: Enter of the number pad */
+		{ 'A', KEY_UP }, { 'B', KEY_DOWN }, { 'C', KEY_RIGHT }, { 'D', KEY_LEFT },
+		{ 'H', KEY_HOME }, { 'F', KEY_END },
 	};
 	static const uint32_t numbers[] = {
 		[1] = KEY_HOME, [3] = KEY_DELETE, [4] = KEY_END, [5] = KEY_PAGE_UP, [6] = KEY_PAGE_DOWN,
@@ -45,7 +45,8 @@ static size_t parse_sequence(const char *s, size_t len, bool last, uint32_t *ret
 		return last ? len : 0;
 	if (s[i] < 0x40 || s[i] > 0x7e)
 		return i;
-	*ret = sequence_key(s + 2, i - 2, s[i]);
+	/* ESC O M is Enter on the number pad; ESC [ M another thing. */
+	*ret = s[1] == 'O' && s[i] == 'M' ? '\r' : sequence_key(s + 2, i - 2, s[i]);
 	return i + 1;
 }
 

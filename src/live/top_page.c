@@ -71,7 +71,8 @@ static void add_stops(const struct top *t, const struct top_row *row, struct top
 }
 
 /* Kinds besides the collections, which have their own line. */
-static void add_kinds(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y, struct buf *text)
+static void add_kinds(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y,
+		      struct buf *text)
 {
 	char a[32], b[32], c[32];
 
@@ -87,7 +88,8 @@ static void add_kinds(const struct top *t, const struct top_row *row, struct top
 	}
 }
 
-static void add_numbers(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y, struct buf *text)
+static void add_numbers(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y,
+			struct buf *text)
 {
 	const struct rate_view *v = &row->view;
 	char number[32];
@@ -104,7 +106,8 @@ static void add_numbers(const struct top *t, const struct top_row *row, struct t
 	add_kinds(t, row, s, y, text);
 }
 
-static void add_minute(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y, struct buf *text)
+static void add_minute(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y,
+		       struct buf *text)
 {
 	struct rate_view v;
 	unsigned i = 0;

@@ -71,8 +71,8 @@ void top_layout(unsigned width, unsigned w[COLUMNS])
 void top_style(const struct top *t, enum top_style style, struct buf *out)
 {
 	static const char *const sequences[] = {
-		[STYLE_PLAIN] = "\033[0m", [STYLE_BOLD] = "\033[1m", [STYLE_REVERSE] = "\033[7m", [STYLE_DIM] = "\033[2m",
-		[STYLE_YELLOW] = "\033[33m", [STYLE_RED] = "\033[31m",
+		[STYLE_PLAIN] = "\033[0m", [STYLE_BOLD] = "\033[1m", [STYLE_REVERSE] = "\033[7m",
+		[STYLE_DIM] = "\033[2m", [STYLE_YELLOW] = "\033[33m", [STYLE_RED] = "\033[31m",
 	};
 
 	if (t->o.styled && (t->o.color || style < STYLE_YELLOW))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines on a terminal: cut to its width, made ASCII, and of two pictures what has changed. VT100, which all of them know. */
+/* Lines on a terminal: cut to its width, made ASCII, and of two pictures what has changed. VT100, which all know. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -41,7 +41,10 @@ static struct rate_slot *slot_of(struct rate *r, uint64_t n)
 	return n <= r->newest && r->newest - n < RATE_SLOTS ? &r->slot[n % RATE_SLOTS] : NULL;
 }
 
-static uint64_t second_of(const struct rate *r, uint64_t ns) { return ns > r->start_ns ? (ns - r->start_ns) / SECOND : 0; }
+static uint64_t second_of(const struct rate *r, uint64_t ns)
+{
+	return ns > r->start_ns ? (ns - r->start_ns) / SECOND : 0;
+}
 
 /* How much of second @n lies between the two times. */
 static uint64_t inside(const struct rate *r, uint64_t n, uint64_t begin_ns, uint64_t end_ns)
@@ -61,7 +64,8 @@ static void spread_stop(struct rate *r, const struct rate_stop *s)
 		struct rate_slot *slot = slot_of(r, n);
 
 		if (slot)
-			slot->stopped_ns += portion(s->stopped_ns, inside(r, n, s->begin_ns, s->end_ns), s->end_ns - s->begin_ns);
+			slot->stopped_ns += portion(s->stopped_ns, inside(r, n, s->begin_ns, s->end_ns),
+						    s->end_ns - s->begin_ns);
 	}
 }
 
@@ -253,7 +257,7 @@ void rate_view(const struct rate *r, uint64_t now_ns, unsigned columns, struct r
 	now = second_of(r, now_ns);
 	*ret = (struct rate_view){ .count = r->count, .stopped_ns = r->stopped_ns, .longest_ns = r->longest_ns,
 				   .measured = !r->unmeasured,
-				   .nbar = columns && columns <= RATE_SLOTS && RATE_SLOTS % columns == 0 ? columns : 1 };
+				   .nbar = columns && RATE_SLOTS % columns == 0 ? columns : 1 };
 	ret->total_share = share_of(r->stopped_ns, now_ns - r->start_ns);
 	for (uint64_t n = now < RATE_SLOTS ? 0 : now - RATE_SLOTS + 1; n <= now; n++)
 		ret->minute_longest_ns = most(ret->minute_longest_ns, seen(r, n, now).longest_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How one process does lately: collections a second, share of the time that it stands still, how fast it allocates, and the
- * last minute second by second. Pure, of fixed size; fed with spans in the order of their ends, as collect.h gives them.
+ * How one process does lately: collections a second, share of the time that it stands still, how fast it allocates, and
+ * the last minute second by second. Pure, of fixed size; fed with spans in the order of their ends, as in collect.h.
  */
 #ifndef UT_MODEL_RATE_H
 #define UT_MODEL_RATE_H

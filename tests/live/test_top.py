@@ -40,14 +40,15 @@ class Top(live.Case):
     def test_shows_what_a_program_does(self):
         program = self.collects()
         top = self.top("-p", program.pid)
-        row = top.wait_line(rf"^ *{program.pid} python3\.11 +CPython 3\.11 +([1-9][0-9.]*) +([0-9.]+) % +([0-9.]+ [mµ]s) +- +[▁-█·]")
+        row = top.wait_line(rf"^ *{program.pid} python3\.11 +CPython 3\.11 +([1-9][0-9.]*) +([0-9.]+) % "
+                            "+([0-9.]+ [mµ]s) +- +[▁-█·]")
         self.assertLess(float(row[1]), 40)
         self.assertTrue(top.grid.other and not top.grid.cursor)
         self.assertNotEqual(top.settings(), top.before)
         lines = top.text()
         self.assertEqual(len(lines), 24)
         self.assertRegex(lines[0], r"^usertrace top \d\d:\d\d:\d\d, 1 process$")
-        self.assertEqual(lines[1].split(), ["PID", "COMMAND", "RUNTIME", "GC/S", "STOPPED↓", "LONGEST", "ALLOC/S", "MINUTE"])
+        self.assertEqual(" ".join(lines[1].split()), "PID COMMAND RUNTIME GC/S STOPPED↓ LONGEST ALLOC/S MINUTE")
         self.assertRegex(lines[23], "^q quit .* h help$")
         self.end(top)
         self.assertEqual([l for l in top.text() if l.strip()], [])    # nothing is left on the screen
@@ -121,6 +122,13 @@ class Top(live.Case):
                 top.popen.send_signal(number)
                 self.assertEqual(top.wait(), 0)
                 top.assert_left_as_it_was(self)
+
+    def test_the_terminal_is_gone(self):
+        program = self.collects(5)
+        top = self.top("-p", program.pid)
+        top.wait_line(rf"^ *{program.pid} ")
+        top.hang_up()
+        self.assertEqual(top.popen.wait(live.PATIENCE), 0)
 
     def test_a_crash_of_its_own(self):
         program = self.collects(5)
@@ -241,10 +249,10 @@ class Refused(live.Case):
         for term in ("dumb", ""):
             top = screen.Terminal(self, [live.USERTRACE, "top"], columns=130, env={"TERM": term})
             self.assertEqual(top.wait(), 2)
-            top.wait_line(rf"\(TERM={term}\) cannot show a full screen; --batch prints the table as plain text")
+            top.wait_line(rf"\(TERM={term}\) cannot show a full screen; --batch prints plain text")
             top.assert_left_as_it_was(self)
 
     @live.needs_root()
     def test_no_runtime(self):
         target = self.start_target("puppet", stdin=subprocess.PIPE)
-        self.assert_refused("", "-b", "-p", target.pid)
+        self.assert_refused("is no runtime that usertrace knows", "-b", "-p", target.pid)

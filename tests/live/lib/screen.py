@@ -6,7 +6,8 @@
     top.type("q")
     top.wait()                          # its exit status
 
-The emulated terminal knows what the table uses: absolute places, erasing, styles (dropped), the other screen, the cursor.
+The emulated terminal knows what the table uses: absolute places, erasing, styles (dropped), the other screen, the
+cursor.
 """
 import codecs
 import fcntl
@@ -87,7 +88,8 @@ class Grid:
             name, on = {7: "wraps", 25: "cursor", 1049: "other"}[numbers[0]], letter == "h"
             if name == "other" and on != self.other:
                 now = (self.cells, self.x, self.y)
-                self.cells, self.x, self.y = self.kept if not on else ([[" "] * self.columns for _ in range(self.lines)], 0, 0)
+                empty = ([[" "] * self.columns for _ in range(self.lines)], 0, 0)
+                self.cells, self.x, self.y = empty if on else self.kept
                 self.kept = now
             setattr(self, name, on)
         elif letter == "H":
@@ -117,7 +119,8 @@ class Terminal:
             live._die_with_parent()
             os.setsid()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-        self.popen = subprocess.Popen([str(a) for a in argv], stdin=slave, stdout=slave, stderr=slave, preexec_fn=before_exec,
+        self.popen = subprocess.Popen([str(a) for a in argv], stdin=slave, stdout=slave, stderr=slave,
+                                      preexec_fn=before_exec,
                                       env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", **(env or {})})
         case.addCleanup(self.end)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -202,10 +205,18 @@ class Terminal:
         case.assertTrue(self.grid.cursor and self.grid.wraps)
         case.assertEqual(self.grid.unknown, [])
 
+    def hang_up(self):
+        """The connection is gone: what a closed window or a lost ssh does."""
+        os.close(self.slave)
+        os.close(self.master)
+        self.slave = self.master = -1
+
     def end(self):
         if self.popen.poll() is None:
             self.popen.send_signal(signal.SIGKILL)
             self.popen.wait()
-        os.close(self.slave)
+        if self.slave >= 0:
+            os.close(self.slave)
         self._reader.join(2)
-        os.close(self.master)
+        if self.master >= 0:
+            os.close(self.master)
