@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -422,10 +423,26 @@ static int look_at(struct plan_look *look)
 	return r;
 }
 
+/* "/usr/bin/chezscheme" of a command that was given as scheme, a link to it. */
+static const char *real_path(int fd, const char *path, char *buf, size_t size)
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, buf, size - 1);
+	if (n <= 0)
+		return path;
+	buf[n] = '\0';
+	return buf;
+}
+
 int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err)
 {
+	char real[PATH_MAX];
 	struct plan_mark mark = mark_of(plan);
-	struct plan_look look = { .plan = plan, .path = path, .fd = fd, .file = -1, .err = err };
+	struct plan_look look = { .plan = plan, .path = path, .fd = fd, .file = -1, .err = err,
+				  .real = real_path(fd, path, real, sizeof(real)) };
 	struct plan_seen seen;
 	struct stat st;
 	int r;

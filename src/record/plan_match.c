@@ -48,7 +48,7 @@ bool library_matches(const char *where, const char *path)
 bool request_names_file(const struct plan_request *r, const struct plan_look *look)
 {
 	if (!plan_request_is_path(r))
-		return library_matches(r->spec->where, look->path);
+		return library_matches(r->spec->where, look->path) || library_matches(r->spec->where, look->real);
 	return !strcmp(r->spec->where, look->path) ||
 	       (glob_is_pattern(r->spec->where) && glob_match(r->spec->where, look->path)) ||
 	       (r->has_id && r->id.ino == look->id.ino && r->id.dev == look->id.dev);

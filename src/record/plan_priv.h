@@ -9,6 +9,7 @@
 struct plan_look {
 	struct plan *plan;
 	const char *path;
+	const char *real;		/* where links lead to; the path itself when that is not known */
 	int fd;
 	struct file_id id;
 	struct elf_image *img;		/* opened when first needed */

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Chez Scheme's collections, against its own count and its own clock."""
+import json
+import subprocess
 import unittest
 
 import agree
@@ -26,6 +28,15 @@ class Chez(churns.Case):
                       [s["duration_ns"] for s in seen], version=version)
         self.assertEqual([s["values"]["generation"] for s in seen], [generation for _, generation in own])
         self.assertEqual(seen[0]["runtime"], "Chez Scheme")
+
+    def test_by_another_name(self):
+        """A command is looked at before it runs, by the name that was given, which may be a link's."""
+        watch = agree.gc(self, "--", "scheme", "--script", churns.source("churn.ss"), "5", attached=False,
+                         stdin=subprocess.PIPE)
+        watch.say("\n\n")
+        self.assertEqual(watch.wait(), 0, watch.describe())
+        spans = [json.loads(line) for line in watch.stdout if line.startswith('{"type":"span"')]
+        self.assertGreaterEqual([s["runtime"] for s in spans if s["kind"] == "gc"].count("Chez Scheme"), 5)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The collections of programs of GHC, against GHC.Stats."""
+import statistics
 import unittest
 
 import agree
@@ -28,6 +29,8 @@ class Haskell(churns.Case):
         self.assertGreater(len(own), 0.9 * said["gcs"])
         ours = [seen[number - 1] for number, _, _ in own]
         self.assertEqual([s["values"]["generation"] for s in ours], [generation for _, _, generation in own])
+        long = [s for s in seen if s["duration_ns"] > 500_000] or seen
+        self.assertGreater(statistics.median(s["stopped_ns"] / s["duration_ns"] for s in long), 0.9)
         agree.compare(self, "GHC", f"{what}, gcdetails_elapsed_ns", [ns for _, ns, _ in own],
                       [s["duration_ns"] for s in ours], version=version)
 
@@ -36,6 +39,12 @@ class Haskell(churns.Case):
 
     def test_threaded(self):
         self.tried(lambda: self.agrees("churn-threaded", "collections of -threaded"))
+
+    def test_dynamic(self):
+        """The distribution's library has no symbols, as ghc.ini says."""
+        self.build("ghc", "-v0", "-dynamic", "-with-rtsopts=-T", churns.source("Churn.hs"), "-outputdir", "dynamic", "-o",
+                   "churn-dynamic")
+        self.assertRegex(self.refused(self.built("churn-dynamic"), "1"), r"is GHC 9.*GarbageCollect")
 
 
 if __name__ == "__main__":

@@ -43,18 +43,24 @@ class OCaml(churns.Case):
         with open(churns.source("churn.ml"), encoding="utf-8") as file, open(cls.built("churn.ml"), "w") as copy:
             copy.write(file.read())
         cls.build(OCAMLOPT, "unix.cmxa", "churn.ml", "-o", "churn")
+        cls.build("ocamlc", "unix.cma", "churn.ml", "-o", "churn-bytecode")
         cls.build(OCAMLOPT, "-runtime-variant", "i", "unix.cmxa", "churn.ml", "-o", "churn-instrumented")
 
     def labelled(self, watch, label):
         return [s for s in watch.spans("gc") if s["label"] == label]
 
     def test_count(self):
-        _, said, watch = self.watched(self.built("churn"), "120")
+        self.counts("churn", "minor")
+
+    def test_bytecode(self):
+        self.counts("churn-bytecode", "minor of bytecode")
+
+    def counts(self, name, what):
+        _, said, watch = self.watched(self.built(name), "120")
         version = churns.version_of("ocaml-base-nox") or churns.version_of("ocaml-base")
         self.assertGreater(said["minor"], 10)
-        agree.count(self, "OCaml", "minor, Gc.quick_stat", said["minor"], len(self.labelled(watch, "minor")), version=version)
-        agree.count(self, "OCaml", "compactions, Gc.quick_stat", said["compactions"], len(self.labelled(watch, "compaction")),
-                    version=version)
+        agree.count(self, "OCaml", f"{what}, Gc.quick_stat", said["minor"], len(self.labelled(watch, "minor")), version=version)
+        self.assertEqual(len(self.labelled(watch, "compaction")), said["compactions"])
 
     def test_lengths(self):
         self.tried(self.compare_lengths)
