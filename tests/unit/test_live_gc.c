@@ -50,8 +50,9 @@ static void test_columns(void **state)
 	o.process = true;
 	buf_reset(&out);
 	live_gc_header(&o, &out);
-	assert_string_equal(out.data, "     SECONDS      PID COMM             WHAT                      PAUSE  STOPPED   GC CPU"
-				      "       FREED        HEAP CAUSE\n");
+	assert_string_equal(out.data,
+			    "     SECONDS      PID COMM             WHAT                      PAUSE  STOPPED   GC CPU"
+			    "       FREED        HEAP CAUSE\n");
 	assert_line(&o, &s, "    1.500000     1234 java             young                   3.21 ms  3.19 ms   6.1 ms"
 			    "       65.2M  128M→62.8M G1 Evacuation Pause\n");
 	buf_done(&out);
@@ -73,12 +74,14 @@ static void test_what_is_not_known_is_a_dash(void **state)
 	s.freed = 4096;
 	s.has_before = true;
 	s.before = 1;
-	assert_line(&o, &s,
-		    "   -0.000250 gc                       250 µs        -        -          4K    1B→1023M 999,999 objects\n");
+	assert_line(
+	    &o, &s,
+	    "   -0.000250 gc                       250 µs        -        -          4K    1B→1023M 999,999 objects\n");
 	s.objects = 1;
 	s.end_ns = s.begin_ns - 1;
-	assert_line(&o, &s,
-		    "   -0.000250 gc                         0 ns        -        -          4K    1B→1023M 1 object\n");
+	assert_line(
+	    &o, &s,
+	    "   -0.000250 gc                         0 ns        -        -          4K    1B→1023M 1 object\n");
 }
 
 static void test_kinds_and_names(void **state)
@@ -106,8 +109,9 @@ static void test_foreign_text_is_escaped(void **state)
 
 	(void)state;
 	strcpy(s.cause, "two\nlines\xff");
-	assert_line(&o, &s, "    0.000000  4194304 a\\x1b[31m\\nb     x\\x1b]0;y\\x07              1 ns        -        -"
-			    "           -           - two\\nlines\\xff\n");
+	assert_line(&o, &s,
+		    "    0.000000  4194304 a\\x1b[31m\\nb     x\\x1b]0;y\\x07              1 ns        -        -"
+		    "           -           - two\\nlines\\xff\n");
 	memcpy(s.comm, "漢字größe1234", 16);	/* no NUL at its end */
 	s.label = "größte";
 	s.cause[0] = '\0';
@@ -138,7 +142,8 @@ static void test_words_at_the_end(void **state)
 		char line[200];
 
 		s.close = cases[i].close;
-		snprintf(line, sizeof line, "    1.500000 young                  %s       65.2M  128M→62.8M G1 Evacuation Pause; %s\n",
+		snprintf(line, sizeof line,
+			 "    1.500000 young                  %s       65.2M  128M→62.8M G1 Evacuation Pause; %s\n",
 			 cases[i].pause, cases[i].words);
 		assert_line(&o, &s, line);
 	}
@@ -213,20 +218,22 @@ static void assert_json(const struct live_gc_options *o, const struct collect_sp
 static void test_json(void **state)
 {
 	static const struct collect_value values[] = {
-		{ .name = "used", .number = 5 }, { .name = "generation", .number = -2 }, { .name = "used", .number = 3 },
-		{ .name = "pool", .is_text = true, .text = "G1 \"Eden\"", .len = 9 }, { .name = "used", .number = 1 },
+		{ .name = "used", .number = 5 }, { .name = "generation", .number = -2 },
+		{ .name = "used", .number = 3 }, { .name = "pool", .is_text = true, .text = "G1 \"Eden\"", .len = 9 },
+		{ .name = "used", .number = 1 },
 	};
 	struct live_gc_options o = { .start_ns = START };
 	struct collect_span s = young();
 	struct buf out = { 0 };
 
 	(void)state;
-	assert_json(&o, &s,
-		    "{\"type\":\"span\",\"kind\":\"gc\",\"runtime\":\"HotSpot\",\"pid\":1234,\"tid\":1240,\"comm\":\"java\","
-		    "\"number\":17,\"label\":\"young\",\"cause\":\"G1 Evacuation Pause\",\"begin_ns\":6500000000,"
-		    "\"end_ns\":6503210000,\"duration_ns\":3210000,\"stopped_ns\":3190000,\"waited_ns\":9000000,"
-		    "\"collector_ns\":6100000,\"program_ns\":12000,\"held_ns\":0,\"before\":134217728,\"after\":65798144,"
-		    "\"freed\":68419584,\"close\":\"ended\"}\n");
+	assert_json(
+	    &o, &s,
+	    "{\"type\":\"span\",\"kind\":\"gc\",\"runtime\":\"HotSpot\",\"pid\":1234,\"tid\":1240,\"comm\":\"java\","
+	    "\"number\":17,\"label\":\"young\",\"cause\":\"G1 Evacuation Pause\",\"begin_ns\":6500000000,"
+	    "\"end_ns\":6503210000,\"duration_ns\":3210000,\"stopped_ns\":3190000,\"waited_ns\":9000000,"
+	    "\"collector_ns\":6100000,\"program_ns\":12000,\"held_ns\":0,\"before\":134217728,\"after\":65798144,"
+	    "\"freed\":68419584,\"close\":\"ended\"}\n");
 	s = (struct collect_span){ .def = &compile_def, .label = "a\"b\n", .comm = "fifteen-bytes-x", .begin_ns = START,
 				   .end_ns = START, .close = COLLECT_DIED, .lost_inside = true, .nested = true,
 				   .has_objects = true, .has_heap = true, .heap = 7, .values = values,
@@ -235,12 +242,13 @@ static void test_json(void **state)
 	strcpy(s.name, "n");
 	o.mono_ns = START;
 	o.wall_ns = UINT64_C(1769860800000000001);
-	assert_json(&o, &s,
-		    "{\"type\":\"span\",\"kind\":\"compile\",\"runtime\":\"HotSpot\",\"pid\":0,\"tid\":0,"
-		    "\"comm\":\"xxxxxxxxxxxxxxxx\",\"number\":0,\"label\":\"a\\\"b\\n\",\"name\":\"n\",\"begin_ns\":5000000000,"
-		    "\"end_ns\":5000000000,\"wall\":\"2026-01-31T12:00:00.000000001Z\",\"duration_ns\":0,\"objects\":0,"
-		    "\"heap\":7,\"close\":\"died\",\"nested\":true,\"lost_inside\":true,\"values\":{\"used\":5,"
-		    "\"generation\":-2,\"used_at_end\":3,\"pool\":\"G1 \\\"Eden\\\"\"}}\n");
+	assert_json(
+	    &o, &s,
+	    "{\"type\":\"span\",\"kind\":\"compile\",\"runtime\":\"HotSpot\",\"pid\":0,\"tid\":0,"
+	    "\"comm\":\"xxxxxxxxxxxxxxxx\",\"number\":0,\"label\":\"a\\\"b\\n\",\"name\":\"n\",\"begin_ns\":5000000000,"
+	    "\"end_ns\":5000000000,\"wall\":\"2026-01-31T12:00:00.000000001Z\",\"duration_ns\":0,\"objects\":0,"
+	    "\"heap\":7,\"close\":\"died\",\"nested\":true,\"lost_inside\":true,\"values\":{\"used\":5,"
+	    "\"generation\":-2,\"used_at_end\":3,\"pool\":\"G1 \\\"Eden\\\"\"}}\n");
 	o.json = true;
 	live_gc_header(&o, &out);
 	assert_int_equal(out.len, 0);

@@ -290,7 +290,8 @@ static void test_quantiles(void **state)
 	}
 	assert_int_equal(rate_quantile(&r, 1), MS);
 	add(&r, span(&gc, 30000, 9000000));	/* hours: the last bucket */
-	assert_int_equal(rate_quantile(&r, 1), r.longest_ns > UINT64_C(2147483648000) ? UINT64_C(2147483648000) : r.longest_ns);
+	assert_int_equal(rate_quantile(&r, 1),
+			 r.longest_ns > UINT64_C(2147483648000) ? UINT64_C(2147483648000) : r.longest_ns);
 }
 
 /* Whatever comes in whatever order: no share above one, no crash. */

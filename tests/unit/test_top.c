@@ -101,17 +101,40 @@ static enum top_act press(struct top *t, const char *keys)
 static void test_keys_from_bytes(void **state)
 {
 	static const struct { const char *bytes; bool last; size_t n; uint32_t key; } cases[] = {
-		{ "q", false, 1, 'q' }, { "\r", false, 1, '\r' }, { "\n", false, 1, '\r' }, { "\x7f", false, 1, '\b' },
-		{ "\f", false, 1, '\f' }, { "\033", false, 0, 0 }, { "\033", true, 1, KEY_ESC }, { "\033[", false, 0, 0 },
-		{ "\033[", true, 2, KEY_NONE }, { "\033[A", false, 3, KEY_UP }, { "\033OB", false, 3, KEY_DOWN },
-		{ "\033[Cq", false, 3, KEY_RIGHT }, { "\033[D", false, 3, KEY_LEFT }, { "\033[5~", false, 4, KEY_PAGE_UP },
-		{ "\033[6~", false, 4, KEY_PAGE_DOWN }, { "\033[H", false, 3, KEY_HOME }, { "\033[4~", false, 4, KEY_END },
-		{ "\033[1;5A", false, 6, KEY_UP }, { "\033[15~", false, 5, KEY_NONE }, { "\033[5", false, 0, 0 },
-		{ "\033[200~", false, 6, KEY_NONE }, { "\033[<0;3;4M", false, 9, KEY_NONE },
-		{ "\033OM", false, 3, '\r' }, { "\033q", false, 1, KEY_ESC },
-		{ "\033\033[A", false, 1, KEY_ESC }, { "\033[\033[A", false, 2, KEY_NONE }, { "\033[3;2~", false, 6, KEY_DELETE },
-		{ "ä", false, 2, 0xe4 }, { "\xc3", false, 0, 0 }, { "\xc3", true, 1, KEY_NONE }, { "\xc3q", false, 1, KEY_NONE },
-		{ "漢", false, 3, 0x6f22 }, { "\xff", false, 1, KEY_NONE }, { "🙂", false, 4, 0x1f642 },
+		{ "q", false, 1, 'q' },
+		{ "\r", false, 1, '\r' },
+		{ "\n", false, 1, '\r' },
+		{ "\x7f", false, 1, '\b' },
+		{ "\f", false, 1, '\f' },
+		{ "\033", false, 0, 0 },
+		{ "\033", true, 1, KEY_ESC },
+		{ "\033[", false, 0, 0 },
+		{ "\033[", true, 2, KEY_NONE },
+		{ "\033[A", false, 3, KEY_UP },
+		{ "\033OB", false, 3, KEY_DOWN },
+		{ "\033[Cq", false, 3, KEY_RIGHT },
+		{ "\033[D", false, 3, KEY_LEFT },
+		{ "\033[5~", false, 4, KEY_PAGE_UP },
+		{ "\033[6~", false, 4, KEY_PAGE_DOWN },
+		{ "\033[H", false, 3, KEY_HOME },
+		{ "\033[4~", false, 4, KEY_END },
+		{ "\033[1;5A", false, 6, KEY_UP },
+		{ "\033[15~", false, 5, KEY_NONE },
+		{ "\033[5", false, 0, 0 },
+		{ "\033[200~", false, 6, KEY_NONE },
+		{ "\033[<0;3;4M", false, 9, KEY_NONE },
+		{ "\033OM", false, 3, '\r' },
+		{ "\033q", false, 1, KEY_ESC },
+		{ "\033\033[A", false, 1, KEY_ESC },
+		{ "\033[\033[A", false, 2, KEY_NONE },
+		{ "\033[3;2~", false, 6, KEY_DELETE },
+		{ "ä", false, 2, 0xe4 },
+		{ "\xc3", false, 0, 0 },
+		{ "\xc3", true, 1, KEY_NONE },
+		{ "\xc3q", false, 1, KEY_NONE },
+		{ "漢", false, 3, 0x6f22 },
+		{ "\xff", false, 1, KEY_NONE },
+		{ "🙂", false, 4, 0x1f642 },
 		{ "\xc2\x9b", false, 2, KEY_NONE },
 	};
 
@@ -119,7 +142,8 @@ static void test_keys_from_bytes(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint32_t key = 0;
 
-		assert_int_equal(top_key_parse(cases[i].bytes, strlen(cases[i].bytes), cases[i].last, &key), cases[i].n);
+		assert_int_equal(top_key_parse(cases[i].bytes, strlen(cases[i].bytes), cases[i].last, &key),
+				 cases[i].n);
 		if (cases[i].n)
 			assert_int_equal(key, cases[i].key);
 	}
@@ -356,14 +380,16 @@ static void test_process_page(void **state)
 	assert_line(t, 100, 24, 0, "20 java, HotSpot 17.0.15, watched for 2 s");
 	assert_line(t, 100, 24, 1, "collections   2, 1.0 a second");
 	assert_line(t, 100, 24, 2, "stopped       15.0 % of the last 10 s, 15.0 % since the start, 300 ms together");
-	assert_line(t, 100, 24, 3, "longest stop  150 ms, young, Allocation Failure, 2 s ago; of the last minute 150 ms");
+	assert_line(t, 100, 24, 3,
+		    "longest stop  150 ms, young, Allocation Failure, 2 s ago; of the last minute 150 ms");
 	assert_line(t, 100, 24, 4, "stops         half up to 150 ms, 90 % up to 150 ms, 99 % up to 150 ms");
 	assert_line(t, 100, 24, 5, "allocates     64M a second");
 	assert_line(t, 100, 24, 6, "compile       1, 3 ms together, the longest 3 ms");
 	assert_line(t, 100, 24, 7, "last minute                                                            ▆▆·");
 	assert_line(t, 100, 24, 9, "     SECONDS WHAT                      PAUSE  STOPPED   GC CPU       FREED"
 				   "        HEAP CAUSE");
-	assert_line(t, 100, 24, 10, "    1.900000 compile young              3 ms        -        -           -           -");
+	assert_line(t, 100, 24, 10,
+		    "    1.900000 compile young              3 ms        -        -           -           -");
 	assert_line(t, 100, 24, 11, "    1.000000 young                    150 ms   150 ms     0 ns         64M"
 				    "     96M→32M Allocation Fa");
 	top_free(t);
@@ -371,8 +397,10 @@ static void test_process_page(void **state)
 
 static void test_what_to_know_of_a_process(void **state)
 {
-	static const char *const hints[] = { "this build has no probe for the end of a sweep, so that\033 sweeps are not counted",
-					     "averyveryverylongwordthatisnotonaline" };
+	static const char *const hints[] = {
+		"this build has no probe for the end of a sweep, so that\033 sweeps are not counted",
+		"averyveryverylongwordthatisnotonaline"
+	};
 	struct top *t = top_plain();
 	struct top_who who = { .pid = 1, .comm = "x", .runtime = "X", .seen_ns = START, .hints = hints, .nhints = 2 };
 
@@ -476,7 +504,8 @@ static void test_foreign_names(void **state)
 
 	(void)state;
 	process(t, 1, "\033[31mred\n", "X\a", "\x9b");
-	assert_line(t, 80, 24, 2, "      1 \\x1b[31mred\\n   X\\x07 \\x9b       0      0 %        -        -          ·");
+	assert_line(t, 80, 24, 2,
+		    "      1 \\x1b[31mred\\n   X\\x07 \\x9b       0      0 %        -        -          ·");
 	process(t, 2, "漢字漢字漢字漢字", "X", "");
 	assert_line(t, 80, 24, 3, "      2 漢字漢字漢\\xe5  X                0      0 %        -        -          ·");
 	top_free(t);
@@ -578,7 +607,8 @@ static void assert_grids(const struct grid *a, const struct top_screen *s)
 
 static void test_what_a_terminal_is_sent(void **state)
 {
-	static const char *const keys[] = { "j", "r", "\r", "j", "q", "c", "?", "x", "/20", "\r", "\033", "p", "p", "G", "t" };
+	static const char *const keys[] = { "j",   "r",	 "\r",	 "j", "q", "c", "?", "x",
+					    "/20", "\r", "\033", "p", "p", "G", "t" };
 	struct top *t = top_with_three();
 	struct top_screen old = { 0 }, new = { 0 }, swap;
 	struct grid g = { 0 };
@@ -616,13 +646,15 @@ static void test_styles(void **state)
 
 	(void)state;
 	t->o.styled = t->o.color = true;
-	assert_line(t, 80, 24, 2, "\033[7m     20 java            HotSpot 17.0   1.0   15.0 %   150 ms      64M          ▆"
-				  "\033[0m");
+	assert_line(t, 80, 24, 2,
+		    "\033[7m     20 java            HotSpot 17.0   1.0   15.0 %   150 ms      64M          ▆"
+		    "\033[0m");
 	press(t, "j");
 	assert_line(t, 80, 24, 2, "     20 java            HotSpot 17.0   1.0 \033[31m  15.0 %\033[0m \033[31m  150 ms"
 				  "\033[0m      64M          ▆");
 	t->o.color = false;
-	assert_line(t, 80, 24, 2, "     20 java            HotSpot 17.0   1.0   15.0 %\033[0m   150 ms\033[0m      64M          ▆");
+	assert_line(t, 80, 24, 2,
+		    "     20 java            HotSpot 17.0   1.0   15.0 %\033[0m   150 ms\033[0m      64M          ▆");
 	top_free(t);
 }
 
