@@ -2,11 +2,11 @@
 """What the README shows to try is typed here as it stands there, and says what it says there, but for the numbers."""
 import os
 import re
-import shutil
 import subprocess
 import unittest
 
 import live
+import screen
 
 
 def examples():
@@ -23,9 +23,11 @@ def examples():
 
 
 def shape(line):
-    """A line without what differs from run to run: numbers, and how wide the columns are for them."""
+    """A line without what differs from run to run: numbers, how wide the columns are for them, bars, and which of the stops
+    was the longest."""
     line = re.sub(r"0x[0-9a-f]+", "0xN", line)
-    line = re.sub(r"\d[\d.,]*( [mnµ]?s\b)?", "N", re.sub(r"Linux \S+ on", "Linux N on", line))
+    line = re.sub(r"the longest stop, (.*), was an? .*", r"the longest stop, \1, was …", re.sub("[▁-█·]", "", line))
+    line = re.sub(r"\d[\d.,]*( [mnµ]?s\b)?", "N", line)
     return " ".join(line.split())
 
 
@@ -47,13 +49,27 @@ class Readme(live.Case):
         self.shell.wait_for(f"^end-{number}$")
         return self.shell.stdout[first:]
 
+    def look_at(self, command, shown):
+        """What fills the screen: its heading, and the row of the program that was started here."""
+        pid = self.shell.wait_for(r"^ready (\d+)")[1]
+        top = screen.Terminal(self, [live.USERTRACE, *command.split()[1:]], lines=60)     # with room for all others
+        wanted = [line for line in shown if re.search(r"\bPID\b|\bpython3\b", line)]
+        self.assertEqual(len(wanted), 2)
+        top.wait_line(r"^ *PID ")
+        self.assertIn(shape(wanted[0]), map(shape, top.text()))
+        row = shape(wanted[1])
+        top.wait_until(lambda lines: any(pid in line and shape(line) == row for line in lines), f"row like {row}")
+        top.type("q")
+        self.assertEqual(top.wait(), 0)
+
     def test_five_things(self):
         found = examples()
         self.assertEqual(len(found), 7)
         for number, (command, shown) in enumerate(found):
-            if "java" in command and not shutil.which("java"):
-                continue
             with self.subTest(command=command):
+                if command == "usertrace top":
+                    self.look_at(command, shown)
+                    continue
                 said = set(map(shape, self.type(number, command)))
                 for line in shown:
                     self.assertIn(shape(line), said)
