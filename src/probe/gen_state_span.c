@@ -81,7 +81,14 @@ static void change_role(struct gen *g)
 	asm_load(a, 4, R1, R3, SLOT(thread));
 	asm_load(a, 4, R2, FP, ST_TID);
 	asm_jcc(a, BPF_JEQ, R1, R2, ours);
-	asm_jump(a, end);	/* nobody saw it begin to run here: it was not counted, and is not */
+	asm_jcci(a, BPF_JNE, R1, 0, end);
+	/* nobody saw it begin to run here: it is counted from now on */
+	asm_store(a, 4, R3, SLOT(thread), R2);
+	asm_load(a, 4, R2, FP, ST_TGID);
+	asm_store(a, 4, R3, SLOT(process), R2);
+	asm_load(a, 8, R1, FP, ST_KEY);
+	asm_store(a, 8, R3, SLOT(role), R1);
+	asm_jump(a, enter);
 	asm_place(a, ours);
 	asm_load(a, 8, R4, FP, ST_KEY);
 	asm_xchg(a, R3, SLOT(role), R4);
