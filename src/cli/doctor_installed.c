@@ -160,14 +160,16 @@ static void installed_done(struct installed *i)
 	vec_done(&i->files);
 }
 
-/* @fd is taken over. */
+/* @fd is taken over. Devices that a process has mapped as code are passed over. */
 static void add_file(struct installed *i, const char *path, int fd, bool *failed)
 {
 	struct installed_file f = { .path = strdup(path), .fd = fd };
+	struct stat st;
+	bool regular = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode);
 
-	if (fd >= 0 && f.path && !vec_push(&i->files, f))
+	if (regular && f.path && !vec_push(&i->files, f))
 		return;
-	*failed |= fd >= 0;
+	*failed |= regular;
 	free(f.path);
 	if (fd >= 0)
 		close(fd);
