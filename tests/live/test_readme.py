@@ -23,8 +23,8 @@ def examples():
 
 
 def shape(line):
-    """A line without what differs from run to run: numbers, how wide the columns are for them, bars, and which of the stops
-    was the longest."""
+    """A line without what differs from run to run: numbers, how wide the columns are for them, bars, and which of the
+    stops was the longest."""
     line = re.sub(r"0x[0-9a-f]+", "0xN", line)
     line = re.sub(r"the longest stop, (.*), was an? .*", r"the longest stop, \1, was …", re.sub("[▁-█·]", "", line))
     line = re.sub(r"\d[\d.,]*( [mnµ]?s\b)?", "N", line)
