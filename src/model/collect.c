@@ -209,6 +209,24 @@ static int end_without_begin(struct collect *c, struct collect_proc *proc, const
 	return give(c, &span, close);
 }
 
+/* Whatever is open there ended without saying so: inner ones first. */
+static int end_failed(struct collect *c, struct collect_proc *proc, const struct collect_event *e)
+{
+	struct collect_item *item;
+	int r = 0;
+
+	while (!r && (item = collect_item_find(c, proc, e->def, collect_key(c, e), COLLECT_FIT_UNKNOWN)))
+		r = close_item(c, item, COLLECT_ENDED, e->time_ns, e);
+	return r;
+}
+
+static bool has_failed(const struct collect_event *e)
+{
+	const struct collect_value *v = collect_value_of(e, "failed");
+
+	return v && !v->is_text && v->number;
+}
+
 static int end(struct collect *c, const struct collect_event *e)
 {
 	enum collect_fit fit = collect_only_fits(&c->defs[e->def], e);
@@ -218,6 +236,8 @@ static int end(struct collect *c, const struct collect_event *e)
 
 	if (!proc)
 		return fit == COLLECT_FITS ? -ENOMEM : 0;
+	if (has_failed(e))
+		return end_failed(c, proc, e);
 	item = collect_item_find(c, proc, e->def, collect_key(c, e), fit);
 	if (item && item->undecided && fit == COLLECT_FITS)
 		collect_item_decide(c, item);

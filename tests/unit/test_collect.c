@@ -371,6 +371,28 @@ static void only_told_later(void **ctx)
 	collect_free(c);
 }
 
+/* An end that comes when something went wrong, and otherwise too. */
+static void ends_of_what_failed(void **ctx)
+{
+	struct collect *c = fresh();
+
+	(void)ctx;
+	feed_values(c, AT(1, 1, 11), QUERY, COLLECT_END, VALUES(number("failed", 1)));	/* nothing is open */
+	begin(c, AT(2, 1, 11), QUERY);
+	begin(c, AT(3, 1, 12), QUERY);
+	begin(c, AT(4, 1, 11), QUERY);
+	feed_values(c, AT(5, 1, 11), QUERY, COLLECT_END, VALUES(number("failed", 1)));
+	assert_int_equal(nseen, 2);
+	is_span(0, COLLECT_ENDED, 4, 5);
+	is_span(1, COLLECT_ENDED, 2, 5);
+	assert_string_equal(seen[1].values, "failed=1 ");
+	feed_values(c, AT(6, 1, 11), QUERY, COLLECT_END, VALUES(number("failed", 1)));
+	feed_values(c, AT(7, 1, 12), QUERY, COLLECT_END, VALUES(number("failed", 0)));
+	assert_int_equal(nseen, 3);
+	is_span(2, COLLECT_ENDED, 3, 7);
+	collect_free(c);
+}
+
 static void insides_of_threads(void **ctx)
 {
 	struct collect *c = fresh();
@@ -601,7 +623,7 @@ int main(void)
 		cmocka_unit_test(what_values_say), cmocka_unit_test(parts_are_added_up), cmocka_unit_test(labels),
 		cmocka_unit_test(inside_of_a_pause),
 		cmocka_unit_test(only), cmocka_unit_test(only_told_later), cmocka_unit_test(insides_of_threads),
-		cmocka_unit_test(cut_at_both_ends),
+		cmocka_unit_test(ends_of_what_failed), cmocka_unit_test(cut_at_both_ends),
 		cmocka_unit_test(ends_of_processes_and_threads), cmocka_unit_test(forks), cmocka_unit_test(losses),
 		cmocka_unit_test(losses_and_nesting), cmocka_unit_test(limits), cmocka_unit_test(measured),
 		cmocka_unit_test(answers), cmocka_unit_test(clock_steps),
