@@ -54,7 +54,8 @@
  * words: they are the cause then, not what it is called), used and heap (bytes; at the begin before, at the end after; of
  * inside the first is before and the last after), before and after (bytes of a part, of inside: added up), freed (bytes),
  * objects (freed), id (with by = id: ends the begin of the process that has the same id), failed (of an end, not 0: it ends
- * all that is open where it comes, and nothing when nothing is). Others are shown as they are in JSON. Of a value that comes more than once in a span the last counts, and of words that fit the first in the file.
+ * all that is open where it comes, and nothing when nothing is). Others are shown as they are in JSON. Of a value that comes
+ * more than once in a span the last counts, and of words that fit the first in the file.
  *
  * A '#' begins a comment at the start of a line, and behind a blank outside of double quotes.
  */
