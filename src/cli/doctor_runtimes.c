@@ -278,7 +278,8 @@ static void tell_missing(struct checks *c, const struct described *d, const stru
 	if (!thing || plan_of(&text, 1, i, &plan, &err) || !plan_complete(plan, i->files.v[0].path, NULL, &err))
 		c->failed |= !thing;
 	else
-		checks_add(c, CHECK_WARN, thing, "correct the description, or trace another build of it", "%s:%u: %s",
+		checks_add(c, CHECK_WARN, thing, text[0] == 'u' ? "correct the description, or trace a build that has them"
+			   : "correct the description, or install the debug symbols of this build", "%s:%u: %s",
 			   d->runtime->origin, w->probe->line, err.msg);
 	plan_free(plan);
 }
