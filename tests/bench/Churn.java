@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A JVM that does as much as it can in so many milliseconds as each line of its standard input says, and answers with the
-// number of operations, its processor time in ns and its collections: heavy, all garbage, or calm, with few collections.
+// number of operations, its processor time in ns and its collections: heavy, small objects that die young or old, or
+// calm, with a few collections a second.
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.management.GarbageCollectorMXBean;
@@ -8,19 +9,22 @@ import java.lang.management.ManagementFactory;
 import java.util.ArrayDeque;
 
 public class Churn {
-	static final int LIVE = 4000;
-	static final ArrayDeque<byte[]> live = new ArrayDeque<>();
+	static final class Node {
+		final Node left, right;
+
+		Node(int depth) {
+			left = depth > 0 ? new Node(depth - 1) : null;
+			right = depth > 0 ? new Node(depth - 1) : null;
+		}
+	}
+
+	static final int DEPTH = 10, LIVE = 150;
+	static final ArrayDeque<Node> live = new ArrayDeque<>();
 	static long sum;
 
 	static void heavy() {
-		for (int i = 0; i < 500; i++) {
-			byte[] garbage = new byte[2048];
-			garbage[i] = (byte) sum;
-			sum += garbage[i >> 1];
-			if (i % 50 == 0)
-				live.add(garbage);
-		}
-		while (live.size() > LIVE)
+		live.add(new Node(DEPTH));
+		if (live.size() > LIVE)
 			live.poll();
 	}
 
@@ -28,13 +32,16 @@ public class Churn {
 		long x = sum | 1;
 		for (int i = 0; i < 200_000; i++)
 			x = x * 6364136223846793005L + 1442695040888963407L;
-		byte[] garbage = new byte[8192];
+		byte[] garbage = new byte[65536];
 		garbage[(int) (x & 1023)] = 1;
 		sum += x + garbage[17];
 	}
 
 	static long collections() {
-		return ManagementFactory.getGarbageCollectorMXBeans().stream().mapToLong(GarbageCollectorMXBean::getCollectionCount).sum();
+		long sum = 0;
+		for (GarbageCollectorMXBean bean : ManagementFactory.getGarbageCollectorMXBeans())
+			sum += bean.getCollectionCount();
+		return sum;
 	}
 
 	public static void main(String[] arguments) throws Exception {
