@@ -268,6 +268,8 @@ static char *span_thing(const struct runtime *r, const struct runtime_span *s)
 /* Why it is nowhere, in the plan's words. */
 static void tell_missing(struct checks *c, const struct described *d, const struct want *w, const struct installed *i)
 {
+	static const char other_build[] = "correct the description, or trace a build that has them";
+	static const char symbols[] = "correct the description, or install the debug symbols of this build";
 	AUTO_FREE char *thing = span_thing(d->runtime, w->span);
 	const char *text = w->text;
 	struct plan *plan = NULL;
@@ -278,9 +280,8 @@ static void tell_missing(struct checks *c, const struct described *d, const stru
 	if (!thing || plan_of(&text, 1, i, &plan, &err) || !plan_complete(plan, i->files.v[0].path, NULL, &err))
 		c->failed |= !thing;
 	else
-		checks_add(c, CHECK_WARN, thing, text[0] == 'u' ? "correct the description, or trace a build that has them"
-			   : "correct the description, or install the debug symbols of this build", "%s:%u: %s",
-			   d->runtime->origin, w->probe->line, err.msg);
+		checks_add(c, CHECK_WARN, thing, text[0] == 'u' ? other_build : symbols, "%s:%u: %s", d->runtime->origin,
+			   w->probe->line, err.msg);
 	plan_free(plan);
 }
 
