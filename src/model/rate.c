@@ -147,7 +147,8 @@ static void add_stop(struct rate *r, const struct collect_span *s)
 	join(r, &stop);
 	r->stopped_ns += stop.stopped_ns;
 	spread_stop(r, &stop);
-	if (s->close == COLLECT_ENDED && !s->nested)
+	/* A pause of a cycle that goes on beside the program is nested and is a stop all the same. */
+	if (s->close == COLLECT_ENDED)
 		note_length(r, s, ns);
 }
 

@@ -216,9 +216,10 @@ static void test_what_counts(void **state)
 	assert_int_equal(r.stopped_ns, 3 * S);	/* only since the start */
 	assert_int_equal(r.longest_ns, 0);
 	s = span(&gc, 3100, 3200);
-	s.nested = true;
+	s.nested = true;			/* a pause of a cycle: no collection of its own, but a stop */
 	add(&r, s);
 	assert_int_equal(r.count, 1);
+	assert_int_equal(r.longest_ns, 100 * MS);
 	add(&r, span(&gc, 5000, 4000));		/* ends before it begins */
 	assert_int_equal(r.stopped_ns, 3100 * MS);
 	rate_init(&r, START, NULL);
