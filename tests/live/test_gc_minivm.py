@@ -2,16 +2,19 @@
 """`usertrace gc` against the log of examples/minivm: each collection, its length, and how long the program stood still.
 
 Lengths agree within 2 us or 1 % where the announcements were not held up, as in test_minivm.py. How long it was stopped,
-within 1 % or 10 us: in each collection of one thread; of eight threads on two processors in most, and all added up. What
-follows from a log cannot be exact: a thread knows how much it ran, not when it was interrupted in it.
+within 1 % or 10 us: in nearly all collections of one thread, in most of eight threads on two processors, and added up.
+What follows from a log is not exact: a thread knows how much it ran, not when it was interrupted in it.
 """
 import os
 import statistics
+import subprocess
+import unittest
 
 import agree
 import live
 import minivmlog
 
+SOURCES = os.path.join(live.SOURCE_ROOT, "examples/minivm")
 MINIVM = os.path.join(live.BUILD_ROOT, "examples/minivm/minivm")
 HELD_UP_NS = 1000
 
@@ -47,19 +50,24 @@ class GcMinivm(live.Case):
         return watch, list(zip(own, seen))
 
     def check_lengths(self, what, own, seen):
-        """Those that were held up are only known to lie between two of the log's lengths."""
+        """What was held up in announcing is only known to lie between two of the log's lengths."""
         took = sorted(ns for c in own for ns in (c.span.begun - c.span.begin, c.span.ended - c.span.end))
         usual = took[len(took) // 4]
-        held_up = [max(c.span.begun - c.span.begin, c.span.ended - c.span.end) > usual + HELD_UP_NS for c in own]
+        late = [max(c.span.begun - c.span.begin, c.span.ended - c.span.end) - usual for c in own]
         good = [within(c.length, s["duration_ns"], 2000) for c, s in zip(own, seen)]
-        settled = [g for g, h in zip(good, held_up) if not h]
+        settled = [g for g, ns in zip(good, late) if ns <= HELD_UP_NS]
         print(f"# {what}: {sum(good)} of {len(own)} within 2 us or 1 %; {len(settled)} were not held up, {sum(settled)} of "
               f"them within; {usual} ns to announce", flush=True)
         self.assertTrue(all(settled))
-        lengths = [(c.span.begun, sorted((c.span.end - c.span.begun, s["duration_ns"], c.span.ended - c.span.begin))[1]
-                    if h else c.length) for c, s, h in zip(own, seen, held_up)]
+        lengths = [(c.span.begun, self.nearest(c.span, s["duration_ns"]) if ns > agree.NEAR_NS else c.length)
+                   for c, s, ns in zip(own, seen, late)]
+        held_up = sum(ns > agree.NEAR_NS for ns in late)
         agree.compare(self, "minivm", what, own=lengths, seen=agree.lengths(seen),
-                      note=f"{sum(held_up)} were held up in announcing: between its two readings")
+                      note=f"{held_up} were held up in announcing: between two readings of its clock" if held_up else "")
+
+    @staticmethod
+    def nearest(span, length):
+        return min(max(length, span.end - span.begun), span.ended - span.begin)
 
     def check_stopped(self, what, pairs, least):
         """How long it was stopped by the log and by us, added up."""
@@ -106,10 +114,13 @@ class GcMinivm(live.Case):
         known = [(c, s) for c, s in pairs if c.is_known]
         ran = sum(c.ran(s["begin_ns"], s["end_ns"]) for c, s in known)
         seen = sum(s["duration_ns"] - s["stopped_ns"] for _, s in known)
+        most = sum(r.after - r.before for c, _ in known for r in c.rans)
         print(f"# of {sum(s['duration_ns'] for _, s in known) / 1e6:.3f} ms the program ran {ran / 1e6:.3f} ms by its own "
-              f"account, {seen / 1e6:.3f} ms seen", flush=True)
+              f"account, at most {most / 1e6:.3f} ms; {seen / 1e6:.3f} ms seen", flush=True)
+        # Threads that were interrupted may have run one after the other where the log takes them to have run together.
         self.assertGreater(ran, 1_000_000)
-        self.assertLess(abs(ran - seen), ran / 3)
+        self.assertGreater(seen, ran * 0.7)
+        self.assertLess(seen, most * 1.5)
 
     def test_compilations_and_threads(self):
         watch, log = self.run_minivm("--threads", 4, "--heap", "8M", "--rounds", 2, "trees", kinds="compile,thread")
@@ -119,7 +130,45 @@ class GcMinivm(live.Case):
         self.assertEqual(watch.spans("gc"), [])
         self.assertEqual(sorted(s["values"]["id"] for s in watch.spans("thread")), [1, 2, 3, 4])
 
+    def test_the_collections_of_clozure_cl(self):
+        """minivm built with the provider file of Clozure CL, by the name of its kernel, as which it is known."""
+        folder = self.tempdir()
+        for option, output in (("-h", "ccl.h"), ("-G", "ccl.o")):
+            made = self.usertrace("dtrace", option, "-s", os.path.join(SOURCES, "ccl.d"), "-o", os.path.join(folder, output))
+            self.assertEqual(made.status, 0, made.describe())
+        program, log = os.path.join(folder, "lx86cl64"), os.path.join(folder, "log")
+        sources = [os.path.join(SOURCES, n) for n in os.listdir(SOURCES) if n.endswith(".c")]
+        subprocess.run(["cc", "-O1", "-I", folder, "-I", os.path.join(live.SOURCE_ROOT, "include"), "-pthread",
+                        '-DMINIVM_PROVIDER_H="ccl.h"', "-o", program, *sources, os.path.join(folder, "ccl.o")],
+                       check=True, timeout=120)
+        watch = agree.gc(self, "--", program, "--quiet", "--threads", "2", "--heap", "8M", "--rounds", "20", "--log", log,
+                         "trees", attached=False)
+        self.assertEqual(watch.wait(), 0, watch.describe())
+        own, seen = self.work_of(minivmlog.read(log)), watch.spans("gc")
+        self.assertEqual({s["runtime"] for s in seen}, {"Clozure CL"})
+        self.assertEqual([(s["label"], s["before"], s["freed"]) for s in seen],
+                         [(label, before, before - after) for label, _, _, before, after in own])
+        self.assertEqual({s["label"] for s in seen}, {"full", "ephemeral"})
+        self.assertEqual({s["values"]["generation"] for s in seen if s["label"] == "ephemeral"}, {0})
+        agree.compare(self, "Clozure CL", "minivm with its probes", own=[(begin, end - begin) for _, begin, end, *_ in own],
+                      seen=agree.lengths(seen), least=0.8, note="minivm's log of the work in each collection")
+
+    @staticmethod
+    def work_of(log):
+        """(label, begin, end, before, after) of each piece of work in collections: mark, sweep and what is scavenged then
+        are a full one, what is scavenged alone an ephemeral one."""
+        done = []
+        phases = [s for s in log if s.kind in ("gc-stop", "gc-mark", "gc-sweep", "gc-scavenge")]
+        previous = None
+        for s in sorted(phases, key=lambda s: s.begin):
+            if s.kind == "gc-mark" or (s.kind == "gc-scavenge" and previous.kind != "gc-sweep"):
+                done.append(("full" if s.kind == "gc-mark" else "ephemeral", s.begun, s.ended, s.before, s.after))
+            elif s.kind != "gc-stop":
+                label, begin, _, before, _ = done.pop()
+                done.append((label, begin, s.ended, before, s.after))
+            previous = s
+        return done
+
 
 if __name__ == "__main__":
-    import unittest
     unittest.main()
