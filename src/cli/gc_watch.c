@@ -28,7 +28,10 @@ static int look_at_pids(struct gc_watch *w, struct ut_err *err)
 		if (r)
 			return r;
 		p = watch_process(w, (uint32_t)id.pid, 0);
-		r = p ? watch_check_known(w, p, err) : ut_err_nomem(err);
+		if (!p)
+			return ut_err_nomem(err);
+		if (p->runtimes.n || !w->options.follow)	/* else: its children may be */
+			r = watch_check_known(w, p, err);
 	}
 	return r;
 }
@@ -93,8 +96,11 @@ static int check_pids(const struct gc_watch *w, struct ut_err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; !r && i < w->options.npids; i++)
-		r = watch_check_attached(w, watch_find(w, (uint32_t)w->options.pids[i]), err);
+	for (size_t i = 0; !r && i < w->options.npids; i++) {
+		const struct watched *p = watch_find(w, (uint32_t)w->options.pids[i]);
+
+		r = p->wanted ? watch_check_attached(w, p, err) : 0;
+	}
 	return r;
 }
 

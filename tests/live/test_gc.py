@@ -166,6 +166,16 @@ class Spans(Case):
         self.assertEqual([s["label"] for s in spans], ["full"])
         self.assertEqual(watch.summary(spans[0]["pid"])["runtime"], "Collector")
 
+    def test_children_of_what_is_no_runtime(self):
+        shell = self.start("sh", "-c", "read line; $line; exit", stdin=subprocess.PIPE)
+        watch = self.json("-p", shell.pid, "-f")
+        shell.say(COLLECTOR + "\n")
+        watch.wait_for("attached .* more", "stderr")
+        self.tell(shell, "collect 10")
+        spans = self.finish(watch)
+        self.assertEqual([s["label"] for s in spans], ["full"])
+        self.assertNotEqual(spans[0]["pid"], shell.pid)
+
     def test_a_command_that_is_no_runtime(self):
         done = self.usertrace("gc", "--", "true")
         self.assertEqual(done.status, 0)
@@ -316,7 +326,7 @@ class Signals(Case):
         self.tell(target, "jumps 5000", "signals 1")
         self.finish(watch)
         summary = watch.summary()
-        self.assertEqual(summary["forgotten"], 5000 - 4096)
+        self.assertEqual(summary["forgotten"], 5001 - 4096)
         self.assertIn("5,000 signal handlers did not return", "\n".join(summary["hints"]))
         self.assertEqual(next(r for r in summary["rows"] if r["kind"] == "signal")["count"], 1)
 
