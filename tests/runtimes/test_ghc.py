@@ -19,7 +19,7 @@ class Haskell(churns.Case):
         super().setUpClass()
         source = churns.source("Churn.hs")
         cls.build("ghc", "-v0", "-O", "-with-rtsopts=-T -A4m", source, "-outputdir", "plain", "-o", "churn")
-        cls.build("ghc", "-v0", "-O", "-threaded", "-with-rtsopts=-T -A4m -N2", source, "-outputdir", "threaded", "-o",
+        cls.build("ghc", "-v0", "-O", "-threaded", "-with-rtsopts=-T -A4m -N2", source, "-outputdir", "plain", "-o",
                   "churn-threaded")
 
     def agrees(self, name, what):
