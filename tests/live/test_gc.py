@@ -121,8 +121,8 @@ class Spans(Case):
 
     def test_the_short_ones_are_in_the_summary(self):
         target = self.collector()
-        watch = self.json("-p", target.pid, "--min", "5ms")
-        self.tell(target, "collect 200", "collect 6000", "collect 100")
+        watch = self.json("-p", target.pid, "--min", "100ms")
+        self.tell(target, "collect 200", "collect 120000", "collect 100")
         spans = self.finish(watch)
         self.assertEqual([s["number"] for s in spans], [2])
         row = next(r for r in watch.summary()["rows"] if r["kind"] == "gc")
