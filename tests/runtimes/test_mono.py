@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The collections of Mono's SGen, against its log and GC.CollectionCount."""
+import json
 import os
 import re
+import subprocess
 import unittest
 
 import agree
@@ -47,6 +49,16 @@ class Mono(churns.Case):
         agree.compare(self, "Mono", "stops for a collection, MONO_LOG_MASK=gc", own, [s["duration_ns"] for s in seen],
                       version=churns.version_of("mono-runtime-sgen"), resolution_ns=10_000, note="the log counts in 10 us")
         self.assertEqual([s["label"] for s in seen], [{"MINOR": "nursery", "MAJOR": "major"}[m[1]] for m in found])
+
+    def test_its_end(self):
+        """It stops the world once more when it ends, for no collection."""
+        watch = agree.gc(self, "--", MONO, self.built("Churn.exe"), "3", attached=False, stdin=subprocess.PIPE)
+        watch.say("\n\n")
+        self.assertEqual(watch.wait(), 0, watch.describe())
+        said = [json.loads(line) for line in watch.stdout if line.startswith("{")]
+        closed = [o["close"] for o in said if o["type"] == "span" and o["kind"] == "gc"]
+        self.assertGreater(len(closed), 3)
+        self.assertEqual(set(closed), {"ended"})
 
 
 if __name__ == "__main__":
