@@ -103,8 +103,8 @@ class Collectors(runtimes.Case):
     def setUpClass(cls):
         cls.classes = tempfile.mkdtemp(prefix="usertrace-test-")
         cls.addClassCleanup(shutil.rmtree, cls.classes, True)
-        subprocess.run([cls.javac, "-d", cls.classes, os.path.join(live.TARGET_SOURCES, "GcTrees.java")], check=True,
-                       stdin=subprocess.DEVNULL)
+        subprocess.run([cls.javac, "-d", cls.classes, *(os.path.join(live.TARGET_SOURCES, name)
+                       for name in ("GcTrees.java", "JvmEvents.java"))], check=True, stdin=subprocess.DEVNULL)
 
     def run_with(self, collector, *options, trees=800, kinds="gc"):
         """Runs the program under a watch from before its first collection to after its last."""
@@ -243,6 +243,33 @@ class OpenJdk17(Collectors):
         self.compare_operations("Shenandoah, operations with pauses", pairs)
         agree.count(self, "HotSpot", "Shenandoah, cycles", len([p for p, _ in pairs if "Init Mark" in p.text]), len(cycles),
                     cut=1, version=self.version, note="those that begin with «Pause Init Mark»")
+
+    def test_other_kinds(self):
+        """What the virtual machine does besides, and what the program says it did."""
+        program = self.gated(self.java, "-XX:+ExtendedDTraceProbes", "-cp", self.classes, "JvmEvents", "--gate")
+        watch = agree.gc(self, "-p", program.pid, "--kind", "compile,class-load,park,thread")
+        said = self.go(program)
+        self.assertEqual(watch.interrupt(), 0, watch.describe())
+        self.let_end(program)
+        self.version = watch.process(program.pid)["version"]
+
+        def count(what, spans, own):
+            agree.count(self, "HotSpot", what, own, len(spans), version=self.version, note="counted by the program")
+        workers = [s for s in watch.spans("thread") if s["label"].startswith("worker-")]
+        count("threads", workers, said["threads"])
+        self.assertEqual([s["label"] for s in workers], [f"worker-{i}" for i in range(said["threads"])])
+        sleeps = watch.spans("park", label="sleep")
+        count("sleeps", sleeps, said["sleeps"])
+        for span, ms in zip(sleeps, (3, 1, 4, 1, 5)):
+            self.assertGreaterEqual(span["duration_ns"], ms * agree.MS)
+        for label in ("monitor", "wait"):
+            locks = [s for s in watch.spans("park", label=label) if s["name"] == "JvmEvents$Lock"]
+            count(f"{label} of one class", locks, said["contended" if label == "monitor" else "waits"])
+        initialized = [s for s in watch.spans("class-load", label="initialize") if s["name"] == "JvmEvents$Loaded"]
+        count("initialized classes of one name", initialized, said["loaders"])
+        self.assertIn("JvmEvents.hot", {s["name"] for s in watch.spans("compile")})
+        self.assertLessEqual({s["label"] for s in watch.spans("compile")}, {"C1", "C2"})
+        self.assertIn("load", {s["label"] for s in watch.spans("class-load")})
 
 
 def newer_java():
