@@ -19,7 +19,7 @@ class Chez(churns.Case):
         self.tried(self.compare)
 
     def compare(self):
-        program, said, watch = self.watched(CHEZ, "--script", churns.source("churn.ss"), "40")
+        program, said, watch = self.watched(CHEZ, "--script", churns.source("churn.ss"), "25")
         own, seen = churns.noted(program), watch.spans("gc")
         self.assertGreater(len(own), 20)
         self.assertEqual(said["collections"], len(own))

@@ -18,12 +18,12 @@ class Haskell(churns.Case):
     def setUpClass(cls):
         super().setUpClass()
         source = churns.source("Churn.hs")
-        cls.build("ghc", "-v0", "-O", "-with-rtsopts=-T -A4m", source, "-outputdir", "plain", "-o", "churn")
-        cls.build("ghc", "-v0", "-O", "-threaded", "-with-rtsopts=-T -A4m -N2", source, "-outputdir", "plain", "-o",
+        cls.build("ghc", "-v0", "-O", "-with-rtsopts=-T -A8m", source, "-outputdir", "plain", "-o", "churn")
+        cls.build("ghc", "-v0", "-O", "-threaded", "-with-rtsopts=-T -A8m -N2", source, "-outputdir", "plain", "-o",
                   "churn-threaded")
 
     def agrees(self, name, what):
-        program, said, watch = self.watched(self.built(name), "40")
+        program, said, watch = self.watched(self.built(name), "25")
         version, seen, own = churns.version_of("ghc"), watch.spans("gc"), churns.noted(program)
         agree.count(self, "GHC", f"{what}, GHC.Stats", said["gcs"], len(seen), version=version)
         self.assertGreater(len(own), 0.9 * said["gcs"])

@@ -57,7 +57,7 @@ class OCaml(churns.Case):
 
     def counts(self, name, what):
         _, said, watch = self.watched(self.built(name), "120")
-        version = churns.version_of("ocaml-base-nox") or churns.version_of("ocaml-base")
+        version = churns.version_of("ocaml-base")
         self.assertGreater(said["minor"], 10)
         agree.count(self, "OCaml", f"{what}, Gc.quick_stat", said["minor"], len(self.labelled(watch, "minor")), version=version)
         self.assertEqual(len(self.labelled(watch, "compaction")), said["compactions"])
@@ -66,14 +66,15 @@ class OCaml(churns.Case):
         self.tried(self.compare_lengths)
 
     def compare_lengths(self):
-        program, said, watch = self.watched(self.built("churn-instrumented"), "120", cwd=self.folder,
-                                         env={"OCAML_EVENTLOG_ENABLED": "1"})
+        # With a large nursery each is so long that our probes, which lie within the log's times, do not matter.
+        program, said, watch = self.watched(self.built("churn-instrumented"), "40", cwd=self.folder,
+                                            env={"OCAML_EVENTLOG_ENABLED": "1", "OCAMLRUNPARAM": "s=1M"})
         log = list(phases(glob.glob(os.path.join(self.folder, f"*{program.pid}.eventlog"))[0]))
         version = churns.version_of("ocaml-base")
         for phase, label in ((MINOR, "minor"), (MAJOR_SLICE, "major slice")):
             own = [(begin, length) for which, begin, length in log if which == phase]
             seen = agree.lengths(self.labelled(watch, label))
-            self.assertGreater(len(seen), 100)
+            self.assertGreater(len(seen), 30)
             agree.compare(self, "OCaml", f"{label}, event log", own, seen, cut=AT_ITS_ENDS, version=version)
         self.assertEqual(len(self.labelled(watch, "minor")), said["minor"])
 

@@ -38,7 +38,7 @@
   (flush-output-port))
 
 (collect-request-handler collect-and-note)
-(collect-trip-bytes (* 8 1024 1024))
+(collect-trip-bytes (* 16 1024 1024))
 (define getpid (begin (load-shared-object "libc.so.6") (foreign-procedure "getpid" () int)))
 (say "ready " (getpid))
 (get-line (current-input-port))
