@@ -140,6 +140,8 @@ void runtimes_done(struct runtimes *r)
 	for (size_t i = 0; i < r->all.n; i++)
 		runtime_done(&r->all.v[i]);
 	vec_done(&r->all);
+	free(r->looked);
+	r->looked = NULL;
 }
 
 /* What fits best so far: the longest pattern, and of equal ones the last: the user's files come behind ours. */

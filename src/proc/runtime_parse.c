@@ -480,5 +480,7 @@ int runtimes_parse(const char *origin, const char *text, size_t len, struct runt
 		r = add_runtime(into, &p.runtime, err);
 	if (r)
 		runtime_done(&p.runtime);
+	else
+		runtime_looked_reset(into);
 	return r;
 }

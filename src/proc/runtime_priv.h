@@ -46,4 +46,7 @@ void span_done(struct runtime_span *s);
 /* Frees what a runtime owns; half-built ones, too. */
 void runtime_done(struct runtime *r);
 
+/* What is known of programs is not true any more: there is one runtime more. Without memory nothing is kept. */
+void runtime_looked_reset(struct runtimes *r);
+
 #endif

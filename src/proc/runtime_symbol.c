@@ -1,12 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /* Runtimes that are part of the program they run: known by functions that the program has, not by its name. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/auto.h"
 #include "elf/image.h"
 #include "proc/process.h"
-#include "proc/runtime.h"
+#include "proc/runtime_priv.h"
+
+#define LOOKED 256	/* programs; one takes the place of another now and then */
+#define NO_RUNTIME SIZE_MAX
+
+struct looked_at {
+	bool valid;
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+	size_t runtime;		/* index, or NO_RUNTIME */
+};
+
+struct runtime_looked { struct looked_at at[LOOKED]; };
+
+void runtime_looked_reset(struct runtimes *r)
+{
+	if (r->looked)
+		memset(r->looked, 0, sizeof *r->looked);
+	else
+		r->looked = calloc(1, sizeof *r->looked);
+}
 
 static bool has_symbol_of(struct elf_image *img, const struct runtime *r)
 {
@@ -44,6 +68,30 @@ static bool is_program(int pid, const struct mapping *m)
 	return !stat(exe, &st) && mapping_is_of(m, &st);
 }
 
+static bool is_file(const struct looked_at *l, const struct stat *st)
+{
+	return l->valid && l->dev == st->st_dev && l->ino == st->st_ino && l->size == st->st_size &&
+	       l->changed.tv_sec == st->st_ctim.tv_sec && l->changed.tv_nsec == st->st_ctim.tv_nsec;
+}
+
+/* runtime_of_symbols, once for each program. */
+static const struct runtime *runtime_of_program(const struct runtimes *r, int fd)
+{
+	struct looked_at *l;
+	const struct runtime *found;
+	struct stat st;
+
+	if (!r->looked || fstat(fd, &st))
+		return runtime_of_symbols(r, fd);
+	l = &r->looked->at[(st.st_ino ^ st.st_dev) % LOOKED];
+	if (is_file(l, &st))
+		return l->runtime == NO_RUNTIME ? NULL : &r->all.v[l->runtime];
+	found = runtime_of_symbols(r, fd);
+	*l = (struct looked_at){ true, st.st_dev, st.st_ino, st.st_size, st.st_ctim,
+				 found ? (size_t)(found - r->all.v) : NO_RUNTIME };
+	return found;
+}
+
 const struct runtime *runtime_of_mapping(const struct runtimes *r, int pid, const struct mapping *m)
 {
 	const struct runtime *found = runtime_of_file(r, m->path);
@@ -52,5 +100,5 @@ const struct runtime *runtime_of_mapping(const struct runtimes *r, int pid, cons
 	if (found || !is_program(pid, m))
 		return found;
 	fd = mapping_open(pid, m, NULL);
-	return fd < 0 ? NULL : runtime_of_symbols(r, fd);
+	return fd < 0 ? NULL : runtime_of_program(r, fd);
 }

@@ -386,10 +386,12 @@ static void a_program_is_known_by_its_functions(void **state)
 	(void)state;
 	assert_int_equal(parse("[runtime]\nname = Data\nsymbol = toy_number\n", &r, NULL), 0);
 	assert_null(runtime_of_symbols(&r, fd));
-	assert_null(runtime_of_process(&r, getpid()));
+	for (int i = 0; i < 2; i++)
+		assert_null(runtime_of_process(&r, getpid()));
 	assert_int_equal(parse("[runtime]\nname = Toy\nsymbol = no_such_toy\nsymbol = built_in_toy\n", &r, NULL), 0);
 	assert_string_equal(runtime_of_symbols(&r, fd)->name, "Toy");
-	assert_string_equal(runtime_of_process(&r, getpid())->name, "Toy");
+	for (int i = 0; i < 2; i++)	/* the second time it is known */
+		assert_string_equal(runtime_of_process(&r, getpid())->name, "Toy");
 	assert_int_equal(parse("[runtime]\nname = Named\nmatch = test_runtime\n", &r, NULL), 0);
 	assert_string_equal(runtime_of_process(&r, getpid())->name, "Named");
 	runtimes_done(&r);
