@@ -129,7 +129,7 @@ class Dtrace(live.Case):
                 self.ask(target, "start 0 finish 0")
                 trace = self.trace("-p", target.pid, "u:ccl:gc__start")
                 self.ask(target, "start 1 finish 0")
-                trace.wait_for(r"\bgc__start +0x7$")
+                trace.wait_for(r"\bgc__start +used 7$")
                 self.assertEqual(trace.interrupt(), 0)
                 self.ask(target, "start 0 finish 0")
                 target.popen.stdin.close()

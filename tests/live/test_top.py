@@ -174,7 +174,7 @@ class Top(live.Case):
         program = self.collects()
         top.type("/")
         top.type(f"{program.pid}\r")
-        top.wait_line(rf"^ *{program.pid} python3\.11 +CPython 3\.11 +[0-9.]+ +[0-9.]+ %")
+        top.wait_line(rf"^ *{program.pid} python3\.11 +CPython 3\.11 +[0-9.]+ +≤?[0-9.]+ %")
         program.popen.stdin.close()
         program.wait()
         top.wait_line(rf"^ *{program.pid} python3\.11 .* ended ")
