@@ -61,7 +61,8 @@ void state_leave_any(struct asm_buf *a, enum bpf_reg process, int word)
 	asm_place(a, not_last);
 }
 
-void state_nobody_waits(struct asm_buf *a, enum bpf_reg process)
+/* Those who wait need not any more, or not yet: the word's count becomes 0. */
+static void nobody_waits(struct asm_buf *a, enum bpf_reg process)
 {
 	asm_load(a, 8, R1, process, PROCESS(waiting));
 	asm_alui(a, BPF_AND, R1, WORD_COUNT_MASK);
@@ -69,6 +70,29 @@ void state_nobody_waits(struct asm_buf *a, enum bpf_reg process)
 	asm_alu(a, BPF_MUL, R2, R1);
 	asm_alu(a, BPF_SUB, R2, R1);
 	asm_xadd(a, process, PROCESS(waiting), R2);
+}
+
+void state_next_round(struct asm_buf *a, enum bpf_reg process)
+{
+	nobody_waits(a, process);
+	asm_movi(a, R1, 1);
+	asm_xadd(a, process, PROCESS(round), R1);
+}
+
+void state_take_stops(struct asm_buf *a, enum bpf_reg process)
+{
+	unsigned end = asm_label(a), exact = asm_label(a);
+
+	asm_mov(a, R2, R1);
+	asm_movi(a, R1, 0);
+	asm_alu(a, BPF_SUB, R1, R2);
+	asm_fetch_add(a, process, PROCESS(open), R1);
+	asm_jcc(a, BPF_JSGT, R1, R2, end);
+	asm_jcc(a, BPF_JEQ, R1, R2, exact);
+	asm_storei(a, 8, process, PROCESS(open), 0);	/* two threads ended the same one */
+	asm_place(a, exact);
+	state_next_round(a, process);
+	asm_place(a, end);
 }
 
 void state_find(struct asm_buf *a, enum gen_map map, int key)
@@ -210,6 +234,7 @@ static void count_role(struct state *s, bool enter)
 }
 
 #define TASK_HELD 12	/* __TASK_STOPPED and __TASK_TRACED of linux/sched.h */
+#define TASK_ENDED 128	/* its TASK_DEAD */
 
 /* Off the processor while the program is stopped: it waits. Goes to @out when it does not, or waits already. */
 static void begin_to_wait(struct state *s, unsigned out)
@@ -243,6 +268,9 @@ static void switch_out(struct state *s)
 	asm_storei(s->a, 8, R7, THREAD(held), 1);
 	state_enter_any(s->a, R8, PROCESS(held));
 	asm_place(s->a, not_held);
+	asm_load(s->a, 8, R1, R6, 8 * 3);
+	asm_alui(s->a, BPF_AND, R1, TASK_ENDED);
+	asm_jcci(s->a, BPF_JNE, R1, 0, end);	/* it will never run again */
 	asm_load(s->a, 8, R1, R9, SLOT(role));
 	asm_jcci(s->a, BPF_JNE, R1, GEN_ROLE_PROGRAM, end);
 	begin_to_wait(s, end);
@@ -331,6 +359,16 @@ int gen_state_wakeup(const struct gen_state_options *o, struct asm_buf *ret)
 	return finish(ret, out);
 }
 
+/* The thread at R9, which runs here, counts as R1 from now on. */
+static void swap_role(struct state *s)
+{
+	asm_store(s->a, 8, FP, ST_KEY, R1);
+	asm_xchg(s->a, R9, SLOT(role), R1);
+	count_role(s, false);
+	asm_load(s->a, 8, R1, FP, ST_KEY);
+	count_role(s, true);
+}
+
 /* task_rename(task, comm): threads are given their names soon after they begin to run. */
 int gen_state_rename(const struct gen_state_options *o, struct asm_buf *ret)
 {
@@ -361,11 +399,72 @@ int gen_state_rename(const struct gen_state_options *o, struct asm_buf *ret)
 	asm_jcc(ret, BPF_JNE, R1, R2, out);
 	state_now(ret, o->base_ns);
 	role_now(&s);
+	swap_role(&s);
+	return finish(ret, out);
+}
+
+static void delete_thread(struct state *s, int key)
+{
+	asm_map(s->a, R1, GEN_MAP_THREADS);
+	asm_mov(s->a, R2, FP);
+	asm_alui(s->a, BPF_ADD, R2, key);
+	asm_call(s->a, BPF_FUNC_map_delete_elem);
+}
+
+/*
+ * sched_process_exec(task, old_pid, bprm): the only thread that is left has the process's number now, whoever it was before, and
+ * ends none of the stops that were open.
+ */
+int gen_state_exec(const struct gen_state_options *o, struct asm_buf *ret)
+{
+	struct state s = { ret, o };
+	unsigned out = asm_label(ret);
+
+	asm_mov(ret, R6, R1);
+	find_process(&s, 0, out);
+	state_now(ret, o->base_ns);
+	asm_storei(ret, 8, R8, PROCESS(open), 0);
+	state_next_round(ret, R8);
+	asm_load(ret, 8, R1, R6, 8);
+	asm_store(ret, 8, FP, ST_TID, R1);
+	delete_thread(&s, ST_TID);
+	delete_thread(&s, ST_TGID);
+	state_slot(ret);
+	asm_jcci(ret, BPF_JEQ, R0, 0, out);
+	asm_mov(ret, R9, R0);
+	asm_load(ret, 4, R1, R9, SLOT(thread));
+	asm_load(ret, 4, R2, FP, ST_TID);
+	asm_jcc(ret, BPF_JNE, R1, R2, out);
+	read_tid(&s, 0);
+	asm_load(ret, 4, R1, FP, ST_TID);
+	asm_store(ret, 4, R9, SLOT(thread), R1);
+	find_thread(&s, 0, out);
+	role_now(&s);
+	swap_role(&s);
+	return finish(ret, out);
+}
+
+/* sched_process_exit(task): what stops it has begun, it will not end. */
+int gen_state_exit(const struct gen_state_options *o, struct asm_buf *ret)
+{
+	struct state s = { ret, o };
+	unsigned out = asm_label(ret);
+
+	asm_mov(ret, R6, R1);
+	find_process(&s, 0, out);
+	read_tid(&s, 0);
+	state_find(ret, GEN_MAP_THREADS, ST_TID);
+	asm_jcci(ret, BPF_JEQ, R0, 0, out);
+	asm_load(ret, 8, R1, R0, THREAD(collects_in));
+	asm_load(ret, 8, R2, R8, PROCESS(round));
+	asm_jcc(ret, BPF_JNE, R1, R2, out);
+	asm_load(ret, 8, R1, R0, THREAD(collects));
+	asm_jcci(ret, BPF_JEQ, R1, 0, out);
+	asm_storei(ret, 8, R0, THREAD(collects), 0);
 	asm_store(ret, 8, FP, ST_KEY, R1);
-	asm_xchg(ret, R9, SLOT(role), R1);
-	count_role(&s, false);
+	state_now(ret, o->base_ns);
 	asm_load(ret, 8, R1, FP, ST_KEY);
-	count_role(&s, true);
+	state_take_stops(ret, R8);
 	return finish(ret, out);
 }
 
@@ -377,10 +476,7 @@ int gen_state_free(const struct gen_state_options *o, struct asm_buf *ret)
 
 	asm_mov(ret, R6, R1);
 	read_tid(&s, 0);
-	asm_map(ret, R1, GEN_MAP_THREADS);
-	asm_mov(ret, R2, FP);
-	asm_alui(ret, BPF_ADD, R2, ST_TID);
-	asm_call(ret, BPF_FUNC_map_delete_elem);
+	delete_thread(&s, ST_TID);
 	return finish(ret, out);
 }
 

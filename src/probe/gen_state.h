@@ -56,10 +56,13 @@ struct gen_state_options {
 	uint64_t base_ns;
 };
 
-/* Whole programs for raw tracepoints, appended to @ret: sched_switch, sched_wakeup and _new, task_rename, sched_process_free. */
+/* Whole programs for raw tracepoints, appended to @ret: sched_switch, sched_wakeup and _new, task_rename, and
+ * sched_process_exec, _exit and _free. */
 int gen_state_switch(const struct gen_state_options *o, struct asm_buf *ret);
 int gen_state_wakeup(const struct gen_state_options *o, struct asm_buf *ret);
 int gen_state_rename(const struct gen_state_options *o, struct asm_buf *ret);
+int gen_state_exec(const struct gen_state_options *o, struct asm_buf *ret);
+int gen_state_exit(const struct gen_state_options *o, struct asm_buf *ret);
 int gen_state_free(const struct gen_state_options *o, struct asm_buf *ret);
 
 /* A process as it is before anything of it ran, measured from @now_ns on. @fresh: threads may be running uncounted. */

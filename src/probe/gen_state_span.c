@@ -58,14 +58,6 @@ static void find_thread(struct gen *g, unsigned none)
 	asm_store(a, 8, FP, ST_SLOT, R0);
 }
 
-/* The process leaves open = 0, or comes back to it: what threads remember is of another round. */
-static void next_round(struct gen *g)
-{
-	state_nobody_waits(g->a, R7);
-	asm_movi(g->a, R1, 1);
-	asm_xadd(g->a, R7, PROCESS(round), R1);
-}
-
 /*
  * The slot's role becomes R1, and the words follow. The exchange decides: a switch between it and the words takes back
  * what was not added yet, and the sums are right in the end.
@@ -113,21 +105,6 @@ static void change_role(struct gen *g)
 	asm_place(a, end);
 }
 
-/* Takes R1 from the stops that are open. */
-static void take_stops(struct gen *g)
-{
-	struct asm_buf *a = g->a;
-	unsigned end = asm_label(a);
-
-	asm_mov(a, R2, R1);
-	asm_movi(a, R1, 0);
-	asm_alu(a, BPF_SUB, R1, R2);
-	asm_fetch_add(a, R7, PROCESS(open), R1);
-	asm_jcc(a, BPF_JNE, R1, R2, end);
-	next_round(g);
-	asm_place(a, end);
-}
-
 /*
  * At a function's entry: if the thread is no deeper in its stack than where it began to collect, that function was left by a
  * jump or an exception, and its return will never be seen.
@@ -150,7 +127,7 @@ static void drop_left_stops(struct gen *g)
 	asm_load(a, 8, R4, R6, gen_pt_regs(X86_RSP));
 	asm_jcc(a, BPF_JLT, R4, R2, end);
 	asm_storei(a, 8, R3, THREAD(collects), 0);
-	take_stops(g);
+	state_take_stops(a, R7);
 	asm_place(a, end);
 }
 
@@ -174,7 +151,7 @@ static void begin_stop(struct gen *g)
 	asm_movi(a, R1, 1);
 	asm_fetch_add(a, R7, PROCESS(open), R1);
 	asm_jcci(a, BPF_JNE, R1, 0, not_first);
-	next_round(g);
+	state_next_round(a, R7);
 	asm_place(a, not_first);
 	asm_load(a, 8, R3, FP, ST_THREAD);
 	asm_load(a, 8, R1, R7, PROCESS(round));
@@ -215,7 +192,7 @@ static void end_stop(struct gen *g)
 	asm_load(a, 8, R1, R7, PROCESS(open));
 	asm_jcci(a, BPF_JEQ, R1, 0, end);
 	asm_movi(a, R1, 1);
-	take_stops(g);
+	state_take_stops(a, R7);
 	asm_place(a, end);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Four maps, four programs on five events. */
+/* Four maps, six programs on seven events. */
 #include "record/measure.h"
 
 #include <bpf/bpf.h>
@@ -123,6 +123,8 @@ static int attach_all(struct measure *m, const struct gen_state_options *o, stru
 		const char *events[2];
 	} programs[] = {
 		{ gen_state_free, { "sched_process_free" } },
+		{ gen_state_exit, { "sched_process_exit" } },
+		{ gen_state_exec, { "sched_process_exec" } },
 		{ gen_state_rename, { "task_rename" } },
 		{ gen_state_wakeup, { "sched_wakeup", "sched_wakeup_new" } },
 		{ gen_state_switch, { "sched_switch" } },

@@ -215,6 +215,92 @@ static void child_held(void)
 	span_end();
 }
 
+/* A thread that ends in the middle of its stop; what comes later has others open, and nobody who blocked before. */
+static void *begin_and_end(void *arg)
+{
+	measured_begin(1);
+	return arg;
+}
+
+static void *doze(void *arg)
+{
+	wait_fd(world.ask);
+	return arg;
+}
+
+static void child_thread_ends(void)
+{
+	pthread_t dozing, ending;
+
+	world.ask = eventfd(0, 0);
+	pthread_create(&dozing, NULL, doze, NULL);
+	pthread_create(&ending, NULL, begin_and_end, NULL);
+	pthread_join(ending, NULL);
+	for (int i = 0; i < 10; i++) {
+		rest(1 * MS);
+		span_begin();
+		spin(2 * MS);
+		span_end();
+	}
+	signal_fd(world.ask);
+	pthread_join(dozing, NULL);
+}
+
+/* Threads that are gone wait for nothing. */
+static void *nothing(void *arg) { return arg; }
+
+static void child_short_threads(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 10; i++) {
+		span_begin();
+		for (int k = 0; k < 100; k++) {
+			pthread_create(&thread, NULL, nothing, NULL);
+			pthread_join(thread, NULL);
+		}
+		span_end();
+	}
+}
+
+/* The same process with a program of its own after it: none of the stops is open, and the program runs. */
+static void *collect_beside(void *arg)
+{
+	prctl(PR_SET_NAME, "collector 1");
+	measured_begin(1);
+	rest(6 * MS);
+	measured_end(1);
+	return arg;
+}
+
+static void after_exec(void)
+{
+	pthread_t thread;
+
+	raise(SIGSTOP);
+	for (int i = 0; i < 10; i++) {
+		pthread_create(&thread, NULL, collect_beside, NULL);
+		spin(10 * MS);
+		pthread_join(thread, NULL);
+	}
+}
+
+static void *exec_inside(void *arg)
+{
+	measured_begin(1);
+	execl("/proc/self/exe", "test_measure", "after exec", NULL);
+	return arg;
+}
+
+static void child_exec(void) { exec_inside(NULL); }
+
+static void child_thread_execs(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, exec_inside, NULL);
+	pthread_join(thread, NULL);
+}
 
 struct seen {
 	uint64_t base_ns;
@@ -262,7 +348,8 @@ static void start_child(void (*run)(void), int gate)
 static void trace(void (*run)(void), enum probe_state begin, struct seen *ret, void (*meanwhile)(pid_t pid))
 {
 	const enum probe_state states[] = { begin, begin == STATE_STOP ? STATE_GO : STATE_SEE };
-	struct session_options o = { .nprobes = 2, .npids = 1, .text_limit = 64, .stop_fd = -1, .states = states, .lives = true };
+	struct session_options o = { .nprobes = 2, .npids = 1, .text_limit = 64, .stop_fd = -1, .states = states, .lives = true,
+				     .follow = run == child_thread_execs };
 	struct session_sink sink = { .ctx = ret, .event = seen_event };
 	char path[PATH_MAX], begin_text[PATH_MAX + 64], end_text[PATH_MAX + 64];
 	const char *texts[] = { begin_text, end_text };
@@ -441,7 +528,69 @@ static void test_held(void **state)
 	check_spans(&s, 1, good_held);
 }
 
-int main(void)
+/* Who dozes blocked before the span. */
+static bool good_after_end(const struct seen *s, unsigned i)
+{
+	return s->open[i] == 0 && !s->stalls[i].waited_ns && near(s->stalls[i].stopped_ns, s->lengths[i], 20000);
+}
+
+static void test_thread_ends(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	need_root();
+	trace(child_thread_ends, STATE_STOP, &s, NULL);
+	check_spans(&s, 10, good_after_end);
+}
+
+/* At most one thread at a time does not run and is not gone. */
+static bool good_short_threads(const struct seen *s, unsigned i)
+{
+	const struct stall *t = &s->stalls[i];
+
+	return t->waited_ns <= s->lengths[i] && near(t->stopped_ns + t->program_ns, s->lengths[i], MS);
+}
+
+static void test_short_threads(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	need_root();
+	trace(child_short_threads, STATE_STOP, &s, NULL);
+	check_spans(&s, 10, good_short_threads);
+}
+
+static bool good_after_exec(const struct seen *s, unsigned i)
+{
+	const struct stall *t = &s->stalls[i];
+
+	return s->open[i] == 0 && !t->held_ns && t->program_ns > 2 * MS &&
+	       t->collector_ns < MS && near(t->stopped_ns + t->program_ns, s->lengths[i], 20000);
+}
+
+static void test_exec(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	need_root();
+	trace(child_exec, STATE_STOP, &s, let_go);
+	assert_true(count_good(&s, good_after_exec) >= 5);	/* others may want the processors */
+}
+
+static void test_thread_execs(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	need_root();
+	trace(child_thread_execs, STATE_STOP, &s, let_go);
+	assert_true(count_good(&s, good_after_exec) >= 5);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone),
@@ -449,7 +598,15 @@ int main(void)
 		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_left),
+		cmocka_unit_test(test_thread_ends),
+		cmocka_unit_test(test_short_threads),
+		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_thread_execs),
 	};
 
+	if (argc > 1 && !strcmp(argv[1], "after exec")) {
+		after_exec();
+		return 0;
+	}
 	return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }
