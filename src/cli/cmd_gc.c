@@ -27,9 +27,11 @@ static const struct ut_opt options[] = {
 	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG,
 	  AT(follow) },
 	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
-	{ 'k', "kind", "LIST", "what to show: gc, gc-phase, safepoint, compile, class-load, park, request, exception, "
-	  "thread, signal, with commas between, or all (default: gc, and signals in the summary)", OPT_STRING, AT(kinds) },
-	{ 'm', "min", "TIME", "no line for what was shorter (5ms, 0.5); the summary counts it", OPT_SECONDS, AT(min_ns) },
+	{ 'k', "kind", "LIST",
+	  "what to show: gc, gc-phase, safepoint, compile, class-load, park, request, exception, thread, signal, with "
+	  "commas between, or all (default: gc, and signals in the summary)", OPT_STRING, AT(kinds) },
+	{ 'm', "min", "TIME", "no line for what was shorter (5ms, 0.5); the summary counts it", OPT_SECONDS,
+	  AT(min_ns) },
 	{ 0, "runtime", "FILE", "another runtime, described in FILE", OPT_STRING, AT(runtime) },
 	{ 'd', "duration", "SECONDS", "stop after so long (3, 0.5, 250ms, 2m)", OPT_SECONDS, AT(duration_ns) },
 	{ 'n', "count", "COUNT", "stop after so many lines", OPT_U64, AT(count) },
@@ -51,9 +53,11 @@ static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *c
 			 char *const *command)
 {
 	if (noperands && operands[0][0] && !operands[0][strspn(operands[0], "0123456789,")])
-		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean -p %s?", operands[0], operands[0]);
+		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean -p %s?", operands[0],
+				operands[0]);
 	if (noperands)
-		return cli_fail(cmd, EXIT_USAGE, "'%s' means nothing here; a command to watch comes after '--'", operands[0]);
+		return cli_fail(cmd, EXIT_USAGE, "'%s' means nothing here; a command to watch comes after '--'",
+				operands[0]);
 	if (!o->duration_ns || !o->count)
 		return usage(cmd, "--duration and --count are more than 0");
 	if (!o->all && !o->pids.n && !command)
@@ -138,17 +142,6 @@ static int open_output(struct run *r, struct ut_err *err)
 	return code ? code : r->output ? 0 : ut_err_nomem(err);
 }
 
-static void say_attached(const struct run *r)
-{
-	const struct plan *plan = gc_watch_plan(r->watch);
-	size_t sites = 0;
-
-	for (size_t i = 0; i < plan->sites.n; i++)
-		sites += site_has_events(&plan->sites.v[i]);
-	fprintf(stderr, "usertrace: attached %zu %s at %zu %s\n", plan->probes.n, plural(plan->probes.n, "probe"), sites,
-		plural(sites, "site"));
-}
-
 static int start(struct run *r, struct ut_err *err)
 {
 	struct gc_watch_sink sink = gc_output_sink(r->output);
@@ -157,7 +150,7 @@ static int start(struct run *r, struct ut_err *err)
 	if (code)
 		return code;
 	code = gc_output_start(r->output, gc_watch_start_ns(r->watch));
-	say_attached(r);
+	say_attached(gc_watch_plan(r->watch), &r->o.pids, false);
 	return code;
 }
 
@@ -265,9 +258,9 @@ const struct ut_cmd cmd_gc = {
 	.usage = "[-p PID | -a] [OPTION…] [-- COMMAND…]",
 	.summary = "show collections, and how long the program stood still for them",
 	.details =
-		"A line for each collection as it ends: when, how long it took, how long no thread of the program itself ran,\n"
-		"what it was and what it freed. At the end, also after Ctrl-C, a summary of each process. No runtime needs a\n"
-		"restart, a flag or an agent, unless the summary says so.\n"
+		"A line for each collection as it ends: when, how long it took, how long no thread of the program\n"
+		"itself ran, what it was and what it freed. At the end, also after Ctrl-C, a summary of each process.\n"
+		"No runtime needs a restart, a flag or an agent, unless the summary says so.\n"
 		"\n"
 		"Examples:\n"
 		"  usertrace gc -p 123                           collections of one process\n"

@@ -172,29 +172,6 @@ static int open_output(struct run *r, struct ut_err *err)
 	return 0;
 }
 
-static void say_attached(const struct run *r)
-{
-	const struct plan *plan = session_plan(r->session);
-	size_t probes = plan->probes.n, sites = 0;
-	bool incomplete = false;
-
-	for (size_t i = 0; i < plan->requests.n; i++)
-		incomplete |= !plan->requests.v[i].nprobes;
-	for (size_t i = 0; i < plan->sites.n; i++)
-		sites += site_has_events(&plan->sites.v[i]);
-	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites,
-		plural(sites, "site"));
-	if (incomplete)
-		fputs(" so far; the others when what has them is loaded", stderr);
-	for (size_t i = 0; i < r->o.pids.n; i++) {
-		pid_t inner = process_ns_pid(r->o.pids.v[i]);
-
-		if (inner != r->o.pids.v[i])
-			fprintf(stderr, "; process %d is %d in its own namespace", r->o.pids.v[i], inner);
-	}
-	fputs("\n", stderr);
-}
-
 #define ROWS_MAX 30
 
 /* A line with the name of a probe, which comes from a file that anyone may have written. */
@@ -314,7 +291,7 @@ static int start(struct run *r, struct ut_err *err)
 		code = trace_output_start(r->output, session_start_ns(r->session));
 		if (code)
 			return ut_err_nomem(err);
-		say_attached(r);
+		say_attached(session_plan(r->session), &r->o.pids, !plan_is_complete(session_plan(r->session)));
 	}
 	return code;
 }

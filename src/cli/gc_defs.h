@@ -44,8 +44,9 @@ struct gc_defs {
 };
 
 /*
- * The spans of @r of these kinds, and those that are watched with them, that hold for one of the @n versions ("": not known); with none of them all. -EINVAL
- * names the file and line of a probe that cannot be read. @r lives as long as the definitions.
+ * The spans of @r of these kinds, and those that are watched with them, that hold for one of the @n versions ("": not
+ * known); with none of them all. -EINVAL names the file and line of a probe that cannot be read. @r lives as long as
+ * the definitions.
  */
 int gc_defs_add(struct gc_defs *d, const struct runtime *r, gc_kinds kinds, const char *const *versions, size_t n,
 		struct ut_err *err);

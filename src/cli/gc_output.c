@@ -215,8 +215,8 @@ static void on_note(void *ctx, const char *text)
 
 struct gc_watch_sink gc_output_sink(struct gc_output *o)
 {
-	return (struct gc_watch_sink){ .ctx = o, .process = on_process, .gone = on_gone, .span = on_span, .lost = on_lost,
-				       .flush = flush, .attached = on_attached, .note = on_note };
+	return (struct gc_watch_sink){ .ctx = o, .process = on_process, .gone = on_gone, .span = on_span,
+				       .lost = on_lost, .flush = flush, .attached = on_attached, .note = on_note };
 }
 
 int gc_output_start(struct gc_output *o, uint64_t start_ns)
@@ -291,7 +291,8 @@ static void add_rest(struct gc_output *o, size_t idle)
 		buf_addf(&o->out, "\n%s more %s did nothing that was looked for\n", human_count(idle, n),
 			 plural(idle, "runtime"));
 	if (o->forgotten)
-		buf_addf(&o->out, "\n%s more that have ended did less and are left out\n", human_count(o->forgotten, n));
+		buf_addf(&o->out, "\n%s more that have ended did less and are left out\n",
+			 human_count(o->forgotten, n));
 }
 
 int gc_output_end(struct gc_output *o, uint64_t end_ns)

@@ -40,10 +40,13 @@ typedef VEC(const char *) version_list;
 
 static int versions_in(const struct gc_watch *w, const struct runtime *r, version_list *ret)
 {
-	for (size_t i = 0; i < w->all.n; i++)
-		for (size_t k = 0; k < w->all.v[i]->runtimes.n; k++)
-			if (w->all.v[i]->runtimes.v[k].runtime == r && vec_push(ret, w->all.v[i]->runtimes.v[k].version))
+	for (size_t i = 0; i < w->all.n; i++) {
+		const struct watched *p = w->all.v[i];
+
+		for (size_t k = 0; k < p->runtimes.n; k++)
+			if (p->runtimes.v[k].runtime == r && vec_push(ret, p->runtimes.v[k].version))
 				return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -171,8 +174,8 @@ int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, struct 
 	if (r)
 		return r;
 	w->start_ns = w->last_ns = session_start_ns(w->session);
-	w->collect = collect_new(w->defs.defs.v, w->defs.defs.n, w->start_ns, session_state_base_ns(w->session), watch_on_span,
-				 w);
+	w->collect = collect_new(w->defs.defs.v, w->defs.defs.n, w->start_ns, session_state_base_ns(w->session),
+				 watch_on_span, w);
 	return w->collect ? tell_first(w, err) : ut_err_nomem(err);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `gc` and `top` share: from runtimes' descriptions to probes, a session, and the spans that come of it. One thread.
+ * What `gc` and `top` share: from runtimes' descriptions to probes, a session, and the spans that come of it. One
+ * thread.
  */
 #ifndef UT_CLI_GC_WATCH_H
 #define UT_CLI_GC_WATCH_H

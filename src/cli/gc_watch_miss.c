@@ -15,10 +15,11 @@ static int no_runtime(const struct gc_watch *w, const struct watched *p, struct 
 	(void)w;
 	snprintf(link, sizeof(link), "/proc/%u/exe", p->p.pid);
 	if (readlink(link, &c, 1) < 0 && errno == ENOENT)
-		return ut_err_set(err, -EINVAL, "process %u (%s) is a kernel thread and no runtime", p->p.pid, p->p.comm);
+		return ut_err_set(err, -EINVAL, "process %u (%s) is a kernel thread and no runtime", p->p.pid,
+				  p->p.comm);
 	return ut_err_set(err, -EINVAL,
-			  "process %u (%s) is no runtime that usertrace knows: 'usertrace list -p %u' shows what can be "
-			  "traced in it, --runtime FILE describes another runtime, and --kind signal needs none",
+			  "process %u (%s) is no runtime that usertrace knows: 'usertrace list -p %u' shows what can "
+			  "be traced in it, --runtime FILE describes another runtime, and --kind signal needs none",
 			  p->p.pid, p->p.comm, p->p.pid);
 }
 
@@ -284,8 +285,8 @@ static void hint_at_version(const struct gc_watch *w, struct watched *p)
 
 		if (!p->holds[i] || o->runtime != p->p.runtime || (!o->span->since && !o->span->before))
 			continue;
-		add_hint(p, "which version of %s it is could not be told, so that what holds for others may be missing or "
-			 "counted", o->runtime->name);
+		add_hint(p, "which version of %s it is could not be told, so that what holds for others may be missing "
+			 "or counted", o->runtime->name);
 		return;
 	}
 }
@@ -296,8 +297,8 @@ void watch_add_needs(const struct gc_watch *w, struct watched *p)
 		const struct runtime_span *s = w->defs.origins.v[i].span;
 
 		if (p->holds[i] && !p->seen[i] && s && s->needs)
-			add_hint(p, "%s comes only from a program that was started with %s", s->title ? s->title : s->kind,
-				 s->needs);
+			add_hint(p, "%s comes only from a program that was started with %s",
+				 s->title ? s->title : s->kind, s->needs);
 	}
 }
 
@@ -310,7 +311,8 @@ void watch_add_hints(const struct gc_watch *w, struct watched *p)
 	if (mapped_files_read((pid_t)p->p.pid, &files, NULL) || !files.files.n)
 		return;	/* it has ended */
 	for (size_t i = 0; i < w->defs.defs.n; i++)
-		if (w->defs.origins.v[i].runtime && gc_kinds_has(w->kinds, w->defs.defs.v[i].kind) && is_first_of_kind(w, i))
+		if (w->defs.origins.v[i].runtime && gc_kinds_has(w->kinds, w->defs.defs.v[i].kind) &&
+		    is_first_of_kind(w, i))
 			hint_at_missing(w, p, &files, i);
 	hint_at_version(w, p);
 }

@@ -89,11 +89,30 @@ bool ring_size_is_right(uint64_t bytes)
 	return !bytes || (!(bytes & (bytes - 1)) && bytes >= 4096 && bytes <= (1u << 30));
 }
 
+void say_attached(const struct plan *plan, const struct pid_list *pids, bool incomplete)
+{
+	size_t probes = plan->probes.n, sites = 0;
+
+	for (size_t i = 0; i < plan->sites.n; i++)
+		sites += site_has_events(&plan->sites.v[i]);
+	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites,
+		plural(sites, "site"));
+	if (incomplete)
+		fputs(" so far; the others when what has them is loaded", stderr);
+	for (size_t i = 0; i < pids->n; i++) {
+		pid_t inner = process_ns_pid(pids->v[i]);
+
+		if (inner != pids->v[i])
+			fprintf(stderr, "; process %d is %d in its own namespace", pids->v[i], inner);
+	}
+	fputs("\n", stderr);
+}
+
 void say_attached_more(size_t nprobes, size_t nsites)
 {
 	if (nprobes)	/* else: of a probe that is attached elsewhere already */
-		fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"), nsites,
-			plural(nsites, "site"));
+		fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"),
+			nsites, plural(nsites, "site"));
 	else
 		fprintf(stderr, "usertrace: attached %zu more %s\n", nsites, plural(nsites, "site"));
 }

@@ -25,6 +25,7 @@ int write_out(int fd, struct buf *out);
 bool ring_size_is_right(uint64_t bytes);	/* 0, or a power of two from 4K to 1G */
 
 /* Sentences on standard error. */
+void say_attached(const struct plan *plan, const struct pid_list *pids, bool incomplete);
 void say_attached_more(size_t nprobes, size_t nsites);
 void say_note(const char *text);
 /* Why it ended, where that is not the user's doing. */

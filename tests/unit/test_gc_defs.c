@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From descriptions of runtimes to probes and definitions: roles, states, versions, kinds, and probes that are shared. */
+/* From descriptions of runtimes to probes and definitions: roles, states, versions, kinds, and shared probes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,8 @@ static void test_roles_and_states(void **state)
 	struct made m;
 	const struct gc_defs *d = make(&m, "[span gc]\nbegin = u:toy:b \"full=%d\", arg1\nend = u:toy:e\n"
 				       "inside = u:toy:i \"cause=%s\", arg1\nword = full 1 full\n"
-				       "[span gc]\ntitle = cycle\nstops = no\nby = process\nbegin = u:toy:cb\nend = u:toy:ce\n",
+				       "[span gc]\ntitle = cycle\nstops = no\nby = process\nbegin = u:toy:cb\n"
+				       "end = u:toy:ce\n",
 				       "gc", NULL, 0);
 
 	(void)state;
@@ -110,9 +111,10 @@ static void test_roles_and_states(void **state)
 static void test_a_shared_probe_is_asked_for_once(void **state)
 {
 	struct made m;
-	const struct gc_defs *d = make(&m, "[span gc]\nbegin = u:toy:b \"manager=%s\", arg1\nend = u:toy:e\nonly = manager A*\n"
-				       "[span gc]\nbegin = u:toy:b \"manager=%s\", arg1\nend = u:toy:e\nonly = manager B*\n"
-				       "stops = no\n", "gc", NULL, 0);
+	const struct gc_defs *d = make(&m, "[span gc]\nbegin = u:toy:b \"manager=%s\", arg1\nend = u:toy:e\n"
+				       "only = manager A*\n"
+				       "[span gc]\nbegin = u:toy:b \"manager=%s\", arg1\nend = u:toy:e\n"
+				       "only = manager B*\nstops = no\n", "gc", NULL, 0);
 	const struct gc_request *b = request(d, "u:toy:b \"manager=%s\", arg1");
 
 	(void)state;
@@ -166,7 +168,8 @@ static void test_versions(void **state)
 
 static void test_kinds(void **state)
 {
-	static const char spans[] = "[span gc]\nbegin = u:toy:a\nend = u:toy:b\n[span compile]\nbegin = u:toy:c\nend = u:toy:d\n";
+	static const char spans[] = "[span gc]\nbegin = u:toy:a\nend = u:toy:b\n"
+				    "[span compile]\nbegin = u:toy:c\nend = u:toy:d\n";
 	struct made m;
 
 	(void)state;
