@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of these runtimes share: building their programs, running one under `usertrace gc`, and their versions."""
+"""What the tests of these runtimes share: building and running programs, and versions."""
 import functools
 import os
 import re
@@ -19,12 +19,15 @@ def source(name):
     return os.path.join(SOURCES, name)
 
 
+def output_of(*argv):
+    """What a program says, whatever its status."""
+    return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+
+
 @functools.lru_cache
 def version_of(package):
     """The upstream version of an installed package of the distribution; "" when it is not there."""
-    said = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, check=False).stdout
-    return re.sub(r"^\d+:|[-+~].*$", "", said)
+    return re.sub(r"^\d+:|[-+~].*$", "", output_of("dpkg-query", "-W", "-f", "${Version}", package))
 
 
 class Case(runtimes.Case):
@@ -39,7 +42,8 @@ class Case(runtimes.Case):
     @classmethod
     def build(cls, *argv):
         """Runs a compiler in that folder."""
-        done = subprocess.run(argv, cwd=cls.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(argv, cwd=cls.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
         if done.returncode:
             raise AssertionError(f"{' '.join(argv)}: {done.stdout}")
 
@@ -83,11 +87,10 @@ def noted(program):
 
 def symbols(path, *options):
     """Names of the functions that nm finds."""
-    said = subprocess.run(["nm", *options, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
-    return {line.split()[-1] for line in said.stdout.splitlines() if line.split()[-2:-1] in (["T"], ["t"])}
+    lines = output_of("nm", *options, path).splitlines()
+    return {line.split()[-1] for line in lines if line.split()[-2:-1] in (["T"], ["t"])}
 
 
 def build_id(path):
     """The build id of a file, in hexadecimal digits."""
-    said = subprocess.run(["readelf", "-n", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
-    return next(iter(re.findall(r"Build ID: ([0-9a-f]+)", said.stdout)), "")
+    return next(iter(re.findall(r"Build ID: ([0-9a-f]+)", output_of("readelf", "-n", path))), "")

@@ -42,8 +42,8 @@ class Haskell(churns.Case):
 
     def test_dynamic(self):
         """The distribution's library has no symbols, as ghc.ini says."""
-        self.build("ghc", "-v0", "-dynamic", "-with-rtsopts=-T", churns.source("Churn.hs"), "-outputdir", "dynamic", "-o",
-                   "churn-dynamic")
+        self.build("ghc", "-v0", "-dynamic", "-with-rtsopts=-T", churns.source("Churn.hs"), "-outputdir", "dynamic",
+                   "-o", "churn-dynamic")
         self.assertRegex(self.refused(self.built("churn-dynamic"), "1"), r"is GHC 9.*GarbageCollect")
 
 

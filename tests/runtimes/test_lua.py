@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The collections of Lua, a step at a time: a program with it built in, and the distribution's with debugging symbols."""
+"""The collections of Lua, a step at a time: built into a program, and of the distribution with its symbols."""
 import glob
 import os
 import unittest

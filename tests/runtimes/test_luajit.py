@@ -18,7 +18,8 @@ class BuiltIn(churns.Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.build("cc", "-O2", "-I/usr/include/luajit-2.1", "-o", "steps", churns.source("steps.c"), ARCHIVE, "-lm", "-ldl")
+        cls.build("cc", "-O2", "-I/usr/include/luajit-2.1", "-o", "steps", churns.source("steps.c"), ARCHIVE, "-lm",
+                  "-ldl")
 
     def test_steps(self):
         self.tried(self.compare)
@@ -27,8 +28,9 @@ class BuiltIn(churns.Case):
         program, said, watch = self.watched(self.built("steps"), "200", kind="gc,gc-phase")
         version = churns.version_of("libluajit-5.1-dev")
         self.assertGreater(said["cycles"], 1)
-        agree.compare(self, "LuaJIT", "steps, the program's own clock", [tuple(entry) for entry in churns.noted(program)],
-                      agree.lengths(watch.spans("gc")), version=version)
+        own = [tuple(entry) for entry in churns.noted(program)]
+        agree.compare(self, "LuaJIT", "steps, the program's own clock", own, agree.lengths(watch.spans("gc")),
+                      version=version)
         # The last one may be in its middle.
         agree.count(self, "LuaJIT", "cycles", said["cycles"], len(watch.spans("gc-phase")), cut=1, version=version)
 

@@ -33,8 +33,9 @@ class Mono(churns.Case):
         version = churns.version_of("mono-runtime-sgen")
         phases = [s["label"] for s in watch.spans("gc-phase")]
         self.assertGreater(said["gen0"], 10)
-        agree.count(self, "Mono", "nursery, GC.CollectionCount(0)", said["gen0"], phases.count("nursery"), version=version)
-        agree.count(self, "Mono", "major, GC.CollectionCount(1)", said["gen1"], phases.count("major finish"), version=version)
+        for what, own, phase in (("nursery, GC.CollectionCount(0)", said["gen0"], "nursery"),
+                                 ("major, GC.CollectionCount(1)", said["gen1"], "major finish")):
+            agree.count(self, "Mono", what, own, phases.count(phase), version=version)
         self.assertEqual(watch.spans("gc")[-1]["cause"], "user request")
 
     def test_lengths(self):
@@ -42,12 +43,14 @@ class Mono(churns.Case):
 
     def compare_lengths(self):
         program, _, watch = self.churn(MONO_LOG_LEVEL="debug", MONO_LOG_MASK="gc", MONO_GC_PARAMS="major=marksweep")
-        ready, done = (next(i for i, line in enumerate(program.stdout) if line.startswith(word)) for word in ("ready", "done"))
+        ready, done = (next(i for i, line in enumerate(program.stdout) if line.startswith(word))
+                       for word in ("ready", "done"))
         found = [m for m in map(STOPPED.search, program.stdout[ready:done]) if m]
         own = [int(m[2]) * 1_000_000 + int(m[3]) * 10_000 for m in found]
         seen = watch.spans("gc")
         agree.compare(self, "Mono", "stops for a collection, MONO_LOG_MASK=gc", own, [s["duration_ns"] for s in seen],
-                      version=churns.version_of("mono-runtime-sgen"), resolution_ns=10_000, note="the log counts in 10 us")
+                      version=churns.version_of("mono-runtime-sgen"), resolution_ns=10_000,
+                      note="the log counts in 10 us")
         self.assertEqual([s["label"] for s in seen], [{"MINOR": "nursery", "MAJOR": "major"}[m[1]] for m in found])
 
     def test_its_end(self):

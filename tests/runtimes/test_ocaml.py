@@ -59,7 +59,8 @@ class OCaml(churns.Case):
         _, said, watch = self.watched(self.built(name), "120")
         version = churns.version_of("ocaml-base")
         self.assertGreater(said["minor"], 10)
-        agree.count(self, "OCaml", f"{what}, Gc.quick_stat", said["minor"], len(self.labelled(watch, "minor")), version=version)
+        agree.count(self, "OCaml", f"{what}, Gc.quick_stat", said["minor"], len(self.labelled(watch, "minor")),
+                    version=version)
         self.assertEqual(len(self.labelled(watch, "compaction")), said["compactions"])
 
     def test_lengths(self):

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- GHC: makes garbage until it has collected so often; what it counts itself of each collection. Run it with +RTS -T -RTS.
+-- GHC: makes garbage until it has collected so often; what it counts itself of each.
+-- Run it with +RTS -T -RTS.
 --
 --     ./churn 50          waits for a line before it begins and before it ends
 --

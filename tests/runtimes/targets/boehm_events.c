@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loaded into a program with the Boehm collector (LD_PRELOAD), it asks the collector to tell when each collection begins
- * and ends, and writes "gc BEGIN-NS LENGTH-NS" for each to the file $BOEHM_EVENTS when the program ends.
+ * Loaded into a program with the Boehm collector (LD_PRELOAD), it has the collector tell when each collection begins and
+ * ends, and writes "gc BEGIN-NS LENGTH-NS" for each to the file $BOEHM_EVENTS when the program ends.
  */
 #include <stdint.h>
 #include <stdio.h>

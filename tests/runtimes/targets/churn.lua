@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Lua and LuaJIT: makes garbage until it has been collected so often. They do not count themselves, but an object with a
--- finalizer that nobody holds dies once in a cycle.
+-- Lua and LuaJIT: makes garbage until it has been collected so often. They do not count themselves, but an object that
+-- has a finalizer and that nobody holds dies once in a cycle.
 --
 --     lua5.4 churn.lua 20          waits for a line before it begins and before it ends
 local wanted = tonumber(arg[1])

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program with Lua or LuaJIT built in, which has its own clock around each step of the collector: they have no account of
- * their own.
+ * A program with Lua or LuaJIT built in, which has its own clock around each step of the collector: they have no account
+ * of their own.
  *
  *     ./steps 200          waits for a line before it begins and before it ends
  *
- * "gc BEGIN-NS LENGTH-NS" is a step. With -DWRAPPED and -Wl,--wrap=luaC_step it is one that Lua takes itself; otherwise it
- * is one that the program asks for, and no other is taken.
+ * "gc BEGIN-NS LENGTH-NS" is a step. With -DWRAPPED and -Wl,--wrap=luaC_step it is one that Lua takes itself; otherwise
+ * it is one that the program asks for, and no other is taken.
  */
 #include <stdint.h>
 #include <stdio.h>
