@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -62,6 +63,13 @@ class Mono(churns.Case):
         closed = [o["close"] for o in said if o["type"] == "span" and o["kind"] == "gc"]
         self.assertGreater(len(closed), 3)
         self.assertEqual(set(closed), {"ended"})
+
+    def test_stripped(self):
+        """Where the symbols are not found, as for a copy of it, it says what to install."""
+        shutil.copy(MONO, self.built("mono-sgen"))
+        self.assertFalse([name for name in churns.symbols(MONO, "-D") if name.startswith("sgen_perform")])
+        said = self.refused(self.built("mono-sgen"), self.built("Churn.exe"), "1")
+        self.assertRegex(said, r"(?s)is Mono 6.*no function 'sgen_perform_collection_inner'.*mono-runtime-dbg")
 
 
 if __name__ == "__main__":
