@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/auto.h"
 #include "cli/gc_watch_priv.h"
@@ -17,6 +18,8 @@ static int no_runtime(const struct gc_watch *w, const struct watched *p, struct 
 	if (readlink(link, &c, 1) < 0 && errno == ENOENT)
 		return ut_err_set(err, -EINVAL, "process %u (%s) is a kernel thread and no runtime", p->p.pid,
 				  p->p.comm);
+	if (access(link, F_OK) && errno == EACCES)
+		return ut_err_set(err, -EPERM, "may not look at process %u: run as root", p->p.pid);
 	return ut_err_set(err, -EINVAL,
 			  "process %u (%s) is no runtime that usertrace knows: 'usertrace list -p %u' shows what can "
 			  "be traced in it, --runtime FILE describes another runtime, and --kind signal needs none",
