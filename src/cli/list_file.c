@@ -186,6 +186,8 @@ void list_path(struct list *list, const char *path)
 	AUTO_CLOSE int fd = open_file(path, &err);
 	int r = fd < 0 ? fd : list_file(list, &subject, &file, fd, &err);
 
+	if (fd >= 0 && !subject.runtime)
+		subject.runtime = runtime_of_symbols(&list->runtimes, fd);
 	if (fd < 0)
 		list_say(list, status_of(r), "%s", err.msg);
 	else if (r)

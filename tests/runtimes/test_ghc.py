@@ -40,6 +40,10 @@ class Haskell(churns.Case):
     def test_threaded(self):
         self.tried(lambda: self.agrees("churn-threaded", "collections of -threaded"))
 
+    def test_listed(self):
+        """A program is known by its functions, also while it does not run."""
+        self.assertRegex("\n".join(self.usertrace("list", self.built("churn")).stderr), r"it is GHC \(Haskell\)")
+
     def test_dynamic(self):
         """The distribution's library has no symbols, as ghc.ini says."""
         self.build("ghc", "-v0", "-dynamic", "-with-rtsopts=-T", churns.source("Churn.hs"), "-outputdir", "dynamic",
