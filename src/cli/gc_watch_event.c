@@ -37,12 +37,10 @@ static int look_again(struct gc_watch *w, struct watched *p, const struct sessio
 {
 	const struct gc_request *request = &w->defs.requests.v[e->probe->request];
 	const struct runtime *r = w->defs.origins.v[request->uses.v[0].def].runtime;
-	char state;
 
 	if (!r)
 		return 0;
-	state = p->runtimes.n ? 'R' : process_state((pid_t)p->p.pid);
-	if (!state || state == 'Z' || state == 'X') {
+	if (p->vanished) {
 		memcpy(p->p.comm, e->rec->comm, sizeof(p->p.comm));
 		return watch_adopt(w, p, r, &session_plan(w->session)->files.v[e->site->file]);
 	}

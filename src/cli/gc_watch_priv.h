@@ -20,6 +20,7 @@ struct watched {
 	VEC(char *) hints;
 	bool *holds, *seen;	/* by definition: is it one of this process? Was there a span of it? */
 	bool wanted, told, gone;
+	bool vanished;		/* it had nothing mapped any more when it was looked at */
 	uint64_t looked_ns;
 	struct watched *next;	/* in its bucket */
 };

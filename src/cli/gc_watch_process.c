@@ -92,7 +92,8 @@ int watch_identify(struct gc_watch *w, struct watched *p)
 	int r = 0;
 
 	p->looked_ns = w->last_ns;
-	if (mapped_files_read((pid_t)p->p.pid, &files, NULL))
+	p->vanished = mapped_files_read((pid_t)p->p.pid, &files, NULL) || !files.files.n;
+	if (p->vanished)
 		return 0;
 	process_comm((pid_t)p->p.pid, p->p.comm);
 	for (size_t i = 0; !r && i < files.files.n; i++) {
@@ -156,6 +157,8 @@ int watch_adopt(struct gc_watch *w, struct watched *p, const struct runtime *r, 
 {
 	struct watch_runtime found = { .runtime = r };
 
+	if (runtime_in(p, r))
+		return 0;
 	if (!runtime_version(r, file->path, file->fd, found.version))
 		found.version[0] = '\0';
 	if (vec_push(&p->runtimes, found))

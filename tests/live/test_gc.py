@@ -191,10 +191,10 @@ class Spans(Case):
     def test_measured(self):
         target = self.collector()
         watch = self.json("-p", target.pid)
-        self.tell(target, "collect 3000")
+        self.tell(target, "collect 20000")
         span = self.finish(watch)[0]
-        self.assertGreater(span["stopped_ns"], span["duration_ns"] * 0.98)
-        self.assertLess(span["program_ns"], 50_000)
+        self.assertGreater(span["stopped_ns"], span["duration_ns"] * 0.95)
+        self.assertLess(span["program_ns"], span["duration_ns"] * 0.05)
 
 
 @live.vm_safe
