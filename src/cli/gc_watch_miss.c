@@ -11,9 +11,11 @@
 
 static int no_runtime(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
 {
-	char link[64], c;
+	char link[64], c, state = process_state((pid_t)p->p.pid);
 
 	(void)w;
+	if (!state || state == 'Z' || state == 'X')
+		return ut_err_set(err, -ESRCH, "no process %u (it has ended)", p->p.pid);
 	snprintf(link, sizeof(link), "/proc/%u/exe", p->p.pid);
 	if (readlink(link, &c, 1) < 0 && errno == ENOENT)
 		return ut_err_set(err, -EINVAL, "process %u (%s) is a kernel thread and no runtime", p->p.pid,
