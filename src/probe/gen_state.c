@@ -277,10 +277,22 @@ static void switch_out(struct state *s)
 	asm_place(s->a, end);
 }
 
+/* No signal and no debugger holds the thread at R7 any more. */
+static void let_go(struct state *s)
+{
+	unsigned not_held = asm_label(s->a);
+
+	asm_load(s->a, 8, R1, R7, THREAD(held));
+	asm_jcci(s->a, BPF_JEQ, R1, 0, not_held);
+	asm_storei(s->a, 8, R7, THREAD(held), 0);
+	state_leave_any(s->a, R8, PROCESS(held));
+	asm_place(s->a, not_held);
+}
+
 /* R7 comes to this processor as R1. */
 static void switch_in(struct state *s)
 {
-	unsigned not_held = asm_label(s->a), end = asm_label(s->a);
+	unsigned end = asm_label(s->a);
 
 	asm_store(s->a, 8, R9, SLOT(role), R1);
 	asm_load(s->a, 4, R2, FP, ST_TID);
@@ -288,11 +300,7 @@ static void switch_in(struct state *s)
 	asm_load(s->a, 4, R2, FP, ST_TGID);
 	asm_store(s->a, 4, R9, SLOT(process), R2);
 	count_role(s, true);
-	asm_load(s->a, 8, R1, R7, THREAD(held));
-	asm_jcci(s->a, BPF_JEQ, R1, 0, not_held);
-	asm_storei(s->a, 8, R7, THREAD(held), 0);
-	state_leave_any(s->a, R8, PROCESS(held));
-	asm_place(s->a, not_held);
+	let_go(s);
 	asm_load(s->a, 8, R1, R7, THREAD(waits));
 	asm_jcci(s->a, BPF_JEQ, R1, 0, end);
 	asm_storei(s->a, 8, R7, THREAD(waits), 0);
@@ -340,21 +348,29 @@ int gen_state_switch(const struct gen_state_options *o, struct asm_buf *ret)
 	return finish(ret, out);
 }
 
-/* sched_wakeup(task): it would run, but the program is stopped, or has to share the processors with the collector. */
+/*
+ * sched_wakeup(task): who held it has let it go; it would run, but the program is stopped, or has to share the processors
+ * with the collector.
+ */
 int gen_state_wakeup(const struct gen_state_options *o, struct asm_buf *ret)
 {
 	struct state s = { ret, o };
-	unsigned out = asm_label(ret);
+	unsigned out = asm_label(ret), some = asm_label(ret);
 
 	asm_mov(ret, R6, R1);
 	find_process(&s, 0, out);
 	asm_load(ret, 8, R1, R8, PROCESS(open));
+	asm_jcci(ret, BPF_JNE, R1, 0, some);
+	asm_load(ret, 8, R1, R8, PROCESS(held));
+	asm_alui(ret, BPF_AND, R1, WORD_COUNT_MASK);
 	asm_jcci(ret, BPF_JEQ, R1, 0, out);
+	asm_place(ret, some);
 	read_tid(&s, 0);
 	find_thread(&s, 0, out);
+	state_now(ret, o->base_ns);
+	let_go(&s);
 	role_now(&s);
 	asm_jcci(ret, BPF_JNE, R1, GEN_ROLE_PROGRAM, out);
-	state_now(ret, o->base_ns);
 	begin_to_wait(&s, out);
 	return finish(ret, out);
 }

@@ -215,6 +215,38 @@ static void child_held(void)
 	span_end();
 }
 
+/* The same with a thread that may run again when it is let go, but has no processor to do so. */
+static void *doze_here(void *arg)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(getpid(), sizeof(one), &one);	/* both, where this thread is */
+	sched_setaffinity(0, sizeof(one), &one);
+	standing = 1;
+	wait_fd(world.ask);
+	return arg;
+}
+
+static void child_held_longer(void)
+{
+	struct sched_param urgent = { 10 };
+	pthread_t thread;
+
+	world.ask = eventfd(0, 0);
+	pthread_create(&thread, NULL, doze_here, NULL);
+	while (!standing)
+		rest(MS);
+	sched_setscheduler(0, SCHED_FIFO, &urgent);
+	span_begin();
+	raise(SIGSTOP);
+	spin(200 * MS);
+	span_end();
+	signal_fd(world.ask);
+	pthread_join(thread, NULL);
+}
+
 /* A thread that ends in the middle of its stop; what comes later has others open, and nobody who blocked before. */
 static void *begin_and_end(void *arg)
 {
@@ -518,6 +550,23 @@ static void let_go(pid_t pid)
 	kill(pid, SIGCONT);
 }
 
+static bool good_held_longer(const struct seen *s, unsigned i)
+{
+	const struct stall *t = &s->stalls[i];
+
+	return t->held_ns >= 50 * MS && t->held_ns + 190 * MS < s->lengths[i];
+}
+
+static void test_held_longer(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	need_root();
+	trace(child_held_longer, STATE_STOP, &s, let_go);
+	check_spans(&s, 1, good_held_longer);
+}
+
 static void test_held(void **state)
 {
 	struct seen s;
@@ -597,6 +646,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_collector_thread),
 		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_held_longer),
 		cmocka_unit_test(test_left),
 		cmocka_unit_test(test_thread_ends),
 		cmocka_unit_test(test_short_threads),
