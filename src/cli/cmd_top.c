@@ -11,6 +11,7 @@
 #include "base/auto.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/gc_defs.h"
 #include "cli/gc_watch.h"
 #include "cli/running.h"
 #include "cli/terminal.h"
@@ -94,14 +95,17 @@ static int open_signals(struct run *r, struct ut_err *err)
 static int open_top(struct run *r, struct ut_err *err)
 {
 	const char *no_color = getenv("NO_COLOR");
-	bool counts_gc = !r->o.kinds || strstr(r->o.kinds, "gc") || !strcmp(r->o.kinds, "all");
 	struct top_options to = {
 		.ascii = !terminal_is_utf8(),
 		.styled = !r->o.batch,
 		.color = !no_color || !*no_color,
-		.kind = counts_gc ? "gc" : NULL,
 	};
+	gc_kinds kinds;
+	int code = gc_kinds_parse(r->o.kinds ? r->o.kinds : "gc", &kinds, err);
 
+	if (code)
+		return code;
+	to.kind = gc_kinds_has(kinds, "gc") ? "gc" : NULL;
 	now_on_both_clocks(&to.start_ns, &to.wall_ns);
 	r->top = top_new(&to);
 	return r->top ? 0 : ut_err_nomem(err);
@@ -227,7 +231,7 @@ static int flush(void *ctx)
 	return act || due ? draw(r) : 0;
 }
 
-static int on_process(void *ctx, const struct gc_process *p)
+static int on_process(void *ctx, struct gc_process *p)
 {
 	struct run *r = ctx;
 	struct top_who who = { .pid = p->pid, .runtime = p->runtime ? p->runtime->name : NULL, .version = p->version,

@@ -11,10 +11,11 @@
 #include "cli/running.h"
 #include "report/gc.h"
 
-#define ENDED_MAX 512	/* accounts of processes that have ended: with -a there may be any number */
+#define ENDED_MAX 512	/* accounts of processes that have ended: there may be any number of those */
 
 struct account {
 	const struct gc_process *p;
+	struct gc_process own;	/* p, once it has ended: the watch keeps it no longer. Its hints are ours then */
 	struct gcstat *stat;
 	uint64_t end_ns;	/* 0: it goes on */
 	uint64_t spans, busy_ns;
@@ -24,7 +25,7 @@ struct account {
 struct gc_output {
 	struct gc_output_options options;
 	struct buf out;
-	VEC(struct account) accounts;
+	VEC(struct account *) accounts;
 	size_t watched, ended, forgotten;
 	uint64_t lost;
 };
@@ -38,12 +39,21 @@ struct gc_output *gc_output_new(const struct gc_output_options *options)
 	return o;
 }
 
+static void account_free(struct account *a)
+{
+	for (size_t i = 0; i < a->own.nhints; i++)
+		free((char *)a->own.hints[i]);
+	free((void *)a->own.hints);
+	gcstat_free(a->stat);
+	free(a);
+}
+
 struct gc_output *gc_output_free(struct gc_output *o)
 {
 	if (!o)
 		return NULL;
 	for (size_t i = 0; i < o->accounts.n; i++)
-		gcstat_free(o->accounts.v[i].stat);
+		account_free(o->accounts.v[i]);
 	vec_done(&o->accounts);
 	buf_done(&o->out);
 	free(o);
@@ -87,15 +97,31 @@ static void say_process(const struct gc_process *p)
 	buf_done(&text);
 }
 
-static int on_process(void *ctx, const struct gc_process *p)
+static struct account *account_new(const struct gc_process *p)
+{
+	struct account *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->p = p;
+	a->stat = gcstat_new(p->seen_ns);
+	if (a->stat)
+		return a;
+	free(a);
+	return NULL;
+}
+
+static int on_process(void *ctx, struct gc_process *p)
 {
 	struct gc_output *o = ctx;
-	struct account a = { .p = p, .stat = gcstat_new(p->seen_ns) };
+	struct account *a = account_new(p);
 
-	if (!a.stat || vec_push(&o->accounts, a)) {
-		gcstat_free(a.stat);
+	if (!a || vec_push(&o->accounts, a)) {
+		if (a)
+			account_free(a);
 		return -ENOMEM;
 	}
+	p->mine = a;
 	o->watched++;
 	if (o->options.live.json)
 		process_json(p, "process", &o->out);
@@ -104,55 +130,69 @@ static int on_process(void *ctx, const struct gc_process *p)
 	return 0;
 }
 
-static struct account *account_of(struct gc_output *o, const struct gc_process *p)
+/* What the summary says of a process outlives it. */
+static int keep_process(struct account *a)
 {
-	for (size_t i = o->accounts.n; i--;)
-		if (o->accounts.v[i].p == p)
-			return &o->accounts.v[i];
-	return NULL;
+	const struct gc_process *p = a->p;
+	char **hints = calloc(p->nhints + 1, sizeof(*hints));
+
+	if (!hints)
+		return -ENOMEM;
+	a->own = *p;
+	a->own.hints = (const char *const *)hints;
+	a->own.nhints = 0;
+	a->p = &a->own;
+	for (size_t i = 0; i < p->nhints; i++) {
+		hints[i] = strdup(p->hints[i]);
+		if (!hints[i])
+			return -ENOMEM;
+		a->own.nhints++;
+	}
+	return 0;
 }
 
-static void forget(struct gc_output *o, struct account *a)
+static void forget(struct gc_output *o, size_t i)
 {
-	gcstat_free(a->stat);
-	*a = o->accounts.v[--o->accounts.n];
+	account_free(o->accounts.v[i]);
+	o->accounts.v[i] = o->accounts.v[--o->accounts.n];
 }
 
-/* The one that ended and did least. */
-static struct account *least_of_ended(struct gc_output *o)
+/* The one that ended and did least; there is one. */
+static size_t least_of_ended(const struct gc_output *o)
 {
-	struct account *least = NULL;
+	size_t least = 0;
 
-	for (size_t i = 0; i < o->accounts.n; i++) {
-		struct account *a = &o->accounts.v[i];
+	for (size_t i = 1; i < o->accounts.n; i++) {
+		const struct account *a = o->accounts.v[i], *b = o->accounts.v[least];
 
-		if (a->end_ns && (!least || a->busy_ns < least->busy_ns))
-			least = a;
+		if (a->end_ns && (!b->end_ns || a->busy_ns < b->busy_ns))
+			least = i;
 	}
 	return least;
 }
 
-/* A positive result lets go of the process: only one that nothing is said of later. */
 static int on_gone(void *ctx, const struct gc_process *p, uint64_t time_ns)
 {
 	struct gc_output *o = ctx;
-	struct account *a = account_of(o, p);
+	struct account *a = p->mine;
+	size_t i = o->accounts.n;
 
-	if (!a)
-		return 1;
 	if (o->options.live.json)
 		process_json(p, "gone", &o->out);
 	a->end_ns = time_ns;
-	if (!o->options.all)
+	if (o->options.all && !a->spans) {
+		while (o->accounts.v[--i] != a)
+			;
+		forget(o, i);
 		return 0;
-	if (!a->spans) {
-		forget(o, a);
-		return 1;
 	}
-	if (++o->ended > ENDED_MAX) {
-		o->ended--;
+	if (keep_process(a))
+		return -ENOMEM;
+	if (o->ended == ENDED_MAX) {
 		o->forgotten++;
 		forget(o, least_of_ended(o));
+	} else {
+		o->ended++;
 	}
 	return 0;
 }
@@ -169,11 +209,11 @@ static void add_line(struct gc_output *o, const struct gc_process *p, const stru
 static int on_span(void *ctx, const struct gc_process *p, const struct collect_span *span)
 {
 	struct gc_output *o = ctx;
-	struct account *a = account_of(o, p);
+	struct account *a = p->mine;
 	bool ended = span->close == COLLECT_ENDED, is_signal = !strcmp(span->def->kind, GC_KIND_SIGNAL);
 
-	if (!a || gcstat_add(a->stat, span))
-		return a ? -ENOMEM : 0;
+	if (gcstat_add(a->stat, span))
+		return -ENOMEM;
 	a->spans++;
 	if (ended && !span->nested)
 		a->busy_ns += span->end_ns - span->begin_ns;
@@ -231,7 +271,7 @@ int gc_output_start(struct gc_output *o, uint64_t start_ns)
 
 static int by_business(const void *pa, const void *pb)
 {
-	const struct account *a = pa, *b = pb;
+	const struct account *a = *(struct account *const *)pa, *b = *(struct account *const *)pb;
 
 	if (a->busy_ns != b->busy_ns)
 		return a->busy_ns < b->busy_ns ? 1 : -1;
@@ -283,16 +323,18 @@ static int summary_of(struct gc_output *o, const struct account *a, uint64_t end
 
 static void add_rest(struct gc_output *o, size_t idle)
 {
-	char n[32];
+	char n[32], text[96];
 
-	if (o->options.live.json)
-		return;
 	if (idle)
 		buf_addf(&o->out, "\n%s more %s did nothing that was looked for\n", human_count(idle, n),
 			 plural(idle, "runtime"));
-	if (o->forgotten)
-		buf_addf(&o->out, "\n%s more that have ended did less and are left out\n",
-			 human_count(o->forgotten, n));
+	if (!o->forgotten)
+		return;
+	snprintf(text, sizeof(text), "%s more that have ended did less and are left out", human_count(o->forgotten, n));
+	if (o->options.live.json)
+		on_note(o, text);
+	else
+		buf_addf(&o->out, "\n%s\n", text);
 }
 
 int gc_output_end(struct gc_output *o, uint64_t end_ns)
@@ -302,9 +344,10 @@ int gc_output_end(struct gc_output *o, uint64_t end_ns)
 
 	if (!o->options.summary)
 		return flush(o);
-	qsort(o->accounts.v, o->accounts.n, sizeof(*o->accounts.v), by_business);
+	if (o->accounts.n)
+		qsort(o->accounts.v, o->accounts.n, sizeof(*o->accounts.v), by_business);
 	for (size_t i = 0; !r && i < o->accounts.n; i++) {
-		const struct account *a = &o->accounts.v[i];
+		const struct account *a = o->accounts.v[i];
 
 		if (o->options.all && !a->spans && !o->options.live.json) {
 			idle++;

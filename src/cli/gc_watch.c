@@ -185,7 +185,7 @@ static int finish(struct gc_watch *w, uint64_t stop_ns)
 	int r = collect_stop(w->collect, w->full || stop_ns < w->last_ns ? w->last_ns : stop_ns);
 
 	for (size_t i = 0; i < w->all.n; i++)
-		if (w->all.v[i]->told && !w->all.v[i]->gone)
+		if (w->all.v[i]->told)
 			watch_end(w, w->all.v[i]);
 	if (r >= 0 && w->sink.flush)
 		r = w->sink.flush(w->sink.ctx);

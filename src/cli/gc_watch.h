@@ -19,6 +19,7 @@ struct gc_process {
 	uint64_t seen_ns;		/* since when it is watched */
 	const char *const *hints;	/* sentences: what of it cannot be seen, and what it would need */
 	size_t nhints;
+	void *mine;			/* the sink's: whatever it keeps of this process; NULL at first */
 };
 
 struct gc_watch_options {
@@ -36,9 +37,9 @@ struct gc_watch_options {
 /* Each method may be NULL. A negative result stops; gc_watch_run returns it. */
 struct gc_watch_sink {
 	void *ctx;
-	/* A process with a runtime is watched from now on; @p lives as long as the watch. */
-	int (*process)(void *ctx, const struct gc_process *p);
-	/* It ended, or became another program. A positive result: @p is of no use any more. */
+	/* A process with a runtime is watched from now on; @p lives until «gone» returns, or as long as the watch. */
+	int (*process)(void *ctx, struct gc_process *p);
+	/* It ended, or became another program; its hints are complete. @p is freed behind the call. */
 	int (*gone)(void *ctx, const struct gc_process *p, uint64_t time_ns);
 	/* A positive result: it was one of max_spans. */
 	int (*span)(void *ctx, const struct gc_process *p, const struct collect_span *span);

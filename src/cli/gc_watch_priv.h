@@ -19,7 +19,7 @@ struct watched {
 	VEC(struct watch_runtime) runtimes;
 	VEC(char *) hints;
 	bool *holds, *seen;	/* by definition: is it one of this process? Was there a span of it? */
-	bool wanted, told, gone;
+	bool wanted, told;
 	bool vanished;		/* it had nothing mapped any more when it was looked at */
 	uint64_t looked_ns;
 	struct watched *next;	/* in its bucket */

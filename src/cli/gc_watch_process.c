@@ -232,13 +232,11 @@ int watch_gone(struct gc_watch *w, uint32_t pid, uint64_t time_ns)
 	if (!p)
 		return 0;
 	*at = p->next;
-	p->gone = true;
 	if (p->told)
 		watch_end(w, p);
 	if (p->told && w->sink.gone)
 		r = w->sink.gone(w->sink.ctx, &p->p, time_ns);
-	if (r > 0 || !p->told)
-		drop(w, p);
+	drop(w, p);
 	return r < 0 ? r : 0;
 }
 
@@ -271,9 +269,10 @@ void watch_expect_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns)
 /* True when there is no more to look for. */
 static bool look_at_young(struct gc_watch *w, struct young *y, int *ret)
 {
+	char state = process_state((pid_t)y->pid);
 	struct watched *p;
 
-	if (!process_state((pid_t)y->pid))
+	if (!state || state == 'Z' || state == 'X')	/* its end may have been told: nobody would take it off again */
 		return true;
 	p = watch_process(w, y->pid, y->since_ns);
 	if (!p || (y->tries && !p->wanted && (watch_identify(w, p) || watch_settle(w, p)))) {

@@ -197,6 +197,17 @@ class Top(live.Case):
         self.assertEqual(len(rows), done.stdout.count(done.stdout[1]))
         self.assertNotIn("\x1b", "\n".join(done.stdout))
 
+    def test_of_other_kinds_every_span_counts(self):
+        """Parts of collections without the collections: what the name of a kind has in it is not what is asked for."""
+        program, path = self.collects(), os.path.join(self.tempdir(), "parts.ini")
+        with open(path, "w") as file:
+            file.write("[runtime]\nname = CPython\nmatch = python?.??\n[span gc-phase]\n"
+                       "begin = u:python:gc__start\nend = u:python:gc__done\n")
+        done = self.usertrace("top", "-b", "-k", "gc-phase", "--runtime", path, "-p", program.pid, "-d", "1.1")
+        self.assertEqual(done.status, 0, done.describe())
+        row = next(l for l in reversed(done.stdout) if re.match(rf" *{program.pid} python3\.11 ", l))
+        self.assertGreater(float(row.split()[3]), 1, row)
+
     def test_batch_into_a_pipe_that_closes(self):
         program = self.collects()
         reader, writer = os.pipe()
