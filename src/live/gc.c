@@ -19,9 +19,6 @@ enum {
 	WIDTH_HEAP = 11,	/* "1023M→1023M" */
 };
 
-#define LONG_NS 10000000u
-#define VERY_LONG_NS 100000000u
-
 /* Escape sequences around what stands out: nothing else of a line depends on colour. */
 #define BOLD "\033[1m"
 #define YELLOW "\033[33m"
@@ -102,7 +99,7 @@ static const char *color_of(const struct live_gc_options *o, const struct collec
 
 	if (!o->color || !s->def->stops || has_no_length(s))
 		return NULL;
-	return ns >= VERY_LONG_NS ? RED : ns >= LONG_NS ? YELLOW : NULL;
+	return ns >= GC_VERY_LONG_NS ? RED : ns >= GC_LONG_NS ? YELLOW : NULL;
 }
 
 static bool has_word(const char *text, const char *word)
@@ -144,24 +141,12 @@ static void add_what(const struct live_gc_options *o, const struct collect_span 
 	buf_done(&what);
 }
 
-bool gc_freed(const struct collect_span *s, uint64_t *ret)
-{
-	if (s->has_freed)
-		*ret = s->freed;
-	else if (s->has_before && s->has_after && s->before >= s->after)
-		*ret = s->before - s->after;
-	else
-		return false;
-	return true;
-}
-
 static void add_memory(const struct collect_span *s, struct buf *out)
 {
 	char freed[40] = "-", heap[80] = "-", from[32], to[32];
-	uint64_t bytes;
 
-	if (gc_freed(s, &bytes)) {
-		human_bytes(bytes, freed);
+	if (s->has_freed) {
+		human_bytes(s->freed, freed);
 	} else if (s->has_objects) {
 		human_count(s->objects, freed);
 		strcat(freed, " obj");
@@ -201,7 +186,7 @@ static const char *close_words(enum collect_close close)
 	case COLLECT_EXEC: return "the process became another program inside";
 	case COLLECT_THREAD_ENDED: return "its thread ended inside";
 	case COLLECT_INHERITED: return "the process was forked inside; it began in the parent";
-	case COLLECT_FORGOTTEN: return "its end was not seen";
+	case COLLECT_FORGOTTEN: return "its begin or its end was not seen";
 	}
 	return NULL;
 }
@@ -211,7 +196,6 @@ static void add_names(const struct collect_span *s, struct buf *out, size_t star
 {
 	struct buf what = { 0 };
 	char number[40];
-	uint64_t freed;
 
 	what_of(s, &what);
 	if (what.data && text_width(what.data, what.len) > WIDTH_WHAT)
@@ -219,7 +203,7 @@ static void add_names(const struct collect_span *s, struct buf *out, size_t star
 	buf_done(&what);
 	if (s->name[0] && strcmp(s->name, s->label))
 		add_part(out, start, s->name, strnlen(s->name, sizeof s->name));
-	if (s->has_objects && gc_freed(s, &freed)) {
+	if (s->has_objects && s->has_freed) {
 		add_words(out, start, human_count(s->objects, number));
 		buf_adds(out, s->objects == 1 ? " object" : " objects");
 	}

@@ -66,14 +66,12 @@ static void add_times(const struct live_gc_options *o, const struct collect_span
 
 static void add_memory(const struct collect_span *s, struct buf *out)
 {
-	uint64_t freed;
-
 	if (s->has_before)
 		add_number("before", s->before, out);
 	if (s->has_after)
 		add_number("after", s->after, out);
-	if (gc_freed(s, &freed))
-		add_number("freed", freed, out);
+	if (s->has_freed)
+		add_number("freed", s->freed, out);
 	if (s->has_objects)
 		add_number("objects", s->objects, out);
 	if (s->has_heap)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The two halves of src/live/gc.h: lines for people, and lines for programs. */
+/* What the two halves of src/live/gc.h share, lines for people and lines for programs; and the table its colours. */
 #ifndef UT_LIVE_GC_PRIV_H
 #define UT_LIVE_GC_PRIV_H
 
 #include "live/gc.h"
 
-/* Bytes that it freed, told or from what was there before and after. */
-bool gc_freed(const struct collect_span *s, uint64_t *ret);
+/* From here on a stop is yellow, and red. */
+#define GC_LONG_NS 10000000u
+#define GC_VERY_LONG_NS 100000000u
 
 void gc_json(const struct live_gc_options *o, const struct collect_span *s, struct buf *out);
 void gc_lost_json(const struct live_gc_options *o, uint64_t n, uint64_t from_ns, uint64_t to_ns, struct buf *out);

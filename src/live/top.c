@@ -96,10 +96,8 @@ static int add_line(struct top *t, struct top_row *row, const struct collect_spa
 	char **place = &row->line[row->nlines % TOP_LINES];
 	struct buf text = { 0 };
 
-	if (t->paused) {
-		row->unseen++;
+	if (t->paused)
 		return 0;
-	}
 	live_gc_line(&lo, span, &text);
 	if (text.len)
 		text.data[--text.len] = '\0';	/* the end of the line */
@@ -175,6 +173,13 @@ size_t top_selected(const struct top *t)
 	return 0;
 }
 
+static bool may_go(const struct top *t, const struct top_row *row, uint64_t now_ns)
+{
+	bool faded = row->gone_ns && now_ns > row->gone_ns && now_ns - row->gone_ns >= TOP_FADE_NS;
+
+	return faded && !(t->paused && row->frozen);	/* what a paused table shows stays */
+}
+
 /* Those that ended long ago, but for the one that somebody looks at. */
 static void drop_ended(struct top *t, uint64_t now_ns)
 {
@@ -184,7 +189,7 @@ static void drop_ended(struct top *t, uint64_t now_ns)
 	for (size_t i = 0; i < t->rows.n; i++) {
 		struct top_row *row = t->rows.v[i];
 
-		if (row->gone_ns && row != opened && now_ns > row->gone_ns && now_ns - row->gone_ns >= TOP_FADE_NS) {
+		if (row != opened && may_go(t, row, now_ns)) {
 			if (t->last == row)
 				t->last = NULL;
 			row_free(row);
@@ -251,8 +256,7 @@ int top_arrange(struct top *t)
 int top_refresh(struct top *t, uint64_t now_ns, unsigned nbar)
 {
 	t->now_ns = now_ns;
-	if (!t->paused)
-		drop_ended(t, now_ns);
+	drop_ended(t, now_ns);
 	for (size_t i = 0; i < t->rows.n; i++) {
 		struct top_row *row = t->rows.v[i];
 

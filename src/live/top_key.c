@@ -153,7 +153,6 @@ static void pause_toggle(struct top *t)
 		row->frozen = NULL;
 		if (!t->paused)
 			continue;
-		row->unseen = 0;
 		row->frozen = malloc(sizeof(*row->frozen));	/* without one, the row is not shown meanwhile */
 		if (row->frozen)
 			*row->frozen = row->rate;

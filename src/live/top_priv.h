@@ -8,7 +8,7 @@
 #include "model/rate.h"
 
 #define TOP_LINES 200	/* of each process */
-#define TOP_KINDS 8	/* of each process; more are one */
+#define TOP_KINDS 16	/* of each process: all there are, RUNTIME_KINDS and signal */
 
 struct top_kind { const char *kind; uint64_t count, total_ns, longest_ns; };
 
@@ -23,7 +23,7 @@ struct top_row {
 	struct top_kind kind[TOP_KINDS];
 	unsigned nkinds;
 	char *line[TOP_LINES];		/* by number modulo TOP_LINES; owned */
-	uint64_t nlines, unseen;	/* unseen: while paused */
+	uint64_t nlines;
 };
 
 enum top_column {

@@ -7,10 +7,8 @@
 
 #include "base/text.h"
 #include "base/width.h"
+#include "live/gc_priv.h"
 #include "live/top_priv.h"
-
-#define LONG_NS 10000000u	/* the same as on lines: see gc.c */
-#define VERY_LONG_NS 100000000u
 
 static const struct { const char *title; unsigned width; bool right; } columns[COLUMNS] = {
 	[COLUMN_PID] = { "PID", 7, true },	[COLUMN_COMMAND] = { "COMMAND", 15, false },
@@ -81,7 +79,7 @@ void top_style(const struct top *t, enum top_style style, struct buf *out)
 
 enum top_style top_style_of_stop(uint64_t ns)
 {
-	return ns >= VERY_LONG_NS ? STYLE_RED : ns >= LONG_NS ? STYLE_YELLOW : STYLE_PLAIN;
+	return ns >= GC_VERY_LONG_NS ? STYLE_RED : ns >= GC_LONG_NS ? STYLE_YELLOW : STYLE_PLAIN;
 }
 
 enum top_style top_style_of_share(double share)

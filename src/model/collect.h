@@ -85,7 +85,7 @@ struct collect_span {
 	const char *label;		/* how it is called: words, else name, title or kind; never NULL */
 	char name[COLLECT_TEXT_MAX], cause[COLLECT_TEXT_MAX];	/* "": none */
 	bool has_before, has_after, has_freed, has_objects, has_heap;
-	uint64_t before, after, freed, objects, heap;	/* bytes; objects: freed ones */
+	uint64_t before, after, freed, objects, heap;	/* bytes; objects: freed ones. freed: told, or before - after */
 	struct stall stall;
 	bool nested;			/* inside another of the same kind of its process */
 	bool lost_inside;		/* events were lost between its begin and its end */

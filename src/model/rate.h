@@ -35,7 +35,7 @@ struct rate {
 	bool has_after, has_allocation;
 	uint64_t after, after_ns;	/* of the newest collection that told */
 	uint64_t pair_bytes, pair_ns;	/* allocated between the last two, in so much time */
-	uint32_t bucket[RATE_BUCKETS];
+	uint64_t bucket[RATE_BUCKETS];
 	uint64_t nlengths;
 };
 

@@ -21,6 +21,7 @@ static struct collect_span young(void)
 		.def = &gc_def, .pid = 1234, .tid = 1240, .comm = "java", .begin_ns = START + 1500000000u,
 		.end_ns = START + 1503210000u, .number = 17, .label = "young", .cause = "G1 Evacuation Pause",
 		.has_before = true, .has_after = true, .before = 128 << 20, .after = 65798144,
+		.has_freed = true, .freed = (128 << 20) - 65798144,
 		.stall = { .known = true, .stopped_ns = 3190000, .program_ns = 12000, .collector_ns = 6100000,
 			   .waited_ns = 9000000 },
 	};
@@ -132,7 +133,7 @@ static void test_words_at_the_end(void **state)
 		{ COLLECT_THREAD_ENDED, " 3.21 ms  3.19 ms   6.1 ms", "its thread ended inside" },
 		{ COLLECT_INHERITED, "       -        -        -",
 		  "the process was forked inside; it began in the parent" },
-		{ COLLECT_FORGOTTEN, "       -        -        -", "its end was not seen" },
+		{ COLLECT_FORGOTTEN, "       -        -        -", "its begin or its end was not seen" },
 	};
 	struct live_gc_options o = { .start_ns = START };
 	struct collect_span s = young();

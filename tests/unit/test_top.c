@@ -57,9 +57,10 @@ static struct top *top_with_three(void)
 	for (uint64_t i = 0; i < 2; i++) {
 		struct collect_span s = span(20, i * 1000, 150);
 
-		s.has_before = s.has_after = true;
+		s.has_before = s.has_after = s.has_freed = true;
 		s.before = 96 << 20;
 		s.after = 32 << 20;
+		s.freed = 64 << 20;
 		strcpy(s.cause, "Allocation Failure");
 		add(t, s);
 	}
@@ -467,6 +468,11 @@ static void test_pause(void **state)
 	press(t, "c");	/* sorting goes on */
 	render(t, 8000, 80, 24, &b);
 	assert_int_equal(strtoul(line(&b, 2), NULL, 10), 10);
+	process(t, 41, "short", "Node.js", "");
+	top_gone(t, 41, START + 8 * S);
+	top_gone(t, 10, START + 8 * S);
+	render(t, 60000, 80, 24, &b);
+	assert_int_equal(t->rows.n, 4);	/* one that nobody has seen is not kept for the end of the pause */
 	press(t, "pt");
 	render(t, 8000, 80, 24, &b);
 	assert_int_equal(strtoul(line(&b, 2), NULL, 10), 30);
