@@ -21,10 +21,14 @@
 #define NAMES_MAX 65536
 #define CPUS_MAX 4096
 
+/* A process whose threads' names are in the table: of so many processes one must not search it for those of one. */
+struct named { pid_t pid; const struct runtime *runtime; };
+
 struct measure {
 	uint64_t base_ns;
 	int processes_fd, threads_fd, slots_fd, names_fd;
 	VEC(int) fds;		/* programs and links */
+	VEC(struct named) named;
 };
 
 void measure_maps(const struct measure *m, int *fds)
@@ -172,6 +176,7 @@ struct measure *measure_close(struct measure *m)
 	for (size_t i = m->fds.n; i > 0; i--)
 		close(m->fds.v[i - 1]);
 	vec_done(&m->fds);
+	vec_done(&m->named);
 	if (m->processes_fd >= 0)
 		close(m->processes_fd);
 	if (m->threads_fd >= 0)
@@ -185,25 +190,64 @@ struct measure *measure_close(struct measure *m)
 }
 
 /* "GC Thread#*" or a whole name: the kernel cuts names at 15 bytes, and so do we. */
-static void put_name(struct measure *m, pid_t pid, const char *pattern, enum gen_role role)
+static struct gen_name name_key(pid_t pid, const char *pattern)
 {
 	struct gen_name key = { .process = (uint32_t)pid };
 	size_t len = strcspn(pattern, "*");
-	uint32_t value = role;
 
 	if (len > GEN_COMM - 1)
 		len = GEN_COMM - 1;
 	memcpy(key.comm, pattern, len);
 	key.bits = 8 * (uint32_t)(sizeof(key.process) + (pattern[len] ? len : GEN_COMM));
-	bpf_map_update_elem(m->names_fd, &key, &value, BPF_ANY);
+	return key;
 }
 
-static void put_names(struct measure *m, pid_t pid, const struct runtime *r)
+static void put_names(struct measure *m, pid_t pid, char *const *patterns, size_t n, enum gen_role role)
 {
-	for (size_t i = 0; r && i < r->collector.n; i++)
-		put_name(m, pid, r->collector.v[i], GEN_ROLE_COLLECTOR);
-	for (size_t i = 0; r && i < r->service.n; i++)
-		put_name(m, pid, r->service.v[i], GEN_ROLE_SERVICE);
+	uint32_t value = role;
+
+	for (size_t i = 0; i < n; i++) {
+		struct gen_name key = name_key(pid, patterns[i]);
+
+		bpf_map_update_elem(m->names_fd, &key, &value, BPF_ANY);
+	}
+}
+
+static void drop_names(struct measure *m, pid_t pid, char *const *patterns, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct gen_name key = name_key(pid, patterns[i]);
+
+		bpf_map_delete_elem(m->names_fd, &key);
+	}
+}
+
+static void name_threads(struct measure *m, pid_t pid, const struct runtime *r)
+{
+	const struct named named = { pid, r };
+
+	if (!r || r->collector.n + r->service.n == 0)
+		return;
+	for (size_t i = 0; i < m->named.n; i++)
+		if (m->named.v[i].pid == pid && m->named.v[i].runtime == r)
+			return;	/* they stay as long as the process */
+	if (vec_push(&m->named, named))
+		return;		/* no memory: what could not be taken off again is not put there */
+	put_names(m, pid, r->collector.v, r->collector.n, GEN_ROLE_COLLECTOR);
+	put_names(m, pid, r->service.v, r->service.n, GEN_ROLE_SERVICE);
+}
+
+static void unname_threads(struct measure *m, pid_t pid)
+{
+	for (size_t i = m->named.n; i-- > 0;) {
+		const struct runtime *r = m->named.v[i].runtime;
+
+		if (m->named.v[i].pid != pid)
+			continue;
+		drop_names(m, pid, r->collector.v, r->collector.n);
+		drop_names(m, pid, r->service.v, r->service.n);
+		m->named.v[i] = m->named.v[--m->named.n];
+	}
 }
 
 int measure_process(struct measure *m, pid_t pid, const struct runtime *runtime, bool fresh)
@@ -211,11 +255,16 @@ int measure_process(struct measure *m, pid_t pid, const struct runtime *runtime,
 	struct timespec ts;
 	struct gen_process p;
 	uint32_t key = (uint32_t)pid;
+	int r;
 
-	put_names(m, pid, runtime);	/* before its threads are looked at */
+	name_threads(m, pid, runtime);	/* before its threads are looked at */
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	p = gen_process_new(m->base_ns, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec, fresh);
-	return bpf_map_update_elem(m->processes_fd, &key, &p, BPF_NOEXIST) && errno != EEXIST ? -errno : 0;
+	r = bpf_map_update_elem(m->processes_fd, &key, &p, BPF_NOEXIST);
+	if (!r || r == -EEXIST)
+		return 0;
+	unname_threads(m, pid);
+	return r;
 }
 
 bool measure_has(const struct measure *m, pid_t pid)
@@ -228,19 +277,10 @@ bool measure_has(const struct measure *m, pid_t pid)
 
 void measure_forget(struct measure *m, pid_t pid)
 {
-	struct gen_name key, next, *at = NULL;
-	uint32_t process = (uint32_t)pid;
+	uint32_t key = (uint32_t)pid;
 
-	if (bpf_map_delete_elem(m->processes_fd, &process))
-		return;
-	while (!bpf_map_get_next_key(m->names_fd, at, &next)) {
-		if (at && key.process == process)
-			bpf_map_delete_elem(m->names_fd, &key);
-		key = next;
-		at = &key;
-	}
-	if (at && key.process == process)
-		bpf_map_delete_elem(m->names_fd, &key);
+	if (!bpf_map_delete_elem(m->processes_fd, &key))
+		unname_threads(m, pid);
 }
 
 bool measure_settle(void)

@@ -22,8 +22,9 @@ struct measure *measure_close(struct measure *m);
 /* Its descriptors, into an array of GEN_MAPS. */
 void measure_maps(const struct measure *m, int *fds);
 /*
- * Counts process @pid from now on; again for one that is counted: its threads' names alone are learnt anew. @runtime (NULL:
- * none) says whose its threads are. @fresh: it may be running; else it is held, or measure_settle follows.
+ * Counts process @pid from now on; again for one that is counted: the names of its threads alone are learnt. @runtime
+ * (NULL: none) says whose its threads are; it lives as long as @m. @fresh: it may be running; else it is held, or
+ * measure_settle follows. 0, or a negative errno when there is no room for it: it is not measured.
  */
 int measure_process(struct measure *m, pid_t pid, const struct runtime *runtime, bool fresh);
 bool measure_has(const struct measure *m, pid_t pid);
