@@ -61,22 +61,40 @@ void state_leave_any(struct asm_buf *a, enum bpf_reg process, int word)
 	asm_place(a, not_last);
 }
 
-/* Those who wait need not any more, or not yet: the word's count becomes 0. */
-static void nobody_waits(struct asm_buf *a, enum bpf_reg process)
+/* The word's count at @process becomes R1 fewer, without the time of those. Clobbers R1, R2. */
+static void forget_waiting(struct asm_buf *a, enum bpf_reg process)
 {
-	asm_load(a, 8, R1, process, PROCESS(waiting));
-	asm_alui(a, BPF_AND, R1, WORD_COUNT_MASK);
 	asm_load(a, 8, R2, FP, ST_NOW);
-	asm_alu(a, BPF_MUL, R2, R1);
-	asm_alu(a, BPF_SUB, R2, R1);
-	asm_xadd(a, process, PROCESS(waiting), R2);
+	asm_alui(a, BPF_ADD, R2, -1);
+	asm_alu(a, BPF_MUL, R1, R2);
+	asm_fetch_add(a, process, PROCESS(waiting), R1);
 }
 
+/*
+ * Those who wait need not any more, or not yet: the word's count becomes 0. Who came or went between the look and the
+ * addition is added, or taken away, after it.
+ */
+static void nobody_waits(struct asm_buf *a, enum bpf_reg process)
+{
+	unsigned end = asm_label(a);
+
+	asm_load(a, 8, R3, process, PROCESS(waiting));
+	asm_alui(a, BPF_AND, R3, WORD_COUNT_MASK);
+	asm_mov(a, R1, R3);
+	forget_waiting(a, process);
+	asm_alui(a, BPF_AND, R1, WORD_COUNT_MASK);
+	asm_alu(a, BPF_SUB, R1, R3);
+	asm_jcci(a, BPF_JEQ, R1, 0, end);
+	forget_waiting(a, process);
+	asm_place(a, end);
+}
+
+/* The round first: who stops waiting from then on, of the old one, takes nothing back. */
 void state_next_round(struct asm_buf *a, enum bpf_reg process)
 {
-	nobody_waits(a, process);
 	asm_movi(a, R1, 1);
 	asm_xadd(a, process, PROCESS(round), R1);
+	nobody_waits(a, process);
 }
 
 void state_take_stops(struct asm_buf *a, enum bpf_reg process)
@@ -306,7 +324,12 @@ static void switch_in(struct state *s)
 	asm_storei(s->a, 8, R7, THREAD(waits), 0);
 	asm_load(s->a, 8, R2, R8, PROCESS(round));
 	asm_jcc(s->a, BPF_JNE, R1, R2, end);	/* it waited for a stop that has ended: taken back then */
-	state_leave(s->a, R8, PROCESS(waiting));
+	asm_load(s->a, 8, R1, FP, ST_NOW);
+	asm_alui(s->a, BPF_ADD, R1, -1);
+	asm_fetch_add(s->a, R8, PROCESS(waiting), R1);
+	asm_alui(s->a, BPF_AND, R1, WORD_COUNT_MASK);
+	asm_jcci(s->a, BPF_JNE, R1, 0, end);
+	state_enter(s->a, R8, PROCESS(waiting));	/* the round has changed since, and all were taken back */
 	asm_place(s->a, end);
 }
 
@@ -350,8 +373,8 @@ int gen_state_switch(const struct gen_state_options *o, struct asm_buf *ret)
 }
 
 /*
- * sched_wakeup(task): who held it has let it go; it would run, but the program is stopped, or has to share the processors
- * with the collector.
+ * sched_wakeup(task): who held it has let it go; it would run, but the program is stopped, or has to share the
+ * processors with the collector.
  */
 int gen_state_wakeup(const struct gen_state_options *o, struct asm_buf *ret)
 {
@@ -429,8 +452,8 @@ static void delete_thread(struct state *s, int key)
 }
 
 /*
- * sched_process_exec(task, old_pid, bprm): the only thread that is left has the process's number now, whoever it was before, and
- * ends none of the stops that were open.
+ * sched_process_exec(task, old_pid, bprm): the only thread that is left has the process's number now, whoever it was
+ * before, and ends none of the stops that were open.
  */
 int gen_state_exec(const struct gen_state_options *o, struct asm_buf *ret)
 {

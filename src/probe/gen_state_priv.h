@@ -42,9 +42,9 @@ void state_slot(struct asm_buf *a);
 /* A new value, all zero but @process and, where R1 has it, the role, for the thread at ST_TID. R0 = it, or 0. */
 void state_new_thread(struct asm_buf *a);
 /* The process leaves open = 0, or comes back to it: nobody waits, and what threads remember is of another round. Clobbers
- * R1, R2. */
+ * R1, R2, R3. */
 void state_next_round(struct asm_buf *a, enum bpf_reg process);
-/* Takes R1 from the stops that are open; never more than there are. Clobbers R1, R2. */
+/* Takes R1 from the stops that are open; never more than there are. Clobbers R1, R2, R3. */
 void state_take_stops(struct asm_buf *a, enum bpf_reg process);
 
 #endif

@@ -205,6 +205,38 @@ static void child_beside(void)
 	pthread_join(thread, NULL);
 }
 
+/* Threads that wait and run as often as they can, in many short spans. */
+static void *play(void *arg)
+{
+	int *fds = arg;
+	char ball;
+
+	while (read(fds[0], &ball, 1) == 1 && write(fds[1], &ball, 1) == 1)
+		;
+	return arg;
+}
+
+static void child_busy(void)
+{
+	static int there[4][2], back[4][2], fds[8][2];
+	pthread_t thread;
+
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(pipe(there[i]), 0);
+		assert_int_equal(pipe(back[i]), 0);
+		memcpy(fds[2 * i], (int[]){ there[i][0], back[i][1] }, sizeof(fds[0]));
+		memcpy(fds[2 * i + 1], (int[]){ back[i][0], there[i][1] }, sizeof(fds[0]));
+		pthread_create(&thread, NULL, play, fds[2 * i]);
+		pthread_create(&thread, NULL, play, fds[2 * i + 1]);
+		assert_int_equal(write(there[i][1], "o", 1), 1);
+	}
+	for (int i = 0; i < 20000; i++) {
+		measured_begin(1);
+		spin(i % 3 * 10000);
+		measured_end(1);
+	}
+}
+
 /* A debugger, or somebody's SIGSTOP, in the middle. */
 static void child_held(void)
 {
@@ -343,7 +375,19 @@ struct seen {
 	uint64_t lengths[64];
 	unsigned open[64];	/* stops at the end */
 	unsigned n, unknown;
+	unsigned all, odd;	/* of all: threads waited longer than nine threads can, or nothing is known */
 };
+
+static void note_all(struct seen *s, const struct session_event *e)
+{
+	uint64_t length = e->rec->time_ns - s->begin_ns;
+	struct stall t = stall_between(&s->begin, s->begin_ns, e->state, e->rec->time_ns, session_state_base_ns(s->session));
+
+	if (!s->begin_ns)
+		return;
+	s->all++;
+	s->odd += !t.known || t.waited_ns > 9 * (length + 50000);
+}
 
 static int seen_event(void *ctx, const struct session_event *e)
 {
@@ -353,7 +397,10 @@ static int seen_event(void *ctx, const struct session_event *e)
 	if (!strcmp(e->probe->func, "measured_begin")) {
 		s->begin = *e->state;
 		s->begin_ns = e->rec->time_ns;
-	} else if (s->begin_ns && s->n < ARRAY_SIZE(s->stalls)) {
+		return 0;
+	}
+	note_all(s, e);
+	if (s->begin_ns && s->n < ARRAY_SIZE(s->stalls)) {
 		s->open[s->n] = e->state->open;
 		s->lengths[s->n] = e->rec->time_ns - s->begin_ns;
 		s->stalls[s->n] = stall_between(&s->begin, s->begin_ns, e->state, e->rec->time_ns,
@@ -550,6 +597,18 @@ static void let_go(pid_t pid)
 	kill(pid, SIGCONT);
 }
 
+static void test_busy(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	need_root();
+	trace(child_busy, STATE_STOP, &s, NULL);
+	print_message("%u of %u spans are odd\n", s.odd, s.all);
+	assert_int_equal(s.all, 20000);
+	assert_int_equal(s.odd, 0);
+}
+
 static bool good_held_longer(const struct seen *s, unsigned i)
 {
 	const struct stall *t = &s->stalls[i];
@@ -647,6 +706,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_collector_thread),
 		cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_held_longer),
 		cmocka_unit_test(test_left),
