@@ -226,7 +226,7 @@ static void without_measuring(void **ctx)
 		"1 span had begun before we looked: not counted\n"
 		"1 span did not end, as its thread or process did: not counted\n"
 		"1 span had begun in the process that this one was forked from: not counted\n"
-		"1 span lost its begin or its end: not counted\n"
+		"1 span lost its begin or its end, or too many were open: not counted\n"
 		"1 span may be said to be longer than it was: events were lost meanwhile\n"
 		"12 events were lost, so that there may have been more; --buffer makes more room\n"
 		"start it with --trace-gc to see more\n"
