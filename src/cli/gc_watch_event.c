@@ -117,7 +117,7 @@ static int on_life(void *ctx, const struct session_life *life)
 	w->last_ns = life->time_ns;
 	switch (life->what) {
 	case UT_LIFE_FORK:
-		p = watch_find(w, life->pid);
+		p = w->options.all || w->options.follow ? watch_find(w, life->pid) : NULL;
 		if (p && p->wanted)
 			watch_expect(w, life->child, life->time_ns);
 		return collect_fork(w->collect, life->time_ns, life->pid, life->child);

@@ -2,9 +2,27 @@
 """What `usertrace gc` says of processes that it cannot watch."""
 import os
 import shutil
+import subprocess
 import unittest
 
+import agree
 import live
+
+PYTHON = "/usr/bin/python3.11"
+# A child that collects, and longer than it takes to be looked at.
+FORKS = """
+import gc, os, sys, time
+print("ready", flush=True)
+sys.stdin.readline()
+child = os.fork()
+end = time.monotonic() + 0.5
+while time.monotonic() < end:
+    gc.collect()
+if not child:
+    os._exit(0)
+os.waitpid(child, 0)
+print("child", child, flush=True)
+"""
 
 
 @live.vm_safe
@@ -28,6 +46,19 @@ class Refused(live.Case):
         self.eventually(lambda: ") Z " in open(f"/proc/{pid}/stat", encoding="ascii").read(), "end of the child")
         done = self.usertrace("gc", "-p", pid)
         self.assertEqual((done.status, done.stderr), (1, [f"usertrace gc: no process {pid} (it has ended)"]))
+
+    @unittest.skipUnless(os.path.exists(PYTHON), f"{PYTHON} is not installed")
+    def test_children_are_not_watched_unless_asked_for(self):
+        """And so it is not said of them that nothing was collected."""
+        target = self.start_target(PYTHON, "-c", FORKS, stdin=subprocess.PIPE)
+        watch = agree.gc(self, "-p", target.pid)
+        target.say("go\n")
+        child = int(target.wait_for(r"child (\d+)")[1])
+        target.wait()
+        watch.wait_for('"type":"gone"')
+        self.assertEqual(watch.interrupt(), 0, watch.describe())
+        self.assertEqual([o for o in watch.objects() if o.get("pid") == child], [])
+        self.assertEqual([s["pid"] for s in watch.of_type("summary")], [target.pid])
 
 
 if __name__ == "__main__":
