@@ -210,8 +210,8 @@ static pid_t ns_pid(const struct trace_user *u, uint32_t pid)
 
 /*
  * The name under which a span is known. No name holds a NUL: behind one stands what else it is than a whole name, so
- * that NULL, an unreadable name, a cut one and "" are four spans, and a signal is no event of its name. Of the longest, which is cut, there is room for the
- * NUL alone.
+ * that NULL, an unreadable name, a cut one and "" are four spans, and a signal is no event of its name. Of the longest,
+ * which is cut, there is room for the NUL alone.
  */
 static size_t put_span_name(const struct live_user_text *t, bool is_signal, char ret[SPAN_NAME_MAX])
 {
@@ -339,8 +339,8 @@ int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned 
 {
 	struct live_user l = {
 		.kind = kind_of(e->kind), .time_ns = e->head->time_ns, .cpu = cpu, .has_cpu = true,
-		.is_signal = e->is_signal, .name = text_of(&e->name), .text = text_of(&e->text), .has_text = e->has_text, .has_id = e->has_id,
-		.id = e->id, .value = e->value,
+		.is_signal = e->is_signal, .name = text_of(&e->name), .text = text_of(&e->text), .has_text = e->has_text,
+		.has_id = e->has_id, .id = e->id, .value = e->value,
 	};
 	struct span ended;
 

@@ -301,6 +301,12 @@ static int missing_value(const struct binder *b)
 	return r ? r : too_few(b, &conv);
 }
 
+/* What stands before the name in messages: user events and signals are nowhere. */
+static const char *place_of(const struct probe_spec *spec)
+{
+	return spec->kind == PROBE_USER ? "e" : spec->kind == PROBE_SIGNAL ? "s" : spec->where;
+}
+
 int probe_check_format(struct probe_spec *spec, struct ut_err *err)
 {
 	char display[128];
@@ -311,7 +317,7 @@ int probe_check_format(struct probe_spec *spec, struct ut_err *err)
 
 	if (!spec->format)
 		return 0;
-	snprintf(display, sizeof(display), "%.60s:%.60s", spec->kind == PROBE_USER ? "e" : spec->kind == PROBE_SIGNAL ? "s" : spec->where, spec->name);
+	snprintf(display, sizeof(display), "%.60s:%.60s", place_of(spec), spec->name);
 	r = count_wanted(&c, &b.wanted);
 	if (r || !spec->args.n || b.wanted == spec->args.n)
 		return r;

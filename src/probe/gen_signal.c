@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs of signals' handlers as spans. The kernel tells a signal's number when it starts a handler, and at the handler's end
- * only that some handler returns: which it was is kept for each thread, innermost last.
+ * Runs of signals' handlers as spans. The kernel tells a signal's number when it starts a handler, and at the handler's
+ * end only that some handler returns: which it was is kept for each thread, innermost last.
  */
 #include <string.h>
 

@@ -19,7 +19,8 @@ enum gen_role { GEN_ROLE_PROGRAM, GEN_ROLE_COLLECTOR, GEN_ROLE_SERVICE };
 struct gen_process {
 	uint64_t none_runs, program, collector, waiting, held;
 	uint64_t open;		/* spans that stop the program and are open */
-	uint64_t round;		/* changes whenever open leaves 0 or comes to it: what threads remember of earlier ones is void */
+	/* changes whenever open leaves 0 or comes to it: what threads remember of earlier ones is void */
+	uint64_t round;
 	uint64_t since;		/* unit times: measured since then; 0: since before anything of it could be missed */
 };
 
@@ -41,7 +42,7 @@ struct gen_slot {
 };
 
 #define GEN_COMM 16
-/* Key of GEN_MAP_NAMES; the value is an enum gen_role. A whole name has a prefix of GEN_COMM bytes, its NULs among them. */
+/* Key of GEN_MAP_NAMES; the value is an enum gen_role. Of a whole name all GEN_COMM bytes count, with its NULs. */
 struct gen_name {
 	uint32_t bits;		/* of process and comm that count */
 	uint32_t process;

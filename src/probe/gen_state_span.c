@@ -106,8 +106,8 @@ static void change_role(struct gen *g)
 }
 
 /*
- * At a function's entry: if the thread is no deeper in its stack than where it began to collect, that function was left by a
- * jump or an exception, and its return will never be seen.
+ * At a function's entry: if the thread is no deeper in its stack than where it began to collect, that function was left
+ * by a jump or an exception, and its return will never be seen.
  */
 static void drop_left_stops(struct gen *g)
 {

@@ -46,7 +46,8 @@ static int unknown_kind(const char *text, size_t pos, size_t len, struct ut_err 
 	static const struct { const char *word, *kind; } words[] = {
 		{ "usdt", "u" }, { "sdt", "u" }, { "uprobe", "p" }, { "uretprobe", "r" }, { "tracepoint", "t" },
 		{ "U", "u" }, { "P", "p" }, { "R", "r" }, { "T", "t" }, { "E", "e" },
-		{ "S", "s" }, { "signal", "s" }, { "sig", "s" }, { "user", "e" }, { "usertrace", "e" }, { "marker", "e" }, { "event", "e" },
+		{ "S", "s" }, { "signal", "s" }, { "sig", "s" }, { "user", "e" }, { "usertrace", "e" }, { "marker", "e" },
+		{ "event", "e" },
 	};
 	static const char *const kernel[] = { "kprobe", "kretprobe", "kfunc", "kretfunc", "fentry", "fexit", "k" };
 

@@ -38,8 +38,8 @@ struct probe_spec {
 
 /*
  * Parses @text: KIND:WHERE:NAME[+OFF] [(PREDICATE)] ["FORMAT"[, EXPR]…] | [EXPR[, EXPR]…]; of a user event the head is
- * e:NAME or e:"NAME", of a signal's handler s:SIGNAL. Errors are -EINVAL with a sentence that has the text and a mark under the place on lines of their
- * own:
+ * e:NAME or e:"NAME", of a signal's handler s:SIGNAL. Errors are -EINVAL with a sentence that has the text and a mark
+ * under the place on lines of their own:
  *
  *     unknown operator '=' in the predicate; did you mean '=='?
  *       u:python:gc__start (arg1 = 2)

@@ -22,7 +22,8 @@
  *     symbol = caml_startup               # a function of a program that has the runtime built in; may come again
  *     provider = hotspot                  # its USDT providers; may come again
  *     version = name                      # where its version stands: the digits of the matched file's base name
- *     version = text "node v"             # or those behind this text, in the file's read-only data; the first that is there counts
+ *     version = text "node v"             # or those behind this text, in the file's read-only data; may come again: the
+ *                                         # first that is there counts
  *     collector = GC Thread*              # names of the collector's own threads, '*' at the end only; may come again
  *     service = C2 CompilerThre*          # of other threads that are the runtime's and not the program's
  *     none = the build has no symbol that …   # why there are no [span …]: what `gc` says
@@ -49,13 +50,19 @@
  *     since = 3.12                        # of this version on; before = 3.13: of earlier ones alone
  *     needs = --trace-gc                  # what must be given at the program's start for these to come
  *
- * The formats of these probes are lists of name=%d (%u, %s, %.*s). Names with a meaning: full, generation (of word), name
- * (text: what it is), class (text: stands before the name, with a dot between them), cause (text, or a number that has
- * words: they are the cause then, not what it is called), used and heap (bytes; at the begin before, at the end after; of
- * inside the first is before and the last after), before and after (bytes of a part, of inside: added up), freed (bytes),
- * objects (freed), id (with by = id: ends the begin of the process that has the same id), failed (of an end, not 0: it ends
- * all that is open where it comes, and nothing when nothing is). Others are shown as they are in JSON. Of a value that comes
- * more than once in a span the last counts, and of words that fit the first in the file.
+ * The formats of these probes are lists of name=%d (%u, %s, %.*s). Of a value that comes more than once in a span the
+ * last counts, and of words that fit the first in the file. Names with a meaning, others are shown as they are in JSON:
+ *
+ *     full, generation    for words
+ *     name                text: what it is
+ *     class               text: stands before the name, with a dot between them
+ *     cause               text, or a number that has words: they are the cause then, not what it is called
+ *     used                bytes; at the begin before, at the end after; of inside the first is before, the last after
+ *     heap                bytes that the program's heap has
+ *     before, after       bytes of a part; of inside they are added up, as freed and objects are
+ *     freed, objects      bytes and objects that were freed
+ *     id                  with by = id: an end closes the begin of the process that has the same id
+ *     failed              of an end, not 0: it ends all that is open where it comes, and nothing when nothing is
  *
  * A '#' begins a comment at the start of a line, and behind a blank outside of double quotes.
  */

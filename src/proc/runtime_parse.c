@@ -252,8 +252,8 @@ static int key_symbol(struct ini_parser *p, const char *value)
 
 static const struct ini_key keys[] = {
 	{"name", key_name}, {"language", key_language}, {"kind", key_kind}, {"match", key_match},
-	{"symbol", key_symbol}, {"provider", key_provider}, {"version", key_version}, {"collector", key_collector}, {"service", key_service},
-	{"none", key_none}, {"offer", key_offer}, {"hint", key_hint},
+	{"symbol", key_symbol}, {"provider", key_provider}, {"version", key_version}, {"collector", key_collector},
+	{"service", key_service}, {"none", key_none}, {"offer", key_offer}, {"hint", key_hint},
 };
 
 static int unknown_key(const struct ini_parser *p, const struct ini_key *of, size_t n, const char *section,

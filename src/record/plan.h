@@ -25,8 +25,8 @@ struct plan_options {
 	const enum probe_state *states;		/* by request; NULL: none. Used by plan_new alone */
 	bool lives;				/* forks, execs and exits come as well, e: requests or not */
 	/*
-	 * The requests are nobody's who could be asked to mend them: one that does not fit a file has nothing there, and says
-	 * so in its miss; formats need no excuse.
+	 * The requests are nobody's who could be asked to mend them: one that does not fit a file has nothing there, and
+	 * says so in its miss; formats need no excuse.
 	 */
 	bool described;
 };

@@ -151,7 +151,8 @@ static bool is_split_off(const char *name)
  */
 static bool may_demangle_to(const char *mangled, const char *wanted)
 {
-	static const char *const abbreviated[] = { "allocator", "basic_string", "string", "istream", "ostream", "iostream" };
+	static const char *const abbreviated[] = { "allocator", "basic_string", "string", "istream", "ostream",
+						   "iostream" };
 	const char *colon = strrchr(wanted, ':'), *last = colon ? colon + 1 : wanted;
 
 	for (const char *c = last; *c; c++)

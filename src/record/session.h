@@ -33,8 +33,8 @@ struct session_options {
 	bool no_sleep;			/* no handler waits for a page of the program */
 	bool no_prctl;			/* user events from <usertrace.h> alone */
 	/*
-	 * By probe, as probes is: what it begins or ends. NULL: nothing is measured. Where the kernel does not tell enough to
-	 * measure, a note says so, and no event has a state.
+	 * By probe, as probes is: what it begins or ends. NULL: nothing is measured. Where the kernel does not tell enough
+	 * to measure, a note says so, and no event has a state.
 	 */
 	const enum probe_state *states;
 	bool described;			/* the probes are from descriptions of runtimes: see plan_options */

@@ -62,12 +62,14 @@ static int open_user(struct session *s, struct ut_err *err)
 
 static bool needs_follow(const struct session *s)
 {
-	if (s->options.follow && session_has_targets(&s->options))
+	if (!session_has_targets(&s->options))
+		return false;
+	if (s->options.follow)
 		return true;
 	for (size_t i = 0; i < s->plan->requests.n; i++)
-		if (s->plan->requests.v[i].spec->kind == PROBE_TRACEPOINT && session_has_targets(&s->options))
+		if (s->plan->requests.v[i].spec->kind == PROBE_TRACEPOINT)
 			return true;
-	return (plan_wants_user_events(s->plan) || plan_wants_signals(s->plan) || s->options.lives) && session_has_targets(&s->options);
+	return plan_wants_user_events(s->plan) || plan_wants_signals(s->plan) || s->options.lives;
 }
 
 /* Does anything remain that only a file mapped later can give? A provider may come in more files than one. */
@@ -76,7 +78,9 @@ static bool wants_more_files(const struct session *s)
 	for (size_t i = 0; i < s->plan->requests.n; i++) {
 		const struct plan_request *r = &s->plan->requests.v[i];
 
-		if (r->spec->kind != PROBE_TRACEPOINT && r->spec->kind != PROBE_SIGNAL && (!plan_request_is_path(r) || !r->nprobes))
+		if (r->spec->kind == PROBE_TRACEPOINT || r->spec->kind == PROBE_SIGNAL)
+			continue;
+		if (!plan_request_is_path(r) || !r->nprobes)
 			return true;
 	}
 	return false;

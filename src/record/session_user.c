@@ -22,6 +22,17 @@ static void read_late(struct session *s, const struct user_event *e, struct user
 	t->len = room[got - 1] ? (got > limit ? limit : got) : got - 1;
 }
 
+/* What is called by its number there is called by its name from here on. */
+static void name_signal(const struct ut_rec_event *rec, struct user_event *e, char name[SIGNAL_NAME_SIZE])
+{
+	const struct ut_rec_user *user = (const void *)rec;
+
+	e->is_signal = true;
+	e->name = (struct user_text){ .bytes = signal_name((int)user->id, name), .state = UT_TEXT_WHOLE };
+	e->name.len = strlen(name);
+	e->has_id = false;
+}
+
 int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, bool is_signal, unsigned cpu)
 {
 	char name[UT_NAME_ROOM + 1], signal[SIGNAL_NAME_SIZE], text[UT_USER_TEXT_ROOM + 1];
@@ -33,12 +44,8 @@ int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t 
 		s->totals.malformed += r == -EINVAL;
 		return 0;
 	}
-	if (is_signal) {
-		e.is_signal = true;
-		e.name = (struct user_text){ .bytes = signal_name((int)((const struct ut_rec_user *)(const void *)rec)->id, signal), .state = UT_TEXT_WHOLE };
-		e.name.len = strlen(signal);
-		e.has_id = false;
-	}
+	if (is_signal)
+		name_signal(rec, &e, signal);
 	if (e.name.state == UT_TEXT_FAULT && s->late) {
 		struct user_text late = e.name;
 
