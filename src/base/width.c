@@ -89,3 +89,23 @@ void buf_add_cell(struct buf *b, const char *s, size_t len, size_t columns, bool
 	if (!right)
 		buf_fill(b, ' ', columns - used);
 }
+
+void buf_add_path_cell(struct buf *b, const char *s, size_t len, size_t head, size_t columns)
+{
+	size_t first = text_width(s, head), at = head, left;
+	uint32_t c;
+
+	if (text_width(s, len) <= columns || head >= len || s[head] != '/' || first + 2 > columns) {
+		buf_add_cell(b, s, len, columns, false, false);
+		return;
+	}
+	left = columns - first - 1;
+	for (size_t n = 1; at < len; at += n) {
+		n = next_char((const unsigned char *)s + at, len - at, &c);
+		if (char_width(c) && text_width(s + at, len - at) <= left)	/* no mark of a letter that is gone */
+			break;
+	}
+	buf_add(b, s, head);
+	buf_adds(b, "…");
+	buf_add_cell(b, s + at, len - at, left, false, false);
+}

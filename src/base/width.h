@@ -20,5 +20,7 @@ size_t text_fit(const char *s, size_t len, size_t columns, size_t *ret);
  * where only ASCII may be printed) as its last column.
  */
 void buf_add_cell(struct buf *b, const char *s, size_t len, size_t columns, bool right, bool ascii);
+/* The same, to the left; but a path behind the first @head bytes keeps its end, which tells it from others. */
+void buf_add_path_cell(struct buf *b, const char *s, size_t len, size_t head, size_t columns);
 
 #endif

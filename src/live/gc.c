@@ -53,6 +53,13 @@ void live_gc_header(const struct live_gc_options *o, struct buf *out)
 	buf_adds(out, "CAUSE\n");
 }
 
+size_t live_gc_columns(size_t columns)
+{
+	const size_t freed = WIDTH_SECONDS + 1 + WIDTH_WHAT + 1 + 3 * (WIDTH_TIME + 1) + WIDTH_FREED;
+
+	return columns > freed && columns < freed + 1 + WIDTH_HEAP ? freed : columns;
+}
+
 static void add_seconds(const struct live_gc_options *o, uint64_t ns, struct buf *out)
 {
 	bool before = ns < o->start_ns;
@@ -120,24 +127,31 @@ static bool is_full(const struct collect_span *s)
 	return !strcmp(s->def->kind, "gc") && (has_word(s->label, "full") || has_word(s->label, "major"));
 }
 
-/* What it is: its label, and its kind when that is not what everybody looks for here. */
-static void what_of(const struct collect_span *s, struct buf *ret)
+/* What it is: its label, and its kind when that is not what everybody looks for here. Where the label begins. */
+static size_t what_of(const struct collect_span *s, struct buf *ret)
 {
+	size_t head;
+
 	if (strcmp(s->def->kind, "gc")) {
 		buf_adds(ret, s->def->kind);
 		if (!strcmp(s->label, s->def->kind))
-			return;
+			return ret->len;
 		buf_addc(ret, ' ');
 	}
+	head = ret->len;
 	buf_add_escaped(ret, s->label, strlen(s->label));
+	return head;
 }
 
 static void add_what(const struct live_gc_options *o, const struct collect_span *s, struct buf *out)
 {
+	bool bold = o->color && is_full(s);
 	struct buf what = { 0 };
+	size_t head = what_of(s, &what);
 
-	what_of(s, &what);
-	add_cell(out, what.data ? what.data : "", WIDTH_WHAT, false, o->color && is_full(s) ? BOLD : NULL);
+	buf_adds(out, bold ? BOLD : "");
+	buf_add_path_cell(out, what.data ? what.data : "", what.len, head, WIDTH_WHAT);
+	buf_adds(out, bold ? PLAIN " " : " ");
 	buf_done(&what);
 }
 

@@ -19,6 +19,8 @@ struct live_gc_options {
 
 /* Column titles; nothing for JSON. */
 void live_gc_header(const struct live_gc_options *o, struct buf *out);
+/* How much of a line without PID and COMM to show in so many columns, so that no number is cut into another one. */
+size_t live_gc_columns(size_t columns);
 /* One line, «\n» included. Foreign text is escaped for where it stands. */
 void live_gc_line(const struct live_gc_options *o, const struct collect_span *span, struct buf *out);
 /* The line of @n lost events between two times. */

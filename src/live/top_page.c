@@ -156,20 +156,24 @@ static void add_lines(struct top *t, const struct top_row *row, struct top_scree
 	uint64_t kept = row->nlines < TOP_LINES ? row->nlines : TOP_LINES;
 	struct live_gc_options lo = { .start_ns = t->o.start_ns };
 	unsigned end = s->height >= 6 ? s->height - 1 : s->height;
+	size_t columns = live_gc_columns(s->width);
+	struct buf titles = { 0 };
 
 	if (y >= end)
 		return;
+	live_gc_header(&lo, &titles);
 	buf_reset(text);
-	live_gc_header(&lo, text);
-	if (text->len)
-		text->data[--text->len] = '\0';
+	top_cut(titles.data ? titles.data : "", titles.len ? titles.len - 1 : 0, columns, text);
+	buf_done(&titles);
 	top_put(t, s, y++, text);
 	t->page_rows = end > y ? end - y : 1;
 	if (t->scroll + t->page_rows > kept)
 		t->scroll = kept > t->page_rows ? kept - t->page_rows : 0;
 	for (uint64_t i = t->scroll; i < kept && y < end; i++) {
+		const char *line = row->line[(row->nlines - 1 - i) % TOP_LINES];
+
 		buf_reset(text);
-		buf_adds(text, row->line[(row->nlines - 1 - i) % TOP_LINES]);
+		top_cut(line, strlen(line), columns, text);
 		top_put(t, s, y++, text);
 	}
 	buf_reset(text);

@@ -78,16 +78,16 @@ static void add_article(struct buf *out, const char *word)
 	buf_adds(out, *word && strchr("aeioAEIO", *word) ? "an " : "a ");
 }
 
-/* Does the label say by its last word what it is, as in «G1 pause»? */
-static bool names_itself(const char *label)
+/* What is behind the label in a sentence; nothing where its last word says what it is, as in «G1 pause». */
+static const char *noun_behind(const char *label)
 {
-	static const char *const nouns[] = { "collection", "pause", "cycle", "gc", "sweep", "mark", "phase", "stop" };
+	static const char *const nouns[] = { "collection", "pause", "cycle", "gc", "phase", "stop" };
 	const char *blank = strrchr(label, ' '), *last = blank ? blank + 1 : label;
 
 	for (size_t i = 0; i < ARRAY_SIZE(nouns); i++)
 		if (!strcasecmp(last, nouns[i]))
-			return true;
-	return false;
+			return "";
+	return !strcasecmp(last, "mark") || !strcasecmp(last, "sweep") ? " phase" : " collection";
 }
 
 /* "a full collection", "a safepoint (RevokeBias)". */
@@ -98,8 +98,7 @@ static void add_what(struct buf *out, const struct gcstat_longest *l)
 	if (!strcmp(l->kind, "gc") && !plain) {
 		add_article(out, l->label);
 		gc_add_escaped(out, l->label);
-		if (!names_itself(l->label))
-			buf_adds(out, " collection");
+		buf_adds(out, noun_behind(l->label));
 		return;
 	}
 	buf_adds(out, "a ");

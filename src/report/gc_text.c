@@ -95,15 +95,17 @@ static void add_numbers(const struct gcstat_report *r, const struct gcstat_row *
 /* @label: the one label of a kind, in the kind's own row; its rows with labels come without the kind. */
 static void add_row(const struct gcstat_report *r, const struct gcstat_row *row, const char *label, struct buf *out)
 {
+	const char *name = row->label ? row->label : label && strcmp(label, row->kind) ? label : NULL;
 	struct buf what = {0};
+	size_t head;
 
-	buf_adds(&what, row->label ? "  " : "");
-	gc_add_escaped(&what, row->label ? row->label : row->kind);
-	if (label && strcmp(label, row->kind) != 0) {
+	gc_add_escaped(&what, row->label ? " " : row->kind);
+	if (name)
 		buf_addc(&what, ' ');
-		gc_add_escaped(&what, label);
-	}
-	buf_add_cell(out, what.data ? what.data : "", what.len, WIDTH_WHAT, false, false);
+	head = what.len;
+	if (name)
+		gc_add_escaped(&what, name);
+	buf_add_path_cell(out, what.data ? what.data : "", what.len, head, WIDTH_WHAT);
 	buf_done(&what);
 	add_numbers(r, row, out);
 }
@@ -215,6 +217,8 @@ static void add_parts(const struct gcstat_report *r, struct buf *out)
 		const struct gcstat_row *row = &r->rows[i];
 
 		if (!row->label || !row->part_of || !row->part_of_count || !row->count)
+			continue;
+		if (!strcmp(row->part_of, row->kind))	/* it would be counted among what it is a part of */
 			continue;
 		add_fact(out, "parts");
 		buf_addf(out, "%.1f ", (double)row->count / (double)row->part_of_count);

@@ -100,6 +100,9 @@ static void test_kinds_and_names(void **state)
 	s.label = s.name;
 	assert_line(&o, &s, "    0.000000 compile String::hashC…     1 µs        -        -           -           - "
 			    "hot; String::hashCode\n");
+	strcpy(s.name, "/usr/lib/ruby/set.rb");
+	assert_line(&o, &s, "    0.000000 compile …b/ruby/set.rb     1 µs        -        -           -           - "
+			    "hot; /usr/lib/ruby/set.rb\n");
 }
 
 static void test_foreign_text_is_escaped(void **state)

@@ -19,6 +19,7 @@ static const struct collect_def gc = { .runtime = "R", .kind = "gc", .stops = tr
 static const struct collect_def cycle = { .runtime = "R", .kind = "gc" };
 static const struct collect_def sweep = { .runtime = "R", .kind = "gc-phase", .part_of = "gc", .stops = true };
 static const struct collect_def request = { .runtime = "P", .kind = "request" };
+static const struct collect_def parse = { .runtime = "P", .kind = "request", .part_of = "request" };
 
 struct gc_case {
 	const struct collect_def *def;
@@ -194,7 +195,7 @@ static void without_measuring(void **ctx)
 	ADD(g, &gc, "mark", 99 * MS, 1 * MS, .close = COLLECT_INHERITED);
 	text_is(g, 100 * MS, &who,
 		"ru\\nby 9 (CRuby): paused 18.2 % of the time; "
-		"the longest pause, 4 ms, was a mark "
+		"the longest pause, 4 ms, was a mark phase "
 		"(from begin to end: how long nothing of the program ran was not measured)\n"
 		"watched for 100 ms\n"
 		"\n"
@@ -254,6 +255,28 @@ static void nothing_that_stops(void **ctx)
 		"  sort              1    2 ms  0.08 %    2 ms    2 ms    2 ms    2 ms    2 ms   22 ms\n"
 		"\n"
 		"1 request had not ended when we stopped looking: not counted\n");
+}
+
+/* Files in one folder have the begin of their names in common. */
+static void paths(void **ctx)
+{
+	const struct report_gc_who who = { .pid = 1 };
+	struct gcstat *g = gcstat_new(START);
+	AUTO_FREE char *three = NULL, *two = NULL, *one = NULL;
+
+	(void)ctx;
+	ADD(g, &request, "/usr/lib/ruby/set.rb", 0, 2 * MS);
+	one = text_of(g, 100 * MS, &who);
+	assert_non_null(strstr(one, "\nrequest …et.rb      1    2 ms"));
+	ADD(g, &request, "/usr/lib/ruby/json.rb", 10 * MS, 1 * MS);
+	two = text_of(g, 100 * MS, &who);
+	assert_non_null(strstr(two, "\n  …ruby/set.rb      1    2 ms"));
+	assert_non_null(strstr(two, "\n  …uby/json.rb      1    1 ms"));
+	ADD(g, &parse, "parse", 20 * MS, 1 * MS);
+	three = text_of(g, 100 * MS, &who);
+	assert_non_null(strstr(three, "\n  parse             1    1 ms"));
+	assert_null(strstr(three, "parts"));	/* of requests, which have it among them */
+	gcstat_free(g);
 }
 
 static void nothing_at_all(void **ctx)
@@ -419,7 +442,7 @@ int main(void)
 		cmocka_unit_test(a_concurrent_collector),
 		cmocka_unit_test(without_measuring),
 		cmocka_unit_test(nothing_that_stops),
-		cmocka_unit_test(nothing_at_all),
+		cmocka_unit_test(paths), cmocka_unit_test(nothing_at_all),
 		cmocka_unit_test(sentences),
 		cmocka_unit_test(percents),
 		cmocka_unit_test(widths),

@@ -393,6 +393,9 @@ static void test_process_page(void **state)
 		    "    1.900000 compile young              3 ms        -        -           -           -");
 	assert_line(t, 100, 24, 11, "    1.000000 young                    150 ms   150 ms     0 ns         64M"
 				    "     96M→32M Allocation Fa");
+	assert_line(t, 80, 24, 9, "     SECONDS WHAT                      PAUSE  STOPPED   GC CPU       FREED");
+	assert_line(t, 80, 24, 11,	/* the half of a number would be another one */
+		    "    1.000000 young                    150 ms   150 ms     0 ns         64M");
 	top_free(t);
 }
 

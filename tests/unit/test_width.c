@@ -49,6 +49,30 @@ static void test_cells(void **state)
 	assert_cell("e\u0301e\u0301", 2, false, false, "e\u0301e\u0301");
 }
 
+static void assert_path(const char *text, size_t head, size_t columns, const char *expected)
+{
+	struct buf b = { 0 };
+
+	buf_add_path_cell(&b, text, strlen(text), head, columns);
+	assert_string_equal(b.data ? b.data : "", expected);
+	buf_done(&b);
+}
+
+static void test_paths(void **state)
+{
+	(void)state;
+	assert_path("  /usr/lib/set.rb", 2, 18, "  /usr/lib/set.rb ");
+	assert_path("  /usr/lib/set.rb", 2, 17, "  /usr/lib/set.rb");
+	assert_path("  /usr/lib/set.rb", 2, 16, "  …sr/lib/set.rb");
+	assert_path("  /usr/lib/set.rb", 2, 10, "  …/set.rb");
+	assert_path("  /usr/lib/set.rb", 2, 4, "  …b");
+	assert_path("  /usr/lib/set.rb", 2, 3, "  …");
+	assert_path("  Prefix/Class.run", 2, 10, "  Prefix/…");
+	assert_path("/a/漢字漢", 0, 6, "…字漢 ");
+	assert_path("/a/e\u0301o\u0301", 0, 2, "…o\u0301");
+	assert_path("gc", 2, 4, "gc  ");
+}
+
 static void test_bytes(void **state)
 {
 	static const struct { uint64_t v; const char *text; } cases[] = {
@@ -66,7 +90,8 @@ static void test_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_width), cmocka_unit_test(test_cells), cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_width), cmocka_unit_test(test_cells), cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_bytes),
 	};
 
 	return cmocka_run_group_tests_name("width", tests, NULL, NULL);
