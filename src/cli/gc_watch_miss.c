@@ -310,11 +310,16 @@ void watch_add_needs(const struct gc_watch *w, struct watched *p)
 void watch_add_hints(const struct gc_watch *w, struct watched *p)
 {
 	AUTO(mapped_files_done) struct mapped_files files = { 0 };
+	bool ended = mapped_files_read((pid_t)p->p.pid, &files, NULL) || !files.files.n;
 
+	if (ended && p->hints.n)
+		return;
+	while (p->hints.n)
+		free(p->hints.v[--p->hints.n]);
 	if (p->p.runtime && p->p.runtime->none)
 		add_hint(p, "%s does not show when it collects: %s", p->p.runtime->name, p->p.runtime->none);
-	if (mapped_files_read((pid_t)p->p.pid, &files, NULL) || !files.files.n)
-		return;	/* it has ended */
+	if (ended)
+		return;
 	for (size_t i = 0; i < w->defs.defs.n; i++)
 		if (w->defs.origins.v[i].runtime && gc_kinds_has(w->kinds, w->defs.defs.v[i].kind) &&
 		    is_first_of_kind(w, i))

@@ -81,7 +81,7 @@ int watch_adopt(struct gc_watch *w, struct watched *p, const struct runtime *r, 
 int watch_check_known(const struct gc_watch *w, const struct watched *p, struct ut_err *err);
 /* And with it: nothing of what it needs is in its files. */
 int watch_check_attached(const struct gc_watch *w, const struct watched *p, struct ut_err *err);
-/* What is missing of it, and what it would need. */
+/* What is missing of it, and what it would need, as it is now: what was said before is taken back. */
 void watch_add_hints(const struct gc_watch *w, struct watched *p);
 /* At its end: what did not come, and would have had to be asked for. */
 void watch_add_needs(const struct gc_watch *w, struct watched *p);

@@ -279,6 +279,10 @@ static bool look_at_young(struct gc_watch *w, struct young *y, int *ret)
 		*ret = -ENOMEM;
 		return true;
 	}
+	if (p->told) {	/* it has loaded its libraries: what was missing may be in them */
+		watch_add_hints(w, p);
+		show_hints(p);
+	}
 	*ret = watch_tell(w, p);
 	y->due_ns += YOUNG_FIRST_NS << (2 * ++y->tries);
 	return p->told || y->tries == YOUNG_TRIES;

@@ -44,6 +44,13 @@ class Ruby(runtimes.Case):
         self.assertEqual(watch.cut("gc"), 0)
         agree.stands_still(self, spans)
 
+    def test_what_a_library_has_is_not_missing_of_its_program(self):
+        """It is looked at before it has loaded libruby, where all of the probes are."""
+        watch = agree.gc(self, "-s", "--", RUBY, "--disable=gems", "-e", "GC.start; sleep 0.1", attached=False)
+        self.assertEqual(watch.wait(), 0, watch.describe())
+        self.assertGreater(watch.summary()["rows"][0]["count"], 0)
+        self.assertEqual(watch.summary()["hints"], [])
+
     def test_sweeps(self):
         watch, said = self.watched("gc,gc-phase,class-load,compile")
         marks, sweeps = watch.spans("gc"), watch.spans("gc-phase")
