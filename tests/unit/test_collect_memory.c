@@ -11,49 +11,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* The engines themselves, with an allocator that counts and fails when told. */
-static size_t held, asked, fail_from, fail_until;
-
-static void *counted(void *p)
-{
-	held += p != NULL;
-	return p;
-}
-
-static bool fails(void)
-{
-	asked++;
-	return asked >= fail_from && asked < fail_until;
-}
-
-static void *test_malloc_(size_t size) { return fails() ? NULL : counted(malloc(size)); }
-static void *test_calloc_(size_t n, size_t size) { return fails() ? NULL : counted(calloc(n, size)); }
-static char *test_strdup_(const char *s) { return fails() ? NULL : counted(strdup(s)); }
-
-static void test_free_(void *p)
-{
-	held -= p != NULL;
-	free(p);
-}
-
-static void *test_realloc_(void *p, size_t size)
-{
-	if (fails())
-		return NULL;
-	held += !p;
-	return realloc(p, size);
-}
-
-#undef strdup
-#define malloc test_malloc_
-#define calloc test_calloc_
-#define realloc test_realloc_
-#define strdup test_strdup_
-#define free test_free_
+#include "counted_memory.h"
+/* The engines themselves. */
 #include "base/vec.c"
 #include "model/collect.c"
 #include "model/collect_open.c"
-#undef fill
 #define by_size stop_by_size
 #define bucket_of stop_bucket_of
 #include "model/gcstat_stop.c"

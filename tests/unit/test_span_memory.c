@@ -10,39 +10,16 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* The engine itself, with an allocator that counts and fails when told. */
-static size_t held, asked, fail_from, fail_until;
-
-static void *counted(void *p)
-{
-	held += p != NULL;
-	return p;
-}
-
-static bool fails(void)
-{
-	asked++;
-	return asked >= fail_from && asked < fail_until;
-}
-
-static void *span_malloc(size_t size) { return fails() ? NULL : counted(malloc(size)); }
-static void *span_calloc(size_t n, size_t size) { return fails() ? NULL : counted(calloc(n, size)); }
-
-static void span_free(void *p)
-{
-	held -= p != NULL;
-	free(p);
-}
-
-#define malloc span_malloc
-#define calloc span_calloc
-#define free span_free
+#include "counted_memory.h"
+/* The engine itself. */
 #include "model/span.c"
 #include "model/span_close.c"
 #include "model/span_inherit.c"
 #include "model/span_table.c"
 #undef malloc
 #undef calloc
+#undef realloc
+#undef strdup
 #undef free
 
 static const struct span_limits tight = {
