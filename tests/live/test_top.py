@@ -104,7 +104,7 @@ class Top(live.Case):
         top.resize(120, 40)
         top.wait_line("ALLOC/S MINUTE")
         top.wait_line(rf"^ *{program.pid} python3\.11 +CPython 3\.11\.?\d* ")
-        self.assertRegex(top.text()[39], "^q quit")
+        top.wait_until(lambda lines: lines[39].startswith("q quit"), "keys in the last line")
         top.resize(10, 3)
         top.wait_line("%$")
         top.type("\r")
