@@ -9,12 +9,11 @@
 #include "base/auto.h"
 #include "cli/gc_watch_priv.h"
 
-static int no_runtime(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
+static int no_runtime(const struct watched *p, struct ut_err *err)
 {
-	char link[64], c, state = process_state((pid_t)p->p.pid);
+	char link[64], c;
 
-	(void)w;
-	if (!state || state == 'Z' || state == 'X')
+	if (process_has_ended((pid_t)p->p.pid))
 		return ut_err_set(err, -ESRCH, "no process %u (it has ended)", p->p.pid);
 	snprintf(link, sizeof(link), "/proc/%u/exe", p->p.pid);
 	if (readlink(link, &c, 1) < 0 && errno == ENOENT)
@@ -125,7 +124,7 @@ int watch_check_known(const struct gc_watch *w, const struct watched *p, struct 
 	if (w->signals_alone || holds)
 		return 0;
 	if (!p->runtimes.n)
-		return no_runtime(w, p, err);
+		return no_runtime(p, err);
 	return has ? wrong_version(w, p, err) : no_span(w, p, err);
 }
 

@@ -269,10 +269,9 @@ void watch_expect_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns)
 /* True when there is no more to look for. */
 static bool look_at_young(struct gc_watch *w, struct young *y, int *ret)
 {
-	char state = process_state((pid_t)y->pid);
 	struct watched *p;
 
-	if (!state || state == 'Z' || state == 'X')	/* its end may have been told: nobody would take it off again */
+	if (process_has_ended((pid_t)y->pid))	/* its end may have been told: nobody would take it off again */
 		return true;
 	p = watch_process(w, y->pid, y->since_ns);
 	if (!p || (y->tries && !p->wanted && (watch_identify(w, p) || watch_settle(w, p)))) {

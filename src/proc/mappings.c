@@ -21,12 +21,8 @@ int maps_text(pid_t pid, struct buf *out, struct ut_err *err)
 {
 	int r = procfs_read(pid, "maps", out);
 
-	if (!r && out->len == 0) {
-		char state = process_state(pid);
-
-		if (state == 0 || state == 'Z' || state == 'X')
-			r = -ESRCH;
-	}
+	if (!r && out->len == 0 && process_has_ended(pid))
+		r = -ESRCH;
 	if (!r)
 		return 0;
 	if (r == -ESRCH)

@@ -134,6 +134,13 @@ char process_state(pid_t pid)
 	return state ? *state : 0;
 }
 
+bool process_has_ended(pid_t pid)
+{
+	char state = process_state(pid);
+
+	return !state || state == 'Z' || state == 'X';
+}
+
 int process_uid(pid_t pid, uint32_t *ret)
 {
 	AUTO_BUF struct buf b = {0};

@@ -21,6 +21,7 @@ int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err);
 bool process_is_alive(const struct process_id *id);	/* same process, not a zombie */
 /* State letter of /proc/PID/stat (R S D T t Z X), 0 when gone. */
 char process_state(pid_t pid);
+bool process_has_ended(pid_t pid);	/* gone, or a zombie; so is one of which only the first thread has ended */
 int process_uid(pid_t pid, uint32_t *ret);	/* real user id. -ESRCH */
 /* Did it start after @time_ns of CLOCK_MONOTONIC? Then an event of that time is of another process of its number. */
 bool process_started_after(pid_t pid, uint64_t time_ns);

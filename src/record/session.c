@@ -101,8 +101,7 @@ static int check_program(const struct session *s, pid_t pid, struct ut_err *err)
 		wanted |= s->plan->requests.v[i].spec->kind != PROBE_TRACEPOINT &&
 			  s->plan->requests.v[i].spec->kind != PROBE_SIGNAL;
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	if (!wanted || readlink(path, &c, 1) >= 0 || errno != ENOENT || !process_state(pid) ||
-	    process_state(pid) == 'Z')
+	if (!wanted || readlink(path, &c, 1) >= 0 || errno != ENOENT || process_has_ended(pid))
 		return 0;
 	process_comm(pid, comm);
 	return ut_err_set(err, -EINVAL,

@@ -129,12 +129,7 @@ static uint64_t now_ms(void)
 }
 
 /* A process that ends has its number, and an empty or cut list of mappings, for a while. */
-static bool has_memory(pid_t pid)
-{
-	char state = process_state(pid);
-
-	return state && state != 'Z' && state != 'X';
-}
+static bool has_memory(pid_t pid) { return !process_has_ended(pid); }
 
 void sym_note_process(struct sym *s, pid_t pid)
 {

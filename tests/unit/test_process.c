@@ -121,13 +121,16 @@ static void a_zombie_is_not_alive(void **state)
 	(void)state;
 	assert_int_equal(process_identify(child.pid, &id, NULL), 0);
 	assert_true(process_is_alive(&id));
+	assert_false(process_has_ended(child.pid));
 	kill(child.pid, SIGKILL);
 	assert_return_code(waitid(P_PID, (id_t)child.pid, &info, WEXITED | WNOWAIT), errno);
 	assert_int_equal(process_state(child.pid), 'Z');
 	assert_false(process_is_alive(&id));
+	assert_true(process_has_ended(child.pid));
 	assert_int_equal(mappings_read(child.pid, &maps, &err), -ESRCH);
 	assert_non_null(strstr(err.msg, "has ended"));
 	waitpid(child.pid, NULL, 0);
+	assert_true(process_has_ended(child.pid));
 	assert_int_equal(mappings_read(child.pid, &maps, &err), -ESRCH);
 }
 
