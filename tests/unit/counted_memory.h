@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* held: pieces that are not freed yet. From the fail_from-th that is asked for on there is none, until the fail_until-th. */
+/* held: pieces that are not freed yet. There is no memory from the fail_from-th piece on until the fail_until-th. */
 static size_t held, asked, fail_from, fail_until;
 
 static inline void *counted(void *p)
