@@ -606,7 +606,8 @@ static void test_busy(void **state)
 	trace(child_busy, STATE_STOP, &s, NULL);
 	print_message("%u of %u spans are odd\n", s.odd, s.all);
 	assert_int_equal(s.all, 20000);
-	assert_true(s.odd <= 4);	/* a processor may be looked at between two of its steps */
+	/* a processor may be looked at between two of its steps, which an emulated machine takes long for */
+	assert_true(s.odd <= (getenv("UT_PATIENCE") ? 40 : 4));
 }
 
 static bool good_held_longer(const struct seen *s, unsigned i)
