@@ -9,9 +9,36 @@
 #include "base/auto.h"
 #include "cli/gc_watch_priv.h"
 
-static int no_runtime(const struct watched *p, struct ut_err *err)
+#define GENERATIONS 4
+
+/* A launcher, a shell, a service manager: the process that it started and that is a runtime; 0 when there is none. */
+static pid_t runtime_below(const struct gc_watch *w, pid_t pid, const struct runtime **ret)
 {
-	char link[64], c;
+	AUTO_FREE struct process_id *v = NULL;
+	struct ut_err ignored;
+	size_t n = 0;
+
+	if (process_list(&v, &n, &ignored))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		pid_t parent = process_parent(v[i].pid);
+
+		for (int k = 1; k < GENERATIONS && parent > 1 && parent != pid; k++)
+			parent = process_parent(parent);
+		if (parent != pid)
+			continue;
+		*ret = runtime_of_process(w->runtimes, v[i].pid);
+		if (*ret && (*ret)->span.n)
+			return v[i].pid;
+	}
+	return 0;
+}
+
+static int no_runtime(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
+{
+	const struct runtime *runtime;
+	char link[64], comm[16], c;
+	pid_t below;
 
 	if (process_has_ended((pid_t)p->p.pid))
 		return ut_err_set(err, -ESRCH, "no process %u (it has ended)", p->p.pid);
@@ -21,6 +48,13 @@ static int no_runtime(const struct watched *p, struct ut_err *err)
 				  p->p.comm);
 	if (access(link, F_OK) && errno == EACCES)
 		return ut_err_set(err, -EPERM, "may not look at process %u: run as root", p->p.pid);
+	below = p->p.pid > 1 ? runtime_below(w, (pid_t)p->p.pid, &runtime) : 0;
+	if (below) {
+		process_comm(below, comm);
+		return ut_err_set(err, -EINVAL,
+				  "process %u (%s) is no runtime that usertrace knows, but process %d (%s, %s), which it "
+				  "started, is one: -p %d", p->p.pid, p->p.comm, below, comm, runtime->name, below);
+	}
 	return ut_err_set(err, -EINVAL,
 			  "process %u (%s) is no runtime that usertrace knows: 'usertrace list -p %u' shows what can "
 			  "be traced in it, --runtime FILE describes another runtime, and --kind signal needs none",
@@ -124,7 +158,7 @@ int watch_check_known(const struct gc_watch *w, const struct watched *p, struct 
 	if (w->signals_alone || holds)
 		return 0;
 	if (!p->runtimes.n)
-		return no_runtime(p, err);
+		return no_runtime(w, p, err);
 	return has ? wrong_version(w, p, err) : no_span(w, p, err);
 }
 

@@ -355,6 +355,11 @@ class Refused(Case):
 
     def test_one_of_two_is_no_runtime(self):
         runtime, other = self.collector(), self.start("sleep", "60")
+        shell = self.start("/bin/sh", "-c", f"exec 3<&0; '{COLLECTOR}' <&3 & echo started $!; wait", stdin=subprocess.PIPE)
+        child = int(shell.wait_for(r"started (\d+)").group(1))
+        shell.wait_for("ready")
+        self.assertIn(f"process {shell.pid} (sh) is no runtime that usertrace knows, but process {child} (collector, ",
+                      self.refused("-p", shell.pid))
         self.assertIn(f"process {other.pid} (sleep) is no runtime", self.refused("-p", f"{runtime.pid},{other.pid}"))
 
     def test_no_process(self):
