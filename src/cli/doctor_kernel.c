@@ -29,7 +29,9 @@ static const struct words words[] = {
 	  "loads: kernel tracepoints (t:), and children can be followed",
 	  "kernel tracepoints cannot be traced and children not followed", "use a kernel with CONFIG_BPF_EVENTS" },
 	{ TRY_PERF_EVENT, CHECK_OK, "BPF for perf events", "loads (no command needs it yet)", NO_HARM, NULL },
-	{ TRY_RAW_TRACEPOINT, CHECK_OK, "BPF for raw tracepoints", "loads (no command needs it yet)", NO_HARM, NULL },
+	{ TRY_RAW_TRACEPOINT, CHECK_WARN, "BPF for raw tracepoints", "loads: how long programs stand still is measured",
+	  "how long programs stand still cannot be measured; gc --no-measure shows lengths alone",
+	  "use a kernel with CONFIG_BPF_EVENTS" },
 	{ TRY_TRACING, CHECK_OK, "BPF for kernel functions (fentry)", "loads (no command needs it)", NO_HARM, NULL },
 	{ TRY_LSM, CHECK_OK, "BPF for security hooks (LSM)", "loads (no command needs it)", NO_HARM, NULL },
 	{ TRY_RING, CHECK_NO, "ring buffer", "there: events come out in the order they went in",
@@ -184,6 +186,6 @@ void doctor_kernel(struct checks *c)
 	tell_limits(c, &m);
 	doctor_user_events(c, &m, rights);
 	checks_add(c, CHECK_OK, "BTF", NULL, "%s",
-		   m.btf ? "there: how a process ended is told with its spans"
+		   m.btf ? "there: how a process ended is told with its spans, and how long programs stand still is measured"
 			 : "not there: how a process ended is not told with its spans");
 }

@@ -337,6 +337,8 @@ void watch_add_needs(const struct gc_watch *w, struct watched *p)
 		if (p->holds[i] && !p->seen[i] && s && s->needs)
 			add_hint(p, "%s comes only from a program that was started with %s",
 				 s->title ? s->title : s->kind, s->needs);
+		if (p->seen[i] && s && s->unseen)
+			add_hint(p, "not seen of %s: %s", s->title ? s->title : s->kind, s->unseen);
 	}
 }
 

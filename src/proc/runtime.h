@@ -49,6 +49,7 @@
  *     word = full 1 full                  # VALUE NUMBER WORDS: how it is called when that value is this number
  *     since = 3.12                        # of this version on; before = 3.13: of earlier ones alone
  *     needs = --trace-gc                  # what must be given at the program's start for these to come
+ *     unseen = marking in small steps     # what is of these, but cannot be seen: told at the end of the summary
  *
  * The formats of these probes are lists of name=%d (%u, %s, %.*s). Of a value that comes more than once in a span the
  * last counts, and of words that fit the first in the file. Names with a meaning, others are shown as they are in JSON:
@@ -83,7 +84,7 @@ struct runtime_span {
 	char *title;		/* NULL: the kind */
 	enum runtime_by by;
 	bool stops;
-	char *part_of, *with, *since, *before, *needs;	/* NULL: none */
+	char *part_of, *with, *since, *before, *needs, *unseen;	/* NULL: none */
 	VEC(struct runtime_span_probe) probe;
 	VEC(struct runtime_only) only;
 	VEC(struct runtime_word) word;

@@ -70,6 +70,11 @@ static int key_needs(struct ini_parser *p, const char *value)
 	return ini_set_once(p, &newest(p)->needs, "needs", value);
 }
 
+static int key_unseen(struct ini_parser *p, const char *value)
+{
+	return ini_set_once(p, &newest(p)->unseen, "unseen", value);
+}
+
 /* The probe language is checked where it is known: by the doctor and by what traces. */
 static int add_probe(struct ini_parser *p, enum runtime_role role, const char *text)
 {
@@ -246,7 +251,7 @@ static int key_word(struct ini_parser *p, const char *text)
 static const struct ini_key keys[] = {
 	{"title", key_title}, {"begin", key_begin}, {"end", key_end}, {"inside", key_inside}, {"by", key_by},
 	{"only", key_only}, {"stops", key_stops}, {"part-of", key_part_of}, {"with", key_with}, {"word", key_word},
-	{"since", key_since}, {"before", key_before}, {"needs", key_needs},
+	{"since", key_since}, {"before", key_before}, {"needs", key_needs}, {"unseen", key_unseen},
 };
 
 int span_line(struct ini_parser *p, const char *key, const char *value)
@@ -393,6 +398,7 @@ void span_done(struct runtime_span *s)
 	free(s->since);
 	free(s->before);
 	free(s->needs);
+	free(s->unseen);
 	for (size_t i = 0; i < s->probe.n; i++)
 		free(s->probe.v[i].text);
 	vec_done(&s->probe);

@@ -117,7 +117,7 @@ static int attach_to(struct measure *m, int prog, const char *event, struct ut_e
 
 	if (prog < 0)
 		return prog;
-	return fd < 0 ? ut_err_set(err, fd, "cannot watch the kernel's event %s: %s", event, strerror(-fd)) : 0;
+	return fd < 0 ? ut_err_set(err, fd, "cannot watch the kernel's event %s: %s; --no-measure does without", event, strerror(-fd)) : 0;
 }
 
 static int attach_all(struct measure *m, const struct gen_state_options *o, struct ut_err *err)

