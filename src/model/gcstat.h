@@ -14,7 +14,7 @@
 #include "model/collect.h"
 
 #define GCSTAT_EXACT 65536
-#define GCSTAT_STOPS 1048576
+#define GCSTAT_STOPS 262144
 #define GCSTAT_LABELS 64
 #define GCSTAT_OTHERS "(others)"
 

@@ -24,6 +24,11 @@ COLUMNS = ("runtime", "version", "what", "own", "seen", "cut", "median differenc
            "share within 2 % or 20 us", "note")
 
 
+class LengthsDiffer(AssertionError):
+    """The same are there, but too few are as long, or begin, as the own account says: on a busy machine others may stand
+    between its clock and ours."""
+
+
 class Watch(live.Trace):
     """A running `usertrace gc --json`. What it says is complete once it has ended."""
 
@@ -140,10 +145,12 @@ def compare(case, runtime, what, own, seen, cut=0, version="", resolution_ns=0, 
     clock = _clock(pairs)
     if clock is not None:
         begins = [abs(s[0] - o[0] - clock) <= BEGIN_NS + resolution_ns for o, s in pairs]
-        case.assertGreaterEqual(sum(begins) / len(pairs), least, f"{where}; they do not begin at the same times")
+        if sum(begins) / len(pairs) < least:
+            raise LengthsDiffer(f"{where}; they do not begin at the same times")
     bad = [f"{_length(o)} ns, seen as {_length(s)}" for (o, s), g in zip(pairs, good) if not g]
     told = f"{where}; of {len(pairs)} {len(bad)} differ in length: {'; '.join(bad[:5])}"
-    case.assertGreaterEqual(share, least, told)
+    if share < least:
+        raise LengthsDiffer(told)
     return pairs
 
 
