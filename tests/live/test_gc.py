@@ -90,9 +90,9 @@ class Case(live.Case):
         return [l for l in watch.stdout if re.match(r" *\d+\.\d{6} ", l)]
 
 
-@live.vm_safe
 @live.needs_root()
 class Spans(Case):
+    @live.vm_safe
     def test_a_collection(self):
         target = self.collector()
         watch = self.json("-p", target.pid)
@@ -154,6 +154,7 @@ class Spans(Case):
         self.assertLessEqual({before.pid, after.pid}, {s["pid"] for s in spans})
         self.assertIn("2.5.1", [p["version"] for p in watch.of_type("process") if p["pid"] == after.pid])
 
+    @live.vm_safe
     def test_a_command_and_its_status(self):
         path = os.path.join(self.tempdir(), "out")
         watch = self.json("-o", path, "--", COLLECTOR, "collect 10", "compile x", attached=False)
@@ -188,6 +189,7 @@ class Spans(Case):
         spans = self.finish(watch)
         self.assertEqual((len(spans), "stopped_ns" in spans[0]), (1, False))
 
+    @live.vm_safe
     def test_measured(self):
         target = self.collector()
         watch = self.json("-p", target.pid)
@@ -293,9 +295,9 @@ class Broken(Case):
         self.eventually(lambda: live.time.monotonic() > end, "time passing")
 
 
-@live.vm_safe
 @live.needs_root()
 class Signals(Case):
+    @live.vm_safe
     def test_handlers(self):
         target = self.collector()
         watch = self.json("-p", target.pid, "--kind", "signal")
@@ -343,7 +345,6 @@ class Signals(Case):
         self.assertNotIn("runtime", watch.process(target.pid))
 
 
-@live.vm_safe
 @live.needs_root()
 class Refused(Case):
     def test_no_runtime(self):
@@ -371,7 +372,6 @@ class Refused(Case):
             self.skipTest("the kernel's threads are not seen from here")
         self.assertIn("is a kernel thread and no runtime", self.refused("-p", "2"))
 
-    @live.host_only
     @live.needs_program("strip")
     def test_stripped_of_symbols(self):
         path = os.path.join(self.tempdir(), "collector")
@@ -455,7 +455,6 @@ class Refused(Case):
                 self.assertEqual(done.stdout, [])
 
 
-@live.vm_safe
 @live.needs_root()
 class Output(Case):
     def test_a_closed_pipe(self):

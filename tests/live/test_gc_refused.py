@@ -25,7 +25,6 @@ print("child", child, flush=True)
 """
 
 
-@live.vm_safe
 @live.needs_root()
 class Refused(live.Case):
     @live.needs_program("setpriv")

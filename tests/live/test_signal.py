@@ -14,7 +14,6 @@ NAMES = {signal.SIGUSR1: "SIGUSR1", signal.SIGUSR2: "SIGUSR2", signal.SIGSEGV: "
          signal.SIGRTMIN + 1: f"SIGRTMIN+{signal.SIGRTMIN + 1 - 32}"}
 
 
-@live.vm_safe
 @live.needs_root()
 class Signals(live.Case):
     def run_handlers(self, *probes, options=()):
@@ -27,6 +26,7 @@ class Signals(live.Case):
         own = [line.split() for line in target.stdout if line.startswith(("run", "left"))]
         return trace, own
 
+    @live.vm_safe
     def test_every_run_is_there_with_its_time_and_thread(self):
         trace, own = self.run_handlers("s:*", options=["--json"])
         events = [json.loads(line) for line in trace.stdout]
