@@ -154,7 +154,6 @@ class Spans(Case):
         self.assertLessEqual({before.pid, after.pid}, {s["pid"] for s in spans})
         self.assertIn("2.5.1", [p["version"] for p in watch.of_type("process") if p["pid"] == after.pid])
 
-    @live.vm_safe
     def test_a_command_and_its_status(self):
         path = os.path.join(self.tempdir(), "out")
         watch = self.json("-o", path, "--", COLLECTOR, "collect 10", "compile x", attached=False)
@@ -189,7 +188,6 @@ class Spans(Case):
         spans = self.finish(watch)
         self.assertEqual((len(spans), "stopped_ns" in spans[0]), (1, False))
 
-    @live.vm_safe
     def test_measured(self):
         target = self.collector()
         watch = self.json("-p", target.pid)
@@ -199,7 +197,6 @@ class Spans(Case):
         self.assertLess(span["program_ns"], span["duration_ns"] * 0.05)
 
 
-@live.vm_safe
 @live.needs_root()
 class Broken(Case):
     """Begins without ends, ends without begins, and programs that go away inside."""
@@ -241,6 +238,7 @@ class Broken(Case):
         self.assertEqual([s["close"] for s in spans], ["thread-ended", "ended"])
         self.assertNotEqual(spans[0]["tid"], target.pid)
 
+    @live.vm_safe
     def test_a_fork_inside(self):
         target = self.collector()
         watch = self.json("-p", target.pid, "-f")
@@ -263,6 +261,7 @@ class Broken(Case):
         self.tell(target, "end 1")
         return self.finish(watch)[0]
 
+    @live.vm_safe
     def test_stopped_by_a_signal(self):
         def hold(target):
             target.signal(signal.SIGSTOP)
@@ -273,7 +272,6 @@ class Broken(Case):
         self.assertGreater(span["held_ns"], 45 * MS)
         self.assertLess(span["stopped_ns"], span["duration_ns"] - span["held_ns"] + MS)
 
-    @live.host_only
     @live.needs_program("gdb")
     def test_stopped_by_a_debugger(self):
         def hold(target):
@@ -297,7 +295,6 @@ class Broken(Case):
 
 @live.needs_root()
 class Signals(Case):
-    @live.vm_safe
     def test_handlers(self):
         target = self.collector()
         watch = self.json("-p", target.pid, "--kind", "signal")
