@@ -22,7 +22,7 @@ demo: ## watch the garbage collections of a real runtime, as root
 	@$(call quietly,ninja -C $(BUILD) src/cli/usertrace)
 	@tools/demo $(BUILD)
 
-check: ## install what the tests need, build in three ways, run every test, as root
+check: ## install what the tests need, build with and without sanitizers, run every test, as root
 	@tools/check
 
 check-runtimes: ## collections of runtimes against their own accounts, and docs/agreement.md, as root
