@@ -546,7 +546,8 @@ static bool good_held(const struct seen *s, unsigned i)
 {
 	const struct stall *t = &s->stalls[i];
 
-	return t->held_ns >= 50 * MS && near(t->held_ns + t->stopped_ns, s->lengths[i], 2 * MS) && t->stopped_ns >= 3 * MS;
+	return t->held_ns >= 50 * MS && t->stopped_ns >= 3 * MS &&
+	       near(t->held_ns + t->stopped_ns + t->program_ns, s->lengths[i], 2 * MS);
 }
 
 static void test_collector_thread(void **state)
