@@ -61,6 +61,20 @@ void state_leave_any(struct asm_buf *a, enum bpf_reg process, int word)
 	asm_place(a, not_last);
 }
 
+void state_count_role(struct asm_buf *a, enum bpf_reg process, bool enter)
+{
+	unsigned not_program = asm_label(a), end = asm_label(a);
+
+	asm_jcci(a, BPF_JNE, R1, GEN_ROLE_PROGRAM, not_program);
+	(enter ? state_enter_any : state_leave_any)(a, process, PROCESS(none_runs));
+	(enter ? state_enter : state_leave)(a, process, PROCESS(program));
+	asm_jump(a, end);
+	asm_place(a, not_program);
+	asm_jcci(a, BPF_JNE, R1, GEN_ROLE_COLLECTOR, end);
+	(enter ? state_enter : state_leave)(a, process, PROCESS(collector));
+	asm_place(a, end);
+}
+
 /* The word's count at @process becomes R1 fewer, without the time of those. Clobbers R1, R2. */
 static void forget_waiting(struct asm_buf *a, enum bpf_reg process)
 {
@@ -236,20 +250,7 @@ static void role_now(struct state *s)
 	asm_place(s->a, end);
 }
 
-/* By the role in R1, for the process at R8. */
-static void count_role(struct state *s, bool enter)
-{
-	unsigned not_program = asm_label(s->a), end = asm_label(s->a);
-
-	asm_jcci(s->a, BPF_JNE, R1, GEN_ROLE_PROGRAM, not_program);
-	(enter ? state_enter_any : state_leave_any)(s->a, R8, PROCESS(none_runs));
-	(enter ? state_enter : state_leave)(s->a, R8, PROCESS(program));
-	asm_jump(s->a, end);
-	asm_place(s->a, not_program);
-	asm_jcci(s->a, BPF_JNE, R1, GEN_ROLE_COLLECTOR, end);
-	(enter ? state_enter : state_leave)(s->a, R8, PROCESS(collector));
-	asm_place(s->a, end);
-}
+static void count_role(struct state *s, bool enter) { state_count_role(s->a, R8, enter); }
 
 #define TASK_HELD 12	/* __TASK_STOPPED and __TASK_TRACED of linux/sched.h */
 #define TASK_ENDED 128	/* its TASK_DEAD */

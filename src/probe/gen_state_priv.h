@@ -35,6 +35,8 @@ void state_leave(struct asm_buf *a, enum bpf_reg process, int word);
 /* The same of a word that adds up the time of nobody. */
 void state_enter_any(struct asm_buf *a, enum bpf_reg process, int word);
 void state_leave_any(struct asm_buf *a, enum bpf_reg process, int word);
+/* A thread of the role in R1 begins or ceases to run. Clobbers R1, R2. */
+void state_count_role(struct asm_buf *a, enum bpf_reg process, bool enter);
 /* R0 = what @map holds for the 32 bits at FP + @key. */
 void state_find(struct asm_buf *a, enum gen_map map, int key);
 /* R0 = this processor's slot; 0 never is one, but the verifier wants it asked. */

@@ -65,8 +65,7 @@ static void find_thread(struct gen *g, unsigned none)
 static void change_role(struct gen *g)
 {
 	struct asm_buf *a = g->a;
-	unsigned end = asm_label(a), ours = asm_label(a), was_collector = asm_label(a), enter = asm_label(a);
-	unsigned to_collector = asm_label(a);
+	unsigned end = asm_label(a), ours = asm_label(a), enter = asm_label(a);
 
 	asm_store(a, 8, FP, ST_KEY, R1);
 	asm_load(a, 8, R3, FP, ST_SLOT);
@@ -82,26 +81,14 @@ static void change_role(struct gen *g)
 	asm_store(a, 8, R3, SLOT(role), R1);
 	asm_jump(a, enter);
 	asm_place(a, ours);
-	asm_load(a, 8, R4, FP, ST_KEY);
-	asm_xchg(a, R3, SLOT(role), R4);
 	asm_load(a, 8, R1, FP, ST_KEY);
-	asm_jcc(a, BPF_JEQ, R4, R1, end);
-	asm_jcci(a, BPF_JEQ, R4, GEN_ROLE_COLLECTOR, was_collector);
-	asm_jcci(a, BPF_JNE, R4, GEN_ROLE_PROGRAM, enter);
-	state_leave_any(a, R7, PROCESS(none_runs));
-	state_leave(a, R7, PROCESS(program));
-	asm_jump(a, enter);
-	asm_place(a, was_collector);
-	state_leave(a, R7, PROCESS(collector));
+	asm_xchg(a, R3, SLOT(role), R1);
+	asm_load(a, 8, R2, FP, ST_KEY);
+	asm_jcc(a, BPF_JEQ, R1, R2, end);
+	state_count_role(a, R7, false);
 	asm_place(a, enter);
-	asm_load(a, 8, R4, FP, ST_KEY);
-	asm_jcci(a, BPF_JEQ, R4, GEN_ROLE_COLLECTOR, to_collector);
-	asm_jcci(a, BPF_JNE, R4, GEN_ROLE_PROGRAM, end);
-	state_enter_any(a, R7, PROCESS(none_runs));
-	state_enter(a, R7, PROCESS(program));
-	asm_jump(a, end);
-	asm_place(a, to_collector);
-	state_enter(a, R7, PROCESS(collector));
+	asm_load(a, 8, R1, FP, ST_KEY);
+	state_count_role(a, R7, true);
 	asm_place(a, end);
 }
 
