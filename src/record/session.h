@@ -9,8 +9,17 @@
 #include "record/plan.h"
 #include "record/user_event.h"
 #include "wire/record.h"
+#include "wire/sample.h"
 
 struct session;
+
+/* Samples of stacks, by the clock, by waiting, or by probes. */
+struct session_sampling {
+	uint32_t frequency_hz;	/* samples of each processor in a second; 0: none */
+	bool waits;		/* where threads leave the processor, and for how long */
+	bool probes;		/* each event of a probe is a sample instead of an event */
+	bool no_kernel;		/* without the kernel's part of stacks */
+};
 
 struct session_options {
 	const char *const *probes;	/* as typed */
@@ -39,6 +48,7 @@ struct session_options {
 	const enum probe_state *states;
 	bool described;			/* the probes are from descriptions of runtimes: see plan_options */
 	bool lives;			/* forks, execs and exits to the sink, e: probes or not */
+	const struct session_sampling *sampling;	/* NULL: none. Then lives and mappings are told as well */
 };
 
 struct session_event {
@@ -71,6 +81,16 @@ struct session_sink {
 	/* A user event, whether or not any e: request means it. Returns for how many it was printed: at most @room. */
 	int (*user)(void *ctx, const struct user_event *e, unsigned cpu, uint64_t room);
 	int (*life)(void *ctx, const struct session_life *life);
+	/*
+	 * With sampling. A sample may name a stack that comes after it. A wait is told when it is over; those that are not
+	 * when the session stops are told then, cut at that time.
+	 */
+	int (*stack)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips);
+	int (*sample)(void *ctx, const struct ut_rec_sample *rec, const struct plan_probe *probe);
+	int (*wait)(void *ctx, const struct ut_rec_wait *rec);
+	/* A process of which samples may come, when it is seen first: its mappings can be read now. */
+	void (*appeared)(void *ctx, pid_t pid, uint64_t time_ns);
+	void (*mapped)(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_ns);
 	/* @count user events of @pid were refused since the last call, because it alone filled the ring. */
 	int (*refused)(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns);
 	/* @count events of this CPU's ring are missing between the two times; @since_ns 0: nothing came before. */
@@ -89,6 +109,7 @@ struct session_totals {
 	    missed; /* given to the sink; lost for want of room; not seen because a program was busy on that CPU */
 	uint64_t refused;		/* of the lost ones, those of processes that flooded */
 	uint64_t lost_life;		/* forks, execs and exits that did not fit; none of the lost ones */
+	uint64_t busy;			/* samples without a user stack, as another walk was under way */
 	uint64_t malformed;		/* user events with an operation that does not exist */
 	uint64_t elapsed_ns;		/* from the attachment to the stop */
 	size_t nprobes, nsites;
@@ -119,6 +140,8 @@ int session_command_status(struct session *s);
 bool session_measures(const struct session *s);
 /* What state words' times count from, CLOCK_MONOTONIC nanoseconds. */
 uint64_t session_state_base_ns(const struct session *s);
+/* Bytes of unwind tables in the kernel, and files that have one; 0 without sampling. */
+void session_table_size(const struct session *s, uint64_t *ret_bytes, size_t *ret_files);
 /* CLOCK_MONOTONIC nanoseconds of the attachment. */
 uint64_t session_start_ns(const struct session *s);
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile: stacks of named frames as a tree, with how often and how long each thread was in each of them. Made by
+ * `profile` while it records and by readers of folded stacks; read by everything in out/ and report/. Not thread-safe.
+ * Frames, threads and nodes are numbers from 0; node 0 is the root, which has no frame.
+ */
+#ifndef UT_MODEL_PROFILE_H
+#define UT_MODEL_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "sym/names.h"
+
+enum profile_state {
+	PROFILE_CPU,		/* ran */
+	PROFILE_RUNNABLE,	/* could have run, had no processor */
+	PROFILE_BLOCKED,	/* waited */
+	PROFILE_EVENT,		/* a probe fired */
+	PROFILE_STATES,
+};
+
+struct profile_frame {		/* strings are the profile's own copies */
+	const char *name, *module, *file;	/* module "" and file NULL when not known */
+	uint32_t line;
+	uint8_t kind;		/* enum frame_kind */
+	bool unnamed;
+};
+
+struct profile_node {
+	uint32_t parent, frame;
+};
+
+struct profile_thread {
+	int pid, tid;
+	const char *comm;	/* of the thread; */
+	const char *process;	/* of the program: its first thread's */
+};
+
+struct profile_weight {
+	uint32_t node, thread;
+	uint8_t state;		/* enum profile_state */
+	uint64_t count;		/* samples, intervals or events */
+	uint64_t value_ns;	/* 0 for events */
+};
+
+/* What the recording says of itself. */
+struct profile_totals {
+	uint64_t samples;	/* all counts together */
+	uint64_t lost;		/* that did not fit */
+	uint64_t cut;		/* stacks that do not reach their thread's start, by count of samples */
+	uint64_t frames, unnamed;	/* by count of samples: frames in all, and those without a name */
+	uint64_t duration_ns;
+	uint64_t period_ns;	/* of the clock's samples; 0: none */
+	int64_t begin_wall_ns;	/* CLOCK_REALTIME; 0: not known */
+	const char *unit;	/* what a count is when there are no times: "samples", or a probe; NULL: samples */
+};
+
+struct profile {
+	VEC(struct profile_frame) frames;
+	VEC(struct profile_node) nodes;		/* a parent comes before its children */
+	VEC(struct profile_thread) threads;
+	VEC(struct profile_weight) weights;	/* each (node, thread, state) once */
+	struct profile_totals totals;
+	struct profile_index *index;		/* inner tables */
+};
+
+struct profile *profile_new(void);	/* NULL: out of memory */
+struct profile *profile_free(struct profile *p);
+
+/* Numbers for things, the same for equal ones; UINT32_MAX: out of memory. Strings are copied. */
+uint32_t profile_frame(struct profile *p, const struct frame *f);
+/* The same of a name that is no C string (foreign files). */
+uint32_t profile_frame_named(struct profile *p, const char *name, size_t len, enum frame_kind kind);
+uint32_t profile_node(struct profile *p, uint32_t parent, uint32_t frame);
+uint32_t profile_thread(struct profile *p, int pid, int tid, const char *comm, const char *process);
+int profile_add(struct profile *p, uint32_t node, uint32_t thread, enum profile_state state, uint64_t count,
+		uint64_t value_ns);	/* -ENOMEM */
+
+/*
+ * Folded stacks, a line each: frames from the outermost on, ';' between, a blank, a count. In @ret_bad: lines that are
+ * none, with the number and text of the first. Kinds are taken from the suffixes that stackcollapse scripts write
+ * (_[k], _[j], _[i]) and from brackets. Reads @fd to its end. -errno with a sentence.
+ */
+struct profile_bad { uint64_t lines, first_line; char first[96]; };
+int profile_read_folded(struct profile *p, int fd, struct profile_bad *ret_bad, struct ut_err *err);
+
+#endif

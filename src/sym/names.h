@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names for the addresses of profiles, by process and by time: what was mapped where, and which code compiled at run
+ * time lay there, at the moment of the sample. Told of processes while recording (names_process and following), asked
+ * when a profile is made. Not thread-safe. Out of memory makes names missing, never wrong.
+ *
+ * Memory that is code at run time gets names in two steps, because its maps may be huge: names_want() for each address
+ * and moment, names_settle() once, then names_user().
+ */
+#ifndef UT_SYM_NAMES_H
+#define UT_SYM_NAMES_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "proc/process.h"
+
+enum frame_kind {
+	FRAME_NATIVE,		/* of an ELF file */
+	FRAME_KERNEL,
+	FRAME_COMPILED,		/* compiled at run time */
+	FRAME_INTERPRETED,	/* of a language's interpreter, as its map says: Node's ~, py:: */
+	FRAME_INLINED,		/* a call that the compiler made part of the next frame */
+	FRAME_WAITING,		/* says what was waited for */
+	FRAME_REASON,		/* no code: says why names or frames are missing, or groups what is under it */
+};
+
+/* Strings belong to the names object. */
+struct frame {
+	const char *name;	/* demangled, without an offset; with `unnamed`: "[reason: …]" */
+	const char *module;	/* base name of the file, "kernel", a kernel module's name, "" for run-time code */
+	const char *file;	/* source file, NULL when not known or not asked for */
+	uint32_t line;		/* 0: not known */
+	enum frame_kind kind;
+	bool unnamed;		/* no name could be had: name says why */
+};
+struct frames { VEC(struct frame) v; };
+
+struct names_options {
+	bool lines;		/* inlined calls, files and lines from DWARF */
+	const char *debug_dir;	/* NULL: /usr/lib/debug */
+};
+
+struct names;
+struct names *names_new(const struct names_options *o);	/* NULL: out of memory */
+struct names *names_free(struct names *n);
+
+/* The process is there at @time_ns (CLOCK_MONOTONIC): reads what it has mapped, opens its files, watches its code maps.
+ * Again for one that is known: its mappings are read anew. */
+void names_process(struct names *n, pid_t pid, uint64_t time_ns);
+/* @child has what @parent had. */
+void names_fork(struct names *n, pid_t parent, pid_t child, uint64_t time_ns);
+/* It runs another program from then on: nothing that was known holds after it. */
+void names_exec(struct names *n, pid_t pid, uint64_t time_ns);
+void names_mapped(struct names *n, pid_t pid, const struct mapping *m, uint64_t time_ns);
+/* Ended: its files stay open for later questions, its number may be another's from now on. */
+void names_exit(struct names *n, pid_t pid, uint64_t time_ns);
+/* Looks for code maps that came or grew; to be called every few milliseconds while recording, and whenever
+ * names_watch_fd() is readable (-1: it cannot be waited for). Cheap when nothing happened. */
+void names_poll(struct names *n, uint64_t time_ns);
+int names_watch_fd(const struct names *n);
+
+/* Is @addr, at that time, in code compiled at run time? Then it is to be wanted. */
+bool names_is_runtime(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns);
+void names_want(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns);
+void names_settle(struct names *n, uint64_t time_ns);
+
+/*
+ * Appends the frames at @addr, innermost first: at least one, more where calls were inlined. @exact: the place itself;
+ * otherwise a return address, and the call before it is meant.
+ */
+void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns, struct frames *ret);
+void names_kernel(struct names *n, uint64_t addr, struct frames *ret);
+/* "[no unwind info: libfoo.so]" and so on, for how a walk ended (wire/unwind.h); NULL for a complete stack. */
+const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_addr, uint64_t time_ns);
+/* File and base name behind an address, for messages; "" when there is none. */
+const char *names_module(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns);
+/* A hint that a process's frames without a name get: "node --perf-basic-prof", kept as a copy. */
+void names_hint(struct names *n, pid_t pid, const char *flag);
+
+/* What was wrong with maps and dumps, a sentence each; *@ret lives until the next call. */
+size_t names_notes(struct names *n, const char *const **ret);
+
+#endif
