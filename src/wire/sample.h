@@ -10,8 +10,6 @@
 #define UT_SITE_SAMPLE 0xffffff02u
 #define UT_SITE_WAIT 0xffffff03u
 
-#define UT_KERNEL_FRAMES 127	/* that are kept of a kernel stack */
-
 /* A stack, sent when it is met for the first time (and again when the kernel has forgotten that). */
 struct ut_rec_stack {
 	struct ut_rec_event head;

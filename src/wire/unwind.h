@@ -97,8 +97,9 @@ enum ut_walk_end {
 	UT_END_BUSY = 12,	/* another walk was under way on this processor */
 };
 
-/* Frames that are kept of a user stack. */
+/* Frames that are kept of a user stack, and addresses that may stand before them: a kernel stack's. */
 #define UT_WALK_FRAMES 1024
+#define UT_WALK_KERNEL_ROOM 127
 /*
  * Set in an address of a stack that is the place of execution itself, and not where a call returns to: the innermost
  * one, and those that a signal interrupted. User addresses are below it.

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The walker: from the registers of a thread to the addresses of its calls, by the tables of wire/unwind.h. Compiled
+ * for the kernel by sample.bpf.c and for the host by tests; who includes it says how memory is read and rules are found:
+ *
+ *   WALK_READ(w, to, size, address)	0 when @size bytes of the program were copied, without waiting for a page
+ *   WALK_FIND(w, pc, rule)		enum ut_unwind_code of what lies at pc, its rule in *rule (UT_CODE_TABLE);
+ *					0: no mapping is known there
+ *
+ * The walk is walk_begin(), then walk_step() until it returns 1; the addresses go to w->ips.
+ */
+#ifndef UT_BPF_WALK_H
+#define UT_BPF_WALK_H
+
+#include "wire/unwind.h"
+
+#ifndef WALK_INLINE
+#define WALK_INLINE static inline __attribute__((always_inline))
+#endif
+
+/* DWARF's numbers of registers. */
+enum walk_reg { WALK_RBX = 3, WALK_RBP = 6, WALK_RSP = 7, WALK_REGS = 16 };
+
+enum walk_known { WALK_VALUE, WALK_MEMORY, WALK_LOST };	/* in `rbx`; at address `rbx`; nobody knows */
+
+struct walk {
+	uint64_t ip, sp, bp, rbx;
+	uint64_t reg[WALK_REGS];	/* of a frame that is exact, by DWARF's numbers */
+	uint64_t ucontext[17];		/* scratch: registers as a signal frame has them */
+	uint64_t end_addr;
+	uint64_t hash;
+	uint32_t exact;			/* ip is the place of execution, not where a call returns to; then reg holds */
+	uint32_t rbx_known;		/* enum walk_known */
+	uint32_t first;			/* addresses in ips before the walk: a kernel stack's */
+	uint32_t n;			/* addresses the walk has added */
+	uint32_t end;			/* enum ut_walk_end */
+	uint32_t process;
+	uint64_t ips[UT_WALK_KERNEL_ROOM + UT_WALK_FRAMES];
+};
+
+WALK_INLINE uint64_t walk_mix(uint64_t hash, uint64_t v)
+{
+	hash = (hash ^ v) * 0x9fb21c651e98df25ull;
+	return hash ^ hash >> 32;
+}
+
+/* The registers are in w->reg and w->ip. */
+WALK_INLINE void walk_begin(struct walk *w)
+{
+	w->sp = w->reg[WALK_RSP];
+	w->bp = w->reg[WALK_RBP];
+	w->rbx = w->reg[WALK_RBX];
+	w->rbx_known = WALK_VALUE;
+	w->exact = 1;
+	w->n = 0;
+	w->end = UT_END_NONE;
+	w->end_addr = 0;
+}
+
+WALK_INLINE int walk_stop(struct walk *w, enum ut_walk_end end, uint64_t addr)
+{
+	w->end = end;
+	w->end_addr = addr;
+	return 1;
+}
+
+WALK_INLINE int walk_add(struct walk *w)
+{
+	uint64_t ip = w->exact ? w->ip | UT_IP_EXACT : w->ip;
+	uint32_t at = w->first + w->n;
+
+	if (w->n >= UT_WALK_FRAMES || at >= UT_WALK_KERNEL_ROOM + UT_WALK_FRAMES)
+		return 0;
+	w->ips[at] = ip;
+	w->n++;
+	w->hash = walk_mix(w->hash, ip);
+	return 1;
+}
+
+/* The caller's frame is known: sp behind its return address. */
+WALK_INLINE int walk_go(struct walk *w, uint64_t ip, uint64_t sp)
+{
+	w->ip = ip;
+	w->sp = sp;
+	w->exact = 0;
+	return ip ? 0 : walk_stop(w, UT_END_START, 0);	/* what calls a thread's first function leaves a 0 there */
+}
+
+/* Does an instruction that calls end at @ip? Tells a return address from other numbers. */
+WALK_INLINE int walk_is_behind_call(struct walk *w, uint64_t ip)
+{
+	union { uint8_t byte[8]; uint64_t all; } code = { .all = 0 };
+
+	if (WALK_READ(w, &code, 8, ip - 8))
+		return 0;
+	if (code.byte[3] == 0xe8)	/* call rel32 */
+		return 1;
+	return (code.byte[6] == 0xff && (code.byte[7] & 0x38) == 0x10) ||	/* call *reg, *(reg) */
+	       (code.byte[5] == 0xff && (code.byte[6] & 0x38) == 0x10) ||	/* *disp8(reg) */
+	       (code.byte[4] == 0xff && (code.byte[5] & 0x38) == 0x10) ||	/* *disp8(reg,reg,scale) */
+	       (code.byte[2] == 0xff && (code.byte[3] & 0x38) == 0x10) ||	/* *disp32(reg), *sym(%rip) */
+	       (code.byte[1] == 0xff && (code.byte[2] & 0x38) == 0x10);		/* *disp32(reg,reg,scale) */
+}
+
+/*
+ * At its first and last instructions a function that keeps frame pointers has none of its own: rbp is still, or again,
+ * its caller's. How far the return address is from the stack pointer then; -1 elsewhere.
+ */
+WALK_INLINE int walk_frameless(struct walk *w)
+{
+	union { uint8_t byte[8]; uint64_t all; } code = { .all = 0 };
+
+	if (WALK_READ(w, &code, 8, w->ip))
+		return -1;
+	if ((uint32_t)code.all == 0xfa1e0ff3u)	/* endbr64 */
+		code.all >>= 32;
+	if (code.byte[0] == 0x55 || code.byte[0] == 0xc3)	/* push %rbp; ret */
+		return 0;
+	if ((uint32_t)(code.all & 0xffffff) == 0x248489u)	/* mov %eax,disp32(%rsp): HotSpot's look for room */
+		return 0;
+	if ((uint32_t)(code.all & 0xffffff) == 0xe58948u || (uint32_t)(code.all & 0xffffff) == 0xec8b48u)
+		return 8;	/* mov %rsp,%rbp */
+	return -1;
+}
+
+/* By frame pointer. @sure: the code is known to keep them; else what is found must be the end of a call. */
+WALK_INLINE int walk_by_pointer(struct walk *w, int sure, enum ut_walk_end failed)
+{
+	uint64_t pair[2] = { 0, 0 }, at = w->bp;
+	int frameless = w->exact && sure ? walk_frameless(w) : -1;
+
+	w->rbx_known = WALK_LOST;
+	if (frameless >= 0) {
+		if (WALK_READ(w, &pair[1], 8, w->sp + (uint32_t)frameless))
+			return walk_stop(w, UT_END_STACK, w->sp);
+		return walk_go(w, pair[1], w->sp + (uint32_t)frameless + 8);
+	}
+	if (!at && !sure)
+		return walk_stop(w, failed == UT_END_NO_INFO ? UT_END_START : failed, w->ip);
+	if (at < w->sp || (at & 7))
+		return walk_stop(w, failed, w->ip);
+	if (WALK_READ(w, pair, 16, at))
+		return walk_stop(w, at - w->sp < 1u << 20 ? UT_END_STACK : failed, at - w->sp < 1u << 20 ? at : w->ip);
+	if (!sure && pair[1] && !walk_is_behind_call(w, pair[1]))
+		return walk_stop(w, failed, w->ip);
+	w->bp = pair[0];
+	return walk_go(w, pair[1], at + 16);
+}
+
+WALK_INLINE int walk_register(struct walk *w, uint32_t number, uint64_t *ret)
+{
+	if (number == WALK_RSP) {
+		*ret = w->sp;
+	} else if (number == WALK_RBP) {
+		*ret = w->bp;
+	} else if (number == WALK_RBX && w->rbx_known == WALK_VALUE) {
+		*ret = w->rbx;
+	} else if (number == WALK_RBX && w->rbx_known == WALK_MEMORY) {
+		return WALK_READ(w, ret, 8, w->rbx);
+	} else if (w->exact && number < WALK_REGS) {
+		*ret = w->reg[number & (WALK_REGS - 1)];
+	} else {
+		return 1;
+	}
+	return 0;
+}
+
+/* The stack as a signal handler returns to it: all registers lie where the kernel put them (asm/sigcontext.h). */
+WALK_INLINE int walk_signal(struct walk *w)
+{
+	enum { R8, R9, R10, R11, R12, R13, R14, R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RIP };
+	uint64_t at = w->sp + 40;	/* uc_mcontext in a ucontext */
+	uint64_t *uc = w->ucontext;
+
+	if (WALK_READ(w, uc, sizeof(w->ucontext), at))
+		return walk_stop(w, UT_END_STACK, at);
+	w->reg[0] = uc[RAX];
+	w->reg[1] = uc[RDX];
+	w->reg[2] = uc[RCX];
+	w->reg[3] = uc[RBX];
+	w->reg[4] = uc[RSI];
+	w->reg[5] = uc[RDI];
+	w->reg[6] = uc[RBP];
+	w->reg[7] = uc[RSP];
+	for (int i = 0; i < 8; i++)
+		w->reg[8 + i] = uc[R8 + i];
+	w->ip = uc[RIP];
+	w->sp = uc[RSP];
+	w->bp = uc[RBP];
+	w->rbx = uc[RBX];
+	w->rbx_known = WALK_VALUE;
+	w->exact = 1;
+	return 0;
+}
+
+WALK_INLINE int walk_cfa(struct walk *w, const struct ut_unwind_rule *rule, uint64_t *ret)
+{
+	uint64_t base = 0;
+
+	if (rule->cfa == UT_CFA_PLT) {
+		*ret = w->sp + 8 + ((w->ip & 15) >= (uint64_t)rule->cfa_add ? 8 : 0);
+		return 0;
+	}
+	if (walk_register(w, rule->cfa_reg, &base))
+		return walk_stop(w, UT_END_REGISTER, w->ip);
+	base += (uint64_t)(int64_t)rule->cfa_off;
+	if (rule->cfa == UT_CFA_DEREF) {
+		uint64_t value = 0;
+
+		if (WALK_READ(w, &value, 8, base))
+			return walk_stop(w, UT_END_STACK, base);
+		base = value + (uint64_t)(int64_t)rule->cfa_add;
+	}
+	*ret = base;
+	return 0;
+}
+
+/* By a rule whose CFA is known. The saved rbp nearly always lies below the return address: one read then. */
+WALK_INLINE int walk_by_rule(struct walk *w, const struct ut_unwind_rule *rule, uint64_t cfa)
+{
+	uint64_t pair[2] = { 0, 0 }, at = cfa + (uint64_t)(int64_t)rule->ra_off, bp = w->bp;
+
+	if (cfa <= w->sp)
+		return walk_stop(w, UT_END_LOOP, w->ip);
+	if (rule->rbp == UT_SAVED_CFA && rule->rbp_off == rule->ra_off - 8) {
+		if (WALK_READ(w, pair, 16, at - 8))
+			return walk_stop(w, UT_END_STACK, at);
+		bp = pair[0];
+	} else {
+		if (WALK_READ(w, &pair[1], 8, at))
+			return walk_stop(w, UT_END_STACK, at);
+		if (rule->rbp == UT_SAVED_CFA || rule->rbp == UT_SAVED_RBP) {
+			uint64_t from = rule->rbp == UT_SAVED_CFA ? cfa : w->bp;
+
+			if (WALK_READ(w, &bp, 8, from + (uint64_t)(int64_t)rule->rbp_off))
+				return walk_stop(w, UT_END_STACK, from);
+		}
+	}
+	if (rule->rbx == UT_SAVED_CFA || rule->rbx == UT_SAVED_RBP) {
+		w->rbx = (rule->rbx == UT_SAVED_CFA ? cfa : w->bp) + (uint64_t)(int64_t)rule->rbx_off;
+		w->rbx_known = WALK_MEMORY;
+	} else if (rule->rbx == UT_SAVED_UNDEFINED) {
+		w->rbx_known = WALK_LOST;
+	}
+	w->bp = bp;
+	return walk_go(w, pair[1], cfa);
+}
+
+/* One frame: adds it, finds its caller. 1: the walk is over, w->end says why. */
+WALK_INLINE int walk_step(struct walk *w)
+{
+	struct ut_unwind_rule rule = { 0 };
+	uint64_t pc = w->exact ? w->ip : w->ip - 1, cfa = 0;	/* a call can be a function's last instruction */
+	int code = WALK_FIND(w, pc, &rule);
+
+	if (!code)
+		return walk_stop(w, UT_END_NO_MAPPING, w->ip);
+	if (!walk_add(w))
+		return walk_stop(w, UT_END_DEPTH, w->ip);
+	if (code == UT_CODE_RUNTIME)
+		return walk_by_pointer(w, 1, UT_END_RUNTIME);
+	if (code == UT_CODE_BARE)
+		return walk_stop(w, UT_END_BARE, w->ip);
+	if (code == UT_CODE_FILE || rule.cfa == UT_CFA_UNKNOWN)
+		return walk_by_pointer(w, 0, UT_END_NO_INFO);
+	if (rule.cfa == UT_CFA_UNSUPPORTED)
+		return walk_by_pointer(w, 0, UT_END_UNSUPPORTED);
+	if (rule.cfa == UT_CFA_OUTERMOST)
+		return walk_stop(w, UT_END_START, 0);
+	if (rule.cfa == UT_CFA_SIGNAL)
+		return walk_signal(w);
+	if (walk_cfa(w, &rule, &cfa))
+		return 1;
+	return walk_by_rule(w, &rule, cfa);
+}
+
+#endif
