@@ -39,6 +39,8 @@ char *buf_take(struct buf *b);
 /* Foreign bytes as safe text for one place: escapes control bytes and line feeds (\n, \t, \x1b), the backslash itself,
  * and bytes that are not valid UTF-8 (\xff). Valid printable UTF-8 goes through. */
 void buf_add_escaped(struct buf *b, const char *bytes, size_t len);
+/* The same for names of functions, in which a backslash stays as it is: once escaped, nothing more changes. */
+void buf_add_name(struct buf *b, const char *bytes, size_t len);
 /* A JSON string with its quotes. Bytes that are not valid UTF-8 become U+FFFD. */
 void buf_add_json(struct buf *b, const char *bytes, size_t len);
 

@@ -88,6 +88,20 @@ void buf_add_escaped(struct buf *b, const char *bytes, size_t len)
 	}
 }
 
+void buf_add_name(struct buf *b, const char *bytes, size_t len)
+{
+	const char *end = bytes + len;
+
+	while (bytes < end) {
+		const char *back = memchr(bytes, '\\', (size_t)(end - bytes)), *stop = back ? back : end;
+
+		buf_add_escaped(b, bytes, (size_t)(stop - bytes));
+		if (back)
+			buf_addc(b, '\\');
+		bytes = stop + !!back;
+	}
+}
+
 static void add_json_ascii(struct buf *b, unsigned char c)
 {
 	static const char controls[] = "\b\f\n\r\t\"\\", letters[] = "bfnrt\"\\";
