@@ -2,7 +2,8 @@
 /*
  * A profile: stacks of named frames as a tree, with how often and how long each thread was in each of them. Made by
  * `profile` while it records and by readers of folded stacks; read by everything in out/ and report/. Not thread-safe.
- * Frames, threads and nodes are numbers from 0; node 0 is the root, which has no frame.
+ * Frames, threads and nodes are numbers from 0; node 0 is the root, which has no frame (its parent and frame are
+ * UINT32_MAX).
  */
 #ifndef UT_MODEL_PROFILE_H
 #define UT_MODEL_PROFILE_H
@@ -56,6 +57,7 @@ struct profile_totals {
 	uint64_t duration_ns;
 	uint64_t period_ns;	/* of the clock's samples; 0: none */
 	int64_t begin_wall_ns;	/* CLOCK_REALTIME; 0: not known */
+	bool saturated;		/* a sum would not fit 64 bits, and is UINT64_MAX */
 	const char *unit;	/* what a count is when there are no times: "samples", or a probe; NULL: samples */
 };
 
@@ -77,6 +79,7 @@ uint32_t profile_frame(struct profile *p, const struct frame *f);
 uint32_t profile_frame_named(struct profile *p, const char *name, size_t len, enum frame_kind kind);
 uint32_t profile_node(struct profile *p, uint32_t parent, uint32_t frame);
 uint32_t profile_thread(struct profile *p, int pid, int tid, const char *comm, const char *process);
+/* Adds up, and stops at UINT64_MAX (totals.saturated). The totals are the caller's to count. */
 int profile_add(struct profile *p, uint32_t node, uint32_t thread, enum profile_state state, uint64_t count,
 		uint64_t value_ns);	/* -ENOMEM */
 
