@@ -246,12 +246,15 @@ struct elf_image *elf_image_free(struct elf_image *img)
 	if (!img)
 		return NULL;
 	image_free_symbols(img);
+	image_free_stubs(img);
 	elf_image_free(img->debug);
+	elf_image_free(img->mini);
 	image_free_sections(img);
 	vec_done(&img->segments);
 	vec_done(&img->phdrs);
 	if (img->fd >= 0)
 		close(img->fd);
+	free(img->owned);
 	free(img);
 	return NULL;
 }

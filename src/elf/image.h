@@ -74,5 +74,20 @@ const struct elf_symbol *elf_function_at(struct elf_image *img, uint64_t vaddr);
 /* True when @vaddr is the first instruction of a function: a function symbol or the start of an .eh_frame entry says
  * so. Works in stripped files through .eh_frame. */
 bool elf_is_function_start(struct elf_image *img, uint64_t vaddr);
+/* The range of the .eh_frame entry that @vaddr is in: what is known of a function that has no symbol. False: none. */
+bool elf_unwind_entry_at(struct elf_image *img, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end);
+/* The function that the stub of the procedure linkage table at @vaddr leads to, alive as long as the image; NULL when
+ * it is no stub, or leads to something that has no name. */
+const char *elf_stub_at(struct elf_image *img, uint64_t vaddr);
+
+/*
+ * Separate debugging symbols are looked for when symbols are first needed, below our own /usr/lib/debug and beside the
+ * file. For one that came from a process with another root this is to be called before: it looks below @root, a
+ * descriptor of that folder, where the file is known as @path.
+ */
+void elf_image_find_debug(struct elf_image *img, int root, const char *path);
+/* Sets the folder that is asked in place of /usr/lib/debug, which must live on (NULL: none is set). Returns the one
+ * before. For all images; not while other threads open some. */
+const char *elf_debug_root(const char *folder);
 
 #endif

@@ -35,8 +35,13 @@ struct function {		/* one per address that a function symbol has */
 	uint32_t symbol;
 };
 
+struct function_start {
+	uint64_t vaddr;		/* first: searched for as a number */
+	uint64_t entry;		/* vaddr of its entry in .eh_frame */
+};
+
 struct function_starts {	/* from the unwind tables; sorted */
-	uint64_t *v;
+	struct function_start *v;
 	size_t n, cap;
 	bool loaded;
 };
@@ -64,13 +69,17 @@ struct elf_image {
 
 	bool symtabs_loaded, symbols_loaded;
 	struct symtab symtabs[2];
-	struct elf_image *debug;	/* owned; has the .symtab that this file lacks */
+	bool debug_tried, mini_tried;
+	struct elf_image *debug;	/* owned; the separate file with debugging symbols */
+	struct elf_image *mini;		/* owned; the symbol table in .gnu_debugdata */
+	void *owned;			/* the bytes at mem, when they are ours to free */
 	unsigned nsymtabs;
 	char *strings[2];	/* of each table; names of symbols point into them */
 	VEC(struct elf_symbol) symbols;
 	VEC(struct function) functions;
 	VEC(char *) names;	/* symbol names without their version */
 	struct function_starts starts;
+	struct stubs *stubs;	/* of the PLT; read when first asked for */
 };
 
 /* Copies file bytes; false when they are not all there. */
@@ -88,8 +97,11 @@ void image_free_symbols(struct elf_image *img);
 
 /* Finds the symbol tables, once; a .symtab that was stripped off in the file with debugging symbols, if it is there. */
 void image_load_symtabs(struct elf_image *img);
-/* Opens the file with the debugging symbols of this very build; NULL when there is none. */
+/* The file with the debugging symbols of this very build, looked for once; it stays the image's. NULL: there is none. */
 struct elf_image *image_debug_file(struct elf_image *img);
+/* The symbols that Fedora's build keeps in a stripped file (.gnu_debugdata), unpacked once; the image's. NULL: none. */
+struct elf_image *image_mini_file(struct elf_image *img);
+void image_free_stubs(struct elf_image *img);
 extern const char *image_debug_root;	/* /usr/lib/debug; tests have their own */
 /* One raw symbol after the other, through a small buffer: tables are too large to copy for one question. */
 struct symbol_walk {

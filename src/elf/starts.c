@@ -4,72 +4,8 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "elf/cursor.h"
 #include "elf/internal.h"
-
-/* Pointer encodings of the LSB's .eh_frame. */
-enum {
-	ENC_ABSPTR = 0x00, ENC_UDATA2 = 0x02, ENC_UDATA4 = 0x03, ENC_UDATA8 = 0x04,
-	ENC_SDATA2 = 0x0a, ENC_SDATA4 = 0x0b, ENC_SDATA8 = 0x0c,
-	ENC_PCREL = 0x10, ENC_DATAREL = 0x30, ENC_FORMAT = 0x0f, ENC_BASE = 0xf0,
-};
-
-struct cursor {
-	const uint8_t *at, *end;
-	bool bad;
-};
-
-static uint64_t take_bytes(struct cursor *c, size_t n)
-{
-	uint64_t v = 0;
-
-	if (c->bad || (size_t)(c->end - c->at) < n) {
-		c->bad = true;
-		return 0;
-	}
-	memcpy(&v, c->at, n);
-	c->at += n;
-	return v;
-}
-
-/* LEB128, signed or not: only its place matters here, or small values. */
-static uint64_t take_leb(struct cursor *c)
-{
-	uint64_t v = 0, byte = 0x80;
-
-	for (unsigned shift = 0; byte & 0x80 && !c->bad; shift += 7) {
-		byte = take_bytes(c, 1);
-		if (shift < 63)
-			v |= (byte & 0x7f) << shift;
-	}
-	return v;
-}
-
-static size_t encoded_size(uint8_t enc, bool is_64)
-{
-	switch (enc & ENC_FORMAT) {
-	case ENC_ABSPTR: return is_64 ? 8 : 4;
-	case ENC_UDATA2: case ENC_SDATA2: return 2;
-	case ENC_UDATA4: case ENC_SDATA4: return 4;
-	case ENC_UDATA8: case ENC_SDATA8: return 8;
-	default: return 0;
-	}
-}
-
-/* A pointer at the cursor, whose own address is @here. Forms that no compiler writes for code make the cursor bad. */
-static uint64_t take_pointer(struct cursor *c, uint8_t enc, bool is_64, uint64_t here)
-{
-	size_t size = encoded_size(enc, is_64);
-	uint64_t v;
-
-	if (!size || ((enc & ENC_BASE) != ENC_PCREL && (enc & ENC_BASE) != 0)) {
-		c->bad = true;
-		return 0;
-	}
-	v = take_bytes(c, size);
-	if (enc & 0x08 && size < 8)
-		v = (uint64_t)((int64_t)(v << (64 - 8 * size)) >> (64 - 8 * size));
-	return (enc & ENC_BASE) == ENC_PCREL ? v + here : v;
-}
 
 /* .eh_frame_hdr: a sorted table that the linker made. False when there is none of the usual form. */
 static bool starts_from_header(struct elf_image *img, const Elf64_Phdr *p)
@@ -89,11 +25,13 @@ static bool starts_from_header(struct elf_image *img, const Elf64_Phdr *p)
 	if (!n || n > (p->p_filesz - HEADER) / ENTRY || vec_reserve(s, n))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		int32_t distance;
+		int32_t distance[2];
 
-		memcpy(&distance, bytes + HEADER + (size_t)i * ENTRY, sizeof distance);
-		s->v[s->n++] = p->p_vaddr + (uint64_t)(int64_t)distance;
+		memcpy(distance, bytes + HEADER + (size_t)i * ENTRY, sizeof distance);
+		s->v[s->n++] = (struct function_start){ p->p_vaddr + (uint64_t)(int64_t)distance[0],
+							p->p_vaddr + (uint64_t)(int64_t)distance[1] };
 	}
+	sort_starts(s);		/* a table that lies */
 	return true;
 }
 
@@ -152,15 +90,8 @@ static void take_entry(struct elf_image *img, const struct section *s, struct cu
 		return;
 	enc = cie_encoding(cie, img->is_64);
 	start = take_pointer(&entry, enc, img->is_64, s->vaddr + (uint64_t)(entry.at - bytes));
-	if (!entry.bad && vec_push(&img->starts, start))
+	if (!entry.bad && vec_push(&img->starts, ((struct function_start){ start, s->vaddr + (uint64_t)(id_at - 4 - bytes) })))
 		img->starts.n = 0;
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 /* .eh_frame itself: static programs often have no header to it. */
@@ -181,8 +112,7 @@ static void starts_from_section(struct elf_image *img)
 			take_entry(img, s, (struct cursor){ .at = c.at, .end = c.at + len });
 		c.at += len;
 	}
-	if (img->starts.n)
-		qsort(img->starts.v, img->starts.n, sizeof *img->starts.v, compare_u64);
+	sort_starts(&img->starts);
 }
 
 static void load_starts(struct elf_image *img)
@@ -221,4 +151,53 @@ bool elf_is_function_start(struct elf_image *img, uint64_t vaddr)
 	return !is_part && img->starts.n &&
 	       bsearch(&vaddr, img->starts.v, img->starts.n, sizeof *img->starts.v, compare_u64) &&
 	       looks_like_entry(img, vaddr);
+}
+
+/* The length of the range of the entry at @entry, read from the file; 0 when it cannot be. */
+static uint64_t entry_length(struct elf_image *img, uint64_t entry)
+{
+	enum { CIE_MAX = 256 };		/* to the end of its augmentation */
+	uint8_t bytes[CIE_MAX], fde[24] = {};
+	struct cursor cie = { .at = bytes, .end = bytes + CIE_MAX };
+	struct cursor c = { .at = fde + 8, .end = fde + sizeof fde };
+	uint32_t back, len;
+	uint64_t at;
+	uint8_t enc;
+
+	if (!elf_read_at(img, entry, fde, sizeof fde) && !elf_read_at(img, entry, fde, 16))	/* the last one */
+		return 0;
+	memcpy(&back, fde + 4, sizeof back);
+	at = entry + 4 - back;
+	if (!back || back > entry + 4 || !elf_read_at(img, at, &len, sizeof len) || len < 4)
+		return 0;
+	if (len < CIE_MAX)
+		cie.end = bytes + len;
+	if (!elf_read_at(img, at + 4, bytes, (size_t)(cie.end - bytes)) || take_bytes(&cie, 4) != 0)
+		return 0;
+	enc = cie_encoding(cie, img->is_64);
+	take_pointer(&c, enc, img->is_64, 0);
+	at = take_pointer(&c, enc & ENC_FORMAT & ~0x08, img->is_64, 0);
+	return c.bad ? 0 : at;
+}
+
+bool elf_unwind_entry_at(struct elf_image *img, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	size_t low = 0, high;
+	uint64_t len;
+
+	load_starts(img);
+	for (high = img->starts.n; low < high;) {
+		size_t mid = low + (high - low) / 2;
+
+		if (img->starts.v[mid].vaddr <= vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return false;
+	len = entry_length(img, img->starts.v[low - 1].entry);
+	*ret_start = img->starts.v[low - 1].vaddr;
+	*ret_end = *ret_start + len;
+	return vaddr - *ret_start < len;
 }

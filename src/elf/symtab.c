@@ -67,9 +67,13 @@ void image_load_symtabs(struct elf_image *img)
 		return;
 	img->symtabs_loaded = true;
 	if (!add_first(img, img, SHT_SYMTAB)) {
-		img->debug = image_debug_file(img);
-		if (img->debug)
-			add_first(img, img->debug, SHT_SYMTAB);
+		struct elf_image *debug = image_debug_file(img);
+
+		if (!debug || !add_first(img, debug, SHT_SYMTAB)) {
+			debug = image_mini_file(img);
+			if (debug)
+				add_first(img, debug, SHT_SYMTAB);
+		}
 	}
 	add_first(img, img, SHT_DYNSYM);
 }

@@ -30,7 +30,9 @@ static void read_symbols(struct elf_image *img)
 {
 	const struct elf_symbol *symbols;
 	size_t n = elf_image_symbols(img, &symbols);
+	static const char *const plts[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
 	struct elf_symbol s;
+	uint64_t start, end;
 
 	for (size_t i = 0; i < n; i += 1 + n / 16) {
 		const struct elf_symbol *at = elf_function_at(img, symbols[i].vaddr + symbols[i].size / 2);
@@ -40,7 +42,13 @@ static void read_symbols(struct elf_image *img)
 		if (elf_symbol_find(img, symbols[i].name, &s) == 0)
 			abort();	/* what is listed can be found */
 		elf_is_function_start(img, symbols[i].vaddr);
+		elf_stub_at(img, symbols[i].vaddr);
+		if (elf_unwind_entry_at(img, symbols[i].vaddr, &start, &end) && start > symbols[i].vaddr)
+			abort();
 	}
+	for (size_t i = 0; i < 4; i++)
+		if (elf_image_section(img, plts[i], &start, &end))
+			elf_stub_at(img, start + 16);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -114,11 +114,92 @@ static void test_by_build_id(void **state)
 static void test_by_name(void **state)
 {
 	(void)state;
+	assert_int_equal(find("linked"), find("whole"));	/* beside the file */
+	run("cd %s && mv debug away", folder);
 	assert_int_equal(find("linked"), 0);
-	run("mkdir -p %s%s && cp %s/debug %s%s/", folder, folder, folder, folder, folder);
+	run("mkdir -p %s%s && cp %s/away %s%s/debug", folder, folder, folder, folder, folder);
 	assert_int_equal(find("linked"), find("whole"));
 	assert_int_equal(find("bare"), 0);
-	run("rm -r %s/tmp", folder);
+	run("cd %s && rm -r tmp && mv away debug", folder);
+}
+
+/* Without a build id the checksum in the link decides; beside the file, and in .debug. */
+static void test_by_checksum(void **state)
+{
+	(void)state;
+	run("cd %s && mkdir -p sum/.debug && objcopy --remove-section .note.gnu.build-id whole sum/plain && cd sum && "
+	    "objcopy --only-keep-debug plain plain.debug 2>/dev/null && strip -s -o stripped plain && "
+	    "objcopy --add-gnu-debuglink=plain.debug stripped", folder);
+	assert_int_equal(find("sum/stripped"), find("whole"));
+	run("cd %s/sum && mv plain.debug .debug/", folder);
+	assert_int_equal(find("sum/stripped"), find("whole"));
+	run("cd %s/sum && printf x >>.debug/plain.debug", folder);
+	assert_int_equal(find("sum/stripped"), 0);
+	run("rm -r %s/sum", folder);
+}
+
+/* A process's own root: what lies there is found, also where links would lead out of it. */
+static void test_below_another_root(void **state)
+{
+	AUTO_CLOSE int root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char path[PATH_MAX];
+	struct elf_image *img;
+	struct elf_symbol s;
+
+	(void)state;
+	run("cd %s && mkdir -p bin real && ln -s /real bin/.debug && cp debug real/ && cp linked bin/x", folder);
+	snprintf(path, sizeof path, "%s/bin/x", folder);
+	img = open_image(path);
+	elf_image_find_debug(img, root, "/bin/x");
+	assert_int_equal(elf_symbol_find(img, "only_in_the_symbols", &s), 1);
+	elf_image_free(img);
+	run("rm -r %s/bin %s/real", folder, folder);
+}
+
+/* As Fedora's find-debuginfo makes it. */
+static void test_packed_in_the_file(void **state)
+{
+	(void)state;
+	run("cd %s && objcopy -S --remove-section .gnu_debuglink whole mini && "
+	    "nm whole --format=posix --defined-only | awk '$2 ~ /[TtD]/ {print $1}' | sort >keep && "
+	    "objcopy -S --remove-section .comment --keep-symbols=keep debug small && xz -k small && "
+	    "objcopy --add-section .gnu_debugdata=small.xz mini", folder);
+	assert_int_equal(find("mini"), find("whole"));
+	run("cd %s && head -c -20 small.xz >cut && objcopy --remove-section .gnu_debugdata mini && "
+	    "objcopy --add-section .gnu_debugdata=cut mini", folder);
+	assert_int_equal(find("mini"), 0);
+	run("cd %s && rm mini keep small small.xz cut", folder);
+}
+
+/* Functions without a symbol begin where the unwind tables say so, and the stubs of a program are named. */
+static void test_of_stripped_files(void **state)
+{
+	uint64_t f = find("whole"), vaddr, start, end, plt, size, stubs = 0, puts_at = 0;
+	char path[PATH_MAX];
+	struct elf_image *img;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/bare", folder);
+	img = open_image(path);
+	assert_true(elf_offset_to_vaddr(img, f, &vaddr));
+	assert_true(elf_unwind_entry_at(img, vaddr + 3, &start, &end));
+	assert_int_equal(start, vaddr);
+	assert_true(end > start + 3 && end < start + 64);
+	assert_false(elf_unwind_entry_at(img, 0, &start, &end));
+	assert_false(elf_unwind_entry_at(img, UINT64_MAX, &start, &end));
+	if (!elf_image_section(img, ".plt.sec", &plt, &size))
+		assert_true(elf_image_section(img, ".plt", &plt, &size));
+	for (uint64_t at = plt; at < plt + size; at += 16) {
+		const char *name = elf_stub_at(img, at + 4);
+
+		stubs += name != NULL;
+		if (name && strcmp(name, "snprintf") == 0)
+			puts_at = at;
+	}
+	assert_true(stubs >= size / 16 - 1 && stubs);
+	assert_int_not_equal(puts_at, 0);
+	assert_null(elf_stub_at(img, vaddr));
+	elf_image_free(img);
 }
 
 /* A file of another build under the right name would put probes into the middle of functions. */
@@ -140,6 +221,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_build_id),
 		cmocka_unit_test(test_by_name),
+		cmocka_unit_test(test_by_checksum),
+		cmocka_unit_test(test_below_another_root),
+		cmocka_unit_test(test_packed_in_the_file),
+		cmocka_unit_test(test_of_stripped_files),
 		cmocka_unit_test(test_of_another_build),
 	};
 
