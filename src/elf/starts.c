@@ -7,6 +7,23 @@
 #include "elf/cursor.h"
 #include "elf/internal.h"
 
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void sort_starts(struct function_starts *s)
+{
+	for (size_t i = 1; i < s->n; i++) {
+		if (s->v[i - 1].vaddr <= s->v[i].vaddr)
+			continue;
+		qsort(s->v, s->n, sizeof *s->v, compare_u64);
+		return;
+	}
+}
+
 /* .eh_frame_hdr: a sorted table that the linker made. False when there is none of the usual form. */
 static bool starts_from_header(struct elf_image *img, const Elf64_Phdr *p)
 {
@@ -90,7 +107,8 @@ static void take_entry(struct elf_image *img, const struct section *s, struct cu
 		return;
 	enc = cie_encoding(cie, img->is_64);
 	start = take_pointer(&entry, enc, img->is_64, s->vaddr + (uint64_t)(entry.at - bytes));
-	if (!entry.bad && vec_push(&img->starts, ((struct function_start){ start, s->vaddr + (uint64_t)(id_at - 4 - bytes) })))
+	if (!entry.bad &&
+	    vec_push(&img->starts, ((struct function_start){ start, s->vaddr + (uint64_t)(id_at - 4 - bytes) })))
 		img->starts.n = 0;
 }
 
