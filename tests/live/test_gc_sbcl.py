@@ -43,7 +43,8 @@ class GcSbcl(runtimes.Case):
 
     def test_run_time(self):
         """*gc-run-time* is processor time, with some of what comes around. The kernel's count of that begins and ends some
-        50 us beside of its events whenever a thread leaves its processor, so those that were interrupted are counted alone."""
+        50 us beside of its events whenever a thread leaves its processor, so those that were interrupted are counted alone;
+        and what interrupts a thread around a collection may be counted as its own."""
         watch, own = self.churn("gc", "count")
         seen = watch.spans("gc")
         agree.count(self, "SBCL", "*gc-run-time*", own=len(own), seen=len(seen), version=self.version)
@@ -53,7 +54,8 @@ class GcSbcl(runtimes.Case):
             agree.compare(self, "SBCL", "*gc-run-time*, not interrupted", own=[o for o, _ in whole],
                           seen=[s for _, s in whole], version=self.version, resolution_ns=60_000, least=0.8,
                           note="processor time of the process, with some of what comes around: within 60 us")
-        self.assertTrue(all(us * 1000 <= s["duration_ns"] + 100_000 for (us,), s in zip(own, seen)))
+        longer = [us * 1000 - s["duration_ns"] for (us,), s in zip(own, seen) if us * 1000 > s["duration_ns"] + 100_000]
+        self.assertLessEqual(len(longer), len(own) / 5, f"processor time longer than the span, in ns: {longer}")
 
     def test_threads(self):
         """Each other thread is stopped by a signal, in whose handler it stands until the world goes on."""
