@@ -12,7 +12,7 @@
 #ifndef UT_BPF_WALK_H
 #define UT_BPF_WALK_H
 
-#include "wire/unwind.h"
+#include "wire/sample.h"
 
 #ifndef WALK_INLINE
 #define WALK_INLINE static inline __attribute__((always_inline))
@@ -34,7 +34,8 @@ struct walk {
 	uint32_t first;			/* addresses in ips before the walk: a kernel stack's */
 	uint32_t n;			/* addresses the walk has added */
 	uint32_t end;			/* enum ut_walk_end */
-	uint32_t process;
+	uint32_t process, slot;		/* for WALK_FIND */
+	struct ut_rec_stack rec;	/* what is sent: in front of its addresses */
 	uint64_t ips[UT_WALK_KERNEL_ROOM + UT_WALK_FRAMES];
 };
 

@@ -12,7 +12,7 @@
 #include "proc/process.h"
 #include "sym/files.h"
 #include "sym/kallsyms.h"
-#include "sym/vdso.h"
+#include "proc/vdso.h"
 
 enum code_kind {
 	CODE_FILE,	/* file */
@@ -107,7 +107,7 @@ static int note_mapping(struct sym *s, struct process *p, const struct mapping *
 	struct code c = {.start = m->start, .end = m->end, .offset = m->offset, .kind = classify(m)};
 
 	if (c.kind == CODE_FILE) {
-		c.file = sym_files_get(&s->files, p->pid, m);
+		c.file = sym_files_get(&s->files, p->pid, m, NULL);
 		if (!c.file)
 			return -ENOMEM;
 		if (!c.file->img && is_named_memory(m))

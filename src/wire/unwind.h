@@ -75,8 +75,10 @@ struct ut_unwind_process {
 	uint32_t first, n;	/* its mappings */
 	uint32_t stamp;		/* differs when anything did: what is cached of it before is not believed */
 	uint32_t flags;		/* UT_PROCESS_* */
+	uint32_t owner;		/* whose mappings these are: its own, or still its parent's */
+	uint32_t reserved;
 };
-UT_ASSERT(sizeof(struct ut_unwind_process) == 16, "table layout");
+UT_ASSERT(sizeof(struct ut_unwind_process) == 24, "table layout");
 #define UT_PROCESS_WANTED 1u	/* samples are taken of it */
 #define UT_PROCESS_KNOWN 2u	/* its mappings are there */
 

@@ -25,7 +25,7 @@
 #include "sym/kallsyms.h"
 #include "elf/demangle.h"
 #include "sym/sym.h"
-#include "sym/vdso.h"
+#include "proc/vdso.h"
 
 #define ADDR(p) ((uint64_t)(uintptr_t)(p))
 

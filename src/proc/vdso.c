@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds this process's own vDSO and opens it as an ELF image in memory. */
-#include "sym/vdso.h"
+#include "proc/vdso.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The vDSO: code that the kernel maps into every program and that no file holds. For this layer only. */
-#ifndef UT_SYM_VDSO_H
-#define UT_SYM_VDSO_H
+/* The vDSO: code that the kernel maps into every program and that no file holds. */
+#ifndef UT_PROC_VDSO_H
+#define UT_PROC_VDSO_H
 
 #include "elf/image.h"
 
