@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples as they come: each thing once, and how often. */
+#include "model/samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/samples_priv.h"
+
+#define MOMENT_NS 1000000u
+
+struct samples *samples_new(struct names *names)
+{
+	struct samples *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->names = names;
+	return s;
+}
+
+struct samples *samples_free(struct samples *s)
+{
+	if (!s)
+		return NULL;
+	for (size_t i = 0; i < s->texts.n; i++)
+		free(s->texts.v[i]);
+	vec_done(&s->texts);
+	vec_done(&s->cuts);
+	vec_done(&s->unnamed);
+	vec_done(&s->processes);
+	vec_done(&s->threads);
+	vec_done(&s->stacks);
+	vec_done(&s->rows);
+	vec_done(&s->arena);
+	samples_index_done(&s->process_index);
+	samples_index_done(&s->thread_index);
+	samples_index_done(&s->stack_index);
+	samples_index_done(&s->row_index);
+	free(s);
+	return NULL;
+}
+
+void samples_start(struct samples *s, uint64_t time_ns) { s->start_ns = time_ns; }
+uint64_t samples_count(const struct samples *s) { return s->count; }
+
+uint64_t samples_bytes(const struct samples *s)
+{
+	return s->arena.cap + s->stacks.cap * sizeof(*s->stacks.v) + s->rows.cap * sizeof(*s->rows.v) +
+	       s->threads.cap * sizeof(*s->threads.v) + s->processes.cap * sizeof(*s->processes.v) +
+	       (s->stack_index.cap + s->row_index.cap + s->thread_index.cap + s->process_index.cap) * sizeof(uint32_t);
+}
+
+/* What is looked for, beside the log that it may be in. */
+struct key { const struct samples *s; const void *wanted; };
+
+static uint64_t process_hash(const void *ctx, uint32_t i)
+{
+	return samples_mix(((const struct samples *)ctx)->processes.v[i].pid);
+}
+
+static bool process_equal(const void *ctx, uint32_t i)
+{
+	const struct key *k = ctx;
+	const struct samples_process *p = &k->s->processes.v[i];
+
+	return !p->over && p->pid == *(const uint32_t *)k->wanted;
+}
+
+static uint32_t find_process(const struct samples *s, uint32_t pid)
+{
+	struct key k = { s, &pid };
+
+	return samples_index_find(&s->process_index, samples_mix(pid), process_equal, &k);
+}
+
+/* SAMPLES_NONE: out of memory. */
+static uint32_t get_process(struct samples *s, uint32_t pid)
+{
+	uint32_t i = find_process(s, pid);
+
+	if (i != SAMPLES_NONE)
+		return i;
+	if (vec_push(&s->processes, ((struct samples_process){ .pid = pid, .age = ++s->ages })))
+		return SAMPLES_NONE;
+	i = (uint32_t)s->processes.n - 1;
+	if (!samples_index_add(&s->process_index, samples_mix(pid), i, process_hash, s))
+		return i;
+	s->processes.n--;
+	return SAMPLES_NONE;
+}
+
+static uint64_t hash_thread(const struct samples_thread *t)
+{
+	return samples_mix((uint64_t)t->process << 32 | t->tid);
+}
+
+static uint64_t thread_hash(const void *ctx, uint32_t i)
+{
+	return hash_thread(&((const struct samples *)ctx)->threads.v[i]);
+}
+
+static bool thread_equal(const void *ctx, uint32_t i)
+{
+	const struct key *k = ctx;
+	const struct samples_thread *t = &k->s->threads.v[i], *wanted = k->wanted;
+
+	return !t->over && t->process == wanted->process && t->tid == wanted->tid;
+}
+
+static uint32_t find_thread(const struct samples *s, const struct samples_thread *wanted)
+{
+	struct key k = { s, wanted };
+
+	return samples_index_find(&s->thread_index, hash_thread(wanted), thread_equal, &k);
+}
+
+/* The thread of a record that saw it from @from_ns until its own time. SAMPLES_NONE: out of memory. */
+static uint32_t get_thread(struct samples *s, const struct ut_rec_event *e, uint64_t from_ns)
+{
+	struct samples_thread new = { .process = get_process(s, e->pid), .tid = e->tid, .first_ns = from_ns };
+	struct samples_thread *t;
+	uint32_t i;
+
+	if (new.process == SAMPLES_NONE)
+		return SAMPLES_NONE;
+	i = find_thread(s, &new);
+	if (i == SAMPLES_NONE) {
+		if (vec_push(&s->threads, new))
+			return SAMPLES_NONE;
+		i = (uint32_t)s->threads.n - 1;
+		if (samples_index_add(&s->thread_index, hash_thread(&new), i, thread_hash, s)) {
+			s->threads.n--;
+			return SAMPLES_NONE;
+		}
+	}
+	t = &s->threads.v[i];
+	t->first_ns = from_ns < t->first_ns ? from_ns : t->first_ns;
+	t->last_ns = e->time_ns > t->last_ns ? e->time_ns : t->last_ns;
+	memcpy(t->comm, e->comm, sizeof(t->comm));
+	t->comm[sizeof(t->comm) - 1] = '\0';
+	if (e->pid == e->tid)
+		memcpy(s->processes.v[t->process].comm, t->comm, sizeof(t->comm));
+	return i;
+}
+
+static uint64_t stack_hash(const void *ctx, uint32_t i)
+{
+	return samples_mix(((const struct samples *)ctx)->stacks.v[i].id);
+}
+
+static bool stack_equal(const void *ctx, uint32_t i)
+{
+	const struct key *k = ctx;
+
+	return k->s->stacks.v[i].id == *(const uint64_t *)k->wanted;
+}
+
+/* Known or not. SAMPLES_NONE: out of memory. */
+static uint32_t get_stack(struct samples *s, uint64_t id, uint32_t pid)
+{
+	struct key k = { s, &id };
+	uint32_t i = samples_index_find(&s->stack_index, samples_mix(id), stack_equal, &k);
+
+	if (i != SAMPLES_NONE)
+		return i;
+	if (vec_push(&s->stacks, ((struct samples_stack){ .id = id, .pid = pid })))
+		return SAMPLES_NONE;
+	i = (uint32_t)s->stacks.n - 1;
+	if (!samples_index_add(&s->stack_index, samples_mix(id), i, stack_hash, s))
+		return i;
+	s->stacks.n--;
+	return SAMPLES_NONE;
+}
+
+static bool touches_runtime(const struct samples *s, const struct samples_stack *stack, uint64_t time_ns)
+{
+	uint64_t ips[SAMPLES_FRAMES];
+
+	samples_unpack(s, stack, ips);
+	for (size_t i = stack->kernel; i < (size_t)stack->kernel + stack->user; i++)
+		if (names_is_runtime(s->names, (pid_t)stack->pid, ips[i] & ~UT_IP_EXACT, time_ns))
+			return true;
+	return false;
+}
+
+/* Does it touch code compiled at run time, with what its process has mapped now? */
+static void look_at_stack(struct samples *s, struct samples_stack *stack, struct samples_process *p, uint64_t time_ns)
+{
+	bool before = stack->runtime;
+
+	if (!stack->known || stack->age == p->age)
+		return;
+	stack->age = p->age;
+	stack->runtime = touches_runtime(s, stack, time_ns);
+	p->runtime += stack->runtime && !before;
+}
+
+int samples_stack(struct samples *s, const struct ut_rec_stack *rec, const uint64_t *ips)
+{
+	uint32_t process = get_process(s, rec->head.pid), i = get_stack(s, rec->id, rec->head.pid);
+	struct samples_stack *stack;
+
+	if (process == SAMPLES_NONE || i == SAMPLES_NONE)
+		return -ENOMEM;
+	stack = &s->stacks.v[i];
+	if (stack->known)
+		return 0;
+	stack->kernel = rec->kernel < UT_WALK_FRAMES ? rec->kernel : UT_WALK_FRAMES;
+	ips += rec->kernel - stack->kernel;
+	stack->user = rec->user < UT_WALK_FRAMES ? rec->user : UT_WALK_FRAMES;
+	stack->end = (uint8_t)rec->end;
+	stack->end_addr = rec->end_addr;
+	if (samples_pack(s, stack, ips))
+		return -ENOMEM;
+	stack->known = true;
+	look_at_stack(s, stack, &s->processes.v[process], rec->head.time_ns);
+	return 0;
+}
+
+static uint64_t hash_row(const struct samples_row *r)
+{
+	uint64_t kind = (uint64_t)r->state | (uint64_t)r->waits << 8 | (uint64_t)r->in_gc << 16;
+
+	return samples_mix(samples_mix((uint64_t)r->stack << 32 | r->thread) ^ samples_mix(r->moment ^ kind << 32));
+}
+
+static uint64_t row_hash(const void *ctx, uint32_t i) { return hash_row(&((const struct samples *)ctx)->rows.v[i]); }
+
+static bool row_equal(const void *ctx, uint32_t i)
+{
+	const struct key *k = ctx;
+	const struct samples_row *a = &k->s->rows.v[i], *b = k->wanted;
+
+	return a->stack == b->stack && a->thread == b->thread && a->moment == b->moment && a->age == b->age &&
+	       a->state == b->state && a->waits == b->waits && a->in_gc == b->in_gc;
+}
+
+/* Adds one more to the row that is like it, or makes it one. */
+static int add_row(struct samples *s, struct samples_row *row)
+{
+	struct samples_process *p = &s->processes.v[s->threads.v[row->thread].process];
+	struct samples_stack *stack = row->stack == SAMPLES_NONE ? NULL : &s->stacks.v[row->stack];
+	struct key k = { s, row };
+	uint32_t i;
+
+	if (stack)
+		look_at_stack(s, stack, p, row->time_ns);
+	row->age = p->age;
+	row->moment = stack && (stack->runtime || !stack->known) ? row->time_ns / MOMENT_NS : SAMPLES_AGE | p->age;
+	s->count++;
+	i = samples_index_find(&s->row_index, hash_row(row), row_equal, &k);
+	if (i != SAMPLES_NONE) {
+		s->rows.v[i].count += row->count;
+		s->rows.v[i].value_ns += row->value_ns;
+		return 0;
+	}
+	if (vec_push(&s->rows, *row))
+		return -ENOMEM;
+	if (!samples_index_add(&s->row_index, hash_row(row), (uint32_t)s->rows.n - 1, row_hash, s))
+		return 0;
+	s->rows.n--;
+	return -ENOMEM;
+}
+
+int samples_sample(struct samples *s, const struct ut_rec_sample *rec, bool in_gc)
+{
+	struct samples_row row = { .time_ns = rec->head.time_ns, .count = 1, .in_gc = in_gc,
+				   .state = rec->kind == UT_SAMPLE_PROBE ? PROFILE_EVENT : PROFILE_CPU };
+
+	if (rec->head.time_ns < s->start_ns)
+		return 0;
+	row.thread = get_thread(s, &rec->head, rec->head.time_ns);
+	row.stack = get_stack(s, rec->stack, rec->head.pid);
+	return row.thread == SAMPLES_NONE || row.stack == SAMPLES_NONE ? -ENOMEM : add_row(s, &row);
+}
+
+/* The kernel's include/linux/sched.h: TASK_INTERRUPTIBLE 1, TASK_UNINTERRUPTIBLE 2, __TASK_STOPPED 4, __TASK_TRACED 8,
+ * TASK_NOLOAD 0x400: with 2 it is TASK_IDLE, a sleep of the kernel's own threads. */
+static enum samples_waits waits_of(uint32_t state)
+{
+	if (!state)
+		return WAIT_NONE;
+	if (state & 0xc)
+		return WAIT_STOPPED;
+	if (state & 1 || (state & 0x402) == 0x402)
+		return WAIT_SLEEPS;
+	return state & 2 ? WAIT_UNINTERRUPTIBLE : WAIT_OTHER;
+}
+
+int samples_wait(struct samples *s, const struct ut_rec_wait *rec, bool in_gc)
+{
+	uint64_t to = rec->head.time_ns, from = rec->from_ns > s->start_ns ? rec->from_ns : s->start_ns, woken;
+	struct samples_row row = { .time_ns = rec->from_ns ? rec->from_ns : to, .count = 1, .in_gc = in_gc,
+				   .stack = SAMPLES_NONE };
+	int r = 0;
+
+	if (to <= from)
+		return 0;
+	woken = !rec->state ? from : !rec->runnable_ns || rec->runnable_ns > to ? to : rec->runnable_ns;
+	woken = woken < from ? from : woken;
+	row.thread = get_thread(s, &rec->head, from);
+	if (row.thread == SAMPLES_NONE)
+		return -ENOMEM;
+	if (rec->stack || rec->from_ns) {
+		row.stack = get_stack(s, rec->stack, rec->head.pid);
+		if (row.stack == SAMPLES_NONE)
+			return -ENOMEM;
+	}
+	if (woken > from) {
+		row.state = PROFILE_BLOCKED;
+		row.waits = waits_of(rec->state);
+		row.value_ns = woken - from;
+		r = add_row(s, &row);
+	}
+	if (r || to == woken)
+		return r;
+	row.state = PROFILE_RUNNABLE;
+	row.waits = WAIT_NONE;
+	row.value_ns = to - woken;
+	return add_row(s, &row);
+}
+
+void samples_process(struct samples *s, uint32_t pid, const char comm[16])
+{
+	uint32_t i = get_process(s, pid);
+
+	if (i == SAMPLES_NONE)
+		return;
+	memcpy(s->processes.v[i].comm, comm, 16);
+	s->processes.v[i].comm[15] = '\0';
+}
+
+void samples_mapped(struct samples *s, uint32_t pid)
+{
+	uint32_t i = find_process(s, pid);
+
+	if (i != SAMPLES_NONE)
+		s->processes.v[i].age = ++s->ages;
+}
+
+/* What comes next under this number is another program, with other threads. */
+void samples_exec(struct samples *s, uint32_t pid)
+{
+	uint32_t i = find_process(s, pid);
+
+	if (i != SAMPLES_NONE)
+		s->processes.v[i].over = true;
+}
+
+void samples_exit(struct samples *s, uint32_t pid, uint32_t tid, bool last)
+{
+	struct samples_thread wanted = { .process = find_process(s, pid), .tid = tid };
+	uint32_t i;
+
+	if (wanted.process == SAMPLES_NONE)
+		return;
+	i = find_thread(s, &wanted);
+	if (i != SAMPLES_NONE)
+		s->threads.v[i].over = true;
+	if (last)
+		s->processes.v[wanted.process].over = true;
+}
+
+uint64_t samples_new_runtime(struct samples *s, uint32_t pid)
+{
+	uint32_t i = find_process(s, pid);
+	uint64_t n = i == SAMPLES_NONE ? 0 : s->processes.v[i].runtime;
+
+	if (n)
+		s->processes.v[i].runtime = 0;
+	return n;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files behind samples.h share. Nobody else includes this. */
+#ifndef UT_MODEL_SAMPLES_PRIV_H
+#define UT_MODEL_SAMPLES_PRIV_H
+
+#include "model/samples.h"
+
+#define SAMPLES_NONE UINT32_MAX
+#define SAMPLES_FRAMES (2 * UT_WALK_FRAMES)	/* of a stack, at most; half of them the kernel's */
+
+/* Numbers of things by their hashes; what is equal is the owner's to say. Zero-initialise to use. */
+struct samples_index { uint32_t *slots; size_t cap, n; };
+
+/* The number for which @equal says so, else SAMPLES_NONE. */
+uint32_t samples_index_find(const struct samples_index *x, uint64_t hash,
+			    bool (*equal)(const void *ctx, uint32_t number), const void *ctx);
+/* Adds @number; @hash_of gives the hash of one that is there. 0 or -ENOMEM. */
+int samples_index_add(struct samples_index *x, uint64_t hash, uint32_t number,
+		      uint64_t (*hash_of)(const void *ctx, uint32_t number), const void *ctx);
+void samples_index_done(struct samples_index *x);
+uint64_t samples_mix(uint64_t h);
+
+/* A program that runs in a process, until its exec or end. */
+struct samples_process {
+	uint32_t pid;
+	char comm[16];
+	bool over;
+	uint32_t age;		/* counts what was mapped, over all processes */
+	uint64_t runtime;	/* new stacks that touch code compiled at run time */
+};
+
+struct samples_thread {
+	uint32_t process, tid;	/* process: number */
+	char comm[16];
+	bool over;
+	uint64_t first_ns, last_ns;	/* when it was seen */
+};
+
+struct samples_stack {
+	uint64_t id, end_addr;
+	uint64_t at;		/* of its addresses, in the arena */
+	uint32_t pid;
+	uint32_t age;		/* of its process when `runtime` was worked out */
+	uint16_t kernel, user;
+	uint8_t end;
+	bool known, runtime;
+};
+
+/* How a thread waited. */
+enum samples_waits { WAIT_NONE, WAIT_SLEEPS, WAIT_UNINTERRUPTIBLE, WAIT_STOPPED, WAIT_OTHER };
+
+struct samples_row {
+	uint64_t moment;	/* a millisecond, or SAMPLES_AGE with an age */
+	uint64_t time_ns;	/* of the first */
+	uint64_t count, value_ns;
+	uint32_t stack, thread;	/* stack SAMPLES_NONE: it waited since before the recording */
+	uint32_t age;		/* of its process */
+	uint8_t state;		/* enum profile_state */
+	uint8_t waits;		/* enum samples_waits */
+	bool in_gc;
+};
+#define SAMPLES_AGE (1ull << 63)
+
+typedef VEC(struct samples_reason) samples_reasons;
+
+struct samples {
+	struct names *names;
+	uint64_t start_ns, count;
+	uint32_t ages;
+	VEC(struct samples_process) processes;
+	VEC(struct samples_thread) threads;
+	VEC(struct samples_stack) stacks;
+	VEC(struct samples_row) rows;
+	VEC(unsigned char) arena;
+	struct samples_index process_index, thread_index, stack_index, row_index;
+	samples_reasons cuts, unnamed;
+	VEC(char *) texts;	/* of the reasons */
+};
+
+/* Addresses packed as differences to the one before. Kernel ones first. 0 or -ENOMEM. */
+int samples_pack(struct samples *s, struct samples_stack *stack, const uint64_t *ips);
+void samples_unpack(const struct samples *s, const struct samples_stack *stack, uint64_t ips[SAMPLES_FRAMES]);
+
+/* samples_idle.c: frames of a stack by their numbers in the profile, innermost first, the kernel's (so many) first. */
+bool samples_is_event_wait(const struct profile *p, const uint32_t *frames, size_t n, size_t kernel);
+/* By thread: its stack when it slept there nearly all the time, else SAMPLES_NONE. Caller frees; NULL: no memory. */
+uint32_t *samples_idle_stacks(const struct samples *s);
+/* By thread: has it run? */
+bool *samples_have_run(const struct samples *s);
+
+#endif
