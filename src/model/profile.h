@@ -84,11 +84,17 @@ int profile_add(struct profile *p, uint32_t node, uint32_t thread, enum profile_
 		uint64_t value_ns);	/* -ENOMEM */
 
 /*
- * Folded stacks, a line each: frames from the outermost on, ';' between, a blank, a count. In @ret_bad: lines that are
- * none, with the number and text of the first. Kinds are taken from the suffixes that stackcollapse scripts write
- * (_[k], _[j], _[i]) and from brackets. Reads @fd to its end. -errno with a sentence.
+ * Folded stacks, a line each: frames from the outermost on, ';' between, a blank, a count. Empty lines and lines that
+ * begin with "# " are stepped over. Kinds are taken from the suffixes that stackcollapse scripts write (_[k] kernel,
+ * _[j] compiled, _[i] inlined, _[w] waiting), which then are no part of the name, and from brackets. A frame without a
+ * name is "[no name]". Counts with a fraction are rounded; a count or a sum that does not fit is UINT64_MAX, and said
+ * in totals.saturated. Reads @fd to its end. -errno with a sentence.
  */
-struct profile_bad { uint64_t lines, first_line; char first[96]; };
+struct profile_bad {
+	uint64_t lines, first_line;	/* that are no such thing; the number of the first, from 1, */
+	char first[96];			/* and its text, as it is there */
+	uint64_t rounded;		/* good lines whose count had a fraction */
+};
 int profile_read_folded(struct profile *p, int fd, struct profile_bad *ret_bad, struct ut_err *err);
 
 #endif
