@@ -274,6 +274,11 @@ const char *elf_image_machine(const struct elf_image *img)
 	return img->machine_name;
 }
 
+bool elf_image_stat(const struct elf_image *img, struct stat *ret)
+{
+	return img->fd >= 0 && fstat(img->fd, ret) == 0;
+}
+
 size_t elf_image_segments(const struct elf_image *img, const struct elf_segment **ret)
 {
 	*ret = img->segments.v;

@@ -47,6 +47,9 @@ const struct elf_build_id *elf_image_build_id(struct elf_image *img);
 /* True when the file was written by Go (.go.buildinfo / .note.go.buildid): return probes would crash it. */
 bool elf_image_is_go(struct elf_image *img);
 
+/* fstat of the open file; false for one in memory. */
+struct stat;
+bool elf_image_stat(const struct elf_image *img, struct stat *ret);
 size_t elf_image_segments(const struct elf_image *img, const struct elf_segment **ret);
 /* Address in the file's own numbering to file offset and back, through PT_LOAD. False: no segment holds it. */
 bool elf_vaddr_to_offset(const struct elf_image *img, uint64_t vaddr, uint64_t *ret);

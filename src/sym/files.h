@@ -7,17 +7,40 @@
 #include "elf/image.h"
 #include "proc/process.h"
 
-struct sym_file {
-	struct file_id id;
-	char *name;		/* base name of the path it was first seen under */
-	struct elf_image *img;	/* NULL: could not be opened, or is no ELF file */
-	unsigned refs;
+enum sym_file_state {
+	SYM_FILE_OPEN,
+	SYM_FILE_NOT_ELF,
+	SYM_FILE_BROKEN,	/* an ELF file that contradicts itself */
+	SYM_FILE_GONE,		/* it, or the process it was to be reached through */
+	SYM_FILE_DENIED,
+	SYM_FILE_TOO_MANY,	/* no more descriptors */
 };
 
-struct sym_files { VEC(struct sym_file *) all; };
+struct sym_file {
+	struct file_id id;
+	uint64_t size, mtime_ns;	/* when it was opened: a file that was written to since is another one */
+	char *path;		/* it was first seen under */
+	const char *name;	/* its base name, in path */
+	struct elf_image *img;	/* NULL unless state is SYM_FILE_OPEN */
+	enum sym_file_state state;
+	uint32_t number;	/* never given twice */
+	unsigned refs;
+	struct elf_lines *lines;	/* NULL: not asked for, or there are none */
+	bool lines_tried;
+	struct sym_file *next;	/* in its bucket */
+};
 
-/* The file behind a mapping, opened now unless it is known; one reference for the caller. NULL: out of memory. */
-struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct mapping *m);
+struct sym_files {
+	struct sym_file **buckets;
+	size_t nbuckets, n;
+	uint32_t last_number;
+};
+
+/*
+ * The file behind a mapping, opened now unless it is known; one reference for the caller. NULL: out of memory. @err gets
+ * a sentence when it is new and could not be opened.
+ */
+struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct mapping *m, struct ut_err *err);
 /* Gives a reference back; the last one closes the file. */
 void sym_files_put(struct sym_files *files, struct sym_file *file);
 void sym_files_done(struct sym_files *files);
