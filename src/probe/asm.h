@@ -29,6 +29,8 @@ enum gen_map {
 	GEN_MAP_SLOTS,	/* array of one value for each CPU: struct gen_slot */
 	GEN_MAP_NAMES,	/* longest prefix: struct gen_name → whose a thread of that name is */
 	GEN_MAP_HANDLERS, /* hash: thread id → struct gen_handlers */
+	GEN_MAP_WALK_UPROBE, /* array of one program: what takes a sample of a probe's stack (src/bpf/sample.bpf.c) */
+	GEN_MAP_WALK_TRACEPOINT,
 	GEN_MAPS
 };
 

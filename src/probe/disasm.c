@@ -12,6 +12,7 @@ static const char *const map_names[GEN_MAPS] = {
 	[GEN_MAP_RINGS] = "rings", [GEN_MAP_LOST] = "lost", [GEN_MAP_FOLLOW] = "follow", [GEN_MAP_STARTS] = "starts",
 	[GEN_MAP_REFUSED] = "refused", [GEN_MAP_PROCESSES] = "processes", [GEN_MAP_THREADS] = "threads",
 	[GEN_MAP_SLOTS] = "slots", [GEN_MAP_NAMES] = "names", [GEN_MAP_HANDLERS] = "handlers",
+	[GEN_MAP_WALK_UPROBE] = "walk", [GEN_MAP_WALK_TRACEPOINT] = "walk",
 };
 
 static const struct { int number; const char *name; } helpers[] = {

@@ -197,6 +197,34 @@ static void gen_exit(struct asm_buf *a)
 	asm_exit(a);
 }
 
+/* The program goes on as the one that takes samples, and does not come back, unless that is not there. */
+static void gen_sample(struct gen *g)
+{
+	bool is_tracepoint = g->checked->spec->kind == PROBE_TRACEPOINT;
+
+	asm_mov(g->a, R1, R6);
+	asm_map(g->a, R2, is_tracepoint ? GEN_MAP_WALK_TRACEPOINT : GEN_MAP_WALK_UPROBE);
+	asm_movi(g->a, R3, 0);
+	asm_call(g->a, BPF_FUNC_tail_call);
+}
+
+static int gen_sample_body(struct gen *g, struct gen_body *ret)
+{
+	unsigned out = asm_label(g->a);
+	int r;
+
+	if (g->checked->needs_entry)
+		gen_duration(g, out);
+	gen_predicate(g, out);
+	gen_sample(g);
+	asm_place(g->a, out);
+	gen_exit(g->a);
+	r = g->error ? g->error : finish(g->a, g->err);
+	if (r)
+		gen_body_done(ret);
+	return r;
+}
+
 int gen_body(const struct probe_checked *checked, const struct gen_site *site, const struct gen_options *options,
 	     struct gen_body *ret, struct ut_err *err)
 {
@@ -206,6 +234,8 @@ int gen_body(const struct probe_checked *checked, const struct gen_site *site, c
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
+	if (options->sample)
+		return gen_sample_body(&g, ret);
 	out = asm_label(g.a);
 	if (checked->needs_entry)
 		gen_duration(&g, out);

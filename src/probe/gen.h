@@ -39,6 +39,7 @@ struct gen_options {
 	uint32_t ncpus;			/* possible CPUs: size of GEN_MAP_RINGS */
 	uint32_t wake_bytes;		/* wake the reader when a ring holds this much; 0: never */
 	uint64_t state_base_ns;		/* spans: what the times of words count from */
+	bool sample;			/* no record: the program ends in the one that samples the stack */
 	uint32_t fair_bytes;		/* user events: from here on a process that floods is refused; 0: never */
 };
 

@@ -131,9 +131,9 @@ static int hand_over(struct mmap2 *rec, int (*fn)(void *ctx, pid_t pid, const st
 	};
 
 	((char *)rec)[rec->header.size - 1] = '\0';
-	if (rec->name[0] != '/' || !rec->ino)
-		return 0;
-	escape_name(rec->name, name, sizeof(name));
+	if (rec->name[0] != '/' || !rec->ino || strcmp(rec->name, "//anon") == 0)
+		m.file = (struct file_id){ 0 };
+	escape_name(strcmp(rec->name, "//anon") == 0 ? "" : rec->name, name, sizeof(name));
 	return fn(ctx, (pid_t)rec->pid, &m);
 }
 

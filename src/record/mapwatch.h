@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells of files that processes map with execute permission, anywhere on the machine, shortly after they did it: from
+/* Tells of files and memory that processes map with execute permission, anywhere on the machine, shortly after they did it: from
  * perf's own records (PERF_RECORD_MMAP2), which cost the mapping process next to nothing. */
 #ifndef UT_RECORD_MAPWATCH_H
 #define UT_RECORD_MAPWATCH_H

@@ -238,7 +238,8 @@ static int site_body(struct plan *plan, const struct plan_site *site, struct gen
 
 	if (site->kind == SITE_ENTRY)
 		return gen_entry_body(&options, ret, err);
-	options.may_sleep = options.may_sleep && site->kind != SITE_TRACEPOINT;
+	options.sample = p->request < plan->options.samples;
+	options.may_sleep = options.may_sleep && site->kind != SITE_TRACEPOINT && !options.sample;
 	return gen_body(p->checked, &gs, &options, ret, err);
 }
 

@@ -23,6 +23,7 @@ struct plan_options {
 	enum gen_filter tracepoint_filter; /* in the place of gen.filter: kernel events cannot be attached by process */
 	const struct runtimes *runtimes;	/* default formats; may be NULL */
 	const enum probe_state *states;		/* by request; NULL: none. Used by plan_new alone */
+	size_t samples;				/* so many of the first requests: their events are samples */
 	bool lives;				/* forks, execs and exits come as well, e: requests or not */
 	/*
 	 * The requests are nobody's who could be asked to mend them: one that does not fit a file has nothing there, and

@@ -82,7 +82,8 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 			 .state_base_ns = s->state_base_ns,
 			 .fair_bytes = (uint32_t)GEN_FAIR_FROM(s->rings.size_bytes) },
 		.states = o->states,
-		.lives = o->lives,
+		.lives = o->lives || o->sampling,
+		.samples = o->sampling ? o->sampling->probes : 0,
 		.tracepoint_filter = session_has_targets(o) ? GEN_FILTER_FOLLOW : GEN_FILTER_NOT_SELF,
 		.runtimes = runtimes,
 		.described = o->described,
@@ -230,6 +231,8 @@ struct session *session_close(struct session *s)
 	vec_done(&s->refused);
 	late_free(s->late);
 	measure_close(s->measure);
+	sampler_close(s->sampler);
+	vec_done(&s->changed);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	plan_free(s->plan);

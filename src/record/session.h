@@ -17,7 +17,7 @@ struct session;
 struct session_sampling {
 	uint32_t frequency_hz;	/* samples of each processor in a second; 0: none */
 	bool waits;		/* where threads leave the processor, and for how long */
-	bool probes;		/* each event of a probe is a sample instead of an event */
+	size_t probes;		/* so many of the first probes: each event of them is a sample instead of an event */
 	bool no_kernel;		/* without the kernel's part of stacks */
 };
 

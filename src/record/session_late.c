@@ -54,7 +54,8 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m)
 	struct ut_err err = { 0 };
 	int r;
 
-	if (!is_traced(s, pid))
+	session_sample_mapped(s, pid, m);
+	if (!m->file.ino || !is_traced(s, pid))
 		return 0;
 	if (s->late)
 		late_note(s->late, pid, m);
@@ -89,6 +90,7 @@ void session_serve_held(struct session *s)
 		if (plan_process(s->plan, pid, &err) && err.code != -ESRCH)
 			plan_note(s->plan, "%s", err.msg);	/* once, not at each exec */
 		session_measure(s, pid, false);
+		session_sample_process(s, pid);
 		attach_more(s, first_probe, first_site);
 		if (s->sink->process)
 			s->sink->process(s->sink->ctx, pid);

@@ -11,6 +11,7 @@
 #include "record/mapwatch.h"
 #include "record/measure.h"
 #include "record/ring.h"
+#include "record/sampler.h"
 #include "record/session.h"
 
 struct target {
@@ -40,6 +41,10 @@ struct session {
 	VEC(struct refused_account) refused;	/* by process: what was told so far */
 	struct late *late;	/* NULL without e: */
 	struct measure *measure;	/* NULL: nothing is measured */
+	struct sampler *sampler;	/* NULL: no samples */
+	VEC(pid_t) changed;		/* sampled processes with mappings that the kernel does not know yet */
+	pid_t again_pid;		/* whose mappings were read again last, as a stack asked for it; when */
+	uint64_t again_ns;
 	uint64_t state_base_ns;
 	struct child child;
 	const struct runtime *runtime;	/* of a process that was held; NULL: none was recognised */
@@ -81,6 +86,18 @@ int session_measure_start(struct session *s, struct ut_err *err);
 /* A forked child of a process that is measured. */
 void session_measure_child(struct session *s, pid_t parent, pid_t child);
 const struct ut_rec_state *session_state(const struct session_event *e);
+/* session_sample.c. Makes the programs; they run from session_sample_start on. */
+int session_sample_open(struct session *s, struct ut_err *err);
+int session_sample_start(struct session *s, struct ut_err *err);
+/* A process is there that is to be sampled. Nothing without sampling; so the next ones. */
+void session_sample_process(struct session *s, pid_t pid);
+void session_sample_mapped(struct session *s, pid_t pid, const struct mapping *m);
+void session_sample_refresh(struct session *s);
+void session_sample_life(struct session *s, const struct ut_rec_life *r);
+bool session_is_sample(const struct ut_rec_event *rec);
+int session_give_sample(struct session *s, const struct ut_rec_event *rec, size_t size);
+/* After the last sample: waits that go on. */
+int session_sample_finish(struct session *s);
 /* Who was refused since the last call. */
 int session_tell_refused(struct session *s);
 /* What other processes mapped meanwhile. */

@@ -20,6 +20,8 @@ static int give_item(struct session *s, const struct merge_item *item, unsigned 
 		s->totals.lost += item->lost;
 		return sink->lost ? sink->lost(sink->ctx, item->lost, cpu, item->since_ns, item->time_ns) : 0;
 	}
+	if (session_is_sample(e.rec))
+		return session_give_sample(s, e.rec, e.size);
 	if (e.rec->site >= s->plan->sites.n)
 		return 0;	/* cannot be; never follow a number that came from outside */
 	e.site = &s->plan->sites.v[e.rec->site];
@@ -99,6 +101,9 @@ static bool serve(struct session *s, int timeout_ms)
 	session_serve_held(s);
 	if (maps && s->watch)
 		session_serve_mappings(s);
+	session_sample_refresh(s);
+	if (s->sampler)
+		unwind_maps_sweep(sampler_unwind(s->sampler), session_now_ns());
 	if (s->follow && session_now_ns() - s->last_sweep_ns > SWEEP_NS) {
 		s->last_sweep_ns = session_now_ns();
 		follow_sweep(s->follow);
@@ -160,6 +165,8 @@ int session_stop(struct session *s, const struct session_sink *sink, struct sess
 	s->sink = sink;
 	s->stop_ns = session_now_ns();
 	if (s->attach) {
+		if (s->sampler)
+			sampler_stop(s->sampler);
 		attach_release(s->attach);
 		s->totals.missed = attach_missed(s->attach);
 		s->totals.multi = attach_is_multi(s->attach);
@@ -171,6 +178,8 @@ int session_stop(struct session *s, const struct session_sink *sink, struct sess
 		rings_seal_all(&s->rings, s->merge);
 		r = pump(s, &n, err);
 	}
+	if (r >= 0)
+		r = session_sample_finish(s);
 	if (!r && sink->flush)
 		r = sink->flush(sink->ctx);
 	s->totals.lost_life = rings_lost_life(&s->rings);

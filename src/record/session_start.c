@@ -69,6 +69,8 @@ static bool needs_follow(const struct session *s)
 	for (size_t i = 0; i < s->plan->requests.n; i++)
 		if (s->plan->requests.v[i].spec->kind == PROBE_TRACEPOINT)
 			return true;
+	if (s->options.sampling)
+		return true;
 	return plan_wants_user_events(s->plan) || plan_wants_signals(s->plan) || s->options.lives;
 }
 
@@ -89,7 +91,7 @@ static bool wants_more_files(const struct session *s)
 /* Is the command held at every exec and behind its dynamic linker? Needs programs that see the pids that we see. */
 static bool wants_hold(const struct session *s)
 {
-	return s->options.command && (wants_more_files(s) || s->sink->process) && process_in_first_pid_namespace();
+	return s->options.command && (wants_more_files(s) || s->sink->process || s->options.sampling) && process_in_first_pid_namespace();
 }
 
 static int open_follow(struct session *s, struct ut_err *err)
@@ -115,7 +117,7 @@ static int open_watch(struct session *s, struct ut_err *err)
 	const struct session_options *o = &s->options;
 	bool later = o->all || o->wait || (o->follow && o->npids) || (o->command && !wants_hold(s));
 
-	if (plan_wants_user_events(s->plan))	/* also to know, when a process is gone, what it had mapped where */
+	if (o->sampling || plan_wants_user_events(s->plan))	/* also to know, when a process is gone, what it had mapped where */
 		return mapwatch_open(&s->watch, err);
 	return later && wants_more_files(s) ? mapwatch_open(&s->watch, err) : 0;
 }
@@ -171,6 +173,9 @@ static int open_attach(struct session *s, struct ut_err *err)
 		return ut_err_nomem(err);
 	if (s->measure)
 		measure_maps(s->measure, ao.map_fds);
+	ao.map_fds[GEN_MAP_WALK_UPROBE] = ao.map_fds[GEN_MAP_WALK_TRACEPOINT] = -1;
+	if (s->sampler)
+		sampler_maps(s->sampler, ao.map_fds);
 	for (size_t i = 0; i < s->targets.n; i++)
 		pids[i] = s->targets.v[i].id.pid;
 	ao.pids = pids;
@@ -262,6 +267,8 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	if (!r)
 		r = session_measure_start(s, err);
 	if (!r)
+		r = session_sample_open(s, err);
+	if (!r)
 		r = open_attach(s, err);
 	if (!r)
 		r = session_settle_nop5(s, 0, err);
@@ -271,6 +278,8 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = check_targets(s, err);
 	if (!r)
 		r = open_epoll(s, err);
+	if (!r)
+		r = session_sample_start(s, err);
 	if (r)
 		return r;
 	s->start_ns = s->last_sweep_ns = s->refused_ns = session_now_ns();

@@ -113,6 +113,7 @@ int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t 
 	if (s->late && r->what != UT_LIFE_EXIT)
 		late_fork(s->late, (pid_t)(r->what == UT_LIFE_FORK ? r->other : rec->pid),
 			  (pid_t)(r->what == UT_LIFE_FORK ? rec->pid : 0));
+	session_sample_life(s, r);
 	if (r->what == UT_LIFE_FORK)
 		session_measure_child(s, (pid_t)rec->pid, (pid_t)r->other);
 	if (r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST) {

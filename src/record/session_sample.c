@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples in a session: who is sampled, what they map, and their records on the way to the sink. */
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "proc/process.h"
+#include "record/attach.h"
+#include "record/kernel.h"
+#include "record/session_priv.h"
+
+static void note(struct session *s, const struct ut_err *err)
+{
+	if (s->sink->note)
+		s->sink->note(s->sink->ctx, err->msg);
+}
+
+/* A process that may be sampled: what it has mapped, to the kernel and to the sink. */
+static void look_at(struct session *s, pid_t pid)
+{
+	struct ut_err err = { 0 };
+
+	if (pid == getpid())
+		return;
+	if (unwind_maps_process(sampler_unwind(s->sampler), pid, &err))
+		note(s, &err);
+	if (s->sink->appeared)
+		s->sink->appeared(s->sink->ctx, pid, session_now_ns());
+}
+
+void session_sample_process(struct session *s, pid_t pid)
+{
+	if (!s->sampler)
+		return;
+	look_at(s, pid);
+	sampler_note_threads(s->sampler, pid);
+}
+
+static int look_at_all(struct session *s, struct ut_err *err)
+{
+	AUTO_FREE struct process_id *ids = NULL;
+	size_t n = 0;
+	int r = process_list(&ids, &n, err);
+
+	for (size_t i = 0; !r && i < n; i++)
+		session_sample_process(s, ids[i].pid);
+	return r;
+}
+
+int session_sample_open(struct session *s, struct ut_err *err)
+{
+	const struct session_options *o = &s->options;
+	struct sampler_options so = {
+		.sampling = o->sampling, .all = o->all, .children = o->follow || o->command,
+		.rings_fd = s->rings.outer_fd, .lost_fd = s->rings.lost_fd, .ncpus = s->rings.n,
+		.multi = !o->no_multi && kernel_has_uprobe_multi(),
+	};
+	int r;
+
+	if (!o->sampling)
+		return 0;
+	if (!process_in_first_pid_namespace())
+		return ut_err_set(err, -EINVAL,
+				  "usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do "
+				  "not see: run it on the host");
+	r = sampler_open(&so, &s->sampler, err);
+	for (size_t i = 0; !r && i < s->targets.n; i++) {
+		if (s->child.pid == s->targets.v[i].id.pid)	/* not the program yet that it is going to be */
+			r = unwind_maps_want(sampler_unwind(s->sampler), s->targets.v[i].id.pid, err);
+		else
+			session_sample_process(s, s->targets.v[i].id.pid);
+	}
+	if (!r && o->all)
+		r = look_at_all(s, err);
+	return r;
+}
+
+int session_sample_start(struct session *s, struct ut_err *err)
+{
+	return s->sampler ? sampler_start(s->sampler, err) : 0;
+}
+
+static bool is_sampled(const struct session *s, pid_t pid)
+{
+	return pid != getpid() && (s->options.all || unwind_maps_has(sampler_unwind(s->sampler), pid));
+}
+
+/* Several mappings of one process come together: they are read once, in session_sample_refresh. */
+void session_sample_mapped(struct session *s, pid_t pid, const struct mapping *m)
+{
+	if (!s->sampler || !is_sampled(s, pid))
+		return;
+	if (s->sink->mapped)
+		s->sink->mapped(s->sink->ctx, pid, m, session_now_ns());
+	for (size_t i = 0; i < s->changed.n; i++)
+		if (s->changed.v[i] == pid)
+			return;
+	vec_push(&s->changed, pid);	/* without memory: it is read again when a stack shows that it must be */
+}
+
+void session_sample_refresh(struct session *s)
+{
+	struct ut_err err = { 0 };
+
+	for (size_t i = 0; i < s->changed.n; i++)
+		if (unwind_maps_process(sampler_unwind(s->sampler), s->changed.v[i], &err))
+			note(s, &err);
+	s->changed.n = 0;
+}
+
+void session_sample_life(struct session *s, const struct ut_rec_life *r)
+{
+	pid_t pid = (pid_t)r->head.pid, child = (pid_t)r->other;
+
+	if (!s->sampler)
+		return;
+	if (r->what == UT_LIFE_FORK && child != pid && is_sampled(s, pid) && (s->options.all || s->options.follow || s->options.command))
+		look_at(s, child);
+	else if (r->what == UT_LIFE_EXEC && is_sampled(s, pid))
+		look_at(s, pid);
+	else if (r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST)
+		unwind_maps_forget(sampler_unwind(s->sampler), pid);
+}
+
+/* A stack that ended where nothing was known: is there a mapping that we have missed? Asked a few times a second. */
+#define AGAIN_NS 100000000u
+
+static void look_again_at(struct session *s, const struct ut_rec_stack *rec)
+{
+	pid_t pid = (pid_t)rec->head.pid;
+	uint64_t now = session_now_ns();
+
+	if ((rec->end != UT_END_NO_MAPPING && rec->end != UT_END_NO_PROCESS) || !is_sampled(s, pid))
+		return;
+	if (s->again_pid == pid && now - s->again_ns < AGAIN_NS)
+		return;
+	s->again_pid = pid;
+	s->again_ns = now;
+	look_at(s, pid);
+}
+
+static int give_stack(struct session *s, const struct ut_rec_event *head, size_t size)
+{
+	const struct ut_rec_stack *rec = (const void *)head;
+
+	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < (size_t)rec->kernel + rec->user)
+		return 0;
+	look_again_at(s, rec);
+	return s->sink->stack ? s->sink->stack(s->sink->ctx, rec, (const uint64_t *)(rec + 1)) : 0;
+}
+
+static int give_sample(struct session *s, const struct ut_rec_event *head, size_t size)
+{
+	const struct ut_rec_sample *rec = (const void *)head;
+	const struct plan_probe *probe = NULL;
+
+	if (size < sizeof(*rec))
+		return 0;
+	if (rec->kind == UT_SAMPLE_PROBE) {
+		if (rec->probe_site >= s->plan->sites.n)
+			return 0;
+		probe = &s->plan->probes.v[s->plan->sites.v[rec->probe_site].probe];
+	}
+	s->totals.events++;
+	return s->sink->sample ? s->sink->sample(s->sink->ctx, rec, probe) : 0;
+}
+
+static int give_wait(struct session *s, const struct ut_rec_event *head, size_t size)
+{
+	return size < sizeof(struct ut_rec_wait) || !s->sink->wait ? 0 : s->sink->wait(s->sink->ctx, (const void *)head);
+}
+
+bool session_is_sample(const struct ut_rec_event *rec) { return rec->site >= UT_SITE_STACK && rec->site <= UT_SITE_WAIT; }
+
+int session_give_sample(struct session *s, const struct ut_rec_event *rec, size_t size)
+{
+	switch (rec->site) {
+	case UT_SITE_STACK: return give_stack(s, rec, size);
+	case UT_SITE_SAMPLE: return give_sample(s, rec, size);
+	case UT_SITE_WAIT: return give_wait(s, rec, size);
+	default: return 0;
+	}
+}
+
+static int give_unfinished(void *ctx, const struct ut_rec_wait *rec)
+{
+	struct session *s = ctx;
+
+	return s->sink->wait ? s->sink->wait(s->sink->ctx, rec) : 0;
+}
+
+int session_sample_finish(struct session *s)
+{
+	if (!s->sampler)
+		return 0;
+	s->totals.busy = sampler_busy(s->sampler);
+	return sampler_unfinished(s->sampler, s->stop_ns, give_unfinished, s);
+}
+
+void session_table_size(const struct session *s, uint64_t *ret_bytes, size_t *ret_files)
+{
+	*ret_bytes = 0;
+	*ret_files = 0;
+	if (s->sampler)
+		unwind_maps_size(sampler_unwind(s->sampler), ret_bytes, ret_files);
+}

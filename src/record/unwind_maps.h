@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the walker in the kernel (src/bpf/sample.bpf.c) knows: the unwind tables of files, each file's once, and where
+ * processes have them mapped. Files that no process has mapped any more stay until their room is wanted. One thread.
+ */
+#ifndef UT_RECORD_UNWIND_MAPS_H
+#define UT_RECORD_UNWIND_MAPS_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "proc/process.h"
+
+struct unwind_maps;
+
+/* Descriptors of sample.bpf.c's maps, borrowed. */
+struct unwind_fds { int rows, directory, rules, mappings, sampled; };
+
+int unwind_maps_open(const struct unwind_fds *fds, struct unwind_maps **ret, struct ut_err *err);
+struct unwind_maps *unwind_maps_close(struct unwind_maps *m);
+
+/*
+ * Reads what @pid has mapped now, makes the tables of files that are new, and tells the kernel. Again whenever its
+ * mappings changed. A process of which only a number is left is no error. -ENOMEM, or the kernel's refusal, with a
+ * sentence.
+ */
+int unwind_maps_process(struct unwind_maps *m, pid_t pid, struct ut_err *err);
+/* Samples are wanted of it; its mappings come later (a command before its exec). */
+int unwind_maps_want(struct unwind_maps *m, pid_t pid, struct ut_err *err);
+bool unwind_maps_has(const struct unwind_maps *m, pid_t pid);
+void unwind_maps_forget(struct unwind_maps *m, pid_t pid);
+/* Gives back room whose last readers in the kernel are done; to be called now and then. */
+void unwind_maps_sweep(struct unwind_maps *m, uint64_t now_ns);
+
+/* Memory of the kernel that tables use, and the number of files with one. */
+void unwind_maps_size(const struct unwind_maps *m, uint64_t *ret_bytes, size_t *ret_files);
+
+#endif
