@@ -3,9 +3,10 @@
  * Folded stacks: a line each, frames from the outermost on with ';' between, a blank, a number. The number is a count,
  * as everywhere; with waiting in it, it is nanoseconds, for counts of samples and of waits do not add up.
  *
- * In names ';' is ':' and control bytes are \n, \x1b; nothing else changes, so that what is read back and written again
- * is the same. Kinds of frames are said as stackcollapse scripts do: _[k] kernel, _[j] compiled at run time, _[i]
- * inlined. Stacks whose lines would read the same are one line.
+ * In names ';' is ':', control bytes, a '#' in front and a blank at the end are \n, \x1b, \x23, \x20; nothing else
+ * changes, so that what is read back and written again is the same. Kinds of frames are said as stackcollapse scripts
+ * do: _[k] kernel, _[j] compiled at run time, _[i] inlined; and _[w] waiting. Stacks whose lines would read the same are
+ * one line.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,21 +28,35 @@ struct folder {
 	VEC(size_t) ends;		/* where each frame of the line ends */
 };
 
-static const char *kind_suffix(enum frame_kind kind)
+/* Brackets say by themselves that it is no function. */
+static const char *kind_suffix(const struct profile_frame *frame)
 {
-	switch (kind) {
+	switch (frame->kind) {
 	case FRAME_KERNEL: return "_[k]";
 	case FRAME_COMPILED: return "_[j]";
 	case FRAME_INLINED: return "_[i]";
+	case FRAME_WAITING: return *frame->name && *frame->name != '[' ? "_[w]" : "";
 	default: return "";
 	}
 }
 
-static bool ends_in(const char *s, const char *end)
+static void add_text(struct buf *b, const char *name)
 {
-	size_t len = strlen(s), n = strlen(end);
+	size_t len = strlen(name);
 
-	return len >= n && !strcmp(s + len - n, end);
+	if (*name == '#') {	/* a line that begins so is a comment */
+		buf_adds(b, "\\x23");
+		name++;
+		len--;
+	}
+	buf_add_name(b, name, len);
+	if (len && name[len - 1] == ' ') {	/* would be taken for one of those before the number */
+		b->len--;
+		buf_adds(b, "\\x20");
+	}
+	for (size_t i = 0; i < b->len; i++)
+		if (b->data[i] == ';')
+			b->data[i] = ':';
 }
 
 /* The number of a text that stands for @name in a line. */
@@ -52,12 +67,8 @@ static uint32_t text_number(struct folder *f, const char *name, const char *suff
 	uint32_t number;
 	char *text;
 
-	buf_add_name(&b, *name ? name : "[no name]", *name ? strlen(name) : 9);
-	if (!ends_in(name, suffix))
-		buf_adds(&b, suffix);
-	for (size_t i = 0; i < b.len; i++)
-		if (b.data[i] == ';')
-			b.data[i] = ':';
+	add_text(&b, *name ? name : "[no name]");
+	buf_adds(&b, suffix);
 	text = buf_take(&b);
 	number = text ? strings_number(&f->texts, text) : UINT32_MAX;
 	if (f->texts.v.n == before || vec_push(&f->owned, text))
@@ -75,7 +86,7 @@ static int name_frames(struct folder *f)
 	for (size_t i = 0; i < p->frames.n; i++) {
 		const struct profile_frame *frame = &p->frames.v[i];
 
-		f->text_of_frame[i] = text_number(f, frame->name, kind_suffix(frame->kind));
+		f->text_of_frame[i] = text_number(f, frame->name, kind_suffix(frame));
 		if (f->text_of_frame[i] == UINT32_MAX)
 			return -ENOMEM;
 	}

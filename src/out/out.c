@@ -7,6 +7,8 @@
 
 const struct out_format *const out_formats[] = {
 	&out_folded,
+	&out_pprof,
+	&out_speedscope,
 	NULL,
 };
 

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pprof: a gzipped message (profile.proto). A message may be written in pieces, each a message of its own, and the
+ * reader puts them together; so samples are on their way when locations and strings are still being counted.
+ *
+ * A sample is a weight: one stack of one thread in one state. A location is a frame, or a function with the calls that
+ * are inlined in it. Addresses are not told: frames have names, and pprof is not to look for others.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/auto.h"
+#include "base/intern.h"
+#include "out/inner.h"
+#include "out/profile.pb-c.h"
+
+enum { BATCH = 256, COLUMNS = 5, LABELS = 5 };
+
+/* Samples of one thread that are not packed yet. */
+struct batch {
+	Pprof__Sample samples[BATCH], *list[BATCH];
+	int64_t values[BATCH][COLUMNS];
+	VEC(uint64_t) locations;	/* of all; each sample has the next n_location_id of them */
+	size_t n;
+	Pprof__Label labels[4 + PROFILE_STATES];
+	Pprof__Label *label_list[PROFILE_STATES][LABELS];
+	size_t nlabels;
+};
+
+struct pprof {
+	const struct profile *p;
+	const struct out_options *o;
+	unsigned states;
+	bool times, waits;
+	struct writer w;
+	z_stream z;
+	struct buf packed;
+	VEC(char *) owned;		/* texts that had to be escaped */
+	struct strings strings, modules;
+	struct pairs functions;		/* (name, file), as strings */
+	struct pairs locations;		/* (location it is inlined in or 0, frame) */
+	uint32_t *location_of;		/* of a node; 0: in no stack that is written */
+	uint32_t thread;
+	struct batch batch;
+	int code;
+};
+
+/* --- strings and numbers for them --- */
+
+static bool is_plain(const char *s)
+{
+	while (*s >= 0x20 && *s < 0x7f)
+		s++;
+	return !*s;
+}
+
+static int64_t string(struct pprof *f, const char *s)
+{
+	uint32_t number;
+
+	if (!is_plain(s)) {
+		struct buf b = {0};
+		char *text;
+
+		buf_add_name(&b, s, strlen(s));
+		text = buf_take(&b);
+		if (!text || vec_push(&f->owned, text)) {
+			free(text);
+			f->code = -ENOMEM;
+			return 0;
+		}
+		s = text;
+	}
+	number = strings_number(&f->strings, s);
+	if (number == UINT32_MAX)
+		f->code = -ENOMEM;
+	return number;
+}
+
+static uint64_t pair_id(struct pprof *f, struct pairs *pairs, uint32_t a, uint32_t b)
+{
+	uint32_t number = pairs_number(pairs, a, b);
+
+	if (number == UINT32_MAX)
+		f->code = -ENOMEM;
+	return (uint64_t)number + 1;
+}
+
+static uint64_t function_id(struct pprof *f, const struct profile_frame *frame)
+{
+	int64_t name = string(f, frame->name), file = frame->file ? string(f, frame->file) : 0;
+
+	return pair_id(f, &f->functions, (uint32_t)name, (uint32_t)file);
+}
+
+static uint64_t mapping_id(struct pprof *f, const struct profile_frame *frame)
+{
+	uint32_t number;
+
+	if (!frame->module || !*frame->module)
+		return 0;
+	number = strings_number(&f->modules, frame->module);
+	if (number == UINT32_MAX)
+		f->code = -ENOMEM;
+	return (uint64_t)number + 1;
+}
+
+/* --- pieces of the file --- */
+
+static void compress_piece(struct pprof *f, int how)
+{
+	f->z.next_in = (Bytef *)f->packed.data;
+	f->z.avail_in = (uInt)f->packed.len;
+	do {
+		char *room = writer_more(&f->w) ? NULL : buf_room(&f->w.b, 65536);
+
+		if (!room)
+			break;
+		f->z.next_out = (Bytef *)room;
+		f->z.avail_out = 65536;
+		deflate(&f->z, how);
+		f->w.b.len += 65536 - f->z.avail_out;
+	} while (!f->z.avail_out);
+	if (f->w.b.failed)
+		f->code = -ENOMEM;
+}
+
+static void put(struct pprof *f, const Pprof__Profile *piece)
+{
+	size_t len = pprof__profile__get_packed_size(piece);
+	char *room;
+
+	buf_reset(&f->packed);
+	room = buf_room(&f->packed, len);
+	if (!room) {
+		f->code = -ENOMEM;
+		return;
+	}
+	f->packed.len = pprof__profile__pack(piece, (uint8_t *)room);
+	compress_piece(f, Z_NO_FLUSH);
+}
+
+/* --- samples --- */
+
+static void put_batch(struct pprof *f)
+{
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	struct batch *b = &f->batch;
+	uint64_t *next = b->locations.v;
+
+	for (size_t i = 0; i < b->n; i++) {
+		b->samples[i].location_id = next;
+		next += b->samples[i].n_location_id;
+	}
+	piece.n_sample = b->n;
+	piece.sample = b->list;
+	if (b->n)
+		put(f, &piece);
+	b->n = b->locations.n = 0;
+}
+
+static void add_label(struct pprof *f, const char *key, const char *text, int64_t number)
+{
+	struct batch *b = &f->batch;
+	Pprof__Label *label = &b->labels[b->nlabels];
+
+	if (!number && (!text || !*text))
+		return;
+	pprof__label__init(label);
+	label->key = string(f, key);
+	label->str = text ? string(f, text) : 0;
+	label->num = number;
+	for (size_t i = 0; i < PROFILE_STATES; i++)
+		b->label_list[i][b->nlabels] = label;
+	b->nlabels++;
+}
+
+/* What all samples of a thread share; the state, where there is more than one, comes behind it. */
+static void set_thread(struct pprof *f, const struct profile_thread *t)
+{
+	static const char *const names[PROFILE_STATES] = { "cpu", "runnable", "blocked", "event" };
+	struct batch *b = &f->batch;
+
+	b->nlabels = 0;
+	add_label(f, "thread", t->comm, 0);
+	add_label(f, "tid", NULL, t->tid);
+	add_label(f, "process", t->process, 0);
+	add_label(f, "pid", NULL, t->pid);
+	if (!(f->states & (f->states - 1)))
+		return;
+	for (size_t i = 0; i < PROFILE_STATES; i++) {
+		Pprof__Label *label = &b->labels[4 + i];
+
+		pprof__label__init(label);
+		label->key = string(f, "state");
+		label->str = string(f, names[i]);
+		b->label_list[i][b->nlabels] = label;
+	}
+	b->nlabels++;
+}
+
+/* samples, and where there are times cpu; where threads waited runnable, blocked and wall as well. */
+static size_t fill_values(const struct pprof *f, const struct profile_weight *w, int64_t *values)
+{
+	int64_t ns = (int64_t)w->value_ns;
+
+	values[0] = (int64_t)w->count;
+	values[1] = w->state == PROFILE_CPU ? ns : 0;
+	values[2] = w->state == PROFILE_RUNNABLE ? ns : 0;
+	values[3] = w->state == PROFILE_BLOCKED ? ns : 0;
+	values[4] = ns;
+	return f->waits ? 5 : f->times ? 2 : 1;
+}
+
+static void add_sample(struct pprof *f, const struct profile_weight *w)
+{
+	struct batch *b = &f->batch;
+	Pprof__Sample *s = &b->samples[b->n];
+	size_t before = b->locations.n;
+	uint32_t at = w->node;
+
+	while (at) {
+		uint32_t location = f->location_of[at], inlined;
+
+		if (vec_push(&b->locations, location)) {
+			f->code = -ENOMEM;
+			return;
+		}
+		do {	/* the calls that are inlined in it are told with it */
+			inlined = f->locations.v.v[location - 1].a;
+			at = f->p->nodes.v[at].parent;
+			location = inlined;
+		} while (inlined);
+	}
+	pprof__sample__init(s);
+	s->n_location_id = b->locations.n - before;
+	s->value = b->values[b->n];
+	s->n_value = fill_values(f, w, s->value);
+	s->label = b->label_list[w->state];
+	s->n_label = b->nlabels;
+	b->list[b->n++] = s;
+	if (b->n == BATCH || b->locations.n > 16384)
+		put_batch(f);
+}
+
+static void put_samples(struct pprof *f)
+{
+	size_t n;
+	AUTO_FREE uint32_t *order = out_order(f->p, f->o, &n);
+
+	if (!order)
+		f->code = -ENOMEM;
+	for (size_t i = 0; i < n && !f->code && !f->w.code; i++) {
+		const struct profile_weight *w = &f->p->weights.v[order[i]];
+
+		if (w->thread != f->thread) {
+			put_batch(f);
+			f->thread = w->thread;
+			set_thread(f, &f->p->threads.v[w->thread]);
+		}
+		add_sample(f, w);
+	}
+	put_batch(f);
+}
+
+/* --- locations --- */
+
+static bool holds_inlined(const struct profile_frame *frame)
+{
+	return frame->kind != FRAME_REASON && frame->kind != FRAME_WAITING;
+}
+
+/* Of all nodes that are in a stack which is written. */
+static void find_locations(struct pprof *f)
+{
+	const struct profile *p = f->p;
+	uint32_t *of = calloc(p->nodes.n + 1, sizeof *of);
+
+	f->location_of = of;
+	if (!of) {
+		f->code = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < p->weights.n; i++)
+		of[p->weights.v[i].node] |= out_wants(f->o, p->weights.v[i].state);
+	for (size_t i = p->nodes.n; i-- > 1;)
+		of[p->nodes.v[i].parent] |= of[i];
+	for (size_t i = 1; i < p->nodes.n && !f->code; i++) {
+		const struct profile_node *node = &p->nodes.v[i];
+		bool inlined = node->parent && p->frames.v[node->frame].kind == FRAME_INLINED &&
+			       holds_inlined(&p->frames.v[p->nodes.v[node->parent].frame]);
+
+		if (of[i])
+			of[i] = (uint32_t)pair_id(f, &f->locations, inlined ? of[node->parent] : 0, node->frame);
+	}
+}
+
+/* The location @number, its lines from @lines on; how many there are. */
+static size_t fill_location(struct pprof *f, size_t number, Pprof__Location *to, Pprof__Line *lines, size_t max)
+{
+	const struct profile_frame *frame = NULL;
+	size_t n = 0;
+
+	pprof__location__init(to);
+	to->id = number + 1;
+	for (size_t at = number + 1; at && n < max; at = f->locations.v.v[at - 1].a) {
+		frame = &f->p->frames.v[f->locations.v.v[at - 1].b];
+		pprof__line__init(&lines[n]);
+		lines[n].function_id = function_id(f, frame);
+		lines[n].line = frame->line;
+		n++;
+	}
+	if (frame)
+		to->mapping_id = mapping_id(f, frame);
+	return n;
+}
+
+static void put_locations(struct pprof *f)
+{
+	enum { MAX = 512 };
+	Pprof__Line lines[MAX], *line_list[MAX];
+
+	for (size_t i = 0; i < MAX; i++)
+		line_list[i] = &lines[i];
+	for (size_t i = 0; i < f->locations.v.n && !f->code && !f->w.code;) {
+		Pprof__Profile piece = PPROF__PROFILE__INIT;
+		Pprof__Location locations[BATCH], *list[BATCH];
+		size_t nlines = 0;
+
+		/* The last of a piece has MAX / 2 lines to itself: deeper inlining is cut. */
+		for (; i < f->locations.v.n && piece.n_location < BATCH && nlines < MAX / 2; i++) {
+			Pprof__Location *l = &locations[piece.n_location];
+
+			l->line = NULL;
+			list[piece.n_location++] = l;
+			size_t n = fill_location(f, i, l, lines + nlines, MAX - nlines);
+			l->line = line_list + nlines;
+			l->n_line = n;
+			nlines += n;
+		}
+		piece.location = list;
+		put(f, &piece);
+	}
+}
+
+static void put_functions(struct pprof *f)
+{
+	for (size_t i = 0; i < f->functions.v.n && !f->code && !f->w.code;) {
+		Pprof__Profile piece = PPROF__PROFILE__INIT;
+		Pprof__Function functions[BATCH], *list[BATCH];
+
+		for (; i < f->functions.v.n && piece.n_function < BATCH; i++) {
+			Pprof__Function *to = &functions[piece.n_function];
+
+			pprof__function__init(to);
+			to->id = i + 1;
+			to->name = to->system_name = f->functions.v.v[i].a;
+			to->filename = f->functions.v.v[i].b;
+			list[piece.n_function++] = to;
+		}
+		piece.function = list;
+		put(f, &piece);
+	}
+}
+
+static void put_mappings(struct pprof *f)
+{
+	bool lines = false, inlined = false;
+
+	for (size_t i = 0; i < f->p->frames.n; i++) {
+		lines |= f->p->frames.v[i].line != 0;
+		inlined |= f->p->frames.v[i].kind == FRAME_INLINED;
+	}
+	for (size_t i = 0; i < f->modules.v.n && !f->code; i++) {
+		Pprof__Profile piece = PPROF__PROFILE__INIT;
+		Pprof__Mapping mapping = PPROF__MAPPING__INIT, *list[] = { &mapping };
+
+		mapping.id = i + 1;
+		mapping.filename = string(f, f->modules.v.v[i]);
+		mapping.has_functions = true;	/* or pprof would look for the file to find them */
+		mapping.has_filenames = mapping.has_line_numbers = lines;
+		mapping.has_inline_frames = inlined;
+		piece.n_mapping = 1;
+		piece.mapping = list;
+		put(f, &piece);
+	}
+}
+
+static void put_strings(struct pprof *f)
+{
+	for (size_t i = 0; i < f->strings.v.n && !f->code && !f->w.code;) {
+		Pprof__Profile piece = PPROF__PROFILE__INIT;
+		char *list[BATCH];
+
+		for (; i < f->strings.v.n && piece.n_string_table < BATCH; i++)
+			list[piece.n_string_table++] = (char *)f->strings.v.v[i];
+		piece.string_table = list;
+		put(f, &piece);
+	}
+}
+
+/* --- the head --- */
+
+/* pprof calls the file of the first mapping the program. */
+static void find_program(struct pprof *f)
+{
+	const char *process = f->p->threads.n ? f->p->threads.v[0].process : NULL;
+
+	for (size_t i = 0; process && *process && i < f->p->frames.n; i++)
+		if (f->p->frames.v[i].module && !strcmp(f->p->frames.v[i].module, process)) {
+			mapping_id(f, &f->p->frames.v[i]);
+			return;
+		}
+}
+
+/* What pprof has no field for. */
+static void add_comment(struct pprof *f, struct buf *text)
+{
+	const struct profile_totals *t = &f->p->totals;
+
+	buf_addf(text, "usertrace: samples %llu, lost %llu, cut %llu, frames %llu, unnamed %llu",
+		 (unsigned long long)t->samples, (unsigned long long)t->lost, (unsigned long long)t->cut,
+		 (unsigned long long)t->frames, (unsigned long long)t->unnamed);
+}
+
+static void put_head(struct pprof *f, const char *comment)
+{
+	const char *const names[COLUMNS] = { out_unit(f->p), "cpu", "runnable", "blocked", "wall" };
+	size_t n = f->waits ? 5 : f->times ? 2 : 1;
+	Pprof__ValueType types[COLUMNS], period = PPROF__VALUE_TYPE__INIT, *list[COLUMNS];
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	int64_t comments[] = { string(f, ""), 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		pprof__value_type__init(&types[i]);
+		types[i].type = string(f, names[i]);
+		types[i].unit = string(f, i ? "nanoseconds" : "count");
+		list[i] = &types[i];
+	}
+	comments[0] = string(f, comment);
+	piece.n_sample_type = n;
+	piece.sample_type = list;
+	piece.default_sample_type = types[n - 1].type;
+	piece.time_nanos = f->p->totals.begin_wall_ns;
+	piece.duration_nanos = (int64_t)f->p->totals.duration_ns;
+	if (f->p->totals.period_ns) {
+		period.type = string(f, "cpu");
+		period.unit = string(f, "nanoseconds");
+		piece.period_type = &period;
+		piece.period = (int64_t)f->p->totals.period_ns;
+	}
+	piece.n_comment = 1;
+	piece.comment = comments;
+	put(f, &piece);
+}
+
+static void put_all(struct pprof *f)
+{
+	struct buf comment = {0};
+
+	string(f, "");
+	find_program(f);
+	add_comment(f, &comment);
+	put_head(f, comment.data ? comment.data : "");
+	find_locations(f);
+	if (!f->code)
+		put_samples(f);
+	put_locations(f);
+	put_functions(f);
+	put_mappings(f);
+	put_strings(f);
+	buf_reset(&f->packed);
+	compress_piece(f, Z_FINISH);
+	buf_done(&comment);
+}
+
+static void done(struct pprof *f)
+{
+	for (size_t i = 0; i < f->owned.n; i++)
+		free(f->owned.v[i]);
+	vec_done(&f->owned);
+	strings_done(&f->strings);
+	strings_done(&f->modules);
+	pairs_done(&f->functions);
+	pairs_done(&f->locations);
+	vec_done(&f->batch.locations);
+	buf_done(&f->packed);
+	free(f->location_of);
+	deflateEnd(&f->z);
+	free(f);
+}
+
+static int write_pprof(const struct profile *p, const struct out_options *o, int fd, struct ut_err *err)
+{
+	const unsigned waiting = 1u << PROFILE_RUNNABLE | 1u << PROFILE_BLOCKED;
+	struct pprof *f = calloc(1, sizeof *f);
+	int code;
+
+	if (!f)
+		return ut_err_nomem(err);
+	f->p = p;
+	f->o = o;
+	f->w.fd = fd;
+	f->thread = UINT32_MAX;
+	f->states = out_states(p, o);
+	f->times = out_has_times(p, o);
+	f->waits = f->states & waiting;
+	if (deflateInit2(&f->z, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+		f->code = -ENOMEM;
+	else
+		put_all(f);
+	code = writer_end(&f->w);
+	if (f->code)
+		code = ut_err_nomem(err);
+	done(f);
+	return code;
+}
+
+const struct out_format out_pprof = {
+	.name = "pprof",
+	.suffixes = ".pb.gz .pprof",
+	.summary = "for `go tool pprof` and all that read its format",
+	.write = write_pprof,
+};
