@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/* The code maps of a process: finding its files, noting how they grow, and answering questions. */
+#include "sym/code.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "sym/code_priv.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The process's own /tmp, whatever links lead to it there. */
+static int open_tmp(pid_t pid)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	char path[64];
+	AUTO_CLOSE int root = -1;
+
+	snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, "tmp", &how, sizeof how);
+}
+
+static void add_path(struct code_maps *c, pid_t number)
+{
+	size_t i = c->npaths++;
+
+	if (c->owner.same_mounts) {
+		snprintf(c->path[i], sizeof c->path[i], "/tmp/perf-%d.map", (int)number);
+		snprintf(c->shown[i], sizeof c->shown[i], "/tmp/perf-%d.map", (int)number);
+	} else {
+		snprintf(c->path[i], sizeof c->path[i], "perf-%d.map", (int)number);
+		snprintf(c->shown[i], sizeof c->shown[i], "/proc/%d/root/tmp/perf-%d.map", (int)c->owner.id.pid,
+			 (int)number);
+	}
+}
+
+/* Where its map would be: by its own number, then, if it sees our files, by ours. */
+static void find_paths(struct code_maps *c)
+{
+	pid_t pid = c->owner.id.pid;
+
+	if (!c->owner.same_mounts && (c->dir = open_tmp(pid)) < 0)
+		return;
+	add_path(c, c->owner.ns_pid);
+	if (c->owner.same_mounts && c->owner.ns_pid != pid)
+		add_path(c, pid);
+}
+
+struct code_maps *code_maps_bare(const struct code_owner *o)
+{
+	struct code_maps *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->owner = *o;
+	c->dir = AT_FDCWD;
+	c->watch = -1;
+	return c;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_dump(const struct mapping *m)
+{
+	const char *name = base_name(m->path);
+	size_t len = strlen(name);
+
+	return m->file.ino && len > 9 && !strncmp(name, "jit-", 4) && !strcmp(name + len - 5, ".dump");
+}
+
+/* What its mappings tell: dumps, and whether it is a HotSpot. */
+static void look_at_mappings(struct code_maps *c, uint64_t time_ns)
+{
+	struct mappings maps = {0};
+
+	if (mappings_read(c->owner.id.pid, &maps, NULL))
+		return;
+	for (size_t i = 0; i < maps.maps.n; i++) {
+		if (is_dump(&maps.maps.v[i]))
+			code_maps_dump(c, &maps.maps.v[i], time_ns);
+		if (!strcmp(base_name(maps.maps.v[i].path), "libjvm.so"))
+			c->owner.rewrites = true;
+	}
+	mappings_done(&maps);
+}
+
+static bool poll_map(struct code_maps *c, uint64_t time_ns, bool first);
+
+struct code_maps *code_maps_new(pid_t pid, uint64_t time_ns)
+{
+	struct code_owner owner;
+	int r = code_owner_read(pid, &owner);
+	struct code_maps *c = code_maps_bare(&owner);
+
+	if (!c)
+		return NULL;
+	c->last_ns = time_ns;
+	c->gone = r != 0;
+	if (r)
+		return c;
+	find_paths(c);
+	look_at_mappings(c, time_ns);
+	poll_map(c, time_ns, true);
+	return c;
+}
+
+struct code_maps *code_maps_free(struct code_maps *c)
+{
+	if (!c)
+		return NULL;
+	for (size_t i = 0; i < c->maps.n; i++)
+		code_map_free(c->maps.v[i]);
+	for (size_t i = 0; i < c->dumps.n; i++)
+		code_dump_free(c->dumps.v[i]);
+	for (size_t i = 0; i < c->names.n; i++)
+		free(c->names.v[i]);
+	for (size_t i = 0; i < c->texts.n; i++)
+		free(c->texts.v[i]);
+	vec_done(&c->maps);
+	vec_done(&c->dumps);
+	vec_done(&c->names);
+	vec_done(&c->texts);
+	vec_done(&c->settled.q);
+	vec_done(&c->fresh.q);
+	code_notes_done(&c->notes);
+	if (c->dir >= 0)
+		close(c->dir);
+	free(c);
+	return NULL;
+}
+
+static struct code_map *newest(const struct code_maps *c) { return c->maps.n ? c->maps.v[c->maps.n - 1] : NULL; }
+
+/* Watches what the descriptor shows, by whatever name. */
+static void watch(const struct code_maps *c, int fd, uint32_t what)
+{
+	char path[64];
+
+	if (c->watch < 0)
+		return;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	inotify_add_watch(c->watch, path, what);
+}
+
+/* Takes over @m, as the one that counts now. */
+static bool add_map(struct code_maps *c, struct code_map *m)
+{
+	if (c->maps.n == CODE_FILES_MAX) {
+		code_note(&c->notes, "'%s' was written anew more than %d times: not all of its names are used", m->shown,
+			  CODE_FILES_MAX);
+		code_map_free(c->maps.v[--c->maps.n]);
+	}
+	if (vec_push(&c->maps, m)) {
+		code_map_free(m);
+		return false;
+	}
+	watch(c, m->fd, IN_MODIFY);
+	return true;
+}
+
+static bool was_refused(const struct code_maps *c, const struct stat *st)
+{
+	return c->refused.ino == st->st_ino && c->refused.mtime_ns == code_stat_ns(st) &&
+	       c->refused.size == (uint64_t)st->st_size;
+}
+
+static void note_refused(struct code_maps *c, const struct stat *st, bool stale)
+{
+	c->refused.ino = st->st_ino;
+	c->refused.mtime_ns = code_stat_ns(st);
+	c->refused.size = (uint64_t)st->st_size;
+	c->refused.stale = stale;
+}
+
+/* Opens the file of that name, which is another one than the newest. */
+static bool open_map(struct code_maps *c, size_t path, uint64_t begin_ns)
+{
+	struct code_map *m, *last = newest(c);
+	struct stat st;
+	int fd = code_open(c->dir, c->path[path], c->shown[path], &c->owner, &st, &c->notes);
+
+	if (fd == -EPERM || fd == -ESTALE)
+		note_refused(c, &st, fd == -ESTALE);
+	if (fd < 0)
+		return false;
+	m = code_map_new(fd, c->shown[path], &st, begin_ns, c->owner.rewrites ? CODE_KEEP_ONE : CODE_KEEP_SMALL);
+	if (!m) {
+		close(fd);
+		return false;
+	}
+	if (c->refused.stale && c->refused.ino == st.st_ino && c->refused.size <= (uint64_t)st.st_size)
+		m->from = c->refused.size;	/* it writes behind what an earlier process has left */
+	if (last)
+		code_map_close(last, begin_ns, false, &c->notes);
+	return add_map(c, m);
+}
+
+/* The same file was written anew. */
+static bool reopen_map(struct code_maps *c, struct code_map *m, const struct stat *st, uint64_t time_ns)
+{
+	int fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
+	struct code_map *again;
+
+	code_map_close(m, time_ns, true, &c->notes);
+	again = fd < 0 ? NULL : code_map_new(fd, m->shown, st, time_ns, m->keep_max);
+	if (!again) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	return add_map(c, again);
+}
+
+/* The file at a path: 1 when there is news, 0 when there is none, negative when it is not there or refused. */
+static int poll_path(struct code_maps *c, size_t path, uint64_t time_ns, bool first)
+{
+	struct code_map *m = newest(c);
+	struct stat st;
+	int r;
+
+	if (fstatat(c->dir, c->path[path], &st, AT_SYMLINK_NOFOLLOW))
+		return -ENOENT;
+	if (!m || m->ino != st.st_ino || m->dev != st.st_dev) {
+		if (was_refused(c, &st))
+			return -EPERM;
+		return open_map(c, path, first ? 0 : time_ns) ? 1 : -EPERM;
+	}
+	r = code_map_grow(m, &st, time_ns);
+	return r == -ESTALE ? reopen_map(c, m, &st, time_ns) : r;
+}
+
+static bool poll_map(struct code_maps *c, uint64_t time_ns, bool first)
+{
+	for (size_t i = 0; i < c->npaths; i++) {
+		int r = poll_path(c, i, time_ns, first);
+
+		if (r >= 0)
+			return r > 0;
+	}
+	return false;
+}
+
+bool code_maps_poll(struct code_maps *c, uint64_t time_ns)
+{
+	if (time_ns > c->last_ns)
+		c->last_ns = time_ns;
+	return poll_map(c, c->last_ns, false);
+}
+
+void code_maps_watch(struct code_maps *c, int inotify_fd)
+{
+	if (inotify_fd < 0 || !c->npaths)
+		return;
+	c->watch = inotify_fd;
+	if (c->dir >= 0)
+		watch(c, c->dir, IN_CREATE | IN_MOVED_TO);
+	else
+		inotify_add_watch(inotify_fd, "/tmp", IN_CREATE | IN_MOVED_TO);
+	if (newest(c))
+		watch(c, newest(c)->fd, IN_MODIFY);
+}
+
+static bool has_dump(const struct code_maps *c, const struct stat *st)
+{
+	for (size_t i = 0; i < c->dumps.n; i++)
+		if (c->dumps.v[i]->ino == st->st_ino && c->dumps.v[i]->dev == st->st_dev)
+			return true;
+	return false;
+}
+
+static void add_dump(struct code_maps *c, int fd, const char *shown, const struct stat *st)
+{
+	struct code_dump *d = NULL;
+
+	if (!code_is_trusted(&c->owner, st)) {
+		code_note(&c->notes, "'%s' belongs to user %u, and process %d to user %u: its names are not believed", shown,
+			  (unsigned)st->st_uid, (int)c->owner.id.pid, (unsigned)c->owner.uids[0]);
+	} else if (c->dumps.n < CODE_FILES_MAX) {
+		d = code_dump_new(fd, shown, st, &c->owner);
+	}
+	if (!d) {
+		close(fd);
+	} else if (vec_push(&c->dumps, d)) {
+		code_dump_free(d);
+	}
+}
+
+void code_maps_dump(struct code_maps *c, const struct mapping *m, uint64_t time_ns)
+{
+	struct stat st;
+	int fd;
+
+	(void)time_ns;
+	if (c->gone || !is_dump(m) || (fd = mapping_open(c->owner.id.pid, m, NULL)) < 0)
+		return;
+	if (fstat(fd, &st) || has_dump(c, &st))
+		close(fd);
+	else
+		add_dump(c, fd, m->path, &st);
+}
+
+int code_maps_add_map(struct code_maps *c, int fd, const char *shown, uint64_t time_ns)
+{
+	struct code_map *m, *last = newest(c);
+	struct stat st;
+
+	if (fstat(fd, &st) || !(m = code_map_new(fd, shown, &st, time_ns, CODE_KEEP_SMALL)))
+		return -ENOMEM;
+	if (last)
+		code_map_close(last, time_ns, false, &c->notes);
+	return add_map(c, m) ? 0 : -ENOMEM;
+}
+
+int code_maps_add_dump(struct code_maps *c, int fd, const char *shown)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	add_dump(c, fd, shown, &st);
+	return 0;
+}
+
+bool code_maps_any(const struct code_maps *c) { return c->maps.n || c->dumps.n; }
+
+void code_maps_want(struct code_maps *c, uint64_t addr, uint64_t time_ns)
+{
+	struct code_question q = { .addr = addr, .time_ns = time_ns };
+
+	vec_push(&c->fresh.q, q);
+}
+
+/* Puts the new questions among the settled ones. */
+static bool merge(struct code_maps *c)
+{
+	if (vec_reserve(&c->settled.q, c->settled.q.n + c->fresh.q.n))
+		return false;
+	if (c->fresh.q.n)
+		memcpy(c->settled.q.v + c->settled.q.n, c->fresh.q.v, c->fresh.q.n * sizeof *c->fresh.q.v);
+	c->settled.q.n += c->fresh.q.n;
+	vec_done(&c->fresh.q);
+	code_questions_sort(&c->settled);
+	return true;
+}
+
+static void read_all(struct code_maps *c)
+{
+	code_questions_sort(&c->fresh);
+	for (size_t i = 0; i < c->maps.n; i++)
+		code_map_read(c->maps.v[i], (uint16_t)i, &c->fresh, &c->notes);
+	for (size_t i = 0; i < c->dumps.n; i++)
+		code_dump_read(c->dumps.v[i], (uint16_t)i, &c->fresh, &c->notes);
+	if (!merge(c))
+		return;
+	for (size_t i = 0; i < c->maps.n; i++)
+		code_map_read_rest(c->maps.v[i], (uint16_t)i, &c->settled, c->gone && i + 1 == c->maps.n, &c->notes);
+	for (size_t i = 0; i < c->dumps.n; i++)
+		code_dump_read_rest(c->dumps.v[i], (uint16_t)i, &c->settled, c->gone, &c->notes);
+}
+
+void code_maps_settle(struct code_maps *c)
+{
+	uint64_t time_ns = now_ns();
+
+	if (!c->gone && c->owner.id.pid) {
+		look_at_mappings(c, time_ns);
+		c->gone = !process_is_alive(&c->owner.id);
+	}
+	code_maps_poll(c, time_ns);
+	read_all(c);
+	code_names_fill(c);
+}
+
+void code_maps_find(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
+{
+	struct code_question *q = code_question_find(&c->settled, addr, time_ns);
+
+	*ret = (struct code_answer){0};
+	if (!q) {
+		code_maps_want(c, addr, time_ns);
+		code_maps_settle(c);
+		q = code_question_find(&c->settled, addr, time_ns);
+	}
+	if (!q || !q->name || !q->name->name)
+		return;
+	ret->name = q->name->name;
+	ret->start = q->name->start;
+	ret->size = q->name->size;
+	ret->file = q->file;
+	ret->line = q->line;
+	ret->later = q->found == CODE_LATER;
+	ret->from_dump = q->found >= CODE_LOAD;
+}
+
+/* V8 writes "Kind:", then ~ for its bytecode, ^, + or * for what it compiled. */
+static bool is_bytecode(const char *name)
+{
+	const char *p = name;
+
+	while (isalpha((unsigned char)*p))
+		p++;
+	return p > name && p[0] == ':' && p[1] == '~';
+}
+
+enum frame_kind code_kind(const char *name)
+{
+	if (!strncmp(name, "py::", 4) || is_bytecode(name) || !strcmp(name, "Interpreter"))
+		return FRAME_INTERPRETED;
+	return FRAME_COMPILED;
+}
+
+size_t code_maps_notes(struct code_maps *c, const char *const **ret)
+{
+	*ret = (const char *const *)c->notes.v.v;
+	return c->notes.v.n;
+}

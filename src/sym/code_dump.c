@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* One jitdump: which of its records tells who lay at a place at a moment. Records bear their time and may come in any
+ * order; code that was moved is found by its number. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sym/code_priv.h"
+
+#define WINDOW 65536
+#define SLACK_NS 100000000u		/* starts of processes are known by the tick */
+#define LINES_MAX (16u << 20)		/* bytes of one record of lines */
+
+struct code_dump *code_dump_new(int fd, const char *shown, const struct stat *st, const struct code_owner *o)
+{
+	struct code_dump *d = calloc(1, sizeof *d);
+
+	if (!d || !(d->shown = strdup(shown))) {
+		free(d);
+		return NULL;
+	}
+	d->fd = fd;
+	d->dev = st->st_dev;
+	d->ino = st->st_ino;
+	d->from_ns = o->start_ns > SLACK_NS ? o->start_ns - SLACK_NS : 0;
+	d->started_ns = o->start_ns;
+	d->ns_pid = o->ns_pid;
+	return d;
+}
+
+struct code_dump *code_dump_free(struct code_dump *d)
+{
+	if (!d)
+		return NULL;
+	close(d->fd);
+	free(d->shown);
+	free(d);
+	return NULL;
+}
+
+static size_t read_at(const struct code_dump *d, uint64_t at, void *to, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = pread(d->fd, to, len, (off_t)at);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? 0 : (size_t)n;
+}
+
+static uint64_t file_size(const struct code_dump *d)
+{
+	struct stat st;
+
+	return fstat(d->fd, &st) || st.st_size < 0 ? 0 : (uint64_t)st.st_size;
+}
+
+/* The dump of a parent: a child has its mappings, and its code as it was then. */
+static void look_whose(struct code_dump *d)
+{
+	if (!d->ns_pid || d->head.pid == (uint32_t)d->ns_pid)
+		return;
+	d->from_ns = 0;
+	d->inherited = true;
+}
+
+/* The header, once the file has one. False: nothing to read (yet). */
+static bool open_dump(struct code_dump *d, bool ended, struct code_notes *notes)
+{
+	char head[JITDUMP_HEADER];
+	const char *why;
+	size_t n;
+
+	if (d->known || d->refused)
+		return d->known;
+	n = read_at(d, 0, head, sizeof head);
+	if (n < sizeof head && (!ended || !n))
+		return false;
+	if (jitdump_header(head, n, &d->head, &why)) {
+		code_note(notes, "'%s' %s: its names are not used", d->shown, why);
+		d->refused = true;
+	} else if (d->head.cycles) {
+		code_note(notes, "'%s' has its times in processor cycles, which are not those of the samples: its names are "
+			  "not used; have it written with CLOCK_MONOTONIC", d->shown);
+		d->refused = true;
+	} else {
+		d->known = true;
+		d->reader.at = d->head.header_size;
+		look_whose(d);
+	}
+	return d->known;
+}
+
+struct reading {
+	struct code_dump *d;
+	struct code_dump_reader *at;
+	struct code_index index;
+	uint16_t number;
+	uint64_t until_ns;
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t take_debug(struct code_dump_reader *r, uint64_t addr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(r->debug); i++)
+		if (r->debug[i].at && r->debug[i].addr == addr) {
+			uint64_t at = r->debug[i].at;
+
+			r->debug[i].at = 0;
+			return at;
+		}
+	return 0;
+}
+
+static void put_debug(struct code_dump_reader *r, uint64_t addr)
+{
+	take_debug(r, addr);
+	r->debug[r->next_debug].addr = addr;
+	r->debug[r->next_debug].at = r->at;
+	r->next_debug = (r->next_debug + 1) % ARRAY_SIZE(r->debug);
+}
+
+/* From the record's time on, @found is what is known of these addresses. */
+static void tell(struct reading *r, uint64_t addr, const struct jitdump_record *rec, enum code_found found,
+		 uint64_t debug)
+{
+	struct code_questions *of = r->index.of;
+	size_t i;
+
+	if (!code_index_hits(&r->index, addr, rec->code_size, &i))
+		return;
+	for (; i < of->q.n && of->q.v[i].addr - addr < rec->code_size; i++) {
+		struct code_question *q = &of->q.v[i];
+
+		r->index.work++;
+		if (rec->time_ns > q->time_ns || (q->found >= CODE_LOAD && q->ns > rec->time_ns))
+			continue;
+		q->found = (uint8_t)found;
+		q->source = r->number;
+		q->at = r->at->at;
+		q->ns = rec->time_ns;
+		q->debug = debug;
+		q->named = false;
+	}
+}
+
+static bool is_of_its_life(struct reading *r, const struct jitdump_record *rec)
+{
+	struct code_dump *d = r->d;
+
+	if (d->inherited && rec->time_ns > d->started_ns)
+		return false;
+	if (rec->time_ns >= d->from_ns && rec->time_ns <= r->until_ns) {
+		d->good++;
+		return true;
+	}
+	if (!d->strange++)
+		d->first_strange = rec->time_ns;
+	return false;
+}
+
+static void on_record(struct reading *r, const struct jitdump_record *rec)
+{
+	uint64_t debug;
+
+	switch (rec->type) {
+	case JITDUMP_DEBUG:
+		put_debug(r->at, rec->addr);
+		break;
+	case JITDUMP_LOAD:
+		debug = take_debug(r->at, rec->addr);
+		if (is_of_its_life(r, rec))
+			tell(r, rec->addr, rec, CODE_LOAD, debug);
+		break;
+	case JITDUMP_MOVE:
+		if (!is_of_its_life(r, rec))
+			break;
+		tell(r, rec->old_addr, rec, CODE_GONE, 0);
+		tell(r, rec->addr, rec, CODE_MOVE, 0);
+		break;
+	case JITDUMP_BAD:
+		r->d->bad++;
+		break;
+	}
+}
+
+/* A walk over records through a window of the file. */
+struct window { uint64_t from; size_t len; char bytes[WINDOW]; };
+
+static const char *look(const struct code_dump *d, struct window *w, uint64_t at, size_t *ret_len)
+{
+	if (at < w->from || at + JITDUMP_HEAD > w->from + w->len) {
+		w->from = at;
+		w->len = read_at(d, at, w->bytes, sizeof w->bytes);
+	}
+	*ret_len = w->len - (size_t)(at - w->from);
+	return w->bytes + (at - w->from);
+}
+
+/* The record at @at of a file of @size bytes, as jitdump_record. */
+static int record_at(const struct code_dump *d, struct window *w, uint64_t at, uint64_t size,
+		     struct jitdump_record *ret)
+{
+	size_t len;
+	const char *bytes;
+
+	if (at >= size)
+		return 0;
+	bytes = look(d, w, at, &len);
+	return jitdump_record(&d->head, bytes, len, size - at, ret);
+}
+
+static void note_end(struct code_dump *d, int r, bool cut, struct code_notes *notes)
+{
+	if (d->told_broken)
+		return;
+	if (r < 0) {
+		code_note(notes, "'%s' is damaged: behind byte %llu it is not read", d->shown,
+			  (unsigned long long)d->reader.at);
+		d->told_broken = true;
+	} else if (cut && !d->told_cut) {
+		code_note(notes, "'%s' ends within a record, which is not used", d->shown);
+		d->told_cut = true;
+	}
+}
+
+static uint64_t cycles(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return 0;
+#endif
+}
+
+static void note_strange(struct code_dump *d, struct code_notes *notes)
+{
+	struct jitdump_clocks now = { now_ns(CLOCK_MONOTONIC), now_ns(CLOCK_REALTIME), now_ns(CLOCK_BOOTTIME), cycles(), 0 };
+
+	if (!d->strange || d->told_strange)
+		return;
+	now.life_ns = now.monotonic_ns > d->started_ns ? now.monotonic_ns - d->started_ns : 0;
+	code_note(notes, "'%s' has %s with times that no moment of the process's life has: they look like those %s, and "
+		  "CLOCK_MONOTONIC in nanoseconds is needed; these names are not used", d->shown,
+		  d->good ? "records" : "only records", jitdump_clock(d->first_strange, &now));
+	d->told_strange = true;
+}
+
+/* From where @reader stands until @end. Returns what stopped it: -EBADMSG, 0 for the end. */
+static int read_records(struct reading *r, uint64_t end, struct code_notes *notes)
+{
+	AUTO_FREE struct window *w = calloc(1, sizeof *w);
+	struct jitdump_record rec;
+	int got = 0;
+
+	if (!w)
+		return 0;
+	r->until_ns = now_ns(CLOCK_MONOTONIC) + SLACK_NS;
+	while ((got = record_at(r->d, w, r->at->at, end, &rec)) > 0) {
+		on_record(r, &rec);
+		r->at->at += rec.size;
+		if (r->index.work > CODE_WORK_MAX) {
+			code_note(notes, "'%s' has too many records for the same places: its names behind byte %llu are not "
+				  "used", r->d->shown, (unsigned long long)r->at->at);
+			return 0;
+		}
+	}
+	return got;
+}
+
+void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions *fresh, struct code_notes *notes)
+{
+	struct code_dump_reader again = { .at = d->head.header_size };
+	struct reading r = { .d = d, .at = &again, .number = number };
+	uint64_t good = d->good, bad = d->bad, strange = d->strange;
+
+	if (!d->known || !fresh->q.n || d->reader.at <= again.at || code_index_make(&r.index, fresh))
+		return;
+	read_records(&r, d->reader.at, notes);
+	code_index_done(&r.index);
+	d->good = good;		/* they were counted at the first reading */
+	d->bad = bad;
+	d->strange = strange;
+}
+
+void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_questions *all, bool ended,
+			 struct code_notes *notes)
+{
+	struct reading r = { .d = d, .at = &d->reader, .number = number };
+	uint64_t size = file_size(d);
+	int got;
+
+	if (!open_dump(d, ended, notes) || code_index_make(&r.index, all))
+		return;
+	got = read_records(&r, size, notes);
+	code_index_done(&r.index);
+	note_end(d, got, ended && d->reader.at < size, notes);
+	note_strange(d, notes);
+}
+
+bool code_dump_move(const struct code_dump *d, struct code_question *q, struct code_moved *ret)
+{
+	char head[JITDUMP_HEAD];
+	struct jitdump_record rec;
+	size_t n = read_at(d, q->at, head, sizeof head);
+
+	if (jitdump_record(&d->head, head, n, UINT64_MAX, &rec) <= 0 || rec.type != JITDUMP_MOVE)
+		return false;
+	*ret = (struct code_moved){ q, rec.index, rec.code_size, rec.addr, rec.time_ns, 0 };
+	q->at = 0;
+	return true;
+}
+
+static int compare_index(const void *a, const void *b)
+{
+	const struct code_moved *x = a, *y = b;
+
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* The newest LOAD of that number and size before the move. */
+static void on_load(struct code_moved *m, const struct jitdump_record *rec, uint64_t at, uint64_t debug)
+{
+	if (m->size != rec->code_size || rec->time_ns > m->ns || (m->q->at && rec->time_ns < m->load_ns))
+		return;
+	m->q->at = at;
+	m->q->debug = debug;
+	m->load_ns = rec->time_ns;
+}
+
+static void on_loads(struct code_moved *moved, size_t n, const struct jitdump_record *rec, uint64_t at, uint64_t debug)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (moved[middle].index < rec->index)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < n && moved[low].index == rec->index; low++)
+		on_load(&moved[low], rec, at, debug);
+}
+
+void code_dump_moves(struct code_dump *d, struct code_moved *moved, size_t n)
+{
+	AUTO_FREE struct window *w = calloc(1, sizeof *w);
+	struct code_dump_reader r = { .at = d->head.header_size };
+	struct jitdump_record rec;
+
+	if (!w || !n || !d->known)
+		return;
+	qsort(moved, n, sizeof *moved, compare_index);
+	while (r.at < d->reader.at && record_at(d, w, r.at, d->reader.at, &rec) > 0) {
+		if (rec.type == JITDUMP_DEBUG)
+			put_debug(&r, rec.addr);
+		else if (rec.type == JITDUMP_LOAD)
+			on_loads(moved, n, &rec, r.at, take_debug(&r, rec.addr));
+		r.at += rec.size;
+	}
+}
+
+bool code_dump_name(const struct code_dump *d, uint64_t at, struct code_name *ret, struct buf *text)
+{
+	char record[JITDUMP_HEAD + CODE_NAME_MAX + 8];
+	struct jitdump_record rec;
+	size_t len = read_at(d, at, record, sizeof record), max;
+	const char *name, *nul;
+
+	if (jitdump_record(&d->head, record, len, UINT64_MAX, &rec) <= 0 || rec.type != JITDUMP_LOAD || rec.name > len)
+		return false;
+	ret->start = rec.addr;
+	ret->size = rec.code_size;
+	max = rec.name_max < len - rec.name ? rec.name_max : len - rec.name;
+	name = record + rec.name;
+	nul = memchr(name, '\0', max);
+	if (!nul && (max == rec.name_max || max <= CODE_NAME_MAX))
+		return true;	/* the name runs into the code: it is none */
+	code_add_name(text, name, nul ? (size_t)(nul - name) : max);
+	return true;
+}
+
+void *code_dump_lines(const struct code_dump *d, uint64_t at, size_t *ret_len)
+{
+	char head[JITDUMP_HEAD];
+	struct jitdump_record rec;
+	void *bytes;
+
+	if (jitdump_record(&d->head, head, read_at(d, at, head, sizeof head), UINT64_MAX, &rec) <= 0 ||
+	    rec.type != JITDUMP_DEBUG || rec.size > LINES_MAX || !(bytes = malloc(rec.size)))
+		return NULL;
+	*ret_len = read_at(d, at, bytes, rec.size);
+	return bytes;
+}

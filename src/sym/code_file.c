@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Whose files are believed: who a process is, and the opening of what lies in a folder where everybody may write. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "proc/procfs.h"
+#include "sym/code_priv.h"
+
+#define NOTES_MAX 100
+#define STALE_SLACK_NS 30000000		/* starts are rounded down to a tick, times of files to a tick as well */
+
+void code_note(struct code_notes *notes, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	for (size_t i = 0; i < notes->v.n; i++)
+		if (!strcmp(notes->v.v[i], text)) {
+			free(text);
+			return;
+		}
+	if (notes->v.n >= NOTES_MAX || vec_push(&notes->v, text))
+		free(text);
+}
+
+void code_notes_done(struct code_notes *notes)
+{
+	for (size_t i = 0; i < notes->v.n; i++)
+		free(notes->v.v[i]);
+	vec_done(&notes->v);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void read_uids(pid_t pid, struct code_owner *ret)
+{
+	AUTO_BUF struct buf b = {0};
+	const char *line;
+
+	if (procfs_read(pid, "status", &b) || !b.data || !(line = strstr(b.data, "\nUid:\t")))
+		return;
+	if (sscanf(line + 6, "%" SCNu32 "%" SCNu32 "%" SCNu32 "%" SCNu32, &ret->uids[0], &ret->uids[1], &ret->uids[2],
+		   &ret->uids[3]) == 4)
+		ret->nuids = 4;
+}
+
+static void read_start(struct code_owner *ret)
+{
+	uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK), start = ret->id.start_ticks * tick;
+	uint64_t boot = clock_ns(CLOCK_BOOTTIME), age = boot > start ? boot - start : 0;
+	uint64_t real = clock_ns(CLOCK_REALTIME), monotonic = clock_ns(CLOCK_MONOTONIC);
+
+	ret->start_real_ns = real > age ? real - age : 0;
+	ret->start_ns = monotonic > age ? monotonic - age : 0;
+}
+
+/* Do two processes have one thing, by the links below /proc? */
+static bool same(pid_t pid, const char *what)
+{
+	char path[64];
+	struct stat mine, its;
+
+	snprintf(path, sizeof path, "/proc/self/%s", what);
+	if (stat(path, &mine))
+		return false;
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, what);
+	return !stat(path, &its) && mine.st_dev == its.st_dev && mine.st_ino == its.st_ino;
+}
+
+int code_owner_read(pid_t pid, struct code_owner *ret)
+{
+	int r;
+
+	*ret = (struct code_owner){0};
+	r = process_identify(pid, &ret->id, NULL);
+	if (r)
+		return r;
+	ret->ns_pid = process_ns_pid(pid);
+	ret->same_mounts = same(pid, "ns/mnt") && same(pid, "root");
+	read_uids(pid, ret);
+	read_start(ret);
+	return process_is_alive(&ret->id) ? 0 : -ESRCH;
+}
+
+bool code_is_trusted(const struct code_owner *o, const struct stat *st)
+{
+	if (st->st_uid == 0)
+		return true;
+	for (size_t i = 0; i < o->nuids; i++)
+		if (st->st_uid == o->uids[i])
+			return true;
+	return false;
+}
+
+static const char *kind_of(mode_t mode)
+{
+	if (S_ISLNK(mode))
+		return "a link";
+	if (S_ISFIFO(mode))
+		return "a FIFO";
+	if (S_ISDIR(mode))
+		return "a directory";
+	return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+uint64_t code_stat_ns(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+/* Is the file to be believed? 0, -EPERM or -ESTALE, with a note why. */
+static int check(const char *shown, const struct code_owner *o, const struct stat *st, struct code_notes *notes)
+{
+	if (!S_ISREG(st->st_mode))
+		code_note(notes, "'%s' is %s and no regular file: its names are not used", shown, kind_of(st->st_mode));
+	else if (!code_is_trusted(o, st))
+		code_note(notes, "'%s' belongs to user %u, and process %d to user %u: its names are not believed", shown,
+			  (unsigned)st->st_uid, (int)o->id.pid, (unsigned)o->uids[0]);
+	else if (code_stat_ns(st) + STALE_SLACK_NS < o->start_real_ns)
+		code_note(notes, "'%s' was written before process %d started: it is of an earlier process of its number "
+			  "('usertrace map --clean' removes such files)", shown, (int)o->id.pid);
+	else
+		return 0;
+	return S_ISREG(st->st_mode) && code_is_trusted(o, st) ? -ESTALE : -EPERM;
+}
+
+int code_open(int dir, const char *path, const char *shown, const struct code_owner *o, struct stat *st,
+	      struct code_notes *notes)
+{
+	AUTO_CLOSE int peek = openat(dir, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char again[64];
+	int fd;
+
+	if (peek < 0)
+		return errno == ENOTDIR ? -ENOENT : -errno;
+	if (fstat(peek, st))
+		return -errno;
+	fd = check(shown, o, st, notes);
+	if (fd)
+		return fd;
+	snprintf(again, sizeof again, "/proc/self/fd/%d", peek);
+	fd = open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		code_note(notes, "'%s' cannot be opened: %s", shown, strerror(errno));
+	return fd < 0 ? -EPERM : fd;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One perf map over time. Its lines bear no time: what counts is when they were seen first, which is kept as sizes of
+ * the file at moments. It is read in pieces, once for each set of questions; of what was found only the place is kept.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/code_priv.h"
+
+#define LOG_MAX 65536
+#define LINE_READ 512		/* of a line at first, for its name */
+
+static atomic_size_t kept_all;	/* bytes of all maps that are kept in memory */
+
+/* Bytes of the file as it was: from memory where they are kept. Returns how many, 0 at the end or on an error. */
+static size_t read_at(const struct code_map *m, uint64_t at, char *to, size_t len)
+{
+	ssize_t n;
+
+	if (m->keeps) {
+		if (at >= m->kept.len)
+			return 0;
+		if (len > m->kept.len - at)
+			len = m->kept.len - at;
+		memcpy(to, m->kept.data + at, len);
+		return len;
+	}
+	do
+		n = pread(m->fd, to, len, (off_t)at);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? 0 : (size_t)n;
+}
+
+static void drop_kept(struct code_map *m)
+{
+	atomic_fetch_sub(&kept_all, m->kept.len);
+	buf_done(&m->kept);
+	m->keeps = false;
+}
+
+/* Copies what came until @size. A map that grows too large is read from its file then, as others are. */
+static void keep(struct code_map *m, uint64_t size)
+{
+	while (m->keeps && m->kept.len < size) {
+		size_t want = size - m->kept.len < CODE_PIECE ? (size_t)(size - m->kept.len) : CODE_PIECE;
+		char *room = NULL;
+		ssize_t n;
+
+		if (size <= m->keep_max && atomic_load(&kept_all) + want <= CODE_KEEP_ALL)
+			room = buf_room(&m->kept, want);
+		if (!room) {
+			drop_kept(m);
+			return;
+		}
+		n = pread(m->fd, room, want, (off_t)m->kept.len);
+		if (n <= 0)
+			return;
+		m->kept.len += (size_t)n;
+		atomic_fetch_add(&kept_all, (size_t)n);
+	}
+}
+
+static void keep_tail(struct code_map *m)
+{
+	size_t len = m->size < sizeof m->tail ? (size_t)m->size : sizeof m->tail;
+	ssize_t n = pread(m->fd, m->tail, len, (off_t)(m->size - len));
+
+	m->tail_len = n < 0 ? 0 : (size_t)n;
+}
+
+/* Does the same stand where the file ended? */
+static bool is_continued(const struct code_map *m)
+{
+	char now[sizeof m->tail];
+
+	if (!m->tail_len)
+		return true;
+	return pread(m->fd, now, m->tail_len, (off_t)(m->size - m->tail_len)) == (ssize_t)m->tail_len &&
+	       !memcmp(now, m->tail, m->tail_len);
+}
+
+/* Where there are too many moments, each second one goes: what came then counts as come a little later. */
+static void thin_log(struct code_map *m)
+{
+	size_t n = 1;
+
+	for (size_t i = 2; i < m->log.n; i += 2)
+		m->log.v[n++] = m->log.v[i];
+	if (m->log.v[n - 1].size != m->log.v[m->log.n - 1].size)
+		m->log.v[n++] = m->log.v[m->log.n - 1];
+	m->log.n = n;
+}
+
+static void note_size(struct code_map *m, uint64_t size, uint64_t time_ns)
+{
+	struct code_arrival a = { time_ns, size };
+
+	if (m->log.n >= LOG_MAX)
+		thin_log(m);
+	if (!vec_push(&m->log, a))
+		m->size = size;		/* else it is noted the next time */
+	keep(m, m->size);
+	keep_tail(m);
+}
+
+struct code_map *code_map_new(int fd, const char *shown, const struct stat *st, uint64_t begin_ns, size_t keep_max)
+{
+	struct code_map *m = calloc(1, sizeof *m);
+
+	if (!m || !(m->shown = strdup(shown))) {
+		free(m);
+		return NULL;
+	}
+	m->fd = fd;
+	m->begin_ns = begin_ns;
+	m->end_ns = UINT64_MAX;
+	m->ino = st->st_ino;
+	m->dev = st->st_dev;
+	m->mtime_ns = code_stat_ns(st);
+	m->keeps = keep_max > 0;
+	m->keep_max = keep_max;
+	if (st->st_size > 0)
+		note_size(m, (uint64_t)st->st_size, begin_ns);
+	return m;
+}
+
+struct code_map *code_map_free(struct code_map *m)
+{
+	if (!m)
+		return NULL;
+	drop_kept(m);
+	vec_done(&m->log);
+	close(m->fd);
+	free(m->shown);
+	free(m);
+	return NULL;
+}
+
+void code_map_close(struct code_map *m, uint64_t time_ns, bool same_file, struct code_notes *notes)
+{
+	m->end_ns = time_ns;
+	if (!same_file || m->keeps || !m->size)
+		return;
+	m->lost = true;
+	code_note(notes, "'%s' was written anew while it was read; it is too large to be kept, and names that it had before "
+		  "may be missing", m->shown);
+}
+
+int code_map_grow(struct code_map *m, const struct stat *st, uint64_t time_ns)
+{
+	uint64_t size = st->st_size > 0 ? (uint64_t)st->st_size : 0;
+
+	if (st->st_ino != m->ino || st->st_dev != m->dev || size < m->size)
+		return -ESTALE;
+	if (size == m->size && code_stat_ns(st) == m->mtime_ns)
+		return 0;
+	if (!is_continued(m))
+		return -ESTALE;
+	m->mtime_ns = code_stat_ns(st);
+	if (size == m->size)
+		return 0;
+	note_size(m, size, time_ns);
+	return 1;
+}
+
+struct reading {
+	struct code_map *m;
+	struct code_index index;
+	uint16_t number;
+	size_t log;		/* of the lines that come now */
+};
+
+/* When was the line seen first? */
+static uint64_t arrival(struct reading *r, uint64_t end)
+{
+	while (r->log < r->m->log.n && r->m->log.v[r->log].size < end)
+		r->log++;
+	return r->log < r->m->log.n ? r->m->log.v[r->log].time_ns : UINT64_MAX;
+}
+
+static void answer(struct code_question *q, const struct reading *r, enum code_found found,
+		   const struct perfmap_line *line)
+{
+	q->found = (uint8_t)found;
+	q->source = r->number;
+	q->at = line->offset;
+	q->named = false;
+}
+
+/* What a line that came at @time_ns means for one question. */
+static void ask(struct code_question *q, const struct reading *r, uint64_t time_ns, const struct perfmap_line *line)
+{
+	if (q->found > CODE_LINE || q->time_ns >= r->m->end_ns)
+		return;
+	if (q->time_ns >= r->m->begin_ns && time_ns <= q->time_ns)
+		answer(q, r, CODE_LINE, line);
+	else if (q->found == CODE_NOBODY)
+		answer(q, r, CODE_LATER, line);
+}
+
+static void on_line(void *ctx, const struct perfmap_line *line)
+{
+	struct reading *r = ctx;
+	uint64_t time_ns;
+	size_t i;
+
+	if (line->offset < r->m->from || !code_index_hits(&r->index, line->start, line->size, &i))
+		return;
+	time_ns = arrival(r, line->end);
+	for (; i < r->index.of->q.n && r->index.of->q.v[i].addr - line->start < line->size; i++) {
+		ask(&r->index.of->q.v[i], r, time_ns, line);
+		r->index.work++;
+	}
+}
+
+/* Feeds the file from where the reader stands until @end. */
+static void feed(struct reading *r, struct perfmap *reader, uint64_t end, char *piece, struct code_notes *notes)
+{
+	while (reader->offset < end) {
+		size_t want = end - reader->offset < CODE_PIECE ? (size_t)(end - reader->offset) : CODE_PIECE;
+		size_t n = read_at(r->m, reader->offset, piece, want);
+
+		if (!n)
+			return;
+		perfmap_feed(reader, piece, n, on_line, r);
+		if (r->index.work > CODE_WORK_MAX) {
+			code_note(notes, "'%s' has too many lines for the same places: its names from line %llu on are not used",
+				  r->m->shown, (unsigned long long)reader->number);
+			return;
+		}
+	}
+}
+
+static void read_map(struct code_map *m, uint16_t number, struct perfmap *reader, struct code_questions *of,
+		     uint64_t end, bool ended, struct code_notes *notes)
+{
+	struct reading r = { .m = m, .number = number };
+	AUTO_FREE char *piece = malloc(CODE_PIECE);
+
+	if (!piece || code_index_make(&r.index, of))
+		return;
+	feed(&r, reader, end, piece, notes);
+	if (ended)
+		perfmap_end(reader, on_line, &r);
+	code_index_done(&r.index);
+}
+
+void code_map_read(struct code_map *m, uint16_t number, struct code_questions *fresh, struct code_notes *notes)
+{
+	struct perfmap reader = {0};
+
+	if (fresh->q.n && m->reader.offset && !m->lost)
+		read_map(m, number, &reader, fresh, m->reader.offset, m->ended, notes);
+}
+
+void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questions *all, bool ended,
+			struct code_notes *notes)
+{
+	if (!all->q.n || m->ended || m->lost || (m->reader.offset >= m->size && !ended))
+		return;
+	read_map(m, number, &m->reader, all, m->size, ended, notes);
+	m->ended = ended;
+}
+
+/* One line for messages: what would end it is written out. */
+void code_add_name(struct buf *text, const char *name, size_t len)
+{
+	size_t cut = len > CODE_NAME_MAX ? CODE_NAME_MAX : len;
+
+	while (cut < len && cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
+		cut--;
+	for (size_t i = 0; i < cut; i++)
+		if (name[i] == '\n')
+			buf_adds(text, "\\n");
+		else if (name[i] == '\0')
+			buf_adds(text, "\\0");
+		else
+			buf_addc(text, name[i]);
+	if (cut < len)
+		buf_adds(text, "…");
+}
+
+bool code_map_name(const struct code_map *m, uint64_t at, struct code_name *ret, struct buf *text)
+{
+	char line[PERFMAP_HEAD_MAX + CODE_NAME_MAX + 8];
+	uint64_t left = m->size - at;
+	size_t len = read_at(m, at, line, left < LINE_READ ? (size_t)left : LINE_READ), name;
+	const char *feed = memchr(line, '\n', len);
+
+	if (!feed && len == LINE_READ) {
+		len = read_at(m, at, line, left < sizeof line ? (size_t)left : sizeof line);
+		feed = memchr(line, '\n', len);
+	}
+	if (feed)
+		len = (size_t)(feed - line);
+	if (perfmap_parse(line, len, &ret->start, &ret->size, &name) != 1)
+		return false;	/* it is another file by now */
+	if (len && line[len - 1] == '\r')
+		len--;
+	if (name < len)
+		code_add_name(text, line + name, len - name);
+	return true;
+}

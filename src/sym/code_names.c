@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* The names at the places that were found: each is read from its file once, whatever number of questions it answers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/code_priv.h"
+
+struct found { VEC(struct code_question *) v; };
+
+static bool is_dump(const struct code_question *q) { return q->found >= CODE_LOAD; }
+
+static int compare(const void *a, const void *b)
+{
+	const struct code_question *x = *(struct code_question *const *)a, *y = *(struct code_question *const *)b;
+
+	if (is_dump(x) != is_dump(y))
+		return is_dump(x) - is_dump(y);
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* A copy that lives as long as @c; NULL for an empty text. */
+static const char *keep_text(struct code_maps *c, const char *text, size_t len)
+{
+	char *copy = len ? strndup(text, len) : NULL;
+
+	if (copy && vec_push(&c->texts, copy)) {
+		free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+static struct code_name *keep_name(struct code_maps *c, struct code_name n, const struct buf *text)
+{
+	struct code_name *copy = malloc(sizeof *copy);
+
+	if (!copy || vec_push(&c->names, copy)) {
+		free(copy);
+		return NULL;
+	}
+	n.name = text->data ? keep_text(c, text->data, text->len) : NULL;
+	*copy = n;
+	return copy;
+}
+
+/* The name that a line or a LOAD has; NULL when it is not there any more. */
+static struct code_name *read_name(struct code_maps *c, const struct code_question *q)
+{
+	AUTO(buf_done) struct buf text = {0};
+	struct code_name n = {0};
+	bool there;
+
+	if (is_dump(q))
+		there = code_dump_name(c->dumps.v[q->source], q->at, &n, &text);
+	else
+		there = code_map_name(c->maps.v[q->source], q->at, &n, &text);
+	return there && !text.failed ? keep_name(c, n, &text) : NULL;
+}
+
+/* Lines are looked up with what was read last in hand: questions about one function follow each other. */
+struct lines {
+	void *bytes;
+	size_t len;
+	uint64_t at;
+	const struct code_dump *dump;
+	const char *file;
+};
+
+static void find_line(struct code_maps *c, struct lines *l, struct code_question *q, uint64_t addr)
+{
+	const struct code_dump *d = c->dumps.v[q->source];
+	const char *file;
+	size_t len;
+	uint32_t line;
+
+	if (!q->debug)
+		return;
+	if (l->dump != d || l->at != q->debug) {
+		free(l->bytes);
+		*l = (struct lines){ .at = q->debug, .dump = d };
+		l->bytes = code_dump_lines(d, q->debug, &l->len);
+	}
+	if (!l->bytes || !jitdump_line(&d->head, l->bytes, l->len, addr, &file, &len, &line))
+		return;
+	if (!l->file || strlen(l->file) != len || memcmp(l->file, file, len))
+		l->file = keep_text(c, file, len < CODE_NAME_MAX ? len : CODE_NAME_MAX);
+	q->file = l->file;
+	q->line = line;
+}
+
+/* One function: the questions from @first on have one place. */
+static size_t name_group(struct code_maps *c, struct found *f, size_t first, struct lines *l)
+{
+	const struct code_name *name = read_name(c, f->v.v[first]);
+	size_t i = first;
+
+	for (; i < f->v.n && !compare(&f->v.v[first], &f->v.v[i]); i++) {
+		struct code_question *q = f->v.v[i];
+
+		q->named = true;
+		q->name = name && q->addr - name->start < name->size ? name : NULL;
+		if (q->name && is_dump(q))
+			find_line(c, l, q, q->addr);
+	}
+	return i;
+}
+
+/* Of code that was moved: the name it had where it was loaded, and the place where it was moved to. */
+static void name_moved(struct code_maps *c, const struct code_moved *m, struct lines *l)
+{
+	AUTO(buf_done) struct buf text = {0};
+	struct code_question *q = m->q;
+	struct code_name n;
+	uint64_t loaded;
+
+	if (!q->at || !code_dump_name(c->dumps.v[q->source], q->at, &n, &text) || text.failed)
+		return;
+	loaded = n.start;
+	n.start = m->start;
+	n.size = m->size;
+	q->name = keep_name(c, n, &text);
+	find_line(c, l, q, loaded + (q->addr - m->start));
+}
+
+static void name_all_moved(struct code_maps *c, uint16_t dump, struct found *f, struct lines *l)
+{
+	struct code_moved *moved = calloc(f->v.n ? f->v.n : 1, sizeof *moved);
+	size_t n = 0;
+
+	for (size_t i = 0; moved && i < f->v.n; i++) {
+		struct code_question *q = f->v.v[i];
+
+		if (q->source != dump)
+			continue;
+		q->named = true;
+		q->name = NULL;
+		n += code_dump_move(c->dumps.v[dump], q, &moved[n]);
+	}
+	if (n)
+		code_dump_moves(c->dumps.v[dump], moved, n);
+	for (size_t i = 0; i < n; i++)
+		name_moved(c, &moved[i], l);
+	free(moved);
+}
+
+/* Those that were found since the last time; moved ones apart. */
+static void collect(struct code_maps *c, struct found *plain, struct found *moved)
+{
+	for (size_t i = 0; i < c->settled.q.n; i++) {
+		struct code_question *q = &c->settled.q.v[i];
+
+		if (q->named || q->found == CODE_NOBODY)
+			continue;
+		if (q->found == CODE_GONE) {
+			q->name = NULL;
+			q->named = true;
+		} else {
+			vec_push(q->found == CODE_MOVE ? &moved->v : &plain->v, q);
+		}
+	}
+}
+
+void code_names_fill(struct code_maps *c)
+{
+	struct found plain = {0}, moved = {0};
+	struct lines l = {0};
+
+	collect(c, &plain, &moved);
+	if (plain.v.n)
+		qsort(plain.v.v, plain.v.n, sizeof *plain.v.v, compare);
+	for (size_t i = 0; i < plain.v.n;)
+		i = name_group(c, &plain, i, &l);
+	for (size_t i = 0; moved.v.n && i < c->dumps.n; i++)
+		name_all_moved(c, (uint16_t)i, &moved, &l);
+	free(l.bytes);
+	vec_done(&plain.v);
+	vec_done(&moved.v);
+}

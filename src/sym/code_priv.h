@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of code maps share: whom to believe, sources of names, and the questions that are put to them. */
+#ifndef UT_SYM_CODE_PRIV_H
+#define UT_SYM_CODE_PRIV_H
+
+#include <sys/stat.h>
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/vec.h"
+#include "sym/code.h"
+#include "sym/jitdump.h"
+#include "sym/perfmap.h"
+
+#define CODE_PIECE (1u << 20)			/* of a file that is read at once */
+#define CODE_KEEP_ONE (64u << 20)		/* bytes of one map that are kept, since it will be written anew */
+#define CODE_KEEP_SMALL (1u << 20)		/* of one of which that is not known */
+#define CODE_KEEP_ALL (256u << 20)		/* of all such maps of all processes */
+#define CODE_NAME_MAX 4096
+#define CODE_FILES_MAX 64			/* generations of a map, or dumps, of one process */
+#define CODE_WORK_MAX (1ull << 30)		/* comparisons of a line with a question, in one reading */
+
+/* The process whose code it is. Read while it lives. */
+struct code_owner {
+	struct process_id id;
+	pid_t ns_pid;			/* as it sees itself */
+	uint32_t uids[4];		/* real, effective, saved, of files */
+	size_t nuids;			/* 0: not known, root alone is believed */
+	uint64_t start_real_ns;		/* when it started, by the wall clock; rounded down to a tick */
+	uint64_t start_ns;		/* by CLOCK_MONOTONIC */
+	bool same_mounts;		/* it sees the files that we see */
+	bool rewrites;			/* its map is written anew each time: HotSpot */
+};
+int code_owner_read(pid_t pid, struct code_owner *ret);
+
+struct code_notes { VEC(char *) v; };
+/* Once each. */
+void code_note(struct code_notes *notes, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void code_notes_done(struct code_notes *notes);
+
+/* The owner of a file is root or the process's user. */
+bool code_is_trusted(const struct code_owner *o, const struct stat *st);
+/*
+ * Opens a file of the process's /tmp to read, @path below the folder @dir. -ENOENT; -EPERM with a note that names
+ * @shown when it is not to be believed: a link, no regular file, another's; -ESTALE when it is older than the process.
+ */
+int code_open(int dir, const char *path, const char *shown, const struct code_owner *o, struct stat *st,
+	      struct code_notes *notes);
+
+enum code_found {		/* in order: a higher one wins */
+	CODE_NOBODY,
+	CODE_LATER,		/* by a line of a map that came after the moment */
+	CODE_LINE,
+	CODE_LOAD,		/* by a dump */
+	CODE_MOVE,		/* by a dump: @index says of which code */
+	CODE_GONE,		/* by a dump: it was moved away */
+};
+
+/* What a name belongs to; many questions may have one. */
+struct code_name {
+	const char *name;	/* NULL: it is not told */
+	uint64_t start, size;
+};
+
+struct code_question {
+	uint64_t addr, time_ns;
+	uint64_t at;			/* where in the source the line or record begins */
+	uint64_t ns;			/* of a record */
+	uint64_t debug;			/* where its lines are told, 0: nowhere */
+	const struct code_name *name;
+	const char *file;
+	uint32_t line;
+	uint16_t source;		/* of maps or of dumps */
+	uint8_t found;
+	bool named;			/* name, file and line are looked up */
+};
+struct code_questions { VEC(struct code_question) q; };
+
+/* Questions in order of address, and which are the first in each part of memory. */
+struct code_index {
+	struct code_questions *of;
+	uint64_t min, max;
+	unsigned shift;
+	uint32_t *first;		/* CODE_BUCKETS + 1 */
+	uint64_t work;			/* comparisons since it was made */
+};
+#define CODE_BUCKETS 65536u
+
+void code_questions_sort(struct code_questions *qs);	/* and each only once */
+int code_index_make(struct code_index *x, struct code_questions *of);
+void code_index_done(struct code_index *x);
+/* The first question at or behind @addr. */
+size_t code_index_at(const struct code_index *x, uint64_t addr);
+/* Is there any question from @start on for @size bytes? Then *@ret is the first. */
+bool code_index_hits(const struct code_index *x, uint64_t start, uint64_t size, size_t *ret);
+struct code_question *code_question_find(struct code_questions *qs, uint64_t addr, uint64_t time_ns);
+
+uint64_t code_stat_ns(const struct stat *st);	/* when it was written last */
+
+/* One perf map from its beginning until it was written anew. */
+struct code_arrival { uint64_t time_ns, size; };
+struct code_map {
+	int fd;
+	char *shown;			/* its path, for notes */
+	uint64_t begin_ns;		/* since when it is the one that counts */
+	uint64_t end_ns;		/* until when: UINT64_MAX while it does */
+	uint64_t from;			/* what stands before it was of another process */
+	uint64_t size, mtime_ns;
+	ino_t ino;
+	dev_t dev;
+	VEC(struct code_arrival) log;
+	struct buf kept;		/* the file itself, of one that is written anew */
+	bool keeps, lost;		/* lost: written anew, and not kept */
+	size_t keep_max;
+	struct perfmap reader;		/* how far settled questions have been told */
+	bool ended, told_work;
+	char tail[256];			/* what stood before the end, to know the file again */
+	size_t tail_len;
+};
+
+/* What is there has come at @begin_ns. @keep_max: up to which size it is kept in memory. */
+struct code_map *code_map_new(int fd, const char *shown, const struct stat *st, uint64_t begin_ns, size_t keep_max);
+/* Another one counts from @time_ns on; @same_file: which has written over this one. */
+void code_map_close(struct code_map *m, uint64_t time_ns, bool same_file, struct code_notes *notes);
+struct code_map *code_map_free(struct code_map *m);
+/* What came since: 1, 0, or -ESTALE when it is not the file that it was. @st is of the name or the descriptor. */
+int code_map_grow(struct code_map *m, const struct stat *st, uint64_t time_ns);
+/* Reads for new questions what settled ones have been told. */
+void code_map_read(struct code_map *m, uint16_t number, struct code_questions *fresh, struct code_notes *notes);
+/* Reads what came since; @ended: nobody writes any more. */
+void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questions *all, bool ended,
+			struct code_notes *notes);
+/* Appends a name from a file, made one line and of bounded length. */
+void code_add_name(struct buf *text, const char *name, size_t len);
+/* The name at a line that was found. */
+bool code_map_name(const struct code_map *m, uint64_t at, struct code_name *ret, struct buf *text);
+
+struct code_dump_reader {
+	uint64_t at;			/* the next record; 0: the first one */
+	struct { uint64_t addr, at; } debug[8];	/* lines of LOADs to come; at 0: none */
+	unsigned next_debug;
+};
+
+struct code_dump {
+	int fd;
+	char *shown;
+	dev_t dev;
+	ino_t ino;
+	struct jitdump head;
+	bool known;			/* its header is read */
+	bool refused;
+	uint64_t from_ns;		/* no record can be older */
+	uint64_t started_ns;
+	pid_t ns_pid;
+	bool inherited;			/* its writer is a parent; what it says counts till the fork */
+	struct code_dump_reader reader;	/* settled questions know what stands before it */
+	uint64_t strange, first_strange;	/* records of other times */
+	uint64_t good, bad;
+	bool told_cut, told_strange, told_broken;
+};
+
+struct code_dump *code_dump_new(int fd, const char *shown, const struct stat *st, const struct code_owner *o);
+struct code_dump *code_dump_free(struct code_dump *d);
+/* As with maps. */
+void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions *fresh, struct code_notes *notes);
+void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_questions *all, bool ended,
+			 struct code_notes *notes);
+/* What code was at the places that MOVE records of @qs tell of: their `at` is that of its LOAD then, 0 if there is none,
+ * and `start` and `size` those of the new place. @qs are sorted by nothing. */
+struct code_moved { struct code_question *q; uint64_t index, size, start, ns, load_ns; };
+void code_dump_moves(struct code_dump *d, struct code_moved *moved, size_t n);
+/* Reads the MOVE record at @q. */
+bool code_dump_move(const struct code_dump *d, struct code_question *q, struct code_moved *ret);
+/* The name at a LOAD; the place of the code as loaded. */
+bool code_dump_name(const struct code_dump *d, uint64_t at, struct code_name *ret, struct buf *text);
+/* Lines at @at: the whole record, NULL when it is none. The caller frees. */
+void *code_dump_lines(const struct code_dump *d, uint64_t at, size_t *ret_len);
+
+struct code_maps {
+	struct code_owner owner;
+	bool gone;			/* the process had ended before its files were found */
+	int dir;			/* its /tmp; AT_FDCWD: ours */
+	char path[2][40];		/* names in it, the first one counts */
+	char shown[2][80];
+	size_t npaths, used;		/* used: index of the path whose file is read */
+	VEC(struct code_map *) maps;
+	VEC(struct code_dump *) dumps;
+	struct code_questions settled, fresh;
+	struct code_notes notes;
+	VEC(struct code_name *) names;
+	VEC(char *) texts;
+	uint64_t last_ns;
+	bool told_many;
+	struct { ino_t ino; uint64_t mtime_ns, size; bool stale; } refused;	/* the file that was refused last */
+	int watch;			/* inotify, -1: none; not ours */
+};
+
+/* Reads the names at what was found. */
+void code_names_fill(struct code_maps *c);
+
+/* For tests: without a process, and files by descriptor, which are taken over. */
+struct code_maps *code_maps_bare(const struct code_owner *o);
+int code_maps_add_map(struct code_maps *c, int fd, const char *shown, uint64_t time_ns);
+int code_maps_add_dump(struct code_maps *c, int fd, const char *shown);
+
+#endif
