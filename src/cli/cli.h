@@ -22,10 +22,12 @@ enum opt_type {
 	OPT_SIZE,	/* uint64_t bytes: 64K, 8M */
 	OPT_SECONDS,	/* uint64_t nanoseconds: 3, 0.5, 250ms */
 	OPT_PIDS,	/* struct pid_list: comma-separated, may come again */
+	OPT_STRINGS,	/* struct string_list: not empty, may come again */
 };
 
 struct pid_list { int *v; size_t n, cap; };
 void pid_list_done(struct pid_list *pids);
+struct string_list { const char **v; size_t n, cap; };	/* the words of argv */
 
 struct ut_opt {
 	char short_name;	/* 0: none */

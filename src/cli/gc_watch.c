@@ -30,7 +30,7 @@ static int look_at_pids(struct gc_watch *w, struct ut_err *err)
 		p = watch_process(w, (uint32_t)id.pid, 0);
 		if (!p)
 			return ut_err_nomem(err);
-		if (p->runtimes.n || !w->options.follow)	/* else: its children may be */
+		if (!w->options.overlay && (p->runtimes.n || !w->options.follow))	/* else: its children may be */
 			r = watch_check_known(w, p, err);
 	}
 	return r;
@@ -70,6 +70,19 @@ static int add_defs(struct gc_watch *w, struct ut_err *err)
 	return code;
 }
 
+static int list_probes(struct gc_watch *w, struct ut_err *err)
+{
+	w->probes = calloc(w->defs.requests.n + 1, sizeof(*w->probes));
+	w->states = calloc(w->defs.requests.n + 1, sizeof(*w->states));
+	if (!w->probes || !w->states)
+		return ut_err_nomem(err);
+	for (size_t i = 0; i < w->defs.requests.n; i++) {
+		w->probes[i] = w->defs.requests.v[i].text;
+		w->states[i] = w->defs.requests.v[i].state;
+	}
+	return 0;
+}
+
 static int open_session(struct gc_watch *w, struct ut_err *err)
 {
 	const struct gc_watch_options *o = &w->options;
@@ -81,14 +94,6 @@ static int open_session(struct gc_watch *w, struct ut_err *err)
 		.described = true,
 	};
 
-	w->probes = calloc(w->defs.requests.n + 1, sizeof(*w->probes));
-	w->states = calloc(w->defs.requests.n + 1, sizeof(*w->states));
-	if (!w->probes || !w->states)
-		return ut_err_nomem(err);
-	for (size_t i = 0; i < w->defs.requests.n; i++) {
-		w->probes[i] = w->defs.requests.v[i].text;
-		w->states[i] = w->defs.requests.v[i].state;
-	}
 	so.probes = w->probes;
 	so.nprobes = w->defs.requests.n;
 	so.states = o->no_measure ? NULL : w->states;
@@ -104,6 +109,15 @@ static int check_pids(const struct gc_watch *w, struct ut_err *err)
 
 		r = p->wanted ? watch_check_attached(w, p, err) : 0;
 	}
+	return r;
+}
+
+static int settle_all(struct gc_watch *w, struct ut_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < w->all.n; i++)
+		r = watch_settle(w, w->all.v[i]) ? ut_err_nomem(err) : 0;
 	return r;
 }
 
@@ -134,10 +148,12 @@ int gc_watch_open(const struct gc_watch_options *o, const struct runtimes *runti
 	if (!r)
 		r = add_defs(w, err);
 	if (!r)
+		r = list_probes(w, err);
+	if (!r && !o->overlay)
 		r = open_session(w, err);
-	for (size_t i = 0; !r && i < w->all.n; i++)
-		r = watch_settle(w, w->all.v[i]) ? ut_err_nomem(err) : 0;
-	if (!r)
+	if (!r && !o->overlay)
+		r = settle_all(w, err);
+	if (!r && !o->overlay)
 		r = check_pids(w, err);
 	if (r) {
 		gc_watch_close(w);
@@ -161,6 +177,14 @@ static int tell_first(struct gc_watch *w, struct ut_err *err)
 	return r < 0 ? r : 0;
 }
 
+static int begin(struct gc_watch *w, struct ut_err *err)
+{
+	w->start_ns = w->last_ns = session_start_ns(w->session);
+	w->collect = collect_new(w->defs.defs.v, w->defs.defs.n, w->start_ns, session_state_base_ns(w->session),
+				 watch_on_span, w);
+	return w->collect ? tell_first(w, err) : ut_err_nomem(err);
+}
+
 int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, struct ut_err *err)
 {
 	AUTO_FREE char *log = NULL;
@@ -171,12 +195,30 @@ int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, struct 
 	r = session_start(w->session, &w->session_sink, &log, err);
 	if (r && log)
 		fputs(log, stderr);
-	if (r)
-		return r;
-	w->start_ns = w->last_ns = session_start_ns(w->session);
-	w->collect = collect_new(w->defs.defs.v, w->defs.defs.n, w->start_ns, session_state_base_ns(w->session),
-				 watch_on_span, w);
-	return w->collect ? tell_first(w, err) : ut_err_nomem(err);
+	return r ? r : begin(w, err);
+}
+
+const char *const *gc_watch_probes(const struct gc_watch *w, size_t *ret_n)
+{
+	*ret_n = w->defs.requests.n;
+	return w->probes;
+}
+
+struct session_sink gc_watch_session_sink(struct gc_watch *w) { return watch_session_sink(w); }
+
+int gc_watch_join(struct gc_watch *w, struct session *session, const struct gc_watch_sink *sink, struct ut_err *err)
+{
+	int r;
+
+	w->session = session;
+	w->sink = *sink;
+	r = settle_all(w, err);
+	return r ? r : begin(w, err);
+}
+
+uint64_t gc_watch_stopped_since(const struct gc_watch *w, uint32_t pid)
+{
+	return w->collect ? collect_stopped_since(w->collect, pid) : 0;
 }
 
 /* What is still open is cut here, and every process's hints are complete. */
@@ -220,7 +262,8 @@ struct gc_watch *gc_watch_close(struct gc_watch *w)
 	}
 	vec_done(&w->readers);
 	collect_free(w->collect);
-	session_close(w->session);
+	if (!w->options.overlay)
+		session_close(w->session);
 	for (size_t i = 0; i < w->all.n; i++)
 		watched_free(w->all.v[i]);
 	vec_done(&w->all);

@@ -32,6 +32,7 @@ struct gc_watch_options {
 	uint64_t ring_bytes;
 	int stop_fd;
 	bool verbose, no_measure;
+	bool overlay;			/* the session is another's: see below */
 };
 
 /* Each method may be NULL. A negative result stops; gc_watch_run returns it. */
@@ -61,5 +62,16 @@ int gc_watch_command_status(struct gc_watch *w);
 const struct plan *gc_watch_plan(const struct gc_watch *w);
 uint64_t gc_watch_start_ns(const struct gc_watch *w);
 struct gc_watch *gc_watch_close(struct gc_watch *w);
+
+/*
+ * A watch on top of a session that does other things as well: the session is opened with these probes alone as its
+ * requests, `described`, `wait` and `lives`; started; told to gc_watch_join, and its events, lives, losses, flushes and
+ * processes go through the watch's own sink. Processes that are no runtime are no error.
+ */
+const char *const *gc_watch_probes(const struct gc_watch *w, size_t *ret_n);
+struct session_sink gc_watch_session_sink(struct gc_watch *w);
+int gc_watch_join(struct gc_watch *w, struct session *session, const struct gc_watch_sink *sink, struct ut_err *err);
+/* Since when the process has been inside a collection that stops it, at this point of the stream; 0: it is in none. */
+uint64_t gc_watch_stopped_since(const struct gc_watch *w, uint32_t pid);
 
 #endif

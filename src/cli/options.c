@@ -68,6 +68,8 @@ static int store(struct parser *p, const struct ut_opt *opt, const char *option,
 						     : 0;
 	case OPT_PIDS:
 		return store_pids(p, option, value, member);
+	case OPT_STRINGS:
+		return vec_push((struct string_list *)member, value) ? cli_fail(p->cmd, EXIT_FAILED, "out of memory") : 0;
 	}
 	return 0;
 }

@@ -54,6 +54,19 @@ struct collect *collect_free(struct collect *c)
 	return NULL;
 }
 
+uint64_t collect_stopped_since(const struct collect *c, uint32_t pid)
+{
+	const struct collect_proc *proc = collect_proc_find(c, pid);
+	const struct collect_item *item;
+
+	if (!proc)
+		return 0;
+	TAILQ_FOREACH(item, &proc->items, of_proc)
+		if (!item->left_out && item->span.def->stops && !strcmp(item->span.def->kind, "gc"))
+			return item->span.begin_ns;
+	return 0;
+}
+
 const struct collect_counts *collect_counts(const struct collect *c) { return &c->counts; }
 
 static int give(struct collect *c, struct collect_span *span, enum collect_close close)

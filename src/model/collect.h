@@ -112,6 +112,8 @@ int collect_process_exit(struct collect *c, uint64_t time_ns, uint32_t pid);
 /* Events are missing between the two times. */
 void collect_lost(struct collect *c, uint64_t since_ns, uint64_t until_ns);
 int collect_stop(struct collect *c, uint64_t time_ns);
+/* Since when a collection (kind gc) that stops the process is open; 0: none is. */
+uint64_t collect_stopped_since(const struct collect *c, uint32_t pid);
 const struct collect_counts *collect_counts(const struct collect *c);
 
 #endif

@@ -616,6 +616,28 @@ static void clock_steps(void **ctx)
 	collect_free(c);
 }
 
+/* Collections that stop the process, and nothing else, not those that are left out or another's. */
+static void stopped_since(void **state)
+{
+	struct collect *c = fresh();
+
+	(void)state;
+	assert_int_equal(collect_stopped_since(c, 1), 0);
+	feed(c, AT(10, 1, 1), SWEEP, COLLECT_BEGIN);
+	feed(c, AT(20, 1, 1), QUERY, COLLECT_BEGIN);
+	feed(c, AT(25, 1, 2), OLD, COLLECT_BEGIN);
+	assert_int_equal(collect_stopped_since(c, 1), 0);
+	feed(c, AT(30, 1, 2), GC, COLLECT_BEGIN);
+	feed(c, AT(40, 1, 2), GC, COLLECT_BEGIN);
+	assert_int_equal(collect_stopped_since(c, 1), START + 30);
+	assert_int_equal(collect_stopped_since(c, 2), 0);
+	feed(c, AT(50, 1, 2), GC, COLLECT_END);
+	assert_int_equal(collect_stopped_since(c, 1), START + 30);
+	feed(c, AT(60, 1, 3), GC, COLLECT_END);
+	assert_int_equal(collect_stopped_since(c, 1), 0);
+	collect_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -627,6 +649,7 @@ int main(void)
 		cmocka_unit_test(ends_of_processes_and_threads), cmocka_unit_test(forks), cmocka_unit_test(losses),
 		cmocka_unit_test(losses_and_nesting), cmocka_unit_test(limits), cmocka_unit_test(measured),
 		cmocka_unit_test(answers), cmocka_unit_test(clock_steps),
+		cmocka_unit_test(stopped_since),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/vec.h"
 #include "cli/cli.h"
 
 struct opts {
@@ -21,6 +22,7 @@ struct opts {
 	uint64_t count, size, time_ns;
 	struct pid_list pids;
 	const char *text;
+	struct string_list words;
 };
 
 #define MEMBER(m) offsetof(struct opts, m)
@@ -35,6 +37,7 @@ static const struct ut_opt options[] = {
 	{ 'd', "duration", "SECONDS", "stop then", OPT_SECONDS, MEMBER(time_ns) },
 	{ 'p', "pid", "PID", "these processes", OPT_PIDS, MEMBER(pids) },
 	{ 0, "text", "TEXT", "any text", OPT_TEXT, MEMBER(text) },
+	{ 0, "on", "WORD", "so many", OPT_STRINGS, MEMBER(words) },
 };
 
 static const struct ut_cmd cmd = {
@@ -44,7 +47,7 @@ static const struct ut_cmd cmd = {
 
 static const struct ut_cmd numbers_cmd = { .name = "try", .options = options, .noptions = ARRAY_SIZE(options), .numbers = true };
 
-#define WORDS 12
+#define WORDS 16
 
 struct run {
 	struct opts opts;
@@ -128,7 +131,7 @@ static void test_every_type(void **state)
 	struct run r;
 
 	(void)state;
-	expect_fine(&r, "try -a --no-follow -o out.txt -M 0x10 --buffer-size-per-processor=64K -d 0.5 -p 12");
+	expect_fine(&r, "try -a --no-follow -o out.txt -M 0x10 --buffer-size-per-processor=64K -d 0.5 -p 12 --on=a");
 	assert_true(r.opts.all);
 	assert_false(r.opts.follow);
 	assert_string_equal(r.opts.output, "out.txt");
@@ -137,7 +140,22 @@ static void test_every_type(void **state)
 	assert_int_equal(r.opts.time_ns, 500000000);
 	assert_int_equal(r.opts.pids.n, 1);
 	assert_int_equal(r.opts.pids.v[0], 12);
+	assert_int_equal(r.opts.words.n, 1);
 	pid_list_done(&r.opts.pids);
+	vec_done(&r.opts.words);
+}
+
+static void test_strings_that_come_again(void **state)
+{
+	struct run r;
+
+	(void)state;
+	expect_fine(&r, "try --on a,b one --on=c");
+	assert_int_equal(r.opts.words.n, 2);
+	assert_string_equal(r.opts.words.v[0], "a,b");
+	assert_string_equal(r.opts.words.v[1], "c");
+	vec_done(&r.opts.words);
+	expect_usage("try --on=", "usertrace try: option --on needs a value: WORD\n");
 }
 
 static void test_attached_and_bundled_values(void **state)
@@ -325,6 +343,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_every_type),
+		cmocka_unit_test(test_strings_that_come_again),
 		cmocka_unit_test(test_attached_and_bundled_values),
 		cmocka_unit_test(test_operands_and_options_mix),
 		cmocka_unit_test(test_a_command_keeps_its_options),
