@@ -30,6 +30,8 @@
  *     # what to do when there are no probes, or what else there is; a line each, may come again
  *     offer = p:libphp*.so*:zend_gc_collect_cycles | collections of the cycle collector
  *     hint = start it with --perf-basic-prof to have its compiled code named
+ *     map = since 3.12: python3 -X perf    # what has the code named that is compiled at run time; may come again, the
+ *                                         # last that holds for the version counts
  *     [probes]
  *     # default formats: what `trace` prints for a probe when the user gives no format; probe-language syntax
  *     gc__begin = "full=%d", arg1
@@ -91,6 +93,7 @@ struct runtime_span {
 	unsigned line;
 };
 
+struct runtime_map { char *since, *text; };	/* since NULL: every version */
 struct runtime_version { bool in_text; char *prefix; };	/* text "PREFIX", or name */
 
 struct runtime {
@@ -99,6 +102,7 @@ struct runtime {
 	bool library; /* kind = library: other runtimes use it, so it names a process only when nothing else does */
 	VEC(char *) match, symbol, provider, hint, collector, service;
 	VEC(struct runtime_version) version;
+	VEC(struct runtime_map) map;
 	VEC(struct runtime_offer) offer;
 	VEC(struct runtime_format) format;
 	VEC(struct runtime_span) span;
@@ -135,6 +139,11 @@ bool runtime_version(const struct runtime *r, const char *path, int fd, char ret
 int runtime_version_compare(const char *a, const char *b);
 /* Does the span hold for this version? An unknown one (NULL or "") holds for all. */
 bool runtime_span_holds(const struct runtime_span *s, const char *version);
+/*
+ * How a process of this version is started so that the code it compiles has names: "node --perf-basic-prof". NULL when
+ * there is no way; an unknown version (NULL or "") has what the newest has.
+ */
+const char *runtime_map_hint(const struct runtime *r, const char *version);
 /* One more file of the user's (--runtime FILE); it replaces the runtime of its name. */
 int runtimes_load_file(struct runtimes *r, const char *path, struct ut_err *err);
 /* Default format for a probe, NULL for none. */

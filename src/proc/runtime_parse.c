@@ -250,10 +250,35 @@ static int key_symbol(struct ini_parser *p, const char *value)
 	return ini_push_copy(p, &p->runtime.symbol, value);
 }
 
+/* "since 3.12: python3 -X perf", or what holds for all versions. */
+static int key_map(struct ini_parser *p, const char *value)
+{
+	struct runtime_map m = {0};
+	const char *since = value + 5, *colon = strchr(value, ':');
+
+	if (!strncmp(value, "since", 5) && ini_is_blank(*since)) {
+		while (ini_is_blank(*since))
+			since++;
+		if (!colon || colon <= since || strspn(since, "0123456789.") != (size_t)(colon - since) || !colon[1])
+			return ini_fail(p, "a map of some versions is written 'map = since 3.12: HOW'");
+		m.since = strndup(since, (size_t)(colon - since));
+		for (value = colon + 1; ini_is_blank(*value);)
+			value++;
+	}
+	m.text = strdup(value);
+	if (!m.text || vec_push(&p->runtime.map, m)) {
+		free(m.since);
+		free(m.text);
+		return ut_err_nomem(p->err);
+	}
+	return 0;
+}
+
 static const struct ini_key keys[] = {
 	{"name", key_name}, {"language", key_language}, {"kind", key_kind}, {"match", key_match},
 	{"symbol", key_symbol}, {"provider", key_provider}, {"version", key_version}, {"collector", key_collector},
 	{"service", key_service}, {"none", key_none}, {"offer", key_offer}, {"hint", key_hint},
+	{"map", key_map},
 };
 
 static int unknown_key(const struct ini_parser *p, const struct ini_key *of, size_t n, const char *section,
@@ -432,6 +457,11 @@ void runtime_done(struct runtime *r)
 	for (size_t i = 0; i < r->version.n; i++)
 		free(r->version.v[i].prefix);
 	vec_done(&r->version);
+	for (size_t i = 0; i < r->map.n; i++) {
+		free(r->map.v[i].since);
+		free(r->map.v[i].text);
+	}
+	vec_done(&r->map);
 	for (size_t i = 0; i < r->offer.n; i++) {
 		free(r->offer.v[i].probe);
 		free(r->offer.v[i].what);

@@ -174,3 +174,16 @@ bool runtime_span_holds(const struct runtime_span *s, const char *version)
 	return (!s->since || runtime_version_compare(version, s->since) >= 0) &&
 	       (!s->before || runtime_version_compare(version, s->before) < 0);
 }
+
+const char *runtime_map_hint(const struct runtime *r, const char *version)
+{
+	const char *ret = NULL;
+
+	for (size_t i = 0; i < r->map.n; i++) {
+		const struct runtime_map *m = &r->map.v[i];
+
+		if (!m->since || !version || !*version || runtime_version_compare(version, m->since) >= 0)
+			ret = m->text;
+	}
+	return ret;
+}

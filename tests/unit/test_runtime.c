@@ -346,6 +346,27 @@ static void reads_a_whole_file(void **state)
 	runtimes_done(&r);
 }
 
+static void how_code_gets_names_depends_on_the_version(void **state)
+{
+	struct runtimes r = {0};
+	struct ut_err err = {0};
+	const struct runtime *t;
+
+	(void)state;
+	assert_int_equal(parse("[runtime]\nname = A\nmatch = aaa\nmap = since 3.12: a -X perf\n"
+			       "map = since 3.13:a -X jit: better\n", &r, NULL), 0);
+	t = &r.all.v[0];
+	assert_null(runtime_map_hint(t, "3.11.2"));
+	assert_string_equal(runtime_map_hint(t, "3.12"), "a -X perf");
+	assert_string_equal(runtime_map_hint(t, "3.13.1"), "a -X jit: better");
+	assert_string_equal(runtime_map_hint(t, NULL), "a -X jit: better");
+	assert_int_equal(parse("[runtime]\nname = B\nmatch = bbb\nmap = DIR=/x: b\n", &r, NULL), 0);
+	assert_string_equal(runtime_map_hint(&r.all.v[1], "1"), "DIR=/x: b");
+	assert_int_equal(parse("[runtime]\nname = C\nmatch = ccc\nmap = since ever\n", &r, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "my.ini:4: a map of some versions is written"));
+	runtimes_done(&r);
+}
+
 static void a_file_of_the_same_name_replaces(void **state)
 {
 	struct runtimes r = {0};
@@ -567,6 +588,7 @@ int main(void)
 		cmocka_unit_test(a_program_is_known_by_its_functions),
 		cmocka_unit_test(mistakes_are_told_with_file_and_line),
 		cmocka_unit_test(the_users_files_add_and_override),
+		cmocka_unit_test(how_code_gets_names_depends_on_the_version),
 		cmocka_unit_test(broken_files_can_be_passed_over),
 		cmocka_unit_test(odd_files_are_refused),
 	};
