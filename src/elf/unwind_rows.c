@@ -54,7 +54,7 @@ int unwind_rule_number(struct unwind_build *b, const struct ut_unwind_rule *rule
 	if (grow_hash(b))
 		return -ENOMEM;
 	place = find_place(b, rule);
-	if (!*place && t->nrules == UT_UNWIND_RULES_MAX - 1 && rule->cfa != UT_CFA_UNSUPPORTED)
+	if (!*place && t->nrules >= UT_UNWIND_RULES_MAX - 1 && rule->cfa != UT_CFA_UNSUPPORTED)
 		return unwind_rule_number(b, &unsupported, ret);	/* the last one is kept free for it */
 	if (!*place) {
 		if (vec_grow_((void **)&t->rules, &b->rules_cap, t->nrules + 1, sizeof *t->rules))
@@ -276,4 +276,5 @@ void unwind_layer_done(struct unwind_layer *layer)
 {
 	vec_done(&layer->rows);
 	vec_done(&layer->spans);
+	layer->unsorted = false;
 }
