@@ -126,6 +126,7 @@ static int sample_find(uint32_t slot, uint32_t process, uint64_t pc, struct ut_u
 struct scratch {
 	uint32_t busy;
 	uint32_t reserved;
+	struct ut_unwind_process process;	/* as it was when the walk began */
 	struct sample_cached cache[SAMPLE_CACHE];
 	struct walk walk;
 };
@@ -223,13 +224,14 @@ static __always_inline const struct ut_unwind_mapping *mapping_of(const struct u
 
 static __noinline int sample_find(uint32_t slot, uint32_t process, uint64_t pc, struct ut_unwind_rule *rule)
 {
-	const struct ut_unwind_process *p = bpf_map_lookup_elem(&ut_sampled, &process);
 	struct scratch *s = bpf_map_lookup_elem(&ut_scratch, &slot);
 	const struct ut_unwind_mapping *m;
+	const struct ut_unwind_process *p;
 	struct sample_cached *c;
 
-	if (!p || !s || !rule)
+	if (!s || !rule)
 		return 0;
+	p = &s->process;
 	c = &s->cache[(pc ^ pc >> 10 ^ process * 31u) & (SAMPLE_CACHE - 1)];
 	if (c->pc == pc && c->process == process && c->stamp == p->stamp) {
 		*rule = c->rule;
@@ -286,13 +288,6 @@ static __always_inline struct ut_unwind_process *sampled(uint32_t process)
 static __always_inline int is_wanted(uint32_t process)
 {
 	return options.all ? process != options.self && process : sampled(process) != 0;
-}
-
-static __always_inline int is_known(uint32_t process)
-{
-	struct ut_unwind_process *p = bpf_map_lookup_elem(&ut_sampled, &process);
-
-	return p && (p->flags & UT_PROCESS_KNOWN);
 }
 
 static __always_inline uint64_t *lost_counter(uint32_t cpu)
@@ -361,6 +356,7 @@ static __always_inline uint64_t stack_of(void *ctx, uint32_t context, const int 
 	uint32_t process = bpf_get_current_pid_tgid() >> 32;
 	struct task_struct___kernel *task = (void *)bpf_get_current_task_btf();
 	struct scratch *s = bpf_map_lookup_elem(&ut_scratch, &slot);
+	const struct ut_unwind_process *p;
 	uint64_t id = 0, *busy;
 	struct walk *w;
 	long got = 0;
@@ -392,7 +388,10 @@ static __always_inline uint64_t stack_of(void *ctx, uint32_t context, const int 
 			user_registers(w, (void *)bpf_task_pt_regs((void *)task));
 		walk_begin(w);
 		w->end = UT_END_DEPTH;
-		if (!is_known(process))
+		p = bpf_map_lookup_elem(&ut_sampled, &process);
+		if (p)
+			s->process = *p;
+		if (!p || !(p->flags & UT_PROCESS_KNOWN))
 			w->end = UT_END_NO_PROCESS;
 		else
 			bpf_loop(UT_WALK_FRAMES + 1, walk_one, &slot, 0);

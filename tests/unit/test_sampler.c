@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples of a child whose calls and waits are known, and the places the kernel's tables are kept in. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/auto.h"
+#include "record/ranges.h"
+#include "record/session.h"
+
+#define DEPTH 300
+#define MS 1000000u
+
+static void need_root(void)
+{
+	if (geteuid() != 0) {
+		print_message("sampling needs root\n");
+		skip();
+	}
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* What the child says of itself. */
+static struct said { uint64_t rested_ns, rests, called; } *said;
+static volatile uint64_t sum;
+
+void sampled_called(int n);	/* traced by name */
+__attribute__((noinline, noipa)) void sampled_called(int n) { sum += (uint64_t)n; }
+
+__attribute__((noinline, noipa)) static int deep(int n, void (*leaf)(void))
+{
+	if (n)
+		n = deep(n - 1, leaf);
+	else
+		leaf();
+	sum++;	/* behind the call: not a loop to the compiler */
+	return n;
+}
+
+static void leaf_burn(void)
+{
+	for (unsigned i = 0; i < 100000; i++)
+		sum += i;
+}
+
+static void leaf_rest(void)
+{
+	struct timespec ts = { 0, 5 * MS };
+	uint64_t begin = now_ns();
+
+	nanosleep(&ts, NULL);
+	said->rested_ns += now_ns() - begin;
+	said->rests++;
+}
+
+static void leaf_call(void)
+{
+	for (int i = 0; i < 100; i++)
+		sampled_called(i);
+	said->called += 100;
+}
+
+static volatile sig_atomic_t in_handler;
+
+static void handler(int sig)
+{
+	(void)sig;
+	deep(3, leaf_burn);
+	in_handler = 0;
+}
+
+static void leaf_signal(void)
+{
+	in_handler = 1;
+	raise(SIGUSR1);
+}
+
+/* A child that does one thing all the time, until it is killed. */
+static pid_t start(void (*leaf)(void))
+{
+	pid_t pid;
+
+	if (!said)
+		said = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(said, MAP_FAILED);
+	memset(said, 0, sizeof(*said));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		signal(SIGUSR1, handler);
+		for (;;)
+			deep(DEPTH, leaf);
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* What came of a session. */
+struct heard {
+	size_t samples, probes, waits, waits_before;
+	uint64_t blocked_ns, runnable_ns;
+	struct { uint64_t id; uint32_t end, user, kernel, exact; } stacks[4096];
+	size_t nstacks;
+	uint64_t of_sample[65536];	/* stack ids */
+	size_t nof;
+};
+
+static int on_stack(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips)
+{
+	struct heard *h = ctx;
+	uint32_t exact = 0;
+
+	for (unsigned i = 0; i < rec->user; i++)
+		exact += (ips[rec->kernel + i] & UT_IP_EXACT) != 0;
+	if (h->nstacks < ARRAY_SIZE(h->stacks)) {
+		h->stacks[h->nstacks].id = rec->id;
+		h->stacks[h->nstacks].end = rec->end;
+		h->stacks[h->nstacks].user = rec->user;
+		h->stacks[h->nstacks].exact = exact;
+		h->stacks[h->nstacks++].kernel = rec->kernel;
+	}
+	return 0;
+}
+
+static int on_sample(void *ctx, const struct ut_rec_sample *rec, const struct plan_probe *probe)
+{
+	struct heard *h = ctx;
+
+	assert_int_equal(probe != NULL, rec->kind == UT_SAMPLE_PROBE);
+	h->samples += !probe;
+	h->probes += probe != NULL;
+	if (h->nof < ARRAY_SIZE(h->of_sample))
+		h->of_sample[h->nof++] = rec->stack;
+	return 0;
+}
+
+static int on_wait(void *ctx, const struct ut_rec_wait *rec)
+{
+	struct heard *h = ctx;
+
+	h->waits++;
+	if (!rec->from_ns) {
+		h->waits_before++;
+		return 0;
+	}
+	if (rec->runnable_ns && rec->runnable_ns >= rec->from_ns) {
+		h->blocked_ns += rec->runnable_ns - rec->from_ns;
+		h->runnable_ns += rec->head.time_ns - rec->runnable_ns;
+	} else {
+		h->blocked_ns += rec->head.time_ns - rec->from_ns;
+	}
+	return 0;
+}
+
+static struct heard *hear(const struct session_options *from, struct session_totals *ret)
+{
+	struct heard *h = calloc(1, sizeof(*h));
+	struct session_sink sink = { .ctx = h, .stack = on_stack, .sample = on_sample, .wait = on_wait };
+	struct session_options o = *from;
+	struct session *s = NULL;
+	enum session_end why;
+	struct ut_err err = { 0 };
+
+	assert_non_null(h);
+	o.stop_fd = -1;
+	o.text_limit = 100;
+	if (session_open(&o, NULL, &s, &err) || session_start(s, &sink, NULL, &err) || session_run(s, &sink, &why, &err) ||
+	    session_stop(s, &sink, ret, &err))
+		fail_msg("%s", err.msg);
+	session_close(s);
+	return h;
+}
+
+/* All reach the start; on the way down and up again they are not as deep. */
+static void expect_stacks(const struct heard *h, uint32_t user, uint32_t exact)
+{
+	size_t complete = 0, good = 0, all = 0;
+
+	for (size_t i = 0; i < h->nof; i++) {
+		for (size_t k = 0; k < h->nstacks; k++) {
+			if (h->stacks[k].id != h->of_sample[i])
+				continue;
+			all++;
+			complete += h->stacks[k].end == UT_END_START;
+			good += h->stacks[k].user >= user && h->stacks[k].exact >= exact;
+			break;
+		}
+	}
+	assert_true(all > 20);
+	assert_int_equal(all, h->nof);	/* each sample's stack was told */
+	if (complete * 1000 < all * 999 || good * 10 < all * 9)
+		fail_msg("of %zu stacks %zu reach the start, %zu have %u frames", all, complete, good, user);
+}
+
+static struct heard *hear_child(void (*leaf)(void), const struct session_sampling *sampling, const char *const *probes,
+				struct session_totals *ret)
+{
+	pid_t pid = start(leaf);
+	struct session_options o = { .pids = &pid, .npids = 1, .duration_ns = 400 * (uint64_t)MS, .sampling = sampling,
+				     .probes = probes, .nprobes = sampling->probes };
+	struct heard *h = hear(&o, ret);
+
+	end(pid);
+	return h;
+}
+
+static void test_clock(void **state)
+{
+	const struct session_sampling sampling = { .frequency_hz = 997 };
+	struct session_totals totals;
+	AUTO_FREE struct heard *h = NULL;
+
+	(void)state;
+	need_root();
+	h = hear_child(leaf_burn, &sampling, NULL, &totals);
+	expect_stacks(h, DEPTH, 1);
+	assert_true(totals.events >= h->samples && totals.lost == 0);
+}
+
+/* Behind a signal's frame the stack goes on, at the place that was interrupted. */
+static void test_signal(void **state)
+{
+	const struct session_sampling sampling = { .frequency_hz = 997 };
+	struct session_totals totals;
+	AUTO_FREE struct heard *h = NULL;
+	size_t behind = 0;
+
+	(void)state;
+	need_root();
+	h = hear_child(leaf_signal, &sampling, NULL, &totals);
+	expect_stacks(h, DEPTH, 1);
+	for (size_t k = 0; k < h->nstacks; k++)
+		behind += h->stacks[k].exact == 2;
+	assert_true(behind > 0);
+}
+
+static void test_waits(void **state)
+{
+	const struct session_sampling sampling = { .waits = true };
+	struct session_totals totals;
+	AUTO_FREE struct heard *h = NULL;
+
+	(void)state;
+	need_root();
+	h = hear_child(leaf_rest, &sampling, NULL, &totals);
+	assert_true(h->waits > 10 && h->samples == 0 && h->waits_before <= 1);
+	/* all but what lies before and behind the recording: nothing else is longer than two rests */
+	assert_true(h->blocked_ns + h->runnable_ns <= totals.elapsed_ns);
+	assert_true(h->blocked_ns + h->runnable_ns >= totals.elapsed_ns / 2);
+	for (size_t k = 0; k < h->nstacks; k++)
+		assert_true(h->stacks[k].end == UT_END_START && h->stacks[k].user >= DEPTH && h->stacks[k].kernel > 3);
+}
+
+static void check_probe(bool no_multi)
+{
+	struct session_sampling sampling = { .probes = 1 };
+	struct session_totals totals;
+	struct session_options o = { .nprobes = 1, .duration_ns = 300 * (uint64_t)MS, .sampling = &sampling,
+				     .no_multi = no_multi };
+	AUTO_FREE char *probe = NULL;
+	const char *probes[1];
+	AUTO_FREE struct heard *h = NULL;
+	char path[512];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	pid_t pid = start(leaf_call);
+
+	assert_true(n > 0);
+	path[n] = '\0';
+	assert_true(asprintf(&probe, "p:%s:sampled_called (arg1 == 7)", path) > 0);
+	probes[0] = probe;
+	o.probes = probes;
+	o.pids = &pid;
+	o.npids = 1;
+	h = hear(&o, &totals);
+	end(pid);
+	assert_true(h->probes > 3 && h->samples == 0);
+	assert_true(h->probes <= said->called / 100 + 1);
+	expect_stacks(h, DEPTH, 1);
+}
+
+static void test_probe(void **state)
+{
+	(void)state;
+	need_root();
+	check_probe(false);
+}
+
+static void test_probe_older_way(void **state)
+{
+	(void)state;
+	need_root();
+	check_probe(true);
+}
+
+static void test_tracepoint(void **state)
+{
+	const struct session_sampling sampling = { .probes = 1 };
+	const char *probes[] = { "t:sched:sched_switch" };
+	struct session_totals totals;
+	AUTO_FREE struct heard *h = NULL;
+
+	(void)state;
+	need_root();
+	h = hear_child(leaf_rest, &sampling, probes, &totals);
+	assert_true(h->probes > 10);
+	expect_stacks(h, DEPTH, 1);
+}
+
+static void test_command(void **state)
+{
+	const struct session_sampling sampling = { .frequency_hz = 1999 };
+	char *command[] = { "/bin/sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done", NULL };
+	struct session_options o = { .command = command, .follow = true, .sampling = &sampling };
+	struct session_totals totals;
+	AUTO_FREE struct heard *h = NULL;
+	size_t known = 0;
+
+	(void)state;
+	need_root();
+	h = hear(&o, &totals);
+	for (size_t k = 0; k < h->nstacks; k++)
+		known += h->stacks[k].end == UT_END_START;
+	assert_true(h->samples > 5 && h->nstacks > 2);
+	assert_true(known * 10 >= h->nstacks * 7);	/* the rest is the kernel's work on the exec itself */
+}
+
+static void test_everybody(void **state)
+{
+	const struct session_sampling sampling = { .frequency_hz = 997, .waits = true };
+	struct session_options o = { .all = true, .duration_ns = 300 * (uint64_t)MS, .sampling = &sampling };
+	struct session_totals totals;
+	AUTO_FREE struct heard *h = NULL;
+	pid_t pid = start(leaf_burn);
+	size_t deep_ones = 0;
+
+	(void)state;
+	if (geteuid())
+		end(pid);
+	need_root();
+	h = hear(&o, &totals);
+	end(pid);
+	for (size_t k = 0; k < h->nstacks; k++)
+		deep_ones += h->stacks[k].user >= DEPTH && h->stacks[k].end == UT_END_START;
+	assert_true(deep_ones > 0);
+}
+
+static void test_ranges(void **state)
+{
+	struct ranges r;
+
+	(void)state;
+	assert_int_equal(ranges_open(&r, 100), 0);
+	assert_int_equal(ranges_take(&r, 10), 0);
+	assert_int_equal(ranges_take(&r, 20), 10);
+	assert_int_equal(ranges_take(&r, 70), 30);
+	assert_int_equal(ranges_take(&r, 1), UINT32_MAX);
+	ranges_give(&r, 10, 20);
+	ranges_give(&r, 0, 10);		/* joins the one behind it */
+	assert_int_equal(ranges_take(&r, 31), UINT32_MAX);
+	assert_int_equal(ranges_take(&r, 30), 0);
+	ranges_give(&r, 30, 70);
+	ranges_give(&r, 0, 30);		/* and so does this */
+	assert_int_equal(ranges_take(&r, 100), 0);
+	ranges_give(&r, 40, 10);
+	ranges_give(&r, 20, 10);
+	ranges_give(&r, 30, 10);	/* one between two */
+	assert_int_equal(ranges_take(&r, 30), 20);
+	ranges_done(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ranges), cmocka_unit_test(test_clock), cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_waits), cmocka_unit_test(test_probe), cmocka_unit_test(test_probe_older_way),
+		cmocka_unit_test(test_tracepoint), cmocka_unit_test(test_command), cmocka_unit_test(test_everybody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
