@@ -20,11 +20,13 @@
 bool hotspot_is(pid_t pid);
 /*
  * One command of jcmd ("Compiler.perfmap", "VM.flags -all"); its answer is appended to @out. Waits at most
- * @timeout_ms for the machine to come to it. -ESRCH, -ETIMEDOUT, -EACCES, -ENOTSUP with sentences that name the remedy
- * (-XX:+DisableAttachMechanism, a stopped process, another pid namespace).
+ * @timeout_ms for the machine to come to it. -ESRCH, -ETIMEDOUT, -EACCES, -EAGAIN (stopped; or still starting: -ENOTSUP),
+ * -ENOTSUP (-XX:+DisableAttachMechanism, no HotSpot), -EIO (refused by the machine) with sentences that name the remedy.
+ * May be called from several threads.
  */
 int hotspot_command(pid_t pid, const char *command, unsigned timeout_ms, struct buf *out, struct ut_err *err);
-/* Asks for the map of compiled code, which the machine writes to /tmp/perf-N.map as it sees it. */
+/* Asks for the map of compiled code, which the machine writes to /tmp/perf-N.map as it sees it. Not when a link or
+ * another user's file stands there. */
 int hotspot_write_map(pid_t pid, unsigned timeout_ms, struct ut_err *err);
 /* Does its compiled code keep frame pointers (-XX:+PreserveFramePointer)? 1, 0, or negative when it cannot be known.
  * From its command line, JAVA_TOOL_OPTIONS and option files; the machine is not disturbed. */

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+/* A command to a HotSpot: its socket, or the question for one, then one exchange. Waits by poll, never longer than told. */
+#include "proc/hotspot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "base/auto.h"
+#include "proc/hotspot_priv.h"
+#include "proc/procfs.h"
+
+#define ANSWER_MAX (64u << 20)
+#define LOOK_AGAIN_MS 50	/* where the folder cannot be watched */
+
+struct attach {
+	pid_t pid, ns_pid;
+	uint32_t uid;		/* effective */
+	int pidfd, tmp;		/* its /tmp */
+	uint64_t until_ns;
+	unsigned timeout_ms;
+	int asked_in;		/* the folder with our .attach_pid file; -1: none */
+	struct ut_err *err;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int left_ms(const struct attach *a)
+{
+	uint64_t now = now_ns();
+
+	return now >= a->until_ns ? 0 : (int)((a->until_ns - now + 999999) / 1000000);
+}
+
+static bool has_libjvm(pid_t pid)
+{
+	struct mapped_files files = {0};
+	bool found = false;
+
+	if (mapped_files_read(pid, &files, NULL))
+		return false;
+	for (size_t i = 0; i < files.files.n && !found; i++) {
+		const char *slash = strrchr(files.files.v[i].first.path, '/');
+
+		found = slash && !strcmp(slash, "/libjvm.so");
+	}
+	mapped_files_done(&files);
+	return found;
+}
+
+/* A number behind "KEY" in the text of /proc/PID/status. */
+static bool status_number(const char *status, const char *key, int base, uint64_t *ret)
+{
+	const char *line = status ? strstr(status, key) : NULL;
+
+	if (line)
+		*ret = strtoull(line + strlen(key), NULL, base);
+	return line != NULL;
+}
+
+/* Does it have a handler for SIGQUIT? Without one it would end. */
+static bool catches_quit(pid_t pid)
+{
+	AUTO_BUF struct buf status = {0};
+	uint64_t caught = 0;
+
+	if (procfs_read(pid, "status", &status) || !status_number(status.data, "\nSigCgt:\t", 16, &caught))
+		return false;
+	return caught >> (SIGQUIT - 1) & 1;
+}
+
+static int refuse(struct attach *a, int code, const char *what)
+{
+	return ut_err_set(a->err, code, "process %d %s", (int)a->pid, what);
+}
+
+/* Would it take the question? Never asked otherwise. */
+static int check_process(struct attach *a)
+{
+	char state = process_state(a->pid);
+
+	if (!state || state == 'Z' || state == 'X')
+		return ut_err_set(a->err, -ESRCH, "no process %d", (int)a->pid);
+	if (!has_libjvm(a->pid))
+		return refuse(a, -ENOTSUP, "is no HotSpot virtual machine: it has no libjvm.so mapped");
+	if (state == 'T' || state == 't')
+		return refuse(a, -EAGAIN, "is stopped and cannot answer; let it continue (kill -CONT)");
+	if (hotspot_flag(a->pid, "DisableAttachMechanism") == 1)
+		return refuse(a, -ENOTSUP, "runs with -XX:+DisableAttachMechanism and cannot be asked; start it without that, or "
+			      "with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit");
+	return 0;
+}
+
+static int read_ids(struct attach *a)
+{
+	AUTO_BUF struct buf status = {0};
+	const char *uids;
+	unsigned real;
+
+	if (procfs_read(a->pid, "status", &status) || !status.data || !(uids = strstr(status.data, "\nUid:\t")) ||
+	    sscanf(uids + 6, "%u%u", &real, &a->uid) != 2)
+		return ut_err_set(a->err, -ESRCH, "no process %d", (int)a->pid);
+	a->ns_pid = process_ns_pid(a->pid);
+	if (geteuid() && geteuid() != a->uid)
+		return ut_err_set(a->err, -EACCES, "process %d is of user %u, and a virtual machine answers its own user and "
+				  "root only: run as root", (int)a->pid, a->uid);
+	return 0;
+}
+
+/* A folder of the process, whatever its root is. */
+static int open_its(pid_t pid, const char *link, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	AUTO_CLOSE int dir = -1;
+	char name[64];
+
+	snprintf(name, sizeof name, "/proc/%d/%s", (int)pid, link);
+	dir = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || !*path)
+		return take_fd(&dir);
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+
+static int attach_open(struct attach *a)
+{
+	int r = check_process(a);
+
+	if (!r)
+		r = read_ids(a);
+	if (r)
+		return r;
+	a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
+	a->tmp = open_its(a->pid, "root", "tmp");
+	if (a->tmp < 0)
+		return ut_err_set(a->err, -errno, "the /tmp of process %d cannot be opened: %s", (int)a->pid, strerror(errno));
+	return 0;
+}
+
+static void attach_done(struct attach *a)
+{
+	if (a->asked_in >= 0) {
+		char name[32];
+
+		snprintf(name, sizeof name, ".attach_pid%d", (int)a->ns_pid);
+		unlinkat(a->asked_in, name, 0);
+		close(a->asked_in);
+	}
+	if (a->tmp >= 0)
+		close(a->tmp);
+	if (a->pidfd >= 0)
+		close(a->pidfd);
+}
+
+/* Waits until @fd can be read or written. 0, -ETIMEDOUT, -ESRCH when the process ends first. */
+static int wait_for(struct attach *a, int fd, short what, int at_most_ms)
+{
+	struct pollfd fds[2] = { { .fd = fd, .events = what }, { .fd = a->pidfd, .events = POLLIN } };
+	int ms = left_ms(a), n;
+
+	if (at_most_ms >= 0 && ms > at_most_ms)
+		ms = at_most_ms;
+	n = poll(fds, 2, ms);
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	if (n > 0 && fds[0].revents)
+		return 0;
+	if (n > 0 && fds[1].revents)
+		return ut_err_set(a->err, -ESRCH, "process %d ended before it answered", (int)a->pid);
+	return left_ms(a) ? -EAGAIN : -ETIMEDOUT;
+}
+
+static int timed_out(struct attach *a, const char *what)
+{
+	char state = process_state(a->pid);
+
+	if (state == 'T' || state == 't')
+		return refuse(a, -EAGAIN, "is stopped and cannot answer; let it continue (kill -CONT)");
+	return ut_err_set(a->err, -ETIMEDOUT, "process %d %s within %u ms; it may be too busy: try again", (int)a->pid, what,
+			  a->timeout_ms);
+}
+
+/* The socket is that of this very process: anybody may make a file of its name. */
+static bool is_its_socket(const struct attach *a, int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof peer;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid == a->pid;
+}
+
+/* With -Xrs it listens from the beginning, and no signal is needed. */
+static bool listens(pid_t pid)
+{
+	AUTO_CLOSE int tmp = open_its(pid, "root", "tmp");
+	char name[32];
+	struct stat st;
+
+	snprintf(name, sizeof name, ".java_pid%d", (int)process_ns_pid(pid));
+	return tmp >= 0 && !fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode);
+}
+
+bool hotspot_is(pid_t pid) { return has_libjvm(pid) && (catches_quit(pid) || listens(pid)); }
+
+/* Through a descriptor of the folder, as a path to it may be too long for a socket's address. */
+static int connect_once(struct attach *a)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	AUTO_CLOSE int fd = -1;
+	char name[32];
+	struct stat st;
+
+	snprintf(name, sizeof name, ".java_pid%d", (int)a->ns_pid);
+	if (fstatat(a->tmp, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(st.st_mode) ||
+	    (st.st_uid != a->uid && st.st_uid != 0))
+		return -ENOENT;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d/%s", a->tmp, name);
+	if (connect(fd, (struct sockaddr *)&to, sizeof to))
+		return errno == EAGAIN ? -EAGAIN : -ENOENT;	/* refused: nobody listens any more */
+	return is_its_socket(a, fd) ? take_fd(&fd) : -ENOENT;
+}
+
+/* The file that makes a SIGQUIT a question. Its owner must be the machine's user, or root as the machine sees it. */
+static int put_question_in(struct attach *a, int dir)
+{
+	char name[32];
+	AUTO_CLOSE int fd = -1;
+
+	snprintf(name, sizeof name, ".attach_pid%d", (int)a->ns_pid);
+	fd = openat(dir, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (a->uid != geteuid() && fchown(fd, a->uid, (gid_t)-1)) {
+		int r = -errno;
+
+		unlinkat(dir, name, 0);
+		return r;
+	}
+	a->asked_in = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	return 0;
+}
+
+/* Another tool may be asking just now: its file serves us as well, and is not ours to remove. */
+static bool is_question(const struct attach *a, int dir)
+{
+	char name[32];
+	struct stat st;
+
+	snprintf(name, sizeof name, ".attach_pid%d", (int)a->ns_pid);
+	return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+	       (st.st_uid == a->uid || st.st_uid == 0);
+}
+
+static int put_question(struct attach *a)
+{
+	AUTO_CLOSE int cwd = -1;
+	int r = put_question_in(a, a->tmp);
+
+	if (!r || (r == -EEXIST && is_question(a, a->tmp)))
+		return 0;
+	cwd = open_its(a->pid, "cwd", "");
+	if (cwd >= 0 && (r = put_question_in(a, cwd)) && r == -EEXIST && is_question(a, cwd))
+		r = 0;
+	return r ? ut_err_set(a->err, r, "neither /tmp nor the working directory of process %d can be written to: %s",
+			      (int)a->pid, strerror(-r)) : 0;
+}
+
+/* To this process and no later one of its number. */
+static int send_quit(struct attach *a)
+{
+	int r;
+
+	if (!catches_quit(a->pid))
+		return refuse(a, -ENOTSUP, "does not take SIGQUIT as a question: it is still starting; try again later");
+	if (a->pidfd >= 0)
+		r = (int)syscall(SYS_pidfd_send_signal, a->pidfd, SIGQUIT, NULL, 0);
+	else
+		r = kill(a->pid, SIGQUIT);
+	return r ? ut_err_set(a->err, -errno, "process %d cannot be signalled: %s", (int)a->pid, strerror(errno)) : 0;
+}
+
+static int watch_tmp(const struct attach *a)
+{
+	AUTO_CLOSE int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", a->tmp);
+	if (fd < 0 || inotify_add_watch(fd, path, IN_CREATE | IN_MOVED_TO | IN_ATTRIB) < 0)
+		return -1;
+	return take_fd(&fd);
+}
+
+static void drain(int fd)
+{
+	char events[4096];
+
+	while (fd >= 0 && read(fd, events, sizeof events) > 0)
+		;
+}
+
+/* Asks for a socket and waits until it is there. */
+static int ask_for_socket(struct attach *a)
+{
+	AUTO_CLOSE int watch = watch_tmp(a);
+	int r = put_question(a), fd;
+
+	if (!r)
+		r = send_quit(a);
+	while (!r) {
+		fd = connect_once(a);
+		if (fd >= 0)
+			return fd;
+		r = wait_for(a, watch, POLLIN, LOOK_AGAIN_MS);
+		drain(watch);
+		if (r == -EAGAIN)
+			r = 0;
+	}
+	return r == -ETIMEDOUT ? timed_out(a, "did not come to answer") : r;
+}
+
+static int send_all(struct attach *a, int fd, const struct buf *b)
+{
+	size_t done = 0;
+
+	while (done < b->len) {
+		ssize_t n = send(fd, b->data + done, b->len - done, MSG_NOSIGNAL);
+		int r;
+
+		if (n >= 0) {
+			done += (size_t)n;
+			continue;
+		}
+		if (errno != EAGAIN && errno != EINTR)
+			return ut_err_set(a->err, -errno, "process %d does not take the command: %s", (int)a->pid,
+					  strerror(errno));
+		r = wait_for(a, fd, POLLOUT, -1);
+		if (r && r != -EAGAIN)
+			return r == -ETIMEDOUT ? timed_out(a, "did not take the command") : r;
+	}
+	return 0;
+}
+
+static int receive_all(struct attach *a, int fd, struct buf *out)
+{
+	for (;;) {
+		char *room = buf_room(out, 16384);
+		ssize_t n = room ? recv(fd, room, 16384, 0) : -1;
+		int r;
+
+		if (!room)
+			return ut_err_nomem(a->err);
+		if (n == 0)
+			return 0;
+		if (n > 0) {
+			out->len += (size_t)n;
+			if (out->len > ANSWER_MAX)
+				return refuse(a, -EFBIG, "answers without an end");
+			continue;
+		}
+		if (errno == ECONNRESET)
+			return 0;
+		if (errno != EAGAIN && errno != EINTR)
+			return ut_err_set(a->err, -errno, "the answer of process %d cannot be read: %s", (int)a->pid,
+					  strerror(errno));
+		r = wait_for(a, fd, POLLIN, -1);
+		if (r && r != -EAGAIN)
+			return r == -ETIMEDOUT ? timed_out(a, "did not answer") : r;
+	}
+}
+
+int hotspot_answer(const struct buf *answer, size_t *ret_text, struct ut_err *err)
+{
+	const char *feed = answer->data ? memchr(answer->data, '\n', answer->len) : NULL;
+	const char *text = feed ? feed + 1 : NULL;
+
+	if (!feed)
+		return -EAGAIN;
+	*ret_text = (size_t)(text - answer->data);
+	if (feed == answer->data + 1 && answer->data[0] == '0')
+		return 0;
+	return ut_err_set(err, -EIO, "the virtual machine refused the command: %.*s",
+			  (int)strcspn(text, "\n") < 500 ? (int)strcspn(text, "\n") : 500, text);
+}
+
+/* Version, command and three arguments, each with its NUL. */
+static int exchange(struct attach *a, int fd, const char *command, struct buf *out)
+{
+	AUTO_BUF struct buf question = {0}, answer = {0};
+	size_t text;
+	int r;
+
+	buf_add(&question, "1\0jcmd", 7);
+	buf_add(&question, command, strlen(command) + 1);
+	buf_add(&question, "\0", 2);
+	if (question.failed)
+		return ut_err_nomem(a->err);
+	r = send_all(a, fd, &question);
+	if (!r)
+		r = receive_all(a, fd, &answer);
+	if (r)
+		return r;
+	buf_add(&answer, "", 0);
+	r = hotspot_answer(&answer, &text, a->err);
+	if (r == -EAGAIN)
+		return refuse(a, -EIO, "hung up without an answer");
+	if (r)
+		return r;
+	buf_add(out, answer.data + text, answer.len - text);
+	return out->failed ? ut_err_nomem(a->err) : 0;
+}
+
+static int attach_start(struct attach *a, pid_t pid, unsigned timeout_ms, struct ut_err *err)
+{
+	*a = (struct attach){ .pid = pid, .pidfd = -1, .tmp = -1, .asked_in = -1, .timeout_ms = timeout_ms, .err = err };
+	a->until_ns = now_ns() + timeout_ms * 1000000ull;
+	return attach_open(a);
+}
+
+int hotspot_command(pid_t pid, const char *command, unsigned timeout_ms, struct buf *out, struct ut_err *err)
+{
+	AUTO(attach_done) struct attach a;
+	AUTO_CLOSE int fd = -1;
+	int r = attach_start(&a, pid, timeout_ms, err);
+
+	if (r)
+		return r;
+	fd = connect_once(&a);
+	if (fd < 0)
+		fd = ask_for_socket(&a);
+	return fd < 0 ? fd : exchange(&a, fd, command, out);
+}
+
+/* What stands where the map will be written must be the machine's own: it would write through a link of another's. */
+static int check_place(const struct attach *a, struct stat *st, bool *ret_there, struct ut_err *err)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "perf-%d.map", (int)a->ns_pid);
+	*ret_there = !fstatat(a->tmp, name, st, AT_SYMLINK_NOFOLLOW);
+	if (!*ret_there || (S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == a->uid))
+		return 0;
+	return ut_err_set(err, -EACCES, "the map of process %d would be written to /tmp/%s, and what stands there is no file "
+			  "of its user: remove it first", (int)a->pid, name);
+}
+
+static bool is_newer(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino != b->st_ino || a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
+}
+
+int hotspot_write_map(pid_t pid, unsigned timeout_ms, struct ut_err *err)
+{
+	AUTO(attach_done) struct attach a;
+	AUTO_BUF struct buf answer = {0};
+	struct stat before = {0}, after;
+	bool was_there, is_there = false;
+	int r = attach_start(&a, pid, timeout_ms, err);
+
+	if (!r)
+		r = check_place(&a, &before, &was_there, err);
+	if (!r)
+		r = hotspot_command(pid, "Compiler.perfmap", (unsigned)left_ms(&a), &answer, err);
+	if (r == -EIO && err && strstr(err->msg, "Unknown diagnostic command"))
+		return ut_err_set(err, -ENOTSUP, "the virtual machine of process %d cannot write a map: OpenJDK 17 and later can",
+				  (int)pid);
+	if (!r)
+		r = check_place(&a, &after, &is_there, err);
+	if (!r && (!is_there || (was_there && !is_newer(&after, &before))))
+		return ut_err_set(err, -EIO, "the virtual machine of process %d did not write /tmp/perf-%d.map; is its /tmp full, "
+				  "or not to be written to?", (int)pid, (int)a.ns_pid);
+	return r;
+}
