@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* Names for addresses: what is at a place decides who is asked, and what is said when nobody knows. */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "sym/names_priv.h"
+
+#define BLOCK_BYTES 65536
+#define NOTES_MAX 64
+#define FORKS_MAX 16		/* generations whose code maps are asked */
+#define NOWHERE_MASK 0xffffull	/* addresses in no mapping are put together */
+
+struct names *names_new(const struct names_options *o)
+{
+	struct names *n = calloc(1, sizeof *n);
+
+	if (!n)
+		return NULL;
+	if (o)
+		n->options = *o;
+	elf_debug_root(n->options.debug_dir);
+	n->watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	return n;
+}
+
+struct names *names_free(struct names *n)
+{
+	if (!n)
+		return NULL;
+	names_processes_done(n);
+	sym_files_done(&n->files);
+	elf_image_free(n->vdso);
+	kallsyms_done(&n->kernel);
+	strings_done(&n->strings);
+	for (struct text_block *b = n->blocks, *next; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	vec_done(&n->frames);
+	vec_done(&n->first);
+	numbers_done(&n->places);
+	numbers_done(&n->functions);
+	vec_done(&n->notes);
+	vec_done(&n->all_notes);
+	if (n->watch_fd >= 0)
+		close(n->watch_fd);
+	free(n);
+	return NULL;
+}
+
+/* Room for @size bytes at the end of the last block, which are not taken yet. */
+static char *text_room(struct names *n, size_t size)
+{
+	size_t bytes = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+	struct text_block *b = n->blocks;
+
+	if (b && b->size - b->used >= size)
+		return b->bytes + b->used;
+	b = malloc(sizeof *b + bytes);
+	if (!b)
+		return NULL;
+	*b = (struct text_block){.next = n->blocks, .size = bytes};
+	n->blocks = b;
+	return b->bytes;
+}
+
+const char *names_keep(struct names *n, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = text_room(n, size);
+	uint32_t number;
+
+	if (!copy)
+		return "";
+	memcpy(copy, text, size);
+	number = strings_number(&n->strings, copy);
+	if (number == UINT32_MAX)
+		return "";
+	if (n->strings.v.v[number] == copy)
+		n->blocks->used += size;
+	return n->strings.v.v[number];
+}
+
+const char *names_keepf(struct names *n, const char *fmt, ...)
+{
+	struct buf b = {0};
+	const char *kept;
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vaddf(&b, fmt, ap);
+	va_end(ap);
+	kept = b.failed || !b.data ? "" : names_keep(n, b.data);
+	buf_done(&b);
+	return kept;
+}
+
+void names_note(struct names *n, const char *sentence)
+{
+	const char *kept;
+
+	if (!*sentence || n->notes.n >= NOTES_MAX)
+		return;
+	kept = names_keep(n, sentence);
+	for (size_t i = 0; i < n->notes.n; i++)
+		if (n->notes.v[i] == kept)
+			return;
+	(void)vec_push(&n->notes, kept);
+}
+
+size_t names_notes(struct names *n, const char *const **ret)
+{
+	n->all_notes.n = 0;
+	for (size_t i = 0; i < n->notes.n; i++)
+		(void)vec_push(&n->all_notes, n->notes.v[i]);
+	for (size_t i = 0; i < n->with_code.n; i++) {
+		const char *const *notes;
+		size_t count = code_maps_notes(n->with_code.v[i]->code, &notes);
+
+		for (size_t k = 0; k < count && n->all_notes.n < 2 * NOTES_MAX; k++)
+			(void)vec_push(&n->all_notes, notes[k]);
+	}
+	*ret = n->all_notes.v;
+	return n->all_notes.n;
+}
+
+void names_hint(struct names *n, pid_t pid, const char *flag)
+{
+	struct incarnation *in = names_latest(n, pid);
+
+	if (!in || !flag)
+		return;
+	*(strstr(flag, "FramePointer") ? &in->frame_hint : &in->hint) = names_keep(n, flag);
+}
+
+/* What is at a place at a time, as far as is known. */
+struct spot {
+	struct incarnation *in;		/* NULL: no such process at that time */
+	const struct place *place;	/* NULL: nothing that is known */
+	uint64_t addr, time_ns;
+};
+
+static struct spot spot_at(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
+{
+	struct spot s = {.in = names_incarnation(n, pid, time_ns), .addr = addr, .time_ns = time_ns};
+
+	if (s.in)
+		s.place = history_at(&s.in->history, addr, time_ns);
+	return s;
+}
+
+static struct code_maps *any_code(const struct spot *s)
+{
+	const struct incarnation *in = s->in;
+
+	for (unsigned i = 0; in && i < FORKS_MAX; in = in->parent, i++)
+		if (in->code && code_maps_any(in->code))
+			return in->code;
+	return NULL;
+}
+
+static bool may_be_runtime(struct names *n, const struct spot *s)
+{
+	uint64_t vaddr;
+
+	if (!s->in)
+		return false;
+	if (!s->place)
+		return any_code(s);
+	switch (s->place->kind) {
+	case PLACE_MEMORY: case PLACE_DATA:
+		return true;
+	case PLACE_FILE:	/* the text of Node's own program holds builtins that its map names */
+		return any_code(s) && !(names_vaddr(s->place, s->addr, &vaddr) && names_file_knows(n, s->place->file, vaddr));
+	default:
+		return false;
+	}
+}
+
+bool names_is_runtime(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
+{
+	struct spot s = spot_at(n, pid, addr, time_ns);
+
+	return may_be_runtime(n, &s);
+}
+
+void names_want(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns)
+{
+	struct spot s = spot_at(n, pid, addr - (!exact && addr), time_ns);
+	uint64_t at = time_ns;
+
+	for (struct incarnation *in = s.in; in; in = in->parent) {
+		if (in->code)
+			code_maps_want(in->code, s.addr, at);
+		if (in->parent && in->forked_ns < at)
+			at = in->forked_ns;
+	}
+}
+
+void names_settle(struct names *n, uint64_t time_ns)
+{
+	names_poll(n, time_ns);
+	for (size_t i = 0; i < n->with_code.n; i++)
+		code_maps_settle(n->with_code.v[i]->code);
+}
+
+/* The answer of the process's own maps, else of those of the ones it was forked from, as they were then. */
+static bool find_code(const struct spot *s, struct code_answer *ret)
+{
+	uint64_t at = s->time_ns;
+	unsigned i = 0;
+
+	for (const struct incarnation *in = s->in; in && i < FORKS_MAX; in = in->parent, i++) {
+		*ret = (struct code_answer){0};
+		if (in->code)
+			code_maps_find(in->code, s->addr, at, ret);
+		if (ret->name)
+			return true;
+		if (in->parent && in->forked_ns < at)
+			at = in->forked_ns;
+	}
+	return false;
+}
+
+static bool add_code(const struct spot *s, struct frames *ret)
+{
+	struct code_answer a;
+	struct frame f;
+
+	if (!find_code(s, &a))
+		return false;
+	f = (struct frame){.name = a.name, .module = "", .file = a.file, .line = a.line, .kind = code_kind(a.name)};
+	return vec_push(&ret->v, f) == 0;
+}
+
+static const char *no_map(struct names *n, const struct spot *s)
+{
+	if (s->in->hint && !any_code(s))
+		return names_keepf(n, "[no map: %s]", s->in->hint);
+	return names_keepf(n, "[unknown code, no map: 0x%llx]", (unsigned long long)s->place->start);
+}
+
+static const char *no_mapping(struct names *n, uint64_t addr)
+{
+	return names_keepf(n, "[no mapping known: 0x%llx]", (unsigned long long)(addr & ~NOWHERE_MASK));
+}
+
+static struct frame reason(const char *text, enum frame_kind kind)
+{
+	return (struct frame){.name = text, .module = "", .kind = kind, .unnamed = true};
+}
+
+static struct frame in_vsyscall(const struct place *p, uint64_t addr)
+{
+	static const char *const names[] = {"gettimeofday", "time", "getcpu"};
+	uint64_t i = (addr - p->start) / 1024;
+
+	return (struct frame){.name = i < ARRAY_SIZE(names) ? names[i] : "[vsyscall]", .module = "[vsyscall]",
+			      .kind = FRAME_NATIVE};
+}
+
+static void add_runtime(struct names *n, const struct spot *s, struct frames *ret)
+{
+	const struct sym_file *file = s->place->file;
+	struct frame f;
+
+	if (add_code(s, ret))
+		return;
+	f = reason(no_map(n, s), FRAME_COMPILED);
+	if (s->place->kind == PLACE_DATA && !s->in->hint && !any_code(s))
+		f.name = names_keepf(n, "[not an ELF file: %s]", file->name);
+	if (file)
+		f.module = names_keep(n, file->name);
+	(void)vec_push(&ret->v, f);
+}
+
+static void add_file(struct names *n, const struct spot *s, struct frames *ret)
+{
+	struct sym_file *file = s->place->file;
+	uint64_t vaddr;
+
+	if (may_be_runtime(n, s) && add_code(s, ret))
+		return;
+	if (!file->img)
+		names_in_file(n, file, 0, ret);
+	else if (names_vaddr(s->place, s->addr, &vaddr))
+		names_in_file(n, file, vaddr, ret);
+	else
+		(void)vec_push(&ret->v, ((struct frame){
+			.name = names_keepf(n, "[no symbols: %s]", file->name), .module = names_keep(n, file->name),
+			.kind = FRAME_NATIVE, .unnamed = true}));
+}
+
+static void add_place(struct names *n, const struct spot *s, struct frames *ret)
+{
+	switch (s->place->kind) {
+	case PLACE_FILE:
+		add_file(n, s, ret);
+		break;
+	case PLACE_VDSO:
+		(void)vec_push(&ret->v, names_in_vdso(n, s->place, s->addr));
+		break;
+	case PLACE_VSYSCALL:
+		(void)vec_push(&ret->v, in_vsyscall(s->place, s->addr));
+		break;
+	case PLACE_UPROBES:
+		(void)vec_push(&ret->v, ((struct frame){.name = "[uprobes]", .module = "[uprobes]", .kind = FRAME_NATIVE}));
+		break;
+	default:
+		add_runtime(n, s, ret);
+	}
+}
+
+void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns, struct frames *ret)
+{
+	struct spot s = spot_at(n, pid, addr - (!exact && addr), time_ns);
+	size_t before = ret->v.n;
+
+	if (s.place)
+		add_place(n, &s, ret);
+	else if (!s.in)
+		(void)vec_push(&ret->v, reason("[process not known]", FRAME_REASON));
+	else if (!add_code(&s, ret))
+		(void)vec_push(&ret->v, reason(no_mapping(n, s.addr), FRAME_REASON));
+	if (ret->v.n == before)
+		(void)vec_push(&ret->v, reason("[out of memory]", FRAME_REASON));
+}
+
+static void load_kernel(struct names *n)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (n->kernel_tried)
+		return;
+	n->kernel_tried = true;
+	fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		kallsyms_read(fd, &n->kernel);
+	n->kernel_hidden = !n->kernel.n;
+	if (n->kernel_hidden)
+		names_note(n, "the kernel hides the addresses of its functions, which have no names: run as root, with "
+			      "kernel.kptr_restrict at 0 or 1 (sysctl kernel.kptr_restrict=1)");
+}
+
+/* "[ext4]" without its brackets. */
+static const char *module_name(struct names *n, const char *text)
+{
+	char name[128];
+	size_t len = strlen(text);
+
+	if (len < 3 || text[0] != '[' || len - 2 >= sizeof name)
+		return text;
+	memcpy(name, text + 1, len - 2);
+	name[len - 2] = '\0';
+	return names_keep(n, name);
+}
+
+void names_kernel(struct names *n, uint64_t addr, struct frames *ret)
+{
+	struct frame f = {.module = "kernel", .kind = FRAME_KERNEL};
+	const struct kernel_function *k;
+
+	load_kernel(n);
+	k = kallsyms_find(&n->kernel, addr);
+	f.unnamed = !k;
+	if (k) {
+		f.name = n->kernel.strings + k->name;
+		if (k->module)
+			f.module = module_name(n, n->kernel.strings + k->module);
+	} else {
+		f.name = n->kernel_hidden ? "[kernel hides its symbols: kernel.kptr_restrict]" : "[no symbols: kernel]";
+	}
+	(void)vec_push(&ret->v, f);
+}
+
+const char *names_module(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
+{
+	struct spot s = spot_at(n, pid, addr, time_ns);
+
+	if (!s.place)
+		return "";
+	if (s.place->file)
+		return names_keep(n, s.place->file->name);
+	switch (s.place->kind) {
+	case PLACE_VDSO: return "vdso";
+	case PLACE_VSYSCALL: return "[vsyscall]";
+	case PLACE_UPROBES: return "[uprobes]";
+	default: return "";
+	}
+}

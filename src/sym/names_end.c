@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Why a stack ends before its thread's start, in words. */
+#include "sym/names_priv.h"
+#include "wire/unwind.h"
+
+static const char *with_module(struct names *n, const char *text, const char *module)
+{
+	return *module ? names_keepf(n, "[%s: %s]", text, module) : names_keepf(n, "[%s]", text);
+}
+
+static const char *unknown_code(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
+{
+	struct incarnation *in = names_incarnation(n, pid, time_ns);
+	const struct place *p = in ? history_at(&in->history, addr, time_ns) : NULL;
+
+	return names_keepf(n, "[unknown code, no map: 0x%llx]", (unsigned long long)(p ? p->start : addr & ~0xffffull));
+}
+
+/* Code that keeps no frame pointer: the flag that would make it keep one, else where it is. */
+static const char *no_frame_pointer(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
+{
+	struct incarnation *in = names_incarnation(n, pid, time_ns);
+	const struct place *p = in ? history_at(&in->history, addr, time_ns) : NULL;
+
+	if (in && in->frame_hint)
+		return names_keepf(n, "[no frame pointers: %s]", in->frame_hint);
+	if (p && p->file)
+		return names_keepf(n, "[no frame pointers: %s]", p->file->name);
+	return names_keepf(n, "[no frame pointers: code at 0x%llx]",
+			   (unsigned long long)(p ? p->start : addr & ~0xffffull));
+}
+
+const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_addr, uint64_t time_ns)
+{
+	const char *module = names_module(n, pid, end_addr, time_ns);
+
+	switch ((enum ut_walk_end)end) {
+	case UT_END_START: return NULL;
+	case UT_END_NONE: return NULL;
+	case UT_END_DEPTH: return "[truncated]";
+	case UT_END_NO_INFO: return with_module(n, "no unwind info", module);
+	case UT_END_STACK: return "[stack not resident]";
+	case UT_END_NO_MAPPING: return unknown_code(n, pid, end_addr, time_ns);
+	case UT_END_NO_PROCESS: return "[process not known yet]";
+	case UT_END_RUNTIME: return no_frame_pointer(n, pid, end_addr, time_ns);
+	case UT_END_BARE: return no_frame_pointer(n, pid, end_addr, time_ns);
+	case UT_END_LOOP: return "[broken stack: it leads back]";
+	case UT_END_REGISTER: return with_module(n, "a register was not kept", module);
+	case UT_END_UNSUPPORTED: return with_module(n, "unwind info not understood", module);
+	case UT_END_BUSY: return "[interrupted another sample]";
+	}
+	return "[stack ends for an unknown reason]";
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Names in ELF files: functions, stubs, inlined calls; and for what has no name the place that stands for it, the same
+ * for all addresses of one function. What was asked once is remembered. */
+#include <string.h>
+
+#include "base/auto.h"
+#include "elf/demangle.h"
+#include "elf/lines.h"
+#include "proc/vdso.h"
+#include "sym/names_priv.h"
+
+#define PLACES_MAX (1u << 23)	/* that are remembered */
+
+bool names_vaddr(const struct place *p, uint64_t addr, uint64_t *ret)
+{
+	return p->file && p->file->img && elf_offset_to_vaddr(p->file->img, addr - p->start + p->offset, ret);
+}
+
+static const char *demangled(struct names *n, const char *name, const char *suffix)
+{
+	struct buf b = {0};
+	const char *kept;
+
+	elf_demangle(name, &b);
+	buf_adds(&b, suffix);
+	kept = names_keep(n, b.failed || !b.data ? name : b.data);
+	buf_done(&b);
+	return kept;
+}
+
+/* The name of a symbol, demangled once. */
+static const char *symbol_name(struct names *n, uint64_t file, const struct elf_symbol *s)
+{
+	uint32_t known = numbers_get(&n->functions, file, s->vaddr);
+	const char *name;
+	uint32_t number;
+
+	if (known)
+		return n->strings.v.v[known - 1];
+	name = demangled(n, s->name, "");
+	number = strings_number(&n->strings, name);
+	if (number != UINT32_MAX)
+		numbers_set(&n->functions, file, s->vaddr, number);
+	return name;
+}
+
+/* A symbol that is none of a function by its type, where hand-written code begins: one that is just at @vaddr. */
+static const struct elf_symbol *label_at(struct elf_image *img, uint64_t vaddr)
+{
+	const struct elf_symbol *all;
+	size_t low = 0, n = elf_image_symbols(img, &all), high = n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (all[mid].vaddr < vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < n && all[low].vaddr == vaddr; low++)
+		if (!all[low].is_object && !all[low].is_tls)
+			return &all[low];
+	return NULL;
+}
+
+/* What is known of a place in an image. */
+struct found {
+	const struct elf_symbol *symbol;
+	const char *stub;
+	bool has_entry;
+	uint64_t entry;		/* where the function begins that has no symbol */
+};
+
+static struct found look_up(struct elf_image *img, uint64_t vaddr)
+{
+	struct found f = {.stub = elf_stub_at(img, vaddr)};
+	uint64_t end;
+
+	if (f.stub)
+		return f;
+	f.symbol = elf_function_at(img, vaddr);
+	if (f.symbol && f.symbol->size)
+		return f;
+	f.has_entry = elf_unwind_entry_at(img, vaddr, &f.entry, &end);
+	/* A symbol without a size reaches on to what is another function by its unwind information. */
+	if (f.symbol && f.has_entry && f.entry > f.symbol->vaddr)
+		f.symbol = NULL;
+	if (!f.symbol && f.has_entry)
+		f.symbol = label_at(img, f.entry);
+	return f;
+}
+
+static struct frame no_file(struct names *n, const struct sym_file *file)
+{
+	static const char *const why[] = {
+		[SYM_FILE_NOT_ELF] = "not an ELF file", [SYM_FILE_BROKEN] = "broken ELF file", [SYM_FILE_GONE] = "file gone",
+		[SYM_FILE_DENIED] = "may not open", [SYM_FILE_TOO_MANY] = "too many open files",
+	};
+	const char *text = file->state < ARRAY_SIZE(why) && why[file->state] ? why[file->state] : "file gone";
+
+	return (struct frame){.name = names_keepf(n, "[%s: %s]", text, file->name), .kind = FRAME_NATIVE, .unnamed = true};
+}
+
+static struct frame of_image(struct names *n, struct elf_image *img, uint64_t number, const char *module, uint64_t vaddr)
+{
+	struct found f = look_up(img, vaddr);
+	struct frame ret = {.kind = FRAME_NATIVE, .module = module};
+
+	if (f.stub)
+		ret.name = demangled(n, f.stub, "@plt");
+	else if (f.symbol)
+		ret.name = symbol_name(n, number, f.symbol);
+	else if (f.has_entry)
+		ret.name = names_keepf(n, "[no symbols: %s+0x%llx]", module, (unsigned long long)f.entry);
+	else
+		ret.name = names_keepf(n, "[no symbols: %s]", module);
+	ret.unnamed = !f.stub && !f.symbol;
+	return ret;
+}
+
+static struct elf_lines *lines_of(struct names *n, struct sym_file *file)
+{
+	if (!n->options.lines || file->lines_tried)
+		return file->lines;
+	file->lines_tried = true;
+	file->lines = elf_lines_open(file->img);
+	return file->lines;
+}
+
+/* Adds the frames of a place to n->frames: inlined calls, then @real, with lines. */
+static int add_with_lines(struct names *n, struct elf_lines *lines, uint64_t vaddr, struct frame real)
+{
+	struct elf_place places[ELF_PLACES_MAX];
+	size_t count = elf_lines_at(lines, vaddr, places);
+
+	for (size_t i = 0; i < count; i++) {
+		struct frame f = {.kind = FRAME_INLINED, .module = real.module, .line = places[i].line};
+		bool is_last = i + 1 == count;
+
+		if (is_last)
+			f = real;
+		if (is_last && real.unnamed && places[i].name) {
+			f.name = demangled(n, places[i].name, "");
+			f.unnamed = false;
+		} else if (!is_last) {
+			f.name = places[i].name ? demangled(n, places[i].name, "") : "[inlined call without a name]";
+			f.unnamed = !places[i].name;
+		}
+		f.file = places[i].file ? names_keep(n, places[i].file) : NULL;
+		f.line = places[i].line;
+		if (vec_push(&n->frames, f))
+			return -ENOMEM;
+	}
+	return count ? 0 : vec_push(&n->frames, real);
+}
+
+static int resolve(struct names *n, struct sym_file *file, uint64_t vaddr)
+{
+	const char *module = names_keep(n, file->name);
+	struct elf_lines *lines;
+	struct frame real;
+
+	if (!file->img) {
+		real = no_file(n, file);
+		real.module = module;
+		return vec_push(&n->frames, real);
+	}
+	real = of_image(n, file->img, file->number, module, vaddr);
+	lines = lines_of(n, file);
+	return lines ? add_with_lines(n, lines, vaddr, real) : vec_push(&n->frames, real);
+}
+
+void names_in_file(struct names *n, struct sym_file *file, uint64_t vaddr, struct frames *ret)
+{
+	uint32_t known = numbers_get(&n->places, file->number, vaddr);
+	size_t first = known ? n->first.v[known - 1] : n->frames.n, end;
+
+	if (!known && resolve(n, file, vaddr)) {
+		n->frames.n = first;
+		return;
+	}
+	end = known && known < n->first.n ? n->first.v[known] : n->frames.n;
+	for (size_t i = first; i < end; i++)
+		if (vec_push(&ret->v, n->frames.v[i]))
+			break;
+	if (known)
+		return;
+	if (n->first.n < PLACES_MAX && !vec_push(&n->first, (uint32_t)first)) {
+		if (!numbers_set(&n->places, file->number, vaddr, (uint32_t)n->first.n - 1))
+			return;
+		n->first.n--;
+	}
+	n->frames.n = first;
+}
+
+bool names_file_knows(struct names *n, struct sym_file *file, uint64_t vaddr)
+{
+	uint32_t known = numbers_get(&n->places, file->number, vaddr);
+	struct found f;
+
+	if (known)
+		return !n->frames.v[(known < n->first.n ? n->first.v[known] : n->frames.n) - 1].unnamed;
+	if (!file->img)
+		return false;
+	f = look_up(file->img, vaddr);
+	return f.symbol || f.stub;
+}
+
+struct frame names_in_vdso(struct names *n, const struct place *p, uint64_t addr)
+{
+	uint64_t vaddr;
+
+	if (!n->vdso_tried)
+		n->vdso = vdso_open();
+	n->vdso_tried = true;
+	/* 32-bit programs have another one. */
+	if (n->vdso && p->start >> 32 && elf_offset_to_vaddr(n->vdso, addr - p->start, &vaddr))
+		return of_image(n, n->vdso, 0, "vdso", vaddr);
+	return (struct frame){.name = "[no symbols: vdso]", .module = "vdso", .kind = FRAME_NATIVE, .unnamed = true};
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of sym/names.h share. For this layer only. */
+#ifndef UT_SYM_NAMES_PRIV_H
+#define UT_SYM_NAMES_PRIV_H
+
+#include "base/intern.h"
+#include "sym/code.h"
+#include "sym/files.h"
+#include "sym/history.h"
+#include "sym/kallsyms.h"
+#include "sym/names.h"
+
+/* Numbers under two keys, by open addressing. Zero-initialise to use. */
+struct number_slot { uint64_t a, b; uint32_t value; };
+struct numbers { struct number_slot *slots; size_t nslots, n; };
+
+/* Value + 1 of a key; 0: it has none. */
+uint32_t numbers_get(const struct numbers *t, uint64_t a, uint64_t b);
+int numbers_set(struct numbers *t, uint64_t a, uint64_t b, uint32_t value);	/* a new key; 0 or -ENOMEM */
+void numbers_done(struct numbers *t);
+
+/* One program that a process ran: from its start, or an exec, to its end, or the next exec. */
+struct incarnation {
+	pid_t pid;
+	uint64_t begin, end;		/* end: UINT64_MAX while it lives */
+	uint64_t read_ns;		/* when its mappings were last read; before that, its begin */
+	bool was_read;
+	struct history history;
+	struct code_maps *code;		/* NULL: it has no code compiled at run time, as far as is known */
+	struct incarnation *parent;	/* its code of before the fork lies here, too */
+	uint64_t forked_ns;
+	const char *hint, *frame_hint;	/* flags that would give names, and stacks */
+};
+
+struct known_process {
+	pid_t pid;
+	VEC(struct incarnation *) all;	/* by begin */
+};
+
+/* Text that lives as long as the object: blocks that do not move. */
+struct text_block { struct text_block *next; size_t used, size; char bytes[]; };
+
+struct names {
+	struct names_options options;
+	struct sym_files files;
+	struct known_process *processes;
+	size_t nprocesses, cap_processes;
+	struct numbers pids;			/* to processes */
+	VEC(struct incarnation *) with_code;	/* all that have code maps */
+	int watch_fd;				/* inotify, -1: none */
+
+	struct text_block *blocks;
+	struct strings strings;
+	VEC(struct frame) frames;		/* of places that were asked for already */
+	VEC(uint32_t) first;			/* of each place: its first frame; its last is before the next one's first */
+	struct numbers places;			/* (file, vaddr) to numbers in first */
+	struct numbers functions;		/* (file, vaddr) to numbers in strings */
+	struct elf_image *vdso;
+	bool vdso_tried;
+
+	struct kallsyms kernel;
+	bool kernel_tried, kernel_hidden;
+
+	VEC(const char *) notes;
+	VEC(const char *) all_notes;		/* with those of code maps; made when asked for */
+};
+
+/* A copy of @text, the same pointer for equal ones. "" when out of memory. */
+const char *names_keep(struct names *n, const char *text);
+const char *names_keepf(struct names *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A sentence for names_notes; only so many are kept, each once. */
+void names_note(struct names *n, const char *sentence);
+
+/* The one that lived at @time_ns; NULL: none is known. */
+struct incarnation *names_incarnation(struct names *n, pid_t pid, uint64_t time_ns);
+/* The one that lives, or was the last to. */
+struct incarnation *names_latest(struct names *n, pid_t pid);
+void names_processes_done(struct names *n);
+
+/* Appends the frames at @vaddr of @file, exactly there. */
+void names_in_file(struct names *n, struct sym_file *file, uint64_t vaddr, struct frames *ret);
+/* Does @file know a function there? */
+bool names_file_knows(struct names *n, struct sym_file *file, uint64_t vaddr);
+/* Address in the file's own numbering of @addr in @p; false: no segment of the file is mapped there. */
+bool names_vaddr(const struct place *p, uint64_t addr, uint64_t *ret);
+struct frame names_in_vdso(struct names *n, const struct place *p, uint64_t addr);
+
+#endif
