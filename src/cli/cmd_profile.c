@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* `usertrace profile`: where programs spend their time, with a name for every frame. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/out_file.h"
+#include "cli/profile_record.h"
+#include "cli/profile_say.h"
+#include "cli/running.h"
+#include "cli/terminal.h"
+#include "out/out.h"
+#include "report/hot.h"
+
+#define FREQUENCY 999u
+#define FREQUENCY_UNSET UINT64_MAX
+
+struct opts {
+	struct pid_list pids;
+	struct string_list on;
+	bool all, follow, no_follow, off_cpu, lines, kernel, gc, per_thread, icicle, idle, json, strict, verbose;
+	uint64_t frequency, duration_ns, ring_bytes;
+	const char *output, *to, *title;
+};
+
+#define AT(member) offsetof(struct opts, member)
+
+static const struct ut_opt options[] = {
+	{ 'p', "pid", "PID", "profile this process; several with commas or by repeating", OPT_PIDS, AT(pids) },
+	{ 'a', "all", NULL, "profile every process, those to come as well", OPT_FLAG, AT(all) },
+	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG,
+	  AT(follow) },
+	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
+	{ 'F', "frequency", "HZ", "samples of each processor in a second (default 999); 0 with --off-cpu: none", OPT_U64,
+	  AT(frequency) },
+	{ 0, "off-cpu", NULL, "also where threads wait, and for how long", OPT_FLAG, AT(off_cpu) },
+	{ 0, "on", "PROBE", "a sample each time that this probe fires, not by the clock; may be repeated", OPT_STRINGS,
+	  AT(on) },
+	{ 'd', "duration", "SECONDS", "stop after so long (3, 0.5, 250ms, 2m)", OPT_SECONDS, AT(duration_ns) },
+	{ 'o', "output", "FILE", "write the profile there, as its suffix says, instead of printing a table", OPT_STRING,
+	  AT(output) },
+	{ 0, "to", "FORMAT", "svg, folded, pprof or speedscope: to FILE whatever its suffix is, or to standard output",
+	  OPT_STRING, AT(to) },
+	{ 0, "lines", NULL, "inlined calls, and lines of the source, where the programs have debugging information",
+	  OPT_FLAG, AT(lines) },
+	{ 0, "no-kernel", NULL, "without the kernel's frames", OPT_NOFLAG, AT(kernel) },
+	{ 0, "no-gc", NULL, "do not show what ran inside a collection under a frame of its own", OPT_NOFLAG, AT(gc) },
+	{ 0, "per-thread", NULL, "each thread by itself", OPT_FLAG, AT(per_thread) },
+	{ 0, "icicle", NULL, "with a flame graph: the outermost frames at the top", OPT_FLAG, AT(icicle) },
+	{ 0, "title", "TEXT", "what to call it in the output", OPT_STRING, AT(title) },
+	{ 0, "idle", NULL, "with --off-cpu: the waits of idle threads with their stacks too", OPT_FLAG, AT(idle) },
+	{ 0, "json", NULL, "the table as JSON", OPT_FLAG, AT(json) },
+	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 4M, less on many CPUs)", OPT_SIZE,
+	  AT(ring_bytes) },
+	{ 0, "strict", NULL, "exit with status 3 when samples were lost", OPT_FLAG, AT(strict) },
+	{ 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", OPT_FLAG, AT(verbose) },
+};
+
+struct run {
+	const struct ut_cmd *cmd;
+	struct opts o;
+	char **command;
+	const struct out_format *format;	/* NULL: the table */
+	struct runtimes runtimes;
+	struct profile_record record;
+	struct profile *profile;
+	int stop_fd;
+};
+
+static int usage(const struct ut_cmd *cmd, const char *sentence) { return cli_fail(cmd, EXIT_USAGE, "%s", sentence); }
+
+static int check_targets(const struct run *r, char *const *operands, int n)
+{
+	const struct ut_cmd *cmd = r->cmd;
+	const struct opts *o = &r->o;
+
+	if (n && !operands[0][strspn(operands[0], "0123456789,")])
+		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean -p %s?", operands[0], operands[0]);
+	if (n && strchr(operands[0], ':'))
+		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean --on '%s'?", operands[0],
+				operands[0]);
+	if (n)
+		return cli_fail(cmd, EXIT_USAGE, "'%s' means nothing here; a command to profile comes after '--'",
+				operands[0]);
+	if (!o->all && !o->pids.n && !r->command)
+		return usage(cmd, "profile what? -p PID, -a for all that runs, or a command after '--'");
+	if (o->pids.n && o->all)
+		return usage(cmd, "-p and -a exclude each other");
+	if (r->command && (o->pids.n || o->all))
+		return usage(cmd, "a command after '--' is profiled by itself, without -p or -a");
+	if (o->follow && o->no_follow)
+		return usage(cmd, "--follow and --no-follow exclude each other");
+	if (o->follow && !o->pids.n && !r->command)
+		return usage(cmd, "--follow needs a process (-p) or a command to start from");
+	return EXIT_OK;
+}
+
+/* kernel.perf_event_max_sample_rate; 0: not known. */
+static uint64_t max_frequency(void)
+{
+	AUTO_FCLOSE FILE *file = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+	unsigned long long v = 0;
+
+	return file && fscanf(file, "%llu", &v) == 1 ? v : 0;
+}
+
+static int settle_frequency(struct run *r)
+{
+	struct opts *o = &r->o;
+	uint64_t max = max_frequency();
+
+	if (o->frequency == FREQUENCY_UNSET) {
+		o->frequency = o->on.n ? 0 : max && max < FREQUENCY ? max : FREQUENCY;
+		return EXIT_OK;
+	}
+	if (!o->frequency && !o->off_cpu && !o->on.n)
+		return usage(r->cmd, "-F 0 takes no samples; with --off-cpu it leaves the waits, with --on the probe's events");
+	if (o->frequency > 1000000 || (max && o->frequency > max))
+		return cli_fail(r->cmd, EXIT_USAGE,
+				"-F %llu is more than this kernel allows, %llu: see sysctl kernel.perf_event_max_sample_rate",
+				(unsigned long long)o->frequency, (unsigned long long)(max ? max : 1000000));
+	return EXIT_OK;
+}
+
+static void add_formats(struct buf *out, bool suffixes)
+{
+	for (size_t i = 0; out_formats[i]; i++)
+		buf_addf(out, "%s%s", i ? ", " : "", suffixes ? out_formats[i]->suffixes : out_formats[i]->name);
+}
+
+static int unknown_format(const struct run *r)
+{
+	struct buf all = { 0 };
+
+	add_formats(&all, !r->o.to);
+	if (r->o.to)
+		cli_fail(r->cmd, EXIT_USAGE, "no format '%s'; there are %s", r->o.to, all.data ? all.data : "");
+	else
+		cli_fail(r->cmd, EXIT_USAGE,
+			 "the suffix of '%s' names no format: there are %s; --to FORMAT needs no suffix", r->o.output,
+			 all.data ? all.data : "");
+	buf_done(&all);
+	return EXIT_USAGE;
+}
+
+/* Nothing is recorded that could not be written then. */
+static int check_output(struct run *r)
+{
+	const struct opts *o = &r->o;
+	struct ut_err err = { 0 };
+
+	if (o->json && (o->output || o->to))
+		return usage(r->cmd, "--json is of the table that is printed without -o and --to");
+	if (!o->output && !o->to)
+		return EXIT_OK;
+	r->format = o->to ? out_format_named(o->to) : out_format_of(o->output);
+	if (!r->format)
+		return unknown_format(r);
+	if (!o->output && r->format == &out_pprof && isatty(STDOUT_FILENO))
+		return usage(r->cmd, "pprof is nothing for a terminal: -o FILE");
+	return o->output && out_file_check(o->output, &err) ? cli_fail_err(r->cmd, &err) : EXIT_OK;
+}
+
+static int check_options(struct run *r, char *const *operands, int n)
+{
+	int status = check_targets(r, operands, n);
+
+	if (status)
+		return status;
+	if (!r->o.duration_ns)
+		return usage(r->cmd, "--duration is more than 0");
+	if (!ring_size_is_right(r->o.ring_bytes))
+		return usage(r->cmd, "--buffer is a power of two from 4K to 1G");
+	if (r->o.idle && !r->o.off_cpu)
+		return usage(r->cmd, "--idle is about waits: it needs --off-cpu");
+	status = settle_frequency(r);
+	return status ? status : check_output(r);
+}
+
+static int open_record(struct run *r, struct ut_err *err)
+{
+	const struct opts *o = &r->o;
+	struct profile_record_options ro = {
+		.pids = o->pids.v, .npids = o->pids.n, .all = o->all, .command = r->command,
+		.follow = r->command ? !o->no_follow : o->follow,
+		.probes = o->on.v, .nprobes = o->on.n, .frequency_hz = (uint32_t)o->frequency, .waits = o->off_cpu,
+		.no_kernel = !o->kernel, .gc = o->gc, .lines = o->lines, .verbose = o->verbose,
+		.progress = isatty(STDERR_FILENO), .duration_ns = o->duration_ns == UINT64_MAX ? 0 : o->duration_ns,
+		.ring_bytes = o->ring_bytes, .stop_fd = r->stop_fd,
+	};
+	int code = runtimes_load(&r->runtimes, err);
+
+	return code ? code : profile_record_open(&ro, &r->runtimes, &r->record, err);
+}
+
+static int write_format(void *ctx, int fd, struct ut_err *err)
+{
+	const struct run *r = ctx;
+	struct out_options oo = { .title = r->o.title, .per_thread = r->o.per_thread, .icicle = r->o.icicle };
+
+	return r->format->write(r->profile, &oo, fd, err);
+}
+
+/* https://no-color.org */
+static bool wants_color(void)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+static int print_table(const struct run *r)
+{
+	struct hot_options ho = { .threads = r->o.per_thread, .color = !r->o.json && wants_color() };
+	struct buf text = { 0 };
+	unsigned height;
+	int code;
+
+	if (isatty(STDOUT_FILENO))
+		terminal_size(&ho.width, &height);
+	code = r->o.json ? hot_json(r->profile, &ho, &text) : hot_text(r->profile, &ho, &text);
+	if (!code)
+		code = write_out(STDOUT_FILENO, &text);
+	buf_done(&text);
+	return code;
+}
+
+static int write_profile(struct run *r, struct ut_err *err)
+{
+	if (r->o.output)
+		return out_file_write(r->o.output, write_format, r, err);
+	return r->format ? write_format(r, STDOUT_FILENO, err) : print_table(r);
+}
+
+static int exit_status(struct run *r)
+{
+	int status;
+
+	stop_signals_restore(r->stop_fd);
+	status = r->command ? session_command_status(r->record.session) : EXIT_OK;
+	if (r->o.strict && (r->record.totals.lost || r->record.totals.missed))
+		return EXIT_LOST;
+	return status > 0 ? status : EXIT_OK;
+}
+
+/* A command goes on to its end, whatever became of us. */
+static int fail(struct run *r, const struct ut_err *err, int code)
+{
+	int status = fail_running(r->cmd, err, code, r->o.output);
+
+	stop_signals_restore(r->stop_fd);
+	session_command_status(r->record.session);
+	return status;
+}
+
+/* Requests of --on that nothing was found for until the end. */
+static bool say_unmatched(const struct run *r)
+{
+	struct ut_err err = { 0 };
+
+	if (!r->o.on.n || !plan_complete(session_plan(r->record.session), "what was running",
+					 session_runtime(r->record.session), &err))
+		return false;
+	cli_fail(r->cmd, EXIT_FAILED, "%s", err.msg);
+	return true;
+}
+
+static int profile(struct run *r)
+{
+	struct ut_err err = { 0 };
+	enum session_end end = SESSION_STOPPED;
+	int code = profile_record_run(&r->record, &end, &err), status;
+	bool unmatched;
+
+	if (code && !r->record.stop_ns)
+		return fail_running(r->cmd, &err, code, r->o.output);	/* it never began */
+	if (code)
+		return fail(r, &err, code);
+	say_end(&r->o.pids, end);
+	if (profile_record_build(&r->record, r->o.idle, &r->profile))
+		return fail(r, (ut_err_nomem(&err), &err), -ENOMEM);
+	unmatched = say_unmatched(r);
+	profile_say_totals(&r->record, r->profile);
+	profile_say_nothing(&r->record, r->profile);
+	code = write_profile(r, &err);
+	if (code && code != -EPIPE)	/* a reader that has seen enough is no failure */
+		return fail(r, &err, code);
+	status = exit_status(r);
+	return status == EXIT_OK && unmatched ? EXIT_FAILED : status;
+}
+
+static int run(const struct ut_cmd *cmd, int argc, char **argv)
+{
+	struct run r = {
+		.cmd = cmd, .stop_fd = -1,
+		.o = { .duration_ns = UINT64_MAX, .frequency = FREQUENCY_UNSET, .kernel = true, .gc = true },
+	};
+	struct ut_err err = { 0 };
+	bool done = false;
+	int n = 0, status = cli_parse(cmd, argc, argv, &r.o, &n, &r.command, &done);
+
+	if (!done)
+		status = check_options(&r, argv, n);
+	if (!done && !status) {
+		r.stop_fd = stop_signals_open(&err);
+		if (r.stop_fd < 0 || open_record(&r, &err))
+			status = cli_fail_err(cmd, &err);
+		else
+			status = profile(&r);
+	}
+	profile_free(r.profile);
+	profile_record_done(&r.record);
+	runtimes_done(&r.runtimes);
+	if (r.stop_fd >= 0)
+		close(r.stop_fd);
+	vec_done(&r.o.on);
+	pid_list_done(&r.o.pids);
+	return status;
+}
+
+const struct ut_cmd cmd_profile = {
+	.name = "profile",
+	.usage = "[-p PID | -a] [OPTION…] [-- COMMAND…]",
+	.summary = "where the time goes, with a name for every frame",
+	.details =
+		"Without -o, a table of functions by the time they took themselves and with all they called. With -o, a\n"
+		"file: FILE.svg is a flame graph, FILE.folded stacks as text, FILE.pb.gz is for pprof. Programs need no\n"
+		"frame pointers and no debugging information. Every frame without a name says why.\n"
+		"\n"
+		"Examples:\n"
+		"  usertrace profile -p 123 -d 10                    the functions that ran\n"
+		"  usertrace profile -p 123 -d 10 -o out.svg         the same as a flame graph\n"
+		"  usertrace profile -p 123 --off-cpu -o out.svg     where it waits, too\n"
+		"  usertrace profile -a -d 5 -o all.folded           the whole machine\n"
+		"  usertrace profile -p 123 --on 'u:hotspot:object__alloc' -o alloc.svg\n"
+		"  usertrace profile -o out.pb.gz -- ./program       from its start to its end\n",
+	.options = options,
+	.noptions = ARRAY_SIZE(options),
+	.run = run,
+};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Totals of a profile in sentences. */
+#include "cli/profile_say.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "cli/cli.h"
+
+#define REASONS 4	/* that are told */
+
+static void say_counts(const struct profile_record *r, const struct profile_totals *t)
+{
+	char a[32], b[32], c[32];
+
+	fprintf(stderr, "usertrace: %s %s in %s, %s lost", human_count(t->samples, a), plural(t->samples, "sample"),
+		human_ns(t->duration_ns, b), human_count(t->lost, c));
+	if (r->totals.busy)
+		fprintf(stderr, ", %s without the program's frames because another was being taken",
+			human_count(r->totals.busy, a));
+	if (r->totals.lost)
+		fputs("; a larger --buffer or a lower -F helps", stderr);
+	fputs("\n", stderr);
+	if (r->totals.lost_life)
+		fprintf(stderr, "usertrace: %s %s of a process or thread not seen, so names may be missing\n",
+			human_count(r->totals.lost_life, a),
+			r->totals.lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
+}
+
+/* "0.02 % of", or "none of" */
+static void add_share(struct buf *text, uint64_t part, uint64_t whole)
+{
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (!part)
+		buf_adds(text, "none of ");
+	else if (percent < 0.01)
+		buf_adds(text, "under 0.01 % of ");
+	else
+		buf_addf(text, "%.2f %% of ", percent);
+}
+
+/* Reasons hold names of files, which may be anything. */
+static void say_share(uint64_t part, uint64_t whole, const char *what, const struct samples_reason *v, size_t n)
+{
+	struct buf text = { 0 };
+	char number[32];
+
+	buf_adds(&text, "usertrace: ");
+	add_share(&text, part, whole);
+	buf_addf(&text, "%s %s", human_count(whole, number), what);
+	for (size_t i = 0; i < n && i < REASONS; i++)
+		buf_addf(&text, "%s %s %s", i ? "," : ":", human_count(v[i].count, number), v[i].text);
+	if (n > REASONS)
+		buf_addf(&text, ", and %zu more %s", n - REASONS, plural(n - REASONS, "reason"));
+	cli_put_sentence(text.data ? text.data : "usertrace: out of memory");
+	buf_done(&text);
+}
+
+void profile_say_totals(const struct profile_record *r, const struct profile *p)
+{
+	const struct profile_totals *t = &p->totals;
+	const struct samples_reason *v;
+	char bytes[32];
+	size_t n;
+
+	say_counts(r, t);
+	if (!t->samples)
+		return;
+	n = samples_cuts(r->samples, &v);
+	say_share(t->cut, t->samples, "stacks are cut", v, n);
+	n = samples_unnamed(r->samples, &v);
+	say_share(t->unnamed, t->frames, "frames have no name", v, n);
+	if (r->table_files)
+		fprintf(stderr, "usertrace: unwind tables of %zu %s, %s\n", r->table_files,
+			plural(r->table_files, "file"), human_bytes(r->table_bytes, bytes));
+}
+
+void profile_say_nothing(const struct profile_record *r, const struct profile *p)
+{
+	const struct profile_record_options *o = &r->options;
+
+	if (p->totals.samples)
+		return;
+	if (o->nprobes)
+		fputs("usertrace: no probe fired\n", stderr);
+	else if (!o->waits)
+		fputs("usertrace: nothing ran; --off-cpu shows what is waited for\n", stderr);
+	else
+		fputs("usertrace: nothing ran, and nobody stopped waiting\n", stderr);
+}
