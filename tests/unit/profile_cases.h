@@ -13,12 +13,12 @@
 
 #define MS UINT64_C(1000000)
 
-/* "name@module", with '!' before it of the kernel, '^' inlined, '~' waiting, '?' without a name. */
+/* "name@module", with '!' before it of the kernel, '^' inlined, '~' waiting, '?' without a name, '=' a word. */
 static inline uint32_t case_frame(struct profile *p, const char *text)
 {
 	static const struct { char mark; enum frame_kind kind; } marks[] = {
 		{ '!', FRAME_KERNEL }, { '^', FRAME_INLINED }, { '~', FRAME_WAITING }, { '?', FRAME_REASON },
-		{ '$', FRAME_COMPILED },
+		{ '=', FRAME_REASON }, { '$', FRAME_COMPILED },
 	};
 	struct frame f = { .kind = FRAME_NATIVE };
 	char name[256];
@@ -27,7 +27,7 @@ static inline uint32_t case_frame(struct profile *p, const char *text)
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
 		if (*text == marks[i].mark)
 			f.kind = marks[i].kind;
-	f.unnamed = f.kind == FRAME_REASON;
+	f.unnamed = *text == '?';
 	snprintf(name, sizeof name, "%s", text + (f.kind != FRAME_NATIVE));
 	at = strrchr(name, '@');
 	if (at)

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* Adds a profile up by function and by thread. Each stack is walked once, from its end to its begin. */
+#include "report/hot_priv.h"
+
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+
+/* --- functions --- */
+
+/* "[unknown code, no map: 0x7f12]" is one reason, whatever the address. */
+static const char *reason_of(struct hot *h, const char *name)
+{
+	const char *address = strstr(name, ": 0x");
+	char *text = NULL;
+
+	if (!strncmp(name, "0x", 2))
+		return "[address without a name]";
+	if (!address)
+		return name;
+	if (asprintf(&text, "%.*s]", (int)(address - name), name) < 0)
+		return name;
+	if (vec_push(&h->owned, text)) {
+		free(text);
+		return name;
+	}
+	return text;
+}
+
+static int find_functions(struct hot *h)
+{
+	const struct profile *p = h->p;
+	struct pairs pairs = {0};
+	int code = 0;
+
+	for (size_t i = 0; i < p->frames.n && !code; i++) {
+		const struct profile_frame *frame = &p->frames.v[i];
+		struct hot_function f = { .name = frame->unnamed ? reason_of(h, frame->name) : frame->name,
+					  .module = frame->module ? frame->module : "", .kind = frame->kind,
+					  .unnamed = frame->unnamed };
+		uint32_t name = strings_number(&h->strings, f.name), module = strings_number(&h->strings, f.module);
+		uint32_t number = name == HOT_NONE || module == HOT_NONE ? HOT_NONE : pairs_number(&pairs, name, module);
+
+		if (number == HOT_NONE || (number == h->functions.n && vec_push(&h->functions, f)))
+			code = -ENOMEM;
+		h->function_of[i] = number;
+		h->idle[i] = frame->kind == FRAME_REASON && !strcmp(frame->name, "[idle]");
+	}
+	pairs_done(&pairs);
+	return code;
+}
+
+/* --- weights --- */
+
+static bool waits(uint8_t state) { return state == PROFILE_BLOCKED || state == PROFILE_RUNNABLE; }
+
+uint32_t hot_self_node(const struct profile *p, const struct profile_weight *w)
+{
+	uint32_t node = w->node;
+
+	if (!waits(w->state))
+		return node;
+	while (node) {
+		uint8_t kind = p->frames.v[p->nodes.v[node].frame].kind;
+
+		if (kind != FRAME_WAITING && kind != FRAME_KERNEL)
+			return node;
+		node = p->nodes.v[node].parent;
+	}
+	/* All of it is the kernel's, as for its own threads. */
+	node = w->node;
+	if (p->frames.v[p->nodes.v[node].frame].kind == FRAME_WAITING && p->nodes.v[node].parent)
+		node = p->nodes.v[node].parent;
+	return node;
+}
+
+bool hot_is_idle(const struct hot *h, const struct profile_weight *w)
+{
+	const struct profile_node *nodes = h->p->nodes.v;
+	uint32_t node = w->node;
+
+	if (w->state != PROFILE_BLOCKED)
+		return false;
+	while (node && nodes[node].parent)
+		node = nodes[node].parent;
+	return node && h->idle[nodes[node].frame];
+}
+
+static void count_weight(struct hot *h, const struct profile_weight *w, uint64_t stamp)
+{
+	const struct profile_node *nodes = h->p->nodes.v;
+	uint64_t value = hot_value(h, w);
+	uint32_t self = hot_self_node(h->p, w);
+
+	if (self)
+		h->functions.v[h->function_of[nodes[self].frame]].self[w->state] += value;
+	for (uint32_t node = w->node; node; node = nodes[node].parent) {
+		uint32_t number = h->function_of[nodes[node].frame];
+		struct hot_function *f = &h->functions.v[number];
+
+		f->frames += w->count;
+		if (h->seen[number] == stamp)
+			continue;
+		h->seen[number] = stamp;
+		f->total[w->state] += value;
+		if (w->state == h->primary)
+			f->depth += (double)h->depth[node] * (double)value;
+	}
+	h->frames += h->depth[w->node] * w->count;
+}
+
+static void count_state(struct hot *h, const struct profile_weight *w)
+{
+	struct hot_state *s = &h->states[w->state];
+
+	s->count += w->count;
+	s->value += hot_value(h, w);
+	if (w->node && h->p->frames.v[h->p->nodes.v[w->node].frame].kind == FRAME_KERNEL)
+		s->kernel += hot_value(h, w);
+}
+
+static void count_all(struct hot *h)
+{
+	for (size_t i = 0; i < h->p->weights.n; i++) {
+		const struct profile_weight *w = &h->p->weights.v[i];
+
+		if (!hot_wants(h, w->state))
+			continue;
+		h->present |= 1u << w->state;
+		if (hot_is_idle(h, w)) {
+			h->states[w->state].idle += hot_value(h, w);
+			continue;
+		}
+		count_state(h, w);
+		count_weight(h, w, i + 1);
+	}
+	for (size_t i = 0; i < h->functions.n; i++)
+		if (h->functions.v[i].unnamed)
+			h->unnamed += h->functions.v[i].frames;
+}
+
+void hot_count_thread(struct hot *h, uint32_t thread)
+{
+	memset(h->seen, 0, h->functions.n * sizeof *h->seen);
+	for (size_t i = 0; i < h->functions.n; i++) {
+		memset(h->functions.v[i].self, 0, sizeof h->functions.v[i].self);
+		memset(h->functions.v[i].total, 0, sizeof h->functions.v[i].total);
+	}
+	for (size_t i = 0; i < h->p->weights.n; i++) {
+		const struct profile_weight *w = &h->p->weights.v[i];
+
+		if (w->thread == thread && hot_wants(h, w->state) && !hot_is_idle(h, w))
+			count_weight(h, w, i + 1);
+	}
+}
+
+static void find_units(struct hot *h)
+{
+	static const enum profile_state order[] = { PROFILE_CPU, PROFILE_EVENT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
+	unsigned counted = 0;
+
+	for (size_t i = 0; i < h->p->weights.n; i++) {
+		const struct profile_weight *w = &h->p->weights.v[i];
+
+		h->states[w->state].times |= w->value_ns != 0;
+		if (hot_wants(h, w->state))
+			counted |= 1u << w->state;
+	}
+	for (size_t i = ARRAY_SIZE(order); i-- > 0;)
+		if (counted >> order[i] & 1)
+			h->primary = order[i];
+}
+
+/* --- threads --- */
+
+/* What each function did itself in each thread, for the hottest of each. */
+static int count_thread_functions(struct hot *h, uint32_t *row_of)
+{
+	VEC(uint64_t) sums = {0};
+	struct pairs pairs = {0};
+	int code = 0;
+
+	for (size_t i = 0; i < h->p->weights.n && !code; i++) {
+		const struct profile_weight *w = &h->p->weights.v[i];
+		uint32_t self = w->state == h->primary && hot_wants(h, w->state) && !hot_is_idle(h, w) ?
+					hot_self_node(h->p, w) : 0;
+		uint32_t number;
+
+		if (!self)
+			continue;
+		number = pairs_number(&pairs, row_of[w->thread], h->function_of[h->p->nodes.v[self].frame]);
+		if (number == HOT_NONE || (number == sums.n && vec_push(&sums, 0)))
+			code = -ENOMEM;
+		else
+			sums.v[number] += hot_value(h, w);
+	}
+	for (size_t i = 0; i < sums.n && !code; i++) {
+		struct hot_thread *t = &h->threads.v[pairs.v.v[i].a];
+
+		if (sums.v[i] <= t->hottest_value)
+			continue;
+		t->hottest = pairs.v.v[i].b;
+		t->hottest_value = sums.v[i];
+	}
+	vec_done(&sums);
+	pairs_done(&pairs);
+	return code;
+}
+
+/* By what they did: ran, else happened in them, else waited. */
+static int compare_threads(const void *x, const void *y)
+{
+	static const enum profile_state order[] = { PROFILE_CPU, PROFILE_EVENT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
+	const struct hot_thread *a = x, *b = y;
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		if (a->value[order[i]] != b->value[order[i]])
+			return a->value[order[i]] > b->value[order[i]] ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static int find_threads(struct hot *h)
+{
+	AUTO_FREE uint32_t *row_of = malloc((h->p->threads.n + 1) * sizeof *row_of);
+	int code;
+
+	if (!row_of)
+		return -ENOMEM;
+	memset(row_of, 0xff, (h->p->threads.n + 1) * sizeof *row_of);
+	for (size_t i = 0; i < h->p->weights.n; i++) {
+		const struct profile_weight *w = &h->p->weights.v[i];
+		struct hot_thread *t, new = { .number = w->thread, .hottest = HOT_NONE };
+
+		if (!hot_wants(h, w->state))
+			continue;
+		if (row_of[w->thread] == HOT_NONE) {
+			row_of[w->thread] = (uint32_t)h->threads.n;
+			if (vec_push(&h->threads, new))
+				return -ENOMEM;
+		}
+		t = &h->threads.v[row_of[w->thread]];
+		t->count[w->state] += w->count;
+		*(hot_is_idle(h, w) ? &t->idle : &t->value[w->state]) += hot_value(h, w);
+	}
+	code = count_thread_functions(h, row_of);
+	if (h->threads.n)
+		qsort(h->threads.v, h->threads.n, sizeof *h->threads.v, compare_threads);
+	return code;
+}
+
+/* --- order --- */
+
+struct rank { const struct hot_function *f; enum profile_state state; bool by_total; };
+
+static int compare_functions(const void *x, const void *y)
+{
+	const struct rank *a = x, *b = y;
+	uint64_t va = a->f->self[a->state], vb = b->f->self[b->state];
+	uint64_t ta = a->f->total[a->state], tb = b->f->total[b->state];
+
+	if (!a->by_total && va != vb)
+		return va > vb ? -1 : 1;
+	if (ta != tb)
+		return ta > tb ? -1 : 1;
+	if (va != vb)
+		return va > vb ? -1 : 1;
+	return a->f < b->f ? -1 : a->f > b->f;	/* as they were first seen */
+}
+
+uint32_t *hot_rank(const struct hot *h, enum profile_state state, bool by_total, size_t *ret_n)
+{
+	uint32_t *ret = malloc((h->functions.n + 1) * sizeof *ret);
+	AUTO_FREE struct rank *ranks = malloc((h->functions.n + 1) * sizeof *ranks);
+	size_t n = 0;
+
+	*ret_n = 0;
+	if (!ret || !ranks) {
+		free(ret);
+		return NULL;
+	}
+	for (size_t i = 0; i < h->functions.n; i++)
+		if (h->functions.v[i].total[state])
+			ranks[n++] = (struct rank){ &h->functions.v[i], state, by_total };
+	qsort(ranks, n, sizeof *ranks, compare_functions);
+	for (size_t i = 0; i < n; i++)
+		ret[i] = (uint32_t)(ranks[i].f - h->functions.v);
+	*ret_n = n;
+	return ret;
+}
+
+/* Those that the pattern fits, or the hottest. */
+static int choose(struct hot *h)
+{
+	size_t n;
+	AUTO_FREE uint32_t *order = hot_rank(h, h->primary, h->o->function, &n);
+
+	if (!order)
+		return -ENOMEM;
+	if (!h->o->function) {
+		for (size_t i = 0; i < n && h->chosen.n < HOT_CHOSEN; i++)
+			if (h->functions.v[order[i]].self[h->primary] && vec_push(&h->chosen, order[i]))
+				return -ENOMEM;
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!glob_match(h->o->function, h->functions.v[order[i]].name))
+			continue;
+		h->matches++;
+		if (h->chosen.n < HOT_CHOSEN_MAX && vec_push(&h->chosen, order[i]))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int hot_make(struct hot *h, const struct profile *p, const struct hot_options *o)
+{
+	int code;
+
+	*h = (struct hot){ .p = p, .o = o };
+	h->function_of = calloc(p->frames.n + 1, sizeof *h->function_of);
+	h->idle = calloc(p->frames.n + 1, 1);
+	if (!h->function_of || !h->idle)
+		return -ENOMEM;
+	code = find_functions(h);
+	h->seen = calloc(h->functions.n + 1, sizeof *h->seen);
+	if (code || !h->seen)
+		return -ENOMEM;
+	h->depth = calloc(p->nodes.n + 1, sizeof *h->depth);
+	if (!h->depth)
+		return -ENOMEM;
+	for (size_t i = 1; i < p->nodes.n; i++)
+		h->depth[i] = h->depth[p->nodes.v[i].parent] + 1;
+	find_units(h);
+	count_all(h);
+	code = find_threads(h);
+	if (!code)
+		code = choose(h);
+	return code ? code : hot_find_edges(h);
+}
+
+void hot_done(struct hot *h)
+{
+	vec_done(&h->functions);
+	vec_done(&h->threads);
+	vec_done(&h->chosen);
+	vec_done(&h->edges);
+	for (size_t i = 0; i < h->owned.n; i++)
+		free(h->owned.v[i]);
+	vec_done(&h->owned);
+	strings_done(&h->strings);
+	free(h->function_of);
+	free(h->idle);
+	free(h->depth);
+	free(h->seen);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Who calls the chosen functions, and whom they call: each stack counts once for each such pair, however often it
+ * is in it; a function that calls itself is nobody's caller by that. */
+#include <string.h>
+
+#include "base/auto.h"
+#include "report/hot_priv.h"
+
+struct edges {
+	struct hot *h;
+	uint32_t *place;	/* of a function among the chosen, + 1 */
+	struct pairs pairs;	/* (place × 2 + caller, other) → edge */
+};
+
+static int count_edge(struct edges *e, uint32_t chosen, uint32_t other, bool caller, const struct profile_weight *w,
+		      uint64_t stamp)
+{
+	struct hot *h = e->h;
+	uint32_t number = pairs_number(&e->pairs, e->place[chosen] * 2 + caller, other);
+	struct hot_edge new = { .chosen = chosen, .other = other, .caller = caller };
+
+	if (number == HOT_NONE || (number == h->edges.n && vec_push(&h->edges, new)))
+		return -ENOMEM;
+	if (h->edges.v[number].seen == stamp)
+		return 0;
+	h->edges.v[number].seen = stamp;
+	h->edges.v[number].value[w->state] += hot_value(h, w);
+	return 0;
+}
+
+static int count_stack(struct edges *e, const struct profile_weight *w, uint64_t stamp)
+{
+	const struct profile_node *nodes = e->h->p->nodes.v;
+	uint32_t node = hot_self_node(e->h->p, w), callee = HOT_NONE;
+	int code = 0;
+
+	for (; node && !code; node = nodes[node].parent) {
+		uint32_t f = e->h->function_of[nodes[node].frame], up = nodes[node].parent;
+		uint32_t caller = up ? e->h->function_of[nodes[up].frame] : HOT_NONE;
+
+		if (e->place[f] && callee != HOT_NONE && callee != f)
+			code = count_edge(e, f, callee, false, w, stamp);
+		if (e->place[f] && caller != f && !code)
+			code = count_edge(e, f, caller, true, w, stamp);
+		callee = f;
+	}
+	return code;
+}
+
+static uint64_t sum(const struct hot_edge *e)
+{
+	uint64_t ret = 0;
+
+	for (size_t i = 0; i < PROFILE_STATES; i++)
+		ret += e->value[i];
+	return ret;
+}
+
+static int compare_edges(const void *x, const void *y)
+{
+	const struct hot_edge *a = x, *b = y;
+
+	if (sum(a) != sum(b))
+		return sum(a) > sum(b) ? -1 : 1;
+	if (a->chosen != b->chosen)
+		return a->chosen < b->chosen ? -1 : 1;
+	if (a->caller != b->caller)
+		return a->caller ? -1 : 1;
+	return a->other < b->other ? -1 : a->other > b->other;
+}
+
+int hot_find_edges(struct hot *h)
+{
+	AUTO_FREE uint32_t *place = calloc(h->functions.n + 1, sizeof *place);
+	struct edges e = { .h = h, .place = place };
+	int code = place ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < h->chosen.n && !code; i++)
+		place[h->chosen.v[i]] = (uint32_t)i + 1;
+	for (size_t i = 0; i < h->p->weights.n && h->chosen.n && !code; i++) {
+		const struct profile_weight *w = &h->p->weights.v[i];
+
+		if (hot_wants(h, w->state) && !hot_is_idle(h, w))
+			code = count_stack(&e, w, i + 1);
+	}
+	if (h->edges.n)
+		qsort(h->edges.v, h->edges.n, sizeof *h->edges.v, compare_edges);
+	pairs_done(&e.pairs);
+	return code;
+}

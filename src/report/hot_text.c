@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT */
+/* Hot functions for a person: a sentence, what the recording is worth, and tables that fit into the terminal. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "base/width.h"
+#include "report/hot_priv.h"
+
+enum {
+	WIDTH_AMOUNT = 9,
+	WIDTH_SHARE = 7,
+	WIDTH_MODULE_LEAST = 6,
+	WIDTH_MODULE_MOST = 20,
+	WIDTH_NAME_LEAST = 16,
+	WIDTH_COMM = 16,
+	WIDTH_TID = 8,
+	NEIGHBOURS = 5,
+	REASONS = 3,
+	THREADS = 10,
+	THREAD_ROWS = 10,
+};
+
+struct text {
+	struct hot *h;
+	struct buf *out;
+	size_t module;		/* columns */
+};
+
+static void begin_color(const struct text *t, const char *code)
+{
+	if (t->h->o->color)
+		buf_addf(t->out, "\033[%sm", code);
+}
+
+static void end_color(const struct text *t) { begin_color(t, "0"); }
+
+static void add_title(const struct text *t, const char *title)
+{
+	begin_color(t, "1");
+	buf_adds(t->out, title);
+	end_color(t);
+}
+
+/* Never cut: a number that lost its end is a wrong one. */
+static void add_number(struct buf *out, const char *s, size_t columns)
+{
+	size_t width = text_width(s, strlen(s));
+
+	buf_addc(out, ' ');
+	buf_add_cell(out, s, strlen(s), width > columns ? width : columns, true, false);
+}
+
+static void add_amount(const struct text *t, enum profile_state s, uint64_t value)
+{
+	char text[32];
+
+	add_number(t->out, value ? hot_amount(t->h, s, value, text) : "-", WIDTH_AMOUNT);
+}
+
+static void add_share(const struct text *t, uint64_t part, uint64_t whole)
+{
+	char text[32];
+
+	add_number(t->out, part ? hot_share(part, whole, text) : "-", WIDTH_SHARE);
+}
+
+/* As it is, or in @columns with «…» in the middle: ends of names tell as much as begins. */
+static void add_middle(struct buf *out, const char *s, size_t len, size_t columns)
+{
+	size_t width = text_width(s, len), head = (columns - 1) / 2, used, at;
+
+	if (width <= columns || columns < 3) {
+		buf_add(out, s, len);
+		return;
+	}
+	at = text_fit(s, len, head, &used);
+	buf_add(out, s, at);
+	buf_adds(out, "…");
+	while (at < len && text_width(s + at, len - at) > columns - 1 - used) {
+		size_t one = 1;
+
+		while (at + one < len && ((unsigned char)s[at + one] & 0xc0) == 0x80)
+			one++;
+		at += one;
+	}
+	buf_add(out, s + at, len - at);
+}
+
+/* The last column of a line that began at @line. */
+static void add_name(const struct text *t, size_t used, const char *name)
+{
+	size_t width = t->h->o->width, left = width > used + WIDTH_NAME_LEAST ? width - used : WIDTH_NAME_LEAST;
+	struct buf b = {0};
+
+	buf_add_name(&b, name, strlen(name));
+	add_middle(t->out, b.data ? b.data : "", b.len, width ? left : SIZE_MAX);
+	t->out->failed |= b.failed;
+	buf_done(&b);
+	buf_addc(t->out, '\n');
+}
+
+static void add_module(const struct text *t, const struct hot_function *f)
+{
+	struct buf b = {0};
+
+	buf_add_name(&b, hot_module(f), strlen(hot_module(f)));
+	buf_adds(t->out, "  ");
+	buf_add_cell(t->out, b.data ? b.data : "", b.len, t->module, false, false);
+	buf_adds(t->out, "  ");
+	buf_done(&b);
+}
+
+/* --- totals --- */
+
+static int compare_reasons(const void *x, const void *y)
+{
+	const struct hot_function *a = *(const struct hot_function *const *)x, *b = *(const struct hot_function *const *)y;
+
+	return a->frames > b->frames ? -1 : a->frames < b->frames;
+}
+
+/* "[unknown code, no map] 12, …" */
+static void add_reasons(const struct hot *h, struct buf *out)
+{
+	VEC(const struct hot_function *) reasons = {0};
+	char n[32];
+
+	for (size_t i = 0; i < h->functions.n; i++)
+		if (h->functions.v[i].unnamed && h->functions.v[i].frames && vec_push(&reasons, &h->functions.v[i]))
+			out->failed = true;
+	if (reasons.n)
+		qsort(reasons.v, reasons.n, sizeof *reasons.v, compare_reasons);
+	for (size_t i = 0; i < reasons.n && i < REASONS; i++) {
+		buf_adds(out, i ? ", " : ": ");
+		buf_add_name(out, reasons.v[i]->name, strlen(reasons.v[i]->name));
+		buf_addf(out, " %s", human_count(reasons.v[i]->frames, n));
+	}
+	if (reasons.n > REASONS)
+		buf_addf(out, ", and %zu more reasons", reasons.n - REASONS);
+	vec_done(&reasons);
+}
+
+static void add_counts(const struct hot *h, struct buf *out)
+{
+	static const struct { enum profile_state state; const char *one, *more; } words[] = {
+		{ PROFILE_CPU, "sample", "samples" }, { PROFILE_EVENT, "event", "events" },
+		{ PROFILE_BLOCKED, "wait", "waits" }, { PROFILE_RUNNABLE, "wait for a processor", "waits for a processor" },
+	};
+	const char *before = "";
+	char n[32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		enum profile_state s = words[i].state;
+		const char *word = h->states[s].count == 1 ? words[i].one : words[i].more;
+
+		if (!h->states[s].count && s != h->primary)
+			continue;
+		if (!h->states[s].times && (s == PROFILE_CPU || s == PROFILE_EVENT) && h->p->totals.unit)
+			word = hot_unit(h, s);
+		buf_addf(out, "%s%s ", before, human_count(h->states[s].count, n));
+		buf_add_name(out, word, strlen(word));
+		before = ", ";
+	}
+}
+
+static void add_totals(const struct hot *h, struct buf *out)
+{
+	const struct profile_totals *t = &h->p->totals;
+	uint64_t frames = t->frames ? t->frames : h->frames, unnamed = t->frames ? t->unnamed : h->unnamed;
+	char n[32], share[32];
+
+	add_counts(h, out);
+	if (t->duration_ns)
+		buf_addf(out, " in %s", human_ns(t->duration_ns, n));
+	if (t->period_ns)
+		buf_addf(out, ", %.0f Hz", 1e9 / (double)t->period_ns);
+	if (h->threads.n)
+		buf_addf(out, ", %zu %s", h->threads.n, plural(h->threads.n, "thread"));
+	buf_addf(out, "; %s lost", human_count(t->lost, n));
+	if (t->cut)
+		buf_addf(out, "; %s %s cut (%s)", human_count(t->cut, n), plural(t->cut, "stack"),
+			 hot_share(t->cut, t->samples, share));
+	else
+		buf_adds(out, "; no stack cut");
+	buf_addf(out, "; frames without a name %s", hot_share(unnamed, frames, share));
+	if (unnamed)
+		add_reasons(h, out);
+	if (t->saturated)
+		buf_adds(out, "; sums are more than can be counted");
+	buf_addc(out, '\n');
+	if (h->states[PROFILE_BLOCKED].idle)
+		buf_addf(out, "threads that had nothing to do waited for %s, which is left out below\n",
+			 hot_amount(h, PROFILE_BLOCKED, h->states[PROFILE_BLOCKED].idle, n));
+}
+
+/* --- tables of functions --- */
+
+static void add_head(const struct text *t)
+{
+	begin_color(t, "1");
+	add_number(t->out, "SELF", WIDTH_AMOUNT);
+	add_number(t->out, "%", WIDTH_SHARE);
+	add_number(t->out, "TOTAL", WIDTH_AMOUNT);
+	add_number(t->out, "%", WIDTH_SHARE);
+	buf_adds(t->out, "  ");
+	buf_add_cell(t->out, "MODULE", 6, t->module, false, false);
+	buf_adds(t->out, "  FUNCTION");
+	end_color(t);
+	buf_addc(t->out, '\n');
+}
+
+static size_t row_width(const struct text *t) { return 2 * (WIDTH_AMOUNT + WIDTH_SHARE + 2) + t->module + 4; }
+
+static void add_row(const struct text *t, const struct hot_function *f, enum profile_state s, uint64_t value)
+{
+	double share = value ? (double)f->self[s] / (double)value : 0;
+
+	if (share >= 0.05)
+		begin_color(t, share >= 0.2 ? "31" : "33");
+	add_amount(t, s, f->self[s]);
+	add_share(t, f->self[s], value);
+	if (share >= 0.05)
+		end_color(t);
+	add_amount(t, s, f->total[s]);
+	add_share(t, f->total[s], value);
+	add_module(t, f);
+	add_name(t, row_width(t), f->name);
+}
+
+/* At most @max by self; *@ret_shown marks those. False: there is none. */
+static void add_by_self(const struct text *t, enum profile_state s, uint64_t value, const uint32_t *order, size_t n,
+			size_t max, bool *shown)
+{
+	add_head(t);
+	for (size_t i = 0; i < n && i < max && t->h->functions.v[order[i]].self[s]; i++) {
+		add_row(t, &t->h->functions.v[order[i]], s, value);
+		shown[order[i]] = true;
+	}
+}
+
+/* Those with the most under them that did not come up by themselves. */
+static void add_by_total(const struct text *t, enum profile_state s, uint64_t value, size_t max, const bool *shown)
+{
+	size_t n, rows = 0;
+	AUTO_FREE uint32_t *order = hot_rank(t->h, s, true, &n);
+
+	if (!order)
+		t->out->failed = true;
+	for (size_t i = 0; order && i < n && rows < max; i++) {
+		const struct hot_function *f = &t->h->functions.v[order[i]];
+
+		if (shown[order[i]] || f->kind == FRAME_WAITING)
+			continue;
+		if (!rows++) {
+			buf_addc(t->out, '\n');
+			add_title(t, "others by total");
+			buf_addc(t->out, '\n');
+			add_head(t);
+		}
+		add_row(t, f, s, value);
+	}
+}
+
+static void add_functions(const struct text *t, enum profile_state s, uint64_t value, size_t max)
+{
+	AUTO_FREE bool *shown = calloc(t->h->functions.n + 1, sizeof *shown);
+	size_t n, left;
+	AUTO_FREE uint32_t *order = hot_rank(t->h, s, false, &n);
+
+	if (!shown || !order) {
+		t->out->failed = true;
+		return;
+	}
+	add_by_self(t, s, value, order, n, max, shown);
+	for (left = max; left < n && t->h->functions.v[order[left]].self[s]; left++)
+		;
+	if (left > max)
+		buf_addf(t->out, " … and %zu more\n", left - max);
+	add_by_total(t, s, value, (max + 1) / 2, shown);
+}
+
+static void add_state(const struct text *t, enum profile_state s)
+{
+	static const char *const titles[PROFILE_STATES] = { "ran", "waited for a processor", "waited", "happened" };
+	const struct hot_state *state = &t->h->states[s];
+	const char *unit = hot_unit(t->h, s);
+	char n[32];
+
+	if (!state->value)
+		return;
+	buf_addc(t->out, '\n');
+	add_title(t, titles[s]);
+	buf_addf(t->out, ": %s", hot_amount(t->h, s, state->value, n));
+	if (!state->times) {
+		buf_addc(t->out, ' ');
+		buf_add_name(t->out, unit, strlen(unit));
+	}
+	if (state->kernel && s == PROFILE_CPU)
+		buf_addf(t->out, ", %s of it in the kernel", hot_share(state->kernel, state->value, n));
+	buf_addc(t->out, '\n');
+	add_functions(t, s, state->value, t->h->o->rows ? t->h->o->rows : HOT_ROWS);
+}
+
+/* --- callers and callees --- */
+
+static void add_neighbour(const struct text *t, const struct hot_function *f, enum profile_state s, uint64_t v)
+{
+	add_amount(t, s, v);
+	add_share(t, v, t->h->states[s].value);
+	if (f)
+		add_module(t, f);
+	else
+		buf_addf(t->out, "  %*s", (int)t->module + 2, "");
+	add_name(t, WIDTH_AMOUNT + WIDTH_SHARE + 2 + t->module + 4, f ? f->name : "(nobody: a thread begins here)");
+}
+
+static void add_neighbours(const struct text *t, uint32_t chosen, bool callers, enum profile_state s)
+{
+	const struct hot_function *f = &t->h->functions.v[chosen];
+	size_t rows = 0, more = 0;
+
+	for (size_t i = 0; i < t->h->edges.n; i++) {
+		const struct hot_edge *e = &t->h->edges.v[i];
+
+		if (e->chosen != chosen || e->caller != callers || !e->value[s])
+			continue;
+		if (rows++ >= NEIGHBOURS) {
+			more++;
+			continue;
+		}
+		if (rows == 1)
+			buf_adds(t->out, callers ? "  called by\n" : "  calls\n");
+		add_neighbour(t, e->other == HOT_NONE ? NULL : &t->h->functions.v[e->other], s, e->value[s]);
+	}
+	if (more)
+		buf_addf(t->out, " … and %zu more\n", more);
+	if (!callers && rows && f->self[s]) {
+		add_amount(t, s, f->self[s]);
+		add_share(t, f->self[s], t->h->states[s].value);
+		buf_addf(t->out, "  %*s(itself)\n", (int)t->module + 2, "");
+	}
+}
+
+static void add_chosen(const struct text *t, uint32_t chosen, enum profile_state s)
+{
+	const struct hot_function *f = &t->h->functions.v[chosen];
+	const char *module = hot_module(f);
+	char share[32];
+
+	buf_addc(t->out, '\n');
+	begin_color(t, "1");
+	buf_add_name(t->out, f->name, strlen(f->name));
+	end_color(t);
+	if (strcmp(module, "-")) {
+		buf_adds(t->out, " (");
+		buf_add_name(t->out, module, strlen(module));
+		buf_addc(t->out, ')');
+	}
+	buf_addf(t->out, ": %s", hot_share(f->total[s], t->h->states[s].value, share));
+	buf_addf(t->out, " of what %s, ", s == PROFILE_CPU ? "ran" : s == PROFILE_EVENT ? "happened" : "waited");
+	buf_addf(t->out, "%s by itself\n", hot_share(f->self[s], t->h->states[s].value, share));
+	add_neighbours(t, chosen, true, s);
+	add_neighbours(t, chosen, false, s);
+}
+
+static void add_all_chosen(const struct text *t)
+{
+	const struct hot *h = t->h;
+
+	for (size_t i = 0; i < h->chosen.n; i++)
+		for (unsigned s = 0; s < PROFILE_STATES; s++)
+			if (h->functions.v[h->chosen.v[i]].total[s] && (s == h->primary || h->o->function))
+				add_chosen(t, h->chosen.v[i], (enum profile_state)s);
+	if (h->o->function && !h->matches)
+		buf_adds(t->out, "\nno function's name fits the pattern\n");
+	if (h->matches > h->chosen.n)
+		buf_addf(t->out, "\n%zu more functions fit the pattern\n", h->matches - h->chosen.n);
+}
+
+/* --- threads --- */
+
+static void add_thread_name(const struct text *t, const struct profile_thread *thread)
+{
+	struct buf b = {0};
+	char n[32];
+
+	buf_add_name(&b, thread->comm ? thread->comm : "", thread->comm ? strlen(thread->comm) : 0);
+	buf_add_cell(t->out, b.data ? b.data : "", b.len, WIDTH_COMM, false, false);
+	snprintf(n, sizeof n, "%d", thread->tid);
+	add_number(t->out, n, WIDTH_TID);
+	buf_done(&b);
+}
+
+static const enum profile_state columns[] = { PROFILE_CPU, PROFILE_EVENT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
+
+static void add_thread_head(const struct text *t)
+{
+	static const char *const names[PROFILE_STATES] = { "RAN", "READY", "WAITED", "EVENTS" };
+
+	buf_addc(t->out, '\n');
+	begin_color(t, "1");
+	buf_add_cell(t->out, "THREAD", 6, WIDTH_COMM, false, false);
+	add_number(t->out, "TID", WIDTH_TID);
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		if (t->h->present >> columns[i] & 1)
+			add_number(t->out, names[columns[i]], WIDTH_AMOUNT);
+	if (t->h->states[PROFILE_BLOCKED].idle)
+		add_number(t->out, "IDLE", WIDTH_AMOUNT);
+	add_number(t->out, "%", WIDTH_SHARE);
+	buf_adds(t->out, "  HOTTEST FUNCTION");
+	end_color(t);
+	buf_addc(t->out, '\n');
+}
+
+static void add_thread(const struct text *t, const struct hot_thread *thread)
+{
+	size_t used = WIDTH_COMM + WIDTH_TID + 1 + WIDTH_SHARE + 1 + 2;
+
+	add_thread_name(t, &t->h->p->threads.v[thread->number]);
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		if (t->h->present >> columns[i] & 1) {
+			add_amount(t, columns[i], thread->value[columns[i]]);
+			used += WIDTH_AMOUNT + 1;
+		}
+	if (t->h->states[PROFILE_BLOCKED].idle) {
+		add_amount(t, PROFILE_BLOCKED, thread->idle);
+		used += WIDTH_AMOUNT + 1;
+	}
+	add_share(t, thread->value[t->h->primary], t->h->states[t->h->primary].value);
+	buf_adds(t->out, "  ");
+	add_name(t, used, thread->hottest == HOT_NONE ? "-" : t->h->functions.v[thread->hottest].name);
+}
+
+static void add_threads(const struct text *t)
+{
+	size_t max = t->h->o->threads ? SIZE_MAX : THREADS;
+
+	if (t->h->threads.n < 2 && !t->h->o->threads)
+		return;
+	add_thread_head(t);
+	for (size_t i = 0; i < t->h->threads.n && i < max; i++)
+		add_thread(t, &t->h->threads.v[i]);
+	if (t->h->threads.n > max)
+		buf_addf(t->out, "… and %zu more\n", t->h->threads.n - max);
+}
+
+/* What follows changes the counts: it comes last. */
+static void add_thread_tables(const struct text *t)
+{
+	size_t max = t->h->o->rows ? t->h->o->rows : THREAD_ROWS;
+
+	for (size_t i = 0; i < t->h->threads.n; i++) {
+		const struct hot_thread *thread = &t->h->threads.v[i];
+		const struct profile_thread *who = &t->h->p->threads.v[thread->number];
+
+		hot_count_thread(t->h, thread->number);
+		for (size_t k = 0; k < ARRAY_SIZE(columns); k++) {
+			enum profile_state s = columns[k];
+			char n[32];
+
+			if (!thread->value[s])
+				continue;
+			buf_addc(t->out, '\n');
+			begin_color(t, "1");
+			buf_adds(t->out, "thread ");
+			buf_add_name(t->out, who->comm ? who->comm : "", who->comm ? strlen(who->comm) : 0);
+			buf_addf(t->out, " %d", who->tid);
+			end_color(t);
+			buf_addf(t->out, ": %s %s\n", s == PROFILE_CPU ? "ran" : s == PROFILE_EVENT ? "events" :
+				 s == PROFILE_BLOCKED ? "waited" : "waited for a processor",
+				 hot_amount(t->h, s, thread->value[s], n));
+			add_functions(t, s, thread->value[s], max);
+		}
+	}
+}
+
+/* --- all --- */
+
+static size_t module_width(const struct hot *h)
+{
+	size_t most = h->o->width && h->o->width < 100 ? WIDTH_MODULE_MOST / 2 + 2 : WIDTH_MODULE_MOST;
+	size_t width = WIDTH_MODULE_LEAST;
+
+	for (size_t i = 0; i < h->functions.n; i++) {
+		size_t w = text_width(hot_module(&h->functions.v[i]), strlen(hot_module(&h->functions.v[i])));
+
+		width = w > width ? w : width;
+	}
+	return width < most ? width : most;
+}
+
+int hot_text(const struct profile *p, const struct hot_options *o, struct buf *out)
+{
+	struct hot h;
+	int code = hot_make(&h, p, o);
+	struct text t = { .h = &h, .out = out };
+
+	if (!code) {
+		t.module = module_width(&h);
+		hot_sentence(&h, out);
+		buf_addc(out, '\n');
+		add_totals(&h, out);
+		if (!o->function)
+			for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+				add_state(&t, columns[i]);
+		add_all_chosen(&t);
+		add_threads(&t);
+		if (o->threads)
+			add_thread_tables(&t);
+	}
+	hot_done(&h);
+	return code || out->failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* The words of the report on hot functions: units, shares, and the sentence on top. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "report/hot_priv.h"
+
+const char *hot_state_name(enum profile_state state)
+{
+	static const char *const names[PROFILE_STATES] = { "cpu", "runnable", "blocked", "event" };
+
+	return names[state];
+}
+
+const char *hot_kind_name(uint8_t kind)
+{
+	static const char *const names[] = { "native", "kernel", "compiled", "interpreted", "inlined", "waiting", "reason" };
+
+	return kind < ARRAY_SIZE(names) ? names[kind] : "native";
+}
+
+const char *hot_unit(const struct hot *h, enum profile_state state)
+{
+	static const char *const counts[PROFILE_STATES] = { "samples", "waits", "waits", "events" };
+
+	if (h->states[state].times)
+		return "nanoseconds";
+	if ((state == PROFILE_CPU || state == PROFILE_EVENT) && h->p->totals.unit && *h->p->totals.unit)
+		return h->p->totals.unit;
+	return counts[state];
+}
+
+const char *hot_module(const struct hot_function *f)
+{
+	if (*f->module)
+		return f->module;
+	switch (f->kind) {
+	case FRAME_KERNEL: return "kernel";
+	case FRAME_COMPILED: return "compiled";
+	case FRAME_INTERPRETED: return "interpreted";
+	default: return "-";
+	}
+}
+
+const char *hot_amount(const struct hot *h, enum profile_state state, uint64_t value, char *ret)
+{
+	return h->states[state].times ? human_ns(value, ret) : human_count(value, ret);
+}
+
+const char *hot_share(uint64_t part, uint64_t whole, char *ret)
+{
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (!part || !whole)
+		snprintf(ret, 32, "0 %%");
+	else if (percent < 0.01)
+		snprintf(ret, 32, "<0.01 %%");
+	else if (percent >= 99.995)
+		snprintf(ret, 32, "100 %%");
+	else
+		snprintf(ret, 32, "%.*f %%", percent < 0.995 ? 2 : percent < 9.95 || percent >= 99.5, percent);
+	return ret;
+}
+
+/* In a sentence whole numbers do. */
+static const char *share_in_words(uint64_t part, uint64_t whole, char *ret)
+{
+	if (part && part >= whole / 100 && part < whole)
+		snprintf(ret, 32, "%.0f %%", 100.0 * (double)part / (double)whole);
+	else
+		hot_share(part, whole, ret);
+	return ret;
+}
+
+static void add_name(const struct hot_function *f, struct buf *out)
+{
+	buf_add_name(out, f->name, strlen(f->name));
+	if (f->kind == FRAME_KERNEL || (f->kind != FRAME_REASON && f->kind != FRAME_WAITING && *f->module)) {
+		buf_adds(out, f->kind == FRAME_KERNEL ? " of the " : " of ");
+		buf_add_name(out, hot_module(f), strlen(hot_module(f)));
+	}
+}
+
+/* A function of the program that may be looked at: no word for a reason, no word for waiting. */
+static bool is_function(const struct hot_function *f) { return f->kind != FRAME_REASON && f->kind != FRAME_WAITING; }
+
+/* The function that is nearest to the leaves and still has half of the value under it; of those as near the smallest. */
+static const struct hot_function *find_half(const struct hot *h, enum profile_state s)
+{
+	const struct hot_function *best = NULL;
+	double depth, deepest = 0;
+
+	for (size_t i = 0; i < h->functions.n; i++) {
+		const struct hot_function *f = &h->functions.v[i];
+
+		if (!is_function(f) || f->total[s] < h->states[s].value - h->states[s].value / 2)
+			continue;
+		depth = f->depth / (double)f->total[s];
+		if (best && (depth < deepest || (depth <= deepest && f->total[s] >= best->total[s])))
+			continue;
+		best = f;
+		deepest = depth;
+	}
+	return best;
+}
+
+static const struct hot_function *find_self(const struct hot *h, enum profile_state s)
+{
+	const struct hot_function *best = NULL;
+
+	for (size_t i = 0; i < h->functions.n; i++) {
+		const struct hot_function *f = &h->functions.v[i];
+
+		if (f->self[s] && (!best || f->self[s] > best->self[s]))
+			best = f;
+	}
+	return best;
+}
+
+/* "parse of libfoo.so and what it calls, 31 % in itself" */
+static void add_half(const struct hot *h, const struct hot_function *f, enum profile_state s, struct buf *out)
+{
+	uint64_t value = h->states[s].value;
+	char text[32];
+
+	add_name(f, out);
+	if (f->self[s] == f->total[s])
+		return;
+	buf_adds(out, " and what it calls");
+	if (f->self[s] >= f->total[s] - f->total[s] / 20)
+		buf_addf(out, ", nearly all in itself");
+	else if (f->self[s])
+		buf_addf(out, ", %s in itself", share_in_words(f->self[s], value, text));
+}
+
+static const char *what_was_spent(const struct hot *h, enum profile_state s, char text[64])
+{
+	if (h->states[s].times)
+		return s == PROFILE_CPU ? "the CPU time was spent in" : "the time was waited in";
+	snprintf(text, 64, "%s were in", hot_unit(h, s));
+	return text;
+}
+
+static void add_where(const struct hot *h, enum profile_state s, struct buf *out)
+{
+	const struct hot_function *half = find_half(h, s), *self = find_self(h, s);
+	uint64_t value = h->states[s].value;
+	char share[32], words[64];
+
+	if (half) {
+		buf_addf(out, "%s of %s ", share_in_words(half->total[s], value, share), what_was_spent(h, s, words));
+		add_half(h, half, s, out);
+	}
+	if (!self || self == half)
+		return;
+	if (half) {
+		buf_addf(out, "; the hottest by itself is ");
+		add_name(self, out);
+		buf_addf(out, " (%s)", share_in_words(self->self[s], value, share));
+		return;
+	}
+	buf_adds(out, "no function stands out: the hottest by itself is ");
+	add_name(self, out);
+	buf_addf(out, " with %s of %s", share_in_words(self->self[s], value, share),
+		 h->states[s].times ? s == PROFILE_CPU ? "the CPU time" : "the time waited" : hot_unit(h, s));
+}
+
+/* What ran in the kernel, and inside a collection. */
+static void add_parts(const struct hot *h, enum profile_state s, struct buf *out)
+{
+	uint64_t value = h->states[s].value;
+	char share[32];
+
+	if (h->states[s].kernel >= value / 100 + 1)
+		buf_addf(out, "; %s ran in the kernel", share_in_words(h->states[s].kernel, value, share));
+	for (size_t i = 0; i < h->functions.n; i++) {
+		const struct hot_function *f = &h->functions.v[i];
+
+		if (f->kind == FRAME_REASON && !strcmp(f->name, "[GC]") && f->total[s])
+			buf_addf(out, "; %s was garbage collection", share_in_words(f->total[s], value, share));
+	}
+}
+
+static void add_waits(const struct hot *h, struct buf *out)
+{
+	const struct hot_state *blocked = &h->states[PROFILE_BLOCKED], *ready = &h->states[PROFILE_RUNNABLE];
+	const struct hot_function *f = find_self(h, PROFILE_BLOCKED);
+	uint64_t ran = h->states[PROFILE_CPU].value;
+	char text[32], share[32];
+
+	if (blocked->value && f && h->primary != PROFILE_BLOCKED) {
+		buf_addf(out, "; threads waited for %s, ", hot_amount(h, PROFILE_BLOCKED, blocked->value, text));
+		buf_addf(out, "%s of it in ", f->self[PROFILE_BLOCKED] == blocked->value ? "all" :
+			 share_in_words(f->self[PROFILE_BLOCKED], blocked->value, share));
+		add_name(f, out);
+	}
+	if (ready->value && ready->times && h->primary != PROFILE_RUNNABLE && ready->value >= ran / 50)
+		buf_addf(out, "; threads that could have run had no processor for %s",
+			 hot_amount(h, PROFILE_RUNNABLE, ready->value, text));
+}
+
+void hot_sentence(const struct hot *h, struct buf *out)
+{
+	size_t begin = out->len;
+
+	if (!h->states[h->primary].value) {
+		buf_adds(out, h->states[PROFILE_BLOCKED].idle ? "nothing ran, and all that waited was idle" :
+								"nothing was sampled");
+		return;
+	}
+	add_where(h, h->primary, out);
+	if (h->primary != PROFILE_BLOCKED && h->primary != PROFILE_RUNNABLE)
+		add_parts(h, h->primary, out);
+	add_waits(h, out);
+	if (out->len > begin + 2 && out->data[begin] == ';')	/* it begins with one of the parts */
+		memmove(out->data + begin, out->data + begin + 2, (out->len -= 2) - begin + 1);
+}
