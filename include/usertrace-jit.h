@@ -30,23 +30,24 @@
  *
  * CALLS
  *
- *	int ut_jit_open(unsigned flags)		What is written now: UT_JIT_MAP, UT_JIT_DUMP, both or 0. May be called again.
- *	ut_jit_code(addr, size, name)		New code, when it is written. What was known of the place before is void.
- *	ut_jit_code_lines(…, lines, count)	The same with lines, for the dump: by address, each until the next begins.
- *	ut_jit_move(old, new, size)		All code that begins in this range moved by the same distance, now. Ranges may
- *						overlap. A collector calls it for each function, or for a whole block.
- *	ut_jit_drop(addr, size)			All code in this range is gone. Neither form can say so: it is what a file
- *						that is written again leaves out.
- *	ut_jit_forked()				In the child, right after fork: gives it its own files at once. Without it they
- *						come with its next announcement; until then nothing has names there.
- *	ut_jit_close()				Nothing more is written. The files stay: profilers read them afterwards.
+ *	int ut_jit_open(unsigned flags)		Returns what is written now: UT_JIT_MAP, UT_JIT_DUMP, both or 0. May be
+ *						called again.
+ *	ut_jit_code(addr, size, name)		New code, complete. What was known of the place before is void.
+ *	ut_jit_code_lines(…, lines, count)	The same with lines, for the dump: by address, each until the next.
+ *	ut_jit_move(old, new, size)		All code that begins in this range moves by the same distance, now.
+ *						Ranges may overlap. For each function, or for a whole block.
+ *	ut_jit_drop(addr, size)			All code in this range is gone. Neither form can say so: it is left out
+ *						when a file is written again.
+ *	ut_jit_forked()				In the child, right after fork: it has its own files at once. Without
+ *						it they come with its next announcement; until then nothing has a name.
+ *	ut_jit_close()				Nothing more is written. The files stay: profilers read them later.
  *	ut_jit_on()				1 while anything is written: for names that are costly to make.
- *	ut_jit_error()				Why something is not written: a sentence, or NULL. It stays where it is.
- *	ut_jit_lost()				Announcements that were given up, for instance those of a signal handler that
+ *	ut_jit_error()				Why something is not written: a sentence, or NULL. It stays in place.
+ *	ut_jit_lost()				How many announcements were given up, as those of a signal handler that
  *						had interrupted another.
  *
- * WHAT IT COSTS while nothing is written: a load and a branch. Otherwise some 1 to 2 microseconds for each piece of
- * code; five system calls, one of them the write. Of memory 16 bytes for each piece that lives, 32 at the worst.
+ * WHAT IT COSTS while nothing is written: a load and a branch, and 13 KB of code. Otherwise some 2 microseconds for a
+ * piece of code: five system calls, one of them the write. Of memory 16 bytes for each piece that lives, 32 at worst.
  *
  * IT HARMS NOBODY: each error ends the writing and nothing else. No signal is raised, errno is not touched, no function
  * of any library is called; a full disk, a file size limit (ulimit -f) and a /tmp that cannot be written are errors.
@@ -85,8 +86,8 @@
 #if __cplusplus < 201103L
 #error "usertrace-jit.h needs C++11 or later (-std=c++11)"
 #endif
-#elif defined(__STRICT_ANSI__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
-#error "usertrace-jit.h needs C99 or later (-std=c99), or GNU C (-std=gnu89)"
+#elif !defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L
+#error "usertrace-jit.h needs C99 or later (-std=c99)"
 #endif
 
 #include <stddef.h>
@@ -158,7 +159,8 @@ struct ut_jit_leaf_ {
 struct ut_jit_table_ {
 	struct ut_jit_leaf_ *leaf;
 	uint64_t n, room;
-	char *blocks, *fresh, *fresh_end;	/* memory of leaves: chained blocks, and what was never used of the newest */
+	char *blocks;		/* memory of leaves, chained */
+	char *fresh, *fresh_end;	/* what was never used of the newest */
 	struct ut_jit_entry_ *spare;		/* leaves that were given back */
 };
 
@@ -432,7 +434,8 @@ UT_JIT_FN_ uint64_t ut_jit_place_(const struct ut_jit_leaf_ *l, uint64_t addr)
 }
 
 /* The first entry that has a byte in @from to @end, and its leaf. NULL: none. */
-UT_JIT_FN_ struct ut_jit_entry_ *ut_jit_first_(const struct ut_jit_table_ *t, uint64_t from, uint64_t end, uint64_t *leaf)
+UT_JIT_FN_ struct ut_jit_entry_ *ut_jit_first_(const struct ut_jit_table_ *t, uint64_t from, uint64_t end,
+					       uint64_t *leaf)
 {
 	uint64_t i = ut_jit_leaf_of_(t, from), at;
 	struct ut_jit_entry_ *e = UT_JIT_AS_(struct ut_jit_entry_ *, UT_JIT_NULL_);
@@ -451,7 +454,8 @@ UT_JIT_FN_ struct ut_jit_entry_ *ut_jit_first_(const struct ut_jit_table_ *t, ui
 }
 
 /* The last entry that begins in @from to @end, and its leaf. NULL: none. */
-UT_JIT_FN_ struct ut_jit_entry_ *ut_jit_last_(const struct ut_jit_table_ *t, uint64_t from, uint64_t end, uint64_t *leaf)
+UT_JIT_FN_ struct ut_jit_entry_ *ut_jit_last_(const struct ut_jit_table_ *t, uint64_t from, uint64_t end,
+					      uint64_t *leaf)
 {
 	uint64_t at;
 	struct ut_jit_entry_ *e = UT_JIT_AS_(struct ut_jit_entry_ *, UT_JIT_NULL_);
@@ -609,6 +613,8 @@ UT_JIT_FN_ void ut_jit_free_table_(struct ut_jit_table_ *t)
 
 /* All that follow return NULL, or why not. */
 
+static const char ut_jit_full_[] __attribute__((unused)) = "it has its greatest size (UT_JIT_MAX)";
+
 UT_JIT_FN_ const char *ut_jit_why_(long error)
 {
 	switch (-error) {
@@ -650,7 +656,8 @@ UT_JIT_FN_ int ut_jit_others_(const struct ut_jit_stat_ *file, int mine)
 			int fd = 0;
 			long flags;
 
-			i += UT_JIT_AS_(unsigned char, entries[i + 16]) + UT_JIT_AS_(unsigned char, entries[i + 17]) * 256L;
+			i += UT_JIT_AS_(unsigned char, entries[i + 16]);
+			i += UT_JIT_AS_(unsigned char, name[-2]) * 256L;
 			for (; *name >= '0' && *name <= '9'; name++)
 				fd = fd * 10 + (*name - '0');
 			if (*name || fd == mine || ut_jit_fstat_(fd, &st) || st.dev != file->dev || st.ino != file->ino)
@@ -798,8 +805,8 @@ UT_JIT_FN_ long ut_jit_rest_(const struct ut_jit_file_ *f, const struct ut_jit_p
  * Appends all parts by one write, or nothing. *@at: where they begin. What is appended must be in the caller's memory;
  * if it cannot be read, the return value is "".
  */
-UT_JIT_FN_ const char *ut_jit_append_(struct ut_jit_file_ *f, uint64_t limit, const struct ut_jit_part_ *part, int parts,
-				      uint64_t *at)
+UT_JIT_FN_ const char *ut_jit_append_(struct ut_jit_file_ *f, uint64_t limit, const struct ut_jit_part_ *part,
+				      int parts, uint64_t *at)
 {
 	uint64_t size, len = 0, most[2];
 	const char *why = ut_jit_hold_(f, &size);
@@ -810,7 +817,7 @@ UT_JIT_FN_ const char *ut_jit_append_(struct ut_jit_file_ *f, uint64_t limit, co
 	if (why)
 		return why;
 	if (len > limit || size > limit - len)
-		return "it has its greatest size (UT_JIT_MAX)";
+		return ut_jit_full_;
 	/* A write beyond this limit would raise SIGXFSZ. */
 	if (!ut_jit_sys_(SYS_prlimit64, 0, 1, 0, UT_JIT_P_(most)) && (len > most[0] || size > most[0] - len))
 		return ut_jit_why_(-27);
@@ -922,7 +929,8 @@ UT_JIT_FN_ const char *ut_jit_rewrite_(struct ut_jit_writer_ *w)
 		return why;
 	why = ut_jit_copy_lines_(w, &fresh);
 	if (!why) {
-		done = ut_jit_sys_(SYS_renameat, UT_JIT_CWD_, UT_JIT_P_(fresh.path), UT_JIT_CWD_, UT_JIT_P_(w->file.path));
+		done = ut_jit_sys_(SYS_renameat, UT_JIT_CWD_, UT_JIT_P_(fresh.path), UT_JIT_CWD_,
+				   UT_JIT_P_(w->file.path));
 		if (done < 0)
 			why = ut_jit_why_(done);
 	}
@@ -944,7 +952,7 @@ UT_JIT_FN_ const char *ut_jit_write_line_(struct ut_jit_writer_ *w, uint64_t add
 	char line[UT_JIT_LINE_ + 1];
 	struct ut_jit_part_ part;
 	struct ut_jit_entry_ entry;
-	uint64_t at = 0, held;
+	uint64_t at = 0;
 	const char *why;
 
 	part.len = ut_jit_add_number_(line, sizeof(line), 0, addr, 16);
@@ -954,13 +962,13 @@ UT_JIT_FN_ const char *ut_jit_write_line_(struct ut_jit_writer_ *w, uint64_t add
 	part.len = ut_jit_add_(line, sizeof(line), part.len, name);
 	part.len = ut_jit_add_(line, sizeof(line), part.len, "\n");
 	part.bytes = line;
-	why = ut_jit_hold_(&w->file, &held);
-	if (!why && held + part.len > w->limit) {
+	why = ut_jit_append_(&w->file, w->limit, &part, 1, &at);
+	if (why == ut_jit_full_) {
 		ut_jit_clear_(&w->table, addr, addr + size);
 		why = ut_jit_rewrite_(w);
+		if (!why)
+			why = ut_jit_append_(&w->file, w->limit, &part, 1, &at);
 	}
-	if (!why)
-		why = ut_jit_append_(&w->file, w->limit, &part, 1, &at);
 	if (why)
 		return why;
 	entry.addr = addr;
@@ -1094,7 +1102,7 @@ UT_JIT_FN_ const char *ut_jit_write_load_(struct ut_jit_writer_ *w, uint64_t add
 	part[2].len = size;
 	load.r.bytes = UT_JIT_AS_(uint32_t, part[0].len + part[1].len + part[2].len);
 	if (size > w->limit)
-		return "it has its greatest size (UT_JIT_MAX)";
+		return ut_jit_full_;
 	why = ut_jit_append_(&w->file, w->limit, part, 3, at);
 	if (why)
 		return why;
@@ -1106,7 +1114,7 @@ UT_JIT_FN_ const char *ut_jit_write_load_(struct ut_jit_writer_ *w, uint64_t add
 	return ut_jit_put_(&w->table, entry) ? ut_jit_why_(-12) : why;
 }
 
-/* Reads an entry's record of the kind LOAD, and its name, which has room for UT_JIT_NAME_MAX + 1. 0: it is not there. */
+/* Reads an entry's LOAD, and its name, which has room for UT_JIT_NAME_MAX + 1. 0: it is not there. */
 UT_JIT_FN_ int ut_jit_read_load_(const struct ut_jit_file_ *f, const struct ut_jit_entry_ *e, struct ut_jit_load_ *ret,
 				 char *name)
 {
@@ -1205,7 +1213,7 @@ UT_JIT_FN_ const char *ut_jit_write_lines_(struct ut_jit_writer_ *w, uint64_t ad
 		bytes += 16 + ut_jit_length_(ut_jit_line_file_(lines, i)) + 1;
 	b.why = ut_jit_hold_(&w->file, at);
 	if (b.why || bytes > w->limit)
-		return b.why ? b.why : "it has its greatest size (UT_JIT_MAX)";
+		return b.why ? b.why : ut_jit_full_;
 	b.w = w;
 	b.filled = 0;
 	b.buf = ut_jit_memory_(UT_JIT_BATCH_);
@@ -1231,7 +1239,7 @@ UT_JIT_FN_ const char *ut_jit_write_lines_(struct ut_jit_writer_ *w, uint64_t ad
 	return b.why;
 }
 
-/* The record of lines that an entry of @from has, as it is there; *@ret: where it is now, or 0. Only where they lie still. */
+/* Copies the lines of an entry of @from, if it has not moved. *@ret: where they are now, or 0. */
 UT_JIT_FN_ const char *ut_jit_copy_record_(struct ut_jit_writer_ *w, const struct ut_jit_file_ *from,
 					   const struct ut_jit_entry_ *e, uint64_t *ret)
 {
@@ -1585,7 +1593,8 @@ UT_JIT_FN_ int ut_jit_open(unsigned flags)
 	return UT_JIT_AS_(int, wanted);
 }
 
-UT_JIT_FN_ void ut_jit_announce_(uint64_t addr, size_t size, const char *name, const struct ut_jit_line *lines, size_t n)
+UT_JIT_FN_ void ut_jit_announce_(uint64_t addr, size_t size, const char *name, const struct ut_jit_line *lines,
+				 size_t n)
 {
 	char clean[UT_JIT_NAME_MAX + 1];
 	const uint32_t bytes = UT_JIT_AS_(uint32_t, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libusertrace: the inline functions of <usertrace.h>, once each as a symbol. */
+/* libusertrace: the functions of <usertrace.h> and <usertrace-jit.h>, once each as a symbol. */
 
 /* The header's functions go by other names here, so that ours can have theirs. */
 #define ut_begin inline_begin
@@ -16,7 +16,18 @@
 #define ut_count_text inline_count_text
 #define ut_emit inline_emit
 #define ut_enabled inline_enabled
+#define ut_jit_open inline_jit_open
+#define ut_jit_code inline_jit_code
+#define ut_jit_code_lines inline_jit_code_lines
+#define ut_jit_move inline_jit_move
+#define ut_jit_drop inline_jit_drop
+#define ut_jit_forked inline_jit_forked
+#define ut_jit_close inline_jit_close
+#define ut_jit_on inline_jit_on
+#define ut_jit_error inline_jit_error
+#define ut_jit_lost inline_jit_lost
 #include "usertrace.h"
+#include "usertrace-jit.h"
 #undef ut_begin
 #undef ut_end
 #undef ut_mark
@@ -31,6 +42,16 @@
 #undef ut_count_text
 #undef ut_emit
 #undef ut_enabled
+#undef ut_jit_open
+#undef ut_jit_code
+#undef ut_jit_code_lines
+#undef ut_jit_move
+#undef ut_jit_drop
+#undef ut_jit_forked
+#undef ut_jit_close
+#undef ut_jit_on
+#undef ut_jit_error
+#undef ut_jit_lost
 
 #pragma GCC visibility push(default)
 #include "emit/library.h"
@@ -57,3 +78,18 @@ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const 
 }
 
 int ut_enabled(void) { return inline_enabled() ? 1 : 0; }
+
+int ut_jit_open(unsigned flags) { return inline_jit_open(flags); }
+int ut_jit_on(void) { return inline_jit_on(); }
+void ut_jit_code(const void *addr, size_t size, const char *name) { inline_jit_code(addr, size, name); }
+void ut_jit_move(const void *old_addr, const void *new_addr, size_t size) { inline_jit_move(old_addr, new_addr, size); }
+void ut_jit_drop(const void *addr, size_t size) { inline_jit_drop(addr, size); }
+void ut_jit_forked(void) { inline_jit_forked(); }
+void ut_jit_close(void) { inline_jit_close(); }
+const char *ut_jit_error(void) { return inline_jit_error(); }
+uint64_t ut_jit_lost(void) { return inline_jit_lost(); }
+
+void ut_jit_code_lines(const void *addr, size_t size, const char *name, const struct ut_jit_line *lines, size_t count)
+{
+	inline_jit_code_lines(addr, size, name, lines, count);
+}
