@@ -293,9 +293,11 @@ static __always_inline int is_wanted(uint32_t process)
 static __always_inline uint64_t *lost_counter(uint32_t cpu)
 {
 	uint32_t zero = 0;
+	uint64_t at = cpu;
 	uint8_t *lost = bpf_map_lookup_elem(&ut_lost, &zero);
 
-	return lost && cpu < options.ncpus ? (uint64_t *)(lost + (uint64_t)cpu * 64) : 0;
+	asm volatile("" : "+r"(at));	/* one register for the comparison and for what it proves: older verifiers */
+	return lost && at < options.ncpus ? (uint64_t *)(lost + at * 64) : 0;
 }
 
 static __always_inline void head_of(struct ut_rec_event *h, uint32_t site, uint32_t cpu)

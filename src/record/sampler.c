@@ -119,13 +119,14 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret, struct u
 		return ut_err_nomem(err);
 	s->options = *o;
 	s->sampling = *o->sampling;
-	before = libbpf_set_print(getenv("UT_LIBBPF_LOG") ? NULL : quiet);
+	before = o->verbose ? NULL : libbpf_set_print(quiet);
 	s->skel = sample__open();
 	if (!s->skel)
 		r = ut_err_set(err, -errno, "cannot prepare the programs that take samples: %s", strerror(errno));
 	if (!r)
 		r = load(s, err);
-	libbpf_set_print(before);
+	if (before)
+		libbpf_set_print(before);
 	if (!r)
 		r = open_unwind(s, err);
 	if (r) {

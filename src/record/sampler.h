@@ -13,6 +13,7 @@ struct sampler_options {
 	bool all, children;	/* whom: every process; children of those that are told */
 	int rings_fd, lost_fd;	/* the session's */
 	unsigned ncpus;
+	bool verbose;		/* libbpf's own words to standard error: why the kernel refuses a program */
 	bool multi;		/* probes are attached many at a time: a program of that kind takes their samples */
 };
 

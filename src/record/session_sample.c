@@ -52,6 +52,7 @@ int session_sample_open(struct session *s, struct ut_err *err)
 	struct sampler_options so = {
 		.sampling = o->sampling, .all = o->all, .children = o->follow || o->command,
 		.rings_fd = s->rings.outer_fd, .lost_fd = s->rings.lost_fd, .ncpus = s->rings.n,
+		.verbose = o->verbose,
 		.multi = !o->no_multi && kernel_has_uprobe_multi(),
 	};
 	int r;

@@ -10,6 +10,7 @@
 
 #include "base/auto.h"
 #include "bpf/sample.h"
+#include "proc/hotspot.h"
 #include "record/unwind_priv.h"
 
 /* How long a walk that has seen an older place of a process's mappings may take. */
@@ -20,6 +21,7 @@ struct process {
 	uint32_t first, n;
 	struct unwind_file **files;	/* that it has mapped, each once */
 	size_t nfiles;
+	int bare;			/* a virtual machine whose code keeps no frame pointers: 1 yes, 0 no, -1 not asked */
 };
 
 struct old_place { struct range range; uint64_t since_ns; };
@@ -103,8 +105,16 @@ static struct process *find_or_add(struct unwind_maps *m, pid_t pid)
 		return NULL;
 	p = &m->processes.v[at];
 	memmove(p + 1, p, (m->processes.n - 1 - at) * sizeof(*p));
-	*p = (struct process){ .pid = pid };
+	*p = (struct process){ .pid = pid, .bare = -1 };
 	return p;
+}
+
+/* Compiled code of a virtual machine that was not told to keep frame pointers uses rbp for other things. */
+static bool is_bare(struct process *p)
+{
+	if (p->bare < 0)
+		p->bare = hotspot_is(p->pid) && hotspot_keeps_frame_pointers(p->pid) == 0;
+	return p->bare;
 }
 
 struct news {		/* what a process has mapped now */
@@ -140,6 +150,8 @@ static int add_mapping(struct unwind_maps *m, struct process *p, const struct ma
 		to.first_page = f->first_page;
 		to.pages = f->pages;
 	}
+	if (to.code == UT_CODE_RUNTIME && is_bare(p))
+		to.code = UT_CODE_BARE;
 	return vec_push(&news->mappings, to);
 }
 
