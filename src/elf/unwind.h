@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Unwind information of an ELF file (.eh_frame) compiled into the rows of wire/unwind.h. elfutils finds the entries, their
- * instructions are followed here: one pass, where asking address by address is quadratic. Foreign bytes: everything is
- * checked, work is bounded by the size of the file. */
+/* Unwind information of an ELF file (.eh_frame) compiled into the rows of wire/unwind.h. elfutils cuts the entries, and
+ * their instructions are followed here: one pass, where asking address by address is quadratic. Foreign bytes:
+ * everything is checked, work is bounded by the size of the file. */
 #ifndef UT_ELF_UNWIND_H
 #define UT_ELF_UNWIND_H
 

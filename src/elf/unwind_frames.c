@@ -24,7 +24,8 @@ static bool is_known_encoding(uint8_t enc)
 {
 	uint8_t base = enc & ENC_BASE;
 
-	return encoded_size(enc, true) && (base == 0 || base == ENC_PCREL || base == ENC_TEXTREL || base == ENC_DATAREL);
+	return encoded_size(enc, true) &&
+	       (base == 0 || base == ENC_PCREL || base == ENC_TEXTREL || base == ENC_DATAREL);
 }
 
 /* What an augmentation string says of entries (LSB, "Eh frame"). */

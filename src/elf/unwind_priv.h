@@ -45,7 +45,7 @@ struct cie {
 	struct frame_state initial;
 };
 
-/* Rows of a stretch of code; the addresses count from the build's base. A stretch that nothing is known of is rule 0. */
+/* Rows of a stretch of code; addresses count from the build's base. A stretch that nothing is known of is rule 0. */
 struct unwind_row { uint32_t at, rule; };
 struct unwind_rows { struct unwind_row *v; size_t n, cap; };
 
@@ -82,14 +82,14 @@ struct saved_rule saved_from_expression(struct cursor expr);
 
 /* Follows the instructions of a common entry. */
 void cie_run(struct cie *cie, struct cursor program);
-/* Follows those of an entry for [start, end) and adds its span. 0, -EBADMSG or -ENOMEM. @here: address of program.at. */
+/* Follows those of an entry for [start, end), adds its span. 0, -EBADMSG or -ENOMEM. @here: address of program.at. */
 int fde_run(struct unwind_build *b, struct unwind_layer *layer, const struct cie *cie, uint64_t start, uint64_t end,
 	    struct cursor program, uint64_t here);
 
 /* Reads .eh_frame or .debug_frame into @layer. 0 or -ENOMEM; sets table->why when there is none. */
 int unwind_read_eh_frame(struct unwind_build *b, struct unwind_layer *layer);
 int unwind_read_debug_frame(struct unwind_build *b, struct unwind_layer *layer);
-/* What the code itself says, of places that @known has no rule for: stubs of the PLT, returns from signals, the start. */
+/* What the code itself says, of places that @known has no rule for: stubs of the PLT, returns from signals, starts. */
 int unwind_read_stubs(struct unwind_build *b, const struct unwind_rows *known, struct unwind_layer *layer);
 
 /* True when all of [start, end) is code in the file, near enough to the base. */

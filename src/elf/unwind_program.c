@@ -32,8 +32,8 @@ static bool fits_16(int64_t v)
 }
 
 /*
- * A register's place as a distance from the CFA (UT_SAVED_CFA) or from rbp. One that is told in a way we do not follow is
- * as good as undefined: the walk goes on until somebody needs it.
+ * A register's place as a distance from the CFA (UT_SAVED_CFA) or from rbp. One that is told in a way we do not follow
+ * is as good as undefined: the walk goes on until somebody needs it.
  */
 static uint8_t place_of(const struct frame_state *f, const struct saved_rule *s, int16_t *ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Code that is known by its instructions where no entry tells of it: the stubs that linkers make (lld writes no entries
- * for them), returns from signal handlers (musl's, Go's), and where a program begins. */
+ * for them), returns from signal handlers (musl's, Go's), and where programs and threads begin. */
 #include "base/auto.h"
 #include "elf/unwind_priv.h"
 
@@ -15,7 +15,8 @@ static struct ut_unwind_rule rsp_plus(int32_t off)
 
 static struct ut_unwind_rule stub_from_byte(int16_t byte)
 {
-	return (struct ut_unwind_rule){ .cfa = UT_CFA_PLT, .cfa_reg = RSP, .cfa_off = 8, .cfa_add = byte, .ra_off = -8 };
+	return (struct ut_unwind_rule){ .cfa = UT_CFA_PLT, .cfa_reg = RSP, .cfa_off = 8, .cfa_add = byte,
+					.ra_off = -8 };
 }
 
 struct adder {
@@ -113,8 +114,8 @@ static size_t sigreturn_head(const uint8_t *bytes, const uint8_t *p)
 }
 
 /*
- * A handler returns to the first byte, and who looks for the code of a return address looks a byte before it. There is a
- * nop in musl, and padding in Go; where the end of another function is there instead, it stays that function's.
+ * A handler returns to the first byte, and who looks for the code of a return address looks a byte before it. There is
+ * a nop in musl, and padding in Go; where the end of another function is there instead, it stays that function's.
  */
 static bool is_padding(uint8_t byte)
 {
@@ -146,22 +147,28 @@ struct chunk {		/* file bytes from vaddr on */
 	uint8_t bytes[CHUNK];
 };
 
+/* The chunk from @start on, when not enough of [start, end) is there. */
+static bool read_chunk(struct adder *a, struct chunk *c, uint64_t start, uint64_t end, uint64_t readable)
+{
+	uint64_t have = c->vaddr + c->len;
+
+	if (start >= c->vaddr && start < have && (have >= end || have - start > OVERLAP))
+		return true;
+	c->vaddr = start;
+	c->len = readable - start < CHUNK ? (size_t)(readable - start) : CHUNK;
+	if (elf_read_at(a->b->img, start, c->bytes, c->len))
+		return true;
+	c->len = 0;
+	return false;
+}
+
 static void search_gap(struct adder *a, struct chunk *c, uint64_t start, uint64_t end, uint64_t readable)
 {
-	while (end - start > sizeof sigreturn && !a->error) {
-		uint64_t stop;
+	while (end - start > sizeof sigreturn && !a->error && read_chunk(a, c, start, end, readable)) {
+		uint64_t have = c->vaddr + c->len, stop = end < have ? end : have;
 
-		if (start < c->vaddr || start - c->vaddr + OVERLAP > c->len) {
-			c->vaddr = start;
-			c->len = readable - start < CHUNK ? (size_t)(readable - start) : CHUNK;
-			if (!elf_read_at(a->b->img, start, c->bytes, c->len)) {
-				c->len = 0;
-				return;
-			}
-		}
-		stop = end - c->vaddr < c->len ? end : c->vaddr + c->len;
 		find_returns(a, start, c->bytes + (start - c->vaddr), (size_t)(stop - start));
-		if (stop == end || stop - start <= OVERLAP)
+		if (stop == end)
 			return;
 		start = stop - OVERLAP;
 	}
@@ -173,8 +180,8 @@ static bool is_alignment(uint64_t start, uint64_t end)
 	return end - start < 16 && end % 16 == 0;
 }
 
-static void search_range(struct adder *a, struct chunk *c, const struct code_range *range, const struct unwind_rows *known,
-			 size_t *i)
+static void search_range(struct adder *a, struct chunk *c, const struct code_range *range,
+			 const struct unwind_rows *known, size_t *i)
 {
 	uint64_t at = range->start;
 
@@ -246,6 +253,20 @@ static void add_start(struct adder *a)
 		add(a, a->b->entry, a->b->entry + end, (struct ut_unwind_rule){ .cfa = UT_CFA_OUTERMOST });
 }
 
+/* Go's threads and goroutines begin in these, whose entries of old releases do not say so. */
+static void add_go_starts(struct adder *a)
+{
+	static const char *const names[] = { "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart",
+					     "runtime.mstart.abi0", "runtime.rt0_go", "runtime.rt0_go.abi0" };
+	struct elf_symbol s;
+
+	if (!elf_image_is_go(a->b->img))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (elf_symbol_find(a->b->img, names[i], &s) == 1 && s.is_func)
+			add(a, s.vaddr, s.vaddr + s.size, (struct ut_unwind_rule){ .cfa = UT_CFA_OUTERMOST });
+}
+
 int unwind_read_stubs(struct unwind_build *b, const struct unwind_rows *known, struct unwind_layer *layer)
 {
 	struct adder a = { .b = b, .layer = layer };
@@ -255,5 +276,7 @@ int unwind_read_stubs(struct unwind_build *b, const struct unwind_rows *known, s
 		add_returns(&a, known);
 	if (!a.error)
 		add_start(&a);
+	if (!a.error)
+		add_go_starts(&a);
 	return a.error;
 }

@@ -37,7 +37,8 @@ static struct ut_unwind_rule only(enum ut_unwind_cfa how)
 
 static struct ut_unwind_rule deref(uint8_t reg, int32_t off, int16_t add)
 {
-	return (struct ut_unwind_rule){ .cfa = UT_CFA_DEREF, .cfa_reg = reg, .cfa_off = off, .cfa_add = add, .ra_off = -8 };
+	return (struct ut_unwind_rule){ .cfa = UT_CFA_DEREF, .cfa_reg = reg, .cfa_off = off, .cfa_add = add,
+					.ra_off = -8 };
 }
 
 static void expect_at(const struct unwind_table *t, uint64_t vaddr, struct ut_unwind_rule want, int line)
@@ -45,8 +46,9 @@ static void expect_at(const struct unwind_table *t, uint64_t vaddr, struct ut_un
 	const struct ut_unwind_rule *r = unwind_table_find(t, vaddr);
 
 	if (memcmp(r, &want, sizeof want) != 0)
-		fail_msg("line %d: at 0x%llx: CFA %u %u%+d%+d ra %d rbp %u%+d rbx %u%+d", line, (unsigned long long)vaddr,
-			 r->cfa, r->cfa_reg, r->cfa_off, r->cfa_add, r->ra_off, r->rbp, r->rbp_off, r->rbx, r->rbx_off);
+		fail_msg("line %d: at 0x%llx: CFA %u %u%+d%+d ra %d rbp %u%+d rbx %u%+d", line,
+			 (unsigned long long)vaddr, r->cfa, r->cfa_reg, r->cfa_off, r->cfa_add, r->ra_off, r->rbp,
+			 r->rbp_off, r->rbx, r->rbx_off);
 }
 #define EXPECT(t, vaddr, want) expect_at(t, vaddr, want, __LINE__)
 
@@ -147,7 +149,8 @@ static void test_saved_registers(void **state)
 	EXPECT_ONE(with_rbp(none, UT_SAVED_CFA, -16), 0x10, 6, 2, 0x77, 0x78);	/* by the CFA's register */
 	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x10, 6, 3, 0x76, 0, 0x06);
 	/* Others make no difference, whatever is said of them. */
-	EXPECT_ONE(none, 0x8c, 4, 0x8f, 5, 0xcc, 0x07, 13, 0x09, 14, 1, 0x10, 15, 2, 0x77, 8, 0x05, 0x90, 1, 1, 0x2e, 16);
+	EXPECT_ONE(none, 0x8c, 4, 0x8f, 5, 0xcc, 0x07, 13, 0x09, 14, 1, 0x10, 15, 2, 0x77, 8, 0x05, 0x90, 1, 1, 0x2e,
+		   16);
 }
 
 static void test_return_address(void **state)
@@ -193,7 +196,8 @@ static void test_cfa_forms(void **state)
 	EXPECT_ONE(deref(RSP, 8, -3), 0x0f, 6, 0x77, 8, 0x06, 0x11, 0x7d, 0x22);
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0f, 8, 0x77, 8, 0x06, 0x23, 0x80, 0x80, 0x04, 0x96);
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0f, 4, 0x77, 8, 0x06, 0x06);
-	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0f, 9, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x96);	/* 8 * r9: OpenSSL */
+	/* OpenSSL's, with 8 * r9. */
+	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0f, 9, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x96);
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0f, 0);
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0f, 1, 0x77);
 	EXPECT_ONE(stub, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
@@ -211,7 +215,8 @@ static void test_signal_frame(void **state)
 
 	(void)state;	/* as glibc tells it */
 #define RETURN 0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 16, 3, 0x77, 0xa8, 1
-	EXPECT_ONE(only(UT_CFA_SIGNAL), RETURN, 0x10, 6, 3, 0x77, 0xf8, 0, 0x10, 3, 3, 0x77, 0x80, 1, 0x10, 8, 2, 0x77, 40);
+	EXPECT_ONE(only(UT_CFA_SIGNAL), RETURN, 0x10, 6, 3, 0x77, 0xf8, 0, 0x10, 3, 3, 0x77, 0x80, 1, 0x10, 8, 2, 0x77,
+		   40);
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), RETURN, 0x10, 6, 3, 0x77, 0xf8, 0, 0x10, 3, 3, 0x77, 0x88, 1);
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), RETURN);
 }
@@ -303,7 +308,8 @@ static void test_encodings(void **state)
 	static const struct { uint8_t encoding; int good; } cases[] = {
 		{ 0x00, 1 }, { 0x03, 1 }, { 0x04, 1 }, { 0x0b, 1 }, { 0x0c, 1 }, { 0x10, 1 }, { 0x14, 1 },
 		{ 0x1b, 1 }, { 0x1c, 1 }, { 0x23, 1 }, { 0x33, 1 },
-		{ 0x13, 0 }, { 0x40, 0 }, { 0x50, 0 }, { 0x9b, 0 }, { 0x80, 0 }, { 0x01, 0 }, { 0x09, 0 }, { 0x05, 0 }, { 0xff, 0 },
+		{ 0x13, 0 }, { 0x40, 0 }, { 0x50, 0 }, { 0x9b, 0 }, { 0x80, 0 }, { 0x01, 0 },
+		{ 0x09, 0 }, { 0x05, 0 }, { 0xff, 0 },
 	};
 	static const uint8_t program[] = { 0x0c, 7, 8, 0x90, 1 };
 	struct unwind_file f;

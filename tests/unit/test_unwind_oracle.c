@@ -36,8 +36,8 @@ static void fail_at(const struct subject *s, uint64_t vaddr, const char *what)
 	const struct ut_unwind_rule *r = unwind_table_find(&s->table, vaddr);
 
 	fail_msg("%s at 0x%llx: %s; the table has CFA %u: %u%+d%+d ra %d rbp %u%+d rbx %u%+d", s->name,
-		 (unsigned long long)vaddr, what, r->cfa, r->cfa_reg, r->cfa_off, r->cfa_add, r->ra_off, r->rbp, r->rbp_off,
-		 r->rbx, r->rbx_off);
+		 (unsigned long long)vaddr, what, r->cfa, r->cfa_reg, r->cfa_off, r->cfa_add, r->ra_off, r->rbp,
+		 r->rbp_off, r->rbx, r->rbx_off);
 }
 
 /* The number of a breg operation; -1 for others. */
@@ -76,7 +76,8 @@ static void compare_cfa_expression(struct subject *s, uint64_t vaddr, const Dwar
 
 		if (n == 4 && ops[3].atom == DW_OP_plus)	/* SBCL's */
 			add = ops[2].atom - DW_OP_lit0;
-		if (n < 2 || n > 4 || reg != r->cfa_reg || off != r->cfa_off || ops[1].atom != DW_OP_deref || add != r->cfa_add)
+		if (n < 2 || n > 4 || reg != r->cfa_reg || off != r->cfa_off || ops[1].atom != DW_OP_deref ||
+		    add != r->cfa_add)
 			fail_at(s, vaddr, "another expression");
 	} else {
 		fail_at(s, vaddr, "elfutils has an expression for the CFA");
@@ -178,7 +179,7 @@ static void compare(struct subject *s, uint64_t vaddr)
 		s->counts.same++;
 		if (r->cfa != UT_CFA_OUTERMOST)
 			fail_at(s, vaddr, "the outermost frame");
-	} else if (r->cfa != UT_CFA_OUTERMOST || vaddr < s->entry || vaddr - s->entry > 256) {	/* more is known there */
+	} else if (r->cfa != UT_CFA_OUTERMOST || vaddr < s->entry || vaddr - s->entry > 256) {	/* a program's start */
 		compare_cfa(s, vaddr, frame);
 		compare_registers(s, vaddr, frame);
 	}
@@ -193,7 +194,8 @@ static void compare_rows(struct subject *s)
 
 	for (uint32_t page = 0; page < t->pages; page++) {
 		for (uint32_t i = t->directory[page]; i < t->directory[page + 1]; i++) {
-			uint64_t vaddr = ((uint64_t)(t->first_page + page) << UT_UNWIND_PAGE_SHIFT) + UT_UNWIND_ROW_LOW(t->rows[i]);
+			uint64_t vaddr = ((uint64_t)(t->first_page + page) << UT_UNWIND_PAGE_SHIFT) +
+					 UT_UNWIND_ROW_LOW(t->rows[i]);
 
 			if (i % step && t->rules[UT_UNWIND_ROW_RULE(t->rows[i])].cfa <= UT_CFA_REG)
 				continue;
@@ -263,7 +265,8 @@ static void test_files(void **state)
 		"/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so",
 		"/usr/lib/jvm/java-17-openjdk-amd64/lib/libjava.so", "/usr/lib/jvm/temurin-*/lib/server/libjvm.so",
 		"/usr/lib/postgresql/*/bin/postgres",
-		"/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1", "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", "/proc/self/exe",
+		"/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1", "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
+		"/proc/self/exe",
 	};
 	unsigned compared = 0;
 	glob_t found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small ELF files with unwind entries, made in memory: code, .eh_frame or .debug_frame, and whatever else a test adds. */
+/* Small ELF files with unwind entries, made in memory: code, .eh_frame or .debug_frame, and what else a test adds. */
 #ifndef UT_TESTS_UNWIND_BUILDER_H
 #define UT_TESTS_UNWIND_BUILDER_H
 
@@ -11,10 +11,11 @@
 #include "elf/unwind.h"
 
 /* Code of three pages and a bit, then the entries. */
-enum { CODE = 0x10000, CODE_SIZE = 0x30800, CODE_OFFSET = 0x1000, FRAMES = 0x80000, FRAMES_SIZE = 0x8000,
-       FRAMES_OFFSET = CODE_OFFSET + CODE_SIZE, HEADER_OFFSET = FRAMES_OFFSET + FRAMES_SIZE, HEADER = FRAMES + FRAMES_SIZE,
-       DYNAMIC_OFFSET = HEADER_OFFSET + 0x100, DEBUG_OFFSET = HEADER_OFFSET + 0x200, NAMES_OFFSET = DEBUG_OFFSET + 0x800,
-       SECTIONS_OFFSET = NAMES_OFFSET + 0x100, FILE_SIZE = SECTIONS_OFFSET + 8 * 64 };
+enum { CODE = 0x10000, CODE_SIZE = 0x30800, FRAMES = 0x80000, FRAMES_SIZE = 0x8000, HEADER = FRAMES + FRAMES_SIZE };
+enum { CODE_OFFSET = 0x1000, FRAMES_OFFSET = CODE_OFFSET + CODE_SIZE, HEADER_OFFSET = FRAMES_OFFSET + FRAMES_SIZE,
+       DYNAMIC_OFFSET = HEADER_OFFSET + 0x100, DEBUG_OFFSET = HEADER_OFFSET + 0x200,
+       NAMES_OFFSET = DEBUG_OFFSET + 0x800, SECTIONS_OFFSET = NAMES_OFFSET + 0x100,
+       FILE_SIZE = SECTIONS_OFFSET + 8 * 64 };
 
 enum { PCREL_S4 = 0x1b };
 
@@ -39,8 +40,8 @@ static inline Elf64_Shdr *file_shdr(struct unwind_file *f, size_t i)
 	return (Elf64_Shdr *)(f->bytes + SECTIONS_OFFSET) + i;
 }
 
-static inline Elf64_Phdr *file_add_phdr(struct unwind_file *f, uint32_t type, uint32_t flags, uint64_t vaddr, uint64_t offset,
-					uint64_t size)
+static inline Elf64_Phdr *file_add_phdr(struct unwind_file *f, uint32_t type, uint32_t flags, uint64_t vaddr,
+					uint64_t offset, uint64_t size)
 {
 	Elf64_Phdr *p = file_phdr(f, f->phdrs++);
 
@@ -55,8 +56,8 @@ static inline Elf64_Shdr *file_add_section(struct unwind_file *f, const char *na
 {
 	Elf64_Shdr *s = file_shdr(f, f->sections++);
 
-	*s = (Elf64_Shdr){ .sh_name = (uint32_t)f->names, .sh_type = SHT_PROGBITS, .sh_addr = vaddr, .sh_offset = offset,
-			   .sh_size = size };
+	*s = (Elf64_Shdr){ .sh_name = (uint32_t)f->names, .sh_type = SHT_PROGBITS, .sh_addr = vaddr,
+			   .sh_offset = offset, .sh_size = size };
 	memcpy(f->bytes + NAMES_OFFSET + f->names, name, strlen(name) + 1);
 	f->names += strlen(name) + 1;
 	file_ehdr(f)->e_shnum = (uint16_t)f->sections;
@@ -69,8 +70,8 @@ static inline struct unwind_file file_new(void)
 
 	*file_ehdr(&f) = (Elf64_Ehdr){
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
-		.e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = 64, .e_shoff = SECTIONS_OFFSET, .e_ehsize = 64,
-		.e_phentsize = sizeof(Elf64_Phdr), .e_shentsize = sizeof(Elf64_Shdr), .e_shstrndx = 1,
+		.e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = 64, .e_shoff = SECTIONS_OFFSET,
+		.e_ehsize = 64, .e_phentsize = sizeof(Elf64_Phdr), .e_shentsize = sizeof(Elf64_Shdr), .e_shstrndx = 1,
 	};
 	file_add_section(&f, ".shstrtab", 0, NAMES_OFFSET, 0x100)->sh_type = SHT_STRTAB;
 	file_add_phdr(&f, PT_LOAD, PF_R | PF_X, CODE, CODE_OFFSET, CODE_SIZE);
@@ -80,7 +81,10 @@ static inline struct unwind_file file_new(void)
 	return f;
 }
 
-static inline uint8_t *file_code(struct unwind_file *f, uint64_t vaddr) { return f->bytes + CODE_OFFSET + (vaddr - CODE); }
+static inline uint8_t *file_code(struct unwind_file *f, uint64_t vaddr)
+{
+	return f->bytes + CODE_OFFSET + (vaddr - CODE);
+}
 
 static inline void cfi_bytes(struct cfi *c, const void *bytes, size_t len)
 {
@@ -101,11 +105,11 @@ static inline void cfi_end(struct cfi *c, size_t begin)
 }
 
 /* A common entry: factors 1 and -8, return address in column @ra. */
-static inline void cfi_cie_of(struct cfi *c, const char *augmentation, uint8_t encoding, uint8_t ra, const uint8_t *program,
-			      size_t len)
+static inline void cfi_cie_of(struct cfi *c, const char *augmentation, uint8_t encoding, uint8_t ra,
+			      const uint8_t *program, size_t len)
 {
 	size_t begin = c->n;
-	const uint8_t head[] = { 1, 0x78, ra, 1, encoding };	/* 1, -8, ra; augmentation data: its size, the encoding */
+	const uint8_t head[] = { 1, 0x78, ra, 1, encoding };	/* 1, -8, ra; size of the augmentation data, those */
 
 	c->cie = begin;
 	c->encoding = augmentation[0] ? encoding : 0;
