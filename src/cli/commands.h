@@ -8,6 +8,7 @@
 extern const struct ut_cmd cmd_doctor;
 extern const struct ut_cmd cmd_dtrace;
 extern const struct ut_cmd cmd_emit;
+extern const struct ut_cmd cmd_flame;
 extern const struct ut_cmd cmd_gc;
 extern const struct ut_cmd cmd_list;
 extern const struct ut_cmd cmd_top;

@@ -15,6 +15,7 @@ const struct ut_cmd *const ut_commands[] = {
 	&cmd_trace,
 	&cmd_gc,
 	&cmd_top,
+	&cmd_flame,
 	&cmd_emit,
 	&cmd_dtrace,
 	&cmd_doctor,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 const struct out_format *const out_formats[] = {
+	&out_svg,
 	&out_folded,
 	&out_pprof,
 	&out_speedscope,

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* `usertrace flame`: folded stacks to a flame graph, or to any other form that profiles can be written in. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/out_file.h"
+#include "out/out.h"
+
+struct opts {
+	const char *output, *base, *title, *min_pixels;
+	bool diff, icicle, reverse, per_thread;
+	uint64_t width;
+};
+
+static const struct ut_opt options[] = {
+	{ 'o', "output", "FILE", "write to FILE; its suffix says what: .svg, .folded, .pb.gz, .json", OPT_STRING,
+	  offsetof(struct opts, output) },
+	{ 0, "diff", NULL, "two files: show the second, coloured by what has changed since the first", OPT_FLAG,
+	  offsetof(struct opts, diff) },
+	{ 0, "base", "FILE", "the same, the first file named apart", OPT_STRING, offsetof(struct opts, base) },
+	{ 'i', "icicle", NULL, "the root at the top", OPT_FLAG, offsetof(struct opts, icicle) },
+	{ 'r', "reverse", NULL, "from the innermost frame to its callers", OPT_FLAG, offsetof(struct opts, reverse) },
+	{ 't', "title", "TEXT", "above the picture", OPT_TEXT, offsetof(struct opts, title) },
+	{ 'w', "width", "PIXELS", "of a picture without scripts (1200); browsers use the window's", OPT_U64,
+	  offsetof(struct opts, width) },
+	{ 0, "min-pixels", "N", "leave out what is narrower at that width (0.1)", OPT_STRING,
+	  offsetof(struct opts, min_pixels) },
+	{ 0, "per-thread", NULL, "the thread is the outermost frame, where threads are known", OPT_FLAG,
+	  offsetof(struct opts, per_thread) },
+};
+
+/* Of a file, or of standard input where the name is NULL or "-". */
+static const char *shown(const char *path) { return path && strcmp(path, "-") ? path : "standard input"; }
+
+/* Says what was left out or changed, one sentence for each kind. */
+static void tell(const struct ut_cmd *cmd, const char *path, const struct profile *p, const struct profile_bad *bad)
+{
+	char count[32];
+
+	if (bad->lines)
+		cli_fail(cmd, EXIT_OK, "%s: %s %s no stack with a count and %s left out; the first is line %llu: '%s'",
+			 shown(path), human_count(bad->lines, count), bad->lines == 1 ? "line is" : "lines are",
+			 bad->lines == 1 ? "is" : "are", (unsigned long long)bad->first_line, bad->first);
+	if (bad->rounded)
+		cli_fail(cmd, EXIT_OK, "%s: %s with a fraction, rounded to whole numbers", shown(path),
+			 bad->rounded == 1 ? "a count" : "counts");
+	if (p->totals.saturated)
+		cli_fail(cmd, EXIT_OK, "%s: the counts are more than 64 bits hold together; shares are of %llu", shown(path),
+			 (unsigned long long)UINT64_MAX);
+}
+
+static int open_input(const struct ut_cmd *cmd, const char *path, int *ret)
+{
+	struct stat st;
+
+	if (!path || !strcmp(path, "-")) {
+		*ret = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+		path = "standard input";
+	} else {
+		*ret = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	}
+	if (*ret < 0)
+		return cli_fail(cmd, EXIT_FAILED, "cannot open %s: %s", path, strerror(errno));
+	if (!fstat(*ret, &st) && S_ISDIR(st.st_mode))
+		return cli_fail(cmd, EXIT_USAGE, "%s is a folder; needs a file of folded stacks", path);
+	return 0;
+}
+
+/* A file that something else was written to is told by how it begins. */
+static int explain_nothing(const struct ut_cmd *cmd, const char *path, const struct profile_bad *bad)
+{
+	if (!strncmp(bad->first, "PERFILE2", 8))
+		return cli_fail(cmd, EXIT_USAGE, "%s is a file of perf: 'perf script | stackcollapse-perf.pl' makes folded stacks of it",
+				shown(path));
+	return cli_fail(cmd, EXIT_USAGE, "%s: no stacks; needs lines such as 'main;parse;read 42'", shown(path));
+}
+
+static int read_profile(const struct ut_cmd *cmd, const char *path, struct profile **ret)
+{
+	AUTO_CLOSE int fd = -1;
+	struct profile_bad bad;
+	struct ut_err err = {0};
+	int status = open_input(cmd, path, &fd);
+
+	if (status)
+		return status;
+	*ret = profile_new();
+	if (!*ret)
+		return cli_fail(cmd, EXIT_FAILED, "out of memory");
+	if (profile_read_folded(*ret, fd, &bad, &err)) {
+		ut_err_wrap(&err, "%s", shown(path));
+		return cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
+	}
+	tell(cmd, path, *ret, &bad);
+	return (*ret)->weights.n ? 0 : explain_nothing(cmd, path, &bad);
+}
+
+struct writing {
+	const struct profile *p;
+	const struct out_options *o;
+	const struct out_format *format;
+};
+
+static int write_format(void *ctx, int fd, struct ut_err *err)
+{
+	const struct writing *w = ctx;
+
+	return w->format->write(w->p, w->o, fd, err);
+}
+
+static int write_profile(const struct ut_cmd *cmd, const struct opts *opts, const struct profile *p,
+			 const struct out_options *o)
+{
+	struct writing w = { .p = p, .o = o, .format = &out_svg };
+	struct ut_err err = {0};
+	int code;
+
+	if (opts->output && strcmp(opts->output, "-")) {
+		w.format = out_format_of(opts->output);
+		return out_file_write(opts->output, write_format, &w, &err) ? cli_fail(cmd, EXIT_FAILED, "%s", err.msg) : EXIT_OK;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	code = write_format(&w, STDOUT_FILENO, &err);
+	if (!code || code == -EPIPE)
+		return code ? EXIT_FAILED : EXIT_OK;
+	return cli_fail(cmd, EXIT_FAILED, "cannot write: %s", err.msg[0] ? err.msg : strerror(-code));
+}
+
+/* What can be said before anything is read. */
+static int check(const struct ut_cmd *cmd, struct opts *opts, struct out_options *o, int operands)
+{
+	char *end = "";
+
+	if (opts->diff && opts->base)
+		return cli_fail(cmd, EXIT_USAGE, "--diff A B and --base A say the same; one of them is enough");
+	if (opts->diff && operands != 2)
+		return cli_fail(cmd, EXIT_USAGE, "--diff needs two files, the older one first: --diff A B");
+	if (!opts->diff && operands > 1)
+		return cli_fail(cmd, EXIT_USAGE, "takes one file; --diff compares two");
+	if (opts->width && (opts->width < 100 || opts->width > 100000))
+		return cli_fail(cmd, EXIT_USAGE, "--width %llu: 100 to 100000 pixels", (unsigned long long)opts->width);
+	o->width = (unsigned)opts->width;
+	if (opts->min_pixels)
+		o->min_pixels = strtod(opts->min_pixels, &end);
+	if (*end || o->min_pixels < 0 || o->min_pixels > 100 || (opts->min_pixels && !(o->min_pixels >= 0)))
+		return cli_fail(cmd, EXIT_USAGE, "--min-pixels %s: a number from 0 to 100 such as 0.5", opts->min_pixels);
+	if (opts->output && strcmp(opts->output, "-") && !out_format_of(opts->output))
+		return cli_fail(cmd, EXIT_USAGE, "-o '%s': its suffix says no form; .svg, .folded, .pb.gz and .speedscope.json do",
+				opts->output);
+	if (!opts->output && isatty(STDOUT_FILENO))
+		return cli_fail(cmd, EXIT_USAGE, "would write a picture to the terminal; -o FILE.svg names a file");
+	return 0;
+}
+
+static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_options *o, int operands, char **argv)
+{
+	const char *file = opts->diff ? argv[1] : operands ? argv[0] : NULL;
+	const char *base_file = opts->diff ? argv[0] : opts->base;
+	struct profile *p = NULL, *base = NULL;
+	int status = 0;
+
+	if (!file && isatty(STDIN_FILENO))
+		return cli_fail(cmd, EXIT_USAGE, "needs stacks: a file, or standard input; 'usertrace help flame' has examples");
+	if (base_file)
+		status = read_profile(cmd, base_file, &base);
+	if (!status)
+		status = read_profile(cmd, file, &p);
+	o->base = base;
+	if (!status)
+		status = write_profile(cmd, opts, p, o);
+	profile_free(p);
+	profile_free(base);
+	return status;
+}
+
+static int run(const struct ut_cmd *cmd, int argc, char **argv)
+{
+	struct opts opts = {0};
+	struct out_options o = {0};
+	int operands, status;
+	bool done;
+
+	status = cli_parse(cmd, argc, argv, &opts, &operands, NULL, &done);
+	if (done)
+		return status;
+	status = check(cmd, &opts, &o, operands);
+	if (status)
+		return status;
+	o.title = opts.title && *opts.title ? opts.title : NULL;
+	o.icicle = opts.icicle;
+	o.reverse = opts.reverse;
+	o.per_thread = opts.per_thread;
+	return draw(cmd, &opts, &o, operands, argv);
+}
+
+const struct ut_cmd cmd_flame = {
+	.name = "flame",
+	.usage = "[-i] [-r] [-o FILE.svg] [FILE | - | --diff A B]",
+	.summary = "folded stacks to a flame graph",
+	.details = "Reads what stackcollapse scripts and 'usertrace profile -o x.folded' write: a line a stack,\n"
+		   "'main;parse;read 42'. What ends in _[k] is the kernel's, _[j] compiled at run time, _[i] inlined.\n\n"
+		   "Examples:\n"
+		   "  usertrace flame stacks.folded -o stacks.svg\n"
+		   "  perf script | stackcollapse-perf.pl | usertrace flame > perf.svg\n"
+		   "  usertrace flame --diff before.folded after.folded -o changed.svg\n"
+		   "  usertrace flame -r -i stacks.folded -o leaves.svg     who calls the functions that run\n"
+		   "  usertrace flame stacks.folded -o stacks.pb.gz         for 'go tool pprof'\n",
+	.options = options,
+	.noptions = ARRAY_SIZE(options),
+	.run = run,
+};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Boxes from the root on. A profile may have twenty million nodes of which a few thousand are wide enough to be seen,
+ * so each costs four bytes and no more, and what is exact is counted for those few.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "out/flame.h"
+
+/* The total in 32 bits: shifted and rounded up, so that it is never too small. */
+static uint32_t scale(uint64_t v, unsigned shift)
+{
+	uint64_t up = (v >> shift) + !!(v & ((1ull << shift) - 1));
+
+	return up > UINT32_MAX ? UINT32_MAX : (uint32_t)up;
+}
+
+static uint32_t plus32(uint32_t a, uint32_t b)
+{
+	uint32_t ret;
+
+	return __builtin_add_overflow(a, b, &ret) ? UINT32_MAX : ret;
+}
+
+static void sum_up(const struct flame_source *s, unsigned shift, uint32_t *sums)
+{
+	const struct profile *p = s->p;
+
+	for (size_t i = 0; i < p->weights.n; i++) {
+		uint32_t *at = &sums[p->weights.v[i].node];
+
+		*at = plus32(*at, scale(flame_weigh(s, &p->weights.v[i]).total, shift));
+	}
+	for (size_t i = p->nodes.n - 1; i > 0; i--) {
+		uint32_t *at = &sums[p->nodes.v[i].parent];
+
+		*at = plus32(*at, sums[i]);
+	}
+}
+
+/* Boxes for the nodes that are wide enough; a node's sum becomes its box, or that of the next below which has one.
+ * Until the weights are in, `start` is the node. */
+static int choose(struct flame *f, uint32_t least, uint32_t *sums)
+{
+	const struct profile *p = f->source.p;
+	struct flame_box root = { .label = UINT32_MAX };
+
+	if (vec_push(&f->boxes, root))
+		return -ENOMEM;
+	sums[0] = 0;
+	for (size_t i = 1; i < p->nodes.n; i++) {
+		const struct profile_node *n = &p->nodes.v[i];
+		struct flame_box b = { .parent = sums[n->parent], .label = n->frame, .start = i };
+
+		f->narrow += sums[i] > 0;
+		if (sums[i] < least) {
+			sums[i] = sums[n->parent];
+			continue;
+		}
+		f->narrow--;
+		b.depth = f->boxes.v[b.parent].depth + 1;
+		if (vec_push(&f->boxes, b))
+			return -ENOMEM;
+		sums[i] = (uint32_t)f->boxes.n - 1;
+	}
+	return 0;
+}
+
+static void weigh(struct flame *f, const uint32_t *box_of)
+{
+	const struct profile *p = f->source.p;
+
+	for (size_t i = 0; i < p->weights.n; i++) {
+		const struct profile_weight *w = &p->weights.v[i];
+		struct flame_weight v = flame_weigh(&f->source, w);
+		struct flame_box *b = &f->boxes.v[box_of[w->node]];
+
+		b->total = flame_plus(b->total, v.total);
+		b->other = flame_plus(b->other, v.other);
+		if (b->start == w->node)
+			b->self = flame_plus(b->self, v.total);
+	}
+	for (size_t i = f->boxes.n - 1; i > 0; i--) {
+		const struct flame_box *b = &f->boxes.v[i];
+		struct flame_box *parent = &f->boxes.v[b->parent];
+
+		parent->total = flame_plus(parent->total, b->total);
+		parent->other = flame_plus(parent->other, b->other);
+	}
+}
+
+/* How much of the base is in stacks of which there is nothing now: counted where they part from those that are. */
+static void find_gone(struct flame *f, const uint32_t *sums)
+{
+	const struct profile *p = f->source.p;
+
+	for (size_t i = 0; i < p->weights.n; i++) {
+		uint64_t other = flame_weigh(&f->source, &p->weights.v[i]).other;
+
+		if (other && !sums[p->weights.v[i].node])
+			f->gone = flame_plus(f->gone, other);
+	}
+}
+
+int flame_forward(struct flame *f, uint64_t least)
+{
+	uint64_t total = f->source.total;
+	unsigned shift = total >> 32 ? 32 - (unsigned)__builtin_clzll(total) : 0;
+	uint32_t *sums = calloc(f->source.p->nodes.n, sizeof *sums);
+	int code;
+
+	if (!sums)
+		return -ENOMEM;
+	sum_up(&f->source, shift, sums);
+	if (f->source.diff)
+		find_gone(f, sums);
+	least >>= shift;
+	code = choose(f, least ? scale(least, 0) : 1, sums);
+	if (!code)
+		weigh(f, sums);
+	free(sums);
+	return code;
+}
