@@ -4,6 +4,7 @@
 #include "sym/files.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -117,13 +118,18 @@ static void find_debug(struct elf_image *img, pid_t pid, const char *path)
 {
 	struct stat own, other;
 	AUTO_CLOSE int root = -1;
-	char link[64];
+	char link[64], outer[PATH_MAX];
+	ssize_t len;
 
 	snprintf(link, sizeof link, "/proc/%d/root", (int)pid);
 	root = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0 || fstat(root, &other) || stat("/", &own) ||
 	    (own.st_dev == other.st_dev && own.st_ino == other.st_ino))
 		return;
+	/* After chroot the path begins at our root; in another mount namespace it begins at the process's. */
+	len = readlink(link, outer, sizeof outer);
+	if (len > 1 && (size_t)len < sizeof outer && strncmp(path, outer, (size_t)len) == 0 && path[len] == '/')
+		path += len;
 	elf_image_find_debug(img, root, path);
 }
 

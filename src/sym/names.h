@@ -38,20 +38,26 @@ struct frames { VEC(struct frame) v; };
 
 struct names_options {
 	bool lines;		/* inlined calls, files and lines from DWARF */
-	const char *debug_dir;	/* NULL: /usr/lib/debug */
+	const char *debug_dir;	/* NULL: /usr/lib/debug; lives on */
 };
 
 struct names;
 struct names *names_new(const struct names_options *o);	/* NULL: out of memory */
 struct names *names_free(struct names *n);
 
-/* The process is there at @time_ns (CLOCK_MONOTONIC): reads what it has mapped, opens its files, watches its code maps.
- * Again for one that is known: its mappings are read anew. */
+/*
+ * The process is there at @time_ns (CLOCK_MONOTONIC): reads what it has mapped, opens its files, watches its code maps.
+ * Again for one that is known: its mappings are read anew. What is seen for the first time has been there since the
+ * process was last looked at, or began, unless something else was there. To be called after names_exec, too. May raise
+ * the soft limit of descriptors, when a quarter of it is in use.
+ */
 void names_process(struct names *n, pid_t pid, uint64_t time_ns);
 /* @child has what @parent had. */
 void names_fork(struct names *n, pid_t parent, pid_t child, uint64_t time_ns);
 /* It runs another program from then on: nothing that was known holds after it. */
 void names_exec(struct names *n, pid_t pid, uint64_t time_ns);
+/* One mapping that came; one that is not executable only ends what was there. All of these calls may come late, after
+ * the mappings have been read by names_process. */
 void names_mapped(struct names *n, pid_t pid, const struct mapping *m, uint64_t time_ns);
 /* Ended: its files stay open for later questions, its number may be another's from now on. */
 void names_exit(struct names *n, pid_t pid, uint64_t time_ns);
@@ -71,11 +77,13 @@ void names_settle(struct names *n, uint64_t time_ns);
  */
 void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns, struct frames *ret);
 void names_kernel(struct names *n, uint64_t addr, struct frames *ret);
-/* "[no unwind info: libfoo.so]" and so on, for how a walk ended (wire/unwind.h); NULL for a complete stack. */
+/* "[no unwind info: libfoo.so]" and so on, for how a walk ended (wire/unwind.h); NULL for a complete stack, and for
+ * UT_END_NONE. */
 const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_addr, uint64_t time_ns);
 /* File and base name behind an address, for messages; "" when there is none. */
 const char *names_module(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns);
-/* A hint that a process's frames without a name get: "node --perf-basic-prof", kept as a copy. */
+/* A hint that a process's frames without a name get: "node --perf-basic-prof", kept as a copy. One that speaks of a
+ * FramePointer is for stacks that end in code without frame pointers instead; a process may have one of each. */
 void names_hint(struct names *n, pid_t pid, const char *flag);
 
 /* What was wrong with maps and dumps, a sentence each; *@ret lives until the next call. */

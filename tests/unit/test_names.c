@@ -577,6 +577,8 @@ static void every_end_has_its_words(void **state)
 	assert_string_equal(names_end(names, getpid(), UT_END_STACK, f, 10), "[stack not resident]");
 	assert_string_equal(names_end(names, getpid(), UT_END_NO_MAPPING, 0x123456, 10),
 			    "[unknown code, no map: 0x120000]");
+	assert_string_equal(names_end(names, getpid(), UT_END_NO_MAPPING, f, 10),
+			    "[not known yet when sampled: test_names]");
 	for (unsigned end = UT_END_DEPTH; end < 20; end++) {
 		const char *text = names_end(names, getpid(), end, f, 10);
 
@@ -603,6 +605,100 @@ static void notes_are_few(void **state)
 	assert_name(1 << 23, 0x10010, 509, "[file gone: libfoo-499.so]");
 }
 
+static void functions_of_the_vdso(void **state)
+{
+	AUTO(mappings_done) struct mappings maps = {};
+	bool found = false;
+
+	(void)state;
+	names_process(names, getpid(), 10);
+	assert_int_equal(mappings_read(getpid(), &maps, NULL), 0);
+	for (size_t i = 0; i < maps.maps.n; i++) {
+		const struct mapping *m = &maps.maps.v[i];
+
+		if (strcmp(m->path, "[vsyscall]") == 0 && m->exec)
+			assert_name(getpid(), m->start + 0x400, 10, "time");
+		if (strcmp(m->path, "[vdso]") != 0)
+			continue;
+		for (uint64_t at = m->start; at < m->end && !found; at += 16)
+			found = strstr(frame_at(getpid(), at, true, 10).name, "clock_gettime") != NULL;
+		assert_string_equal(frame_at(getpid(), m->start, true, 10).module, "vdso");
+		assert_true(found);
+	}
+}
+
+static size_t open_descriptors(void)
+{
+	size_t n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void files_are_shared_until_they_change(void **state)
+{
+	uint64_t vaddr = vaddr_of("wait", "work");
+	pid_t first, second;
+	size_t once;
+
+	(void)state;
+	run("cd %s && cp wait shared", folder);
+	first = start("shared");
+	names_process(names, first, 10);
+	once = open_descriptors();
+	second = start("shared");
+	names_process(names, second, 10);
+	names_process(names, second, 20);
+	assert_int_equal(open_descriptors(), once);
+	assert_name(second, address_in(second, vaddr), 20, "work");
+	end_child(second);
+	end_child(first);
+	run("cd %s && cat lazy >shared", folder);	/* the same inode */
+	second = start("shared");
+	names_process(names, second, 30);
+	assert_int_equal(open_descriptors(), once + 1);
+	assert_name(second, address_in(second, vaddr_of("lazy", "work")), 30, "work");
+	end_child(second);
+}
+
+/* In a root of its own, stripped, with its debugging symbols there. */
+static void a_container_has_its_own_symbols(void **state)
+{
+	uint64_t vaddr;
+	char path[PATH_MAX];
+	int p[2];
+	pid_t pid;
+	char c;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("changing a process's root needs root\n");
+		skip();
+	}
+	run("cd %s && mkdir -p root/bin root/usr/lib/debug/bin && gcc -O2 -g -static -no-pie -o root/whole wait.c && "
+	    "objcopy --only-keep-debug root/whole root/usr/lib/debug/bin/x.debug && strip -s -o root/bin/x root/whole && "
+	    "cd root/usr/lib/debug/bin && objcopy --add-gnu-debuglink=x.debug ../../../../bin/x", folder);
+	vaddr = vaddr_of("root/whole", "work");
+	run("rm %s/root/whole", folder);
+	snprintf(path, sizeof path, "%s/root", folder);
+	assert_return_code(pipe2(p, O_CLOEXEC), errno);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(p[1], 1);
+		if (chroot(path) == 0 && chdir("/") == 0)
+			execl("/bin/x", "x", NULL);
+		_exit(1);
+	}
+	close(p[1]);
+	assert_int_equal(read(p[0], &c, 1), 1);
+	close(p[0]);
+	names_process(names, pid, 10);
+	end_child(pid);
+	assert_name(pid, vaddr, 10, "work");
+}
+
 #define WITH_NAMES(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -625,6 +721,9 @@ int main(void)
 		WITH_NAMES(kernel_functions),
 		WITH_NAMES(every_end_has_its_words),
 		WITH_NAMES(notes_are_few),
+		WITH_NAMES(functions_of_the_vdso),
+		WITH_NAMES(files_are_shared_until_they_change),
+		WITH_NAMES(a_container_has_its_own_symbols),
 	};
 
 	return cmocka_run_group_tests_name("names", tests, set_up_folder, tear_down_folder);
