@@ -36,10 +36,8 @@ static bool read_augmentation(struct cie *cie, const Dwarf_CIE *raw)
 
 	cie->encoding = ENC_ABSPTR;
 	cie->sized = *a == 'z';
-	if (!*a)
-		return true;
-	if (!cie->sized)	/* "eh" and others of old: whose entries nobody can cut */
-		return false;
+	if (!cie->sized)	/* "eh" and others of old have data whose size nobody knows */
+		return a[strspn(a, "SB")] == '\0';
 	if (!raw->augmentation_data)
 		return !a[1];
 	for (a++; *a && !c.bad; a++) {
