@@ -11,7 +11,9 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "cli/doctor.h"
+#include "cli/map_hint.h"
 #include "elf/usdt.h"
+#include "proc/hotspot.h"
 #include "proc/process.h"
 #include "proc/procfs.h"
 #include "proc/runtime.h"
@@ -238,6 +240,32 @@ static const struct runtime *look_at_runtime(struct checks *c, pid_t pid, const 
 	return runtime;
 }
 
+static void tell_no_names(struct checks *c, const char *with, const char *flag)
+{
+	struct buf remedy = { 0 };
+
+	buf_addf(&remedy, "start %s as %s", with, flag);
+	checks_add(c, CHECK_WARN, "names", remedy.data, "the code that it compiles has no names in stacks");
+	buf_done(&remedy);
+}
+
+/* Does the code that it compiles have names for `profile`? */
+static void look_at_code_map(struct checks *c, pid_t pid, const struct runtimes *runtimes,
+			     const struct runtime *runtime)
+{
+	const char *flag = map_hint(runtimes, pid, runtime), *newest = runtime_map_hint(runtime, NULL);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%d.map", pid, process_ns_pid(pid));
+	if (!access(path, F_OK))
+		checks_add(c, CHECK_OK, "names", NULL, "the code that it compiles has a map, /tmp/perf-%d.map",
+			   process_ns_pid(pid));
+	else if (hotspot_is(pid))
+		checks_add(c, CHECK_OK, "names", NULL, "'usertrace profile' asks it for the names of the code it compiles");
+	else if (newest)
+		tell_no_names(c, flag ? "it" : "a newer version", flag ? flag : newest);
+}
+
 void doctor_process(struct checks *c, pid_t pid)
 {
 	struct runtimes runtimes = {0};
@@ -260,7 +288,9 @@ void doctor_process(struct checks *c, pid_t pid)
 	else
 		runtime = look_at_runtime(c, pid, &runtimes);
 	look_at_files(c, pid, runtime);
-	if (runtime)
+	if (runtime) {
 		doctor_switches(c, pid, runtime->name);
+		look_at_code_map(c, pid, &runtimes, runtime);
+	}
 	runtimes_done(&runtimes);
 }

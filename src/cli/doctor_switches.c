@@ -21,9 +21,6 @@ static const char *const java_objects[] = { "-XX:+ExtendedDTraceProbes", "-XX:+D
 static const char *const java_monitors[] = { "-XX:+ExtendedDTraceProbes", "-XX:+DTraceMonitorProbes", NULL };
 static const char *const java_frames[] = { "-XX:+PreserveFramePointer", NULL };
 static const char *const php_probes[] = { "USE_ZEND_DTRACE=1", NULL };
-static const char *const python_names[] = { "-Xperf", "perf_jit", "PYTHONPERFSUPPORT=1", "PYTHON_PERF_JIT_SUPPORT=1",
-					    NULL };
-static const char *const node_names[] = { "--perf-basic-prof", "--perf-prof", NULL };
 
 static const struct switch_rule rules[] = {
 	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_methods, "method__entry and method__return fire",
@@ -32,15 +29,11 @@ static const struct switch_rule rules[] = {
 	  "start Java with -XX:+DTraceAllocProbes" },
 	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_monitors, "the monitor probes fire",
 	  "the monitor probes stay silent", "start Java with -XX:+DTraceMonitorProbes" },
-	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_frames, "user stacks go through compiled methods",
-	  "user stacks end at compiled methods", "start Java with -XX:+PreserveFramePointer" },
+	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_frames, "stacks go through compiled methods",
+	  "stacks end at compiled methods", "start Java with -XX:+PreserveFramePointer" },
 	{ "PHP", ENVIRONMENT, php_probes, "the function, execute and compile probes fire",
 	  "the function, execute and compile probes stay silent",
 	  "start PHP with USE_ZEND_DTRACE=1 in its environment" },
-	{ "CPython", COMMAND_LINE | ENVIRONMENT, python_names, "Python functions have names in stacks (3.12 and later)",
-	  "Python functions have no names in stacks", "start Python 3.12 or later with PYTHONPERFSUPPORT=1" },
-	{ "Node.js", COMMAND_LINE | ENVIRONMENT, node_names, "compiled functions have names in stacks",
-	  "compiled functions have no names in stacks", "start Node with --perf-basic-prof" },
 };
 
 /* True when @needle is in one of the NUL-separated words of @text. */

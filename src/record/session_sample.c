@@ -50,7 +50,7 @@ int session_sample_open(struct session *s, struct ut_err *err)
 {
 	const struct session_options *o = &s->options;
 	struct sampler_options so = {
-		.sampling = o->sampling, .all = o->all, .children = o->follow || o->command,
+		.sampling = o->sampling, .all = o->all, .children = o->follow,
 		.rings_fd = s->rings.outer_fd, .lost_fd = s->rings.lost_fd, .ncpus = s->rings.n,
 		.verbose = o->verbose,
 		.multi = !o->no_multi && kernel_has_uprobe_multi(),
@@ -114,7 +114,7 @@ void session_sample_life(struct session *s, const struct ut_rec_life *r)
 
 	if (!s->sampler)
 		return;
-	if (r->what == UT_LIFE_FORK && child != pid && is_sampled(s, pid) && (s->options.all || s->options.follow || s->options.command))
+	if (r->what == UT_LIFE_FORK && child != pid && is_sampled(s, pid) && (s->options.all || s->options.follow))
 		look_at(s, child);
 	else if (r->what == UT_LIFE_EXEC && is_sampled(s, pid))
 		look_at(s, pid);
