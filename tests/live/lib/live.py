@@ -10,7 +10,7 @@
             self.assertEqual(trace.interrupt(), 0)
 
 Nothing here sleeps: every wait is for a line, an end or a condition, and has a limit. UT_CASE=text runs the cases
-whose name holds the text.
+whose name holds the text, or one of several with blanks between.
 """
 import ctypes
 import json

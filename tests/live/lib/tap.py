@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Runs the unittest cases of some files and prints TAP, one line a case: tap.py [--vm] FILE..."""
+"""Runs the unittest cases of some files and prints TAP, one line a case: tap.py [--vm] FILE...
+
+UT_CASE=text runs the cases whose name holds the text, or one of several with blanks between."""
 import importlib.util
 import os
 import sys
@@ -104,11 +106,11 @@ def settle_folders():
 def main(argv):
     settle_folders()
     only_vm = "--vm" in argv
-    wanted = os.environ.get("UT_CASE", "")
+    wanted = os.environ.get("UT_CASE", "").split() or [""]
     result = TapResult()
     for path in (a for a in argv if a != "--vm"):
         try:
-            cases = [c for c in each_case(load(path)) if wanted in c.id() and (not only_vm or is_vm_safe(c))]
+            cases = [c for c in each_case(load(path)) if any(w in c.id() for w in wanted) and (not only_vm or is_vm_safe(c))]
         except Exception:
             result.number += 1
             result.failed += 1
