@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: an ELF file's notes, symbols, function starts and sections. */
+/* Fuzz target: an ELF file's notes, symbols, function starts, sections and source lines. */
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "elf/lines.h"
 #include "elf/usdt.h"
 #include "probe/operand.h"
 
@@ -51,6 +52,22 @@ static void read_symbols(struct elf_image *img)
 			elf_stub_at(img, start + 16);
 }
 
+static void read_lines(struct elf_image *img)
+{
+	struct elf_lines *l = elf_lines_open(img);
+	struct elf_place places[ELF_PLACES_MAX];
+	const struct elf_symbol *symbols;
+	size_t n = elf_image_symbols(img, &symbols);
+
+	if (!l)
+		return;
+	for (size_t i = 0; i < n && i < 64; i++)
+		if (elf_lines_at(l, symbols[i].vaddr, places) > ELF_PLACES_MAX)
+			abort();
+	elf_lines_at(l, 0x401001, places);
+	elf_lines_free(l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_image *img = NULL;
@@ -62,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	read_notes(img);
 	read_symbols(img);
+	read_lines(img);
 	elf_image_build_id(img);
 	elf_image_is_go(img);
 	elf_is_function_start(img, 0x1000);
