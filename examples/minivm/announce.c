@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* User events and probes through usertrace.h, and the log that a test compares them with. */
+/*
+ * User events and probes through usertrace.h, the names of code through usertrace-jit.h, and the log that a test compares
+ * events with.
+ */
+#include <stdio.h>
 #include <time.h>
 
 #include "usertrace.h"
+#include "usertrace-jit.h"
 
 #include "announce.h"
 #include "vm.h"
@@ -161,6 +166,19 @@ void announce_gc_end(struct mutator *m, struct log_entry *e, uint64_t used)
 	UT_PROBE(minivm, gc__end, e->text, e->before, used);
 	emit_end(m, e);
 }
+
+void announce_code_open(bool map, bool dump)
+{
+	unsigned asked = (map ? UT_JIT_MAP : 0u) | (dump ? UT_JIT_DUMP : 0u);
+
+	ut_jit_open(asked);
+	if (ut_jit_error() && (asked || UT_HAVE_JIT))
+		fprintf(stderr, "minivm: its code has no names for profilers: %s\n", ut_jit_error());
+}
+
+void announce_code(const void *code, size_t len, const char *function) { ut_jit_code(code, len, function); }
+void announce_code_moved(const void *from, const void *to, size_t len) { ut_jit_move(from, to, len); }
+void announce_code_gone(const void *code, size_t len) { ut_jit_drop(code, len); }
 
 struct log_entry *announce_compile_begin(struct mutator *m, const char *function)
 {

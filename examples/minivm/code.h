@@ -6,6 +6,7 @@
 #ifndef MINIVM_CODE_H
 #define MINIVM_CODE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "value.h"
@@ -52,6 +53,7 @@ struct function {
 	_Atomic unsigned heat;		/* calls and loops so far */
 	_Atomic(native_code) native;
 	size_t native_bytes;
+	_Atomic bool entered;		/* its machine code, since the last collection; kept with --move-code only */
 };
 
 #define FUNCTIONS_MAX 256
@@ -94,6 +96,19 @@ value text_new(struct mutator *m, const char *bytes, size_t len);
 #define JIT_POSSIBLE false
 #endif
 void jit_compile(struct mutator *m, struct function *f);
-void jit_free(struct function *f);
+
+/* codeheap.c */
+struct code_heap {
+	char *memory;		/* two halves; NULL: there is none, and nothing is compiled */
+	char *half, *top, *end;	/* the one in use; where its code ends, and the page of that */
+	pthread_mutex_t lock;	/* for those who compile */
+};
+
+void code_heap_init(struct code_heap *h);
+void code_heap_done(struct code_heap *h);
+/* A copy that can be executed. NULL: there is no room, or the kernel does not allow it. */
+void *code_heap_add(struct code_heap *h, const void *code, size_t len);
+/* In the stopped world: code moves to the other half, and what has not run since the last time is thrown away. */
+void code_heap_move(struct mutator *by);
 
 #endif

@@ -224,6 +224,8 @@ void collect(struct mutator *m, const char *cause, bool want_full, size_t size)
 	e = announce_gc_begin(m, cause, heap_used(h));
 	world_stop(m);
 	enough = collect_stopped(&c, want_full, size);
+	if (m->vm->opt.move_code)
+		code_heap_move(m);
 	if (enough && m->vm->opt.check_heap)
 		check_after(m->vm);
 	m->vm->collections++;

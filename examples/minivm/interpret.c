@@ -125,6 +125,8 @@ value invoke(struct mutator *m, struct function *f)
 	poll(m);
 	warm(m, f);
 	native = f->native;
+	if (native && m->vm->opt.move_code && !f->entered)
+		f->entered = true;
 	ret = native ? native(m, frame) : interpret(m, f, frame);
 	m->sp = frame;
 	m->depth--;

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * The template compiler for x86-64: a fixed piece of machine code for each instruction. Values stay in the frame in
- * memory, where the collector finds them, so compiled code and the interpreter are the same to it.
- *
- * Memory of code is writable while it is written, executable afterwards, and never both.
+ * memory, where the collector finds them, so compiled code and the interpreter are the same to it. Within the code all
+ * jumps go by distance, and what it calls is outside: it may be copied to any other place.
  */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "announce.h"
 #include "vm.h"
@@ -158,11 +155,26 @@ static void text_code(struct assembler *a, const struct text_constant *t, unsign
 	store_rax(a, depth);
 }
 
+/*
+ * A frame, in words from rbp: 1 the return address, 0 the caller's rbp, so that profilers get from frame to frame; -1 rbx,
+ * -2 r12, -3 the thread's frame of compiled code before this one, -4 nothing, and -5 where the next call comes back to:
+ * by these two codeheap.c finds all return addresses when it moves the code.
+ */
 static void prologue(struct assembler *a)
 {
 	CODE(a, 0x55, 0x48, 0x89, 0xe5);	/* push %rbp; mov %rsp,%rbp */
 	CODE(a, 0x53, 0x41, 0x54);		/* push %rbx; push %r12 */
 	CODE(a, 0x49, 0x89, 0xfc, 0x48, 0x89, 0xf3);	/* mov %rdi,%r12; mov %rsi,%rbx */
+	CODE(a, 0x41, 0xff, 0xb4, 0x24), put32(a, offsetof(struct mutator, native_frame));	/* push native_frame(%r12) */
+	CODE(a, 0x50);				/* push %rax, for the stack's alignment */
+	CODE(a, 0x49, 0x89, 0xac, 0x24), put32(a, offsetof(struct mutator, native_frame));	/* mov %rbp,native_frame(%r12) */
+}
+
+static void epilogue(struct assembler *a)
+{
+	CODE(a, 0x59);				/* pop %rcx */
+	CODE(a, 0x41, 0x8f, 0x84, 0x24), put32(a, offsetof(struct mutator, native_frame));	/* pop native_frame(%r12) */
+	CODE(a, 0x41, 0x5c, 0x5b, 0x5d, 0xc3);	/* pop %r12; pop %rbx; pop %rbp; ret */
 }
 
 static void one_insn(struct assembler *a, unsigned i)
@@ -225,7 +237,7 @@ static void one_insn(struct assembler *a, unsigned i)
 		break;
 	case OP_RETURN:
 		load_rax(a, depth - 1);
-		CODE(a, 0x41, 0x5c, 0x5b, 0x5d, 0xc3);	/* pop %r12; pop %rbx; pop %rbp; ret */
+		epilogue(a);
 		break;
 	}
 }
@@ -265,52 +277,42 @@ static void assemble(struct assembler *a)
 		failure_code(a, &a->failures[i]);
 }
 
-/* Writes the code and makes it executable. NULL: the kernel does not allow it. */
-static uint8_t *code_of(struct assembler *a)
+/* Puts the code together, and into the code heap. NULL: there is no memory. */
+static void *code_of(struct assembler *a)
 {
-	if (a->starts && a->jumps && a->failures) {
-		a->bytes = mmap(NULL, a->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (a->bytes == MAP_FAILED)
-			return NULL;
-		assemble(a);
-		if (!mprotect(a->bytes, a->size, PROT_READ | PROT_EXEC))
-			return a->bytes;
-		munmap(a->bytes, a->size);
-	}
-	return NULL;
+	if (!a->bytes || !a->starts || !a->jumps || !a->failures)
+		return NULL;
+	assemble(a);
+	return code_heap_add(&a->m->vm->code, a->bytes, a->len);
 }
 
 void jit_compile(struct mutator *m, struct function *f)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct assembler a = { .m = m, .f = f, .size = ((size_t)(f->count + 1) * MOST_BYTES + page - 1) / page * page };
+	struct assembler a = { .m = m, .f = f, .size = (size_t)(f->count + 1) * MOST_BYTES };
 	struct log_entry *e = announce_compile_begin(m, f->name);
-	uint8_t *code;
+	void *code;
 
+	a.bytes = malloc(a.size);
 	a.starts = calloc(f->count, sizeof *a.starts);
 	a.jumps = calloc(2 * (size_t)f->count, sizeof *a.jumps);
 	a.failures = calloc(2 * (size_t)f->count, sizeof *a.failures);
 	code = code_of(&a);
+	free(a.bytes);
 	free(a.starts);
 	free(a.jumps);
 	free(a.failures);
 	if (code) {
-		f->native_bytes = a.size;
+		announce_code(code, a.len, f->name);
+		f->native_bytes = a.len;
+		f->entered = true;
 		m->vm->compilations++;
 		f->native = (native_code)(uintptr_t)code;
 	}
 	announce_compile_end(m, e, code ? a.len : 0);
 }
 
-void jit_free(struct function *f)
-{
-	if (f->native)
-		munmap((void *)(uintptr_t)f->native, f->native_bytes);
-}
-
 #else
 
 void jit_compile(struct mutator *m, struct function *f) { (void)m, (void)f; }
-void jit_free(struct function *f) { (void)f; }
 
 #endif

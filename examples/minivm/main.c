@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "announce.h"
 #include "run.h"
 #include "samples.h"
 
@@ -15,7 +16,7 @@
 
 enum option_id {
 	OPT_HEAP = 256, OPT_NURSERY, OPT_GC, OPT_THREADS, OPT_SECONDS, OPT_ROUNDS, OPT_NO_JIT, OPT_JIT_THRESHOLD,
-	OPT_LOG, OPT_CHECK_HEAP, OPT_QUIET, OPT_SELF_CHECK, OPT_HELP,
+	OPT_JIT_MAP, OPT_JIT_DUMP, OPT_MOVE_CODE, OPT_LOG, OPT_CHECK_HEAP, OPT_QUIET, OPT_SELF_CHECK, OPT_HELP,
 };
 
 static const struct option long_options[] = {
@@ -27,6 +28,9 @@ static const struct option long_options[] = {
 	{ "rounds", required_argument, NULL, OPT_ROUNDS },
 	{ "no-jit", no_argument, NULL, OPT_NO_JIT },
 	{ "jit-threshold", required_argument, NULL, OPT_JIT_THRESHOLD },
+	{ "jit-map", no_argument, NULL, OPT_JIT_MAP },
+	{ "jit-dump", no_argument, NULL, OPT_JIT_DUMP },
+	{ "move-code", no_argument, NULL, OPT_MOVE_CODE },
 	{ "log", required_argument, NULL, OPT_LOG },
 	{ "check-heap", no_argument, NULL, OPT_CHECK_HEAP },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
@@ -48,6 +52,9 @@ static const char usage[] =
 	"  --seconds N         for how long, instead\n"
 	"  --no-jit            only interpret\n"
 	"  --jit-threshold N   calls and loops before a function is compiled; default 100\n"
+	"  --move-code         each collection moves compiled code, and drops what has not run since the last\n"
+	"  --jit-map           name it for profilers, in /tmp/perf-PID.map\n"
+	"  --jit-dump          the same in /tmp/jit-PID.dump, with the code; UT_JIT=map,dump does as well\n"
 	"  --log FILE          what happened, by minivm's own clock\n"
 	"  --check-heap        look at the whole heap after each collection\n"
 	"  --quiet             print nothing but errors\n"
@@ -57,7 +64,7 @@ static const char usage[] =
 
 struct command {
 	struct run run;
-	bool quiet, self_check, help, has_nursery;
+	bool quiet, self_check, help, has_nursery, jit_map, jit_dump;
 };
 
 static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -158,6 +165,15 @@ static int one_option(struct command *c, int id)
 		return 0;
 	case OPT_JIT_THRESHOLD:
 		return parse_number("jit-threshold", optarg, 0, 1000000000, &opt->jit_threshold);
+	case OPT_JIT_MAP:
+		c->jit_map = true;
+		return 0;
+	case OPT_JIT_DUMP:
+		c->jit_dump = true;
+		return 0;
+	case OPT_MOVE_CODE:
+		opt->move_code = true;
+		return 0;
 	case OPT_LOG:
 		c->run.log = optarg;
 		return 0;
@@ -289,5 +305,6 @@ int main(int argc, char **argv)
 		return self_check(c.quiet);
 	if (settle_nursery(&c))
 		return 2;
+	announce_code_open(c.jit_map, c.jit_dump);
 	return run_program(&c, optind < argc ? argv[optind] : "trees", optind + 1 < argc ? argv[optind + 1] : NULL);
 }

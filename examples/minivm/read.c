@@ -527,7 +527,6 @@ struct program *program_free(struct program *p)
 	for (unsigned i = 0; p && i < p->function_count; i++) {
 		struct function *f = &p->functions[i];
 
-		jit_free(f);
 		free(f->name);
 		free(f->code);
 		free(f->depth);

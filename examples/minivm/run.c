@@ -113,12 +113,15 @@ static int run_on(struct vm *vm, struct run *r, char *err, size_t err_size)
 
 	if (heap_init(&vm->heap, vm->opt.heap_bytes, vm->opt.generational ? vm->opt.nursery_bytes : 0))
 		return fill(err, err_size, "no memory for a heap of %zu bytes", vm->opt.heap_bytes);
+	code_heap_init(&vm->code);
 	pthread_mutex_init(&w.lock, NULL);
 	world_init(&vm->world);
 	ran = world_run(vm, work_first, &w);
 	world_done(&vm->world);
 	pthread_mutex_destroy(&w.lock);
 	heap_done(&vm->heap);
+	code_heap_done(&vm->code);
+	r->moves = vm->moves;
 	r->result = w.result;
 	r->done = w.done;
 	r->collections = vm->collections;
@@ -153,7 +156,7 @@ int run(struct run *r, char *err, size_t err_size)
 /* ---- self-check ---- */
 
 struct way {
-	bool generational, jit;
+	bool generational, jit, move_code;
 	unsigned jit_threshold, threads;
 };
 
@@ -163,20 +166,22 @@ static int check_one(const struct sample *s, const struct way *way, bool quiet)
 	size_t heap = (way->threads * s->small_heap + 65535) / 65536 * 65536;
 	struct run r = {
 		.opt = { .heap_bytes = heap, .nursery_bytes = 16384, .generational = way->generational, .jit = way->jit,
-			 .jit_threshold = way->jit_threshold, .check_heap = true },
+			 .jit_threshold = way->jit_threshold, .check_heap = true, .move_code = way->move_code },
 		.name = s->name, .source = s->source, .argument = s->small, .expected = &expected,
 		.threads = way->threads, .rounds = 2,
 	};
 	char err[300] = "", what[120];
 
 	snprintf(what, sizeof what, "%s, %s, %s from %u on, %u threads, heap of %zu", s->name,
-		 way->generational ? "generational" : "mark-sweep", way->jit ? "compiled" : "not compiled",
+		 way->generational ? "generational" : "mark-sweep", way->move_code ? "compiled and moved" : way->jit ? "compiled" : "not compiled",
 		 way->jit_threshold, way->threads, heap);
 	/* A check in which nothing was collected or compiled has checked nothing. */
 	if (!run(&r, err, sizeof err) && s->collects && !r.collections)
 		fill(err, sizeof err, "nothing was collected");
 	if (!*err && way->jit && JIT_POSSIBLE && !r.compilations)
 		fill(err, sizeof err, "nothing was compiled");
+	if (!*err && way->move_code && JIT_POSSIBLE && s->collects && !r.moves)
+		fill(err, sizeof err, "nothing was moved");
 	if (!quiet || *err)
 		printf("%s: %s: %s; %u collections, %u compilations\n", *err ? "FAILED" : "ok", what,
 		       *err ? err : "right", r.collections, r.compilations);
@@ -187,8 +192,8 @@ int self_check(bool quiet)
 {
 	static const unsigned threads[] = { 1, 2, 8 };
 	static const struct way ways[] = {
-		{ false, false, 0, 0 }, { false, true, 0, 0 }, { false, true, 20, 0 },
-		{ true, false, 0, 0 }, { true, true, 0, 0 }, { true, true, 20, 0 },
+		{ false, false, false, 0, 0 }, { false, true, false, 0, 0 }, { false, true, true, 20, 0 },
+		{ true, false, false, 0, 0 }, { true, true, true, 0, 0 }, { true, true, false, 20, 0 },
 	};
 	unsigned failed = 0, checks = 0;
 

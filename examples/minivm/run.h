@@ -16,7 +16,7 @@ struct run {
 	double seconds;
 	/* What came of it. */
 	int64_t result;
-	unsigned done, collections, compilations;
+	unsigned done, collections, compilations, moves;
 };
 
 /* 0, or -1 with a sentence. A program that fails ends the process. */

@@ -10,7 +10,7 @@
 
 struct options {
 	size_t heap_bytes, nursery_bytes;
-	bool generational, jit, check_heap;
+	bool generational, jit, check_heap, move_code;
 	unsigned jit_threshold;	/* calls and loops after which a function is compiled */
 };
 
@@ -20,6 +20,8 @@ struct vm {
 	struct world world;
 	struct log log;
 	struct program *program;
+	struct code_heap code;
+	unsigned moves;		/* of all code */
 	_Atomic unsigned collections, compilations;
 };
 

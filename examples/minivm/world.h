@@ -31,6 +31,7 @@ struct mutator {
 	value *stack, *sp, *stack_end;
 	unsigned depth;
 	const struct function *function;	/* that runs now */
+	uintptr_t *native_frame;		/* the newest of compiled code, linked to those before */
 	char *free, *limit;			/* own area of the heap */
 	struct object *large;			/* room for one large object */
 	struct object_list remembered;

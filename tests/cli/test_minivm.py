@@ -4,6 +4,7 @@ holds together."""
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -132,6 +133,116 @@ class Compiler(Case):
             self.assertFalse([m for m in mappings if "w" in m[1] and "x" in m[1]])
             compiled = any(m[1] == "r-xp" and len(m) == 5 for m in mappings)
         self.assertTrue(compiled, "no anonymous memory that is executable")
+
+    # A function that runs, does not run for some collections, and runs again.
+    TWICE = """
+(def (inc n) (+ n 1))
+(def (count n) (let ((i 0)) (while (< i n) (set i (inc i))) i))
+(def (main n)
+  (let ((sum 0) (i 0))
+    (set sum (count n))
+    (while (< i 4) (do (gc) (set i (+ i 1))))
+    (+ sum (count n))))
+"""
+
+    def test_code_that_does_not_run_is_dropped(self):
+        program = self.path("twice.vm", self.TWICE)
+        for options, times in ([], 1), (["--move-code"], 2):
+            with self.subTest(options=options):
+                log = self.path("log")
+                out = self.good(*options, "--log", log, "--rounds", 1, program, 1000)
+                self.assertRegex(out, "= 2000: ")
+                compiled = [s.text for s in read_log(log) if s.kind == "compile"]
+                self.assertEqual(compiled.count("inc"), times)
+
+    def named(self, *args, **env):
+        """Runs it to its end; the lines of its map, and its dump."""
+        folder = self.path("dumps")
+        os.makedirs(folder, exist_ok=True)
+        with subprocess.Popen([MINIVM, "--quiet", *map(str, args)], env={**os.environ, "UT_JIT_DIR": folder, **env},
+                              stderr=subprocess.PIPE, text=True) as program:
+            said = program.communicate(timeout=60)[1]
+        self.assertEqual((program.returncode, said), (0, ""))
+        lines, dump = [], b""
+        if os.path.exists(name := f"/tmp/perf-{program.pid}.map"):
+            with open(name) as file:
+                lines = [line.split(" ", 2) for line in words(file.read())]
+            os.unlink(name)
+        if os.path.exists(name := os.path.join(folder, f"jit-{program.pid}.dump")):
+            with open(name, "rb") as file:
+                dump = file.read()
+        return [(int(a, 16), int(size, 16), name) for a, size, name in lines], dump
+
+    def test_code_has_names(self):
+        lines, dump = self.named("--rounds", 3, "fib", UT_JIT="map")
+        self.assertEqual(([name for _, _, name in lines], dump), (["fib"], b""))
+        self.assertEqual(self.named("--rounds", 3, "fib"), ([], b""))
+        self.assertEqual(self.named("--jit-map", "--jit-dump", "--rounds", 3, "fib", UT_JIT="off"), ([], b""))
+
+    def test_moved_code_has_names(self):
+        lines, dump = self.named("--jit-map", "--jit-dump", "--move-code", "--heap", "2M", "--rounds", 2, "trees")
+        self.assertEqual({name for _, _, name in lines}, {"count", "tree"})
+        places = {}
+        for address, size, name in lines:
+            places.setdefault(name, []).append(address)
+        for name, addresses in places.items():
+            self.assertGreater(len(addresses), 5)
+            self.assertTrue(all(a != b for a, b in zip(addresses, addresses[1:])), name)
+        self.assertEqual(self.moves_in(dump), places)
+
+    def moves_in(self, dump):
+        """Where each function was, one place after the other."""
+        magic, version, at, machine, _, pid, _, flags = struct.unpack_from("<6I2Q", dump)
+        self.assertEqual((magic, version, at, machine, flags), (0x4a695444, 1, 40, 62, 0))
+        names, places = {}, {}
+        while at < len(dump):
+            kind, size, _ = struct.unpack_from("<IIQ", dump, at)
+            self.assertIn(kind, (0, 1))
+            of, _, _, *rest = struct.unpack_from("<II5Q", dump, at + 16)
+            self.assertEqual(of, pid)
+            if kind == 0:
+                address, length, index = rest[:3]
+                name = dump[at + 56:dump.index(b"\0", at + 56)].decode()
+                self.assertEqual(size, 57 + len(name) + length)
+                self.assertEqual(dump[at + size - length:][:4], b"\x55\x48\x89\xe5")   # push %rbp; mov %rsp,%rbp
+                names[index] = name
+                places.setdefault(name, []).append(address)
+            else:
+                old, new, length, index = rest[0], rest[1], rest[2], struct.unpack_from("<Q", dump, at + 56)[0]
+                self.assertEqual(places[names[index]][-1], old)
+                places[names[index]].append(new)
+            at += size
+        return places
+
+    def test_code_runs_where_it_was_moved_to(self):
+        program = subprocess.Popen([MINIVM, "--jit-map", "--move-code", "--heap", "2M", "--seconds", "60", "trees"],
+                                   stdout=subprocess.PIPE)
+        name = f"/tmp/perf-{program.pid}.map"
+        self.addCleanup(lambda: os.path.exists(name) and os.unlink(name))
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        seen, deadline = set(), time.monotonic() + 30
+        while len(seen) < 2 and time.monotonic() < deadline:
+            seen |= self.where_it_runs(program.pid, name)
+        self.assertEqual(len(seen), 2, "it does not run in both halves")
+
+    def where_it_runs(self, pid, name):
+        """The half that may be executed, if all code that the map has last is in it; nothing during a collection."""
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with open(f"/proc/{pid}/maps") as file:
+                mappings = [line.split() for line in file]
+            with open(name) as file:
+                last = {function: int(address, 16) for address, _, function in map(str.split, words(file.read()))}
+        except FileNotFoundError:
+            return set()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        ranges = [[int(n, 16) for n in m[0].split("-")] for m in mappings if m[1] == "r-xp" and len(m) == 5]
+        if len(last) < 2 or len(ranges) != 1 or not all(ranges[0][0] <= a < ranges[0][1] for a in last.values()):
+            return set()
+        return {ranges[0][0]}
 
 
 class Mistakes(Case):
@@ -304,7 +415,8 @@ class Builds(Case):
         for name in os.listdir(SOURCES):
             if name.endswith((".c", ".h", ".d")):
                 shutil.copy(os.path.join(SOURCES, name), self.dir)
-        shutil.copy(os.path.join(ROOT, "include/usertrace.h"), self.dir)
+        for header in ("usertrace.h", "usertrace-jit.h"):
+            shutil.copy(os.path.join(ROOT, "include", header), self.dir)
         for name, old, new in changes:
             with open(self.path(name)) as file:
                 text = file.read()
