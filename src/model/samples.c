@@ -276,6 +276,8 @@ int samples_sample(struct samples *s, const struct ut_rec_sample *rec, bool in_g
 
 /* The kernel's include/linux/sched.h: TASK_INTERRUPTIBLE 1, TASK_UNINTERRUPTIBLE 2, __TASK_STOPPED 4, __TASK_TRACED 8,
  * TASK_NOLOAD 0x400: with 2 it is TASK_IDLE, a sleep of the kernel's own threads. */
+#define STATE_ENDED 0xb0u	/* EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20, TASK_DEAD 0x80: it comes no more */
+
 static enum samples_waits waits_of(uint32_t state)
 {
 	if (!state)
@@ -294,7 +296,7 @@ int samples_wait(struct samples *s, const struct ut_rec_wait *rec, bool in_gc)
 				   .stack = SAMPLES_NONE };
 	int r = 0;
 
-	if (to <= from)
+	if (to <= from || rec->state & STATE_ENDED)
 		return 0;
 	woken = !rec->state ? from : !rec->runnable_ns || rec->runnable_ns > to ? to : rec->runnable_ns;
 	woken = woken < from ? from : woken;

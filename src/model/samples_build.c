@@ -14,6 +14,8 @@ struct place {
 	uint32_t first, n;	/* in `place_frames` */
 };
 
+#define OURS_MAX 6	/* frames of the kernel that may be ours */
+
 typedef VEC(uint32_t) numbers;
 typedef VEC(uint64_t) counters;
 
@@ -118,6 +120,24 @@ static int push_user(struct build *b, const struct samples_row *row, pid_t pid, 
 	return add_named(b, &b->stack);
 }
 
+/* Our own program, which takes the stack of who leaves the processor, stands on top of it: it is no part of the wait. */
+static void drop_ourselves(struct build *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->kernel && i < OURS_MAX; i++) {
+		const char *name = b->p->frames.v[b->stack.v[i]].name;
+
+		if (!strncmp(name, "bpf_trace_run", 13) || !strncmp(name, "bpf_prog_", 9))
+			n = i + 1;
+	}
+	if (!n)
+		return;
+	b->stack.n -= n;
+	b->kernel -= n;
+	memmove(b->stack.v, b->stack.v + n, b->stack.n * sizeof(*b->stack.v));
+}
+
 /* Makes the row's stack the one at hand. */
 static int resolve(struct build *b, const struct samples_row *row)
 {
@@ -137,6 +157,8 @@ static int resolve(struct build *b, const struct samples_row *row)
 	b->kernel = b->stack.n;
 	for (size_t i = stack->kernel; !r && i < (size_t)stack->kernel + stack->user; i++)
 		r = push_user(b, row, (pid_t)stack->pid, ips[i]);
+	if (row->state == PROFILE_BLOCKED || row->state == PROFILE_RUNNABLE)
+		drop_ourselves(b);
 	return r;
 }
 

@@ -85,6 +85,8 @@ void names_kernel(struct names *n, uint64_t addr, struct frames *ret)
 {
 	if (addr == KERNEL + 5)
 		add(n, ret, FRAME_KERNEL, false, "do_epoll_wait");
+	else if (addr == KERNEL + 6)
+		add(n, ret, FRAME_KERNEL, false, "bpf_trace_run4");
 	else
 		add(n, ret, FRAME_KERNEL, false, "k%llu", (unsigned long long)(addr - KERNEL));
 }
@@ -377,6 +379,23 @@ static void waits(void **state)
 	assert_int_equal(m->p->totals.samples, 7);
 }
 
+/* What takes the stack is no part of it; threads that have ended do not wait. */
+static void waits_without_ourselves(void **state)
+{
+	struct made *m = *state;
+
+	stack(m, 7, 1, UT_END_START, IPS(KERNEL + 8, KERNEL + 6, KERNEL + 2, KERNEL + 1), IPS(2, 1));
+	stack(m, 7, 2, UT_END_START, IPS(KERNEL + 6, KERNEL + 1), IPS(2, 1));
+	wait(m, 7, 10, 15, 17, 1, 1);
+	wait(m, 7, 20, NEVER, 23, 1, 0x80);
+	wait(m, 7, 20, NEVER, 23, 1, 0x10);
+	sample(m, 7, 7, 30, 2, false);
+	check(m, &usual,
+	      "B 7 f1;f2;k1;k2;[sleeping] 1 5\n"
+	      "C 7 f1;f2;k1;bpf_trace_run4 1 1\n"
+	      "R 7 f1;f2;k1;k2;[waiting for a processor] 1 2\n");
+}
+
 /* From before the recording: clipped to it. */
 static void waits_before(void **state)
 {
@@ -518,6 +537,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(why_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(late_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(waits_without_ourselves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(idle, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(idle_in_full, set_up, tear_down),

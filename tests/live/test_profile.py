@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: MIT
+"""`usertrace profile` tells the truth: shares of time, calls, waits; stacks reach their thread's start whatever the
+program was built like; who has ended, become another program, or been forked still has names."""
+import json
+import os
+import subprocess
+import unittest
+
+import live
+import profiles
+
+# Each function measures what it burned, and the program tells it at its end: a share is of what really ran.
+SHARES = r"""
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static volatile uint64_t nothing;
+static _Atomic uint64_t spent[3];
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static inline __attribute__((always_inline)) void spin(unsigned n) { for (unsigned i = 0; i < n; i++) nothing = i; }
+__attribute__((noinline)) void much(void) { spin(1200000); nothing = 0; }
+__attribute__((noinline)) void some(void) { spin(600000); nothing = 1; }
+__attribute__((noinline)) void little(void) { spin(200000); nothing = 2; }
+
+static void measured(int i, void (*work)(void))
+{
+	uint64_t from = now(CLOCK_THREAD_CPUTIME_ID);
+	work();
+	spent[i] += now(CLOCK_THREAD_CPUTIME_ID) - from;
+}
+
+static void *run(void *arg)
+{
+	uint64_t end = now(CLOCK_MONOTONIC) + atoi(arg) * 1000000ull;
+	while (now(CLOCK_MONOTONIC) < end) {
+		measured(0, much);
+		measured(1, some);
+		measured(2, little);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t other;
+	pthread_create(&other, NULL, run, argv[1]);
+	run(argv[1]);
+	pthread_join(other, NULL);
+	printf("%llu %llu %llu\n", (unsigned long long)spent[0], (unsigned long long)spent[1], (unsigned long long)spent[2]);
+	return argc - 2;
+}
+"""
+
+DEEP = r"""
+#include <stdint.h>
+#include <stdlib.h>
+static volatile uint64_t nothing;
+__attribute__((noinline)) uint64_t work(unsigned n) { for (unsigned i = 0; i < n; i++) nothing = i; return nothing; }
+__attribute__((noinline)) uint64_t down(int depth)
+{
+	uint64_t below = depth ? down(depth - 1) : work(300000000);
+	return below + nothing + 1;	/* no call from the end */
+}
+int main(int argc, char **argv)
+{
+	uint64_t sum = 0;
+	for (int i = argc > 2 ? atoi(argv[2]) : 1; i; i--)
+		sum += down(atoi(argv[1]));
+	return sum == 1;
+}
+"""
+
+EXEC = r"""
+#include <unistd.h>
+#include <stdint.h>
+static volatile uint64_t nothing;
+__attribute__((noinline)) void NAME(void) { for (unsigned i = 0; i < 120000000; i++) nothing = i; }
+int main(int argc, char **argv)
+{
+	NAME();
+	nothing = 1;
+	if (argc > 1)
+		execv(argv[1], argv + 1);
+	return 0;
+}
+"""
+
+FORK = r"""
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile uint64_t nothing;
+static inline __attribute__((always_inline)) void spin(void) { for (unsigned i = 0; i < 100000000; i++) nothing = i; }
+__attribute__((noinline)) void in_child(void) { spin(); nothing = 1; }
+__attribute__((noinline)) void in_thread(void) { spin(); nothing = 2; }
+static void *thread(void *arg) { prctl(PR_SET_NAME, "named;thread"); in_thread(); return arg; }
+int main(void)
+{
+	pthread_t other;
+	pid_t child = fork();
+	if (!child) {
+		in_child();
+		_exit(0);
+	}
+	pthread_create(&other, NULL, thread, NULL);
+	pthread_join(other, NULL);
+	waitpid(child, NULL, 0);
+	return 0;
+}
+"""
+
+CALLS = r"""
+#include <stdint.h>
+static volatile uint64_t nothing;
+__attribute__((noinline)) void leaf(void) { nothing++; }
+__attribute__((noinline)) void often(void) { for (int i = 0; i < 30; i++) leaf(); nothing++; }
+__attribute__((noinline)) void seldom(void) { for (int i = 0; i < 10; i++) leaf(); nothing++; }
+int main(void) { for (int i = 0; i < 20; i++) { often(); seldom(); } return 0; }
+"""
+
+# One thread waits for bytes that come each 10 ms; two share a processor.
+WAITS = r"""
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+static volatile uint64_t nothing;
+static int ends[2];
+static uint64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+__attribute__((noinline)) void get_bytes(void) { char c; while (read(ends[0], &c, 1) == 1) nothing++; }
+__attribute__((noinline)) void crowd(void) { uint64_t end = now() + 700000000; while (now() < end) nothing++; }
+static void *reader(void *arg) { prctl(PR_SET_NAME, "reader"); get_bytes(); return arg; }
+static void *worker(void *arg)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	prctl(PR_SET_NAME, "worker");
+	crowd();
+	nothing++;
+	return arg;
+}
+int main(void)
+{
+	pthread_t t[3];
+	if (pipe(ends))
+		return 1;
+	pthread_create(&t[0], NULL, reader, NULL);
+	pthread_create(&t[1], NULL, worker, NULL);
+	pthread_create(&t[2], NULL, worker, NULL);
+	for (int i = 0; i < 70; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		if (write(ends[1], "x", 1) != 1)
+			return 1;
+	}
+	close(ends[1]);
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+"""
+
+
+@live.needs_root()
+class Truth(profiles.Case):
+    def shares(self, *flags):
+        program = self.build(SHARES, *flags)
+        profile = self.profile("-F", "4999", "--", program, "1200")
+        spent = [int(n) for n in profile.done.stdout[-1].split()]
+        self.assertGreater(profile.total, 300, profile.told)
+        for name, ns in zip(("much", "some", "little"), spent):
+            profile.near(self, name, ns / sum(spent))
+        self.assertRegex(profile.told, r"sampling")
+        return profile
+
+    def test_shares_without_optimization(self):
+        self.shares("-O0")
+
+    def test_shares_with_optimization(self):
+        profile = self.shares("-O2", "-fomit-frame-pointer")
+        self.assertGreater(profile.share("main") + profile.share("start_thread"), 0.98)
+
+    def test_calls_of_a_function_are_counted(self):
+        program = self.build(CALLS, "-O2")
+        profile = self.profile("--on", f"p:{program}:leaf", "--", program)
+        self.assertEqual(profile.total, 800)
+        self.assertEqual(profile.weight("main", "often", "leaf"), 600)
+        self.assertEqual(profile.weight("main", "seldom", "leaf"), 200)
+
+    def test_waits(self):
+        program = self.build(WAITS, "-O2")
+        profile = self.profile("--off-cpu", "--idle", "-F", "999", "--", program)
+        blocked = profile.weight("get_bytes", leaf="[sleeping]")
+        self.assertAlmostEqual(blocked, 700e6, delta=250e6)
+        crowd = profile.weight("crowd")
+        runnable = profile.weight("crowd", leaf="[waiting for a processor]")
+        self.assertAlmostEqual(crowd, 1400e6, delta=300e6)
+        self.assertGreater(runnable, 400e6)
+        self.assertGreater(profile.weight("main", "__nanosleep", leaf="[sleeping]"), 300e6)
+        self.assertFalse(any("bpf_trace_run" in f for s, _ in profile.stacks for f in s))
+
+    def test_idle_waits_are_folded(self):
+        program = self.build(WAITS, "-O2")
+        profile = self.profile("--off-cpu", "-F", "0", "--", program)
+        self.assertEqual(profile.weight("main", "__nanosleep", leaf="[sleeping]"), 0)
+        self.assertGreater(profile.weight("[idle]", "program"), 300e6)
+
+
+@live.needs_root()
+class Stacks(profiles.Case):
+    def complete(self, profile, *frames):
+        """Nearly all samples have these frames, and reach the start."""
+        self.assertGreater(profile.total, 50, profile.told)
+        self.assertGreater(profile.share("_start", *frames), 0.97, profile.stacks[:3])
+
+    def test_deep_recursion(self):
+        profile = self.profile("-F", "999", "--", self.build(DEEP, "-O2"), "300")
+        self.complete(profile, "main", "down", "work")
+        self.assertEqual(max(s.count("down") for s, _ in profile.stacks), 301)
+
+    def test_a_static_program(self):
+        profile = self.profile("-F", "999", "--", self.build(DEEP, "-O2", "-static"), "30")
+        self.complete(profile, "main", "down", "work")
+
+    def test_a_stripped_program(self):
+        program = self.build(DEEP, "-O2", "-s")
+        profile = self.profile("-F", "999", "--", program, "30")
+        complete = sum(w for s, w in profile.stacks if "__libc_start_call_main" in s)
+        self.assertGreater(complete / profile.total, 0.97, profile.stacks[:3])
+        self.assertRegex(profile.told, r"frames have no name: [\d,]+ \[no symbols: program\]")
+
+    def test_exec_in_the_middle(self):
+        second = self.build(EXEC.replace("NAME", "second_life"), "-O2", "-no-pie", "-fno-pie", name="second")
+        first = self.build(EXEC.replace("NAME", "first_life"), "-O2", "-no-pie", "-fno-pie", name="first")
+        profile = self.profile("-F", "999", "--", first, second)
+        self.complete(profile, "main")
+        for life in ("first_life", "second_life"):
+            self.assertGreater(profile.share("main", life), 0.3, profile.stacks)
+        self.assertEqual(profile.weight("first_life", "second_life"), 0)
+
+    def test_fork_and_names_of_threads(self):
+        program = self.build(FORK, "-O2")
+        profile = self.profile("-F", "999", "--per-thread", "--", program)
+        self.assertGreater(profile.share("in_child"), 0.3)
+        self.assertGreater(profile.share("in_thread"), 0.3)
+        thread = {s[0] for s, _ in profile.stacks if "in_thread" in s}
+        self.assertEqual(len(thread), 1, thread)
+        self.assertRegex(thread.pop(), "^named.thread")
+        alone = self.profile("-F", "999", "--no-follow", "--", program)
+        self.assertEqual(alone.weight("in_child"), 0)
+        self.assertGreater(alone.share("in_thread"), 0.9)
+
+    def test_what_a_collection_ran(self):
+        python = "/usr/bin/python3"
+        probes = self.usertrace("list", python, "python:gc__start")
+        if not any("gc__start" in line for line in probes.stdout):
+            self.skipTest("this Python has no probes")
+        script = ("import gc, os, sys; from time import process_time as now\n"
+                  "gc.disable(); x = [[i] for i in range(300000)]; spent = 0\n"
+                  "while now() < float(sys.argv[1]):\n"
+                  "    t = now(); gc.collect(); spent += now() - t\n"
+                  "    sum(i * i for i in range(300000))\n"
+                  "print(spent / now(), flush=True)\n"
+                  "os._exit(0)")
+        profile = self.profile("-F", "1999", "--", python, "-c", script, "1")
+        profile.near(self, "[GC]", float(profile.done.stdout[-1]))
+        without = self.profile("-F", "999", "--no-gc", "--", python, "-c", script, "0.3")
+        self.assertEqual(without.weight("[GC]"), 0)
+
+
+@live.needs_root()
+class Command(profiles.Case):
+    def test_a_running_process(self):
+        target = self.start(self.build(DEEP, "-O2", name="deep"), "3", "1000")
+        done = self.usertrace("profile", "-p", target.pid, "-d", "0.2")
+        self.assertEqual(done.status, 0, done.describe())
+        self.assertRegex("\n".join(done.stdout), r"\bwork\b")
+        self.assertRegex("\n".join(done.stderr), r"[\d,]+ samples in \d+ ms, 0 lost")
+        table = json.loads("\n".join(self.usertrace("profile", "-p", target.pid, "-d", "0.1", "--json").stdout))
+        self.assertIsInstance(table, dict)
+
+    def test_formats(self):
+        program = self.build(DEEP, "-O2")
+        folder = self.tempdir()
+        for suffix, start in ((".pb.gz", b"\x1f\x8b"), (".speedscope.json", b"{")):
+            path = os.path.join(folder, "out" + suffix)
+            done = self.usertrace("profile", "-o", path, "--", program, "3")
+            self.assertEqual(done.status, 0, done.describe())
+            with open(path, "rb") as file:
+                self.assertTrue(file.read().startswith(start))
+        self.assertEqual(len(os.listdir(folder)), 2)    # nothing else is left behind
+
+    def test_the_status_of_the_command(self):
+        done = self.usertrace("profile", "--to", "folded", "--", "sh", "-c", "exit 7")
+        self.assertEqual(done.status, 7, done.describe())
+
+    def test_a_process_that_is_gone(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        done = self.usertrace("profile", "-p", gone.pid)
+        self.assertEqual(done.status, 1, done.describe())
+        self.assertIn(f"no process {gone.pid}", done.stderr[0])
+
+    def test_probes_that_do_not_exist(self):
+        done = self.usertrace("profile", "--on", "p:libc.so.6:no_such_function", "-d", "1", "-p", os.getpid())
+        self.assertEqual(done.status, 2, done.describe())
+        self.assertIn("no_such_function", done.stderr[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
