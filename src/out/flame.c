@@ -215,20 +215,20 @@ static void add_about(struct svg *s, const struct flame_box *b)
 /* As much of the name as there is room for. */
 static void add_label(struct svg *s, const struct flame_box *b, double x, double width)
 {
-	size_t columns = width > 8 ? (size_t)((width - 7) / LETTER) : 0, fit, used;
+	size_t columns = width > 8 ? (size_t)((width - 7) / LETTER) : 0, used;
 	const char *name = name_of(s, b);
 	struct buf safe = {0};
 
-	if (columns < 2)
+	if (!columns)
 		return;
 	buf_add_name(&safe, name, strlen(name));
 	s->w.b.failed |= safe.failed;
 	if (safe.data && text_width(safe.data, safe.len) > columns) {
-		fit = text_fit(safe.data, safe.len, columns - 1, &used);
-		safe.len = fit;
-		buf_adds(&safe, "…");
+		safe.len = columns < 3 ? 0 : text_fit(safe.data, safe.len, columns - 1, &used);
+		if (safe.len)
+			buf_adds(&safe, "…");
 	}
-	if (safe.data && (safe.len > 3 || columns > 3)) {
+	if (safe.len) {
 		buf_adds(&s->w.b, "<text x=\"");
 		add_number(&s->w.b, x + 3.5, 1);
 		buf_addf(&s->w.b, "\" y=\"%.1f\">", y_of(s, b->depth) + 12.5);
@@ -275,7 +275,8 @@ static int draw_thin(struct svg *s)
 {
 	char open = 0;
 
-	qsort_r(s->thin.v, s->thin.n, sizeof *s->thin.v, compare_thin, s);
+	if (s->thin.n)
+		qsort_r(s->thin.v, s->thin.n, sizeof *s->thin.v, compare_thin, s);
 	for (size_t i = 0; i < s->thin.n; i++) {
 		const struct flame_box *b = &s->f.boxes.v[s->thin.v[i]];
 		char kind = kind_letter(s->f.source.p->frames.v[b->label].kind);
@@ -478,8 +479,9 @@ static void write_head(struct svg *s)
 	buf_adds(&s->w.b, "</text><text class=\"sub\" x=\"12\" y=\"47\">");
 	add_facts(s);
 	buf_adds(&s->w.b, "</text>\n");
+	buf_adds(&s->w.b, "<g id=\"legend\">");
 	add_legend(s);
-	buf_adds(&s->w.b, "</g>\n");
+	buf_adds(&s->w.b, "</g></g>\n");
 }
 
 static void write_begin(struct svg *s)

@@ -157,10 +157,10 @@ function drawBox(i, into) {
 	var x = boxX(i), w = boxWidth(i), y = rowY(depth[i]);
 	make("rect", { "class": color(i) + (depth[i] < depth[zoom] ? " above" : ""), x: x.toFixed(2), y: y, width: w.toFixed(2), height: ROW - 1, "data-i": i }, into);
 	var columns = Math.floor((w - 7) / letter), text;
-	if (columns < 2)
+	if (columns < 1)
 		return;
 	text = fit(names[name[i]].name, columns);
-	if (text.length > 1 || text === names[name[i]].name)
+	if (columns > 2 || text === names[name[i]].name)
 		make("text", { x: (x + 3.5).toFixed(1), y: y + 12.5 }, into).textContent = text;
 }
 
@@ -305,13 +305,14 @@ var helpButton = makeHtml("button", { id: "keys", type: "button", title: "Keys (
 var sheet = null;
 
 function place() {
-	/* On a narrow window the tools stand below the title. */
-	var room = Math.min(width - 20, 640);
+	/* On a narrow window the tools stand where the legend was. */
+	var room = Math.min(width - 20, 640), narrow = width < 760;
 	holder.setAttribute("x", width - room - MARGIN);
 	holder.setAttribute("width", room);
-	holder.setAttribute("y", width < 1000 ? 48 : 12);
+	holder.setAttribute("y", narrow ? 48 : 12);
+	svg.querySelector("#legend").setAttribute("visibility", narrow ? "hidden" : "visible");
 	if (sheet) {
-		sheet.setAttribute("x", Math.max(8, (width - 460) / 2));
+		sheet.setAttribute("x", Math.max(8, (width - 560) / 2));
 		sheet.setAttribute("y", (window.scrollY || 0) + 90);
 	}
 }
@@ -324,7 +325,7 @@ function help(on) {
 	sheet = null;
 	if (!on)
 		return;
-	sheet = make("foreignObject", { width: 460, height: 270 }, svg);
+	sheet = make("foreignObject", { width: Math.min(560, width - 16), height: 290 }, svg);
 	var page = makeHtml("div", { id: "help" }, sheet);
 	text.forEach(function (pair) {
 		var line = makeHtml("div", {}, page);
@@ -639,6 +640,7 @@ window.addEventListener("resize", function () { fill(); resize(); });
 window.addEventListener("scroll", soon);
 window.addEventListener("popstate", recall);
 window.addEventListener("hashchange", recall);
+svg.insertBefore(frames, head);	/* the head stays when boxes are scrolled below it */
 fill();
 recall();
 })();

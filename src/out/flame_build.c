@@ -54,7 +54,8 @@ static int sort_boxes(struct order *o, uint64_t least)
 			f->narrow++;
 		}
 	}
-	qsort_r(o->sorted.v, o->sorted.n, sizeof *o->sorted.v, compare, f);
+	if (o->sorted.n)
+		qsort_r(o->sorted.v, o->sorted.n, sizeof *o->sorted.v, compare, f);
 	for (size_t i = o->sorted.n; i-- > 0;) {
 		uint32_t parent = f->boxes.v[o->sorted.v[i]].parent;
 
