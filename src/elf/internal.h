@@ -65,6 +65,8 @@ struct elf_image {
 	VEC(struct section) sections;
 
 	bool build_id_loaded, go_loaded, is_go;
+	bool entry_loaded;
+	uint64_t start_vaddr, main_vaddr;	/* 0: not known */
 	struct elf_build_id build_id;
 
 	bool symtabs_loaded, symbols_loaded;

@@ -44,8 +44,10 @@ static const char *symbol_name(struct names *n, uint64_t file, const struct elf_
 	return name;
 }
 
-/* A symbol that is none of a function by its type, where hand-written code begins: one that is just at @vaddr. */
-static const struct elf_symbol *label_at(struct elf_image *img, uint64_t vaddr)
+#define LABEL_REACH 4096
+
+/* The last symbol at or before @vaddr that marks a place in code, whatever its type: hand-written code has such. */
+static const struct elf_symbol *label_before(struct elf_image *img, uint64_t vaddr)
 {
 	const struct elf_symbol *all;
 	size_t low = 0, n = elf_image_symbols(img, &all), high = n;
@@ -53,21 +55,36 @@ static const struct elf_symbol *label_at(struct elf_image *img, uint64_t vaddr)
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (all[mid].vaddr < vaddr)
+		if (all[mid].vaddr <= vaddr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	for (; low < n && all[low].vaddr == vaddr; low++)
-		if (!all[low].is_object && !all[low].is_tls)
-			return &all[low];
+	for (; low && vaddr - all[low - 1].vaddr < LABEL_REACH; low--)
+		if (!all[low - 1].is_object && !all[low - 1].is_tls)
+			return &all[low - 1];
 	return NULL;
+}
+
+/* The label of the code that begins at @entry; without unwind information (@entry 0) one that no function lies behind. */
+static const struct elf_symbol *label_of(struct elf_image *img, uint64_t entry, uint64_t vaddr)
+{
+	const struct elf_symbol *label = label_before(img, entry ? entry : vaddr);
+	uint64_t start, end;
+
+	if (!label || (entry && label->vaddr != entry))
+		return NULL;
+	if (!entry && (label->is_func || !elf_vaddr_is_text(img, label->vaddr) ||
+		       elf_unwind_entry_at(img, label->vaddr, &start, &end)))
+		return NULL;
+	return label;
 }
 
 /* What is known of a place in an image. */
 struct found {
 	const struct elf_symbol *symbol;
 	const char *stub;
+	const char *known;	/* a name without a symbol */
 	bool has_entry;
 	uint64_t entry;		/* where the function begins that has no symbol */
 };
@@ -86,8 +103,10 @@ static struct found look_up(struct elf_image *img, uint64_t vaddr)
 	/* A symbol without a size reaches on to what is another function by its unwind information. */
 	if (f.symbol && f.has_entry && f.entry > f.symbol->vaddr)
 		f.symbol = NULL;
+	if (!f.symbol)
+		f.symbol = label_of(img, f.has_entry ? f.entry : 0, vaddr);
 	if (!f.symbol && f.has_entry)
-		f.symbol = label_at(img, f.entry);
+		f.known = elf_entry_name(img, f.entry);
 	return f;
 }
 
@@ -111,11 +130,13 @@ static struct frame of_image(struct names *n, struct elf_image *img, uint64_t nu
 		ret.name = demangled(n, f.stub, "@plt");
 	else if (f.symbol)
 		ret.name = symbol_name(n, number, f.symbol);
+	else if (f.known)
+		ret.name = f.known;
 	else if (f.has_entry)
 		ret.name = names_keepf(n, "[no symbols: %s+0x%llx]", module, (unsigned long long)f.entry);
 	else
 		ret.name = names_keepf(n, "[no symbols: %s]", module);
-	ret.unnamed = !f.stub && !f.symbol;
+	ret.unnamed = !f.stub && !f.symbol && !f.known;
 	return ret;
 }
 
@@ -204,7 +225,7 @@ bool names_file_knows(struct names *n, struct sym_file *file, uint64_t vaddr)
 	if (!file->img)
 		return false;
 	f = look_up(file->img, vaddr);
-	return f.symbol || f.stub;
+	return f.symbol || f.stub || f.known;
 }
 
 struct frame names_in_vdso(struct names *n, const struct place *p, uint64_t addr)

@@ -402,6 +402,8 @@ static void stripped_functions_are_one_frame_each(void **state)
 	snprintf(expected, sizeof expected, "[no symbols: bare+0x%llx]", (unsigned long long)vaddr);
 	assert_name(pid, at, 10, expected);
 	assert_name(pid, at + 3, 10, expected);
+	assert_name(pid, address_in(pid, vaddr_of("wait", "main")) + 4, 10, "main");
+	assert_name(pid, address_in(pid, vaddr_of("wait", "_start")) + 8, 10, "_start");
 	end_child(pid);
 }
 
@@ -428,6 +430,22 @@ static void stubs_are_named(void **state)
 	assert_true(found);
 	assert_begins(frame_at(pid, address_in(pid, plt), true, 10).name, "[no symbols: lazy");
 	elf_image_free(img);
+	end_child(pid);
+}
+
+/* Code written by hand, with labels that have neither type nor size. */
+static void labels_are_names(void **state)
+{
+	pid_t pid;
+
+	(void)state;
+	run("cd %s && echo '.text; .globl by_hand; by_hand: nop; nop; nop; ret; .fill 64, 1, 0x90' >hand.s && "
+	    "gcc -O2 -o hand wait.c hand.s", folder);
+	pid = start("hand");
+	names_process(names, pid, 10);
+	assert_name(pid, address_in(pid, vaddr_of("hand", "by_hand")), 10, "by_hand");
+	assert_name(pid, address_in(pid, vaddr_of("hand", "by_hand")) + 3, 10, "by_hand");
+	assert_name(pid, address_in(pid, vaddr_of("hand", "work")), 10, "work");
 	end_child(pid);
 }
 
@@ -714,6 +732,7 @@ int main(void)
 		WITH_NAMES(a_file_that_is_gone_is_the_reason),
 		WITH_NAMES(stripped_functions_are_one_frame_each),
 		WITH_NAMES(stubs_are_named),
+		WITH_NAMES(labels_are_names),
 		cmocka_unit_test_setup_teardown(inlined_calls_have_frames_with_lines, setup_lines, teardown),
 		WITH_NAMES(code_without_a_map_has_a_reason),
 		WITH_NAMES(code_has_the_owner_of_its_time),
