@@ -6,7 +6,6 @@ import unittest
 import live
 
 
-@live.vm_safe
 class Command(live.Case):
     def test_version(self):
         done = self.usertrace("--version")

@@ -108,7 +108,6 @@ def counts(objects):
     return len(objects), sum(len(o["sites"]) for o in objects)
 
 
-@live.vm_safe
 class Zoo(ListCase):
     def test_file(self):
         probes = self.objects(os.path.join(live.TARGETS, "zoo-pie"))
@@ -179,7 +178,6 @@ class Zoo(ListCase):
         self.assertIn(f"process {target.pid} (sleep) has no probes", done.stderr[0])
         self.assertIn(f"usertrace trace -p {target.pid} 'p:", "".join(done.stderr))
 
-    @live.host_only     # busybox has no unshare --kill-child
     @live.needs_program("unshare")
     def test_other_namespaces(self):
         if os.geteuid():

@@ -82,7 +82,6 @@ class Zoo(puppet.Case):
         self.assertEqual(reasons, ["is an integer here and a double at other sites of the probe",
                                    "is a float here and a double at other sites of the probe"])
 
-    @live.vm_safe
     def test_wrong_notes_spoil_nothing_else(self):
         path = target("broken")
         trace = self.trace_command(f"u:{path}:*", "--", path)
@@ -274,7 +273,6 @@ class Columns(puppet.Case):
             lines = file.read().splitlines()
         self.assertEqual((lines[0], [l.split()[-1] for l in lines[1:]]), (HEADING, ["0", "1"]))
 
-    @live.vm_safe
     def test_string_size(self):
         trace = self.begin("-S", "10", probe='u:puppet:text "%s|"')
         self.target.do("text 0123456789")
@@ -303,7 +301,6 @@ class Columns(puppet.Case):
 
 
 @live.needs_root()
-@live.vm_safe
 class Json(puppet.Case):
     def test_members(self):
         tick = self.puppet()

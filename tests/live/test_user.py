@@ -30,6 +30,7 @@ class Lanes(announce.Case):
         closed = ("process ended",)
         self.assertEqual([short(e) for e in seen if e["event"] not in closed], expected)
 
+    @live.host_only
     def test_operations_that_do_not_exist(self):
         wrong = ["h 0 x", "p 0 x", "h 5 x", "p 5 x", "h 15 x", "p 0x101 x", "h 0x81 x", "h 0x80000001 x", "p 0x10 x",
                  "h 0xffffffff x"]
@@ -77,6 +78,7 @@ class Lanes(announce.Case):
         self.assertEqual([(*e[:2], s) for e, s in zip(expected, seen)], expected)
         self.assertEqual(len(seen), len(expected))
 
+    @live.host_only
     def test_the_same_in_text(self):
         done = self.announce("h mark %null", "p mark %bad", "h mark %empty", "p mark %len:128",
                              "h mark %hex:1b0a5cff41",

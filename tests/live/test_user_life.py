@@ -64,7 +64,6 @@ class Life(announce.Case):
                 self.assertEqual([(e["event"], e["value"]) for e in done.events], [("begin", 4), ("process ended", 4)])
                 self.assertEqual(done.events[1]["exit"], exit)
 
-    @live.vm_safe
     def test_the_same_in_text(self):
         for command, status, words in (("exit 3", 3, "exit status 3"), ("die 11", 139, r"signal 11 \(SIGSEGV\)")):
             done = self.announce("h begin gc", "p begin r id=4", command, text=True, status=status)

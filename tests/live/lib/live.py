@@ -43,7 +43,8 @@ def vm_safe(item):
 
 
 def host_only(item):
-    """Marks a case of a class that is vm_safe otherwise: it needs a program that the other machine does not have."""
+    """Marks a case of a class that is vm_safe otherwise: it needs a program that the other machine does not
+    have, or does not depend on the kernel."""
     item.vm_safe = False
     return item
 
