@@ -173,8 +173,8 @@ static bool symbol_matches(const struct probe_spec *spec, const struct elf_symbo
 		return false;
 	if (glob_match(spec->name, s->name))
 		return !is_split_off(s->name) || is_split_off(spec->name);
-	if (s->name[0] != '_' || !strstr(spec->name, "::") || is_split_off(s->name) ||
-	    !may_demangle_to(s->name, spec->name))
+	if (s->name[0] != '_' || !strstr(spec->name, "::") || !may_demangle_to(s->name, spec->name) ||
+	    is_split_off(s->name))
 		return false;
 	elf_demangle(s->name, &plain);
 	ret = plain.data && glob_match(spec->name, plain.data);
