@@ -19,6 +19,9 @@ enum place_kind {
 	PLACE_DUMP,		/* a jitdump, mapped by its writer to announce it */
 };
 
+/* @file is the one behind @m, NULL for memory. */
+enum place_kind place_kind_of(const struct mapping *m, const struct sym_file *file);
+
 struct place {
 	uint64_t start, end, offset;	/* addresses; file offset of start */
 	uint64_t from, to;		/* it was there at times t, from <= t < to; UINT64_MAX: it still is */

@@ -99,41 +99,6 @@ void names_processes_done(struct names *n)
 	vec_done(&n->with_code);
 }
 
-/* Memory that bears a name: shared between two views of it, so that one can be written and the other executed. */
-static bool is_named_memory(const struct mapping *m)
-{
-	static const char *const names[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage", "/dev/shm/"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strncmp(m->path, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-/* jit-PID.dump: its writer maps it executable, for tracers to see. */
-static bool is_dump(const struct mapping *m)
-{
-	const char *slash = strrchr(m->path, '/'), *name = slash ? slash + 1 : m->path;
-	size_t len = strlen(name);
-
-	return strncmp(name, "jit-", 4) == 0 && len > 9 && strcmp(name + len - 5, ".dump") == 0;
-}
-
-static enum place_kind kind_of(const struct mapping *m, const struct sym_file *file)
-{
-	if (is_dump(m))
-		return PLACE_DUMP;
-	if (file && file->state != SYM_FILE_OPEN && is_named_memory(m))
-		return PLACE_MEMORY;
-	if (file)
-		return file->state == SYM_FILE_NOT_ELF ? PLACE_DATA : PLACE_FILE;
-	if (strcmp(m->path, "[vdso]") == 0)
-		return PLACE_VDSO;
-	if (strcmp(m->path, "[vsyscall]") == 0)
-		return PLACE_VSYSCALL;
-	return strcmp(m->path, "[uprobes]") == 0 ? PLACE_UPROBES : PLACE_MEMORY;
-}
-
 /* It has code of its own, whose maps are to be watched from now on. */
 static void watch_code(struct names *n, struct incarnation *in, uint64_t time_ns)
 {
@@ -163,7 +128,7 @@ static struct sym_file *file_of(struct names *n, const struct incarnation *in, c
 	    strcmp(p->file->path, m->path) == 0)
 		return p->file;
 	file = sym_files_get(&n->files, in->pid, m, &err);
-	if (file && file->state != SYM_FILE_OPEN && file->state != SYM_FILE_NOT_ELF && !is_named_memory(m))
+	if (file && file->state != SYM_FILE_OPEN && file->state != SYM_FILE_NOT_ELF && place_kind_of(m, file) == PLACE_FILE)
 		names_note(n, err.msg);
 	return file;
 }
@@ -175,7 +140,7 @@ static int place_of(struct names *n, struct incarnation *in, const struct mappin
 	if (m->file.ino && !file)
 		return -ENOMEM;
 	*ret = (struct place){.start = m->start, .end = m->end, .offset = m->offset, .from = from, .to = UINT64_MAX,
-			      .file = file, .kind = kind_of(m, file)};
+			      .file = file, .kind = place_kind_of(m, file)};
 	return 0;
 }
 

@@ -10,20 +10,13 @@
 
 #include "base/auto.h"
 #include "proc/process.h"
-#include "sym/files.h"
+#include "sym/history.h"
 #include "sym/kallsyms.h"
 #include "proc/vdso.h"
 
-enum code_kind {
-	CODE_FILE,	/* file */
-	CODE_RUNTIME,	/* memory: written by the program itself */
-	CODE_VDSO,
-	CODE_OTHER,	/* [vsyscall], [uprobes] */
-};
-
 struct code {
 	uint64_t start, end, offset;
-	enum code_kind kind;
+	enum place_kind kind;
 	struct sym_file *file;	/* a reference */
 };
 
@@ -79,40 +72,16 @@ static struct process *find_process(const struct sym *s, pid_t pid)
 	return NULL;
 }
 
-/* Memory that bears a name: shared between two views of it, so that one can be written and the other executed. */
-static bool is_named_memory(const struct mapping *m)
-{
-	static const char *const names[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage", "/dev/shm/"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strncmp(m->path, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-static enum code_kind classify(const struct mapping *m)
-{
-	if (m->file.ino)
-		return CODE_FILE;
-	if (strcmp(m->path, "[vdso]") == 0)
-		return CODE_VDSO;
-	if (m->path[0] == '\0' || strncmp(m->path, "[anon", 5) == 0 || strcmp(m->path, "[heap]") == 0 ||
-	    strncmp(m->path, "[stack", 6) == 0)
-		return CODE_RUNTIME;
-	return CODE_OTHER;
-}
-
 static int note_mapping(struct sym *s, struct process *p, const struct mapping *m)
 {
-	struct code c = {.start = m->start, .end = m->end, .offset = m->offset, .kind = classify(m)};
+	struct code c = {.start = m->start, .end = m->end, .offset = m->offset};
 
-	if (c.kind == CODE_FILE) {
+	if (m->file.ino) {
 		c.file = sym_files_get(&s->files, p->pid, m, NULL);
 		if (!c.file)
 			return -ENOMEM;
-		if (!c.file->img && is_named_memory(m))
-			c.kind = CODE_RUNTIME;
 	}
+	c.kind = place_kind_of(m, c.file);
 	if (vec_push(&p->code, c)) {
 		sym_files_put(&s->files, c.file);
 		return -ENOMEM;
@@ -249,15 +218,17 @@ void sym_user(struct sym *s, pid_t pid, uint64_t addr, bool is_return, struct bu
 	unsigned back = is_return && addr;
 	const struct code *c = code_at(s, pid, addr - back);
 
-	if (!c || c->kind == CODE_OTHER) {
+	if (!c) {
 		add_number(addr, out);
-	} else if (c->kind == CODE_FILE) {
-		add_from_file(c, addr, back, out);
-	} else if (c->kind == CODE_VDSO) {
+	} else if (c->kind == PLACE_VDSO) {
 		add_from_vdso(s, c, addr, back, out);
-	} else {
+	} else if (c->kind == PLACE_MEMORY) {
 		add_number(addr, out);
 		add_place("run-time code", out);
+	} else if (c->file) {
+		add_from_file(c, addr, back, out);
+	} else {
+		add_number(addr, out);
 	}
 }
 

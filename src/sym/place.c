@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* What kind of code an executable mapping holds, by its file and its name. */
+#include <string.h>
+
+#include "base/auto.h"
+#include "sym/history.h"
+
+/* Memory that bears a name: shared between two views of it, so that one can be written and the other executed. */
+static bool is_named_memory(const struct mapping *m)
+{
+	static const char *const names[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage", "/dev/shm/"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strncmp(m->path, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* jit-PID.dump: its writer maps it executable, for tracers to see. */
+static bool is_dump(const struct mapping *m)
+{
+	const char *slash = strrchr(m->path, '/'), *name = slash ? slash + 1 : m->path;
+	size_t len = strlen(name);
+
+	return strncmp(name, "jit-", 4) == 0 && len > 9 && strcmp(name + len - 5, ".dump") == 0;
+}
+
+enum place_kind place_kind_of(const struct mapping *m, const struct sym_file *file)
+{
+	if (is_dump(m))
+		return PLACE_DUMP;
+	if (file && file->state != SYM_FILE_OPEN && is_named_memory(m))
+		return PLACE_MEMORY;
+	if (file)
+		return file->state == SYM_FILE_NOT_ELF ? PLACE_DATA : PLACE_FILE;
+	if (strcmp(m->path, "[vdso]") == 0)
+		return PLACE_VDSO;
+	if (strcmp(m->path, "[vsyscall]") == 0)
+		return PLACE_VSYSCALL;
+	return strcmp(m->path, "[uprobes]") == 0 ? PLACE_UPROBES : PLACE_MEMORY;
+}
