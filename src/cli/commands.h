@@ -11,7 +11,6 @@ extern const struct ut_cmd cmd_emit;
 extern const struct ut_cmd cmd_flame;
 extern const struct ut_cmd cmd_gc;
 extern const struct ut_cmd cmd_list;
-extern const struct ut_cmd cmd_map;
 extern const struct ut_cmd cmd_profile;
 extern const struct ut_cmd cmd_top;
 extern const struct ut_cmd cmd_trace;

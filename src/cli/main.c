@@ -17,7 +17,6 @@ const struct ut_cmd *const ut_commands[] = {
 	&cmd_top,
 	&cmd_profile,
 	&cmd_flame,
-	&cmd_map,
 	&cmd_emit,
 	&cmd_dtrace,
 	&cmd_doctor,
