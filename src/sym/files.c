@@ -113,18 +113,26 @@ static enum sym_file_state state_of(int code)
 	}
 }
 
-/* A process with another root has its debugging symbols there. */
+static bool is_same(const char *path, const char *own)
+{
+	struct stat a, b;
+
+	return stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* A process with other mounts or another root has its debugging symbols there. */
 static void find_debug(struct elf_image *img, pid_t pid, const char *path)
 {
-	struct stat own, other;
+	char link[64], mounts[64], outer[PATH_MAX];
 	AUTO_CLOSE int root = -1;
-	char link[64], outer[PATH_MAX];
 	ssize_t len;
 
 	snprintf(link, sizeof link, "/proc/%d/root", (int)pid);
+	snprintf(mounts, sizeof mounts, "/proc/%d/ns/mnt", (int)pid);
+	if (is_same(link, "/") && is_same(mounts, "/proc/self/ns/mnt"))
+		return;
 	root = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0 || fstat(root, &other) || stat("/", &own) ||
-	    (own.st_dev == other.st_dev && own.st_ino == other.st_ino))
+	if (root < 0)
 		return;
 	/* After chroot the path begins at our root; in another mount namespace it begins at the process's. */
 	len = readlink(link, outer, sizeof outer);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -680,6 +682,55 @@ static void files_are_shared_until_they_change(void **state)
 	end_child(second);
 }
 
+static void run_with_own_mounts(const char *on)
+{
+	static const char make[] = "cp ../wait whole && objcopy --only-keep-debug whole d && strip -s -o x whole && "
+				   "objcopy --add-gnu-debuglink=d x && rm whole";
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", on, "tmpfs", 0, NULL) || chdir(on) || system(make))
+		_exit(1);
+	execl("x", "x", NULL);
+	_exit(1);
+}
+
+/* A program and its symbols on a mount that nobody else sees. */
+static void mounts_of_its_own_have_symbols(void **state)
+{
+	char path[PATH_MAX];
+	uint64_t work;
+	int p[2];
+	pid_t pid;
+	char c;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("mounts need root\n");
+		skip();
+	}
+	run("mkdir %s/mount", folder);
+	snprintf(path, sizeof path, "%s/mount", folder);
+	assert_return_code(pipe2(p, O_CLOEXEC), errno);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(p[1], 1);
+		run_with_own_mounts(path);
+	}
+	close(p[1]);
+	if (read(p[0], &c, 1) != 1) {
+		print_message("mounts of one's own are not to be had here\n");
+		waitpid(pid, NULL, 0);
+		close(p[0]);
+		skip();
+	}
+	close(p[0]);
+	work = address_in(pid, vaddr_of("wait", "work"));
+	names_process(names, pid, 10);
+	end_child(pid);
+	assert_name(pid, work, 10, "work");
+}
+
 /* In a root of its own, stripped, with its debugging symbols there. */
 static void a_container_has_its_own_symbols(void **state)
 {
@@ -742,6 +793,7 @@ int main(void)
 		WITH_NAMES(notes_are_few),
 		WITH_NAMES(functions_of_the_vdso),
 		WITH_NAMES(files_are_shared_until_they_change),
+		WITH_NAMES(mounts_of_its_own_have_symbols),
 		WITH_NAMES(a_container_has_its_own_symbols),
 	};
 
