@@ -147,6 +147,8 @@ static enum probe_state state_for(const struct runtime_span *s, enum runtime_rol
 	return role == RUNTIME_BEGIN ? STATE_STOP : STATE_GO;
 }
 
+static bool is_return(const struct runtime_span_probe *p) { return !strncmp(p->text, "r:", 2); }
+
 static int add_probes(struct gc_defs *d, const struct runtime *r, const struct runtime_span *s, unsigned def,
 		      struct ut_err *err)
 {
@@ -159,6 +161,8 @@ static int add_probes(struct gc_defs *d, const struct runtime *r, const struct r
 		const struct runtime_span_probe *p = &s->probe.v[i];
 		char *text;
 
+		if (d->no_returns && is_return(p))
+			continue;
 		code = request_text(r, p, &text, err);
 		if (!code)
 			code = add_use(d, text, state_for(s, p->role), (struct gc_use){ def, roles[p->role] }, err);
@@ -207,6 +211,14 @@ static bool holds_for_one(const struct runtime_span *s, const char *const *versi
 	return !n;
 }
 
+static bool needs_return(const struct runtime_span *s)
+{
+	for (size_t i = 0; i < s->probe.n; i++)
+		if (s->probe.v[i].role != RUNTIME_INSIDE && is_return(&s->probe.v[i]))
+			return true;
+	return false;
+}
+
 int gc_defs_add(struct gc_defs *d, const struct runtime *r, gc_kinds kinds, const char *const *versions, size_t n,
 		struct ut_err *err)
 {
@@ -216,7 +228,7 @@ int gc_defs_add(struct gc_defs *d, const struct runtime *r, gc_kinds kinds, cons
 		const struct runtime_span *s = &r->span.v[i];
 		bool wanted = gc_kinds_has(kinds, s->kind) || (s->with && gc_kinds_has(kinds, s->with));
 
-		if (wanted && holds_for_one(s, versions, n))
+		if (wanted && holds_for_one(s, versions, n) && !(d->no_returns && needs_return(s)))
 			code = add_span(d, r, s, err);
 	}
 	return code;

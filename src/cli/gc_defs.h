@@ -41,6 +41,11 @@ struct gc_defs {
 	VEC(struct gc_origin) origins;	/* by definition */
 	VEC(struct gc_request) requests;
 	VEC(void *) owned;		/* what the definitions point to */
+	/*
+	 * Without probes at the return of a function, and spans that such a one begins or ends: the kernel puts an address
+	 * of its own in the place of the return's, where walks of stacks end.
+	 */
+	bool no_returns;
 };
 
 /*

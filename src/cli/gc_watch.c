@@ -142,6 +142,7 @@ int gc_watch_open(const struct gc_watch_options *o, const struct runtimes *runti
 		return ut_err_nomem(err);
 	w->options = *o;
 	w->runtimes = runtimes;
+	w->defs.no_returns = o->overlay;
 	r = choose_kinds(w, err);
 	if (!r)
 		r = look_at_pids(w, err);

@@ -66,7 +66,8 @@ struct gc_watch *gc_watch_close(struct gc_watch *w);
 /*
  * A watch on top of a session that does other things as well: the session is opened with these probes alone as its
  * requests, `described`, `wait` and `lives`; started; told to gc_watch_join, and its events, lives, losses, flushes and
- * processes go through the watch's own sink. Processes that are no runtime are no error.
+ * processes go through the watch's own sink. Processes that are no runtime are no error. No probe of it is at a
+ * function's return: walks of stacks stay whole.
  */
 const char *const *gc_watch_probes(const struct gc_watch *w, size_t *ret_n);
 struct session_sink gc_watch_session_sink(struct gc_watch *w);

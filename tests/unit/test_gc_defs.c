@@ -16,6 +16,8 @@
 
 struct made { struct runtimes runtimes; struct gc_defs defs; };
 
+static bool no_returns;		/* of those that are made next */
+
 static const struct gc_defs *make(struct made *m, const char *spans, const char *kinds, const char *const *versions,
 				  size_t n)
 {
@@ -23,7 +25,7 @@ static const struct gc_defs *make(struct made *m, const char *spans, const char 
 	AUTO_FREE char *text = NULL;
 	gc_kinds set;
 
-	*m = (struct made){ 0 };
+	*m = (struct made){ .defs.no_returns = no_returns };
 	assert_true(asprintf(&text, HEAD "%s", spans) > 0);
 	if (runtimes_parse("toy.ini", text, strlen(text), &m->runtimes, &err))
 		fail_msg("%s", err.msg);
@@ -247,6 +249,28 @@ static void test_signals(void **state)
 	gc_defs_done(&d);
 }
 
+/* What is told beside is missed then, but not a span that could end. */
+static void test_no_returns(void **state)
+{
+	static const char spans[] = "[span gc]\nbegin = u:toy:begin\nend = u:toy:end\ninside = r:toyvm:why \"cause=%d\", retval\n"
+				    "[span gc]\nbegin = p:toyvm:collect\nend = r:toyvm:collect\n";
+	struct made m;
+
+	(void)state;
+	make(&m, spans, "gc", NULL, 0);
+	assert_int_equal(m.defs.defs.n, 2);
+	assert_int_equal(m.defs.requests.n, 5);
+	done(&m);
+	no_returns = true;
+	make(&m, spans, "gc", NULL, 0);
+	no_returns = false;
+	assert_int_equal(m.defs.defs.n, 1);
+	assert_int_equal(m.defs.requests.n, 2);
+	request(&m.defs, "u:toy:begin \"\"");
+	request(&m.defs, "u:toy:end \"\"");
+	done(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +282,7 @@ int main(void)
 		cmocka_unit_test(test_kinds_parse),
 		cmocka_unit_test(test_every_kind_of_a_description),
 		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_no_returns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
