@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The debugging symbols of a stripped file, where a package or a build has left them: below /usr/lib/debug by build id,
  * or by the name in .gnu_debuglink beside the file, in .debug/ and below /usr/lib/debug. Only a file of the very same
- * build is believed: by its build id, or for files without one by the checksum that the link gives. Files of a container
- * are looked for in its root. */
+ * build is believed: by its build id, or for files without one by the checksum that the link gives. Files of a
+ * container are looked for in its root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -91,7 +91,8 @@ static int open_below(int root, const char *path)
 }
 
 /* The file at @path, when it is of the same build as @img. */
-static struct elf_image *open_debug_file(struct elf_image *img, int root, const char *path, const struct debuglink *link)
+static struct elf_image *open_debug_file(struct elf_image *img, int root, const char *path,
+					 const struct debuglink *link)
 {
 	AUTO_CLOSE int fd = open_below(root, path);
 	struct elf_image *debug;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* .gnu_debugdata: an ELF file with nothing but a symbol table, packed by xz, as Fedora's build leaves it in programs. */
+/* .gnu_debugdata: an ELF file with nothing but a symbol table, packed by xz, as Fedora leaves it in programs. */
 #include <lzma.h>
 #include <string.h>
 

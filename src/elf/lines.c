@@ -141,7 +141,8 @@ struct elf_lines *elf_lines_open(struct elf_image *img)
 		return NULL;
 	elf_version(EV_CURRENT);
 	/* elf_memory takes char *, but does not write for as long as nobody asks for an update. */
-	l->elf = with->mem ? elf_memory((char *)(uintptr_t)with->mem, with->size) : elf_begin(with->fd, ELF_C_READ, NULL);
+	l->elf = with->mem ? elf_memory((char *)(uintptr_t)with->mem, with->size) :
+			     elf_begin(with->fd, ELF_C_READ, NULL);
 	l->dwarf = l->elf ? dwarf_begin_elf(l->elf, DWARF_C_READ, NULL) : NULL;
 	if (!l->dwarf)
 		return elf_lines_free(l);

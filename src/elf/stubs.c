@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Stubs of the procedure linkage table: which function each leads to. The instruction of the stub tells the slot it jumps
- * through, and a relocation which symbol the slot is for. So the order of stubs and the linker do not matter. x86-64. */
+/* Stubs of the procedure linkage table: which function each leads to. The instruction of the stub tells the slot it
+ * jumps through, and a relocation which symbol the slot is for. So the order of stubs and the linker do not matter.
+ * x86-64 only. */
 #include <string.h>
 
 #include "base/auto.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cache of program files, by device, inode and path: while a file is open here, its inode cannot be reused. The path
- * counts because some filesystems show the same numbers for several files. */
+/* The cache of program files, by device, inode and path: while a file is open here, its inode cannot be reused. The
+ * path counts because some filesystems show the same numbers for several files. */
 #include "sym/files.h"
 
 #include <fcntl.h>

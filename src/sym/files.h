@@ -37,8 +37,8 @@ struct sym_files {
 };
 
 /*
- * The file behind a mapping, opened now unless it is known; one reference for the caller. NULL: out of memory. @err gets
- * a sentence when it is new and could not be opened.
+ * The file behind a mapping, opened now unless it is known; one reference for the caller. NULL: out of memory. @err
+ * gets a sentence when it is new and could not be opened.
  */
 struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct mapping *m, struct ut_err *err);
 /* Gives a reference back; the last one closes the file. */

@@ -177,7 +177,8 @@ static bool may_be_runtime(struct names *n, const struct spot *s)
 	case PLACE_MEMORY: case PLACE_DATA:
 		return true;
 	case PLACE_FILE:	/* the text of Node's own program holds builtins that its map names */
-		return any_code(s) && !(names_vaddr(s->place, s->addr, &vaddr) && names_file_knows(n, s->place->file, vaddr));
+		return any_code(s) && !(names_vaddr(s->place, s->addr, &vaddr) &&
+					names_file_knows(n, s->place->file, vaddr));
 	default:
 		return false;
 	}
@@ -310,7 +311,8 @@ static void add_place(struct names *n, const struct spot *s, struct frames *ret)
 		(void)vec_push(&ret->v, in_vsyscall(s->place, s->addr));
 		break;
 	case PLACE_UPROBES:
-		(void)vec_push(&ret->v, ((struct frame){.name = "[uprobes]", .module = "[uprobes]", .kind = FRAME_NATIVE}));
+		(void)vec_push(&ret->v, ((struct frame){
+			.name = "[uprobes]", .module = "[uprobes]", .kind = FRAME_NATIVE}));
 		break;
 	default:
 		add_runtime(n, s, ret);

@@ -14,7 +14,7 @@ static const char *unknown_code(struct names *n, pid_t pid, uint64_t addr, uint6
 	const struct place *p = in ? history_at(&in->history, addr, time_ns) : NULL;
 
 	if (p && p->kind == PLACE_UPROBES)
-		return "[caller hidden by a return probe]";	/* it has put another address in the place of this one */
+		return "[caller hidden by a return probe]";	/* another address stands in its place */
 	if (p && p->file)
 		return names_keepf(n, "[not known yet when sampled: %s]", p->file->name);
 	return names_keepf(n, "[unknown code, no map: 0x%llx]", (unsigned long long)(p ? p->start : addr & ~0xffffull));

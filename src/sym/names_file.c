@@ -66,7 +66,8 @@ static const struct elf_symbol *label_before(struct elf_image *img, uint64_t vad
 	return NULL;
 }
 
-/* The label of the code that begins at @entry; without unwind information (@entry 0) one that no function lies behind. */
+/* The label of the code that begins at @entry; of code without unwind information (@entry 0) the last one, if that
+ * belongs to such code itself. */
 static const struct elf_symbol *label_of(struct elf_image *img, uint64_t entry, uint64_t vaddr)
 {
 	const struct elf_symbol *label = label_before(img, entry ? entry : vaddr);
@@ -113,15 +114,21 @@ static struct found look_up(struct elf_image *img, uint64_t vaddr)
 static struct frame no_file(struct names *n, const struct sym_file *file)
 {
 	static const char *const why[] = {
-		[SYM_FILE_NOT_ELF] = "not an ELF file", [SYM_FILE_BROKEN] = "broken ELF file", [SYM_FILE_GONE] = "file gone",
-		[SYM_FILE_DENIED] = "may not open", [SYM_FILE_TOO_MANY] = "too many open files",
+		[SYM_FILE_NOT_ELF] = "not an ELF file",
+		[SYM_FILE_BROKEN] = "broken ELF file",
+		[SYM_FILE_GONE] = "file gone",
+		[SYM_FILE_DENIED] = "may not open",
+		[SYM_FILE_TOO_MANY] = "too many open files",
 	};
 	const char *text = file->state < ARRAY_SIZE(why) && why[file->state] ? why[file->state] : "file gone";
 
-	return (struct frame){.name = names_keepf(n, "[%s: %s]", text, file->name), .kind = FRAME_NATIVE, .unnamed = true};
+	return (struct frame){
+		.name = names_keepf(n, "[%s: %s]", text, file->name), .kind = FRAME_NATIVE, .unnamed = true,
+	};
 }
 
-static struct frame of_image(struct names *n, struct elf_image *img, uint64_t number, const char *module, uint64_t vaddr)
+static struct frame of_image(struct names *n, struct elf_image *img, uint64_t number, const char *module,
+			     uint64_t vaddr)
 {
 	struct found f = look_up(img, vaddr);
 	struct frame ret = {.kind = FRAME_NATIVE, .module = module};

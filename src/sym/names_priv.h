@@ -52,7 +52,7 @@ struct names {
 	struct text_block *blocks;
 	struct strings strings;
 	VEC(struct frame) frames;		/* of places that were asked for already */
-	VEC(uint32_t) first;			/* of each place: its first frame; its last is before the next one's first */
+	VEC(uint32_t) first;			/* of each place: its first frame; its last is before the next's */
 	struct numbers places;			/* (file, vaddr) to numbers in first */
 	struct numbers functions;		/* (file, vaddr) to numbers in strings */
 	struct elf_image *vdso;

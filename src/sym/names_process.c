@@ -128,7 +128,7 @@ static struct sym_file *file_of(struct names *n, const struct incarnation *in, c
 	    strcmp(p->file->path, m->path) == 0)
 		return p->file;
 	file = sym_files_get(&n->files, in->pid, m, &err);
-	if (file && file->state != SYM_FILE_OPEN && file->state != SYM_FILE_NOT_ELF && place_kind_of(m, file) == PLACE_FILE)
+	if (file && file->state != SYM_FILE_OPEN && place_kind_of(m, file) == PLACE_FILE)
 		names_note(n, err.msg);
 	return file;
 }

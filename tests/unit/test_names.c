@@ -68,7 +68,8 @@ static int set_up_folder(void **state)
 {
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	write_file("lib.c", "__attribute__((noinline)) int FUNCTION(int x) { __asm__ volatile(\"nop\"); return x + 1; }\n");
+	write_file("lib.c", "__attribute__((noinline)) int FUNCTION(int x)\n"
+			    "{ __asm__ volatile(\"nop\"); return x + 1; }\n");
 	write_file("wait.c", "#include <unistd.h>\n"
 			     "static inline __attribute__((always_inline)) void inner(void)\n"
 			     "{ __asm__ volatile(\".globl marked\\nmarked: nop\"); }\n"
@@ -197,7 +198,8 @@ static uint64_t map_library(const char *file, const char *function, void *where)
 
 	snprintf(path, sizeof path, "%s/%s", folder, file);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	at = mmap(where, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (where ? MAP_FIXED : 0), fd, (off_t)(vaddr & ~4095ull));
+	at = mmap(where, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (where ? MAP_FIXED : 0), fd,
+		  (off_t)(vaddr & ~4095ull));
 	assert_true(at != MAP_FAILED);
 	return ADDR(at) + (vaddr & 4095);
 }
@@ -615,7 +617,8 @@ static void notes_are_few(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 500; i++) {
 		char path[64];
-		struct mapping m = { .start = 0x10000, .end = 0x20000, .exec = true, .file = { 1, 77 + i }, .path = path };
+		struct mapping m = { .start = 0x10000, .end = 0x20000, .exec = true, .file = { 1, 77 + i },
+				     .path = path };
 
 		snprintf(path, sizeof path, "/nowhere/libfoo-%u.so", i);
 		names_mapped(names, 1 << 23, &m, 10 + i);
@@ -746,7 +749,8 @@ static void a_container_has_its_own_symbols(void **state)
 		skip();
 	}
 	run("cd %s && mkdir -p root/bin root/usr/lib/debug/bin && gcc -O2 -g -static -no-pie -o root/whole wait.c && "
-	    "objcopy --only-keep-debug root/whole root/usr/lib/debug/bin/x.debug && strip -s -o root/bin/x root/whole && "
+	    "objcopy --only-keep-debug root/whole root/usr/lib/debug/bin/x.debug && "
+	    "strip -s -o root/bin/x root/whole && "
 	    "cd root/usr/lib/debug/bin && objcopy --add-gnu-debuglink=x.debug ../../../../bin/x", folder);
 	vaddr = vaddr_of("root/whole", "work");
 	run("rm %s/root/whole", folder);
