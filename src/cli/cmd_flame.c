@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* `usertrace flame`: folded stacks to a flame graph, or to any other form that profiles can be written in. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/auto.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/out_file.h"
+#include "cli/profile_file.h"
 #include "out/out.h"
 
 struct opts {
@@ -35,72 +33,6 @@ static const struct ut_opt options[] = {
 	{ 0, "per-thread", NULL, "the thread is the outermost frame, where threads are known", OPT_FLAG,
 	  offsetof(struct opts, per_thread) },
 };
-
-/* Of a file, or of standard input where the name is NULL or "-". */
-static const char *shown(const char *path) { return path && strcmp(path, "-") ? path : "standard input"; }
-
-/* Says what was left out or changed, one sentence for each kind. */
-static void tell(const struct ut_cmd *cmd, const char *path, const struct profile *p, const struct profile_bad *bad)
-{
-	char count[32];
-
-	if (bad->lines)
-		cli_fail(cmd, EXIT_OK, "%s: %s %s no stack with a count and %s left out; the first is line %llu: '%s'",
-			 shown(path), human_count(bad->lines, count), bad->lines == 1 ? "line is" : "lines are",
-			 bad->lines == 1 ? "is" : "are", (unsigned long long)bad->first_line, bad->first);
-	if (bad->rounded)
-		cli_fail(cmd, EXIT_OK, "%s: %s with a fraction, rounded to whole numbers", shown(path),
-			 bad->rounded == 1 ? "a count" : "counts");
-	if (p->totals.saturated)
-		cli_fail(cmd, EXIT_OK, "%s: the counts are more than 64 bits hold together; shares are of %llu", shown(path),
-			 (unsigned long long)UINT64_MAX);
-}
-
-static int open_input(const struct ut_cmd *cmd, const char *path, int *ret)
-{
-	struct stat st;
-
-	if (!path || !strcmp(path, "-")) {
-		*ret = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-		path = "standard input";
-	} else {
-		*ret = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	}
-	if (*ret < 0)
-		return cli_fail(cmd, EXIT_FAILED, "cannot open %s: %s", path, strerror(errno));
-	if (!fstat(*ret, &st) && S_ISDIR(st.st_mode))
-		return cli_fail(cmd, EXIT_USAGE, "%s is a folder; needs a file of folded stacks", path);
-	return 0;
-}
-
-/* A file that something else was written to is told by how it begins. */
-static int explain_nothing(const struct ut_cmd *cmd, const char *path, const struct profile_bad *bad)
-{
-	if (!strncmp(bad->first, "PERFILE2", 8))
-		return cli_fail(cmd, EXIT_USAGE, "%s is a file of perf: 'perf script | stackcollapse-perf.pl' makes folded stacks of it",
-				shown(path));
-	return cli_fail(cmd, EXIT_USAGE, "%s: no stacks; needs lines such as 'main;parse;read 42'", shown(path));
-}
-
-static int read_profile(const struct ut_cmd *cmd, const char *path, struct profile **ret)
-{
-	AUTO_CLOSE int fd = -1;
-	struct profile_bad bad;
-	struct ut_err err = {0};
-	int status = open_input(cmd, path, &fd);
-
-	if (status)
-		return status;
-	*ret = profile_new();
-	if (!*ret)
-		return cli_fail(cmd, EXIT_FAILED, "out of memory");
-	if (profile_read_folded(*ret, fd, &bad, &err)) {
-		ut_err_wrap(&err, "%s", shown(path));
-		return cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
-	}
-	tell(cmd, path, *ret, &bad);
-	return (*ret)->weights.n ? 0 : explain_nothing(cmd, path, &bad);
-}
 
 struct writing {
 	const struct profile *p;
@@ -169,9 +101,9 @@ static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_op
 	if (!file && isatty(STDIN_FILENO))
 		return cli_fail(cmd, EXIT_USAGE, "needs stacks: a file, or standard input; 'usertrace help flame' has examples");
 	if (base_file)
-		status = read_profile(cmd, base_file, &base);
+		status = profile_file_read(cmd, base_file, &base);
 	if (!status)
-		status = read_profile(cmd, file, &p);
+		status = profile_file_read(cmd, file, &p);
 	o->base = base;
 	if (!status)
 		status = write_profile(cmd, opts, p, o);

@@ -17,6 +17,7 @@ const struct ut_cmd *const ut_commands[] = {
 	&cmd_top,
 	&cmd_profile,
 	&cmd_flame,
+	&cmd_report,
 	&cmd_emit,
 	&cmd_dtrace,
 	&cmd_doctor,

@@ -77,6 +77,8 @@ struct profile *profile_free(struct profile *p);
 uint32_t profile_frame(struct profile *p, const struct frame *f);
 /* The same of a name that is no C string (foreign files). */
 uint32_t profile_frame_named(struct profile *p, const char *name, size_t len, enum frame_kind kind);
+/* The same as folded stacks say it: the kind by suffix and brackets. */
+uint32_t profile_frame_folded(struct profile *p, const char *text, size_t len);
 uint32_t profile_node(struct profile *p, uint32_t parent, uint32_t frame);
 uint32_t profile_thread(struct profile *p, int pid, int tid, const char *comm, const char *process);
 /* Adds up, and stops at UINT64_MAX (totals.saturated). The totals are the caller's to count. */

@@ -153,7 +153,7 @@ static enum frame_kind kind_of(const char *s, size_t len)
 	return starts_with_any(s, len, waits, ARRAY_SIZE(waits)) ? FRAME_WAITING : FRAME_REASON;
 }
 
-static uint32_t make_frame(struct profile *p, const char *s, size_t len)
+uint32_t profile_frame_folded(struct profile *p, const char *s, size_t len)
 {
 	static const struct { const char *suffix; enum frame_kind kind; } kinds[] = {
 		{ "_[k]", FRAME_KERNEL }, { "_[j]", FRAME_COMPILED }, { "_[i]", FRAME_INLINED }, { "_[w]", FRAME_WAITING },
@@ -254,7 +254,7 @@ static uint32_t frame_of(struct reader *r, const char *s, size_t len)
 			return k->frame;
 	}
 	new.text = keep_text(r, s, len);
-	new.frame = new.text ? make_frame(r->p, s, len) : NONE;
+	new.frame = new.text ? profile_frame_folded(r->p, s, len) : NONE;
 	if (new.frame == NONE)
 		return NONE;
 	r->known.v[at] = new;

@@ -95,13 +95,26 @@ static uint64_t function_id(struct pprof *f, const struct profile_frame *frame)
 	return pair_id(f, &f->functions, (uint32_t)name, (uint32_t)file);
 }
 
+/* Code that is in no file has a word for one, which tells what it is. */
+static const char *module_of(const struct profile_frame *frame)
+{
+	if (frame->module && *frame->module)
+		return frame->module;
+	switch (frame->kind) {
+	case FRAME_KERNEL: return "kernel";
+	case FRAME_COMPILED: return "[compiled]";
+	case FRAME_INTERPRETED: return "[interpreted]";
+	default: return NULL;
+	}
+}
+
 static uint64_t mapping_id(struct pprof *f, const struct profile_frame *frame)
 {
-	uint32_t number;
+	const char *module = module_of(frame);
+	uint32_t number = module ? strings_number(&f->modules, module) : 0;
 
-	if (!frame->module || !*frame->module)
+	if (!module)
 		return 0;
-	number = strings_number(&f->modules, frame->module);
 	if (number == UINT32_MAX)
 		f->code = -ENOMEM;
 	return (uint64_t)number + 1;

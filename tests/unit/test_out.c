@@ -223,6 +223,94 @@ static void test_speedscope(void **state)
 	profile_free(p);
 }
 
+static struct profile *read_pprof(const char *bytes, size_t len)
+{
+	struct profile *p = profile_new();
+	int fd = memfd_create("pprof", MFD_CLOEXEC);
+	struct ut_err err = {0};
+
+	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
+	lseek(fd, 0, SEEK_SET);
+	if (out_read_pprof(p, fd, &err))
+		fail_msg("%s", err.msg);
+	close(fd);
+	return p;
+}
+
+/* In whatever order. */
+static void same_lines(const char *a, char *b)
+{
+	char *save = NULL;
+
+	assert_int_equal(strlen(a), strlen(b));
+	for (char *line = strtok_r(b, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		const char *at = strstr(a, line);
+
+		if (!at || at[strlen(line)] != '\n' || (at != a && at[-1] != '\n'))
+			fail_msg("no line %s", line);
+	}
+}
+
+/* What was written is there again: stacks, kinds, threads, times, and what the recording said of itself. */
+static void test_pprof_round_trip(void **state)
+{
+	struct profile *p = two_threads(), *again;
+	const struct out_options o = { .per_thread = true, .by_process = true };
+	char *packed, *text, *text2;
+	size_t len;
+
+	(void)state;
+	case_add(p, 0, "main@app|read@libc.so|~[waiting]", PROFILE_BLOCKED, 1, 70);
+	case_add(p, 0, "main@app|read@libc.so", PROFILE_RUNNABLE, 7, 8);
+	case_add(p, 1, "=[truncated]|$jit;code|^a@app|^b@app|?[unknown code, no map: 0x1]", PROFILE_CPU, 9, 10);
+	p->totals.lost = 3;
+	p->totals.cut = 9;
+	p->totals.duration_ns = 1000 * MS;
+	p->totals.period_ns = MS;
+	p->totals.begin_wall_ns = 1700000000000000000;
+	packed = case_written(&out_pprof, p, NULL, &len);
+	again = read_pprof(packed, len);
+	text = case_written(&out_folded, p, &o, NULL);
+	text2 = case_written(&out_folded, again, &o, NULL);
+	same_lines(text2, text);
+	assert_int_equal(again->weights.n, p->weights.n);
+	assert_int_equal(again->totals.lost, 3);
+	assert_int_equal(again->totals.cut, 9);
+	assert_int_equal(again->totals.samples, p->totals.samples);
+	assert_int_equal(again->totals.duration_ns, 1000 * MS);
+	assert_int_equal(again->totals.period_ns, MS);
+	assert_int_equal(again->totals.begin_wall_ns, 1700000000000000000);
+	free(packed);
+	free(text);
+	free(text2);
+	profile_free(p);
+	profile_free(again);
+}
+
+/* Cut anywhere, or with a byte changed: refused with a sentence, or read as something else. */
+static void test_pprof_damaged(void **state)
+{
+	struct profile *p = two_threads();
+	size_t len;
+	char *packed = case_written(&out_pprof, p, NULL, &len);
+
+	(void)state;
+	for (size_t i = 0; i < len; i++) {
+		struct profile *again = profile_new();
+		int fd = memfd_create("pprof", MFD_CLOEXEC);
+		struct ut_err err = {0};
+
+		assert_int_equal(write(fd, packed, i), (ssize_t)i);
+		lseek(fd, 0, SEEK_SET);
+		assert_int_equal(out_read_pprof(again, fd, &err), -EINVAL);
+		assert_true(err.msg[0]);
+		close(fd);
+		profile_free(again);
+	}
+	free(packed);
+	profile_free(p);
+}
+
 /* A full disk and a closed pipe are told without a sentence: the caller knows the file's name. */
 static void test_write_errors(void **state)
 {
@@ -264,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_numbers), cmocka_unit_test(test_formats), cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_folded_waiting), cmocka_unit_test(test_folded_names),
 		cmocka_unit_test(test_folded_round_trip), cmocka_unit_test(test_speedscope),
+		cmocka_unit_test(test_pprof_round_trip), cmocka_unit_test(test_pprof_damaged),
 		cmocka_unit_test(test_write_errors), cmocka_unit_test(test_nothing),
 	};
 

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* `usertrace report hot`: where the time of a recorded profile went, or the profile in another form. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/out_file.h"
+#include "cli/profile_file.h"
+#include "cli/running.h"
+#include "cli/terminal.h"
+#include "out/out.h"
+#include "report/hot.h"
+
+struct opts {
+	const char *function, *output, *to;
+	bool json, threads;
+	uint64_t rows;
+};
+
+static const struct ut_opt options[] = {
+	{ 'f', "function", "PATTERN", "callers and callees of functions with such names (* and ?), instead of the tables",
+	  OPT_STRING, offsetof(struct opts, function) },
+	{ 'n', "rows", "COUNT", "functions in a table (default 20; JSON has all)", OPT_U64, offsetof(struct opts, rows) },
+	{ 't', "threads", NULL, "a table for each thread too", OPT_FLAG, offsetof(struct opts, threads) },
+	{ 0, "json", NULL, "one JSON object", OPT_FLAG, offsetof(struct opts, json) },
+	{ 'o', "output", "FILE", "write to FILE; its suffix says what: .txt, .json, .svg, .folded, .pb.gz, .speedscope.json",
+	  OPT_STRING, offsetof(struct opts, output) },
+	{ 0, "to", "FORMAT", "write the profile itself as svg, folded, pprof or speedscope", OPT_STRING,
+	  offsetof(struct opts, to) },
+};
+
+struct run {
+	const struct ut_cmd *cmd;
+	struct opts o;
+	const struct out_format *format;	/* NULL: the report */
+	struct profile *profile;
+};
+
+static bool ends_in(const char *s, const char *end)
+{
+	size_t len = strlen(s), n = strlen(end);
+
+	return len > n && !strcmp(s + len - n, end);
+}
+
+static int unknown_format(const struct run *r)
+{
+	const char *names[16] = {0};
+	size_t n = 0, near[1];
+
+	if (!r->o.to)
+		return cli_fail(r->cmd, EXIT_USAGE,
+				"-o '%s': its suffix says no form; .txt and .json do for the report, .svg, .folded, .pb.gz and "
+				".speedscope.json for the profile", r->o.output);
+	for (; out_formats[n] && n < ARRAY_SIZE(names); n++)
+		names[n] = out_formats[n]->name;
+	if (suggest(r->o.to, names, n, near, 1))
+		return cli_fail(r->cmd, EXIT_USAGE, "no format '%s'; did you mean '%s'?", r->o.to, names[near[0]]);
+	return cli_fail(r->cmd, EXIT_USAGE, "no format '%s'; there are svg, folded, pprof and speedscope", r->o.to);
+}
+
+/* What it is written as. */
+static int check_output(struct run *r)
+{
+	struct opts *o = &r->o;
+	const char *file = o->output && strcmp(o->output, "-") ? o->output : NULL;
+	struct ut_err err = {0};
+
+	if (o->to)
+		r->format = out_format_named(o->to);
+	else if (file)
+		r->format = out_format_of(file);
+	if (!r->format && file && !o->to && ends_in(file, ".json"))
+		o->json = true;
+	else if (!r->format && (o->to || (file && !o->json && !ends_in(file, ".txt"))))
+		return unknown_format(r);
+	if (r->format && (o->json || o->function || o->rows))
+		return cli_fail(r->cmd, EXIT_USAGE, "--json, --function and --rows are about the report; %s has the whole profile",
+				r->format->name);
+	o->output = file;
+	if (r->format == &out_pprof && !file && isatty(STDOUT_FILENO))
+		return cli_fail(r->cmd, EXIT_USAGE, "pprof is nothing for a terminal: -o FILE.pb.gz");
+	return file && out_file_check(file, &err) ? cli_fail_err(r->cmd, &err) : EXIT_OK;
+}
+
+static int check(struct run *r, int operands, char **argv)
+{
+	if (!operands)
+		return cli_fail(r->cmd, EXIT_USAGE, "needs the name of a report: hot");
+	if (strcmp(argv[0], "hot"))
+		return cli_fail(r->cmd, EXIT_USAGE, "no report '%s'; there is hot: usertrace report hot %s", argv[0], argv[0]);
+	if (operands > 2)
+		return cli_fail(r->cmd, EXIT_USAGE, "takes one file, and '%s' is another", argv[2]);
+	if (operands < 2 && isatty(STDIN_FILENO))
+		return cli_fail(r->cmd, EXIT_USAGE,
+				"needs a profile: a file of folded stacks or of pprof, or standard input");
+	if (r->o.rows > UINT32_MAX)
+		return cli_fail(r->cmd, EXIT_USAGE, "--rows is at most %u", UINT32_MAX);
+	return check_output(r);
+}
+
+/* https://no-color.org */
+static bool wants_color(void)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+static int write_report(const struct run *r, int fd)
+{
+	struct hot_options ho = { .rows = (unsigned)r->o.rows, .threads = r->o.threads, .function = r->o.function };
+	struct buf text = {0};
+	unsigned height;
+	int code;
+
+	if (!r->o.output && isatty(STDOUT_FILENO)) {
+		terminal_size(&ho.width, &height);
+		ho.color = wants_color();
+	}
+	code = r->o.json ? hot_json(r->profile, &ho, &text) : hot_text(r->profile, &ho, &text);
+	if (!code)
+		code = write_out(fd, &text);
+	buf_done(&text);
+	return code;
+}
+
+static int write_it(void *ctx, int fd, struct ut_err *err)
+{
+	const struct run *r = ctx;
+	const struct out_options oo = { .per_thread = r->o.threads };
+
+	return r->format ? r->format->write(r->profile, &oo, fd, err) : write_report(r, fd);
+}
+
+static int write_profile(struct run *r)
+{
+	struct ut_err err = {0};
+	int code;
+
+	if (r->o.output)
+		return out_file_write(r->o.output, write_it, r, &err) ? cli_fail_err(r->cmd, &err) : EXIT_OK;
+	signal(SIGPIPE, SIG_IGN);
+	code = write_it(r, STDOUT_FILENO, &err);
+	return !code || code == -EPIPE ? EXIT_OK : fail_running(r->cmd, &err, code, NULL);
+}
+
+static int run(const struct ut_cmd *cmd, int argc, char **argv)
+{
+	struct run r = { .cmd = cmd };
+	int operands, status;
+	bool done;
+
+	status = cli_parse(cmd, argc, argv, &r.o, &operands, NULL, &done);
+	if (done)
+		return status;
+	status = check(&r, operands, argv);
+	if (!status)
+		status = profile_file_read(cmd, operands > 1 ? argv[1] : NULL, &r.profile);
+	if (!status)
+		status = write_profile(&r);
+	profile_free(r.profile);
+	return status;
+}
+
+const struct ut_cmd cmd_report = {
+	.name = "report",
+	.usage = "hot [OPTION…] [FILE | -]",
+	.summary = "where the time of a profile went: hot functions, their callers, threads",
+	.details = "Reads folded stacks or pprof's format, as 'usertrace profile -o FILE' and others write them, from a file\n"
+		   "or from standard input. The first line says in words where the time went.\n"
+		   "\n"
+		   "Examples:\n"
+		   "  usertrace report hot app.pb.gz\n"
+		   "  usertrace report hot app.pb.gz --function '*alloc*'       who calls these, and whom they call\n"
+		   "  usertrace report hot app.pb.gz -o app.speedscope.json     another form of it\n"
+		   "  perf script | stackcollapse-perf.pl | usertrace report hot\n"
+		   "  usertrace report hot app.folded --json | jq '.states[0].functions[:5]'\n",
+	.options = options,
+	.noptions = ARRAY_SIZE(options),
+	.run = run,
+};

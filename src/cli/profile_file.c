@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens a file or standard input, finds out what it is by how it begins, and says what was wrong with it. */
+#include "cli/profile_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "out/out.h"
+
+/* Of a file, or of standard input where the name is NULL or "-". */
+static const char *shown(const char *path) { return path && strcmp(path, "-") ? path : "standard input"; }
+
+/* Says what was left out or changed, one sentence for each kind. */
+static void tell(const struct ut_cmd *cmd, const char *path, const struct profile *p, const struct profile_bad *bad)
+{
+	char count[32];
+
+	if (bad->lines)
+		cli_fail(cmd, EXIT_OK, "%s: %s %s no stack with a count and %s left out; the first is line %llu: '%s'",
+			 shown(path), human_count(bad->lines, count), bad->lines == 1 ? "line is" : "lines are",
+			 bad->lines == 1 ? "is" : "are", (unsigned long long)bad->first_line, bad->first);
+	if (bad->rounded)
+		cli_fail(cmd, EXIT_OK, "%s: %s with a fraction, rounded to whole numbers", shown(path),
+			 bad->rounded == 1 ? "a count" : "counts");
+	if (p->totals.saturated)
+		cli_fail(cmd, EXIT_OK, "%s: the counts are more than 64 bits hold together; shares are of %llu", shown(path),
+			 (unsigned long long)UINT64_MAX);
+}
+
+static int open_input(const struct ut_cmd *cmd, const char *path, int *ret)
+{
+	struct stat st;
+
+	if (!path || !strcmp(path, "-")) {
+		*ret = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+		path = "standard input";
+	} else {
+		*ret = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	}
+	if (*ret < 0)
+		return cli_fail(cmd, EXIT_FAILED, "cannot open %s: %s", path, strerror(errno));
+	if (!fstat(*ret, &st) && S_ISDIR(st.st_mode))
+		return cli_fail(cmd, EXIT_USAGE, "%s is a folder; needs a file of folded stacks", path);
+	return 0;
+}
+
+/* A file that something else was written to is told by how it begins. */
+static int explain_nothing(const struct ut_cmd *cmd, const char *path, const struct profile_bad *bad)
+{
+	if (!strncmp(bad->first, "PERFILE2", 8))
+		return cli_fail(cmd, EXIT_USAGE, "%s is a file of perf: 'perf script | stackcollapse-perf.pl' makes folded stacks of it",
+				shown(path));
+	return cli_fail(cmd, EXIT_USAGE, "%s: no stacks; needs lines such as 'main;parse;read 42'", shown(path));
+}
+
+/* The first two bytes, left where they are. A pipe gives them to another pipe; what is neither has none. */
+static bool is_gzip(int fd)
+{
+	unsigned char magic[2] = {0};
+	int pipes[2];
+
+	if (pread(fd, magic, 2, lseek(fd, 0, SEEK_CUR)) != 2 && !pipe2(pipes, O_CLOEXEC)) {
+		if (tee(fd, pipes[1], 2, 0) != 2 || read(pipes[0], magic, 2) != 2)
+			magic[0] = 0;
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+	return magic[0] == 0x1f && magic[1] == 0x8b;
+}
+
+static int read_pprof(const struct ut_cmd *cmd, const char *path, int fd, struct profile *p)
+{
+	struct ut_err err = {0};
+
+	if (out_read_pprof(p, fd, &err)) {
+		cli_fail(cmd, EXIT_FAILED, "%s %s", shown(path), err.msg);
+		return err.code == -EINVAL || err.code == -EFBIG ? EXIT_USAGE : EXIT_FAILED;
+	}
+	return p->weights.n ? 0 : cli_fail(cmd, EXIT_USAGE, "%s holds no samples", shown(path));
+}
+
+int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile **ret)
+{
+	AUTO_CLOSE int fd = -1;
+	struct profile_bad bad;
+	struct ut_err err = {0};
+	int status = open_input(cmd, path, &fd);
+
+	if (status)
+		return status;
+	*ret = profile_new();
+	if (!*ret)
+		return cli_fail(cmd, EXIT_FAILED, "out of memory");
+	if (is_gzip(fd))
+		return read_pprof(cmd, path, fd, *ret);
+	if (profile_read_folded(*ret, fd, &bad, &err)) {
+		ut_err_wrap(&err, "%s", shown(path));
+		return cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
+	}
+	tell(cmd, path, *ret, &bad);
+	return (*ret)->weights.n ? 0 : explain_nothing(cmd, path, &bad);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Profiles from files that people name: folded stacks, or what pprof reads. */
+#ifndef UT_CLI_PROFILE_FILE_H
+#define UT_CLI_PROFILE_FILE_H
+
+#include "cli/cli.h"
+#include "model/profile.h"
+
+/*
+ * Reads @path, or standard input where it is NULL or "-". What was left out or changed is told on standard error. 0 and
+ * a profile with at least one stack, or the exit status after a sentence; *@ret is the caller's to free in any case.
+ */
+int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile **ret);
+
+#endif

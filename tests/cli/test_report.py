@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""`usertrace report hot` on folded stacks and pprof's files; what `go tool pprof` says of the same."""
+import collections
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import live
+
+STACKS = """\
+main;run;parse;next_[i] 40
+main;run;parse;parse 20
+main;run;write;ksys_write_[k];vfs_write_[k] 8
+start;work;parse 22
+start;work;[unknown code, no map: 0x7f01] 4
+start;work;App\\Foo::bar 6
+"""
+
+
+def self_and_total(text):
+    """Of folded stacks, by hand: name → [self, total]."""
+    sums = collections.defaultdict(lambda: [0, 0])
+    for line in text.splitlines():
+        stack, count = line.rsplit(" ", 1)
+        names = [re.sub(r"_\[[kjiw]\]$", "", name) for name in stack.split(";")]
+        sums[names[-1]][0] += int(count)
+        for name in set(names):
+            sums[name][1] += int(count)
+    return {name: tuple(values) for name, values in sums.items()}
+
+
+def random_stacks(n):
+    """Stacks with recursion, of functions whose names are hard to read."""
+    dice = random.Random(5)
+    names = [f"f{i}" for i in range(30)] + ["operator()(int, char)", "a b c", "std::at", "λ::µ", "x_[k]", "y_[j]", "z_[i]"]
+    lines = {";".join(dice.choice(names) for _ in range(dice.randint(1, 30))): dice.randint(1, 1000) for _ in range(n)}
+    return "".join(f"{stack} {count}\n" for stack, count in lines.items())
+
+
+class Case(live.Case):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="report-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder, name)
+        if text is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return path
+
+    def hot(self, *args, status=0, stdin=None):
+        done = subprocess.run([live.USERTRACE, "report", "hot", *args], input=stdin, capture_output=True, check=False)
+        self.assertEqual(done.returncode, status, done.stderr.decode())
+        return done
+
+    def convert(self, text, name, *args):
+        """The file that these stacks are written to."""
+        path = self.path(name)
+        self.hot(self.path("in.folded", text), "-o", path, *args)
+        return path
+
+    def json(self, *args, **kwargs):
+        return json.loads(self.hot("--json", *args, **kwargs).stdout)
+
+
+class Hot(Case):
+    def check_functions(self, text):
+        report = self.json(self.path("in.folded", text))
+        seen = {}
+        for f in report["states"][0]["functions"]:      # of a name there may be several: the kernel's, and the program's
+            a, b = seen.get(f["name"], (0, 0))
+            seen[f["name"]] = (a + f["self"], b + f["total"])
+        return report, seen
+
+    @live.vm_safe
+    def test_self_and_total(self):
+        report, seen = self.check_functions(STACKS)
+        wanted = self_and_total(STACKS)
+        wanted["[unknown code, no map]"] = wanted.pop("[unknown code, no map: 0x7f01]")
+        self.assertEqual(seen, wanted)
+        self.assertEqual(report["totals"]["samples"], 100)
+        self.assertEqual(report["states"][0]["kernel"], 8)
+        self.assertEqual(report["reasons"], [{"reason": "[unknown code, no map]", "frames": 4}])
+        text = random_stacks(500)
+        self.assertEqual(self.check_functions(text)[1], self_and_total(text))
+
+    @live.vm_safe
+    def test_text(self):
+        lines = self.hot(self.path("in.folded", STACKS)).stdout.decode().splitlines()
+        self.assertEqual(lines[0], "82 % of samples were in parse and what it calls, 42 % in itself; 8 % ran in the kernel")
+        self.assertEqual(lines[1], "100 samples, 1 thread; 0 lost; no stack cut; frames without a name 1.1 %: "
+                                   "[unknown code, no map] 4")
+        rows = self.hot(self.path("in.folded", STACKS), "--rows", "1").stdout.decode().splitlines()
+        self.assertIn("        42    42 %        82    82 %  -       parse", rows)
+        self.assertIn(" … and 4 more", rows)
+
+    @live.vm_safe
+    def test_function(self):
+        report = self.json("--function", "w*", stdin=STACKS.encode())
+        self.assertEqual([f["name"] for f in report["neighbours"]], ["work", "write"])
+        self.assertEqual([(c["name"], c["cpu"]) for c in report["neighbours"][0]["callees"]],
+                         [("parse", 22), ("App\\Foo::bar", 6), ("[unknown code, no map]", 4)])
+        self.assertEqual([(c["name"], c["cpu"]) for c in report["neighbours"][1]["callers"]], [("run", 8)])
+        text = self.hot("-f", "nothing", stdin=STACKS.encode()).stdout.decode()
+        self.assertIn("no function's name fits the pattern", text)
+
+    @live.vm_safe
+    def test_refused(self):
+        good = self.path("in.folded", STACKS)
+        for args, words in ((["cold", good], "no report 'cold'; there is hot"), ([], "needs the name of a report: hot"),
+                            (["hot", good, "b"], "takes one file, and 'b' is another"),
+                            (["hot", good, "-o", "x.png"], "its suffix says no form"),
+                            (["hot", good, "--to", "svgg"], "no format 'svgg'; did you mean 'svg'?"),
+                            (["hot", good, "--to", "svg", "--json"], "--json, --function and --rows are about the report"),
+                            (["hot", self.path("empty", "")], "no stacks; needs lines such as"),
+                            (["hot", self.folder], "is a folder")):
+            with self.subTest(args=args):
+                done = self.usertrace("report", *args)
+                self.assertEqual((done.status, done.stdout), (2, []), done.describe())
+                self.assertIn(words, done.stderr[-1])
+        done = self.usertrace("report", "hot", self.path("gone"))
+        self.assertEqual(done.status, 1)
+        self.assertIn("No such file", done.stderr[0])
+
+    @live.vm_safe
+    def test_damaged_pprof(self):
+        whole = open(self.convert(STACKS, "x.pb.gz"), "rb").read()
+        inner = gzip.decompress(whole)
+        for name, content in (("cut", whole[:-20]), ("no message", gzip.compress(b"\xff" * 50)), ("none", gzip.compress(b"")),
+                              ("cut inside", gzip.compress(inner[:len(inner) // 2]))):
+            with self.subTest(name):
+                path = self.path("bad.pb.gz")
+                with open(path, "wb") as file:
+                    file.write(content)
+                done = self.hot(path, status=2)
+                self.assertEqual(done.stdout, b"")
+                self.assertIn(b"bad.pb.gz ", done.stderr)
+
+    def test_a_full_disk_and_a_closed_pipe(self):
+        path = self.path("in.folded", random_stacks(2000))
+        for to in (["--to", "folded"], ["--to", "pprof"], ["--to", "speedscope"], ["--to", "svg"], ["--json"], []):
+            with self.subTest(to):
+                with open("/dev/full", "wb") as full:
+                    done = subprocess.run([live.USERTRACE, "report", "hot", path, *to], stdout=full, stderr=subprocess.PIPE,
+                                          check=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(b"cannot write to standard output: No space left on device", done.stderr)
+                read, write = os.pipe()
+                os.close(read)
+                done = subprocess.run([live.USERTRACE, "report", "hot", path, *to], stdout=write, stderr=subprocess.PIPE,
+                                      check=False)
+                os.close(write)
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+
+class Forms(Case):
+    @live.vm_safe
+    def test_folded_twice_is_the_same(self):
+        once = self.hot("--to", "folded", stdin=random_stacks(800).encode()).stdout
+        self.assertEqual(self.hot("--to", "folded", stdin=once).stdout, once)
+
+    @live.vm_safe
+    def test_pprof_and_back(self):
+        path = self.convert(STACKS, "x.pb.gz")
+        self.assertEqual(self.hot(path, "--to", "folded").stdout.decode(), STACKS)
+        with open(path, "rb") as file:                  # and through a pipe
+            self.assertEqual(self.hot("--to", "folded", stdin=file.read()).stdout.decode(), STACKS)
+
+    @live.vm_safe
+    def test_speedscope_is_as_its_schema_says(self):
+        text = random_stacks(300)
+        with open(self.convert(text, "x.speedscope.json"), encoding="utf-8") as file:
+            scope = json.load(file)
+        self.assertEqual(scope["$schema"], "https://www.speedscope.app/file-format-schema.json")
+        self.assertLessEqual(set(scope), {"$schema", "shared", "profiles", "name", "activeProfileIndex", "exporter"})
+        self.assertEqual(set(scope["shared"]), {"frames"})
+        for frame in scope["shared"]["frames"]:
+            self.assertLessEqual(set(frame), {"name", "file", "line", "col"})
+            self.assertIsInstance(frame["name"], str)
+        names = [frame["name"] for frame in scope["shared"]["frames"]]
+        sums = collections.Counter()
+        for profile in scope["profiles"]:
+            self.assertEqual(set(profile), {"type", "name", "unit", "startValue", "endValue", "samples", "weights"})
+            self.assertEqual((profile["type"], profile["startValue"]), ("sampled", 0))
+            self.assertIn(profile["unit"], ("none", "nanoseconds"))
+            self.assertEqual(len(profile["samples"]), len(profile["weights"]))
+            self.assertEqual(sum(profile["weights"]), profile["endValue"])
+            for stack, weight in zip(profile["samples"], profile["weights"]):
+                sums[";".join(names[i] for i in stack)] += weight
+        wanted = collections.Counter()
+        for line in text.splitlines():
+            stack, count = line.rsplit(" ", 1)
+            wanted[re.sub(r"_\[[kji]\](?=;|$)", "", stack)] += int(count)
+        self.assertEqual(sums, wanted)
+
+
+@unittest.skipUnless(shutil.which("go"), "go is not installed")
+class Pprof(Case):
+    def pprof(self, *args):
+        env = {**os.environ, "HOME": self.folder, "GOPATH": self.folder, "GOCACHE": os.path.join(self.folder, "cache"),
+               "GOFLAGS": "-mod=mod", "GOPROXY": "off", "PPROF_TMPDIR": self.folder, "PPROF_BINARY_PATH": self.folder}
+        done = subprocess.run(["go", "tool", "pprof", *args], capture_output=True, text=True, env=env, check=False, timeout=60)
+        if "no such tool" in done.stderr:
+            self.skipTest("go has no pprof")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_top(self):
+        text = random_stacks(500)
+        out = self.pprof("-top", "-nodecount=1000", "-nodefraction=0", self.convert(text, "x.pb.gz"))
+        self.assertIn("Type: samples", out)
+        seen = {}
+        for line in out.splitlines():
+            row = re.match(r"\s*(\d+) +[\d.]+% +[\d.]+% +(\d+) +[\d.]+%  (.*)$", line)
+            if row:
+                seen[re.sub(r" \((?:partial-)?inline\)$", "", row[3])] = int(row[1]), int(row[2])
+        self.assertEqual(seen, self_and_total(text))
+
+    def test_raw(self):
+        out = self.pprof("-raw", self.convert(STACKS, "x.pb.gz"))
+        self.assertRegex(out, r"samples/count")
+        self.assertRegex(out, r"(?m)^ +40: 1 2 3 *$")       # next is inlined in parse: one location
+        self.assertRegex(out, r"(?m)^ +1: 0x0 next :0 s=0\n +parse :0 s=0$")
+        self.assertRegex(out, r"(?m)^\d+: 0x0/0x0/0x0 kernel +\[FN\]")
