@@ -31,6 +31,7 @@ struct saved_rule {
 enum kept_register { KEPT_RA, KEPT_RBP, KEPT_RBX, KEPT };
 struct frame_state {
 	struct cfa_rule cfa;
+	struct cfa_rule plain;	/* as it was last told by a register: what half of a definition changes */
 	struct saved_rule saved[KEPT];
 };
 

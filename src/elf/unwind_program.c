@@ -171,27 +171,28 @@ static void save_how(struct program *p, uint64_t reg, enum saved_how how)
 	save(p, reg, (struct saved_rule){ .how = how });
 }
 
+/* To what the common entry says. In that itself (old assemblers move instructions there): to nothing. */
 static void restore(struct program *p, uint64_t reg)
 {
 	struct saved_rule *s = kept(p, reg);
 
-	if (!p->b)
-		p->c.bad = true;
-	else if (s)
-		save(p, reg, p->cie->initial.saved[s - p->now.saved]);
+	if (s)
+		save(p, reg, p->b ? p->cie->initial.saved[s - p->now.saved] : (struct saved_rule){ .how = SAVED_SAME });
 }
 
 static void define_cfa(struct program *p, uint64_t reg, int64_t off)
 {
-	p->now.cfa = (struct cfa_rule){ .how = reg > 15 ? CFA_OTHER : CFA_REGISTER, .reg = reg > 15 ? 0 : (uint8_t)reg,
-					.off = off };
+	p->now.plain = (struct cfa_rule){ .how = CFA_REGISTER, .reg = (uint8_t)reg, .off = off };
+	if (reg > 15)
+		p->now.plain.how = CFA_OTHER;
+	p->now.cfa = p->now.plain;
 	p->changed = true;
 }
 
-/* Half of a definition: the other half must be there. */
+/* Half of a definition: the other half must be there. libgcrypt has an expression in between, as libgcc takes it. */
 static void redefine_cfa(struct program *p, uint64_t reg, int64_t off)
 {
-	if (p->now.cfa.how != CFA_REGISTER)
+	if (p->now.plain.how == CFA_NONE)
 		p->c.bad = true;
 	else
 		define_cfa(p, reg, off);
@@ -254,13 +255,13 @@ static bool run_cfa(struct program *p, uint8_t op)
 		define_cfa(p, reg, factored(p, (uint64_t)take_sleb(c)));
 		return true;
 	case DW_CFA_def_cfa_register:
-		redefine_cfa(p, take_leb(c), p->now.cfa.off);
+		redefine_cfa(p, take_leb(c), p->now.plain.off);
 		return true;
 	case DW_CFA_def_cfa_offset:
-		redefine_cfa(p, p->now.cfa.reg, (int64_t)take_leb(c));
+		redefine_cfa(p, p->now.plain.reg, (int64_t)take_leb(c));
 		return true;
 	case DW_CFA_def_cfa_offset_sf:
-		redefine_cfa(p, p->now.cfa.reg, factored(p, (uint64_t)take_sleb(c)));
+		redefine_cfa(p, p->now.plain.reg, factored(p, (uint64_t)take_sleb(c)));
 		return true;
 	case DW_CFA_def_cfa_expression:
 		p->now.cfa = cfa_from_expression(take_block(c));

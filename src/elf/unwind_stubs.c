@@ -23,7 +23,10 @@ struct adder {
 	struct unwind_build *b;
 	struct unwind_layer *layer;
 	int error;
+	unsigned returns;	/* from signals, so far */
 };
+
+#define RETURNS_MAX 64		/* there is one in a libc */
 
 static void add(struct adder *a, uint64_t start, uint64_t end, struct ut_unwind_rule rule)
 {
@@ -133,7 +136,7 @@ static void find_returns(struct adder *a, uint64_t vaddr, const uint8_t *bytes, 
 		if (head && first > bytes && is_padding(first[-1]))
 			first--;
 		p += sizeof sigreturn;
-		if (head)
+		if (head && a->returns++ < RETURNS_MAX)
 			add(a, vaddr + (uint64_t)(first - bytes), vaddr + (uint64_t)(p - bytes),
 			    (struct ut_unwind_rule){ .cfa = UT_CFA_SIGNAL });
 	}
@@ -164,7 +167,8 @@ static bool read_chunk(struct adder *a, struct chunk *c, uint64_t start, uint64_
 
 static void search_gap(struct adder *a, struct chunk *c, uint64_t start, uint64_t end, uint64_t readable)
 {
-	while (end - start > sizeof sigreturn && !a->error && read_chunk(a, c, start, end, readable)) {
+	while (end - start > sizeof sigreturn && a->returns < RETURNS_MAX && !a->error &&
+	       read_chunk(a, c, start, end, readable)) {
 		uint64_t have = c->vaddr + c->len, stop = end < have ? end : have;
 
 		find_returns(a, start, c->bytes + (start - c->vaddr), (size_t)(stop - start));

@@ -187,6 +187,8 @@ static void test_cfa_forms(void **state)
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0c, 17, 8);
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0e, 0x80, 0x80, 0x80, 0x80, 0x08);	/* 2 GiB */
 	EXPECT_ONE(cfa(RBP, 24), 0x0f, 2, 0x76, 24);
+	EXPECT_ONE(cfa(RSP, 16), 0x0f, 3, 0x76, 8, 0x06, 0x0e, 16);	/* half of what was there before */
+	EXPECT_ONE(cfa(RBX, 8), 0x0f, 3, 0x76, 8, 0x06, 0x0d, 3);
 	EXPECT_ONE(deref(RBP, -8, 0), 0x0f, 3, 0x76, 0x78, 0x06);
 	EXPECT_ONE(deref(RSP, 88, 8), 0x0f, 6, 0x77, 0xd8, 0, 0x06, 0x23, 8);
 	EXPECT_ONE(deref(RSP, 8, 16), 0x0f, 5, 0x77, 8, 0x06, 0x40, 0x22);
@@ -299,7 +301,6 @@ static void test_broken_programs(void **state)
 	EXPECT_BAD(0x41, 0x0e, 16, 0x41, 0x3f);
 	EXPECT_BAD(0x0f, 100, 0x77, 8);
 	EXPECT_BAD(0x10, 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1);
-	EXPECT_BAD(0x0f, 3, 0x77, 8, 0x06, 0x0e, 16);	/* an offset to an expression */
 	EXPECT_BAD(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x04);
 }
 
@@ -363,6 +364,8 @@ static void test_common_entries(void **state)
 	FDE(&f.eh, F + 0x30, 0x10, 0);
 	cfi_cie_of(&f.eh, "zR", PCREL_S4, 16, PROGRAM(0x0c, 7, 8, 0x41));	/* a place in what has none */
 	FDE(&f.eh, F + 0x40, 0x10, 0);
+	cfi_cie_of(&f.eh, "zR", PCREL_S4, 16, PROGRAM(0x0c, 7, 8, 0x90, 1, 0x86, 2, 0x83, 3, 0xc6));
+	FDE(&f.eh, F + 0x70, 0x10, 0);
 	cfi_cie_of(&f.eh, "", 0, 16, program, 5);
 	FDE(&f.eh, F + 0x50, 0x10, 0);
 	cfi_cie_of(&f.eh, "eh", 0, 16, program, 5);
@@ -377,6 +380,7 @@ static void test_common_entries(void **state)
 	EXPECT(&t, F + 0x40, only(UT_CFA_UNKNOWN));
 	EXPECT(&t, F + 0x50, cfa(RSP, 8));
 	EXPECT(&t, F + 0x60, only(UT_CFA_UNKNOWN));
+	EXPECT(&t, F + 0x70, with_rbx(cfa(RSP, 8), UT_SAVED_CFA, -24));
 	done(&f, &t);
 }
 

@@ -360,7 +360,8 @@ static void on_step(int number, siginfo_t *info, void *context)
 	_Unwind_Backtrace(take_frame, &trace);
 	if (!is_same() && !differences++)
 		snprintf(difference, sizeof difference,
-			 "at 0x%llx, rule %u: end %u at 0x%llx, %u frames; libgcc has %zu", (unsigned long long)trace.from, rule.cfa, w.end, (unsigned long long)w.end_addr, w.n, trace.n);
+			 "at 0x%llx, rule %u: end %u at 0x%llx, %u frames; libgcc has %zu",
+			 (unsigned long long)trace.from, rule.cfa, w.end, (unsigned long long)w.end_addr, w.n, trace.n);
 }
 
 static int compare_ints(const void *a, const void *b)
