@@ -371,6 +371,8 @@ static char *without_address(const char *text)
 		text += 2 + hex;
 		while (out.len && strchr(" :+,", out.data[out.len - 1]))
 			out.len--;
+		if (out.len > 3 && !memcmp(out.data + out.len - 3, " at", 3))
+			out.len -= 3;
 	}
 	return buf_take(&out);
 }

@@ -97,7 +97,7 @@ const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_add
 	(void)pid;
 	(void)end_addr;
 	(void)time_ns;
-	return end == UT_END_DEPTH ? "[truncated]" : end == UT_END_NO_INFO ? "[no unwind info: lib.so: 0x1234]" : NULL;
+	return end == UT_END_DEPTH ? "[truncated]" : end == UT_END_NO_INFO ? "[no unwind info: lib.so at 0x1234]" : NULL;
 }
 
 /* The records. */
@@ -329,8 +329,8 @@ static void why_cut(void **state)
 	sample(m, 7, 7, 1, 4, false);
 	sample(m, 7, 7, 1, 99, false);
 	check(m, &usual,
-	      "C 7 [GC];[no unwind info: lib.so: 0x1234];f1;[no symbols: lib.so 0x600000] 1 1\n"
-	      "C 7 [no unwind info: lib.so: 0x1234];f1;[no symbols: lib.so 0x600001] 1 1\n"
+	      "C 7 [GC];[no unwind info: lib.so at 0x1234];f1;[no symbols: lib.so 0x600000] 1 1\n"
+	      "C 7 [no unwind info: lib.so at 0x1234];f1;[no symbols: lib.so 0x600001] 1 1\n"
 	      "C 7 [stack not known] 1 1\n"
 	      "C 7 [truncated];f1;f2 1 1\n"
 	      "C 7 k1 1 1\n");
