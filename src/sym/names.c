@@ -244,6 +244,8 @@ static const char *no_map(struct names *n, const struct spot *s)
 {
 	if (s->in->hint && !any_code(s))
 		return names_keepf(n, "[no map: %s]", s->in->hint);
+	if (s->place->file)
+		return names_keepf(n, "[unknown code, no map: %s]", s->place->file->name);
 	return names_keepf(n, "[unknown code, no map: 0x%llx]", (unsigned long long)s->place->start);
 }
 

@@ -31,8 +31,10 @@ enum place_kind place_kind_of(const struct mapping *m, const struct sym_file *fi
 		return PLACE_DUMP;
 	if (file && file->state != SYM_FILE_OPEN && is_named_memory(m))
 		return PLACE_MEMORY;
+	if (file && file->state == SYM_FILE_NOT_ELF)
+		return m->write ? PLACE_MEMORY : PLACE_DATA;	/* a heap that was saved, code and all: SBCL's */
 	if (file)
-		return file->state == SYM_FILE_NOT_ELF ? PLACE_DATA : PLACE_FILE;
+		return PLACE_FILE;
 	if (strcmp(m->path, "[vdso]") == 0)
 		return PLACE_VDSO;
 	if (strcmp(m->path, "[vsyscall]") == 0)

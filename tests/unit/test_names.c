@@ -562,6 +562,12 @@ static void files_that_are_no_programs(void **state)
 	names_hint(names, getpid(), "sbcl --load x");
 	assert_name(getpid(), ADDR(at) + 8, 10, "[no map: sbcl --load x]");
 	munmap(at, 4096);
+	at = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(at != MAP_FAILED);
+	names_exec(names, getpid(), 20);
+	names_process(names, getpid(), 20);
+	assert_name(getpid(), ADDR(at) + 8, 20, "[unknown code, no map: heap.core]");
+	munmap(at, 4096);
 }
 
 static void kernel_functions(void **state)
