@@ -11,6 +11,7 @@ int out_file_check(const char *path, struct ut_err *err);
  * @write gives everything to the descriptor; its failure without a sentence is that of writing. What is no regular file
  * (a pipe, a terminal) is written to as it is. 0, or -errno with a sentence.
  */
-int out_file_write(const char *path, int (*write)(void *ctx, int fd, struct ut_err *err), void *ctx, struct ut_err *err);
+int out_file_write(const char *path, int (*write)(void *ctx, int fd, struct ut_err *err), void *ctx,
+		   struct ut_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording behind `profile`: a session whose samples go to a log and whose processes go to the names. One thread. */
+/* The recording behind `profile`: a session whose samples go to a log, and whose processes go to the names. */
 #ifndef UT_CLI_PROFILE_RECORD_H
 #define UT_CLI_PROFILE_RECORD_H
 

@@ -120,7 +120,7 @@ static int push_user(struct build *b, const struct samples_row *row, pid_t pid, 
 	return add_named(b, &b->stack);
 }
 
-/* Our own program, which takes the stack of who leaves the processor, stands on top of it: it is no part of the wait. */
+/* Our own program, which takes the stack of who leaves the processor, stands on top of it: no part of the wait. */
 static void drop_ourselves(struct build *b)
 {
 	size_t n = 0;
@@ -254,7 +254,8 @@ static uint32_t wait_frame(struct build *b, const struct samples_row *row)
 {
 	static const char *const words[] = {
 		[WAIT_NONE] = "[waiting for a processor]", [WAIT_SLEEPS] = "[sleeping]",
-		[WAIT_UNINTERRUPTIBLE] = "[uninterruptible wait]", [WAIT_STOPPED] = "[stopped]", [WAIT_OTHER] = "[waiting]",
+		[WAIT_UNINTERRUPTIBLE] = "[uninterruptible wait]", [WAIT_STOPPED] = "[stopped]",
+		[WAIT_OTHER] = "[waiting]",
 	};
 
 	return word(b, words[row->waits], FRAME_WAITING);
