@@ -11,6 +11,7 @@ extern const struct ut_cmd cmd_emit;
 extern const struct ut_cmd cmd_flame;
 extern const struct ut_cmd cmd_gc;
 extern const struct ut_cmd cmd_list;
+extern const struct ut_cmd cmd_map;
 extern const struct ut_cmd cmd_profile;
 extern const struct ut_cmd cmd_report;
 extern const struct ut_cmd cmd_top;

@@ -18,6 +18,7 @@ const struct ut_cmd *const ut_commands[] = {
 	&cmd_profile,
 	&cmd_flame,
 	&cmd_report,
+	&cmd_map,
 	&cmd_emit,
 	&cmd_dtrace,
 	&cmd_doctor,

@@ -306,6 +306,22 @@ void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_quest
 	note_strange(d, notes);
 }
 
+void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct code_notes *notes)
+{
+	struct code_questions none = {0};
+	AUTO_FREE struct window *w = calloc(1, sizeof *w);
+	struct jitdump_record rec;
+
+	code_dump_read_rest(d, 0, &none, ended, notes);
+	if (!w || !d->known)
+		return;
+	for (uint64_t at = d->head.header_size; at < d->reader.at; at += rec.size) {
+		if (record_at(d, w, at, d->reader.at, &rec) <= 0)
+			return;
+		fn(ctx, &rec);
+	}
+}
+
 bool code_dump_move(const struct code_dump *d, struct code_question *q, struct code_moved *ret)
 {
 	char head[JITDUMP_HEAD];

@@ -193,7 +193,7 @@ static void answer(struct code_question *q, const struct reading *r, enum code_f
 /* What a line that came at @time_ns means for one question. */
 static void ask(struct code_question *q, const struct reading *r, uint64_t time_ns, const struct perfmap_line *line)
 {
-	if (q->found > CODE_LINE || q->time_ns >= r->m->end_ns)
+	if (q->found > CODE_LINE || (q->time_ns >= r->m->end_ns && r->m->end_ns != UINT64_MAX))
 		return;
 	if (q->time_ns >= r->m->begin_ns && time_ns <= q->time_ns)
 		answer(q, r, CODE_LINE, line);
@@ -263,6 +263,23 @@ void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questio
 		return;
 	read_map(m, number, &m->reader, all, m->size, ended, notes);
 	m->ended = ended;
+}
+
+void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret)
+{
+	AUTO_FREE char *piece = malloc(CODE_PIECE);
+
+	*ret = (struct perfmap){0};
+	while (piece && ret->offset < m->size) {
+		uint64_t left = m->size - ret->offset;
+		size_t n = read_at(m, ret->offset, piece, left < CODE_PIECE ? (size_t)left : CODE_PIECE);
+
+		if (!n)
+			break;
+		perfmap_feed(ret, piece, n, fn, ctx);
+	}
+	if (ended)
+		perfmap_end(ret, fn, ctx);
 }
 
 /* One line for messages: what would end it is written out. */

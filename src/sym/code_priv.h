@@ -130,6 +130,8 @@ void code_map_read(struct code_map *m, uint16_t number, struct code_questions *f
 /* Reads what came since; @ended: nobody writes any more. */
 void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questions *all, bool ended,
 			struct code_notes *notes);
+/* All lines; @ret has the counts. */
+void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret);
 /* Appends a name from a file, made one line and of bounded length. */
 void code_add_name(struct buf *text, const char *name, size_t len);
 /* The name at a line that was found. */
@@ -165,6 +167,9 @@ struct code_dump *code_dump_free(struct code_dump *d);
 void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions *fresh, struct code_notes *notes);
 void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_questions *all, bool ended,
 			 struct code_notes *notes);
+/* All records that can be read. */
+typedef void code_record_fn(void *ctx, const struct jitdump_record *rec);
+void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct code_notes *notes);
 /* What code was at the places that MOVE records of @qs tell of: their `at` is that of its LOAD then, 0 if there is none,
  * and `start` and `size` those of the new place. @qs are sorted by nothing. */
 struct code_moved { struct code_question *q; uint64_t index, size, start, ns, load_ns; };

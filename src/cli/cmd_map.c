@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* `usertrace map`: has a code map written by a runtime that can be asked, tells how good it is, and removes old ones. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/map_clean.h"
+#include "proc/hotspot.h"
+#include "proc/runtime.h"
+#include "sym/code_check.h"
+
+#define ASK_MS 10000	/* a large virtual machine comes to a safepoint first */
+
+struct opts {
+	struct pid_list pids;
+	bool check, json, clean, dry_run;
+};
+
+static const struct ut_opt options[] = {
+	{ 'p', "pid", "PID", "the process (comma-separated, may come again)", OPT_PIDS, offsetof(struct opts, pids) },
+	{ 0, "check", NULL, "look at what is there, and have nothing written", OPT_FLAG, offsetof(struct opts, check) },
+	{ 0, "json", NULL, "one JSON object for each process", OPT_FLAG, offsetof(struct opts, json) },
+	{ 0, "clean", NULL, "remove maps and dumps of processes that have ended, from /tmp or the named folders", OPT_FLAG,
+	  offsetof(struct opts, clean) },
+	{ 0, "dry-run", NULL, "with --clean: name the files, and remove none", OPT_FLAG, offsetof(struct opts, dry_run) },
+};
+
+/* One process and what is known of it. */
+struct subject {
+	pid_t pid;
+	char comm[16];
+	const struct runtime *runtime;
+	const char *hint;		/* how it would have a map; NULL */
+	bool asked;
+	struct ut_err refused;		/* code 0: it has written its map */
+	struct code_report report;
+};
+
+static void add_file(struct buf *out, const struct code_file_report *f)
+{
+	char bytes[32];
+
+	buf_add_escaped(out, f->path, strlen(f->path));
+	buf_addf(out, ": %" PRIu64 " %s, %s\n", f->entries, f->entries == 1 ? "entry" : "entries",
+		 human_bytes(f->bytes, bytes));
+	buf_addf(out, "  %" PRIu64 " in run-time code, %" PRIu64 " in code of files, %" PRIu64 " in data, %" PRIu64
+		 " where nothing is mapped any more\n", f->in_runtime, f->in_files, f->in_data, f->nowhere);
+	if (f->again)
+		buf_addf(out, "  %" PRIu64 " %s a place that another has too: the one that came last before a moment counts\n",
+			 f->again, f->again == 1 ? "names" : "name");
+	if (!f->counted)
+		buf_adds(out, "  too large to compare all entries with each other\n");
+	if (f->bad && f->is_dump)
+		buf_addf(out, "  %" PRIu64 " damaged %s\n", f->bad, plural(f->bad, "record"));
+	else if (f->bad)
+		buf_addf(out, "  %" PRIu64 " %s no entry of a map, the first of them is line %" PRIu64 "\n", f->bad,
+			 f->bad == 1 ? "line is" : "lines are", f->first_bad);
+}
+
+static double share(const struct code_report *r)
+{
+	return r->runtime_bytes ? 100.0 * (double)r->named_bytes / (double)r->runtime_bytes : 0;
+}
+
+static void add_text(struct buf *out, const struct subject *s)
+{
+	const struct code_report *r = &s->report;
+	char bytes[32];
+
+	buf_addf(out, "process %d (", (int)s->pid);
+	buf_add_escaped(out, s->comm, strlen(s->comm));
+	buf_addf(out, ")%s%s%s\n", s->runtime ? ": " : "", s->runtime ? s->runtime->name : "",
+		 s->asked && !s->refused.code ? ", which was asked for its map" : "");
+	for (size_t i = 0; i < r->files.n; i++)
+		add_file(out, &r->files.v[i]);
+	if (!r->files.n)
+		buf_adds(out, "no code map that can be used\n");
+	if (!r->files.n && s->hint)
+		buf_addf(out, "to have one, start it so: %s\n", s->hint);
+	if (r->runtime_bytes)
+		buf_addf(out, "run-time code: %s resident, %.1f %% of it has a name\n", human_bytes(r->runtime_bytes, bytes),
+			 share(r));
+	else
+		buf_adds(out, "run-time code: none\n");
+}
+
+static void add_json_file(struct buf *out, const struct code_file_report *f)
+{
+	buf_adds(out, "{\"path\":");
+	buf_add_json(out, f->path, strlen(f->path));
+	buf_addf(out, ",\"kind\":\"%s\",\"bytes\":%" PRIu64 ",\"entries\":%" PRIu64 ",\"bad\":%" PRIu64,
+		 f->is_dump ? "jitdump" : "perf map", f->bytes, f->entries, f->bad);
+	if (f->bad && !f->is_dump)
+		buf_addf(out, ",\"first_bad_line\":%" PRIu64, f->first_bad);
+	if (f->counted)
+		buf_addf(out, ",\"named_again\":%" PRIu64, f->again);
+	buf_addf(out, ",\"in_runtime_code\":%" PRIu64 ",\"in_files\":%" PRIu64 ",\"in_data\":%" PRIu64 ",\"nowhere\":%" PRIu64
+		 "}", f->in_runtime, f->in_files, f->in_data, f->nowhere);
+}
+
+static void add_json_text(struct buf *out, const char *key, const char *text)
+{
+	buf_addf(out, ",\"%s\":", key);
+	if (text)
+		buf_add_json(out, text, strlen(text));
+	else
+		buf_adds(out, "null");
+}
+
+static void add_json(struct buf *out, const struct subject *s)
+{
+	const struct code_report *r = &s->report;
+
+	buf_addf(out, "{\"pid\":%d", (int)s->pid);
+	add_json_text(out, "comm", s->comm);
+	add_json_text(out, "runtime", s->runtime ? s->runtime->name : NULL);
+	buf_addf(out, ",\"written\":%s", s->asked && !s->refused.code ? "true" : "false");
+	buf_adds(out, ",\"maps\":[");
+	for (size_t i = 0; i < r->files.n; i++) {
+		buf_adds(out, i ? "," : "");
+		add_json_file(out, &r->files.v[i]);
+	}
+	buf_addf(out, "],\"runtime_code_bytes\":%" PRIu64 ",\"named_bytes\":%" PRIu64, r->runtime_bytes, r->named_bytes);
+	add_json_text(out, "hint", r->files.n ? NULL : s->hint);
+	buf_adds(out, ",\"notes\":[");
+	for (size_t i = 0; i < r->notes.n; i++) {
+		buf_adds(out, i ? "," : "");
+		buf_add_json(out, r->notes.v[i], strlen(r->notes.v[i]));
+	}
+	buf_adds(out, "]}\n");
+}
+
+/* The version of its runtime, "" when it does not tell. */
+static void find_version(const struct runtime *rt, pid_t pid, const struct runtimes *known, char ret[32])
+{
+	struct mapped_files files = { 0 };
+
+	ret[0] = '\0';
+	if (mapped_files_read(pid, &files, NULL))
+		return;
+	for (size_t i = 0; i < files.files.n && !ret[0]; i++) {
+		const struct mapping *m = &files.files.v[i].first;
+		AUTO_CLOSE int fd = -1;
+
+		if (runtime_of_mapping(known, pid, m) != rt || (fd = mapping_open(pid, m, NULL)) < 0 ||
+		    !runtime_version(rt, m->path, fd, ret))
+			ret[0] = '\0';
+	}
+	mapped_files_done(&files);
+}
+
+static void look_up(struct subject *s, const struct runtimes *known)
+{
+	char version[32];
+
+	process_comm(s->pid, s->comm);
+	s->runtime = runtime_of_process(known, s->pid);
+	if (s->runtime && s->runtime->library)
+		s->runtime = NULL;
+	if (!s->runtime)
+		return;
+	find_version(s->runtime, s->pid, known, version);
+	s->hint = runtime_map_hint(s->runtime, version);
+}
+
+static int one_process(const struct ut_cmd *cmd, const struct opts *opts, const struct runtimes *known, pid_t pid)
+{
+	AUTO(buf_done) struct buf out = { 0 };
+	struct subject s = { .pid = pid };
+	struct process_id id;
+	struct ut_err err = { 0 };
+	int status = EXIT_OK;
+
+	if (process_identify(pid, &id, &err))
+		return cli_fail_err(cmd, &err);
+	look_up(&s, known);
+	if (!opts->check && s.runtime && !strcmp(s.runtime->name, "HotSpot")) {
+		s.asked = true;
+		if (hotspot_write_map(pid, ASK_MS, &s.refused))
+			status = cli_fail(cmd, EXIT_FAILED, "%s", s.refused.msg);
+	}
+	if (code_check(pid, &s.report, &err))
+		return cli_fail_err(cmd, &err);
+	if (opts->json)
+		add_json(&out, &s);
+	else
+		add_text(&out, &s);
+	for (size_t i = 0; !opts->json && i < s.report.notes.n; i++)
+		cli_put_sentence(s.report.notes.v[i]);
+	if (out.data)
+		fwrite(out.data, 1, out.len, stdout);
+	if (!s.report.files.n)
+		status = EXIT_FAILED;
+	code_report_done(&s.report);
+	return status;
+}
+
+static int all_processes(const struct ut_cmd *cmd, const struct opts *opts)
+{
+	struct runtimes known = { 0 };
+	struct ut_err err = { 0 };
+	int status = EXIT_OK;
+
+	if (runtimes_load(&known, &err))
+		return cli_fail_err(cmd, &err);
+	for (size_t i = 0; i < opts->pids.n; i++) {
+		int r = one_process(cmd, opts, &known, opts->pids.v[i]);
+
+		status = r ? r : status;
+	}
+	runtimes_done(&known);
+	return status;
+}
+
+static int run(const struct ut_cmd *cmd, int argc, char **argv)
+{
+	struct opts opts = { 0 };
+	int n, status;
+	bool done;
+
+	status = cli_parse(cmd, argc, argv, &opts, &n, NULL, &done);
+	if (done)
+		return status;
+	if (opts.clean == (opts.pids.n > 0))
+		status = cli_fail(cmd, EXIT_USAGE, opts.clean ? "--clean is for all processes, and goes without -p"
+							      : "needs a process, -p PID, or --clean");
+	else if (opts.dry_run && !opts.clean)
+		status = cli_fail(cmd, EXIT_USAGE, "--dry-run goes with --clean; --check has nothing written");
+	else if (n && !opts.clean)
+		status = cli_fail(cmd, EXIT_USAGE, "'%s' is one word too many; a process is named with -p", argv[0]);
+	else if (opts.clean)
+		status = map_clean(cmd, (const char *const *)argv, (size_t)n, opts.dry_run);
+	else
+		status = all_processes(cmd, &opts);
+	pid_list_done(&opts.pids);
+	return status;
+}
+
+const struct ut_cmd cmd_map = {
+	.name = "map",
+	.usage = "-p PID [--check] [--json] | --clean [--dry-run] [FOLDER…]",
+	.summary = "have a map of run-time code written, or check one",
+	.details = "HotSpot is asked for its map, in containers too; of other runtimes the command says how they are\n"
+		   "started to have one.\n\n"
+		   "  usertrace map -p 4711\n"
+		   "  usertrace map --clean --dry-run\n",
+	.options = options,
+	.noptions = ARRAY_SIZE(options),
+	.run = run,
+};

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* How good the code maps of a process are, from its files, its mappings and the pages that it has. */
+#include "sym/code_check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/code_priv.h"
+
+#define RANGES_MAX (4u << 20)		/* entries that are compared with each other: 64 MiB */
+#define PAGES_AT_ONCE 2048
+
+struct range { uint64_t start, end; };
+struct ranges { VEC(struct range) v; };
+
+struct check {
+	pid_t pid;
+	struct code_maps *maps;
+	struct mappings mappings;
+	struct ranges resident;		/* run-time code */
+	struct ranges named;		/* of all files */
+	struct ranges here;		/* of this file */
+	struct code_file_report *file;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static void sort(struct ranges *r)
+{
+	if (r->v.n)
+		qsort(r->v.v, r->v.n, sizeof *r->v.v, compare);
+}
+
+/* Sorted; those that touch become one. */
+static void unite(struct ranges *r)
+{
+	size_t n = 0;
+
+	sort(r);
+	for (size_t i = 0; i < r->v.n; i++)
+		if (n && r->v.v[i].start <= r->v.v[n - 1].end) {
+			if (r->v.v[i].end > r->v.v[n - 1].end)
+				r->v.v[n - 1].end = r->v.v[i].end;
+		} else {
+			r->v.v[n++] = r->v.v[i];
+		}
+	r->v.n = n;
+}
+
+static void add(struct ranges *r, uint64_t start, uint64_t end)
+{
+	struct range range = { start, end };
+
+	if (r->v.n && r->v.v[r->v.n - 1].end == start)
+		r->v.v[r->v.n - 1].end = end;
+	else
+		vec_push(&r->v, range);
+}
+
+/* Executable memory of no file: not the kernel's pages either. */
+static bool is_runtime(const struct mapping *m)
+{
+	static const char *const names[] = { "[anon", "[heap", "[stack", "/dev/zero", "/memfd:", "/SYSV", "/dev/shm/" };
+
+	if (!m->exec)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strncmp(m->path, names[i], strlen(names[i])))
+			return true;
+	return !m->path[0];
+}
+
+/* The pages of a mapping that are there; all of it where that is not told. */
+static void add_resident(struct check *c, int pagemap, const struct mapping *m)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	static const uint64_t there = 3ull << 62;	/* in memory, or in swap */
+	uint64_t flags[PAGES_AT_ONCE];
+
+	for (uint64_t at = m->start; at < m->end;) {
+		ssize_t n = pread(pagemap, flags, sizeof flags, (off_t)(at / page * sizeof *flags));
+
+		if (n <= 0) {
+			add(&c->resident, at, m->end);
+			return;
+		}
+		for (size_t i = 0; i < (size_t)n / sizeof *flags && at < m->end; i++, at += page)
+			if (flags[i] & there)
+				add(&c->resident, at, at + page);
+	}
+}
+
+static void find_resident(struct check *c)
+{
+	char path[64];
+	AUTO_CLOSE int pagemap = -1;
+
+	snprintf(path, sizeof path, "/proc/%d/pagemap", (int)c->pid);
+	pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < c->mappings.maps.n; i++)
+		if (is_runtime(&c->mappings.maps.v[i]))
+			add_resident(c, pagemap, &c->mappings.maps.v[i]);
+}
+
+/* Mappings are in order of address. */
+static const struct mapping *mapping_at(const struct check *c, uint64_t addr)
+{
+	size_t low = 0, high = c->mappings.maps.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->mappings.maps.v[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < c->mappings.maps.n && c->mappings.maps.v[low].start <= addr ? &c->mappings.maps.v[low] : NULL;
+}
+
+static void add_entry(struct check *c, uint64_t start, uint64_t size)
+{
+	const struct mapping *m = mapping_at(c, start);
+	struct range range = { start, start + size };
+
+	if (!m)
+		c->file->nowhere++;
+	else if (is_runtime(m))
+		c->file->in_runtime++;
+	else if (m->exec)
+		c->file->in_files++;
+	else
+		c->file->in_data++;
+	if (c->here.v.n >= RANGES_MAX || vec_push(&c->here.v, range))
+		c->file->counted = false;
+}
+
+static void on_line(void *ctx, const struct perfmap_line *line) { add_entry(ctx, line->start, line->size); }
+
+static void on_record(void *ctx, const struct jitdump_record *rec)
+{
+	struct check *c = ctx;
+
+	c->file->bad += rec->type == JITDUMP_BAD;
+	if (rec->type != JITDUMP_LOAD && rec->type != JITDUMP_MOVE)
+		return;
+	c->file->entries++;
+	add_entry(c, rec->addr, rec->code_size);
+}
+
+/* What one file has is counted, and becomes part of what all have. */
+static void end_file(struct check *c)
+{
+	uint64_t end = 0;
+
+	sort(&c->here);
+	for (size_t i = 0; i < c->here.v.n; i++) {
+		c->file->again += c->here.v.v[i].start < end;
+		if (c->here.v.v[i].end > end)
+			end = c->here.v.v[i].end;
+	}
+	unite(&c->here);
+	for (size_t i = 0; i < c->here.v.n; i++)
+		vec_push(&c->named.v, c->here.v.v[i]);
+	vec_done(&c->here.v);
+}
+
+static struct code_file_report *begin_file(struct check *c, struct code_report *ret, const char *path, bool is_dump)
+{
+	struct code_file_report f = { .path = strdup(path), .is_dump = is_dump, .counted = true };
+
+	if (!f.path || vec_push(&ret->files, f)) {
+		free(f.path);
+		return NULL;
+	}
+	c->file = &ret->files.v[ret->files.n - 1];
+	return c->file;
+}
+
+static void check_map(struct check *c, const struct code_map *m, struct code_report *ret)
+{
+	struct code_file_report *f = begin_file(c, ret, m->shown, false);
+	struct perfmap read;
+
+	if (!f)
+		return;
+	code_map_each(m, !process_is_alive(&c->maps->owner.id), on_line, c, &read);
+	f->bytes = m->size;
+	f->entries = read.lines;
+	f->bad = read.bad;
+	f->first_bad = read.first_bad;
+	end_file(c);
+}
+
+static void check_dump(struct check *c, struct code_dump *d, struct code_report *ret)
+{
+	struct code_file_report *f = begin_file(c, ret, d->shown, true);
+	struct stat st;
+
+	if (!f)
+		return;
+	code_dump_each(d, !process_is_alive(&c->maps->owner.id), on_record, c, &c->maps->notes);
+	if (!fstat(d->fd, &st))
+		f->bytes = (uint64_t)st.st_size;
+	if (d->refused || (d->strange && !d->good)) {	/* nothing of it is used: it names nothing */
+		f->entries = 0;
+		vec_done(&c->here.v);
+	}
+	end_file(c);
+}
+
+/* How much of the run-time code that is there has a name. */
+static void measure(struct check *c, struct code_report *ret)
+{
+	size_t i = 0;
+
+	unite(&c->named);
+	unite(&c->resident);
+	for (size_t k = 0; k < c->resident.v.n; k++) {
+		const struct range *r = &c->resident.v.v[k];
+
+		ret->runtime_bytes += r->end - r->start;
+		while (i < c->named.v.n && c->named.v.v[i].end <= r->start)
+			i++;
+		for (size_t at = i; at < c->named.v.n && c->named.v.v[at].start < r->end; at++) {
+			const struct range *n = &c->named.v.v[at];
+
+			ret->named_bytes += (n->end < r->end ? n->end : r->end) - (n->start > r->start ? n->start : r->start);
+		}
+	}
+}
+
+static void take_notes(struct check *c, struct code_report *ret)
+{
+	for (size_t i = 0; i < c->maps->notes.v.n; i++) {
+		char *copy = strdup(c->maps->notes.v.v[i]);
+
+		if (copy && vec_push(&ret->notes, copy))
+			free(copy);
+	}
+}
+
+static void check_all(struct check *c, struct code_report *ret)
+{
+	find_resident(c);
+	for (size_t i = 0; i < c->maps->maps.n; i++)
+		check_map(c, c->maps->maps.v[i], ret);
+	for (size_t i = 0; i < c->maps->dumps.n; i++)
+		check_dump(c, c->maps->dumps.v[i], ret);
+	measure(c, ret);
+	take_notes(c, ret);
+}
+
+int code_check(pid_t pid, struct code_report *ret, struct ut_err *err)
+{
+	struct check c = { .pid = pid };
+	struct process_id id;
+	int r = process_identify(pid, &id, err);
+
+	*ret = (struct code_report){0};
+	if (!r)
+		r = mappings_read(pid, &c.mappings, err);
+	if (r)
+		return r;
+	c.maps = code_maps_new(pid, 0);
+	r = c.maps ? 0 : ut_err_nomem(err);
+	if (c.maps)
+		check_all(&c, ret);
+	code_maps_free(c.maps);
+	mappings_done(&c.mappings);
+	vec_done(&c.named.v);
+	vec_done(&c.here.v);
+	vec_done(&c.resident.v);
+	return r;
+}
+
+void code_report_done(struct code_report *r)
+{
+	for (size_t i = 0; i < r->files.n; i++)
+		free(r->files.v[i].path);
+	for (size_t i = 0; i < r->notes.n; i++)
+		free(r->notes.v[i]);
+	vec_done(&r->files);
+	vec_done(&r->notes);
+}
