@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: MIT
+"""`usertrace map` on live programs: the virtual machine's own map, maps that lie, what ended processes leave behind."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import live
+
+JAVA17 = "/usr/lib/jvm/java-17-openjdk-amd64/bin/java"
+
+
+def map_of(pid):
+    return f"/tmp/perf-{pid}.map"
+
+
+def remove(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+class Words(live.Case):
+    def refused(self, *words):
+        done = self.usertrace("map", *words)
+        self.assertEqual((done.status, done.stdout, len(done.stderr)), (2, [], 1), done.describe())
+        return done.stderr[0].removeprefix("usertrace map: ")
+
+    @live.vm_safe
+    def test_what_is_needed(self):
+        self.assertEqual(self.refused(), "needs a process, -p PID, or --clean")
+        self.assertEqual(self.refused("-p1", "--clean"), "--clean is for all processes, and goes without -p")
+        self.assertEqual(self.refused("-p1", "--dry-run"), "--dry-run goes with --clean; --check has nothing written")
+        self.assertEqual(self.refused("-p1", "x"), "'x' is one word too many; a process is named with -p")
+
+    @live.vm_safe
+    def test_no_such_process(self):
+        done = self.usertrace("map", "-p", str(2**22 - 1))
+        self.assertEqual((done.status, done.stderr), (1, [f"usertrace map: no process {2**22 - 1}"]))
+
+
+class Check(live.Case):
+    """A program that has run-time code, and whatever map stands there under its number."""
+
+    def setUp(self):
+        self.sleeper = self.start("/usr/bin/sleep", "1000")
+        self.path = map_of(self.sleeper.pid)
+        self.addCleanup(remove, self.path)
+
+    def write(self, text, mode="w"):
+        with open(self.path, mode, encoding="latin-1") as file:
+            file.write(text)
+
+    def check(self, *more):
+        return self.usertrace("map", "--check", "-p", str(self.sleeper.pid), *more)
+
+    def json(self, status):
+        done = self.check("--json")
+        self.assertEqual((done.status, done.stderr), (status, []), done.describe())
+        return json.loads(done.stdout[0])
+
+    @live.vm_safe
+    def test_counts(self):
+        self.write("1000 40 a\n1020 40 b\n1100 10 c\nno line\n2000 10 \n\n")
+        report = self.json(0)
+        self.assertEqual(report["maps"], [{"path": self.path, "kind": "perf map", "bytes": 48, "entries": 4, "bad": 1,
+                                           "first_bad_line": 4, "named_again": 1, "in_runtime_code": 0, "in_files": 0,
+                                           "in_data": 0, "nowhere": 4}])
+        self.assertEqual((report["written"], report["runtime_code_bytes"], report["notes"]), (False, 0, []))
+        text = self.check()
+        self.assertIn(f"{self.path}: 4 entries, 48B", text.stdout)
+        self.assertIn("  1 line is no entry of a map, the first of them is line 4", text.stdout)
+
+    @live.vm_safe
+    def test_none(self):
+        self.assertEqual(self.json(1)["maps"], [])
+        done = self.check()
+        self.assertEqual((done.status, done.stdout[1:]), (1, ["no code map that can be used", "run-time code: none"]))
+
+    @live.vm_safe
+    def test_what_is_no_file(self):
+        for make, word in [(lambda: os.mkfifo(self.path), "a FIFO"), (lambda: os.symlink("/etc/passwd", self.path), "a link")]:
+            with self.subTest(word=word):
+                make()
+                notes = self.json(1)["notes"]
+                self.assertEqual(notes, [f"'{self.path}' is {word} and no regular file: its names are not used"])
+                os.unlink(self.path)
+
+    @live.vm_safe
+    @live.needs_root()
+    def test_another_users_map(self):
+        self.write("1000 40 evil\n")
+        os.chown(self.path, 65534, 65534)
+        notes = self.json(1)["notes"]
+        self.assertEqual(notes, [f"'{self.path}' belongs to user 65534, and process {self.sleeper.pid} to user 0: its names "
+                                 "are not believed"])
+
+    @live.vm_safe
+    def test_an_earlier_processs_map(self):
+        self.write("1000 40 stale\n")
+        os.utime(self.path, (1e9, 1e9))
+        self.assertRegex(self.json(1)["notes"][0], "was written before process .* started")
+
+    @live.vm_safe
+    @live.needs_root()
+    def test_a_namespace_of_its_own(self):
+        """Its number is 1 there, and its /tmp its own: what stands in ours is another's."""
+        inner = self.start("/usr/bin/unshare", "-p", "-m", "-f", "--kill-child", "sh", "-c",
+                           "mount -t tmpfs none /tmp && echo '1000 40 inner' > /tmp/perf-1.map && echo ready && exec sleep 1000")
+        inner.wait_for("ready")
+        pid = self.child_of(inner)
+        self.addCleanup(remove, map_of(pid))
+        with open(map_of(pid), "w", encoding="ascii") as file:
+            file.write("1000 40 outer\n2000 40 outer\n")
+        done = self.usertrace("map", "--check", "--json", "-p", str(pid))
+        report = json.loads(done.stdout[0])
+        self.assertEqual([(m["path"], m["entries"]) for m in report["maps"]], [(f"/proc/{pid}/root/tmp/perf-1.map", 1)])
+
+
+class Clean(live.Case):
+    def setUp(self):
+        self.folder = self.tempdir()
+        ended = subprocess.Popen(["/bin/true"])
+        ended.wait()
+        self.ended = ended.pid
+
+    def put(self, name):
+        with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
+            file.write("1000 40 a\n")
+
+    @live.vm_safe
+    @live.needs_root()
+    def test_only_what_ended_processes_left(self):
+        stays = [f"perf-{os.getpid()}.map", f"perf-{self.ended}.map.old", f"xperf-{self.ended}.map", f"perf-0{self.ended}.map",
+                 "perf-.map", f"perf-{self.ended}.dump", "perf-99999999999999999999.map", f"jit-{self.ended}-1.dump"]
+        goes = [f"perf-{self.ended}.map", f"jit-{self.ended}.dump"]
+        for name in stays + goes:
+            self.put(name)
+        os.symlink("/etc/passwd", os.path.join(self.folder, "perf-4194301.map"))
+        os.mkdir(os.path.join(self.folder, "perf-4194302.map"))
+        stays += ["perf-4194301.map", "perf-4194302.map"]
+        done = self.usertrace("map", "--clean", "--dry-run", self.folder)
+        self.assertEqual(done.status, 0, done.describe())
+        self.assertEqual(sorted(done.stdout), sorted([f"would remove {self.folder}/{name}, 10B" for name in goes] +
+                                                     ["2 files of processes that have ended, 20B"]))
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(stays + goes))
+        done = self.usertrace("map", "--clean", self.folder)
+        self.assertEqual(done.status, 0, done.describe())
+        self.assertIn(f"removed {self.folder}/{goes[0]}, 10B", done.stdout)
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(stays))
+
+    @live.vm_safe
+    @live.needs_root()
+    def test_a_container_that_shares_the_folder(self):
+        inner = self.start("/usr/bin/unshare", "-p", "-f", "--kill-child", "sh", "-c", "sleep 1000 & echo $! ready; wait")
+        number = int(inner.wait_for(r"(\d+) ready")[1])
+        self.put(f"perf-{number}.map")
+        done = self.usertrace("map", "--clean", self.folder)
+        self.assertEqual(done.stdout, ["0 files of processes that have ended, 0B"])
+
+    @live.vm_safe
+    @live.needs_root()
+    def test_others_files_are_roots_to_remove(self):
+        program = os.path.join(self.folder, "usertrace")
+        shutil.copy(live.USERTRACE, program)
+        os.chmod(self.folder, 0o777)
+        self.put(f"perf-{self.ended}.map")
+        done = self.start(program, "map", "--clean", self.folder, preexec=lambda: os.setresuid(65534, 65534, 65534))
+        self.assertEqual((done.wait(), done.stdout), (0, ["0 files of processes that have ended, 0B"]))
+
+    @live.vm_safe
+    def test_no_such_folder(self):
+        done = self.usertrace("map", "--clean", "/nonexistent")
+        self.assertEqual(done.status, 1)
+        self.assertEqual(done.stderr, ["usertrace map: cannot read the folder '/nonexistent': No such file or directory"])
+
+
+class Java(live.Case):
+    """The virtual machine is asked by its own protocol."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not os.path.exists(JAVA17) or not shutil.which("javac"):
+            raise unittest.SkipTest("OpenJDK 17 is not installed")
+        cls.classes = tempfile.mkdtemp(prefix="usertrace-test-", dir="/var/tmp")   # another /tmp has it as well
+        cls.addClassCleanup(shutil.rmtree, cls.classes, True)
+        subprocess.run(["javac", "-d", cls.classes, os.path.join(live.TARGET_SOURCES, "GcChurn.java")], check=True,
+                       timeout=live.PATIENCE)
+
+    def java(self, *options, wrap=()):
+        return self.start(*wrap, JAVA17, "-Xmx64m", "-XX:+UseSerialGC", *options, "-cp", self.classes, "GcChurn", "1000")
+
+    def ask(self, pid, status=0):
+        """Asks again while the machine is still starting."""
+        last = []
+
+        def answered():
+            last[:] = [self.usertrace("map", "-p", str(pid), "--json")]
+            text = " ".join(last[0].stderr)
+            return "still starting" not in text and "no libjvm.so" not in text and last[0].stdout and \
+                json.loads(last[0].stdout[0])["runtime"] == "HotSpot"
+        self.eventually(answered, "an answer of the virtual machine")
+        self.assertEqual(last[0].status, status, last[0].describe())
+        return last[0]
+
+    def test_it_writes_its_map(self):
+        machine = self.java()
+        self.addCleanup(remove, map_of(machine.pid))
+        report = json.loads(self.ask(machine.pid).stdout[0])
+        self.assertTrue(report["written"])
+        self.assertGreater(report["maps"][0]["entries"], 100)
+        self.assertEqual((report["maps"][0]["bad"], report["notes"]), (0, []))
+        self.assertGreater(report["maps"][0]["in_runtime_code"], 100)
+        self.assertGreater(report["named_bytes"], 100000)
+        self.assertFalse(os.path.exists(f"/tmp/.attach_pid{machine.pid}"))
+
+        def is_compiled():
+            self.ask(machine.pid)
+            with open(map_of(machine.pid), encoding="utf-8") as file:
+                return "GcChurn.boom(int)" in file.read()
+        self.eventually(is_compiled, "a compiled method in the map that is written anew")
+
+    def test_it_is_never_signalled_when_it_must_not_be(self):
+        machine = self.java("-XX:+DisableAttachMechanism")
+        done = self.ask(machine.pid, 1)
+        self.assertIn("runs with -XX:+DisableAttachMechanism", done.stderr[0])
+        self.assertEqual(json.loads(done.stdout[0])["hint"], "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit")
+        self.assertEqual(machine.stdout, [])    # SIGQUIT would have it print its threads
+
+    def test_a_stopped_one(self):
+        machine = self.java()
+        self.addCleanup(remove, map_of(machine.pid))
+        self.ask(machine.pid)
+        os.kill(machine.pid, signal.SIGSTOP)
+        done = self.usertrace("map", "-p", str(machine.pid))
+        os.kill(machine.pid, signal.SIGCONT)
+        self.assertEqual(done.status, 1)
+        self.assertIn("is stopped and cannot answer", done.stderr[0])
+
+    def test_a_link_in_the_place_of_the_map(self):
+        machine = self.java()
+        victim = os.path.join(self.tempdir(), "victim")
+        with open(victim, "w", encoding="ascii") as file:
+            file.write("precious")
+        os.symlink(victim, map_of(machine.pid))
+        self.addCleanup(remove, map_of(machine.pid))
+        done = self.ask(machine.pid, 1)
+        self.assertIn("is no file of its user: remove it first", done.stderr[0])
+        with open(victim, encoding="ascii") as file:
+            self.assertEqual(file.read(), "precious")
+
+    @live.needs_root()
+    def test_in_a_namespace_of_its_own(self):
+        outer = self.java(wrap=("/usr/bin/unshare", "-p", "-m", "-f", "--kill-child", "--mount-proc", "sh", "-c",
+                                'mount -t tmpfs none /tmp; "$0" "$@" & wait'))
+        init = self.child_of(outer)
+        children = f"/proc/{init}/task/{init}/children"
+
+        def java_pid():
+            with open(children, encoding="ascii") as file:
+                for pid in file.read().split():
+                    with open(f"/proc/{pid}/comm", encoding="utf-8") as comm:
+                        if comm.read() == "java\n":
+                            return int(pid)
+            return None
+        self.eventually(java_pid, "java in the namespace")
+        pid = java_pid()
+        report = json.loads(self.ask(pid).stdout[0])
+        self.assertTrue(report["written"])
+        self.assertRegex(report["maps"][0]["path"], rf"^/proc/{pid}/root/tmp/perf-\d+\.map$")
+        self.assertFalse(os.path.exists(map_of(pid)))
+
+
+class Node(live.Case):
+    @live.needs_program("node")
+    def test_the_flag_is_named(self):
+        node = self.start("node", "-e", "console.log('ready'); setInterval(() => {}, 1000)")
+        node.wait_for("ready")
+        done = self.usertrace("map", "-p", str(node.pid))
+        self.assertEqual(done.status, 1)
+        self.assertIn("to have one, start it so: node --perf-basic-prof --interpreted-frames-native-stack", done.stdout)
+
+    @live.needs_program("node")
+    def test_its_map(self):
+        node = self.start("node", "--perf-basic-prof", "-e", "console.log('ready'); setInterval(() => {}, 1000)")
+        self.addCleanup(remove, map_of(node.pid))
+        node.wait_for("ready")
+        done = self.usertrace("map", "-p", str(node.pid), "--json")
+        report = json.loads(done.stdout[0])
+        self.assertEqual((done.status, report["runtime"], report["written"]), (0, "Node.js", False))
+        self.assertGreater(report["maps"][0]["in_files"], 100)      # what is built into the program
+
+    @live.needs_program("node")
+    def test_its_dump(self):
+        folder = self.tempdir()
+        node = self.start("node", "--perf-prof", "-e", "console.log('ready'); setInterval(() => {}, 1000)", cwd=folder)
+        node.wait_for("ready")
+        report = json.loads(self.usertrace("map", "-p", str(node.pid), "--json").stdout[0])
+        self.assertEqual([m["kind"] for m in report["maps"]], ["jitdump"])
+        self.assertEqual(report["notes"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
