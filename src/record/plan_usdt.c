@@ -275,6 +275,16 @@ static int add_group(struct plan_look *look, unsigned request, const struct note
 	return 0;
 }
 
+/* A process of 32 bits has the probe, and nothing of it can be traced. */
+static void note_other_machine(const struct plan_look *look, struct plan_request *req)
+{
+	if (req->miss || !look->img || elf_image_is_x86_64(look->img) || !usdt_has_notes(look->img))
+		return;
+	plan_set_miss(req, "'%s' is for %s; only 64-bit x86 programs can be traced", look->path,
+		      elf_image_machine(look->img));
+	req->weak_miss = true;
+}
+
 int plan_usdt(struct plan_look *look, unsigned request)
 {
 	struct plan_request *req = &look->plan->requests.v[request];
@@ -286,6 +296,8 @@ int plan_usdt(struct plan_look *look, unsigned request)
 	if (req->spec->provider && !named)
 		return 0;
 	r = plan_look_notes(look, named && plan_request_is_path(req));
+	if (!r && !look->notes_read)
+		note_other_machine(look, req);
 	if (r || !look->notes_read)
 		return r;
 	for (size_t i = 0; !r && i < look->notes.notes.n; i++) {
