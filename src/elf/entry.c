@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The two functions of a program that are known without any symbol: where it begins, and main, whose address that code
- * hands to the C library. */
+/* Functions that are known without any symbol: where a program begins, main, whose address that code hands to the C
+ * library, and the code that signal handlers return to. */
 #include <string.h>
 
 #include "elf/internal.h"
@@ -49,6 +49,16 @@ static void load_entry(struct elf_image *img)
 	img->main_vaddr = main_from(code, at, entry);
 }
 
+/* mov $SYS_rt_sigreturn,%rax; syscall. Its unwind entry begins one byte before, since unwinders look there. */
+static bool is_signal_return(struct elf_image *img, uint64_t vaddr)
+{
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
+	uint8_t bytes[sizeof code + 1];
+
+	return elf_image_is_x86_64(img) && elf_read_at(img, vaddr, bytes, sizeof bytes) &&
+	       (memcmp(bytes, code, sizeof code) == 0 || memcmp(bytes + 1, code, sizeof code) == 0);
+}
+
 const char *elf_entry_name(struct elf_image *img, uint64_t vaddr)
 {
 	if (!img->entry_loaded)
@@ -57,5 +67,7 @@ const char *elf_entry_name(struct elf_image *img, uint64_t vaddr)
 		return NULL;
 	if (vaddr == img->start_vaddr)
 		return "_start";
-	return vaddr == img->main_vaddr ? "main" : NULL;
+	if (vaddr == img->main_vaddr)
+		return "main";
+	return is_signal_return(img, vaddr) ? "__restore_rt" : NULL;
 }

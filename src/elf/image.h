@@ -79,7 +79,8 @@ const struct elf_symbol *elf_function_at(struct elf_image *img, uint64_t vaddr);
 bool elf_is_function_start(struct elf_image *img, uint64_t vaddr);
 /* The range of the .eh_frame entry that @vaddr is in: what is known of a function that has no symbol. False: none. */
 bool elf_unwind_entry_at(struct elf_image *img, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end);
-/* "_start" or "main" when that is what begins at @vaddr, told without symbols; NULL: neither, or not known. */
+/* "_start", "main" or "__restore_rt" when that is what begins at @vaddr, told without symbols; NULL: none of them, or
+ * not known. */
 const char *elf_entry_name(struct elf_image *img, uint64_t vaddr);
 /* The function that the stub of the procedure linkage table at @vaddr leads to, alive as long as the image; NULL when
  * it is no stub, or leads to something that has no name. */

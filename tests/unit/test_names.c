@@ -478,6 +478,30 @@ static void inlined_calls_have_frames_with_lines(void **state)
 	vec_done(&f.v);
 }
 
+/* Where handlers of signals return to: by its instructions, whatever symbols libc has. */
+static void signals_return_has_a_name(void **state)
+{
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
+	AUTO(mappings_done) struct mappings maps = {};
+	const uint8_t *at = NULL;
+
+	(void)state;
+	assert_int_equal(mappings_read(getpid(), &maps, NULL), 0);
+	for (size_t i = 0; i < maps.maps.n && !at; i++) {
+		const struct mapping *m = &maps.maps.v[i];
+
+		if (m->exec && strstr(m->path, "libc.so"))
+			at = memmem((const void *)(uintptr_t)m->start, m->end - m->start, code, sizeof code);
+	}
+	if (!at) {
+		print_message("this libc returns from signals in another way\n");
+		skip();
+	}
+	names_process(names, getpid(), 10);
+	assert_name(getpid(), ADDR(at), 10, "__restore_rt");
+	assert_string_equal(frame_at(getpid(), ADDR(at), false, 10).name, "__restore_rt");
+}
+
 static void *executable_memory(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -795,6 +819,7 @@ int main(void)
 		WITH_NAMES(stubs_are_named),
 		WITH_NAMES(labels_are_names),
 		cmocka_unit_test_setup_teardown(inlined_calls_have_frames_with_lines, setup_lines, teardown),
+		WITH_NAMES(signals_return_has_a_name),
 		WITH_NAMES(code_without_a_map_has_a_reason),
 		WITH_NAMES(code_has_the_owner_of_its_time),
 		WITH_NAMES(files_that_are_no_programs),
