@@ -91,6 +91,15 @@ static int check(const struct ut_cmd *cmd, struct opts *opts, struct out_options
 	return 0;
 }
 
+/* For the picture alone what could not be seen need not be kept: a quarter of the least that is drawn. */
+static void allow_pruning(struct profile *p, const struct opts *opts, const struct out_options *o)
+{
+	bool svg = !opts->output || !strcmp(opts->output, "-") || out_format_of(opts->output) == &out_svg;
+
+	if (p && svg && !o->reverse && !o->base && !o->per_thread)
+		p->prune_share = (o->min_pixels > 0 ? o->min_pixels : 0.1) / (o->width ? o->width : 1200) / 4;
+}
+
 static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_options *o, int operands, char **argv)
 {
 	const char *file = opts->diff ? argv[1] : operands ? argv[0] : NULL;
@@ -102,9 +111,11 @@ static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_op
 		return cli_fail(cmd, EXIT_USAGE, "needs stacks: a file, or standard input; 'usertrace help flame' has examples");
 	if (base_file)
 		status = profile_file_read(cmd, base_file, &base);
+	o->base = base;
+	p = profile_new();
+	allow_pruning(p, opts, o);
 	if (!status)
 		status = profile_file_read(cmd, file, &p);
-	o->base = base;
 	if (!status)
 		status = write_profile(cmd, opts, p, o);
 	profile_free(p);

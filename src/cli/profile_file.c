@@ -93,7 +93,8 @@ int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile
 
 	if (status)
 		return status;
-	*ret = profile_new();
+	if (!*ret)
+		*ret = profile_new();
 	if (!*ret)
 		return cli_fail(cmd, EXIT_FAILED, "out of memory");
 	if (is_gzip(fd))

@@ -8,7 +8,8 @@
 
 /*
  * Reads @path, or standard input where it is NULL or "-". What was left out or changed is told on standard error. 0 and
- * a profile with at least one stack, or the exit status after a sentence; *@ret is the caller's to free in any case.
+ * a profile with at least one stack, or the exit status after a sentence; *@ret is the caller's to free in any case. It
+ * may be an empty profile, then it is filled.
  */
 int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile **ret);
 

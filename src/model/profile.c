@@ -6,29 +6,17 @@
 #include "model/profile.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "model/profile_priv.h"
 
 #define NONE UINT32_MAX
 #define ARENA_CHUNK (64 << 10)
-
-struct table {
-	uint32_t *slots;	/* number + 1; 0: free */
-	size_t mask, used;	/* mask: slots - 1; 0: no slots yet */
-};
+#define LARGE_PAGE (2u << 20)
 
 struct arena_chunk {
 	struct arena_chunk *next;
 	char bytes[];
-};
-
-struct profile_index {
-	struct table strings, frames, nodes, threads, weights;
-	VEC(const char *) texts;	/* what `strings` counts */
-	VEC(uint32_t) frame_hashes;
-	struct arena_chunk *chunks;
-	char *free;			/* in the newest chunk */
-	size_t left;
 };
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -73,17 +61,19 @@ static uint64_t hash_bytes(const char *s, size_t len)
 	return mix(a ^ h, b);
 }
 
-/* Room for one more at two thirds full at most: @hash_of gives the hashes of those that move. */
-static int table_room(struct table *t, const struct profile *p, uint64_t (*hash_of)(const struct profile *, uint32_t))
+/* What is looked up is anywhere in a table: with small pages each look costs a walk through the page tables too. */
+void *profile_table_alloc(size_t bytes)
 {
-	size_t n = t->mask ? (t->mask + 1) * 2 : 64;
-	uint32_t *slots;
+	void *ret = aligned_alloc(bytes < LARGE_PAGE ? 64 : LARGE_PAGE, bytes);
 
-	if (t->mask && (t->used + 1) * 3 <= (t->mask + 1) * 2)
-		return 0;
-	slots = calloc(n, sizeof *slots);
-	if (!slots)
-		return -ENOMEM;
+	if (ret && bytes >= LARGE_PAGE)
+		madvise(ret, bytes, MADV_HUGEPAGE);
+	return ret ? memset(ret, 0, bytes) : NULL;
+}
+
+static void move_slots(struct profile_table *t, uint32_t *slots, size_t n, const struct profile *p,
+		       uint64_t (*hash_of)(const struct profile *, uint32_t))
+{
 	for (size_t i = 0; t->mask && i <= t->mask; i++) {
 		size_t at;
 
@@ -97,10 +87,39 @@ static int table_room(struct table *t, const struct profile *p, uint64_t (*hash_
 	free(t->slots);
 	t->slots = slots;
 	t->mask = n - 1;
+}
+
+/* Room for one more at two thirds full at most: @hash_of gives the hashes of those that move. */
+static int table_room(struct profile_table *t, const struct profile *p,
+		      uint64_t (*hash_of)(const struct profile *, uint32_t))
+{
+	size_t n = t->mask ? (t->mask + 1) * 2 : 64;
+	uint32_t *slots;
+
+	if (t->mask && (t->used + 1) * 3 <= (t->mask + 1) * 2)
+		return 0;
+	slots = profile_table_alloc(n * sizeof *slots);
+	if (!slots)
+		return -ENOMEM;
+	move_slots(t, slots, n, p, hash_of);
 	return 0;
 }
 
-static void table_put(struct table *t, size_t at, uint32_t number)
+int profile_table_reset(struct profile_table *t, size_t n)
+{
+	size_t size = 64;
+
+	while (size * 2 < n * 3 + 3)
+		size *= 2;
+	free(t->slots);
+	*t = (struct profile_table){ .slots = profile_table_alloc(size * sizeof *t->slots) };
+	if (!t->slots)
+		return -ENOMEM;
+	t->mask = size - 1;
+	return 0;
+}
+
+static void table_put(struct profile_table *t, size_t at, uint32_t number)
 {
 	t->slots[at] = number + 1;
 	t->used++;
@@ -229,7 +248,7 @@ static uint32_t add_frame(struct profile *p, const struct wanted *w, size_t at)
 static uint32_t find_frame(struct profile *p, const struct frame *f, const char *name, size_t len)
 {
 	struct wanted w = { .f = f, .name = name, .len = len, .hash = wanted_hash(name, len, f) };
-	struct table *t = &p->index->frames;
+	struct profile_table *t = &p->index->frames;
 	size_t at;
 
 	if (table_room(t, p, frame_hash))
@@ -309,7 +328,7 @@ static uint32_t push_node(struct profile *p, uint32_t parent, uint32_t frame)
 uint32_t profile_node(struct profile *p, uint32_t parent, uint32_t frame)
 {
 	const struct profile_node *next = p->nodes.v + parent + 1;
-	struct table *t = &p->index->nodes;
+	struct profile_table *t = &p->index->nodes;
 	uint32_t ret;
 	size_t at;
 
@@ -331,6 +350,55 @@ uint32_t profile_node(struct profile *p, uint32_t parent, uint32_t frame)
 	return ret;
 }
 
+void profile_node_soon(const struct profile *p, uint32_t parent, uint32_t frame)
+{
+	const struct profile_table *t = &p->index->nodes;
+
+	__builtin_prefetch(&p->nodes.v[parent + 1]);
+	if (t->mask)
+		__builtin_prefetch(&t->slots[pair_hash(parent, frame) & t->mask]);
+}
+
+int profile_index_nodes(struct profile *p)
+{
+	struct profile_table *t = &p->index->nodes;
+	size_t n = 0;
+
+	for (uint32_t i = 1; i < p->nodes.n; i++)
+		n += p->nodes.v[i].parent + 1 != i;
+	if (profile_table_reset(t, n))
+		return -ENOMEM;
+	for (uint32_t i = 1; i < p->nodes.n; i++) {
+		size_t at = node_hash(p, i) & t->mask;
+
+		if (p->nodes.v[i].parent + 1 == i)
+			continue;
+		while (t->slots[at])
+			at = (at + 1) & t->mask;
+		table_put(t, at, i);
+	}
+	return 0;
+}
+
+int profile_nodes(struct profile *p, uint32_t parent, const uint32_t *frames, size_t n, uint32_t *ret)
+{
+	size_t i = 0;
+
+	/* Nothing is below the newest node: all that follows is new. */
+	for (; i < n && (size_t)parent + 1 < p->nodes.n; i++) {
+		parent = ret[i] = profile_node(p, parent, frames[i]);
+		if (parent == NONE)
+			return -ENOMEM;
+	}
+	if (p->nodes.n + (n - i) >= NONE || vec_reserve(&p->nodes, p->nodes.n + (n - i)))
+		return -ENOMEM;
+	for (; i < n; i++) {
+		p->nodes.v[p->nodes.n] = (struct profile_node){ .parent = parent, .frame = frames[i] };
+		parent = ret[i] = (uint32_t)p->nodes.n++;
+	}
+	return 0;
+}
+
 /* Threads. */
 
 static uint64_t thread_hash(const struct profile *p, uint32_t i)
@@ -341,7 +409,7 @@ static uint64_t thread_hash(const struct profile *p, uint32_t i)
 uint32_t profile_thread(struct profile *p, int pid, int tid, const char *comm, const char *process)
 {
 	struct profile_thread n = { .pid = pid, .tid = tid };
-	struct table *t = &p->index->threads;
+	struct profile_table *t = &p->index->threads;
 	size_t at;
 
 	n.comm = intern(p, comm ? comm : "", comm ? strlen(comm) : 0);
@@ -385,12 +453,20 @@ static uint64_t add_up(struct profile *p, uint64_t a, uint64_t b)
 	return UINT64_MAX;
 }
 
+void profile_add_soon(const struct profile *p, uint32_t node, uint32_t thread, enum profile_state state)
+{
+	const struct profile_table *t = &p->index->weights;
+
+	if (t->mask)
+		__builtin_prefetch(&t->slots[weight_key(node, thread, state) & t->mask]);
+}
+
 int profile_add(struct profile *p, uint32_t node, uint32_t thread, enum profile_state state, uint64_t count,
 		uint64_t value_ns)
 {
 	struct profile_weight n = { .node = node, .thread = thread, .state = (uint8_t)state, .count = count,
 				    .value_ns = value_ns };
-	struct table *t = &p->index->weights;
+	struct profile_table *t = &p->index->weights;
 	struct profile_weight *w;
 	size_t at;
 
@@ -418,6 +494,7 @@ struct profile *profile_new(void)
 
 	if (!p)
 		return NULL;
+	p->pruned = NONE;
 	p->index = calloc(1, sizeof *p->index);
 	if (!p->index || push_node(p, NONE, NONE) == NONE)
 		return profile_free(p);
@@ -441,6 +518,7 @@ static void index_free(struct profile_index *x)
 	free(x->weights.slots);
 	vec_done(&x->texts);
 	vec_done(&x->frame_hashes);
+	vec_done(&x->generations);
 	free(x);
 }
 

@@ -68,6 +68,14 @@ struct profile {
 	VEC(struct profile_weight) weights;	/* each (node, thread, state) once */
 	struct profile_totals totals;
 	struct profile_index *index;		/* inner tables */
+	/*
+	 * For pictures of very many stacks, set before profile_read_folded: where there are millions of nodes, those that
+	 * have less than this share of all counts are replaced, with all that is below them, by one node with the frame
+	 * `pruned` below their parent. Whoever has more is there, and misses at most this share. 0: nothing is.
+	 */
+	double prune_share;
+	uint32_t pruned;			/* UINT32_MAX: nothing was */
+	uint64_t npruned;			/* nodes, when they were replaced */
 };
 
 struct profile *profile_new(void);	/* NULL: out of memory */

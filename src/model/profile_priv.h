@@ -5,6 +5,39 @@
 
 #include "model/profile.h"
 
+struct profile_table {
+	uint32_t *slots;	/* number + 1; 0: free */
+	size_t mask, used;	/* mask: slots - 1; 0: no slots yet */
+};
+
+struct arena_chunk;
+
+/* How many nodes there were when the tree was pruned, and what each that came later may miss. */
+struct profile_generation { uint32_t first; uint64_t missing; };
+
+struct profile_index {
+	struct profile_table strings, frames, nodes, threads, weights;
+	VEC(const char *) texts;	/* what `strings` counts */
+	VEC(uint32_t) frame_hashes;
+	struct arena_chunk *chunks;
+	char *free;			/* in the newest chunk */
+	size_t left;
+	VEC(struct profile_generation) generations;
+};
+
 uint32_t profile_frame_bytes(struct profile *p, const char *name, size_t len, enum frame_kind kind, bool unnamed);
+/* Zeroed memory for a table of a power of two bytes, for free(); in large pages where it is large. NULL: none. */
+void *profile_table_alloc(size_t bytes);
+/* Empties a table, with room for @n. -ENOMEM. */
+int profile_table_reset(struct profile_table *t, size_t n);
+/* Say that profile_add or profile_node will be called, so that what they look at comes nearer. */
+void profile_add_soon(const struct profile *p, uint32_t node, uint32_t thread, enum profile_state state);
+void profile_node_soon(const struct profile *p, uint32_t parent, uint32_t frame);
+/* Nodes for @n frames, each below the one before, the first below @parent, into @ret. -ENOMEM. */
+int profile_nodes(struct profile *p, uint32_t parent, const uint32_t *frames, size_t n, uint32_t *ret);
+/* Empties the table of nodes and fills it anew, after they have moved. -ENOMEM. */
+int profile_index_nodes(struct profile *p);
+/* See prune_share. @path are nodes that stay, and get their new numbers. -ENOMEM: the profile is of no use. */
+int profile_prune(struct profile *p, uint32_t *path, size_t npath);
 
 #endif

@@ -14,13 +14,19 @@
 #define NONE UINT32_MAX
 #define CHUNK (1u << 20)
 #define LINE_MAX_BYTES (64u << 20)	/* longer ones are no stacks */
+#define PADDING 64			/* bytes behind the buffer, so that whole words can be loaded at its end */
+#define HEAD_WORDS 4
+#define MANY_NODES (6u << 20)		/* from which on it is worth to prune */
+#define BATCH 32			/* frames that are looked up together */
 
-/* A frame as its text stands in the file. */
+/* A frame as its text stands in the file: a cache line, which for most names holds all that is compared. */
 struct known {
+	uint64_t head[HEAD_WORDS];	/* the first bytes, 0 behind the end */
 	uint64_t hash;
-	const char *text;
-	uint32_t len, frame;
-};
+	const char *text;		/* NULL: free */
+	uint32_t len;
+	uint32_t frame : 31, unnamed : 1;
+} __attribute__((aligned(64)));
 
 /* A frame of the line before. */
 struct step {
@@ -38,11 +44,16 @@ struct reader {
 	size_t scanned;			/* which has no end before this */
 	size_t before, before_len;	/* the stack of the last good line */
 	uint64_t line;
+	size_t many;			/* nodes at which the tree is pruned; 0: not at all */
 	uint32_t thread;
 	bool end, skipping;		/* skipping: inside a line that is too long */
 	VEC(struct step) steps;		/* of that stack */
-	VEC(struct known) known;	/* a table: text NULL is free */
-	size_t nknown;
+	VEC(uint32_t) frames, nodes;	/* of this one, where it is another */
+	struct known batch[BATCH];	/* of its frames, those not looked up yet */
+	size_t ends[BATCH], nbatch;
+	struct { uint32_t node; uint64_t count; } last;	/* the line before, not yet added; node 0: none */
+	struct known *known;		/* a table */
+	size_t known_size, nknown;
 	VEC(char *) texts;		/* chunks in which the known texts are */
 	size_t text_left;
 };
@@ -183,40 +194,57 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-/* The buffer has 8 bytes more than are read, so that words can be loaded beyond the end. */
-static uint64_t hash_text(const char *s, size_t len)
+/* Fills in what is looked for. Without a branch that depends on the length of usual names: none could be foreseen. */
+static struct known look_for(const char *s, size_t len)
 {
-	uint64_t h = len;
+	static const unsigned char masks[16 * HEAD_WORDS] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+	};
+	size_t in_head = len < 8 * HEAD_WORDS ? len : 8 * HEAD_WORDS;
+	const char *mask = (const char *)masks + 8 * HEAD_WORDS - in_head;
+	struct known k = { .len = (uint32_t)len };
 
-	for (; len > 16; len -= 16, s += 16)
-		h = mix(load8(s) ^ h, load8(s + 8));
-	if (len > 8)
-		return mix(load8(s) ^ h, load8(s + len - 8));
-	return mix((len ? load8(s) << (64 - 8 * len) : 0) ^ h, 0);
+	for (size_t i = 0; i < HEAD_WORDS; i++)
+		k.head[i] = load8(s + 8 * i) & load8(mask + 8 * i);
+	k.hash = mix(k.head[0] ^ len, k.head[1]) ^ mix(k.head[2], k.head[3] ^ 0x8ebc6af09c88c6e3u);
+	for (size_t at = in_head; at < len; at += 8)
+		k.hash = mix(k.hash, load8(s + (at + 8 < len ? at : len - 8)));
+	return k;
+}
+
+static bool is_same(const struct known *a, const struct known *b, const char *text)
+{
+	uint64_t differ = (a->hash ^ b->hash) | (a->len ^ b->len);
+
+	for (size_t i = 0; i < HEAD_WORDS; i++)
+		differ |= a->head[i] ^ b->head[i];
+	return !differ && (a->len <= 8 * HEAD_WORDS ||
+			   !memcmp(a->text + 8 * HEAD_WORDS, text + 8 * HEAD_WORDS, a->len - 8 * HEAD_WORDS));
 }
 
 static int grow_known(struct reader *r)
 {
-	size_t n = r->known.n ? r->known.n * 2 : 4096;
+	size_t n = r->known_size ? r->known_size * 2 : 4096;
 	struct known *v;
 
-	if (r->nknown * 2 < r->known.n)
+	if (r->nknown * 4 < r->known_size * 3)
 		return 0;
-	v = calloc(n, sizeof *v);
+	v = profile_table_alloc(n * sizeof *v);
 	if (!v)
 		return -ENOMEM;
-	for (size_t i = 0; i < r->known.n; i++) {
-		size_t at = r->known.v[i].hash & (n - 1);
+	for (size_t i = 0; i < r->known_size; i++) {
+		size_t at = r->known[i].hash & (n - 1);
 
-		if (!r->known.v[i].text)
+		if (!r->known[i].text)
 			continue;
 		while (v[at].text)
 			at = (at + 1) & (n - 1);
-		v[at] = r->known.v[i];
+		v[at] = r->known[i];
 	}
-	free(r->known.v);
-	r->known.v = v;
-	r->known.n = n;
+	free(r->known);
+	r->known = v;
+	r->known_size = n;
 	return 0;
 }
 
@@ -241,25 +269,24 @@ static const char *keep_text(struct reader *r, const char *s, size_t len)
 	return to;
 }
 
-static uint32_t frame_of(struct reader *r, const char *s, size_t len)
+/* What the file says stands at @s, which is looked for as @k says. */
+static const struct known *find_known(struct reader *r, struct known *k, const char *s)
 {
-	uint64_t hash = hash_text(s, len);
-	struct known new = { .hash = hash, .len = (uint32_t)len };
-	size_t at;
+	size_t at, mask = r->known_size - 1;
+	uint32_t frame;
 
-	for (at = hash & (r->known.n - 1); r->known.v[at].text; at = (at + 1) & (r->known.n - 1)) {
-		const struct known *k = &r->known.v[at];
-
-		if (k->hash == hash && k->len == len && !memcmp(k->text, s, len))
-			return k->frame;
-	}
-	new.text = keep_text(r, s, len);
-	new.frame = new.text ? profile_frame_folded(r->p, s, len) : NONE;
-	if (new.frame == NONE)
-		return NONE;
-	r->known.v[at] = new;
+	for (at = k->hash & mask; r->known[at].text; at = (at + 1) & mask)
+		if (is_same(&r->known[at], k, s))
+			return &r->known[at];
+	k->text = keep_text(r, s, k->len);
+	frame = k->text ? profile_frame_folded(r->p, s, k->len) : NONE;
+	if (frame >= NONE >> 1)
+		return NULL;
+	k->frame = frame & NONE >> 1;
+	k->unnamed = r->p->frames.v[frame].unnamed;
+	r->known[at] = *k;
 	r->nknown++;
-	return grow_known(r) ? NONE : new.frame;
+	return grow_known(r) ? NULL : k;
 }
 
 /* Stacks. */
@@ -292,17 +319,69 @@ static size_t shared_steps(const struct reader *r, const struct line *l)
 	return n;
 }
 
-static int push_step(struct reader *r, const char *s, size_t len, size_t end)
+/* A bit for each ';' in 64 bytes. */
+static uint64_t semicolons(const char *s)
 {
-	struct step last = r->steps.n ? r->steps.v[r->steps.n - 1] : (struct step){0};
-	uint32_t frame = frame_of(r, s, len);
-	struct step next = { .end = end, .unnamed = last.unnamed };
+	uint64_t ret = 0;
 
-	if (frame == NONE)
+	for (unsigned i = 0; i < 8; i++) {
+		uint64_t x = load8(s + 8 * i) ^ 0x3b3b3b3b3b3b3b3bu, low = 0x7f7f7f7f7f7f7f7fu;
+		uint64_t found = ~(((x & low) + low) | x | low);
+
+		ret |= ((found >> 7) * 0x0102040810204080u) >> 56 << 8 * i;
+	}
+	return ret;
+}
+
+static int take_batch(struct reader *r, const struct line *l)
+{
+	uint32_t unnamed = r->steps.n ? r->steps.v[r->steps.n - 1].unnamed : 0;
+
+	if (vec_reserve(&r->frames, r->frames.n + BATCH) || vec_reserve(&r->steps, r->steps.n + BATCH))
 		return -ENOMEM;
-	next.node = profile_node(r->p, last.node, frame);
-	next.unnamed += r->p->frames.v[frame].unnamed;
-	return next.node == NONE ? -ENOMEM : vec_push(&r->steps, next);
+	for (size_t i = 0; i < r->nbatch; i++) {
+		const struct known *k = find_known(r, &r->batch[i], l->s + r->ends[i] - r->batch[i].len);
+
+		if (!k)
+			return -ENOMEM;
+		if (!r->frames.n)
+			profile_node_soon(r->p, r->steps.n ? r->steps.v[r->steps.n - 1].node : 0, k->frame);
+		unnamed += k->unnamed;
+		r->frames.v[r->frames.n++] = k->frame;
+		r->steps.v[r->steps.n++] = (struct step){ .end = r->ends[i], .unnamed = unnamed };
+	}
+	r->nbatch = 0;
+	return 0;
+}
+
+/* The frame from @from to @end. It is looked up later, when what it is compared with has come nearer. */
+static int push_frame(struct reader *r, const struct line *l, size_t from, size_t end)
+{
+	struct known *k = &r->batch[r->nbatch];
+
+	*k = look_for(l->s + from, end - from);
+	r->ends[r->nbatch++] = end;
+	__builtin_prefetch(&r->known[k->hash & (r->known_size - 1)]);
+	return r->nbatch == BATCH ? take_batch(r, l) : 0;
+}
+
+/* The frames of a line from @at on, where a frame begins. */
+static int push_frames(struct reader *r, const struct line *l, size_t at)
+{
+	for (size_t block = at; block < l->len; block += 64) {
+		uint64_t found = semicolons(l->s + block);
+
+		if (l->len - block < 64)
+			found &= (1ull << (l->len - block)) - 1;
+		for (; found; found &= found - 1) {
+			size_t end = block + (size_t)__builtin_ctzll(found);
+
+			if (push_frame(r, l, at, end))
+				return -ENOMEM;
+			at = end + 1;
+		}
+	}
+	return push_frame(r, l, at, l->len) || take_batch(r, l) ? -ENOMEM : 0;
 }
 
 static uint64_t times(uint64_t a, uint64_t b)
@@ -337,28 +416,63 @@ static void count_line(struct reader *r, const struct line *l)
 	r->bad->rounded += l->rounded;
 }
 
-static int take_stack(struct reader *r, const struct line *l)
+/* The frames that are no longer the same, and their nodes. */
+static int change_stack(struct reader *r, const struct line *l, size_t shared)
 {
-	size_t shared = shared_steps(r, l), at;
-	int code = 0;
+	uint32_t parent = shared ? r->steps.v[shared - 1].node : 0;
 
-	at = shared == r->steps.n && shared && r->before_len == l->len ? l->len + 1 : 0;
-	if (!at)
-		at = shared ? r->steps.v[shared - 1].end + 1 : 0;
 	r->steps.n = shared;
-	while (at <= l->len && !code) {
-		const char *semicolon = memchr(l->s + at, ';', l->len - at);
-		size_t end = semicolon ? (size_t)(semicolon - l->s) : l->len;
+	r->frames.n = 0;
+	if (push_frames(r, l, shared ? r->steps.v[shared - 1].end + 1 : 0) || vec_reserve(&r->nodes, r->frames.n) ||
+	    profile_nodes(r->p, parent, r->frames.v, r->frames.n, r->nodes.v))
+		return -ENOMEM;
+	for (size_t i = shared; i < r->steps.n; i++)
+		r->steps.v[i].node = r->nodes.v[i - shared];
+	return 0;
+}
 
-		code = push_step(r, l->s + at, end - at, end);
-		at = end + 1;
-	}
+/* Adds what the line before says, and keeps what this one does until its place is near. */
+static int add_last(struct reader *r, uint32_t node, uint64_t count)
+{
+	int code = r->last.node ? profile_add(r->p, r->last.node, r->thread, PROFILE_CPU, r->last.count, 0) : 0;
+
+	if (node)
+		profile_add_soon(r->p, node, r->thread, PROFILE_CPU);
+	r->last.node = node;
+	r->last.count = count;
+	return code;
+}
+
+/* Makes the tree smaller; the stack at hand stays. */
+static int prune(struct reader *r)
+{
+	int code = add_last(r, 0, 0);
+
+	if (!code)
+		code = vec_reserve(&r->nodes, r->steps.n);
 	if (code)
 		return code;
+	for (size_t i = 0; i < r->steps.n; i++)
+		r->nodes.v[i] = r->steps.v[i].node;
+	code = profile_prune(r->p, r->nodes.v, r->steps.n);
+	for (size_t i = 0; i < r->steps.n; i++)
+		r->steps.v[i].node = r->nodes.v[i];
+	r->many = r->p->nodes.n + MANY_NODES;
+	return code;
+}
+
+static int take_stack(struct reader *r, const struct line *l)
+{
+	size_t shared = shared_steps(r, l);
+
+	if ((shared < r->steps.n || !shared || r->before_len != l->len) && change_stack(r, l, shared))
+		return -ENOMEM;
 	r->before = (size_t)(l->s - r->buf);
 	r->before_len = l->len;
 	count_line(r, l);
-	return profile_add(r->p, r->steps.v[r->steps.n - 1].node, r->thread, PROFILE_CPU, l->count, 0);
+	if (add_last(r, r->steps.v[r->steps.n - 1].node, l->count))
+		return -ENOMEM;
+	return r->many && r->p->nodes.n >= r->many ? prune(r) : 0;
 }
 
 static void take_bad(struct reader *r, const char *s, size_t len)
@@ -414,7 +528,7 @@ static int read_more(struct reader *r)
 
 	make_room(r);
 	if (r->cap - r->n < CHUNK / 2) {
-		char *more = realloc(r->buf, r->cap * 2 + 8);
+		char *more = realloc(r->buf, r->cap * 2 + PADDING);
 
 		if (!more)
 			return -ENOMEM;
@@ -479,7 +593,7 @@ static int read_all(struct reader *r)
 	/* The last line may have no end. */
 	if (!code && r->at < r->n)
 		code = end_line(r, r->buf + r->at, r->n - r->at);
-	return code;
+	return code ? code : add_last(r, 0, 0);
 }
 
 static void reader_done(struct reader *r)
@@ -488,17 +602,20 @@ static void reader_done(struct reader *r)
 		free(r->texts.v[i]);
 	vec_done(&r->texts);
 	vec_done(&r->steps);
-	vec_done(&r->known);
+	vec_done(&r->frames);
+	vec_done(&r->nodes);
+	free(r->known);
 	free(r->buf);
 }
 
 int profile_read_folded(struct profile *p, int fd, struct profile_bad *ret_bad, struct ut_err *err)
 {
-	struct reader r = { .p = p, .bad = ret_bad, .fd = fd, .cap = CHUNK };
+	struct reader r = { .p = p, .bad = ret_bad, .fd = fd, .cap = CHUNK,
+			    .many = p->prune_share > 0 ? MANY_NODES : 0 };
 	int code = -ENOMEM;
 
 	*ret_bad = (struct profile_bad){0};
-	r.buf = malloc(r.cap + 8);
+	r.buf = malloc(r.cap + PADDING);
 	r.thread = profile_thread(p, 0, 0, "", "");
 	/* A larger pipe is filled and emptied with fewer switches between its two ends; nothing is lost without. */
 	fcntl(fd, F_SETPIPE_SZ, CHUNK);

@@ -48,13 +48,14 @@ static int choose(struct flame *f, uint32_t least, uint32_t *sums)
 
 	if (vec_push(&f->boxes, root))
 		return -ENOMEM;
+	f->narrow += p->npruned;
 	sums[0] = 0;
 	for (size_t i = 1; i < p->nodes.n; i++) {
 		const struct profile_node *n = &p->nodes.v[i];
 		struct flame_box b = { .parent = sums[n->parent], .label = n->frame, .start = i };
 
-		f->narrow += sums[i] > 0;
-		if (sums[i] < least) {
+		f->narrow += sums[i] > 0 && n->frame != p->pruned;
+		if (sums[i] < least || n->frame == p->pruned) {
 			sums[i] = sums[n->parent];
 			continue;
 		}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeps a profile of very many stacks small while it is read, for pictures in which most of it could not be seen. As in
+ * lossy counting (Manku and Motwani, 2002) each node knows what it may have lost before it came: nothing when it came
+ * before the first pruning, else what was the least to stay at the last one. So no node misses more than that share of
+ * all counts, whatever the order of the stacks.
+ */
+#include <stdlib.h>
+
+#include "model/profile_priv.h"
+
+#define GONE (1u << 31)		/* with a node: the nearest below it that stays */
+
+static uint32_t scale(uint64_t v, unsigned shift)
+{
+	uint64_t up = (v >> shift) + !!(v & ((1ull << shift) - 1));
+
+	return up >= GONE ? GONE - 1 : (uint32_t)up;
+}
+
+static uint32_t plus(uint32_t a, uint32_t b) { return a + b >= GONE ? GONE - 1 : a + b; }
+
+/* What each node has with all that is below it, rounded up. */
+static void sum_up(const struct profile *p, unsigned shift, uint32_t *sums)
+{
+	for (size_t i = 0; i < p->weights.n; i++) {
+		const struct profile_weight *w = &p->weights.v[i];
+
+		sums[w->node] = plus(sums[w->node], scale(w->count, shift));
+	}
+	for (size_t i = p->nodes.n - 1; i > 0; i--)
+		sums[p->nodes.v[i].parent] = plus(sums[p->nodes.v[i].parent], sums[i]);
+}
+
+/* Moves the nodes that stay together; a node's sum becomes its new number. */
+static void compact(struct profile *p, uint32_t least, unsigned shift, uint32_t *sums)
+{
+	const struct profile_generation *g = p->index->generations.v;
+	size_t ng = p->index->generations.n, at = 0;
+	uint32_t n = 1;
+
+	sums[0] = 0;
+	for (uint32_t i = 1; i < p->nodes.n; i++) {
+		struct profile_node node = p->nodes.v[i];
+		uint32_t parent = sums[node.parent];
+
+		while (at < ng && g[at].first <= i)
+			p->index->generations.v[at++].first = n;
+		if (parent & GONE || (node.frame != p->pruned && plus(sums[i], at ? scale(g[at - 1].missing, shift) : 0) < least)) {
+			sums[i] = parent | GONE;
+			p->npruned += node.frame != p->pruned;
+			continue;
+		}
+		sums[i] = n;
+		node.parent = parent;
+		p->nodes.v[n++] = node;
+	}
+	while (at < ng)
+		p->index->generations.v[at++].first = n;
+	p->nodes.n = n;
+}
+
+/* Weights of nodes that are gone are those of the node that stands for them. */
+static int move_weights(struct profile *p, const uint32_t *moved)
+{
+	size_t n = p->weights.n;
+
+	if (profile_table_reset(&p->index->weights, n))
+		return -ENOMEM;
+	p->weights.n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct profile_weight w = p->weights.v[i];	/* what is added stands before it */
+		uint32_t node = moved[w.node];
+
+		if (node & GONE)
+			node = profile_node(p, node & ~GONE, p->pruned);
+		if (node == UINT32_MAX || profile_add(p, node, w.thread, w.state, w.count, w.value_ns))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int profile_prune(struct profile *p, uint32_t *path, size_t npath)
+{
+	uint64_t total = p->totals.samples, least = (uint64_t)((double)total * p->prune_share);
+	unsigned shift = total >> 31 ? 33 - (unsigned)__builtin_clzll(total) : 0;
+	uint32_t *sums = calloc(p->nodes.n, sizeof *sums);
+	int code = sums ? 0 : -ENOMEM;
+
+	if (p->pruned == UINT32_MAX)
+		p->pruned = profile_frame_named(p, "[narrower frames]", 17, FRAME_REASON);
+	if (code || p->pruned == UINT32_MAX) {
+		free(sums);
+		return -ENOMEM;
+	}
+	sum_up(p, shift, sums);
+	for (size_t i = 0; i < npath; i++)
+		sums[path[i]] = GONE - 1;
+	compact(p, (uint32_t)(least >> shift), shift, sums);
+	for (size_t i = 0; i < npath; i++)
+		path[i] = sums[path[i]];
+	code = profile_index_nodes(p);
+	if (!code)
+		code = move_weights(p, sums);
+	free(sums);
+	if (!code)
+		code = vec_push(&p->index->generations, ((struct profile_generation){ (uint32_t)p->nodes.n, least }));
+	return code;
+}
