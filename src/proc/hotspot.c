@@ -2,6 +2,7 @@
 /* A command to a HotSpot: its socket, or the question for one, then one exchange. Waits by poll, never longer than told. */
 #include "proc/hotspot.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -23,12 +24,14 @@
 
 #define ANSWER_MAX (64u << 20)
 #define LOOK_AGAIN_MS 50	/* where the folder cannot be watched */
+#define LOST_MS 400		/* from the thread that listens to its socket */
 
 struct attach {
 	pid_t pid, ns_pid;
 	uint32_t uid;		/* effective */
 	int pidfd, tmp;		/* its /tmp */
 	uint64_t until_ns;
+	uint64_t lost_ns;	/* since when there is a listener without a socket */
 	unsigned timeout_ms;
 	int asked_in;		/* the folder with our .attach_pid file; -1: none */
 	struct ut_err *err;
@@ -309,6 +312,45 @@ static int watch_tmp(const struct attach *a)
 	return take_fd(&fd);
 }
 
+/* Does it have the thread that answers? */
+static bool has_listener(pid_t pid)
+{
+	char path[64];
+	DIR *dir;
+	struct dirent *entry;
+	bool found = false;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir))) {
+		char comm[16];
+
+		found = entry->d_name[0] != '.' && !process_comm(atoi(entry->d_name), comm) &&
+			!strcmp(comm, "Attach Listener");
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/*
+ * A machine that was just starting removes the socket that it has made, as one of an earlier process: it makes another
+ * when it is asked again. Not asked again before that is sure, as it would print its threads.
+ */
+static int ask_again(struct attach *a)
+{
+	if (!has_listener(a->pid)) {
+		a->lost_ns = 0;
+		return 0;
+	}
+	if (!a->lost_ns)
+		a->lost_ns = now_ns();
+	if (now_ns() - a->lost_ns < LOST_MS * 1000000ull)
+		return 0;
+	a->lost_ns = 0;
+	return send_quit(a);
+}
+
 static void drain(int fd)
 {
 	char events[4096];
@@ -332,7 +374,7 @@ static int ask_for_socket(struct attach *a)
 		r = wait_for(a, watch, POLLIN, LOOK_AGAIN_MS);
 		drain(watch);
 		if (r == -EAGAIN)
-			r = 0;
+			r = ask_again(a);
 	}
 	return r == -ETIMEDOUT ? timed_out(a, "did not come to answer") : r;
 }

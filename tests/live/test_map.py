@@ -229,7 +229,16 @@ class Java(live.Case):
         done = self.ask(machine.pid, 1)
         self.assertIn("runs with -XX:+DisableAttachMechanism", done.stderr[0])
         self.assertEqual(json.loads(done.stdout[0])["hint"], "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit")
-        self.assertEqual(machine.stdout, [])    # SIGQUIT would have it print its threads
+        self.assertNotIn("Full thread dump", " ".join(machine.stdout))     # what SIGQUIT would do
+
+    def test_a_socket_that_was_removed(self):
+        """Cleaners of /tmp do that; and a machine that is just starting."""
+        machine = self.java()
+        self.addCleanup(remove, map_of(machine.pid))
+        self.ask(machine.pid)
+        os.unlink(f"/tmp/.java_pid{machine.pid}")
+        self.ask(machine.pid)
+        self.assertNotIn("Full thread dump", " ".join(machine.stdout))
 
     def test_a_stopped_one(self):
         machine = self.java()
