@@ -161,11 +161,11 @@ static void put_batch(struct pprof *f)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	struct batch *b = &f->batch;
-	uint64_t *next = b->locations.v;
+	size_t at = 0;
 
 	for (size_t i = 0; i < b->n; i++) {
-		b->samples[i].location_id = next;
-		next += b->samples[i].n_location_id;
+		b->samples[i].location_id = at < b->locations.n ? &b->locations.v[at] : NULL;
+		at += b->samples[i].n_location_id;
 	}
 	piece.n_sample = b->n;
 	piece.sample = b->list;
