@@ -60,8 +60,9 @@
  * - One write for each line, so that a reader sees whole lines; of a line that did not fit on the disk nothing stays.
  * - A map has at most 64 MiB. When it is full it is written again with the code that lives, beside the old one, and put
  *   in its place at once. When more than three quarters live, it stays as it is. A dump ends at 256 MiB.
- * - fork: the child's files begin with the code of its parent that lives. Not if another thread of the parent was
- *   just announcing; then with nothing. No announcement between vfork and exec.
+ * - fork: the child's files begin with the code of its parent that lives. If another thread of the parent was just
+ *   announcing, its map begins with all that the parent's says, and its dump with nothing. No announcement between
+ *   vfork and exec.
  *
  * WHERE IT MAY STAND: anywhere, on any thread, in signal handlers. Threads wait for each other, for the time of a
  * write; of a thread that never ends its announcement, as one whose handler left by longjmp, they wait 5 s once, and
@@ -888,7 +889,8 @@ UT_JIT_FN_ const char *ut_jit_copy_lines_(struct ut_jit_writer_ *w, struct ut_ji
 {
 	uint64_t size, filled = 0, written = 0;
 	char *buf = ut_jit_memory_(UT_JIT_BATCH_);
-	const char *why = buf ? ut_jit_hold_(&w->file, &size) : ut_jit_why_(-12);
+	const char *why = !buf ? ut_jit_why_(-12) : w->table.n ? ut_jit_hold_(&w->file, &size) :
+			  UT_JIT_AS_(const char *, UT_JIT_NULL_);
 
 	for (uint64_t i = 0; !why && i < w->table.n; i++) {
 		struct ut_jit_leaf_ *l = &w->table.leaf[i];
@@ -940,9 +942,9 @@ UT_JIT_FN_ const char *ut_jit_rewrite_(struct ut_jit_writer_ *w)
 		return why;
 	}
 	ut_jit_close_file_(&w->file);
-	w->file.fd = fresh.fd;
 	w->file.dev = fresh.dev;
 	w->file.ino = fresh.ino;
+	w->file.fd = fresh.fd;
 	return why;
 }
 
@@ -1377,11 +1379,37 @@ UT_JIT_FN_ void ut_jit_inherit_(uint32_t which)
 	ut_jit_settle_(which, why);
 }
 
+/* What lives, as the lines of the map say; nothing if it cannot be told. */
+UT_JIT_FN_ void ut_jit_learn_(struct ut_jit_writer_ *w)
+{
+	char line[UT_JIT_LINE_ + 1];
+	struct ut_jit_entry_ e;
+	uint64_t size, len;
+	const char *why = ut_jit_hold_(&w->file, &size);
+
+	for (e.at = 0; !why && (len = ut_jit_read_line_(&w->file, &e, line)); e.at += UT_JIT_AS_(uint32_t, len)) {
+		uint64_t numbers[2];
+		const char *c = line;
+
+		for (int i = 0; i < 2; i++, c += *c == ' ') {
+			for (numbers[i] = 0; (*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'f'); c++)
+				numbers[i] = numbers[i] << 4 |
+					     UT_JIT_AS_(uint64_t, *c <= '9' ? *c - '0' : *c - 'a' + 10);
+		}
+		e.addr = numbers[0];
+		e.size = UT_JIT_AS_(uint32_t, numbers[1]);
+		if (e.size && e.addr + e.size > e.addr && ut_jit_put_(&w->table, e))
+			return;
+	}
+}
+
 /* The lock's holder was a thread of the parent: what it left half done is not looked at. */
 UT_JIT_FN_ void ut_jit_forget_(void)
 {
 	ut_jit_zero_(&ut_jit_.map.table, sizeof(ut_jit_.map.table));
 	ut_jit_zero_(&ut_jit_.dump.table, sizeof(ut_jit_.dump.table));
+	if (ut_jit_.on & UT_JIT_MAP)
+		ut_jit_learn_(&ut_jit_.map);
 }
 
 UT_JIT_FN_ void ut_jit_follow_(uint32_t pid, int torn)

@@ -468,13 +468,17 @@ static void test_fork_in_the_middle(void **state)
 
 	(void)state;
 	open_map();
-	ut_jit_code(PLACE(0x1000), 16, "one");
+	ut_jit_code(PLACE(0xabcdef00), 16, "one");
+	ut_jit_code(PLACE(0x3000), 16, "moved");
+	ut_jit_move(PLACE(0x3000), PLACE(0x4000), 16);
+	ut_jit_code(PLACE(0x3008), 1, "gone");
+	ut_jit_code(PLACE(0x3000), 16, "three");
 	ut_jit_.lock = (uint64_t)getpid() << 32 | (uint32_t)(getpid() + 1);
 	child = fork();
 	if (!child) {
 		ut_jit_.map.table.n = 12345;
 		ut_jit_code(PLACE(0x2000), 16, "two");
-		_exit(strcmp(map_text(), "2000 10 two\n") != 0);
+		_exit(strcmp(map_text(), "3000 10 three\n4000 10 moved\nabcdef00 10 one\n2000 10 two\n") != 0);
 	}
 	ut_jit_.lock = 0;
 	assert_int_equal(wait_for(child), 0);
