@@ -416,13 +416,28 @@ static void put_strings(struct pprof *f)
 
 /* --- the head --- */
 
-/* pprof calls the file of the first mapping the program. */
+/* The process that did most, by its name. */
+static const char *main_process(const struct pprof *f)
+{
+	AUTO_FREE uint64_t *sums = calloc(f->p->threads.n + 1, sizeof *sums);
+	size_t best = 0;
+
+	for (size_t i = 0; sums && i < f->p->weights.n; i++)
+		if (f->p->weights.v[i].state == PROFILE_CPU || f->p->weights.v[i].state == PROFILE_EVENT)
+			sums[f->p->weights.v[i].thread] += f->p->weights.v[i].count;
+	for (size_t i = 0; sums && i < f->p->threads.n; i++)
+		best = sums[i] > sums[best] ? i : best;
+	return f->p->threads.n ? f->p->threads.v[best].process : NULL;
+}
+
+/* pprof calls the file of the first mapping the program: python3.11 for python3. */
 static void find_program(struct pprof *f)
 {
-	const char *process = f->p->threads.n ? f->p->threads.v[0].process : NULL;
+	const char *process = main_process(f);
+	size_t len = process ? strlen(process) : 0;
 
-	for (size_t i = 0; process && *process && i < f->p->frames.n; i++)
-		if (f->p->frames.v[i].module && !strcmp(f->p->frames.v[i].module, process)) {
+	for (size_t i = 0; len && i < f->p->frames.n; i++)
+		if (f->p->frames.v[i].module && !strncmp(f->p->frames.v[i].module, process, len)) {
 			mapping_id(f, &f->p->frames.v[i]);
 			return;
 		}

@@ -9,15 +9,19 @@
 
 /* --- functions --- */
 
-/* "[unknown code, no map: 0x7f12]" is one reason, whatever the address. */
-static const char *reason_of(struct hot *h, const char *name)
+/* "[unknown code, no map: 0x7f12]" and "[no symbols: bash+0x12]" are one reason each, whatever the address. */
+static const char *reason_of(struct hot *h, const struct profile_frame *frame)
 {
-	const char *address = strstr(name, ": 0x");
+	const char *name = frame->name, *address = strstr(name, ": 0x");
 	char *text = NULL;
 
+	if (!frame->unnamed && frame->kind != FRAME_REASON)
+		return name;
 	if (!strncmp(name, "0x", 2))
 		return "[address without a name]";
 	if (!address)
+		address = strstr(name, "+0x");
+	if (!address || *name != '[')
 		return name;
 	if (asprintf(&text, "%.*s]", (int)(address - name), name) < 0)
 		return name;
@@ -36,7 +40,7 @@ static int find_functions(struct hot *h)
 
 	for (size_t i = 0; i < p->frames.n && !code; i++) {
 		const struct profile_frame *frame = &p->frames.v[i];
-		struct hot_function f = { .name = frame->unnamed ? reason_of(h, frame->name) : frame->name,
+		struct hot_function f = { .name = reason_of(h, frame),
 					  .module = frame->module ? frame->module : "", .kind = frame->kind,
 					  .unnamed = frame->unnamed };
 		uint32_t name = strings_number(&h->strings, f.name), module = strings_number(&h->strings, f.module);

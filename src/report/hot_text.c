@@ -243,6 +243,7 @@ static void add_by_self(const struct text *t, enum profile_state s, uint64_t val
 /* Those with the most under them that did not come up by themselves. */
 static void add_by_total(const struct text *t, enum profile_state s, uint64_t value, size_t max, const bool *shown)
 {
+	bool waits = s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE;	/* how the kernel does that is always the same */
 	size_t n, rows = 0;
 	AUTO_FREE uint32_t *order = hot_rank(t->h, s, true, &n);
 
@@ -251,7 +252,7 @@ static void add_by_total(const struct text *t, enum profile_state s, uint64_t va
 	for (size_t i = 0; order && i < n && rows < max; i++) {
 		const struct hot_function *f = &t->h->functions.v[order[i]];
 
-		if (shown[order[i]] || f->kind == FRAME_WAITING)
+		if (shown[order[i]] || f->kind == FRAME_WAITING || (waits && f->kind == FRAME_KERNEL))
 			continue;
 		if (!rows++) {
 			buf_addc(t->out, '\n');
@@ -300,7 +301,7 @@ static void add_state(const struct text *t, enum profile_state s)
 	if (state->kernel && s == PROFILE_CPU)
 		buf_addf(t->out, ", %s of it in the kernel", hot_share(state->kernel, state->value, n));
 	buf_addc(t->out, '\n');
-	add_functions(t, s, state->value, t->h->o->rows ? t->h->o->rows : HOT_ROWS);
+	add_functions(t, s, state->value, t->h->o->rows ? t->h->o->rows : s == t->h->primary ? HOT_ROWS : HOT_ROWS / 2);
 }
 
 /* --- callers and callees --- */
@@ -314,6 +315,16 @@ static void add_neighbour(const struct text *t, const struct hot_function *f, en
 	else
 		buf_addf(t->out, "  %*s", (int)t->module + 2, "");
 	add_name(t, WIDTH_AMOUNT + WIDTH_SHARE + 2 + t->module + 4, f ? f->name : "(nobody: a thread begins here)");
+}
+
+static int compare_edges(const void *x, const void *y, void *state)
+{
+	const struct hot_edge *a = x, *b = y;
+	uint64_t va = a->value[*(enum profile_state *)state], vb = b->value[*(enum profile_state *)state];
+
+	if (va != vb)
+		return va > vb ? -1 : 1;
+	return a->other < b->other ? -1 : a->other > b->other;
 }
 
 static void add_neighbours(const struct text *t, uint32_t chosen, bool callers, enum profile_state s)
@@ -361,6 +372,8 @@ static void add_chosen(const struct text *t, uint32_t chosen, enum profile_state
 	buf_addf(t->out, ": %s", hot_share(f->total[s], t->h->states[s].value, share));
 	buf_addf(t->out, " of what %s, ", s == PROFILE_CPU ? "ran" : s == PROFILE_EVENT ? "happened" : "waited");
 	buf_addf(t->out, "%s by itself\n", hot_share(f->self[s], t->h->states[s].value, share));
+	if (t->h->edges.n)
+		qsort_r(t->h->edges.v, t->h->edges.n, sizeof *t->h->edges.v, compare_edges, &s);
 	add_neighbours(t, chosen, true, s);
 	add_neighbours(t, chosen, false, s);
 }

@@ -143,6 +143,28 @@ static void test_text(void **state)
 	profile_free(p);
 }
 
+/* Words for a reason are one row, whatever address or number stands in them. */
+static void test_reasons(void **state)
+{
+	const struct hot_options o = {0};
+	struct profile *p = profile_new();
+	uint32_t t = profile_thread(p, 1, 1, "x", "x");
+	struct hot h;
+
+	(void)state;
+	case_add(p, t, "=[unknown code, no map: 0x7f01]|?[no symbols: bash+0x12]", PROFILE_CPU, 3, 3 * MS);
+	case_add(p, t, "=[unknown code, no map: 0x7f02]|?[no symbols: bash+0x34]", PROFILE_CPU, 4, 4 * MS);
+	case_add(p, t, "operator+0x1|?0x1234", PROFILE_CPU, 1, 1 * MS);
+	assert_int_equal(hot_make(&h, p, &o), 0);
+	assert_int_equal(h.functions.n, 4);
+	is(&h, "[unknown code, no map]", 0, 7);
+	is(&h, "[no symbols: bash]", 7, 7);
+	is(&h, "operator+0x1", 0, 1);
+	is(&h, "[address without a name]", 1, 1);
+	hot_done(&h);
+	profile_free(p);
+}
+
 static struct profile *waiting_program(void)
 {
 	struct profile *p = program();
@@ -300,7 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_neighbours), cmocka_unit_test(test_text),
-		cmocka_unit_test(test_waits), cmocka_unit_test(test_widths), cmocka_unit_test(test_colors),
+		cmocka_unit_test(test_reasons), cmocka_unit_test(test_waits), cmocka_unit_test(test_widths), cmocka_unit_test(test_colors),
 		cmocka_unit_test(test_sentences), cmocka_unit_test(test_json),
 	};
 
