@@ -74,7 +74,7 @@ struct profile {
 	 * `pruned` below their parent. Whoever has more is there, and misses at most this share. 0: nothing is.
 	 */
 	double prune_share;
-	uint32_t pruned;			/* UINT32_MAX: nothing was */
+	uint32_t pruned;			/* UINT32_MAX: there is none */
 	uint64_t npruned;			/* nodes, when they were replaced */
 };
 

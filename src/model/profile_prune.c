@@ -87,8 +87,6 @@ int profile_prune(struct profile *p, uint32_t *path, size_t npath)
 	uint32_t *sums = calloc(p->nodes.n, sizeof *sums);
 	int code = sums ? 0 : -ENOMEM;
 
-	if (p->pruned == UINT32_MAX)
-		p->pruned = profile_frame_named(p, "[narrower frames]", 17, FRAME_REASON);
 	if (code || p->pruned == UINT32_MAX) {
 		free(sums);
 		return -ENOMEM;

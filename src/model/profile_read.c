@@ -16,8 +16,8 @@
 #define LINE_MAX_BYTES (64u << 20)	/* longer ones are no stacks */
 #define PADDING 64			/* bytes behind the buffer, so that whole words can be loaded at its end */
 #define HEAD_WORDS 4
-#define MANY_NODES (6u << 20)		/* from which on it is worth to prune */
 #define BATCH 32			/* frames that are looked up together */
+#define BATCH_FRAMES (64u << 10)	/* that go into the tree together */
 
 /* A frame as its text stands in the file: a cache line, which for most names holds all that is compared. */
 struct known {
@@ -30,8 +30,8 @@ struct known {
 
 /* A frame of the line before. */
 struct step {
-	size_t end;		/* in the line */
-	uint32_t node, unnamed;	/* how many up to this one have no name */
+	size_t end;			/* in the line */
+	uint32_t frame, unnamed;	/* unnamed: how many up to this one have no name */
 };
 
 struct reader {
@@ -44,14 +44,13 @@ struct reader {
 	size_t scanned;			/* which has no end before this */
 	size_t before, before_len;	/* the stack of the last good line */
 	uint64_t line;
-	size_t many;			/* nodes at which the tree is pruned; 0: not at all */
-	uint32_t thread;
+	struct profile_grower *grower;
+	struct profile_batch out;	/* stacks for the tree */
+	struct profile_totals totals;	/* but for the samples */
 	bool end, skipping;		/* skipping: inside a line that is too long */
 	VEC(struct step) steps;		/* of that stack */
-	VEC(uint32_t) frames, nodes;	/* of this one, where it is another */
-	struct known batch[BATCH];	/* of its frames, those not looked up yet */
+	struct known batch[BATCH];	/* frames of this one that are not looked up yet */
 	size_t ends[BATCH], nbatch;
-	struct { uint32_t node; uint64_t count; } last;	/* the line before, not yet added; node 0: none */
 	struct known *known;		/* a table */
 	size_t known_size, nknown;
 	VEC(char *) texts;		/* chunks in which the known texts are */
@@ -337,18 +336,16 @@ static int take_batch(struct reader *r, const struct line *l)
 {
 	uint32_t unnamed = r->steps.n ? r->steps.v[r->steps.n - 1].unnamed : 0;
 
-	if (vec_reserve(&r->frames, r->frames.n + BATCH) || vec_reserve(&r->steps, r->steps.n + BATCH))
+	if (vec_reserve(&r->out.frames, r->out.frames.n + BATCH) || vec_reserve(&r->steps, r->steps.n + BATCH))
 		return -ENOMEM;
 	for (size_t i = 0; i < r->nbatch; i++) {
 		const struct known *k = find_known(r, &r->batch[i], l->s + r->ends[i] - r->batch[i].len);
 
 		if (!k)
 			return -ENOMEM;
-		if (!r->frames.n)
-			profile_node_soon(r->p, r->steps.n ? r->steps.v[r->steps.n - 1].node : 0, k->frame);
 		unnamed += k->unnamed;
-		r->frames.v[r->frames.n++] = k->frame;
-		r->steps.v[r->steps.n++] = (struct step){ .end = r->ends[i], .unnamed = unnamed };
+		r->out.frames.v[r->out.frames.n++] = k->frame;
+		r->steps.v[r->steps.n++] = (struct step){ .end = r->ends[i], .frame = k->frame, .unnamed = unnamed };
 	}
 	r->nbatch = 0;
 	return 0;
@@ -398,81 +395,35 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &ret) ? UINT64_MAX : ret;
 }
 
-static bool is_cut(const struct profile *p, uint32_t node)
-{
-	return !strcmp(p->frames.v[p->nodes.v[node].frame].name, "[truncated]");
-}
-
 static void count_line(struct reader *r, const struct line *l)
 {
-	struct profile_totals *t = &r->p->totals;
+	struct profile_totals *t = &r->totals;
 
-	t->saturated |= l->too_big || l->count > UINT64_MAX - t->samples;
-	t->samples = plus(t->samples, l->count);
+	t->saturated |= l->too_big;
 	t->frames = plus(t->frames, times(l->count, r->steps.n));
 	t->unnamed = plus(t->unnamed, times(l->count, r->steps.v[r->steps.n - 1].unnamed));
-	if (is_cut(r->p, r->steps.v[0].node))
+	if (!strcmp(r->p->frames.v[r->steps.v[0].frame].name, "[truncated]"))
 		t->cut = plus(t->cut, l->count);
 	r->bad->rounded += l->rounded;
-}
-
-/* The frames that are no longer the same, and their nodes. */
-static int change_stack(struct reader *r, const struct line *l, size_t shared)
-{
-	uint32_t parent = shared ? r->steps.v[shared - 1].node : 0;
-
-	r->steps.n = shared;
-	r->frames.n = 0;
-	if (push_frames(r, l, shared ? r->steps.v[shared - 1].end + 1 : 0) || vec_reserve(&r->nodes, r->frames.n) ||
-	    profile_nodes(r->p, parent, r->frames.v, r->frames.n, r->nodes.v))
-		return -ENOMEM;
-	for (size_t i = shared; i < r->steps.n; i++)
-		r->steps.v[i].node = r->nodes.v[i - shared];
-	return 0;
-}
-
-/* Adds what the line before says, and keeps what this one does until its place is near. */
-static int add_last(struct reader *r, uint32_t node, uint64_t count)
-{
-	int code = r->last.node ? profile_add(r->p, r->last.node, r->thread, PROFILE_CPU, r->last.count, 0) : 0;
-
-	if (node)
-		profile_add_soon(r->p, node, r->thread, PROFILE_CPU);
-	r->last.node = node;
-	r->last.count = count;
-	return code;
-}
-
-/* Makes the tree smaller; the stack at hand stays. */
-static int prune(struct reader *r)
-{
-	int code = add_last(r, 0, 0);
-
-	if (!code)
-		code = vec_reserve(&r->nodes, r->steps.n);
-	if (code)
-		return code;
-	for (size_t i = 0; i < r->steps.n; i++)
-		r->nodes.v[i] = r->steps.v[i].node;
-	code = profile_prune(r->p, r->nodes.v, r->steps.n);
-	for (size_t i = 0; i < r->steps.n; i++)
-		r->steps.v[i].node = r->nodes.v[i];
-	r->many = r->p->nodes.n + MANY_NODES;
-	return code;
 }
 
 static int take_stack(struct reader *r, const struct line *l)
 {
 	size_t shared = shared_steps(r, l);
+	struct profile_stack s = { .shared = (uint32_t)shared, .count = l->count };
 
-	if ((shared < r->steps.n || !shared || r->before_len != l->len) && change_stack(r, l, shared))
-		return -ENOMEM;
+	if (shared < r->steps.n || !shared || r->before_len != l->len) {
+		r->steps.n = shared;
+		if (push_frames(r, l, shared ? r->steps.v[shared - 1].end + 1 : 0))
+			return -ENOMEM;
+	}
+	s.n = (uint32_t)(r->steps.n - shared);
 	r->before = (size_t)(l->s - r->buf);
 	r->before_len = l->len;
 	count_line(r, l);
-	if (add_last(r, r->steps.v[r->steps.n - 1].node, l->count))
+	if (vec_push(&r->out.stacks, s))
 		return -ENOMEM;
-	return r->many && r->p->nodes.n >= r->many ? prune(r) : 0;
+	return r->out.frames.n < BATCH_FRAMES && r->out.stacks.n < BATCH_FRAMES ? 0 : profile_grower_give(r->grower, &r->out);
 }
 
 static void take_bad(struct reader *r, const char *s, size_t len)
@@ -593,7 +544,7 @@ static int read_all(struct reader *r)
 	/* The last line may have no end. */
 	if (!code && r->at < r->n)
 		code = end_line(r, r->buf + r->at, r->n - r->at);
-	return code ? code : add_last(r, 0, 0);
+	return code ? code : profile_grower_give(r->grower, &r->out);
 }
 
 static void reader_done(struct reader *r)
@@ -602,25 +553,47 @@ static void reader_done(struct reader *r)
 		free(r->texts.v[i]);
 	vec_done(&r->texts);
 	vec_done(&r->steps);
-	vec_done(&r->frames);
-	vec_done(&r->nodes);
+	vec_done(&r->out.stacks);
+	vec_done(&r->out.frames);
 	free(r->known);
 	free(r->buf);
 }
 
+/* What the tree needs before another thread makes it grow. */
+static int prepare(struct reader *r)
+{
+	uint32_t thread = profile_thread(r->p, 0, 0, "", "");
+
+	if (r->p->prune_share > 0)
+		r->p->pruned = profile_frame_named(r->p, "[narrower frames]", 17, FRAME_REASON);
+	r->buf = malloc(r->cap + PADDING);
+	r->grower = profile_grower_new(r->p, thread);
+	return !r->buf || !r->grower || thread == NONE || grow_known(r) ? -ENOMEM : 0;
+}
+
+/* The samples are counted where the tree grows. */
+static void add_totals(struct profile_totals *to, const struct profile_totals *t)
+{
+	to->frames = plus(to->frames, t->frames);
+	to->unnamed = plus(to->unnamed, t->unnamed);
+	to->cut = plus(to->cut, t->cut);
+	to->saturated |= t->saturated;
+}
+
 int profile_read_folded(struct profile *p, int fd, struct profile_bad *ret_bad, struct ut_err *err)
 {
-	struct reader r = { .p = p, .bad = ret_bad, .fd = fd, .cap = CHUNK,
-			    .many = p->prune_share > 0 ? MANY_NODES : 0 };
-	int code = -ENOMEM;
+	struct reader r = { .p = p, .bad = ret_bad, .fd = fd, .cap = CHUNK };
+	int code, end;
 
 	*ret_bad = (struct profile_bad){0};
-	r.buf = malloc(r.cap + PADDING);
-	r.thread = profile_thread(p, 0, 0, "", "");
 	/* A larger pipe is filled and emptied with fewer switches between its two ends; nothing is lost without. */
 	fcntl(fd, F_SETPIPE_SZ, CHUNK);
-	if (r.buf && r.thread != NONE && !grow_known(&r))
+	code = prepare(&r);
+	if (!code)
 		code = read_all(&r);
+	end = r.grower ? profile_grower_end(r.grower) : 0;
+	code = code ? code : end;
+	add_totals(&p->totals, &r.totals);
 	reader_done(&r);
 	if (code == -ENOMEM)
 		return ut_err_nomem(err);

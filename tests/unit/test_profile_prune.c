@@ -100,6 +100,7 @@ static void test_shares(void **state)
 		uint32_t frames[DEPTH], path[DEPTH];
 
 		some->prune_share = shares[s];
+		some->pruned = profile_frame_named(some, "[pruned]", 8, FRAME_REASON);
 		for (int i = 0; i < 60000; i++) {
 			uint64_t count = 1 + chance(3);
 			size_t n = make_stack(all, frames);
@@ -132,6 +133,7 @@ static void test_large_counts(void **state)
 
 	(void)state;
 	p->prune_share = 0.001;
+	p->pruned = profile_frame_named(p, "[pruned]", 8, FRAME_REASON);
 	add(p, frames, 2, path, UINT64_C(1) << 62);
 	frames[1] = named(p, 3);
 	add(p, frames, 2, path, UINT64_C(1) << 40);
