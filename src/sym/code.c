@@ -231,6 +231,20 @@ static bool reopen_map(struct code_maps *c, struct code_map *m, const struct sta
 	return add_map(c, again);
 }
 
+/* Has another process its number by now? Then what is written under it is that one's. */
+static bool is_reused(const struct code_maps *c)
+{
+	struct process_id now;
+
+	return c->owner.id.pid && !process_identify(c->owner.id.pid, &now, NULL) &&
+	       now.start_ticks != c->owner.id.start_ticks;
+}
+
+static bool is_same(const struct code_map *m, const struct stat *st)
+{
+	return m && m->ino == st->st_ino && m->dev == st->st_dev;
+}
+
 /* The file at a path: 1 when there is news, 0 when there is none, negative when it is not there or refused. */
 static int poll_path(struct code_maps *c, size_t path, uint64_t time_ns, bool first)
 {
@@ -240,11 +254,12 @@ static int poll_path(struct code_maps *c, size_t path, uint64_t time_ns, bool fi
 
 	if (fstatat(c->dir, c->path[path], &st, AT_SYMLINK_NOFOLLOW))
 		return -ENOENT;
-	if (!m || m->ino != st.st_ino || m->dev != st.st_dev) {
-		if (was_refused(c, &st))
-			return -EPERM;
+	if (is_same(m, &st) && m->size == (uint64_t)st.st_size && m->mtime_ns == code_stat_ns(&st))
+		return 0;
+	if (was_refused(c, &st) || is_reused(c))
+		return -EPERM;
+	if (!is_same(m, &st))
 		return open_map(c, path, first ? 0 : time_ns) ? 1 : -EPERM;
-	}
 	r = code_map_grow(m, &st, time_ns);
 	return r == -ESTALE ? reopen_map(c, m, &st, time_ns) : r;
 }
@@ -382,6 +397,8 @@ void code_maps_settle(struct code_maps *c)
 {
 	uint64_t time_ns = now_ns();
 
+	if (!c->fresh.q.n && !c->settled.q.n)
+		return;
 	if (!c->gone && c->owner.id.pid) {
 		look_at_mappings(c, time_ns);
 		c->gone = !process_is_alive(&c->owner.id);

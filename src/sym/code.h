@@ -4,7 +4,13 @@
  * arrival counts, which is watched), and from jitdumps, whose records bear CLOCK_MONOTONIC. A dump outranks a map.
  * Questions are collected and answered in one pass over the files, so that memory depends on the questions and not on
  * the files; their names stay in the files. Files are opened without following links and without blocking, and
- * believed only if root or the process's user owns them.
+ * believed only if root or the process's user owns them, and not when they were written before it started.
+ *
+ * Who has an address at a moment: of a dump the newest record that covers it, if it is not later; code that was moved
+ * keeps its name, and nobody has the place that it left. Of maps the last line that had arrived by then, in the file as
+ * it stood then: one that was written anew (HotSpot) counts from the moment when that was seen. A dump that the process
+ * has from its parent counts until the fork. Records with times that the process's life on CLOCK_MONOTONIC has not are
+ * refused, as are dumps in processor cycles. Not thread-safe.
  */
 #ifndef UT_SYM_CODE_H
 #define UT_SYM_CODE_H

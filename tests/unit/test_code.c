@@ -380,6 +380,27 @@ static void a_file_of_an_earlier_process(void **state)
 	writer_end(w);
 }
 
+/* The process has ended, and another one has its number and writes its map under it. */
+static void the_file_of_a_later_process(void **state)
+{
+	struct writer *w = writer_start(false);
+
+	(void)state;
+	say(w, "1000 40 mine\n");
+	assert_true(code_maps_poll(w->c, 100));
+	w->c->owner.id = (struct process_id){ .pid = getpid(), .start_ticks = 1 };
+	say(w, "1000 40 another\n");
+	assert_false(code_maps_poll(w->c, 200));
+	assert_return_code(ftruncate(w->fd, 0), errno);
+	assert_false(code_maps_poll(w->c, 300));
+	assert_return_code(unlink(w->path), errno);
+	close(open(w->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+	assert_false(code_maps_poll(w->c, 400));
+	assert_int_equal(w->c->maps.n, 1);
+	expect(w->c, 0x1010, 500, "mine");
+	writer_end(w);
+}
+
 /* A dump of one LOAD at @time_ns by process @pid. */
 static int make_dump(uint64_t time_ns, uint32_t pid, uint32_t pad)
 {
@@ -544,6 +565,7 @@ int main(void)
 		cmocka_unit_test(files_that_are_no_files),
 		cmocka_unit_test(files_of_others),
 		cmocka_unit_test(a_file_of_an_earlier_process),
+		cmocka_unit_test(the_file_of_a_later_process),
 		cmocka_unit_test(times_of_other_clocks),
 		cmocka_unit_test(a_dump_of_a_parent),
 		cmocka_unit_test(a_dump_outranks_a_map),
