@@ -26,8 +26,19 @@ struct signal_struct___kernel {
 	struct { int counter; } live;
 } __attribute__((preserve_access_index));
 
+struct return_instance___kernel {
+	unsigned long stack, orig_ret_vaddr;
+	_Bool chained;
+	struct return_instance___kernel *next;
+} __attribute__((preserve_access_index));
+
+struct uprobe_task___kernel {
+	struct return_instance___kernel *return_instances;
+} __attribute__((preserve_access_index));
+
 struct task_struct___kernel {
 	int pid, tgid;
+	struct uprobe_task___kernel *utask;
 	unsigned int flags;
 	char comm[16];
 	struct signal_struct___kernel *signal;
@@ -118,7 +129,37 @@ struct {
 
 static int sample_find(uint32_t slot, uint32_t process, uint64_t pc, struct ut_unwind_rule *rule);
 
+/* The kernel's list of the returns that it probes, of the current thread; the innermost call comes first. */
+struct returns { const struct return_instance___kernel *at; uint64_t place, address; };
+
+static long return_step(uint64_t i, struct returns *r)
+{
+	const struct return_instance___kernel *at = r->at;
+
+	if (!at)
+		return 1;
+	if (BPF_CORE_READ(at, stack) == r->place && !BPF_CORE_READ(at, chained)) {
+		r->address = BPF_CORE_READ(at, orig_ret_vaddr);
+		return 1;
+	}
+	r->at = BPF_CORE_READ(at, next);
+	return 0;
+}
+
+static __noinline int sample_return(uint64_t place, uint64_t *ret)
+{
+	const struct task_struct___kernel *task = (void *)bpf_get_current_task();
+	struct returns r = { .at = BPF_CORE_READ(task, utask, return_instances), .place = place };
+
+	if (!ret)
+		return 1;
+	bpf_loop(SAMPLE_RETURNS, return_step, &r, 0);
+	*ret = r.address;
+	return !r.address;
+}
+
 #define WALK_READ(w, to, size, address) bpf_probe_read_user((to), (size), (void *)(address))
+#define WALK_RETURN(w, place, ret) sample_return((place), (ret))
 #define WALK_FIND(w, pc, rule) sample_find((w)->slot, (w)->process, (pc), (rule))
 #include "bpf/walk.h"
 

@@ -6,6 +6,8 @@
  *   WALK_READ(w, to, size, address)	0 when @size bytes of the program were copied, without waiting for a page
  *   WALK_FIND(w, pc, rule)		enum ut_unwind_code of what lies at pc, its rule in *rule (UT_CODE_TABLE);
  *					0: no mapping is known there
+ *   WALK_RETURN(w, place, ret)		0: the kernel has put another address in the place of *ret, at address place of
+ *					the stack, as it probes the function's return (may be left out)
  *
  * The walk is walk_begin(), then walk_step() until it returns 1; the addresses go to w->ips.
  */
@@ -18,19 +20,25 @@
 #define WALK_INLINE static inline __attribute__((always_inline))
 #endif
 
+#ifndef WALK_RETURN
+#define WALK_RETURN(w, place, ret) 1
+#endif
+
 /* DWARF's numbers of registers. */
 enum walk_reg { WALK_RBX = 3, WALK_RBP = 6, WALK_RSP = 7, WALK_REGS = 16 };
 
-enum walk_known { WALK_VALUE, WALK_MEMORY, WALK_LOST };	/* in `rbx`; at address `rbx`; nobody knows */
+enum walk_known { WALK_VALUE, WALK_MEMORY, WALK_LOST };	/* is there; lies at that address; nobody knows */
 
 struct walk {
 	uint64_t ip, sp, bp, rbx;
 	uint64_t reg[WALK_REGS];	/* of a frame that is exact, by DWARF's numbers */
 	uint64_t ucontext[17];		/* scratch: registers as a signal frame has them */
+	uint64_t returns_at;		/* where ip was read, when it is not exact */
 	uint64_t end_addr;
 	uint64_t hash;
 	uint32_t exact;			/* ip is the place of execution, not where a call returns to; then reg holds */
-	uint32_t rbx_known;		/* enum walk_known */
+	uint32_t rbx_known;		/* enum walk_known: of rbx */
+	uint32_t bp_known;		/* the same of bp, WALK_VALUE or WALK_LOST */
 	uint32_t first;			/* addresses in ips before the walk: a kernel stack's */
 	uint32_t n;			/* addresses the walk has added */
 	uint32_t end;			/* enum ut_walk_end */
@@ -52,6 +60,7 @@ WALK_INLINE void walk_begin(struct walk *w)
 	w->bp = w->reg[WALK_RBP];
 	w->rbx = w->reg[WALK_RBX];
 	w->rbx_known = WALK_VALUE;
+	w->bp_known = WALK_VALUE;
 	w->exact = 1;
 	w->n = 0;
 	w->end = UT_END_NONE;
@@ -78,10 +87,11 @@ WALK_INLINE int walk_add(struct walk *w)
 	return 1;
 }
 
-/* The caller's frame is known: sp behind its return address. */
-WALK_INLINE int walk_go(struct walk *w, uint64_t ip, uint64_t sp)
+/* The caller's frame is known: its address was at @at, and sp is behind it. */
+WALK_INLINE int walk_go(struct walk *w, uint64_t ip, uint64_t at, uint64_t sp)
 {
 	w->ip = ip;
+	w->returns_at = at;
 	w->sp = sp;
 	w->exact = 0;
 	return ip ? 0 : walk_stop(w, UT_END_START, 0);	/* what calls a thread's first function leaves a 0 there */
@@ -134,25 +144,24 @@ WALK_INLINE int walk_by_pointer(struct walk *w, int sure, enum ut_walk_end faile
 	if (frameless >= 0) {
 		if (WALK_READ(w, &pair[1], 8, w->sp + (uint32_t)frameless))
 			return walk_stop(w, UT_END_STACK, w->sp);
-		return walk_go(w, pair[1], w->sp + (uint32_t)frameless + 8);
+		at = w->sp + (uint32_t)frameless;
+		return walk_go(w, pair[1], at, at + 8);
 	}
-	if (!at && !sure)
-		return walk_stop(w, failed == UT_END_NO_INFO ? UT_END_START : failed, w->ip);
-	if (at < w->sp || (at & 7))
+	if (w->bp_known != WALK_VALUE || at < w->sp || (at & 7))
 		return walk_stop(w, failed, w->ip);
 	if (WALK_READ(w, pair, 16, at))
 		return walk_stop(w, at - w->sp < 1u << 20 ? UT_END_STACK : failed, at - w->sp < 1u << 20 ? at : w->ip);
 	if (!sure && pair[1] && !walk_is_behind_call(w, pair[1]))
 		return walk_stop(w, failed, w->ip);
 	w->bp = pair[0];
-	return walk_go(w, pair[1], at + 16);
+	return walk_go(w, pair[1], at + 8, at + 16);
 }
 
 WALK_INLINE int walk_register(struct walk *w, uint32_t number, uint64_t *ret)
 {
 	if (number == WALK_RSP) {
 		*ret = w->sp;
-	} else if (number == WALK_RBP) {
+	} else if (number == WALK_RBP && w->bp_known == WALK_VALUE) {
 		*ret = w->bp;
 	} else if (number == WALK_RBX && w->rbx_known == WALK_VALUE) {
 		*ret = w->rbx;
@@ -189,7 +198,7 @@ WALK_INLINE int walk_signal(struct walk *w)
 	w->sp = uc[RSP];
 	w->bp = uc[RBP];
 	w->rbx = uc[RBX];
-	w->rbx_known = WALK_VALUE;
+	w->rbx_known = w->bp_known = WALK_VALUE;
 	w->exact = 1;
 	return 0;
 }
@@ -233,6 +242,8 @@ WALK_INLINE int walk_by_rule(struct walk *w, const struct ut_unwind_rule *rule, 
 		if (rule->rbp == UT_SAVED_CFA || rule->rbp == UT_SAVED_RBP) {
 			uint64_t from = rule->rbp == UT_SAVED_CFA ? cfa : w->bp;
 
+			if (rule->rbp == UT_SAVED_RBP && w->bp_known != WALK_VALUE)
+				return walk_stop(w, UT_END_REGISTER, w->ip);
 			if (WALK_READ(w, &bp, 8, from + (uint64_t)(int64_t)rule->rbp_off))
 				return walk_stop(w, UT_END_STACK, from);
 		}
@@ -243,8 +254,20 @@ WALK_INLINE int walk_by_rule(struct walk *w, const struct ut_unwind_rule *rule, 
 	} else if (rule->rbx == UT_SAVED_UNDEFINED) {
 		w->rbx_known = WALK_LOST;
 	}
+	if (rule->rbp != UT_SAVED_SAME)
+		w->bp_known = rule->rbp == UT_SAVED_UNDEFINED ? WALK_LOST : WALK_VALUE;
 	w->bp = bp;
-	return walk_go(w, pair[1], cfa);
+	return walk_go(w, pair[1], at, cfa);
+}
+
+/* The function has another address to return to than its caller's: it is not a frame of its own. */
+WALK_INLINE int walk_return(struct walk *w)
+{
+	uint64_t ip = 0, at = w->exact ? w->sp - 8 : w->returns_at;	/* exact: it has just returned there */
+
+	if (WALK_RETURN(w, at, &ip) || ip == w->ip)
+		return walk_stop(w, UT_END_NO_MAPPING, w->ip);
+	return walk_go(w, ip, at, w->sp);
 }
 
 /* One frame: adds it, finds its caller. 1: the walk is over, w->end says why. */
@@ -256,6 +279,8 @@ WALK_INLINE int walk_step(struct walk *w)
 
 	if (!code)
 		return walk_stop(w, UT_END_NO_MAPPING, w->ip);
+	if (code == UT_CODE_RETURNS)
+		return walk_return(w);
 	if (!walk_add(w))
 		return walk_stop(w, UT_END_DEPTH, w->ip);
 	if (code == UT_CODE_RUNTIME)

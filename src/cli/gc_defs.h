@@ -43,7 +43,7 @@ struct gc_defs {
 	VEC(void *) owned;		/* what the definitions point to */
 	/*
 	 * Without probes at the return of a function, and spans that such a one begins or ends: the kernel puts an address
-	 * of its own in the place of the return's, where walks of stacks end.
+	 * of its own in the place of the return's, which an exception that passes through does not survive.
 	 */
 	bool no_returns;
 };

@@ -150,6 +150,10 @@ static int add_mapping(struct unwind_maps *m, struct process *p, const struct ma
 		to.first_page = f->first_page;
 		to.pages = f->pages;
 	}
+	if (strcmp(from->path, "[uprobes]") == 0) {
+		to.code = UT_CODE_RETURNS;
+		to.start--;	/* returns go to its first byte, and a walk looks at the byte before */
+	}
 	if (to.code == UT_CODE_RUNTIME && is_bare(p))
 		to.code = UT_CODE_BARE;
 	return vec_push(&news->mappings, to);

@@ -56,6 +56,7 @@ enum ut_unwind_code {
 	UT_CODE_FILE = 2,	/* a file without any: frame pointers */
 	UT_CODE_RUNTIME = 3,	/* compiled at run time: frame pointers */
 	UT_CODE_BARE = 4,	/* compiled at run time, and known to use rbp for other things: the walk ends there */
+	UT_CODE_RETURNS = 5,	/* the kernel's: functions whose return is probed return there first */
 };
 
 /* One executable mapping of a process. A process's mappings are neighbours in their map, by address. */

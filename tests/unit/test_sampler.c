@@ -54,7 +54,7 @@ __attribute__((noinline, noipa)) static int deep(int n, void (*leaf)(void))
 	return n;
 }
 
-static void leaf_burn(void)
+__attribute__((noinline, noipa)) static void leaf_burn(void)
 {
 	for (unsigned i = 0; i < 100000; i++)
 		sum += i;
@@ -315,6 +315,34 @@ static void test_probe_older_way(void **state)
 	check_probe(true);
 }
 
+/* The kernel puts an address of its own in the place of each return that is probed; the walk finds the true one. */
+static void test_probed_returns(void **state)
+{
+	const struct session_sampling sampling = { .frequency_hz = 997 };
+	struct session_totals totals;
+	struct session_options o = { .nprobes = 1, .duration_ns = 300 * (uint64_t)MS, .sampling = &sampling };
+	AUTO_FREE char *probe = NULL;
+	const char *probes[1];
+	AUTO_FREE struct heard *h = NULL;
+	char path[512];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	pid_t pid;
+
+	(void)state;
+	need_root();
+	pid = start(leaf_burn);
+	assert_true(n > 0);
+	path[n] = '\0';
+	assert_true(asprintf(&probe, "r:%s:leaf_burn", path) > 0);
+	probes[0] = probe;
+	o.probes = probes;
+	o.pids = &pid;
+	o.npids = 1;
+	h = hear(&o, &totals);
+	end(pid);
+	expect_stacks(h, DEPTH, 1);
+}
+
 static void test_tracepoint(void **state)
 {
 	const struct session_sampling sampling = { .probes = 1 };
@@ -398,6 +426,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranges), cmocka_unit_test(test_clock), cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_waits), cmocka_unit_test(test_probe), cmocka_unit_test(test_probe_older_way),
+		cmocka_unit_test(test_probed_returns),
 		cmocka_unit_test(test_tracepoint), cmocka_unit_test(test_command), cmocka_unit_test(test_everybody),
 	};
 

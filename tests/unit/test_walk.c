@@ -372,8 +372,8 @@ static void test_gap(void **state)
 		memcpy(code + 0x280 - 2, "\xff\xd0", 2);	/* call *%rax */
 		EXPECT_END(UT_END_START, 0, 2);
 		with_pointers((enum ut_unwind_code)kind);
-		w.reg[RBP] = 0;		/* as programs and threads begin */
-		EXPECT_END(UT_END_START, at(1), 1);
+		w.reg[RBP] = 0;		/* as programs and threads begin; or a number like any other */
+		EXPECT_END(UT_END_NO_INFO, at(1), 1);
 		with_pointers((enum ut_unwind_code)kind);
 		w.reg[RBP] = STACK - 8;	/* below the stack pointer */
 		EXPECT_END(UT_END_NO_INFO, at(1), 1);
@@ -396,6 +396,64 @@ static void test_unsupported(void **state)
 	host.places[0].rule = only(UT_CFA_UNSUPPORTED);
 	code[0x280 - 5] = 0xe8;
 	EXPECT_END(UT_END_START, 0, 2);
+}
+
+/* A function whose return is probed: the kernel knows where it really returns to. */
+static void test_probed_return(void **state)
+{
+	(void)state;
+	one_frame(cfa(RSP, 24));
+	place(3, UT_CODE_RETURNS, only(UT_CFA_UNKNOWN));
+	place(4, UT_CODE_TABLE, cfa(RSP, 8));
+	stack[2] = CODE + 0x300 + 1;
+	stack[3] = CODE + 0x300 + 1;
+	host.returns[0] = (struct host_return){ STACK + 24, at(2) };
+	host.returns[1] = (struct host_return){ STACK + 16, at(4) };
+	host.nreturns = 2;
+	EXPECT_END(UT_END_START, 0, 3);
+	assert_true(w.ips[1] == at(4) && w.ips[2] == at(2));
+	host.nreturns = 1;	/* nobody knows */
+	w.ip = at(1);
+	EXPECT_END(UT_END_NO_MAPPING, CODE + 0x301, 1);
+	host.nreturns = 2;
+	host.returns[1].address = CODE + 0x301;	/* the same again for ever */
+	w.ip = at(1);
+	EXPECT_END(UT_END_NO_MAPPING, CODE + 0x301, 1);
+	w.ip = CODE + 0x300;	/* the place of execution */
+	EXPECT_END(UT_END_NO_MAPPING, CODE + 0x300, 0);
+	host.returns[0] = (struct host_return){ STACK - 8, at(2) };
+	w.ip = CODE + 0x300;
+	EXPECT_END(UT_END_START, 0, 1);
+	assert_true(w.ips[0] == at(2));
+}
+
+/* An rbp that nobody kept is not taken for the caller's. */
+static void test_lost_rbp(void **state)
+{
+	struct ut_unwind_rule r = cfa(RSP, 24);
+
+	(void)state;
+	r.rbp = UT_SAVED_UNDEFINED;
+	one_frame(r);
+	place(3, UT_CODE_TABLE, cfa(RBP, 16));
+	stack[2] = at(3);
+	w.reg[RBP] = STACK + 64;
+	stack[9] = at(2);
+	EXPECT_END(UT_END_REGISTER, at(3), 2);
+	one_frame(r);
+	place(3, UT_CODE_RUNTIME, only(UT_CFA_UNKNOWN));
+	stack[2] = at(3);
+	w.reg[RBP] = STACK + 64;
+	stack[9] = at(2);
+	EXPECT_END(UT_END_RUNTIME, at(3), 2);
+	r.rbp = UT_SAVED_CFA;	/* known again, as it was saved further in */
+	r.rbp_off = -16;
+	one_frame(r);
+	place(3, UT_CODE_TABLE, cfa(RBP, 16));
+	stack[1] = STACK + 64;
+	stack[2] = at(3);
+	stack[9] = at(2);
+	EXPECT_END(UT_END_START, 0, 3);
 }
 
 static void test_bare(void **state)
@@ -470,6 +528,8 @@ int main(void)
 		cmocka_unit_test(test_gap),
 		cmocka_unit_test(test_unsupported),
 		cmocka_unit_test(test_bare),
+		cmocka_unit_test(test_probed_return),
+		cmocka_unit_test(test_lost_rbp),
 		cmocka_unit_test(test_frame_pointers),
 		cmocka_unit_test(test_frame_pointers_of_callers),
 	};

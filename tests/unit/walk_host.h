@@ -19,7 +19,11 @@ struct host_place {		/* an executable mapping */
 	struct ut_unwind_rule rule;		/* the same all over */
 };
 
+struct host_return { uint64_t place, address; };	/* what the kernel has taken away from a place of the stack */
+
 struct host {
+	struct host_return returns[2];
+	size_t nreturns;
 	struct host_memory memory[HOST_RANGES];
 	struct host_place places[HOST_RANGES];
 	size_t nmemory, nplaces;
@@ -54,6 +58,17 @@ static inline int host_find(uint64_t pc, struct ut_unwind_rule *rule)
 	return 0;
 }
 
+static inline int host_return(uint64_t place, uint64_t *ret)
+{
+	for (size_t i = 0; i < host.nreturns; i++) {
+		if (host.returns[i].place != place)
+			continue;
+		*ret = host.returns[i].address;
+		return 0;
+	}
+	return 1;
+}
+
 static inline void host_add_memory(uint64_t start, const void *bytes, size_t size)
 {
 	host.memory[host.nmemory++] = (struct host_memory){ start, start + size, bytes };
@@ -61,6 +76,7 @@ static inline void host_add_memory(uint64_t start, const void *bytes, size_t siz
 
 #define WALK_READ(w, to, size, address) ((void)(w), host_read(to, size, address))
 #define WALK_FIND(w, pc, rule) ((void)(w), host_find(pc, rule))
+#define WALK_RETURN(w, place, ret) ((void)(w), host_return(place, ret))
 
 #include "bpf/walk.h"
 
