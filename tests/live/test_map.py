@@ -47,7 +47,7 @@ class Check(live.Case):
     """A program that has run-time code, and whatever map stands there under its number."""
 
     def setUp(self):
-        self.sleeper = self.start("/usr/bin/sleep", "1000")
+        self.sleeper = self.start("sleep", "1000")
         self.path = map_of(self.sleeper.pid)
         self.addCleanup(remove, self.path)
 
@@ -105,11 +105,11 @@ class Check(live.Case):
         os.utime(self.path, (1e9, 1e9))
         self.assertRegex(self.json(1)["notes"][0], "was written before process .* started")
 
-    @live.vm_safe
     @live.needs_root()
+    @live.needs_program("unshare")
     def test_a_namespace_of_its_own(self):
         """Its number is 1 there, and its /tmp its own: what stands in ours is another's."""
-        inner = self.start("/usr/bin/unshare", "-p", "-m", "-f", "--kill-child", "sh", "-c",
+        inner = self.start("unshare", "-p", "-m", "-f", "--kill-child", "sh", "-c",
                            "mount -t tmpfs none /tmp && echo '1000 40 inner' > /tmp/perf-1.map && echo ready && exec sleep 1000")
         inner.wait_for("ready")
         pid = self.child_of(inner)
@@ -124,7 +124,7 @@ class Check(live.Case):
 class Clean(live.Case):
     def setUp(self):
         self.folder = self.tempdir()
-        ended = subprocess.Popen(["/bin/true"])
+        ended = subprocess.Popen(["true"])
         ended.wait()
         self.ended = ended.pid
 
@@ -153,10 +153,10 @@ class Clean(live.Case):
         self.assertIn(f"removed {self.folder}/{goes[0]}, 10B", done.stdout)
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(stays))
 
-    @live.vm_safe
     @live.needs_root()
+    @live.needs_program("unshare")
     def test_a_container_that_shares_the_folder(self):
-        inner = self.start("/usr/bin/unshare", "-p", "-f", "--kill-child", "sh", "-c", "sleep 1000 & echo $! ready; wait")
+        inner = self.start("unshare", "-p", "-f", "--kill-child", "sh", "-c", "sleep 1000 & echo $! ready; wait")
         number = int(inner.wait_for(r"(\d+) ready")[1])
         self.put(f"perf-{number}.map")
         done = self.usertrace("map", "--clean", self.folder)
@@ -263,8 +263,9 @@ class Java(live.Case):
             self.assertEqual(file.read(), "precious")
 
     @live.needs_root()
+    @live.needs_program("unshare")
     def test_in_a_namespace_of_its_own(self):
-        outer = self.java(wrap=("/usr/bin/unshare", "-p", "-m", "-f", "--kill-child", "--mount-proc", "sh", "-c",
+        outer = self.java(wrap=("unshare", "-p", "-m", "-f", "--kill-child", "--mount-proc", "sh", "-c",
                                 'mount -t tmpfs none /tmp; "$0" "$@" & wait'))
         init = self.child_of(outer)
         children = f"/proc/{init}/task/{init}/children"
