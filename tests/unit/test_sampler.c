@@ -194,8 +194,11 @@ static struct heard *hear(const struct session_options *from, struct session_tot
 	return h;
 }
 
-/* All reach the start; on the way down and up again they are not as deep. */
-static void expect_stacks(const struct heard *h, uint32_t user, uint32_t exact)
+/*
+ * All but few in a thousand reach the start; on the way down and up again they are not as deep. @odd: samples that may
+ * have hit the kernel between two programs, or between a handler and what it interrupted.
+ */
+static void expect_stacks(const struct heard *h, uint32_t user, uint32_t exact, size_t odd)
 {
 	size_t complete = 0, good = 0, all = 0;
 
@@ -211,7 +214,7 @@ static void expect_stacks(const struct heard *h, uint32_t user, uint32_t exact)
 	}
 	assert_true(all > 20);
 	assert_int_equal(all, h->nof);	/* each sample's stack was told */
-	if (complete * 1000 < all * 999 || good * 10 < all * 9)
+	if (complete + odd < all || good * 10 < all * 9)
 		fail_msg("of %zu stacks %zu reach the start, %zu have %u frames", all, complete, good, user);
 }
 
@@ -236,7 +239,7 @@ static void test_clock(void **state)
 	(void)state;
 	need_root();
 	h = hear_child(leaf_burn, &sampling, NULL, &totals);
-	expect_stacks(h, DEPTH, 1);
+	expect_stacks(h, DEPTH, 1, 1);
 	assert_true(totals.events >= h->samples && totals.lost == 0);
 }
 
@@ -251,7 +254,7 @@ static void test_signal(void **state)
 	(void)state;
 	need_root();
 	h = hear_child(leaf_signal, &sampling, NULL, &totals);
-	expect_stacks(h, DEPTH, 1);
+	expect_stacks(h, DEPTH, 1, 1 + h->nof / 50);
 	for (size_t k = 0; k < h->nstacks; k++)
 		behind += h->stacks[k].exact == 2;
 	assert_true(behind > 0);
@@ -298,7 +301,7 @@ static void check_probe(bool no_multi)
 	end(pid);
 	assert_true(h->probes > 3 && h->samples == 0);
 	assert_true(h->probes <= said->called / 100 + 1);
-	expect_stacks(h, DEPTH, 1);
+	expect_stacks(h, DEPTH, 1, 1);
 }
 
 static void test_probe(void **state)
@@ -340,7 +343,7 @@ static void test_probed_returns(void **state)
 	o.npids = 1;
 	h = hear(&o, &totals);
 	end(pid);
-	expect_stacks(h, DEPTH, 1);
+	expect_stacks(h, DEPTH, 1, 1 + h->nof / 10);	/* the probed instruction is run elsewhere */
 }
 
 static void test_tracepoint(void **state)
@@ -354,7 +357,7 @@ static void test_tracepoint(void **state)
 	need_root();
 	h = hear_child(leaf_rest, &sampling, probes, &totals);
 	assert_true(h->probes > 10);
-	expect_stacks(h, DEPTH, 1);
+	expect_stacks(h, DEPTH, 1, 1);
 }
 
 static void test_command(void **state)
