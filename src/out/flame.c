@@ -111,13 +111,15 @@ static void add_number(struct buf *b, double v, int digits)
 	buf_add(b, text, (size_t)len);
 }
 
-static void add_value(struct svg *s, struct buf *b, uint64_t v)
+static void add_value(struct svg *s, uint64_t v)
 {
 	char text[32];
 
-	buf_adds(b, s->f.source.times ? human_ns(v, text) : human_count(v, text));
-	if (!s->f.source.times)
-		buf_addf(b, " %s", s->unit);
+	buf_adds(&s->w.b, s->f.source.times ? human_ns(v, text) : human_count(v, text));
+	if (s->f.source.times)
+		return;
+	buf_addc(&s->w.b, ' ');
+	add_xml(s, s->unit);
 }
 
 /* Per cent of the whole. */
@@ -200,11 +202,11 @@ static void add_about(struct svg *s, const struct flame_box *b)
 		buf_addc(&s->w.b, ']');
 	}
 	buf_addc(&s->w.b, '\n');
-	add_value(s, &s->w.b, b->total);
+	add_value(s, b->total);
 	buf_addf(&s->w.b, ", %.2f %%", now);
 	if (src->waits && b->other) {
 		buf_adds(&s->w.b, ", waiting ");
-		add_value(s, &s->w.b, b->other);
+		add_value(s, b->other);
 	}
 	if (src->diff && !b->other)
 		buf_adds(&s->w.b, "; new, the base has none");
@@ -416,7 +418,7 @@ static void add_facts(struct svg *s)
 {
 	const struct flame_source *src = &s->f.source;
 
-	add_value(s, &s->w.b, src->total);
+	add_value(s, src->total);
 	if (src->waits && src->total)
 		buf_addf(&s->w.b, ", %.1f %% of it waiting", share(src->other, src->total));
 	if (s->p->totals.saturated)

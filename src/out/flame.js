@@ -81,7 +81,7 @@ function value(v) {
 	var units = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
 	for (var i = 0; i < units.length; i++)
 		if (v >= units[i][0])
-			return (v / units[i][0]).toPrecision(v / units[i][0] >= 1000 ? 4 : 3) + " " + units[i][1];
+			return (v / units[i][0] >= 1000 ? Math.round(v / units[i][0]) : +(v / units[i][0]).toPrecision(3)) + " " + units[i][1];
 	return v + " ns";
 }
 
