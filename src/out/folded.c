@@ -144,6 +144,37 @@ static int merge(struct folder *f, const struct profile_weight *w, uint32_t grou
 	return 0;
 }
 
+/* Where no two frames read the same and nothing stands before them, the nodes are those of the profile. */
+static int take_all(struct folder *f)
+{
+	const struct profile *p = f->p;
+
+	if (vec_reserve(&f->nodes.v, p->nodes.n) || vec_reserve(&f->values, p->nodes.n))
+		return -ENOMEM;
+	for (size_t i = 1; i < p->nodes.n; i++) {
+		f->nodes.v.v[i - 1] = (struct pair){ p->nodes.v[i].parent, f->text_of_frame[p->nodes.v[i].frame] };
+		f->values.v[i - 1] = 0;
+	}
+	f->nodes.v.n = f->values.n = p->nodes.n - 1;
+	for (size_t i = 0; i < p->weights.n; i++) {
+		const struct profile_weight *w = &p->weights.v[i];
+
+		if (out_wants(f->o, w->state))
+			f->values.v[w->node - 1] += f->times ? w->value_ns : w->count;
+	}
+	return 0;
+}
+
+static bool is_plain(const struct folder *f)
+{
+	if (f->texts.v.n != f->p->frames.n || (f->o && (f->o->per_thread || f->o->by_process)))
+		return false;
+	for (size_t i = 0; i < f->p->weights.n; i++)
+		if (!f->p->weights.v[i].node)
+			return false;
+	return true;
+}
+
 static int merge_all(struct folder *f)
 {
 	uint32_t thread = UINT32_MAX, root = 0, group = 0;
@@ -229,7 +260,7 @@ static int write_folded(const struct profile *p, const struct out_options *o, in
 	int code = name_frames(&f);
 
 	if (!code)
-		code = merge_all(&f);
+		code = is_plain(&f) ? take_all(&f) : merge_all(&f);
 	if (code)
 		ut_err_nomem(err);
 	else

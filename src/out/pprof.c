@@ -290,9 +290,10 @@ static void find_locations(struct pprof *f)
 {
 	const struct profile *p = f->p;
 	uint32_t *of = calloc(p->nodes.n + 1, sizeof *of);
+	AUTO_FREE uint32_t *own = calloc(p->frames.n + 1, sizeof *own);	/* a frame's location, not inlined */
 
 	f->location_of = of;
-	if (!of) {
+	if (!of || !own) {
 		f->code = -ENOMEM;
 		return;
 	}
@@ -305,8 +306,14 @@ static void find_locations(struct pprof *f)
 		bool inlined = node->parent && p->frames.v[node->frame].kind == FRAME_INLINED &&
 			       holds_inlined(&p->frames.v[p->nodes.v[node->parent].frame]);
 
-		if (of[i])
+		if (!of[i])
+			continue;
+		if (inlined || !own[node->frame])
 			of[i] = (uint32_t)pair_id(f, &f->locations, inlined ? of[node->parent] : 0, node->frame);
+		else
+			of[i] = own[node->frame];
+		if (!inlined)
+			own[node->frame] = of[i];
 	}
 }
 
