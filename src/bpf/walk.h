@@ -134,11 +134,18 @@ WALK_INLINE int walk_frameless(struct walk *w)
 	return -1;
 }
 
-/* By frame pointer. @sure: the code is known to keep them; else what is found must be the end of a call. */
-WALK_INLINE int walk_by_pointer(struct walk *w, int sure, enum ut_walk_end failed)
+/* How far code is believed to keep frame pointers. */
+enum walk_pointers {
+	WALK_KEEPS,	/* made at run time */
+	WALK_MAY_KEEP,	/* of a file: what is found must be behind a call */
+	WALK_MAY_BE,	/* in no mapping that is known yet: the same, and it must be there */
+};
+
+/* By frame pointer. */
+WALK_INLINE int walk_by_pointer(struct walk *w, enum walk_pointers how, enum ut_walk_end failed)
 {
 	uint64_t pair[2] = { 0, 0 }, at = w->bp;
-	int frameless = w->exact && sure ? walk_frameless(w) : -1;
+	int frameless = w->exact && how != WALK_MAY_KEEP ? walk_frameless(w) : -1;
 
 	w->rbx_known = WALK_LOST;
 	if (frameless >= 0) {
@@ -151,7 +158,7 @@ WALK_INLINE int walk_by_pointer(struct walk *w, int sure, enum ut_walk_end faile
 		return walk_stop(w, failed, w->ip);
 	if (WALK_READ(w, pair, 16, at))
 		return walk_stop(w, at - w->sp < 1u << 20 ? UT_END_STACK : failed, at - w->sp < 1u << 20 ? at : w->ip);
-	if (!sure && pair[1] && !walk_is_behind_call(w, pair[1]))
+	if (how != WALK_KEEPS && pair[1] && !walk_is_behind_call(w, pair[1]))
 		return walk_stop(w, failed, w->ip);
 	w->bp = pair[0];
 	return walk_go(w, pair[1], at + 8, at + 16);
@@ -270,6 +277,18 @@ WALK_INLINE int walk_return(struct walk *w)
 	return walk_go(w, ip, at, w->sp);
 }
 
+/* Memory that became code a moment ago, as compilers do it; or no code at all, which is no frame. */
+WALK_INLINE int walk_unmapped(struct walk *w)
+{
+	uint64_t code = 0;
+
+	if (WALK_READ(w, &code, 8, w->ip))
+		return walk_stop(w, UT_END_NO_MAPPING, w->ip);
+	if (!walk_add(w))
+		return walk_stop(w, UT_END_DEPTH, w->ip);
+	return walk_by_pointer(w, WALK_MAY_BE, UT_END_NO_MAPPING);
+}
+
 /* One frame: adds it, finds its caller. 1: the walk is over, w->end says why. */
 WALK_INLINE int walk_step(struct walk *w)
 {
@@ -278,19 +297,19 @@ WALK_INLINE int walk_step(struct walk *w)
 	int code = WALK_FIND(w, pc, &rule);
 
 	if (!code)
-		return walk_stop(w, UT_END_NO_MAPPING, w->ip);
+		return walk_unmapped(w);
 	if (code == UT_CODE_RETURNS)
 		return walk_return(w);
 	if (!walk_add(w))
 		return walk_stop(w, UT_END_DEPTH, w->ip);
 	if (code == UT_CODE_RUNTIME)
-		return walk_by_pointer(w, 1, UT_END_RUNTIME);
+		return walk_by_pointer(w, WALK_KEEPS, UT_END_RUNTIME);
 	if (code == UT_CODE_BARE)
 		return walk_stop(w, UT_END_BARE, w->ip);
 	if (code == UT_CODE_FILE || rule.cfa == UT_CFA_UNKNOWN)
-		return walk_by_pointer(w, 0, UT_END_NO_INFO);
+		return walk_by_pointer(w, WALK_MAY_KEEP, UT_END_NO_INFO);
 	if (rule.cfa == UT_CFA_UNSUPPORTED)
-		return walk_by_pointer(w, 0, UT_END_UNSUPPORTED);
+		return walk_by_pointer(w, WALK_MAY_KEEP, UT_END_UNSUPPORTED);
 	if (rule.cfa == UT_CFA_OUTERMOST)
 		return walk_stop(w, UT_END_START, 0);
 	if (rule.cfa == UT_CFA_SIGNAL)

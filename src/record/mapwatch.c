@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -28,7 +29,7 @@ struct mapwatch {
 	struct watch_ring v[];
 };
 
-/* The fixed part of a PERF_RECORD_MMAP2 record; the file's name follows. */
+/* The fixed part of a PERF_RECORD_MMAP2 record; the file's name follows, and the time in its last 8 bytes. */
 struct mmap2 {
 	struct perf_event_header header;
 	uint32_t pid, tid;
@@ -44,6 +45,7 @@ static int open_cpu(struct mapwatch *w, unsigned cpu)
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY,
 		.mmap = 1, .mmap2 = 1, .watermark = 1, .wakeup_watermark = 1,
+		.sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
 	};
 	struct watch_ring *r = &w->v[w->n];
 
@@ -122,23 +124,24 @@ static void escape_name(const char *name, char *ret, size_t size)
 	ret[n] = '\0';
 }
 
-static int hand_over(struct mmap2 *rec, int (*fn)(void *ctx, pid_t pid, const struct mapping *m), void *ctx)
+static int hand_over(struct mmap2 *rec, mapwatch_fn *fn, void *ctx)
 {
+	uint64_t time_ns;
 	char name[PATH_MAX];
 	struct mapping m = {
 		.start = rec->addr, .end = rec->addr + rec->len, .offset = rec->pgoff, .exec = true, .path = name,
 		.file = { .dev = makedev(rec->maj, rec->min), .ino = rec->ino },
 	};
 
-	((char *)rec)[rec->header.size - 1] = '\0';
+	memcpy(&time_ns, (const char *)rec + rec->header.size - sizeof(time_ns), sizeof(time_ns));
+	((char *)rec)[rec->header.size - sizeof(time_ns) - 1] = '\0';
 	if (rec->name[0] != '/' || !rec->ino || strcmp(rec->name, "//anon") == 0)
 		m.file = (struct file_id){ 0 };
 	escape_name(strcmp(rec->name, "//anon") == 0 ? "" : rec->name, name, sizeof(name));
-	return fn(ctx, (pid_t)rec->pid, &m);
+	return fn(ctx, (pid_t)rec->pid, &m, time_ns);
 }
 
-static int read_ring(struct mapwatch *w, struct watch_ring *r, int (*fn)(void *ctx, pid_t pid, const struct mapping *m),
-		     void *ctx)
+static int read_ring(struct mapwatch *w, struct watch_ring *r, mapwatch_fn *fn, void *ctx)
 {
 	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE), tail = r->page->data_tail;
 	union {
@@ -157,7 +160,7 @@ static int read_ring(struct mapwatch *w, struct watch_ring *r, int (*fn)(void *c
 		if (h.size < sizeof(h))
 			break;
 		missed |= h.type == PERF_RECORD_LOST;
-		if (h.type == PERF_RECORD_MMAP2 && h.size > sizeof(room->rec)) {
+		if (h.type == PERF_RECORD_MMAP2 && h.size > sizeof(room->rec) + sizeof(uint64_t)) {
 			copy_out(w, r, tail, room, h.size);
 			code = hand_over(&room->rec, fn, ctx);
 		}
@@ -167,7 +170,7 @@ static int read_ring(struct mapwatch *w, struct watch_ring *r, int (*fn)(void *c
 	return code ? code : missed;
 }
 
-int mapwatch_read(struct mapwatch *w, int (*fn)(void *ctx, pid_t pid, const struct mapping *m), void *ctx)
+int mapwatch_read(struct mapwatch *w, mapwatch_fn *fn, void *ctx)
 {
 	int code = 0, missed = 0;
 

@@ -15,10 +15,9 @@ int mapwatch_open(struct mapwatch **ret, struct ut_err *err);
 struct mapwatch *mapwatch_close(struct mapwatch *w);
 unsigned mapwatch_fds(const struct mapwatch *w);	/* number of descriptors to poll for reading */
 int mapwatch_fd(const struct mapwatch *w, unsigned i);
-/*
- * Hands every new mapping to @fn; its path lives during the call. A negative result of @fn ends the walk and is
- * returned.
- */
-int mapwatch_read(struct mapwatch *w, int (*fn)(void *ctx, pid_t pid, const struct mapping *m), void *ctx);
+/* @time_ns: CLOCK_MONOTONIC of the mapping. A negative result ends the walk and is returned. */
+typedef int mapwatch_fn(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_ns);
+/* Hands every new mapping to @fn; its path lives during the call. 1: some were lost. */
+int mapwatch_read(struct mapwatch *w, mapwatch_fn *fn, void *ctx);
 
 #endif

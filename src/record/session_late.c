@@ -47,14 +47,14 @@ static bool is_traced(const struct session *s, pid_t pid)
 	return s->follow && s->options.follow ? follow_contains(s->follow, pid) : !s->targets.n;
 }
 
-static int mapped(void *ctx, pid_t pid, const struct mapping *m)
+static int mapped(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_ns)
 {
 	struct session *s = ctx;
 	size_t first_probe = s->plan->probes.n, first_site = s->plan->sites.n;
 	struct ut_err err = { 0 };
 	int r;
 
-	session_sample_mapped(s, pid, m);
+	session_sample_mapped(s, pid, m, time_ns);
 	if (!m->file.ino || !is_traced(s, pid))
 		return 0;
 	if (s->late)

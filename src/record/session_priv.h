@@ -91,7 +91,7 @@ int session_sample_open(struct session *s, struct ut_err *err);
 int session_sample_start(struct session *s, struct ut_err *err);
 /* A process is there that is to be sampled. Nothing without sampling; so the next ones. */
 void session_sample_process(struct session *s, pid_t pid);
-void session_sample_mapped(struct session *s, pid_t pid, const struct mapping *m);
+void session_sample_mapped(struct session *s, pid_t pid, const struct mapping *m, uint64_t time_ns);
 void session_sample_refresh(struct session *s);
 void session_sample_life(struct session *s, const struct ut_rec_life *r);
 bool session_is_sample(const struct ut_rec_event *rec);

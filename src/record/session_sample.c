@@ -86,12 +86,12 @@ static bool is_sampled(const struct session *s, pid_t pid)
 }
 
 /* Several mappings of one process come together: they are read once, in session_sample_refresh. */
-void session_sample_mapped(struct session *s, pid_t pid, const struct mapping *m)
+void session_sample_mapped(struct session *s, pid_t pid, const struct mapping *m, uint64_t time_ns)
 {
 	if (!s->sampler || !is_sampled(s, pid))
 		return;
 	if (s->sink->mapped)
-		s->sink->mapped(s->sink->ctx, pid, m, session_now_ns());
+		s->sink->mapped(s->sink->ctx, pid, m, time_ns);
 	for (size_t i = 0; i < s->changed.n; i++)
 		if (s->changed.v[i] == pid)
 			return;

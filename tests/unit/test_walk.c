@@ -253,6 +253,19 @@ static void test_unreadable(void **state)
 	EXPECT_END(UT_END_STACK, STACK + sizeof stack - 60, 1);
 }
 
+/* @kind 0: no mapping is known. */
+static void with_pointers(enum ut_unwind_code kind)
+{
+	begin();
+	if (kind)
+		place(1, kind, only(UT_CFA_UNKNOWN));
+	place(2, UT_CODE_TABLE, only(UT_CFA_OUTERMOST));
+	w.ip = at(1);
+	w.reg[RBP] = STACK + 64;
+	stack[8] = STACK + 640;
+	stack[9] = at(2);
+}
+
 static void test_no_mapping(void **state)
 {
 	(void)state;
@@ -260,7 +273,21 @@ static void test_no_mapping(void **state)
 	stack[0] = 0xdead0000;
 	EXPECT_END(UT_END_NO_MAPPING, 0xdead0000, 1);
 	begin();
-	EXPECT_END(UT_END_NO_MAPPING, CODE + 0x100, 0);
+	w.ip = CODE + CODE_SIZE;	/* nothing that could be read */
+	EXPECT_END(UT_END_NO_MAPPING, CODE + CODE_SIZE, 0);
+	begin();			/* code may have been made there just now, but it keeps no pointer */
+	EXPECT_END(UT_END_NO_MAPPING, CODE + 0x100, 1);
+	with_pointers(0);
+	place(3, UT_CODE_TABLE, only(UT_CFA_OUTERMOST));
+	EXPECT_END(UT_END_NO_MAPPING, at(1), 1);	/* not what stands behind a call */
+	with_pointers(0);
+	code[0x280 - 5] = 0xe8;
+	EXPECT_END(UT_END_START, 0, 2);
+	with_pointers(0);
+	code[0x180] = 0x55;
+	stack[0] = at(2);
+	EXPECT_END(UT_END_START, 0, 2);
+	assert_true(w.bp == STACK + 64);
 }
 
 /* Frames that lead down, or to themselves. */
@@ -344,17 +371,6 @@ static void test_signal(void **state)
 	assert_true(w.ips[2] == ((CODE + 0x400) | UT_IP_EXACT));
 	assert_true(w.ips[3] == at(5));
 	assert_true(w.rbx == STACK + 900 && w.rbx_known == WALK_VALUE);
-}
-
-static void with_pointers(enum ut_unwind_code kind)
-{
-	begin();
-	place(1, kind, only(UT_CFA_UNKNOWN));
-	place(2, UT_CODE_TABLE, only(UT_CFA_OUTERMOST));
-	w.ip = at(1);
-	w.reg[RBP] = STACK + 64;
-	stack[8] = STACK + 640;
-	stack[9] = at(2);
 }
 
 /* Code of files that keeps frame pointers or not: what is found must be behind a call. */
