@@ -180,7 +180,7 @@ static int merge_all(struct folder *f)
 	uint32_t thread = UINT32_MAX, root = 0, group = 0;
 	bool grouped = f->o && (f->o->per_thread || f->o->by_process);
 	size_t n;
-	uint32_t *order = out_order(f->p, f->o, &n);
+	uint32_t *order = (grouped ? out_order : out_order_by_node)(f->p, f->o, &n);
 	int code = order ? 0 : -ENOMEM;
 
 	f->merged = calloc(f->p->nodes.n + 1, sizeof *f->merged);

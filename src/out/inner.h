@@ -30,9 +30,10 @@ bool out_has_times(const struct profile *p, const struct out_options *o);
 /* What a count is. */
 const char *out_unit(const struct profile *p);
 
-/* The weights of wanted states, by number: sorted by thread, then by node (within each as they are in the profile).
- * The caller frees it; NULL: out of memory. */
+/* The weights of wanted states, by number: sorted by thread, then by node (within each as they are in the profile); or by
+ * node alone. The caller frees it; NULL: out of memory. */
 uint32_t *out_order(const struct profile *p, const struct out_options *o, size_t *ret_n);
+uint32_t *out_order_by_node(const struct profile *p, const struct out_options *o, size_t *ret_n);
 
 /* "java (1234)": a process, or a thread of one. Not escaped. */
 void out_add_process(struct buf *b, const struct profile_thread *t);

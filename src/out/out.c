@@ -97,7 +97,7 @@ static bool sort_pass(const struct profile *p, size_t n, const uint32_t *from, u
 	return true;
 }
 
-uint32_t *out_order(const struct profile *p, const struct out_options *o, size_t *ret_n)
+static uint32_t *sorted(const struct profile *p, const struct out_options *o, bool by_thread, size_t *ret_n)
 {
 	uint32_t *order = malloc((p->weights.n + 1) * sizeof *order);
 	uint32_t *other = malloc((p->weights.n + 1) * sizeof *other);
@@ -107,13 +107,23 @@ uint32_t *out_order(const struct profile *p, const struct out_options *o, size_t
 	for (size_t i = 0; ok && i < p->weights.n; i++)
 		if (out_wants(o, p->weights.v[i].state))
 			order[n++] = (uint32_t)i;
-	ok = ok && sort_pass(p, n, order, other, false) && sort_pass(p, n, other, order, true);
-	free(other);
+	ok = ok && sort_pass(p, n, order, other, false) && (!by_thread || sort_pass(p, n, other, order, true));
+	free(ok && !by_thread ? order : other);
 	*ret_n = n;
 	if (ok)
-		return order;
+		return by_thread ? order : other;
 	free(order);
 	return NULL;
+}
+
+uint32_t *out_order(const struct profile *p, const struct out_options *o, size_t *ret_n)
+{
+	return sorted(p, o, true, ret_n);
+}
+
+uint32_t *out_order_by_node(const struct profile *p, const struct out_options *o, size_t *ret_n)
+{
+	return sorted(p, o, false, ret_n);
 }
 
 static void add_numbered(struct buf *b, const char *name, int number)

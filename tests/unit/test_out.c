@@ -81,8 +81,8 @@ static void test_folded(void **state)
 	(void)state;
 	folded_is(p, NULL,
 		  "main;parse;next_[i] 5\n"
-		  "main;read;sys_read_[k] 4\n"
-		  "start;parse 2\n");
+		  "start;parse 2\n"
+		  "main;read;sys_read_[k] 4\n");
 	folded_is(p, &(struct out_options){ .per_thread = true },
 		  "main (10);main;parse;next_[i] 5\n"
 		  "main (10);main;read;sys_read_[k] 1\n"
@@ -106,14 +106,14 @@ static void test_folded_waiting(void **state)
 	case_add(p, 0, "main@app|read@libc.so", PROFILE_RUNNABLE, 7, 8);
 	folded_is(p, NULL,
 		  "main;parse;next_[i] 5000000\n"
+		  "start;parse 2000000\n"
 		  "main;read 8\n"
 		  "main;read;sys_read_[k] 4000000\n"
-		  "main;read;[waits for a file] 70\n"
-		  "start;parse 2000000\n");
+		  "main;read;[waits for a file] 70\n");
 	folded_is(p, &(struct out_options){ .states = 1u << PROFILE_CPU },
 		  "main;parse;next_[i] 5\n"
-		  "main;read;sys_read_[k] 4\n"
-		  "start;parse 2\n");
+		  "start;parse 2\n"
+		  "main;read;sys_read_[k] 4\n");
 	profile_free(p);
 }
 
