@@ -142,8 +142,9 @@ static bool is_address(const char *s, size_t len)
 	return true;
 }
 
-static const char *const no_names[] = { "[unknown", "[no name", "[no unwind", "[stack not", "[unresolved", "[no map" };
-static const char *const waits[] = { "[wait", "[block", "[sleep", "[runnable", "[idle", "[off-cpu", "[off_cpu", "[disk" };
+static const char *const no_names[] = { "[unknown", "[no name", "[no symbols", "[unresolved", "[no map", "[kernel hides" };
+static const char *const waits[] = { "[wait", "[block", "[sleep", "[runnable", "[idle", "[off-cpu", "[off_cpu", "[disk",
+				     "[uninterruptible", "[stopped]" };
 
 static bool starts_with_any(const char *s, size_t len, const char *const *list, size_t n)
 {
