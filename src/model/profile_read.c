@@ -194,8 +194,11 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-/* Fills in what is looked for. Without a branch that depends on the length of usual names: none could be foreseen. */
-static struct known look_for(const char *s, size_t len)
+/*
+ * Fills in what is looked for, in place: a copy would wait for what was just written. Without a branch that depends on
+ * the length of usual names: none could be foreseen.
+ */
+static void look_for(struct known *k, const char *s, size_t len)
 {
 	static const unsigned char masks[16 * HEAD_WORDS] = {
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -203,14 +206,13 @@ static struct known look_for(const char *s, size_t len)
 	};
 	size_t in_head = len < 8 * HEAD_WORDS ? len : 8 * HEAD_WORDS;
 	const char *mask = (const char *)masks + 8 * HEAD_WORDS - in_head;
-	struct known k = { .len = (uint32_t)len };
 
 	for (size_t i = 0; i < HEAD_WORDS; i++)
-		k.head[i] = load8(s + 8 * i) & load8(mask + 8 * i);
-	k.hash = mix(k.head[0] ^ len, k.head[1]) ^ mix(k.head[2], k.head[3] ^ 0x8ebc6af09c88c6e3u);
+		k->head[i] = load8(s + 8 * i) & load8(mask + 8 * i);
+	k->hash = mix(k->head[0] ^ len, k->head[1]) ^ mix(k->head[2], k->head[3] ^ 0x8ebc6af09c88c6e3u);
 	for (size_t at = in_head; at < len; at += 8)
-		k.hash = mix(k.hash, load8(s + (at + 8 < len ? at : len - 8)));
-	return k;
+		k->hash = mix(k->hash, load8(s + (at + 8 < len ? at : len - 8)));
+	k->len = (uint32_t)len;
 }
 
 static bool is_same(const struct known *a, const struct known *b, const char *text)
@@ -357,7 +359,7 @@ static int push_frame(struct reader *r, const struct line *l, size_t from, size_
 {
 	struct known *k = &r->batch[r->nbatch];
 
-	*k = look_for(l->s + from, end - from);
+	look_for(k, l->s + from, end - from);
 	r->ends[r->nbatch++] = end;
 	__builtin_prefetch(&r->known[k->hash & (r->known_size - 1)]);
 	return r->nbatch == BATCH ? take_batch(r, l) : 0;
