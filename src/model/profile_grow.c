@@ -10,6 +10,7 @@
 #include "model/profile_priv.h"
 
 #define MANY_NODES (6u << 20)	/* from which on it is worth to prune */
+#define WAITING 16		/* batches that may wait, so that reading goes on while the tree is pruned */
 
 struct profile_grower {
 	struct profile *p;
@@ -24,8 +25,9 @@ struct profile_grower {
 	/* Under the lock: */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct profile_batch batch;	/* the worker's while it is full */
-	bool full, end;
+	struct profile_batch batches[WAITING];	/* a ring; what is full is the worker's */
+	unsigned first, full;
+	bool end;
 	int code;
 };
 
@@ -118,10 +120,11 @@ static void *work(void *arg)
 		if (!g->full)
 			break;
 		pthread_mutex_unlock(&g->lock);
-		code = code ? code : take_batch(g, &g->batch);
+		code = code ? code : take_batch(g, &g->batches[g->first]);
 		pthread_mutex_lock(&g->lock);
 		g->code = code;
-		g->full = false;
+		g->first = (g->first + 1) % WAITING;
+		g->full--;
 		pthread_cond_signal(&g->changed);
 	}
 	pthread_mutex_unlock(&g->lock);
@@ -130,7 +133,7 @@ static void *work(void *arg)
 
 int profile_grower_give(struct profile_grower *g, struct profile_batch *b)
 {
-	struct profile_batch taken;
+	struct profile_batch taken = *b, *to;
 	int code;
 
 	/* From the second on: what fits one batch is not worth a thread. Where there can be none, it goes without. */
@@ -139,13 +142,12 @@ int profile_grower_give(struct profile_grower *g, struct profile_batch *b)
 	if (!g->working)
 		return take_batch(g, b);
 	pthread_mutex_lock(&g->lock);
-	while (g->full)
+	while (g->full == WAITING)
 		pthread_cond_wait(&g->changed, &g->lock);
-	taken = *b;
-	*b = g->batch;
+	to = &g->batches[(g->first + g->full++) % WAITING];
+	*b = *to;
 	b->stacks.n = b->frames.n = 0;
-	g->batch = taken;
-	g->full = true;
+	*to = taken;
 	code = g->code;
 	pthread_cond_signal(&g->changed);
 	pthread_mutex_unlock(&g->lock);
@@ -165,8 +167,10 @@ int profile_grower_end(struct profile_grower *g)
 	}
 	code = g->code ? g->code : add_last(g, 0, 0);
 	vec_done(&g->path);
-	vec_done(&g->batch.stacks);
-	vec_done(&g->batch.frames);
+	for (unsigned i = 0; i < WAITING; i++) {
+		vec_done(&g->batches[i].stacks);
+		vec_done(&g->batches[i].frames);
+	}
 	pthread_mutex_destroy(&g->lock);
 	pthread_cond_destroy(&g->changed);
 	free(g);

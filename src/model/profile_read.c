@@ -7,6 +7,9 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/auto.h"
 #include "model/profile_priv.h"
@@ -322,6 +325,19 @@ static size_t shared_steps(const struct reader *r, const struct line *l)
 }
 
 /* A bit for each ';' in 64 bytes. */
+#ifdef __SSE2__
+static uint64_t semicolons(const char *s)
+{
+	uint64_t ret = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		__m128i found = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(s + 16 * i)), _mm_set1_epi8(';'));
+
+		ret |= (uint64_t)(unsigned)_mm_movemask_epi8(found) << 16 * i;
+	}
+	return ret;
+}
+#else
 static uint64_t semicolons(const char *s)
 {
 	uint64_t ret = 0;
@@ -334,6 +350,7 @@ static uint64_t semicolons(const char *s)
 	}
 	return ret;
 }
+#endif
 
 static int take_batch(struct reader *r, const struct line *l)
 {
