@@ -37,7 +37,8 @@ class Program:
 
     def __enter__(self):
         self.out = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(self.argv, stdin=subprocess.PIPE, stdout=self.out, stderr=self.out)
+        self.cwd = tempfile.TemporaryDirectory(prefix="bench-cwd-")     # Node writes a file of its own into it
+        self.process = subprocess.Popen(self.argv, stdin=subprocess.PIPE, stdout=self.out, stderr=self.out, cwd=self.cwd.name)
         self.process.stdin.write(self.feed.encode())
         self.process.stdin.flush()
         deadline = time.monotonic() + programs.PATIENCE
@@ -52,6 +53,7 @@ class Program:
         self.process.wait()
         self.process.stdin.close()
         self.out.close()
+        self.cwd.cleanup()
 
     @property
     def pid(self):
@@ -142,7 +144,8 @@ def all_programs(folder):
         Program("python3.11", [PYTHON, "-c", PYTHON_LOOP], missing(PYTHON)),
         Program("ruby3.1", ["ruby", "-e", RUBY], missing("ruby")),
         Postgres(folder),
-        Program("SBCL", ["sbcl", "--noinform", "--eval", LISP], missing("sbcl")),
+        Program("SBCL, with examples/sbcl", ["sbcl", "--noinform", "--load", os.path.join(HERE, "../../examples/sbcl/usertrace-map.lisp"), "--eval", LISP],
+                missing("sbcl")),
     ]
 
 
@@ -166,8 +169,8 @@ class Stacks:
         self.nameless += count * nameless
 
 
-# Where a thread or a program begins.
-STARTS = re.compile(r"^(_start|__GI___clone3|__clone3|clone3|__clone|clone|thread_start|ret_from_fork(_asm)?|_dl_start_user|entry_SYSCALL_64_after_hwframe|"
+# Where a thread or a program begins, or what is called from there: perf is believed to have reached it then.
+STARTS = re.compile(r"^(main|start_thread|__libc_start_main\S*|__libc_start_call_main|thread_native_entry|_start|__GI___clone3|__clone3|clone3|__clone|clone|thread_start|ret_from_fork(_asm)?|_dl_start_user|entry_SYSCALL_64_after_hwframe|"
                     r"asm_\w+|\[no symbols: [^]]*\]|secondary_startup_64\w*|common_startup_64)$")
 # Says of a stack that it is cut; everything else in brackets groups, or names a function by its place.
 CUT = re.compile(r"^\[(truncated|no unwind info|stack not resident|unknown code|process not known|no frame pointers|no map|frame pointers|unwinding|.*not followed)")

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 
+import flame
 import profiled
 import programs
 import report as text
@@ -200,18 +201,6 @@ def measure_size(bench, report, folder):
                 f"{ours / 1024:,.0f} KiB against {theirs / 1024:,.0f}", ours < theirs)
 
 
-def write_folded(path, lines):
-    """Stacks that differ, 25 to 40 frames of 20,000 functions: the same for everybody."""
-    pick = random.Random(1)
-    names = [f"ns_{i % 97}::Class_{i % 1013}::method_{i}(int, char const*)" for i in range(20000)]
-    with open(path, "w", encoding="ascii") as file:
-        frames = [pick.choice(names) for _ in range(25)]
-        for _ in range(lines):
-            keep = pick.randint(4, len(frames))
-            frames = frames[:keep] + [pick.choice(names) for _ in range(max(0, pick.randint(25, 40) - keep))]
-            file.write(f"{';'.join(frames)} {pick.randint(1, 3)}\n")
-
-
 def timed(argv, stdin, stdout):
     """Seconds and MiB of one command."""
     start = time.monotonic()
@@ -223,28 +212,40 @@ def timed(argv, stdin, stdout):
     return time.monotonic() - start, usage.ru_maxrss / 1024
 
 
+def draw(bench, name, argv, folded, svg, report_rows, what):
+    """[(seconds, MiB)], one a round; one in all for who takes long."""
+    found = []
+    for _ in range(bench.rounds if name.startswith("usertrace") else 1):
+        with open(folded, "rb") as source, open(svg, "wb") as target:
+            found.append(timed(argv, source, target))
+    report_rows.append([f"{what}: {name}", text.number(text.median([s for s, _ in found])), text.number(max(mib for _, mib in found)),
+                        f"{os.path.getsize(svg) / 1024:,.0f}"])
+    return found
+
+
 def measure_flame(bench, report, folder):
     lines = 1000000 if bench.beside_others else 20000
     folded, svg = os.path.join(folder, "many.folded"), os.path.join(folder, "many.svg")
-    bench.say(f"a flame graph of {lines:,} stacks")
-    write_folded(folded, lines)
     commands = {"usertrace flame": [bench.usertrace, "flame", "-"]}
     if shutil.which("flamegraph.pl"):
         commands["flamegraph.pl"] = ["flamegraph.pl"]
-    times, rows = {}, []
-    for name, argv in commands.items():
-        for _ in range(bench.rounds if name.startswith("usertrace") else 1):
-            with open(folded, "rb") as source, open(svg, "wb") as target:
-                times.setdefault(name, []).append(timed(argv, source, target))
-        rows.append([name, text.number(text.median([s for s, _ in times[name]])), text.number(max(mib for _, mib in times[name])),
-                     f"{os.path.getsize(svg) / 1024:,.0f}"])
-    seconds, memory = text.median([s for s, _ in times["usertrace flame"]]), max(mib for _, mib in times["usertrace flame"])
-    report.goal(f"from {lines:,} distinct stacks to the SVG in under 1 s and 200 MiB", f"{text.number(seconds)} s, {text.number(memory)} MiB",
-                seconds < 1 and memory < 200)
-    report.section("Flame graphs", f"{lines:,} folded stacks of 25 to 40 frames, {os.path.getsize(folded) / 2**20:,.0f} MiB, from standard input.",
-                   ["command", "s", "MiB", "KiB of SVG"], rows)
-    bench.note("flame", seconds=seconds, memory=memory)
-    os.unlink(folded)
+    rows = []
+    for least, most in ((10, 20), (25, 40)):
+        bench.say(f"a flame graph of {lines:,} stacks of {least} to {most} frames")
+        counts = random.Random(2)
+        with open(folded, "w", encoding="ascii") as file:
+            file.writelines(f"{stack} {counts.randrange(1, 4)}\n" for stack in flame.stacks(lines, least, most))
+        what = f"{least} to {most} frames, {os.path.getsize(folded) / 2**20:,.0f} MiB"
+        for name, argv in commands.items():
+            found = draw(bench, name, argv, folded, svg, rows, what)
+            if name != "usertrace flame":
+                continue
+            seconds, memory = text.median([s for s, _ in found]), max(mib for _, mib in found)
+            bench.note("flame", seconds=seconds, memory=memory)
+            report.goal(f"from {lines:,} distinct stacks of {least} to {most} frames to the SVG in under 1 s and 200 MiB",
+                        f"{text.number(seconds)} s, {text.number(memory)} MiB", seconds < 1 and memory < 200)
+        os.unlink(folded)
+    report.section("Flame graphs", f"{lines:,} folded stacks, no two the same, from standard input.", ["stacks, command", "s", "MiB", "KiB of SVG"], rows)
 
 
 def measure_tables(bench, report, folder):
