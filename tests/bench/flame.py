@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Folded stacks for flame graphs: walks through a call graph of 20,000 functions, no two the same."""
+"""Folded stacks for flame graphs: walks through a call graph of 20,000 functions, no two the same.
+
+flame.py COUNT LEAST MOST FILE      so many, of so many frames. A program of its own, as what it needs of memory would be
+counted for who is started after it."""
 import random
+import sys
 
 WORDS = "alloc parse list map hash node read write sync lock buf tree scan visit emit load cache page queue init".split()
 
@@ -26,3 +30,13 @@ def stacks(count, least, most):
             frames.append(names[at])
         made.add(";".join(frames))
     return sorted(made)
+
+
+def main(count, least, most, path):
+    counts = random.Random(2)
+    with open(path, "w", encoding="ascii") as file:
+        file.writelines(f"{stack} {counts.randrange(1, 4)}\n" for stack in stacks(int(count), int(least), int(most)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

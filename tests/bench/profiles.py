@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """`usertrace profile` and `usertrace flame` beside perf's and FlameGraph's scripts: names, complete stacks, truth, cost, sizes."""
 import os
-import random
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
-import flame
 import profiled
 import programs
 import report as text
@@ -232,9 +231,7 @@ def measure_flame(bench, report, folder):
     rows = []
     for least, most in ((10, 20), (25, 40)):
         bench.say(f"a flame graph of {lines:,} stacks of {least} to {most} frames")
-        counts = random.Random(2)
-        with open(folded, "w", encoding="ascii") as file:
-            file.writelines(f"{stack} {counts.randrange(1, 4)}\n" for stack in flame.stacks(lines, least, most))
+        subprocess.run([sys.executable, os.path.join(profiled.HERE, "flame.py"), str(lines), str(least), str(most), folded], check=True)
         what = f"{least} to {most} frames, {os.path.getsize(folded) / 2**20:,.0f} MiB"
         for name, argv in commands.items():
             found = draw(bench, name, argv, folded, svg, rows, what)
