@@ -2,6 +2,7 @@
 /* Asks virtual machines for the maps of their code, in a thread of its own. */
 #include "cli/profile_maps.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +11,32 @@
 #include "cli/map_hint.h"
 #include "proc/hotspot.h"
 
-#define FIRST_NS 2000000000u		/* from one map to the next; then twice as long each time */
+#define FIRST_NS 100000000u		/* from one map to the next; then twice as long each time */
 #define LONGEST_NS 32000000000u
+#define PILE 256			/* new stacks that do not wait for so long */
+#define PILE_NS 1000000000u
+#define BUSY_PARTS 10			/* a machine spends no more of its time on maps than one of these */
 #define TIMEOUT_MS 1000u
 #define FINISH_MS 3000u			/* for all of them together */
 #define FAILURES_MAX 5
 
 struct asked {
 	pid_t pid;
-	bool hinted, news;		/* news: it has compiled since the last map */
-	uint64_t due_ns, interval_ns;
+	bool hinted, waits, answered;	/* waits: for the answer to the last question */
+	uint64_t news;			/* stacks since the last question */
+	uint64_t asked_ns, interval_ns;
+	uint64_t rest_ns;		/* at least so long until the next question */
+};
+
+struct answer {
+	pid_t pid;
+	int code;
+	uint64_t took_ns;
+};
+
+struct failure {
+	pid_t pid;
+	char *text;
 };
 
 struct profile_maps {
@@ -33,8 +50,11 @@ struct profile_maps {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	VEC(pid_t) queue;
+	VEC(struct answer) answers;
 	bool busy, over;
-	VEC(char *) failures;
+	VEC(struct failure) failures;
+
+	VEC(const char *) told;		/* of profile_maps_failures */
 };
 
 struct profile_maps *profile_maps_new(struct names *names, const struct runtimes *runtimes)
@@ -50,18 +70,59 @@ struct profile_maps *profile_maps_new(struct names *names, const struct runtimes
 	return m;
 }
 
-static void note_failure(struct profile_maps *m, const struct ut_err *err)
+static uint64_t now_ns(void)
 {
-	char *text;
+	struct timespec t;
 
-	if (!err->msg[0] || m->failures.n >= FAILURES_MAX)
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The last one of a process counts, and none when it has answered after all. */
+static void forget_failure(struct profile_maps *m, pid_t pid)
+{
+	for (size_t i = 0; i < m->failures.n; i++) {
+		if (m->failures.v[i].pid != pid)
+			continue;
+		free(m->failures.v[i].text);
+		m->failures.v[i] = m->failures.v[--m->failures.n];
 		return;
-	for (size_t i = 0; i < m->failures.n; i++)
-		if (!strcmp(m->failures.v[i], err->msg))
-			return;
-	text = strdup(err->msg);
-	if (text && vec_push(&m->failures, text))
-		free(text);
+	}
+}
+
+static void note_failure(struct profile_maps *m, pid_t pid, const struct ut_err *err)
+{
+	struct failure f = { .pid = pid };
+
+	if (m->failures.n >= FAILURES_MAX)
+		return;
+	f.text = strdup(err->msg);
+	if (f.text && vec_push(&m->failures, f))
+		free(f.text);
+}
+
+/* 0 also when it is none that can be asked. */
+static int ask_one(pid_t pid, struct ut_err *err)
+{
+	int code;
+
+	if (!hotspot_here(pid))
+		return 0;
+	if (!hotspot_is(pid))
+		return -EAGAIN;		/* it has just begun */
+	code = hotspot_write_map(pid, TIMEOUT_MS, err);
+	if (code == -ESRCH)
+		err->msg[0] = '\0';	/* it has ended */
+	return code;
+}
+
+static void note_answer(struct profile_maps *m, pid_t pid, int code, uint64_t took_ns, const struct ut_err *err)
+{
+	(void)vec_push(&m->answers, ((struct answer){ .pid = pid, .code = code, .took_ns = took_ns }));
+	if (!code || err->msg[0])
+		forget_failure(m, pid);
+	if (code && err->msg[0])
+		note_failure(m, pid, err);
 }
 
 /* The other thread: one process after the other. */
@@ -72,7 +133,9 @@ static void *ask_all(void *arg)
 	pthread_mutex_lock(&m->lock);
 	for (;;) {
 		struct ut_err err = { 0 };
+		uint64_t from_ns;
 		pid_t pid;
+		int code;
 
 		while (!m->queue.n && !m->over)
 			pthread_cond_wait(&m->changed, &m->lock);
@@ -81,11 +144,11 @@ static void *ask_all(void *arg)
 		pid = m->queue.v[--m->queue.n];
 		m->busy = true;
 		pthread_mutex_unlock(&m->lock);
-		if (hotspot_is(pid) && hotspot_write_map(pid, TIMEOUT_MS, &err) == -ESRCH)
-			err.msg[0] = '\0';	/* it has ended */
+		from_ns = now_ns();
+		code = ask_one(pid, &err);
 		pthread_mutex_lock(&m->lock);
 		m->busy = false;
-		note_failure(m, &err);
+		note_answer(m, pid, code, now_ns() - from_ns, &err);
 		pthread_cond_broadcast(&m->changed);
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -112,8 +175,10 @@ struct profile_maps *profile_maps_free(struct profile_maps *m)
 	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);
 	for (size_t i = 0; i < m->failures.n; i++)
-		free(m->failures.v[i]);
+		free(m->failures.v[i].text);
 	vec_done(&m->failures);
+	vec_done(&m->answers);
+	vec_done(&m->told);
 	vec_done(&m->queue);
 	vec_done(&m->all);
 	free(m);
@@ -144,14 +209,14 @@ static struct asked *find(struct profile_maps *m, pid_t pid)
 	return NULL;
 }
 
-void profile_maps_note(struct profile_maps *m, pid_t pid)
+void profile_maps_note(struct profile_maps *m, pid_t pid, uint64_t stacks)
 {
 	struct asked *a = find(m, pid);
 
 	if (a)
-		a->news = true;
+		a->news += stacks;
 	else
-		(void)vec_push(&m->all, ((struct asked){ .pid = pid, .news = true, .interval_ns = FIRST_NS }));
+		(void)vec_push(&m->all, ((struct asked){ .pid = pid, .news = stacks, .interval_ns = FIRST_NS }));
 }
 
 void profile_maps_gone(struct profile_maps *m, pid_t pid)
@@ -170,23 +235,57 @@ static void hint(struct profile_maps *m, pid_t pid)
 
 	if (flag)
 		names_hint(m->names, pid, flag);
-	if (hotspot_is(pid) && hotspot_keeps_frame_pointers(pid) == 0)
+	if (hotspot_here(pid) && hotspot_keeps_frame_pointers(pid) == 0)
 		names_hint(m->names, pid, "java -XX:+PreserveFramePointer");
+}
+
+/* What the other thread has learned. One that did not answer is asked again, whether or not more stacks come. */
+static void hear(struct profile_maps *m)
+{
+	pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; i < m->answers.n; i++) {
+		const struct answer *answer = &m->answers.v[i];
+		struct asked *a = find(m, answer->pid);
+
+		if (!a)
+			continue;
+		a->waits = false;
+		a->news += answer->code != 0;
+		/* At first it has to start the thread that answers, which takes time but no work. */
+		a->rest_ns = a->answered ? answer->took_ns * BUSY_PARTS : 0;
+		a->answered = !answer->code;
+	}
+	m->answers.n = 0;
+	pthread_mutex_unlock(&m->lock);
+}
+
+static bool is_due(const struct asked *a, uint64_t time_ns)
+{
+	uint64_t since = time_ns - a->asked_ns;
+
+	if (!a->news || a->waits)
+		return false;
+	if (!a->asked_ns)
+		return true;
+	return since >= a->rest_ns && (since >= a->interval_ns || (a->news >= PILE && since >= PILE_NS));
 }
 
 void profile_maps_flush(struct profile_maps *m, uint64_t time_ns)
 {
+	hear(m);
 	for (size_t i = 0; i < m->all.n; i++) {
 		struct asked *a = &m->all.v[i];
 
-		if (!a->news || a->due_ns > time_ns)
+		if (!is_due(a, time_ns))
 			continue;
 		if (!a->hinted)
 			hint(m, a->pid);
 		a->hinted = true;
-		a->news = false;
-		a->due_ns = time_ns + a->interval_ns;
-		a->interval_ns = a->interval_ns * 2 < LONGEST_NS ? a->interval_ns * 2 : LONGEST_NS;
+		a->waits = true;
+		a->news = 0;
+		if (a->asked_ns && a->interval_ns < LONGEST_NS)
+			a->interval_ns *= 2;
+		a->asked_ns = time_ns;
 		ask(m, a->pid);
 	}
 }
@@ -209,8 +308,17 @@ void profile_maps_finish(struct profile_maps *m)
 	stop(m);
 }
 
-size_t profile_maps_failures(const struct profile_maps *m, const char *const **ret)
+size_t profile_maps_failures(struct profile_maps *m, const char *const **ret)
 {
-	*ret = (const char *const *)m->failures.v;
-	return m->failures.n;
+	m->told.n = 0;
+	for (size_t i = 0; i < m->failures.n; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < m->told.n && !known; k++)
+			known = !strcmp(m->told.v[k], m->failures.v[i].text);
+		if (!known)
+			(void)vec_push(&m->told, m->failures.v[i].text);
+	}
+	*ret = m->told.v;
+	return m->told.n;
 }

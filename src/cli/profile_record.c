@@ -58,9 +58,10 @@ static int on_stack(void *ctx, const struct ut_rec_stack *rec, const uint64_t *i
 {
 	struct profile_record *r = ctx;
 	int code = samples_stack(r->samples, rec, ips);
+	uint64_t stacks = code ? 0 : samples_new_runtime(r->samples, rec->head.pid);
 
-	if (!code && samples_new_runtime(r->samples, rec->head.pid))
-		profile_maps_note(r->inner->maps, (pid_t)rec->head.pid);
+	if (stacks)
+		profile_maps_note(r->inner->maps, (pid_t)rec->head.pid, stacks);
 	return code;
 }
 

@@ -52,7 +52,7 @@ static int left_ms(const struct attach *a)
 	return now >= a->until_ns ? 0 : (int)((a->until_ns - now + 999999) / 1000000);
 }
 
-static bool has_libjvm(pid_t pid)
+bool hotspot_here(pid_t pid)
 {
 	struct mapped_files files = {0};
 	bool found = false;
@@ -101,7 +101,7 @@ static int check_process(struct attach *a)
 
 	if (!state || state == 'Z' || state == 'X')
 		return ut_err_set(a->err, -ESRCH, "no process %d", (int)a->pid);
-	if (!has_libjvm(a->pid))
+	if (!hotspot_here(a->pid))
 		return refuse(a, -ENOTSUP, "is no HotSpot virtual machine: it has no libjvm.so mapped");
 	if (state == 'T' || state == 't')
 		return refuse(a, -EAGAIN, "is stopped and cannot answer; let it continue (kill -CONT)");
@@ -219,7 +219,7 @@ static bool listens(pid_t pid)
 	return tmp >= 0 && !fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode);
 }
 
-bool hotspot_is(pid_t pid) { return has_libjvm(pid) && (catches_quit(pid) || listens(pid)); }
+bool hotspot_is(pid_t pid) { return hotspot_here(pid) && (catches_quit(pid) || listens(pid)); }
 
 /* Through a descriptor of the folder, as a path to it may be too long for a socket's address. */
 static int connect_once(struct attach *a)

@@ -29,12 +29,17 @@ NODE = ("function work(n) { let s = 0; for (let i = 0; i < n; i++) s += String(i
 
 @live.needs_root()
 class Runtimes(profiles.Case):
-    def java(self, *flags):
-        """A busy virtual machine that has compiled what it does; ended with the case."""
+    def busy(self):
+        """A folder with the class."""
         folder = self.tempdir()
         with open(os.path.join(folder, "Busy.java"), "w", encoding="utf-8") as file:
             file.write(JAVA)
         subprocess.run(["javac", "-d", folder, os.path.join(folder, "Busy.java")], check=True)
+        return folder
+
+    def java(self, *flags):
+        """A busy virtual machine that has compiled what it does; ended with the case."""
+        folder = self.busy()
         java = self.start("java", "-Xmx64m", *flags, "-cp", folder, "Busy", "60000")
         java.wait_for("ready")
         self.addCleanup(self.remove_map, java.pid)
@@ -60,6 +65,15 @@ class Runtimes(profiles.Case):
         profile = self.profile("-p", java.pid, "-d", "0.7")
         self.assertGreater(profile.share("[no frame pointers: java -XX:+PreserveFramePointer]"), 0.5, profile.told)
         self.assertGreater(profile.weight("long Busy.work(int)"), 0, profile.told)
+
+    @live.needs_program("javac")
+    def test_hotspot_from_its_start_to_its_end(self):
+        """It is asked while it runs: at its end nobody can be asked any more."""
+        profile = self.profile("--", "sh", "-c", 'echo $$; exec "$@"', "sh", "java", "-Xmx64m", "-XX:+PreserveFramePointer", "-cp", self.busy(),
+                               "Busy", "1500")
+        self.remove_map(profile.done.stdout[0])
+        self.assertGreater(profile.share("start_thread", "long Busy.work(int)"), 0.3, profile.told)
+        self.assertNotIn("process", "".join(line for line in profile.done.stderr if "note" in line))
 
     @live.needs_program("node")
     def test_node_with_and_without_its_map(self):
