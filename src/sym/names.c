@@ -206,7 +206,7 @@ void names_want(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t 
 
 void names_settle(struct names *n, uint64_t time_ns)
 {
-	names_poll(n, time_ns);
+	names_look(n, time_ns);
 	for (size_t i = 0; i < n->with_code.n; i++)
 		code_maps_settle(n->with_code.v[i]->code);
 }

@@ -48,6 +48,7 @@ struct names {
 	struct numbers pids;			/* to processes */
 	VEC(struct incarnation *) with_code;	/* all that have code maps */
 	int watch_fd;				/* inotify, -1: none */
+	uint64_t looked_ns;			/* when all maps were looked at */
 
 	struct text_block *blocks;
 	struct strings strings;
@@ -84,5 +85,8 @@ bool names_file_knows(struct names *n, struct sym_file *file, uint64_t vaddr);
 /* Address in the file's own numbering of @addr in @p; false: no segment of the file is mapped there. */
 bool names_vaddr(const struct place *p, uint64_t addr, uint64_t *ret);
 struct frame names_in_vdso(struct names *n, const struct place *p, uint64_t addr);
+
+/* Reads on in all maps and dumps. */
+void names_look(struct names *n, uint64_t time_ns);
 
 #endif

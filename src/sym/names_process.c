@@ -304,17 +304,41 @@ void names_exit(struct names *n, pid_t pid, uint64_t time_ns)
 		end_incarnation(in, time_ns);
 }
 
-static void drain(int fd)
+/* What is not announced, as in a directory that cannot be watched, is looked for so often. */
+#define LOOK_NS 250000000u
+
+/* A map or dump grew, or a file appeared that may be one. */
+static bool is_news(const struct inotify_event *e)
+{
+	return !e->len || strncmp(e->name, "perf-", 5) == 0 || strncmp(e->name, "jit-", 4) == 0;
+}
+
+static bool read_news(int fd)
 {
 	char bytes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	bool news = false;
+	ssize_t got;
 
-	while (fd >= 0 && read(fd, bytes, sizeof bytes) > 0)
-		;
+	while (fd >= 0 && (got = read(fd, bytes, sizeof bytes)) > 0) {
+		const struct inotify_event *e;
+
+		for (char *at = bytes; at < bytes + got; at += sizeof(*e) + e->len) {
+			e = (const struct inotify_event *)(void *)at;
+			news |= is_news(e);
+		}
+	}
+	return news;
 }
 
 void names_poll(struct names *n, uint64_t time_ns)
 {
-	drain(n->watch_fd);
+	if (read_news(n->watch_fd) || time_ns - n->looked_ns >= LOOK_NS)
+		names_look(n, time_ns);
+}
+
+void names_look(struct names *n, uint64_t time_ns)
+{
+	n->looked_ns = time_ns;
 	for (size_t i = 0; i < n->with_code.n; i++)
 		if (n->with_code.v[i]->end == UINT64_MAX)
 			code_maps_poll(n->with_code.v[i]->code, time_ns);
