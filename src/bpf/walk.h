@@ -25,7 +25,7 @@
 #endif
 
 /* DWARF's numbers of registers. */
-enum walk_reg { WALK_RBX = 3, WALK_RBP = 6, WALK_RSP = 7, WALK_REGS = 16 };
+enum walk_reg { WALK_RBX = 3, WALK_RDI = 5, WALK_RBP = 6, WALK_RSP = 7, WALK_REGS = 16 };
 
 enum walk_known { WALK_VALUE, WALK_MEMORY, WALK_LOST };	/* is there; lies at that address; nobody knows */
 
@@ -35,6 +35,7 @@ struct walk {
 	uint64_t ucontext[17];		/* scratch: registers as a signal frame has them */
 	uint64_t returns_at;		/* where ip was read, when it is not exact */
 	uint64_t end_addr;
+	uint64_t doubted_at;		/* where it ends when ip turns out to be no code */
 	uint64_t hash;
 	uint32_t exact;			/* ip is the place of execution, not where a call returns to; then reg holds */
 	uint32_t rbx_known;		/* enum walk_known: of rbx */
@@ -42,6 +43,7 @@ struct walk {
 	uint32_t first;			/* addresses in ips before the walk: a kernel stack's */
 	uint32_t n;			/* addresses the walk has added */
 	uint32_t end;			/* enum ut_walk_end */
+	uint32_t doubt;			/* enum ut_walk_end: ip was found by a pointer that need not be one; 0: by a table */
 	uint32_t process, slot;		/* for WALK_FIND */
 	struct ut_rec_stack rec;	/* what is sent: in front of its addresses */
 	uint64_t ips[UT_WALK_KERNEL_ROOM + UT_WALK_FRAMES];
@@ -62,6 +64,8 @@ WALK_INLINE void walk_begin(struct walk *w)
 	w->rbx_known = WALK_VALUE;
 	w->bp_known = WALK_VALUE;
 	w->exact = 1;
+	w->doubt = 0;
+	w->doubted_at = 0;
 	w->n = 0;
 	w->end = UT_END_NONE;
 	w->end_addr = 0;
@@ -134,6 +138,32 @@ WALK_INLINE int walk_frameless(struct walk *w)
 	return -1;
 }
 
+/*
+ * Code of a file without tables, where it tells itself where it returns to: behind a system call, which wrappers make
+ * with nothing on the stack; at a function's first instructions; at its return. 1: it does not tell. Glibc's clone3 is
+ * such, and its vfork, which keeps the address in rdi because its child runs on the same stack.
+ */
+WALK_INLINE int walk_at_edge(struct walk *w, enum ut_walk_end failed, uint64_t *ret, uint64_t *ret_at)
+{
+	union { uint8_t byte[8]; uint64_t all; } code = { .all = 0 };
+	int frameless = 0;
+
+	if (WALK_READ(w, &code, 8, w->ip - 8))
+		return 1;
+	if (code.byte[6] == 0x0f && code.byte[7] == 0x05) {	/* syscall */
+		*ret_at = w->sp - 8;
+		*ret = w->reg[WALK_RDI];
+		if (failed == UT_END_UNSUPPORTED && walk_is_behind_call(w, *ret))
+			return 0;
+	} else {
+		if (WALK_READ(w, &code, 8, w->ip))
+			return 1;
+		frameless = (uint32_t)code.all == 0xfa1e0ff3u ? 0 : walk_frameless(w);	/* endbr64 */
+	}
+	*ret_at = w->sp + (uint32_t)frameless;
+	return frameless < 0 || WALK_READ(w, ret, 8, *ret_at) || !walk_is_behind_call(w, *ret);
+}
+
 /* How far code is believed to keep frame pointers. */
 enum walk_pointers {
 	WALK_KEEPS,	/* made at run time */
@@ -147,6 +177,9 @@ WALK_INLINE int walk_by_pointer(struct walk *w, enum walk_pointers how, enum ut_
 	uint64_t pair[2] = { 0, 0 }, at = w->bp;
 	int frameless = w->exact && how != WALK_MAY_KEEP ? walk_frameless(w) : -1;
 
+	if (w->exact && how == WALK_MAY_KEEP && !walk_at_edge(w, failed, &pair[1], &at))
+		return walk_go(w, pair[1], at, at + 8);
+	at = w->bp;
 	w->rbx_known = WALK_LOST;
 	if (frameless >= 0) {
 		if (WALK_READ(w, &pair[1], 8, w->sp + (uint32_t)frameless))
@@ -161,6 +194,8 @@ WALK_INLINE int walk_by_pointer(struct walk *w, enum walk_pointers how, enum ut_
 	if (how != WALK_KEEPS && pair[1] && !walk_is_behind_call(w, pair[1]))
 		return walk_stop(w, failed, w->ip);
 	w->bp = pair[0];
+	w->doubt = failed;
+	w->doubted_at = w->ip;
 	return walk_go(w, pair[1], at + 8, at + 16);
 }
 
@@ -207,6 +242,7 @@ WALK_INLINE int walk_signal(struct walk *w)
 	w->rbx = uc[RBX];
 	w->rbx_known = w->bp_known = WALK_VALUE;
 	w->exact = 1;
+	w->doubt = 0;
 	return 0;
 }
 
@@ -264,6 +300,7 @@ WALK_INLINE int walk_by_rule(struct walk *w, const struct ut_unwind_rule *rule, 
 	if (rule->rbp != UT_SAVED_SAME)
 		w->bp_known = rule->rbp == UT_SAVED_UNDEFINED ? WALK_LOST : WALK_VALUE;
 	w->bp = bp;
+	w->doubt = 0;
 	return walk_go(w, pair[1], at, cfa);
 }
 
@@ -282,11 +319,29 @@ WALK_INLINE int walk_unmapped(struct walk *w)
 {
 	uint64_t code = 0;
 
-	if (WALK_READ(w, &code, 8, w->ip))
-		return walk_stop(w, UT_END_NO_MAPPING, w->ip);
+	if (WALK_READ(w, &code, 8, w->ip) || (!w->exact && !walk_is_behind_call(w, w->ip)))
+		return w->doubt ? walk_stop(w, w->doubt, w->doubted_at) : walk_stop(w, UT_END_NO_MAPPING, w->ip);
 	if (!walk_add(w))
 		return walk_stop(w, UT_END_DEPTH, w->ip);
 	return walk_by_pointer(w, WALK_MAY_BE, UT_END_NO_MAPPING);
+}
+
+/*
+ * Nothing is known of the code at pc, but it may not be what counts: a probe's trap has led the place of execution one
+ * byte on, behind a function of one byte; or a context was made to return to the start of a function, which follows that
+ * byte. Moves ip to where something is known.
+ */
+WALK_INLINE void walk_beside(struct walk *w, struct ut_unwind_rule *rule)
+{
+	uint64_t pc = w->exact ? w->ip - 1 : w->ip;
+	uint8_t trap = 0;
+
+	if (w->exact && (WALK_READ(w, &trap, 1, pc) || trap != 0xcc))
+		return;
+	if (WALK_FIND(w, pc, rule) != UT_CODE_TABLE)
+		rule->cfa = UT_CFA_UNKNOWN;
+	if (rule->cfa != UT_CFA_UNKNOWN)
+		w->ip = w->exact ? pc : pc + 1;
 }
 
 /* One frame: adds it, finds its caller. 1: the walk is over, w->end says why. */
@@ -296,6 +351,8 @@ WALK_INLINE int walk_step(struct walk *w)
 	uint64_t pc = w->exact ? w->ip : w->ip - 1, cfa = 0;	/* a call can be a function's last instruction */
 	int code = WALK_FIND(w, pc, &rule);
 
+	if (code == UT_CODE_TABLE && rule.cfa == UT_CFA_UNKNOWN)
+		walk_beside(w, &rule);
 	if (!code)
 		return walk_unmapped(w);
 	if (code == UT_CODE_RETURNS)

@@ -402,6 +402,87 @@ static void test_gap(void **state)
 	}
 }
 
+/* The same, at instructions that tell where the return address is: on the stack, or elsewhere. */
+static void at_edge(struct ut_unwind_rule rule, const char *before, const char *bytes, unsigned from_sp)
+{
+	with_pointers(UT_CODE_TABLE);
+	place(3, UT_CODE_TABLE, only(UT_CFA_OUTERMOST));
+	host.places[0].rule = rule;
+	memcpy(code + 0x180 - strlen(before), before, strlen(before));
+	memcpy(code + 0x180, bytes, strlen(bytes));
+	code[0x380 - 5] = 0xe8;
+	stack[from_sp / 8] = at(3);
+}
+
+static void test_edges(void **state)
+{
+	static const struct { const char *before, *bytes; unsigned from_sp; } edges[] = {
+		{ "\x0f\x05", "", 0 }, { "", "\xf3\x0f\x1e\xfa", 0 }, { "", "\x55", 0 }, { "", "\xc3", 0 },
+		{ "", "\x48\x89\xe5", 8 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+		at_edge(only(UT_CFA_UNKNOWN), edges[i].before, edges[i].bytes, edges[i].from_sp);
+		EXPECT_END(UT_END_START, 0, 2);
+		assert_true(w.ips[1] == at(3) && w.bp == STACK + 64 && w.sp == STACK + edges[i].from_sp + 8);
+		at_edge(only(UT_CFA_UNKNOWN), edges[i].before, edges[i].bytes, edges[i].from_sp);
+		code[0x380 - 5] = 0x90;		/* behind no call */
+		EXPECT_END(UT_END_NO_INFO, at(1), 1);
+	}
+	at_edge(only(UT_CFA_UNSUPPORTED), "\x0f\x05", "", 0);	/* vfork */
+	stack[0] = 0;
+	w.reg[WALK_RDI] = at(3);
+	EXPECT_END(UT_END_START, 0, 2);
+	assert_true(w.ips[1] == at(3) && w.sp == STACK);
+	at_edge(only(UT_CFA_UNKNOWN), "\x0f\x05", "", 0);
+	stack[0] = 0;
+	w.reg[WALK_RDI] = at(3);
+	EXPECT_END(UT_END_NO_INFO, at(1), 1);
+}
+
+/* The place of execution is behind a function of one byte, where a probe's trap stands; a context returns to where a
+ * function begins. */
+static void test_beside(void **state)
+{
+	(void)state;
+	one_frame(cfa(RSP, 8));
+	place(3, UT_CODE_TABLE, only(UT_CFA_UNKNOWN));
+	stack[0] = at(2);
+	host.places[0].end = at(1);
+	host.places[2].start = at(1);
+	code[0x180 - 1] = 0xcc;
+	EXPECT_END(UT_END_START, 0, 2);
+	assert_true(w.ips[0] == ((at(1) - 1) | UT_IP_EXACT));
+	code[0x180 - 1] = 0x90;
+	w.ip = at(1);
+	EXPECT_END(UT_END_NO_INFO, at(1), 1);
+	one_frame(cfa(RSP, 8));
+	place(3, UT_CODE_TABLE, only(UT_CFA_UNKNOWN));
+	host.places[2].end = at(3);
+	place(3, UT_CODE_TABLE, only(UT_CFA_OUTERMOST));
+	host.places[3].start = at(3);
+	stack[0] = at(3);
+	EXPECT_END(UT_END_START, 0, 2);
+	assert_true(w.ips[1] == at(3) + 1);
+}
+
+/* What a pointer led to that was none: it is the pointer that was wrong. */
+static void test_no_pointer(void **state)
+{
+	static const uint64_t wrong[] = { STACK + 8, 0x10, 0xdead0000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		with_pointers(UT_CODE_RUNTIME);
+		stack[9] = wrong[i];
+		EXPECT_END(UT_END_RUNTIME, at(1), 1);
+	}
+	one_frame(cfa(RSP, 8));
+	stack[0] = STACK + 8;
+	EXPECT_END(UT_END_NO_MAPPING, STACK + 8, 1);
+}
+
 static void test_unsupported(void **state)
 {
 	(void)state;
@@ -543,6 +624,9 @@ int main(void)
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_gap),
 		cmocka_unit_test(test_unsupported),
+		cmocka_unit_test(test_edges),
+		cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_no_pointer),
 		cmocka_unit_test(test_bare),
 		cmocka_unit_test(test_probed_return),
 		cmocka_unit_test(test_lost_rbp),
