@@ -12,7 +12,7 @@ import screen
 def examples():
     """(command, the lines it is said to print) of each line "    # command" of the README's section."""
     with open(os.path.join(live.SOURCE_ROOT, "README.md")) as file:
-        section = file.read().split("## Five things to try\n", 1)[1].split("\n## ", 1)[0]
+        section = file.read().split("## Six things to try\n", 1)[1].split("\n## ", 1)[0]
     found = []
     for line in section.splitlines():
         if line.startswith("    # "):
@@ -33,6 +33,7 @@ def shape(line):
 
 @live.needs_root()
 @unittest.skipUnless(os.path.exists("/usr/bin/python3.11"), "/usr/bin/python3.11 is not installed")
+@live.needs_program("javac")
 class Readme(live.Case):
     def setUp(self):
         path = os.path.dirname(live.USERTRACE) + ":" + os.environ["PATH"]
@@ -44,7 +45,7 @@ class Readme(live.Case):
         first = len(self.shell.stdout)
         self.shell.say(command + "\n")
         if command.endswith("&"):
-            self.shell.wait_for(r"^ready \d+")
+            self.shell.wait_until(lambda: any(line.startswith("ready ") for line in self.shell.stdout[first:]), "ready")
         self.shell.say(f"echo end-{number}\n")
         self.shell.wait_for(f"^end-{number}$")
         return self.shell.stdout[first:]
@@ -62,9 +63,10 @@ class Readme(live.Case):
         top.type("q")
         self.assertEqual(top.wait(), 0)
 
-    def test_five_things(self):
+    def test_six_things(self):
         found = examples()
-        self.assertEqual(len(found), 7)
+        self.assertEqual(len(found), 10)
+        self.addCleanup(self.remove_files)
         for number, (command, shown) in enumerate(found):
             with self.subTest(command=command):
                 if command == "usertrace top":
@@ -73,7 +75,16 @@ class Readme(live.Case):
                 said = set(map(shape, self.type(number, command)))
                 for line in shown:
                     self.assertIn(shape(line), said)
-        self.type("kill", "kill %1")
+        self.type("kill", "kill %1 %2")
+        with open("/tmp/where.svg", encoding="utf-8") as file:
+            self.assertIn("GcChurn.main", file.read())
+
+    def remove_files(self):
+        """What the examples leave behind: the picture, and HotSpot's map."""
+        pids = [line.split()[1] for line in self.shell.stdout if line.startswith("ready ")]
+        for path in ["/tmp/where.svg", *(f"/tmp/perf-{pid}.map" for pid in pids)]:
+            if os.path.exists(path):
+                os.unlink(path)
 
 
 if __name__ == "__main__":
