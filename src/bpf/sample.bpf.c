@@ -45,6 +45,7 @@ struct task_struct___kernel {
 } __attribute__((preserve_access_index));
 
 #define PF_KTHREAD 0x00200000u
+#define STATE_ENDED 0x80u	/* TASK_DEAD */
 
 const volatile struct sample_options options = { .ncpus = 1 };
 
@@ -127,7 +128,9 @@ struct {
 	__uint(max_entries, 1);
 } ut_busy SEC(".maps");
 
-static int sample_find(uint32_t slot, uint32_t process, uint64_t pc, struct ut_unwind_rule *rule);
+struct walk;
+static int sample_find(struct walk *w, uint64_t pc, struct ut_unwind_rule *rule);
+static int sample_read(struct walk *w, void *to, uint32_t size, uint64_t address);
 
 /* The kernel's list of the returns that it probes, of the current thread; the innermost call comes first. */
 struct returns { const struct return_instance___kernel *at; uint64_t place, address; };
@@ -158,9 +161,9 @@ static __noinline int sample_return(uint64_t place, uint64_t *ret)
 	return !r.address;
 }
 
-#define WALK_READ(w, to, size, address) bpf_probe_read_user((to), (size), (void *)(address))
+#define WALK_READ(w, to, size, address) sample_read((w), (to), (size), (address))
 #define WALK_RETURN(w, place, ret) sample_return((place), (ret))
-#define WALK_FIND(w, pc, rule) sample_find((w)->slot, (w)->process, (pc), (rule))
+#define WALK_FIND(w, pc, rule) sample_find((w), (pc), (rule))
 #include "bpf/walk.h"
 
 /* What a processor needs for a walk in one context; too large for the stack. */
@@ -169,6 +172,8 @@ struct scratch {
 	uint32_t reserved;
 	struct ut_unwind_process process;	/* as it was when the walk began */
 	struct sample_cached cache[SAMPLE_CACHE];
+	uint64_t window_at;	/* of the stack; 0: none */
+	uint64_t window[SAMPLE_WINDOW];
 	struct walk walk;
 };
 
@@ -263,16 +268,42 @@ static __always_inline const struct ut_unwind_mapping *mapping_of(const struct u
 	return m && m->process == p->owner && pc >= m->start && pc < m->end ? m : 0;
 }
 
-static __noinline int sample_find(uint32_t slot, uint32_t process, uint64_t pc, struct ut_unwind_rule *rule)
+#define SCRATCH_OF(w) ((struct scratch *)((char *)(w) - __builtin_offsetof(struct scratch, walk)))
+
+/*
+ * Words of the stack come in windows, as a read of one costs as much as one of many and frames lie close together. What
+ * lies behind the last window of a page that is not in memory is read by itself.
+ */
+static __always_inline int sample_read(struct walk *w, void *to, uint32_t size, uint64_t address)
 {
-	struct scratch *s = bpf_map_lookup_elem(&ut_scratch, &slot);
+	struct scratch *s = SCRATCH_OF(w);
+	uint64_t at = address - s->window_at, *words = to;
+
+	if ((size != 8 && size != 16) || (address & 7) || address - w->sp >= SAMPLE_NEAR)
+		return bpf_probe_read_user(to, size, (void *)address) != 0;
+	if (at > sizeof(s->window) - size) {
+		if (bpf_probe_read_user(s->window, sizeof(s->window), (void *)address)) {
+			s->window_at = 0;
+			return bpf_probe_read_user(to, size, (void *)address) != 0;
+		}
+		s->window_at = address;
+		at = 0;
+	}
+	at /= 8;
+	words[0] = s->window[at & (SAMPLE_WINDOW - 1)];
+	if (size == 16)
+		words[1] = s->window[(at + 1) & (SAMPLE_WINDOW - 1)];
+	return 0;
+}
+
+static __noinline int sample_find(struct walk *w, uint64_t pc, struct ut_unwind_rule *rule)
+{
+	struct scratch *s = SCRATCH_OF(w);
+	const struct ut_unwind_process *p = &s->process;
+	uint32_t process = w->process;
 	const struct ut_unwind_mapping *m;
-	const struct ut_unwind_process *p;
 	struct sample_cached *c;
 
-	if (!s || !rule)
-		return 0;
-	p = &s->process;
 	c = &s->cache[(pc ^ pc >> 10 ^ process * 31u) & (SAMPLE_CACHE - 1)];
 	if (c->pc == pc && c->process == process && c->stamp == p->stamp) {
 		*rule = c->rule;
@@ -413,7 +444,6 @@ static __always_inline uint64_t stack_of(void *ctx, uint32_t context, const int 
 		return 0;
 	}
 	w = &s->walk;
-	w->slot = slot;
 	w->process = process;
 	w->hash = walk_mix(0x5851f42d4c957f2dull, process);
 	if (options.kernel)
@@ -430,6 +460,7 @@ static __always_inline uint64_t stack_of(void *ctx, uint32_t context, const int 
 		else
 			user_registers(w, (void *)bpf_task_pt_regs((void *)task));
 		walk_begin(w);
+		s->window_at = 0;
 		w->end = UT_END_DEPTH;
 		p = bpf_map_lookup_elem(&ut_sampled, &process);
 		if (p)
@@ -553,6 +584,10 @@ static __always_inline void goes_away(void *ctx, uint32_t state, int preempted)
 
 	if (!tid || !is_wanted(away.process))
 		return;
+	if (!preempted && state & STATE_ENDED) {	/* nobody would ever take it out */
+		bpf_map_delete_elem(&ut_away, &tid);
+		return;
+	}
 	away.state = preempted ? 0 : state;
 	away.runnable_ns = away.state ? 0 : now;
 	away.stack = stack_of(ctx, SAMPLE_CONTEXT_SWITCH, 0);
@@ -589,7 +624,8 @@ int sample_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
 	const struct task_struct___kernel *task = (void *)ctx->args[0];
 	uint32_t tid = BPF_CORE_READ(task, pid);
 	uint64_t now = bpf_ktime_get_ns();
-	struct sample_away away = { .from_ns = now, .runnable_ns = now, .process = BPF_CORE_READ(task, tgid) };
+	struct sample_away away = { .from_ns = now, .runnable_ns = now, .process = BPF_CORE_READ(task, tgid),
+				    .state = UT_STATE_NEW };
 
 	if (is_wanted(away.process))
 		bpf_map_update_elem(&ut_away, &tid, &away, BPF_ANY);

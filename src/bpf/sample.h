@@ -16,6 +16,8 @@
 #define SAMPLE_AWAY_MAX 65536u		/* threads that are not running */
 #define SAMPLE_CACHE 1024u		/* a power of two */
 
+#define SAMPLE_WINDOW 32u		/* words of the stack that are read at once: a power of two */
+#define SAMPLE_NEAR (1u << 20)		/* from the stack pointer: further away is something else */
 #define SAMPLE_RETURNS 128u		/* probed returns of a thread that are looked through: the kernel keeps 64 calls */
 
 /* Walks on one processor that can interrupt each other, or be preempted by each other. */

@@ -44,7 +44,7 @@ struct walk {
 	uint32_t n;			/* addresses the walk has added */
 	uint32_t end;			/* enum ut_walk_end */
 	uint32_t doubt;			/* enum ut_walk_end: ip was found by a pointer that need not be one; 0: by a table */
-	uint32_t process, slot;		/* for WALK_FIND */
+	uint32_t process;		/* for WALK_FIND */
 	struct ut_rec_stack rec;	/* what is sent: in front of its addresses */
 	uint64_t ips[UT_WALK_KERNEL_ROOM + UT_WALK_FRAMES];
 };
