@@ -180,6 +180,10 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	if (!s)
 		return ut_err_nomem(err);
 	s->options = *options;
+	if (options->sampling) {
+		s->sampling = *options->sampling;
+		s->options.sampling = &s->sampling;
+	}
 	s->rings = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
 	s->rings.size_bytes =
 	    options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));

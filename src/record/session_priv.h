@@ -27,6 +27,7 @@ struct refused_account {
 
 struct session {
 	struct session_options options;
+	struct session_sampling sampling;	/* what options.sampling points to */
 	struct plan *plan;
 	struct attach *attach;
 	struct rings rings;

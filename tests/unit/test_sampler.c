@@ -174,20 +174,32 @@ static int on_wait(void *ctx, const struct ut_rec_wait *rec)
 	return 0;
 }
 
+/* What is asked of a session need not live longer than the call. */
+static int open_session(const struct session_options *from, struct session **ret, struct ut_err *err)
+{
+	struct session_sampling sampling = *from->sampling;
+	struct session_options o = *from;
+	int r;
+
+	o.sampling = &sampling;
+	o.stop_fd = -1;
+	o.text_limit = 100;
+	o.verbose = true;
+	r = session_open(&o, NULL, ret, err);
+	explicit_bzero(&sampling, sizeof(sampling));	/* memset would be left out */
+	return r;
+}
+
 static struct heard *hear(const struct session_options *from, struct session_totals *ret)
 {
 	struct heard *h = calloc(1, sizeof(*h));
 	struct session_sink sink = { .ctx = h, .stack = on_stack, .sample = on_sample, .wait = on_wait };
-	struct session_options o = *from;
 	struct session *s = NULL;
 	enum session_end why;
 	struct ut_err err = { 0 };
 
 	assert_non_null(h);
-	o.stop_fd = -1;
-	o.text_limit = 100;
-	o.verbose = true;
-	if (session_open(&o, NULL, &s, &err) || session_start(s, &sink, NULL, &err) || session_run(s, &sink, &why, &err) ||
+	if (open_session(from, &s, &err) || session_start(s, &sink, NULL, &err) || session_run(s, &sink, &why, &err) ||
 	    session_stop(s, &sink, ret, &err))
 		fail_msg("%s", err.msg);
 	session_close(s);
