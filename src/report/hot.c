@@ -48,6 +48,8 @@ static int find_functions(struct hot *h)
 
 		if (number == HOT_NONE || (number == h->functions.n && vec_push(&h->functions, f)))
 			code = -ENOMEM;
+		else
+			h->functions.v[number].unnamed |= frame->unnamed;
 		h->function_of[i] = number;
 		h->idle[i] = frame->kind == FRAME_REASON && !strcmp(frame->name, "[idle]");
 	}
@@ -103,7 +105,8 @@ static void count_weight(struct hot *h, const struct profile_weight *w, uint64_t
 		uint32_t number = h->function_of[nodes[node].frame];
 		struct hot_function *f = &h->functions.v[number];
 
-		f->frames += w->count;
+		if (h->p->frames.v[nodes[node].frame].unnamed)
+			f->unnamed_frames += w->count;
 		if (h->seen[number] == stamp)
 			continue;
 		h->seen[number] = stamp;
@@ -140,8 +143,7 @@ static void count_all(struct hot *h)
 		count_weight(h, w, i + 1);
 	}
 	for (size_t i = 0; i < h->functions.n; i++)
-		if (h->functions.v[i].unnamed)
-			h->unnamed += h->functions.v[i].frames;
+		h->unnamed += h->functions.v[i].unnamed_frames;
 }
 
 void hot_count_thread(struct hot *h, uint32_t thread)

@@ -48,11 +48,11 @@ static void add_totals(const struct hot *h, struct buf *out)
 	close_with('}', out);
 	buf_adds(out, ",\"reasons\":[");
 	for (size_t i = 0; i < h->functions.n; i++) {
-		if (!h->functions.v[i].unnamed || !h->functions.v[i].frames)
+		if (!h->functions.v[i].unnamed_frames)
 			continue;
 		buf_addc(out, '{');
 		add_text("reason", h->functions.v[i].name, out);
-		add_number("frames", h->functions.v[i].frames, out);
+		add_number("frames", h->functions.v[i].unnamed_frames, out);
 		close_with('}', out);
 		buf_addc(out, ',');
 	}

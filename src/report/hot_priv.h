@@ -14,10 +14,10 @@ enum { HOT_ROWS = 20, HOT_CHOSEN = 3, HOT_CHOSEN_MAX = 20 };
 struct hot_function {
 	const char *name, *module;
 	uint8_t kind;			/* enum frame_kind of the first that was seen */
-	bool unnamed;
+	bool unnamed;			/* a reason: some of them have no name */
 	uint64_t self[PROFILE_STATES];	/* in the state's unit, as are all values here */
 	uint64_t total[PROFILE_STATES];	/* each stack once, however often it is in it */
-	uint64_t frames;		/* by count of samples */
+	uint64_t unnamed_frames;	/* by count of samples: without a name */
 	double depth;			/* in stacks, times their values in the primary state; 1 is the outermost */
 };
 

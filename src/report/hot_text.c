@@ -118,7 +118,7 @@ static int compare_reasons(const void *x, const void *y)
 {
 	const struct hot_function *a = *(const struct hot_function *const *)x, *b = *(const struct hot_function *const *)y;
 
-	return a->frames > b->frames ? -1 : a->frames < b->frames;
+	return a->unnamed_frames > b->unnamed_frames ? -1 : a->unnamed_frames < b->unnamed_frames;
 }
 
 /* "[unknown code, no map] 12, …" */
@@ -128,14 +128,14 @@ static void add_reasons(const struct hot *h, struct buf *out)
 	char n[32];
 
 	for (size_t i = 0; i < h->functions.n; i++)
-		if (h->functions.v[i].unnamed && h->functions.v[i].frames && vec_push(&reasons, &h->functions.v[i]))
+		if (h->functions.v[i].unnamed_frames && vec_push(&reasons, &h->functions.v[i]))
 			out->failed = true;
 	if (reasons.n)
 		qsort(reasons.v, reasons.n, sizeof *reasons.v, compare_reasons);
 	for (size_t i = 0; i < reasons.n && i < REASONS; i++) {
 		buf_adds(out, i ? ", " : ": ");
 		buf_add_name(out, reasons.v[i]->name, strlen(reasons.v[i]->name));
-		buf_addf(out, " %s", human_count(reasons.v[i]->frames, n));
+		buf_addf(out, " %s", human_count(reasons.v[i]->unnamed_frames, n));
 	}
 	if (reasons.n > REASONS)
 		buf_addf(out, ", and %zu more reasons", reasons.n - REASONS);

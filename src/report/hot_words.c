@@ -83,8 +83,14 @@ static void add_name(const struct hot_function *f, struct buf *out)
 	}
 }
 
-/* A function of the program that may be looked at: no word for a reason, no word for waiting. */
-static bool is_function(const struct hot_function *f) { return f->kind != FRAME_REASON && f->kind != FRAME_WAITING; }
+/* One function that may be looked at: no word for a reason, which stands for many, and no word for waiting; of a wait none
+ * of the kernel's, which all waits are in. */
+static bool is_function(const struct hot_function *f, enum profile_state s)
+{
+	bool waits = s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE;
+
+	return !f->unnamed && f->kind != FRAME_REASON && f->kind != FRAME_WAITING && !(waits && f->kind == FRAME_KERNEL);
+}
 
 /* The function that is nearest to the leaves and still has half of the value under it; of those as near the smallest. */
 static const struct hot_function *find_half(const struct hot *h, enum profile_state s)
@@ -95,7 +101,7 @@ static const struct hot_function *find_half(const struct hot *h, enum profile_st
 	for (size_t i = 0; i < h->functions.n; i++) {
 		const struct hot_function *f = &h->functions.v[i];
 
-		if (!is_function(f) || f->total[s] < h->states[s].value - h->states[s].value / 2)
+		if (!is_function(f, s) || f->total[s] < h->states[s].value - h->states[s].value / 2)
 			continue;
 		depth = f->depth / (double)f->total[s];
 		if (best && (depth < deepest || (depth <= deepest && f->total[s] >= best->total[s])))

@@ -143,6 +143,12 @@ static void test_text(void **state)
 	profile_free(p);
 }
 
+static void has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no %s in %s", part, text);
+}
+
 /* Words for a reason are one row, whatever address or number stands in them. */
 static void test_reasons(void **state)
 {
@@ -161,8 +167,37 @@ static void test_reasons(void **state)
 	is(&h, "[no symbols: bash]", 7, 7);
 	is(&h, "operator+0x1", 0, 1);
 	is(&h, "[address without a name]", 1, 1);
+	assert_int_equal(h.unnamed, 8);
 	hot_done(&h);
 	profile_free(p);
+}
+
+/* One text may stand for why a stack is cut and for why a frame has no name: the frames without a name are counted. */
+static void test_reason_of_both(void **state)
+{
+	static const char *const stacks[] = { "=[unknown code, no map: 0x7f01]|a@x", "a@x|?[unknown code, no map: 0x7f02]" };
+	const struct hot_options o = {0};
+
+	(void)state;
+	for (unsigned first = 0; first < 2; first++) {
+		struct profile *p = profile_new();
+		uint32_t t = profile_thread(p, 1, 1, "x", "x");
+		struct buf out = {0};
+		struct hot h;
+
+		case_add(p, t, stacks[first], PROFILE_CPU, 3, 3 * MS);
+		case_add(p, t, stacks[!first], PROFILE_CPU, 3, 3 * MS);
+		assert_int_equal(hot_make(&h, p, &o), 0);
+		assert_int_equal(h.unnamed, 3);
+		hot_done(&h);
+		assert_int_equal(hot_text(p, &o, &out), 0);
+		has(out.data, "[unknown code, no map] 3\n");
+		buf_done(&out);
+		assert_int_equal(hot_json(p, &o, &out), 0);
+		has(out.data, "\"reasons\":[{\"reason\":\"[unknown code, no map]\",\"frames\":3}]");
+		buf_done(&out);
+		profile_free(p);
+	}
 }
 
 static struct profile *waiting_program(void)
@@ -286,12 +321,17 @@ static void test_sentences(void **state)
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "main@x|!sys_write|!copy", PROFILE_CPU, 10, 10 * MS);
 	sentence_is(p, "100 % of the CPU time was spent in copy of the kernel; 100 % ran in the kernel");
-}
-
-static void has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("no %s in %s", part, text);
+	p = profile_new();	/* functions without a name are many, and so none that has half under it */
+	t = profile_thread(p, 1, 1, "x", "x");
+	case_add(p, t, "main@x|eval@x|?[no symbols: x+0x10]@x", PROFILE_CPU, 9, 9 * MS);
+	case_add(p, t, "main@x|eval@x|?[no symbols: x+0x20]@x|copy@x", PROFILE_CPU, 1, 1 * MS);
+	sentence_is(p, "100 % of the CPU time was spent in eval of x and what it calls; the hottest by itself is "
+		       "[no symbols: x] (90 %)");
+	p = profile_new();	/* all that waits does so in the kernel's scheduler */
+	t = profile_thread(p, 1, 1, "x", "x");
+	case_add(p, t, "main@x|take@x|!futex|!schedule|~[sleeping]", PROFILE_BLOCKED, 9, 9 * MS);
+	case_add(p, t, "main@x|read@x|!vfs_read|!schedule|~[sleeping]", PROFILE_BLOCKED, 1, 1 * MS);
+	sentence_is(p, "90 % of the time was waited in take of x");
 }
 
 static void test_json(void **state)
@@ -322,7 +362,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_neighbours), cmocka_unit_test(test_text),
-		cmocka_unit_test(test_reasons), cmocka_unit_test(test_waits), cmocka_unit_test(test_widths), cmocka_unit_test(test_colors),
+		cmocka_unit_test(test_reasons), cmocka_unit_test(test_reason_of_both),
+		cmocka_unit_test(test_waits), cmocka_unit_test(test_widths), cmocka_unit_test(test_colors),
 		cmocka_unit_test(test_sentences), cmocka_unit_test(test_json),
 	};
 
