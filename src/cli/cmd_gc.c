@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/gc_output.h"
 #include "cli/running.h"
+#include "cli/terminal.h"
 
 struct opts {
 	struct pid_list pids;
@@ -114,14 +115,6 @@ static int open_watch(struct run *r, struct ut_err *err)
 	return code ? code : gc_watch_open(&wo, &r->runtimes, &r->watch, err);
 }
 
-/* https://no-color.org */
-static bool wants_color(const struct run *r)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return !r->o.json && isatty(r->out_fd) && !(no && *no) && !(term && !strcmp(term, "dumb"));
-}
-
 static int open_output(struct run *r, struct ut_err *err)
 {
 	struct gc_output_options oo = { .lines = !r->o.only_summary, .summary = r->o.summary, .min_ns = r->o.min_ns,
@@ -135,7 +128,7 @@ static int open_output(struct run *r, struct ut_err *err)
 		return ut_err_set(err, -errno, "cannot write to '%s': %s", r->o.output, strerror(errno));
 	oo.fd = r->out_fd;
 	oo.live.json = r->o.json;
-	oo.live.color = wants_color(r);
+	oo.live.color = !r->o.json && terminal_wants_color(r->out_fd);
 	oo.live.process = r->o.all || r->o.follow || r->command || r->o.pids.n > 1;
 	now_on_both_clocks(&oo.live.mono_ns, &oo.live.wall_ns);
 	r->output = gc_output_new(&oo);

@@ -205,17 +205,9 @@ static int write_format(void *ctx, int fd, struct ut_err *err)
 	return r->format->write(r->profile, &oo, fd, err);
 }
 
-/* https://no-color.org */
-static bool wants_color(void)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
-}
-
 static int print_table(const struct run *r)
 {
-	struct hot_options ho = { .threads = r->o.per_thread, .color = !r->o.json && wants_color() };
+	struct hot_options ho = { .threads = r->o.per_thread, .color = !r->o.json && terminal_wants_color(STDOUT_FILENO) };
 	struct buf text = { 0 };
 	unsigned height;
 	int code;

@@ -47,6 +47,13 @@ bool terminal_is_utf8(void)
 	return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
+bool terminal_wants_color(int fd)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fd) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
 /* As it was, in calls that a signal handler may use. */
 static void put_back(void)
 {

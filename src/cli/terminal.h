@@ -17,6 +17,8 @@
 int terminal_check(struct ut_err *err);
 /* True when it may be sent UTF-8, by the locale. */
 bool terminal_is_utf8(void);
+/* True when lines on @fd may be coloured: a terminal that can, and a user who has not set NO_COLOR (https://no-color.org). */
+bool terminal_wants_color(int fd);
 
 /* Its own screen, no cursor, keys as they come (Ctrl-C and Ctrl-Z still send signals). Once more: after a stop. */
 int terminal_enter(struct ut_err *err);
