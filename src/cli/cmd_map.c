@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/map_clean.h"
+#include "cli/map_hint.h"
 #include "proc/hotspot.h"
 #include "proc/runtime.h"
 #include "sym/code_check.h"
@@ -134,37 +135,14 @@ static void add_json(struct buf *out, const struct subject *s)
 	buf_adds(out, "]}\n");
 }
 
-/* The version of its runtime, "" when it does not tell. */
-static void find_version(const struct runtime *rt, pid_t pid, const struct runtimes *known, char ret[32])
-{
-	struct mapped_files files = { 0 };
-
-	ret[0] = '\0';
-	if (mapped_files_read(pid, &files, NULL))
-		return;
-	for (size_t i = 0; i < files.files.n && !ret[0]; i++) {
-		const struct mapping *m = &files.files.v[i].first;
-		AUTO_CLOSE int fd = -1;
-
-		if (runtime_of_mapping(known, pid, m) != rt || (fd = mapping_open(pid, m, NULL)) < 0 ||
-		    !runtime_version(rt, m->path, fd, ret))
-			ret[0] = '\0';
-	}
-	mapped_files_done(&files);
-}
-
 static void look_up(struct subject *s, const struct runtimes *known)
 {
-	char version[32];
-
 	process_comm(s->pid, s->comm);
 	s->runtime = runtime_of_process(known, s->pid);
 	if (s->runtime && s->runtime->library)
 		s->runtime = NULL;
-	if (!s->runtime)
-		return;
-	find_version(s->runtime, s->pid, known, version);
-	s->hint = runtime_map_hint(s->runtime, version);
+	if (s->runtime)
+		s->hint = map_hint(known, s->pid, s->runtime);
 }
 
 static int one_process(const struct ut_cmd *cmd, const struct opts *opts, const struct runtimes *known, pid_t pid)
