@@ -18,7 +18,7 @@ struct opts {
 };
 
 static const struct ut_opt options[] = {
-	{ 'o', "output", "FILE", "write to FILE; its suffix says what: .svg, .folded, .pb.gz, .json", OPT_STRING,
+	{ 'o', "output", "FILE", "write to FILE; its suffix says what: .svg, .folded, .pb.gz, .speedscope.json", OPT_STRING,
 	  offsetof(struct opts, output) },
 	{ 0, "diff", NULL, "two files: show the second, coloured by what has changed since the first", OPT_FLAG,
 	  offsetof(struct opts, diff) },
@@ -84,7 +84,7 @@ static int check(const struct ut_cmd *cmd, struct opts *opts, struct out_options
 	if (*end || o->min_pixels < 0 || o->min_pixels > 100 || (opts->min_pixels && !(o->min_pixels >= 0)))
 		return cli_fail(cmd, EXIT_USAGE, "--min-pixels %s: a number from 0 to 100 such as 0.5", opts->min_pixels);
 	if (opts->output && strcmp(opts->output, "-") && !out_format_of(opts->output))
-		return cli_fail(cmd, EXIT_USAGE, "-o '%s': its suffix says no form; .svg, .folded, .pb.gz and .speedscope.json do",
+		return cli_fail(cmd, EXIT_USAGE, "-o '%s': its suffix names no format; .svg, .folded, .pb.gz and .speedscope.json do",
 				opts->output);
 	if (!opts->output && isatty(STDOUT_FILENO))
 		return cli_fail(cmd, EXIT_USAGE, "would write a picture to the terminal; -o FILE.svg names a file");

@@ -53,7 +53,7 @@ static int unknown_format(const struct run *r)
 
 	if (!r->o.to)
 		return cli_fail(r->cmd, EXIT_USAGE,
-				"-o '%s': its suffix says no form; .txt and .json do for the report, .svg, .folded, .pb.gz and "
+				"-o '%s': its suffix names no format; .txt and .json do for the report, .svg, .folded, .pb.gz and "
 				".speedscope.json for the profile", r->o.output);
 	for (; out_formats[n] && n < ARRAY_SIZE(names); n++)
 		names[n] = out_formats[n]->name;
@@ -102,14 +102,6 @@ static int check(struct run *r, int operands, char **argv)
 	return check_output(r);
 }
 
-/* https://no-color.org */
-static bool wants_color(void)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
-}
-
 static int write_report(const struct run *r, int fd)
 {
 	struct hot_options ho = { .rows = (unsigned)r->o.rows, .threads = r->o.threads, .function = r->o.function };
@@ -119,7 +111,7 @@ static int write_report(const struct run *r, int fd)
 
 	if (!r->o.output && isatty(STDOUT_FILENO)) {
 		terminal_size(&ho.width, &height);
-		ho.color = wants_color();
+		ho.color = terminal_wants_color(STDOUT_FILENO);
 	}
 	code = r->o.json ? hot_json(r->profile, &ho, &text) : hot_text(r->profile, &ho, &text);
 	if (!code)

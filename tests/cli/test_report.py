@@ -116,7 +116,7 @@ class Hot(Case):
         good = self.path("in.folded", STACKS)
         for args, words in ((["cold", good], "no report 'cold'; there is hot"), ([], "needs the name of a report: hot"),
                             (["hot", good, "b"], "takes one file, and 'b' is another"),
-                            (["hot", good, "-o", "x.png"], "its suffix says no form"),
+                            (["hot", good, "-o", "x.png"], "its suffix names no format"),
                             (["hot", good, "--to", "svgg"], "no format 'svgg'; did you mean 'svg'?"),
                             (["hot", good, "--to", "svg", "--json"], "--json, --function and --rows are about the report"),
                             (["hot", self.path("empty", "")], "no stacks; needs lines such as"),
