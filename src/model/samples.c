@@ -294,16 +294,17 @@ int samples_wait(struct samples *s, const struct ut_rec_wait *rec, bool in_gc)
 	uint64_t to = rec->head.time_ns, from = rec->from_ns > s->start_ns ? rec->from_ns : s->start_ns, woken;
 	struct samples_row row = { .time_ns = rec->from_ns ? rec->from_ns : to, .count = 1, .in_gc = in_gc,
 				   .stack = SAMPLES_NONE };
+	bool is_new = rec->state & UT_STATE_NEW;
 	int r = 0;
 
 	if (to <= from || rec->state & STATE_ENDED)
 		return 0;
-	woken = !rec->state ? from : !rec->runnable_ns || rec->runnable_ns > to ? to : rec->runnable_ns;
+	woken = !rec->state || is_new ? from : !rec->runnable_ns || rec->runnable_ns > to ? to : rec->runnable_ns;
 	woken = woken < from ? from : woken;
 	row.thread = get_thread(s, &rec->head, from);
 	if (row.thread == SAMPLES_NONE)
 		return -ENOMEM;
-	if (rec->stack || rec->from_ns) {
+	if (rec->stack || (rec->from_ns && !is_new)) {
 		row.stack = get_stack(s, rec->stack, rec->head.pid);
 		if (row.stack == SAMPLES_NONE)
 			return -ENOMEM;
@@ -317,7 +318,7 @@ int samples_wait(struct samples *s, const struct ut_rec_wait *rec, bool in_gc)
 	if (r || to == woken)
 		return r;
 	row.state = PROFILE_RUNNABLE;
-	row.waits = WAIT_NONE;
+	row.waits = is_new ? WAIT_NEW : WAIT_NONE;
 	row.value_ns = to - woken;
 	return add_row(s, &row);
 }

@@ -253,7 +253,8 @@ static uint32_t idle_node(struct build *b, const struct samples_row *row)
 static uint32_t wait_frame(struct build *b, const struct samples_row *row)
 {
 	static const char *const words[] = {
-		[WAIT_NONE] = "[waiting for a processor]", [WAIT_SLEEPS] = "[sleeping]",
+		[WAIT_NONE] = "[waiting for a processor]", [WAIT_NEW] = "[waiting for a processor]",
+		[WAIT_SLEEPS] = "[sleeping]",
 		[WAIT_UNINTERRUPTIBLE] = "[uninterruptible wait]", [WAIT_STOPPED] = "[stopped]",
 		[WAIT_OTHER] = "[waiting]",
 	};
@@ -278,7 +279,8 @@ static uint32_t row_node(struct build *b, const struct samples_row *row)
 	if (row->stack != SAMPLES_NONE)
 		node = stack_node(b, row, cut);
 	else
-		node = below(b, 0, word(b, "[waiting since before the recording]", FRAME_REASON));
+		node = below(b, 0, word(b, row->waits == WAIT_NEW ? "[not started yet]"
+								  : "[waiting since before the recording]", FRAME_REASON));
 	return row->state == PROFILE_BLOCKED || row->state == PROFILE_RUNNABLE ? below(b, node, wait_frame(b, row))
 									       : node;
 }
@@ -365,7 +367,7 @@ static char *without_address(const char *text)
 	while (*text) {
 		size_t hex = !strncmp(text, "0x", 2) ? strspn(text + 2, "0123456789abcdef") : 0;
 
-		if (!hex) {
+		if (!hex || !out.len || !strchr(" :+,", out.data[out.len - 1])) {
 			buf_addc(&out, *text++);
 			continue;
 		}

@@ -72,7 +72,7 @@ bool *samples_have_run(const struct samples *s)
 	bool *ran = calloc(s->threads.n + 1, sizeof(*ran));
 
 	for (size_t i = 0; ran && i < s->rows.n; i++)
-		ran[s->rows.v[i].thread] |= s->rows.v[i].stack != SAMPLES_NONE;
+		ran[s->rows.v[i].thread] |= s->rows.v[i].stack != SAMPLES_NONE || s->rows.v[i].waits == WAIT_NEW;
 	return ran;
 }
 

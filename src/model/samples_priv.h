@@ -47,13 +47,13 @@ struct samples_stack {
 };
 
 /* How a thread waited. */
-enum samples_waits { WAIT_NONE, WAIT_SLEEPS, WAIT_UNINTERRUPTIBLE, WAIT_STOPPED, WAIT_OTHER };
+enum samples_waits { WAIT_NONE, WAIT_NEW, WAIT_SLEEPS, WAIT_UNINTERRUPTIBLE, WAIT_STOPPED, WAIT_OTHER };
 
 struct samples_row {
 	uint64_t moment;	/* a millisecond, or SAMPLES_AGE with an age */
 	uint64_t time_ns;	/* of the first */
 	uint64_t count, value_ns;
-	uint32_t stack, thread;	/* stack SAMPLES_NONE: it waited since before the recording */
+	uint32_t stack, thread;	/* stack SAMPLES_NONE: it waited since before the recording, or was new */
 	uint32_t age;		/* of its process */
 	uint8_t state;		/* enum profile_state */
 	uint8_t waits;		/* enum samples_waits */

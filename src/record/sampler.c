@@ -243,16 +243,27 @@ int sampler_start(struct sampler *s, struct ut_err *err)
 	return r;
 }
 
+/* A letter of /proc as the kernel's number; 0: it runs, or is none any more. */
+static uint32_t state_of(char letter)
+{
+	switch (letter) {
+	case 'S': return 1;
+	case 'D': return 2;
+	case 'T': return 4;
+	case 't': return 8;
+	case 'I': return 0x402;
+	default: return 0;
+	}
+}
+
 /* Threads that run are seen when they leave. */
 static void note_thread(struct sampler *s, pid_t pid, pid_t tid)
 {
-	struct sample_away away = { .process = (uint32_t)pid };
+	struct sample_away away = { .process = (uint32_t)pid, .state = state_of(process_state(tid)) };
 	uint32_t key = (uint32_t)tid;
-	char state = process_state(tid);
 
-	if (!state || state == 'R' || state == 'Z' || state == 'X')
+	if (!away.state)
 		return;
-	away.state = state == 'D' ? 2 : 1;
 	bpf_map_update_elem(bpf_map__fd(s->skel->maps.ut_away), &key, &away, BPF_NOEXIST);
 }
 

@@ -43,6 +43,7 @@ struct ut_rec_wait {
 	uint32_t waker;		/* thread that woke it; 0: not known */
 	uint32_t state;		/* the kernel's, of the thread as it left: 0 runnable, 1 sleeping, 2 uninterruptible, … */
 };
+#define UT_STATE_NEW 0x800u	/* TASK_NEW: it has not run yet, and has no stack */
 UT_ASSERT(sizeof(struct ut_rec_wait) == 80, "record layout");
 
 #endif

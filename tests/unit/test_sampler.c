@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples of a child whose calls and waits are known, and the places the kernel's tables are kept in. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -119,7 +120,7 @@ static void end(pid_t pid)
 
 /* What came of a session. */
 struct heard {
-	size_t samples, probes, waits, waits_before;
+	size_t samples, probes, waits, waits_before, of_new, of_ended, of_stopped;
 	uint64_t blocked_ns, runnable_ns;
 	struct { uint64_t id; uint32_t end, user, kernel, exact; } stacks[4096];
 	size_t nstacks;
@@ -161,6 +162,9 @@ static int on_wait(void *ctx, const struct ut_rec_wait *rec)
 	struct heard *h = ctx;
 
 	h->waits++;
+	h->of_new += rec->state == UT_STATE_NEW;
+	h->of_ended += (rec->state & 0x80) != 0;
+	h->of_stopped += rec->state == 4;
 	if (!rec->from_ns) {
 		h->waits_before++;
 		return 0;
@@ -287,6 +291,51 @@ static void test_waits(void **state)
 	assert_true(h->blocked_ns + h->runnable_ns >= totals.elapsed_ns / 2);
 	for (size_t k = 0; k < h->nstacks; k++)
 		assert_true(h->stacks[k].end == UT_END_START && h->stacks[k].user >= DEPTH && h->stacks[k].kernel > 3);
+}
+
+static void *nothing(void *arg) { return arg; }
+
+static void leaf_thread(void)
+{
+	pthread_t other;
+
+	if (!pthread_create(&other, NULL, nothing, NULL))
+		pthread_join(other, NULL);
+}
+
+/* Threads come and go: nothing is left of those that have ended. */
+static void test_threads_end(void **state)
+{
+	const struct session_sampling sampling = { .waits = true };
+	struct session_totals totals;
+	AUTO_FREE struct heard *h = NULL;
+
+	(void)state;
+	need_root();
+	h = hear_child(leaf_thread, &sampling, NULL, &totals);
+	assert_true(h->of_new > 10);
+	assert_int_equal(h->of_ended, 0);
+}
+
+/* One that is stopped all the time does not sleep. */
+static void test_stopped(void **state)
+{
+	const struct session_sampling sampling = { .waits = true };
+	struct session_options o = { .npids = 1, .duration_ns = 20 * (uint64_t)MS, .sampling = &sampling };
+	struct session_totals totals;
+	AUTO_FREE struct heard *h = NULL;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	need_root();
+	pid = start(leaf_burn);
+	kill(pid, SIGSTOP);
+	waitpid(pid, &status, WUNTRACED);
+	o.pids = &pid;
+	h = hear(&o, &totals);
+	end(pid);
+	assert_true(h->waits == 1 && h->waits_before == 1 && h->of_stopped == 1);
 }
 
 static void check_probe(bool no_multi)
@@ -440,7 +489,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranges), cmocka_unit_test(test_clock), cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_waits), cmocka_unit_test(test_probe), cmocka_unit_test(test_probe_older_way),
+		cmocka_unit_test(test_waits), cmocka_unit_test(test_threads_end), cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_probe), cmocka_unit_test(test_probe_older_way),
 		cmocka_unit_test(test_probed_returns),
 		cmocka_unit_test(test_tracepoint), cmocka_unit_test(test_command), cmocka_unit_test(test_everybody),
 	};

@@ -97,7 +97,12 @@ const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_add
 	(void)pid;
 	(void)end_addr;
 	(void)time_ns;
-	return end == UT_END_DEPTH ? "[truncated]" : end == UT_END_NO_INFO ? "[no unwind info: lib.so at 0x1234]" : NULL;
+	switch (end) {
+	case UT_END_DEPTH: return "[truncated]";
+	case UT_END_NO_INFO: return "[no unwind info: lib.so at 0x1234]";
+	case UT_END_RUNTIME: return "[no map: php -d opcache.jit_debug=0x10]";
+	default: return NULL;
+	}
 }
 
 /* The records. */
@@ -345,6 +350,19 @@ static void why_cut(void **state)
 	assert_int_equal(unnamed[0].count, 2);
 }
 
+/* Numbers in flags are no addresses. */
+static void why_cut_with_flag(void **state)
+{
+	struct made *m = *state;
+	const struct samples_reason *cuts;
+
+	stack(m, 7, 1, UT_END_RUNTIME, NULL, IPS(1));
+	sample(m, 7, 7, 1, 1, false);
+	check(m, &usual, "C 7 [no map: php -d opcache.jit_debug=0x10];f1 1 1\n");
+	assert_int_equal(samples_cuts(m->s, &cuts), 1);
+	assert_string_equal(cuts[0].text, "[no map: php -d opcache.jit_debug=0x10]");
+}
+
 /* The stack comes after its sample, and once more. */
 static void late_stack(void **state)
 {
@@ -418,6 +436,21 @@ static void waits_before(void **state)
 	      "R 7 [waiting since before the recording];[waiting for a processor] 1 2\n"
 	      "R 7 f1;[waiting for a processor] 1 5\n");
 	assert_int_equal(m->p->totals.cut, 1);
+}
+
+/* A new thread waits for its first turn, and has no stack that could be cut. */
+static void waits_of_new(void **state)
+{
+	struct made *m = *state;
+
+	wait(m, 8, 10, 10, 12, 0, UT_STATE_NEW);
+	wait(m, 9, 10, 10, 13, 0, UT_STATE_NEW);
+	wait(m, 9, NEVER, NEVER, 14, 0, 1);
+	check(m, &usual,
+	      "B 9 [waiting since before the recording];[sleeping] 1 14\n"
+	      "R 8 [not started yet];[waiting for a processor] 1 2\n"
+	      "R 9 [not started yet];[waiting for a processor] 1 3\n");
+	assert_int_equal(m->p->totals.cut, 0);
 }
 
 /* Threads of all kinds; 9 polls, 10 is of a pool, 11 did nothing, 12 works and waits, 13 hangs, 7 is the first. */
@@ -535,10 +568,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_things_mapped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(exec_and_exit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(why_cut, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(why_cut_with_flag, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(late_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits_without_ourselves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits_before, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(waits_of_new, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(idle, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(idle_in_full, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(probes, set_up, tear_down),
