@@ -193,7 +193,7 @@ static void check_map(struct check *c, const struct code_map *m, struct code_rep
 
 	if (!f)
 		return;
-	code_map_each(m, !process_is_alive(&c->maps->owner.id), on_line, c, &read);
+	code_map_each(m, !process_is_alive(&c->maps->owner.id), on_line, c, &read, &c->maps->notes);
 	f->bytes = m->size;
 	f->entries = read.lines;
 	f->bad = read.bad;

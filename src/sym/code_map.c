@@ -34,6 +34,16 @@ static size_t read_at(const struct code_map *m, uint64_t at, char *to, size_t le
 	return n < 0 ? 0 : (size_t)n;
 }
 
+/* How much of the file from @at on was never written, as with truncate(1); it may be larger than all disks. */
+static uint64_t hole_at(const struct code_map *m, uint64_t at, uint64_t end)
+{
+	off_t data = m->keeps ? -1 : lseek(m->fd, (off_t)at, SEEK_DATA);
+
+	if (data < 0)
+		return !m->keeps && errno == ENXIO ? end - at : 0;
+	return ((uint64_t)data < end ? (uint64_t)data : end) - at;
+}
+
 static void drop_kept(struct code_map *m)
 {
 	atomic_fetch_sub(&kept_all, m->kept.len);
@@ -122,6 +132,7 @@ struct code_map *code_map_new(int fd, const char *shown, const struct stat *st, 
 	m->mtime_ns = code_stat_ns(st);
 	m->keeps = keep_max > 0;
 	m->keep_max = keep_max;
+	m->left = CODE_READ_MAX;
 	if (st->st_size > 0)
 		note_size(m, (uint64_t)st->st_size, begin_ns);
 	return m;
@@ -216,22 +227,44 @@ static void on_line(void *ctx, const struct perfmap_line *line)
 	}
 }
 
-/* Feeds the file from where the reader stands until @end. */
-static void feed(struct reading *r, struct perfmap *reader, uint64_t end, char *piece, struct code_notes *notes)
+/* Feeds the next piece of the file before @end. False: there is no more, or it may not be read. */
+static bool feed_piece(const struct code_map *m, struct perfmap *reader, uint64_t end, uint64_t *left, char *piece,
+		       perfmap_fn *fn, void *ctx)
 {
-	while (reader->offset < end) {
-		size_t want = end - reader->offset < CODE_PIECE ? (size_t)(end - reader->offset) : CODE_PIECE;
-		size_t n = read_at(r->m, reader->offset, piece, want);
+	uint64_t want = end - reader->offset < CODE_PIECE ? end - reader->offset : CODE_PIECE, hole;
+	size_t n;
 
-		if (!n)
-			return;
-		perfmap_feed(reader, piece, n, on_line, r);
+	if (reader->offset >= end)
+		return false;
+	hole = hole_at(m, reader->offset, end);
+	if (hole) {
+		perfmap_skip(reader, hole);
+		return true;
+	}
+	n = read_at(m, reader->offset, piece, want < *left ? (size_t)want : (size_t)*left);
+	*left -= n;
+	perfmap_feed(reader, piece, n, fn, ctx);
+	return n > 0;
+}
+
+static void note_large(const struct code_map *m, const struct perfmap *reader, uint64_t left, struct code_notes *notes)
+{
+	if (!left && reader->offset < m->size)
+		code_note(notes, "'%s' is too large: its names from line %llu on are not used", m->shown,
+			  (unsigned long long)reader->number + 1);
+}
+
+/* Feeds the file from where the reader stands until @end. */
+static void feed(struct reading *r, struct perfmap *reader, uint64_t end, uint64_t *left, char *piece,
+		 struct code_notes *notes)
+{
+	while (feed_piece(r->m, reader, end, left, piece, on_line, r))
 		if (r->index.work > CODE_WORK_MAX) {
 			code_note(notes, "'%s' has too many lines for the same places: its names from line %llu on are not used",
 				  r->m->shown, (unsigned long long)reader->number);
 			return;
 		}
-	}
+	note_large(r->m, reader, *left, notes);
 }
 
 static void read_map(struct code_map *m, uint16_t number, struct perfmap *reader, struct code_questions *of,
@@ -239,10 +272,11 @@ static void read_map(struct code_map *m, uint16_t number, struct perfmap *reader
 {
 	struct reading r = { .m = m, .number = number };
 	AUTO_FREE char *piece = malloc(CODE_PIECE);
+	uint64_t again = CODE_READ_MAX;
 
 	if (!piece || code_index_make(&r.index, of))
 		return;
-	feed(&r, reader, end, piece, notes);
+	feed(&r, reader, end, reader == &m->reader ? &m->left : &again, piece, notes);
 	if (ended)
 		perfmap_end(reader, on_line, &r);
 	code_index_done(&r.index);
@@ -265,19 +299,16 @@ void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questio
 	m->ended = ended;
 }
 
-void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret)
+void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret,
+		   struct code_notes *notes)
 {
 	AUTO_FREE char *piece = malloc(CODE_PIECE);
+	uint64_t left = m->left;
 
 	*ret = (struct perfmap){0};
-	while (piece && ret->offset < m->size) {
-		uint64_t left = m->size - ret->offset;
-		size_t n = read_at(m, ret->offset, piece, left < CODE_PIECE ? (size_t)left : CODE_PIECE);
-
-		if (!n)
-			break;
-		perfmap_feed(ret, piece, n, fn, ctx);
-	}
+	while (piece && feed_piece(m, ret, m->size, &left, piece, fn, ctx))
+		;
+	note_large(m, ret, left, notes);
 	if (ended)
 		perfmap_end(ret, fn, ctx);
 }

@@ -16,6 +16,7 @@
 #define CODE_KEEP_ONE (64u << 20)		/* bytes of one map that are kept, since it will be written anew */
 #define CODE_KEEP_SMALL (1u << 20)		/* of one of which that is not known */
 #define CODE_KEEP_ALL (256u << 20)		/* of all such maps of all processes */
+#define CODE_READ_MAX (4ull << 30)		/* bytes of one map, without parts that were never written */
 #define CODE_NAME_MAX 4096
 #define CODE_FILES_MAX 64			/* generations of a map, or dumps, of one process */
 #define CODE_WORK_MAX (1ull << 30)		/* comparisons of a line with a question, in one reading */
@@ -113,7 +114,8 @@ struct code_map {
 	bool keeps, lost;		/* lost: written anew, and not kept */
 	size_t keep_max;
 	struct perfmap reader;		/* how far settled questions have been told */
-	bool ended, told_work;
+	uint64_t left;			/* bytes that may still be read for them */
+	bool ended;
 	char tail[256];			/* what stood before the end, to know the file again */
 	size_t tail_len;
 };
@@ -131,7 +133,8 @@ void code_map_read(struct code_map *m, uint16_t number, struct code_questions *f
 void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questions *all, bool ended,
 			struct code_notes *notes);
 /* All lines; @ret has the counts. */
-void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret);
+void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret,
+		   struct code_notes *notes);
 /* Appends a name from a file, made one line and of bounded length. */
 void code_add_name(struct buf *text, const char *name, size_t len);
 /* The name at a line that was found. */
@@ -187,7 +190,7 @@ struct code_maps {
 	int dir;			/* its /tmp; AT_FDCWD: ours */
 	char path[2][40];		/* names in it, the first one counts */
 	char shown[2][80];
-	size_t npaths, used;		/* used: index of the path whose file is read */
+	size_t npaths;
 	VEC(struct code_map *) maps;
 	VEC(struct code_dump *) dumps;
 	struct code_questions settled, fresh;
@@ -195,7 +198,6 @@ struct code_maps {
 	VEC(struct code_name *) names;
 	VEC(char *) texts;
 	uint64_t last_ns;
-	bool told_many;
 	struct { ino_t ino; uint64_t mtime_ns, size; bool stale; } refused;	/* the file that was refused last */
 	int watch;			/* inotify, -1: none; not ours */
 };

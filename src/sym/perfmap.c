@@ -112,6 +112,14 @@ void perfmap_feed(struct perfmap *p, const char *bytes, size_t len, perfmap_fn *
 	}
 }
 
+void perfmap_skip(struct perfmap *p, uint64_t len)
+{
+	static const char zeros[PERFMAP_HEAD_MAX];
+
+	keep_head(p, zeros, len < sizeof zeros ? (size_t)len : sizeof zeros);
+	p->offset += len;
+}
+
 void perfmap_end(struct perfmap *p, perfmap_fn *fn, void *ctx)
 {
 	if (p->line_at == p->offset)

@@ -36,6 +36,8 @@ struct perfmap {
 typedef void perfmap_fn(void *ctx, const struct perfmap_line *line);
 /* The next bytes of the file; @fn is called for each line that is complete now. */
 void perfmap_feed(struct perfmap *p, const char *bytes, size_t len, perfmap_fn *fn, void *ctx);
+/* The same for @len bytes that are all 0: a part of the file that was never written. */
+void perfmap_skip(struct perfmap *p, uint64_t len);
 /* The writer is gone: what stands without a line feed is a line as well. */
 void perfmap_end(struct perfmap *p, perfmap_fn *fn, void *ctx);
 

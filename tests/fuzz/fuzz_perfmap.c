@@ -22,13 +22,25 @@ static void on_line(void *ctx, const struct perfmap_line *line)
 	l->hash = (l->hash ^ line->start ^ line->size << 20 ^ line->offset << 40 ^ (uint64_t)line->has_name) * 0x100000001b3u;
 }
 
+/* What is all zeros may have been skipped, as a hole in the file. */
+static bool is_hole(const uint8_t *data, size_t size)
+{
+	return size && !data[0] && !memcmp(data, data + 1, size - 1);
+}
+
 static struct lines read_in_pieces(const uint8_t *data, size_t size, size_t piece, struct perfmap *p)
 {
 	struct lines l = { .size = size };
 
 	*p = (struct perfmap){0};
-	for (size_t at = 0; at < size; at += piece)
-		perfmap_feed(p, (const char *)data + at, size - at < piece ? size - at : piece, on_line, &l);
+	for (size_t at = 0; at < size; at += piece) {
+		size_t len = size - at < piece ? size - at : piece;
+
+		if (piece % 2 && is_hole(data + at, len))
+			perfmap_skip(p, len);
+		else
+			perfmap_feed(p, (const char *)data + at, len, on_line, &l);
+	}
 	perfmap_end(p, on_line, &l);
 	return l;
 }

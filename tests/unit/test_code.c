@@ -212,6 +212,12 @@ static void the_owner_is_who_had_arrived_by_then(void **state)
 	writer_end(w);
 }
 
+static void no_line(void *ctx, const struct perfmap_line *line)
+{
+	(void)ctx;
+	(void)line;
+}
+
 static void reading_goes_on_where_it_stopped(void **state)
 {
 	struct writer *w = writer_start(false);
@@ -231,6 +237,47 @@ static void reading_goes_on_where_it_stopped(void **state)
 	expect(w->c, 0x3010, 700, "three");
 	expect(w->c, 0x3011, 700, "three");	/* a new question is told of what was read before */
 	expect(w->c, 0x1010, 700, "one");
+	writer_end(w);
+}
+
+/* What was never written is no work, whatever size the file says it has. */
+static void a_map_with_a_hole(void **state)
+{
+	struct writer *w = writer_start(false);
+	struct perfmap read;
+
+	(void)state;
+	say(w, "1000 40 before\n");
+	assert_return_code(ftruncate(w->fd, 1l << 37), errno);
+	lseek(w->fd, 0, SEEK_END);
+	say(w, "\n2000 40 behind\n");
+	assert_return_code(ftruncate(w->fd, 1l << 38), errno);
+	code_maps_poll(w->c, 100);
+	expect(w->c, 0x1010, 200, "before");
+	expect(w->c, 0x2010, 200, "behind");
+	expect(w->c, 0x3010, 200, "-");
+	code_map_each(w->c->maps.v[0], true, no_line, NULL, &read, &w->c->notes);
+	assert_int_equal(read.lines, 2);
+	assert_int_equal(read.bad, 2);
+	assert_int_equal(read.offset, 1l << 38);
+	assert_int_equal(w->c->notes.v.n, 0);
+	writer_end(w);
+}
+
+static void a_map_that_is_too_large(void **state)
+{
+	struct writer *w = writer_start(false);
+	const char *const *notes;
+
+	(void)state;
+	say(w, "1000 40 one\n2000 40 two\n3000 40 three\n");
+	code_maps_poll(w->c, 100);
+	w->c->maps.v[0]->left = 30;
+	expect(w->c, 0x1010, 200, "one");
+	expect(w->c, 0x2010, 200, "two");
+	expect(w->c, 0x3010, 200, "-");
+	assert_int_equal(code_maps_notes(w->c, &notes), 1);
+	assert_non_null(strstr(notes[0], "is too large: its names from line 3 on are not used"));
 	writer_end(w);
 }
 
@@ -559,6 +606,8 @@ int main(void)
 		cmocka_unit_test(a_long_name_is_cut_with_a_mark),
 		cmocka_unit_test(the_owner_is_who_had_arrived_by_then),
 		cmocka_unit_test(reading_goes_on_where_it_stopped),
+		cmocka_unit_test(a_map_with_a_hole),
+		cmocka_unit_test(a_map_that_is_too_large),
 		cmocka_unit_test(a_map_that_is_written_anew),
 		cmocka_unit_test(another_file_of_the_name),
 		cmocka_unit_test(a_large_map_that_is_written_anew),
