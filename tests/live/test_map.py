@@ -296,7 +296,8 @@ class Node(live.Case):
 
     @live.needs_program("node")
     def test_its_map(self):
-        node = self.start("node", "--perf-basic-prof", "-e", "console.log('ready'); setInterval(() => {}, 1000)")
+        node = self.start("node", "--perf-basic-prof", "-e", "console.log('ready'); setInterval(() => {}, 1000)",
+                          cwd=self.tempdir())   # where it leaves a log
         self.addCleanup(remove, map_of(node.pid))
         node.wait_for("ready")
         done = self.usertrace("map", "-p", str(node.pid), "--json")

@@ -79,7 +79,7 @@ class Runtimes(profiles.Case):
     def test_node_with_and_without_its_map(self):
         plain = self.profile("--", "node", "-e", NODE)
         self.assertIn("[no map: node --perf-basic-prof", plain.told)
-        named = self.profile("--", "node", "--perf-basic-prof", "-e", NODE)
+        named = self.profile("--", "node", "--perf-basic-prof", "-e", NODE, cwd=self.tempdir())
         ours = sum(w for s, w in named.stacks if any(re.match(r"JS:\W?work ", f) for f in s))
         self.assertGreater(ours / named.total, 0.3, named.told)
         self.assertNotIn("[no map", named.told)
