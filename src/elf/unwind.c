@@ -46,7 +46,8 @@ static int find_code(struct unwind_build *b)
 		const struct elf_segment *s = &b->img->segments.v[i];
 		struct code_range r = { s->vaddr, s->vaddr + s->filesz };
 
-		if (!s->exec || !s->filesz || r.end > USER_END || s->offset >= b->img->size)
+		if (!s->exec || !s->filesz || s->vaddr >= USER_END || s->filesz > USER_END - s->vaddr ||
+		    s->offset >= b->img->size)
 			continue;
 		if (s->filesz > b->img->size - s->offset)
 			r.end = s->vaddr + (b->img->size - s->offset);

@@ -22,7 +22,7 @@ struct unwind_table {
 };
 
 /*
- * The table of @img; no rows (pages 0) and `why` when it has no unwind information. -ENOMEM, -EBADMSG with a sentence.
+ * The table of @img; no rows (pages 0) and `why` when it has no unwind information. 0 or -ENOMEM with a sentence.
  * Overlapping entries: the one that begins later wins in its range. PLT stubs, signal trampolines (known by their
  * instructions too where nothing describes them) and the vDSO are known.
  */
