@@ -129,7 +129,8 @@ static int hand_over(struct mmap2 *rec, mapwatch_fn *fn, void *ctx)
 	uint64_t time_ns;
 	char name[PATH_MAX];
 	struct mapping m = {
-		.start = rec->addr, .end = rec->addr + rec->len, .offset = rec->pgoff, .exec = true, .path = name,
+		.start = rec->addr, .end = rec->addr + rec->len, .offset = rec->pgoff, .exec = true,
+		.write = rec->prot & PROT_WRITE, .path = name,
 		.file = { .dev = makedev(rec->maj, rec->min), .ino = rec->ino },
 	};
 

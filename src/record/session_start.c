@@ -91,7 +91,8 @@ static bool wants_more_files(const struct session *s)
 /* Is the command held at every exec and behind its dynamic linker? Needs programs that see the pids that we see. */
 static bool wants_hold(const struct session *s)
 {
-	return s->options.command && (wants_more_files(s) || s->sink->process || s->options.sampling) && process_in_first_pid_namespace();
+	return s->options.command && (wants_more_files(s) || s->sink->process || s->options.sampling) &&
+	       process_in_first_pid_namespace();
 }
 
 static int open_follow(struct session *s, struct ut_err *err)
@@ -117,7 +118,8 @@ static int open_watch(struct session *s, struct ut_err *err)
 	const struct session_options *o = &s->options;
 	bool later = o->all || o->wait || (o->follow && o->npids) || (o->command && !wants_hold(s));
 
-	if (o->sampling || plan_wants_user_events(s->plan))	/* also to know, when a process is gone, what it had mapped where */
+	/* For user events also to know, when a process is gone, what it had mapped where. */
+	if (o->sampling || plan_wants_user_events(s->plan))
 		return mapwatch_open(&s->watch, err);
 	return later && wants_more_files(s) ? mapwatch_open(&s->watch, err) : 0;
 }

@@ -32,7 +32,6 @@ struct unwind_maps {
 	VEC(struct process) processes;	/* by pid */
 	VEC(struct old_place) old;
 	uint32_t stamp;
-	bool full_told;
 };
 
 static uint64_t now_ns(void)
@@ -127,8 +126,10 @@ static int use_file(struct news *news, struct unwind_file *f)
 	for (size_t i = 0; i < news->files.n; i++)
 		if (news->files.v[i] == f)
 			return 0;
+	if (vec_push(&news->files, f))
+		return -ENOMEM;
 	f->users++;	/* at once: it must not make room for the next one */
-	return vec_push(&news->files, f);
+	return 0;
 }
 
 static int add_mapping(struct unwind_maps *m, struct process *p, const struct mapping *from, struct news *news)

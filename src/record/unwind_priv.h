@@ -31,7 +31,6 @@ struct unwind_tables {
 	struct ut_unwind_rule *rules;	/* as the kernel has them */
 	uint32_t nrules;
 	uint32_t *rule_index;		/* hash table: number + 1; 0 empty */
-	uint64_t rows;
 	size_t with_table;
 };
 

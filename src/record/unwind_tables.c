@@ -199,7 +199,6 @@ static void put_table(struct unwind_tables *t, struct unwind_file *f, const stru
 	}
 	f->code = UT_CODE_TABLE;
 	f->has_table = true;
-	t->rows += table->nrows;
 	t->with_table++;
 }
 
