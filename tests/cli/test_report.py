@@ -129,6 +129,15 @@ class Hot(Case):
         self.assertEqual(done.status, 1)
         self.assertIn("No such file", done.stderr[0])
 
+    def test_a_picture_is_no_profile(self):
+        path = self.convert(STACKS, "x.svg")
+        with open(path, "rb") as file:
+            picture = file.read()
+        for stdin, args in ((None, [path]), (picture, [])):
+            done = self.hot(*args, status=2, stdin=stdin)
+            self.assertRegex(done.stderr.decode(), r"^usertrace report: (.*x\.svg|standard input) is a picture already; needs folded")
+            self.assertEqual(done.stdout, b"")
+
     @live.vm_safe
     def test_damaged_pprof(self):
         whole = open(self.convert(STACKS, "x.pb.gz"), "rb").read()
