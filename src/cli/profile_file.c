@@ -49,6 +49,12 @@ static int open_input(const struct ut_cmd *cmd, const char *path, int *ret)
 	return 0;
 }
 
+/* A picture of ours has lines that end in numbers, and they are no stacks. */
+static bool is_markup(const struct profile_bad *bad)
+{
+	return bad->first_line == 1 && (!strncmp(bad->first, "<?xml", 5) || !strncmp(bad->first, "<svg", 4));
+}
+
 /* A file that something else was written to is told by how it begins. */
 static int explain_nothing(const struct ut_cmd *cmd, const char *path, const struct profile_bad *bad)
 {
@@ -103,6 +109,8 @@ int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile
 		ut_err_wrap(&err, "%s", shown(path));
 		return cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
 	}
+	if (is_markup(&bad))
+		return cli_fail(cmd, EXIT_USAGE, "%s is a picture already; needs folded stacks, or a file for pprof", shown(path));
 	tell(cmd, path, *ret, &bad);
 	return (*ret)->weights.n ? 0 : explain_nothing(cmd, path, &bad);
 }
