@@ -12,6 +12,7 @@
 #endif
 
 #include "base/auto.h"
+#include "base/sum.h"
 #include "model/profile_priv.h"
 
 #define NONE UINT32_MAX
@@ -401,29 +402,15 @@ static int push_frames(struct reader *r, const struct line *l, size_t at)
 	return push_frame(r, l, at, l->len) || take_batch(r, l) ? -ENOMEM : 0;
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-	uint64_t ret;
-
-	return __builtin_mul_overflow(a, b, &ret) ? UINT64_MAX : ret;
-}
-
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-	uint64_t ret;
-
-	return __builtin_add_overflow(a, b, &ret) ? UINT64_MAX : ret;
-}
-
 static void count_line(struct reader *r, const struct line *l)
 {
 	struct profile_totals *t = &r->totals;
 
 	t->saturated |= l->too_big;
-	t->frames = plus(t->frames, times(l->count, r->steps.n));
-	t->unnamed = plus(t->unnamed, times(l->count, r->steps.v[r->steps.n - 1].unnamed));
+	add_u64(&t->frames, product_u64(l->count, r->steps.n));
+	add_u64(&t->unnamed, product_u64(l->count, r->steps.v[r->steps.n - 1].unnamed));
 	if (!strcmp(r->p->frames.v[r->steps.v[0].frame].name, "[truncated]"))
-		t->cut = plus(t->cut, l->count);
+		add_u64(&t->cut, l->count);
 	r->bad->rounded += l->rounded;
 }
 
@@ -594,9 +581,9 @@ static int prepare(struct reader *r)
 /* The samples are counted where the tree grows. */
 static void add_totals(struct profile_totals *to, const struct profile_totals *t)
 {
-	to->frames = plus(to->frames, t->frames);
-	to->unnamed = plus(to->unnamed, t->unnamed);
-	to->cut = plus(to->cut, t->cut);
+	add_u64(&to->frames, t->frames);
+	add_u64(&to->unnamed, t->unnamed);
+	add_u64(&to->cut, t->cut);
 	to->saturated |= t->saturated;
 }
 

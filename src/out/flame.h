@@ -4,6 +4,7 @@
 #define UT_OUT_FLAME_H
 
 #include "base/buf.h"
+#include "base/sum.h"
 #include "out/out.h"
 
 /* Widths are in the unit of the picture: nanoseconds, or counts. */
@@ -41,7 +42,6 @@ struct flame_weight { uint64_t total, other; };
 
 /* What a weight of the source's profile adds. */
 struct flame_weight flame_weigh(const struct flame_source *s, const struct profile_weight *w);
-uint64_t flame_plus(uint64_t a, uint64_t b);	/* UINT64_MAX when it does not fit */
 
 /* -ENOMEM. */
 int flame_source_make(struct flame_source *s, const struct profile *p, const struct out_options *o);

@@ -82,7 +82,7 @@ static int lay_box(struct order *o, struct order_step s)
 		uint32_t child = o->sorted.v[o->first[s.box] + i];
 
 		o->todo.v[o->todo.n + o->n[s.box] - 1 - i] = (struct order_step){ start, child, number };
-		start = flame_plus(start, o->f->boxes.v[child].total);
+		add_u64(&start, o->f->boxes.v[child].total);
 	}
 	o->todo.n += o->n[s.box];
 	return 0;

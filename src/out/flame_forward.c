@@ -77,17 +77,17 @@ static void weigh(struct flame *f, const uint32_t *box_of)
 		struct flame_weight v = flame_weigh(&f->source, w);
 		struct flame_box *b = &f->boxes.v[box_of[w->node]];
 
-		b->total = flame_plus(b->total, v.total);
-		b->other = flame_plus(b->other, v.other);
+		add_u64(&b->total, v.total);
+		add_u64(&b->other, v.other);
 		if (b->start == w->node)
-			b->self = flame_plus(b->self, v.total);
+			add_u64(&b->self, v.total);
 	}
 	for (size_t i = f->boxes.n - 1; i > 0; i--) {
 		const struct flame_box *b = &f->boxes.v[i];
 		struct flame_box *parent = &f->boxes.v[b->parent];
 
-		parent->total = flame_plus(parent->total, b->total);
-		parent->other = flame_plus(parent->other, b->other);
+		add_u64(&parent->total, b->total);
+		add_u64(&parent->other, b->other);
 	}
 }
 
@@ -100,7 +100,7 @@ static void find_gone(struct flame *f, const uint32_t *sums)
 		uint64_t other = flame_weigh(&f->source, &p->weights.v[i]).other;
 
 		if (other && !sums[p->weights.v[i].node])
-			f->gone = flame_plus(f->gone, other);
+			add_u64(&f->gone, other);
 	}
 }
 

@@ -89,15 +89,15 @@ static int take_run(struct turn *t, struct part run, bool first)
 	struct flame_box b = { .parent = run.box, .label = t->entries.v[run.from].label };
 
 	for (size_t i = run.from; i < run.to; i++) {
-		b.total = flame_plus(b.total, t->entries.v[i].total);
-		b.other = flame_plus(b.other, t->entries.v[i].other);
+		add_u64(&b.total, t->entries.v[i].total);
+		add_u64(&b.other, t->entries.v[i].other);
 	}
 	if (b.label == UINT32_MAX) {
 		f->boxes.v[run.box].self = b.total;
 		return 0;
 	}
 	if (!b.total && f->source.diff)
-		f->gone = flame_plus(f->gone, b.other);
+		add_u64(&f->gone, b.other);
 	if (b.total < t->least) {
 		f->narrow += b.total > 0;
 		return 0;

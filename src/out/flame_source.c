@@ -25,13 +25,6 @@ struct merge {
 	VEC(uint32_t) path;
 };
 
-uint64_t flame_plus(uint64_t a, uint64_t b)
-{
-	uint64_t ret;
-
-	return __builtin_add_overflow(a, b, &ret) ? UINT64_MAX : ret;
-}
-
 struct flame_weight flame_weigh(const struct flame_source *s, const struct profile_weight *w)
 {
 	uint64_t v;
@@ -163,8 +156,8 @@ static void sum_up(struct flame_source *s)
 	for (size_t i = 0; i < s->p->weights.n; i++) {
 		struct flame_weight w = flame_weigh(s, &s->p->weights.v[i]);
 
-		s->total = flame_plus(s->total, w.total);
-		s->other = flame_plus(s->other, w.other);
+		add_u64(&s->total, w.total);
+		add_u64(&s->other, w.other);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "base/sum.h"
 #include "out/inner.h"
 
 struct folder {
@@ -140,7 +141,7 @@ static int merge(struct folder *f, const struct profile_weight *w, uint32_t grou
 		m = child(f, m, text_number(f, "[no frames]", ""));
 	if (m == UINT32_MAX)
 		return -ENOMEM;
-	f->values.v[m - 1] += f->times ? w->value_ns : w->count;
+	add_u64(&f->values.v[m - 1], f->times ? w->value_ns : w->count);
 	return 0;
 }
 
@@ -160,7 +161,7 @@ static int take_all(struct folder *f)
 		const struct profile_weight *w = &p->weights.v[i];
 
 		if (out_wants(f->o, w->state))
-			f->values.v[w->node - 1] += f->times ? w->value_ns : w->count;
+			add_u64(&f->values.v[w->node - 1], f->times ? w->value_ns : w->count);
 	}
 	return 0;
 }

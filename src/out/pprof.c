@@ -214,12 +214,15 @@ static void set_thread(struct pprof *f, const struct profile_thread *t)
 	b->nlabels++;
 }
 
+/* pprof's numbers have a sign. */
+static int64_t signed_value(uint64_t v) { return v > INT64_MAX ? INT64_MAX : (int64_t)v; }
+
 /* samples, and where there are times cpu; where threads waited runnable, blocked and wall as well. */
 static size_t fill_values(const struct pprof *f, const struct profile_weight *w, int64_t *values)
 {
-	int64_t ns = (int64_t)w->value_ns;
+	int64_t ns = signed_value(w->value_ns);
 
-	values[0] = (int64_t)w->count;
+	values[0] = signed_value(w->count);
 	values[1] = w->state == PROFILE_CPU ? ns : 0;
 	values[2] = w->state == PROFILE_RUNNABLE ? ns : 0;
 	values[3] = w->state == PROFILE_BLOCKED ? ns : 0;
@@ -479,12 +482,12 @@ static void put_head(struct pprof *f, const char *comment)
 	piece.sample_type = list;
 	piece.default_sample_type = types[n - 1].type;
 	piece.time_nanos = f->p->totals.begin_wall_ns;
-	piece.duration_nanos = (int64_t)f->p->totals.duration_ns;
+	piece.duration_nanos = signed_value(f->p->totals.duration_ns);
 	if (f->p->totals.period_ns) {
 		period.type = string(f, "cpu");
 		period.unit = string(f, "nanoseconds");
 		piece.period_type = &period;
-		piece.period = (int64_t)f->p->totals.period_ns;
+		piece.period = signed_value(f->p->totals.period_ns);
 	}
 	piece.n_comment = 1;
 	piece.comment = comments;

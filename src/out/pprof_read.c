@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "base/auto.h"
+#include "base/sum.h"
 #include "out/out.h"
 #include "out/profile.pb-c.h"
 
@@ -331,7 +332,8 @@ static int add_values(struct reader *r, const Pprof__Sample *s, uint32_t node, u
 	uint64_t count = value(s, r->count);
 	bool timed = false;
 
-	r->p->totals.samples += count;
+	add_u64(&r->p->totals.samples, count);
+	r->p->totals.saturated |= r->p->totals.samples == UINT64_MAX;
 	for (unsigned i = 0; i < PROFILE_STATES; i++) {
 		uint64_t ns = value(s, r->state[i]);
 

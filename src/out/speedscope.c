@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/sum.h"
 #include "base/version.h"
 #include "out/inner.h"
 
@@ -79,7 +80,7 @@ static int add_profile(struct scope *s, const uint32_t *order, size_t n, const c
 	int code = 0;
 
 	for (size_t i = 0; i < n; i++)
-		total += weight(s, &s->p->weights.v[order[i]]);
+		add_u64(&total, weight(s, &s->p->weights.v[order[i]]));
 	buf_adds(b, "{\"type\":\"sampled\",");
 	add_string(b, "name", name);
 	buf_addf(b, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":", s->times ? "nanoseconds" : "none");

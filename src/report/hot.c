@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 /* --- functions --- */
@@ -100,31 +101,31 @@ static void count_weight(struct hot *h, const struct profile_weight *w, uint64_t
 	uint32_t self = hot_self_node(h->p, w);
 
 	if (self)
-		h->functions.v[h->function_of[nodes[self].frame]].self[w->state] += value;
+		add_u64(&h->functions.v[h->function_of[nodes[self].frame]].self[w->state], value);
 	for (uint32_t node = w->node; node; node = nodes[node].parent) {
 		uint32_t number = h->function_of[nodes[node].frame];
 		struct hot_function *f = &h->functions.v[number];
 
 		if (h->p->frames.v[nodes[node].frame].unnamed)
-			f->unnamed_frames += w->count;
+			add_u64(&f->unnamed_frames, w->count);
 		if (h->seen[number] == stamp)
 			continue;
 		h->seen[number] = stamp;
-		f->total[w->state] += value;
+		add_u64(&f->total[w->state], value);
 		if (w->state == h->primary)
 			f->depth += (double)h->depth[node] * (double)value;
 	}
-	h->frames += h->depth[w->node] * w->count;
+	add_u64(&h->frames, product_u64(h->depth[w->node], w->count));
 }
 
 static void count_state(struct hot *h, const struct profile_weight *w)
 {
 	struct hot_state *s = &h->states[w->state];
 
-	s->count += w->count;
-	s->value += hot_value(h, w);
+	add_u64(&s->count, w->count);
+	add_u64(&s->value, hot_value(h, w));
 	if (w->node && h->p->frames.v[h->p->nodes.v[w->node].frame].kind == FRAME_KERNEL)
-		s->kernel += hot_value(h, w);
+		add_u64(&s->kernel, hot_value(h, w));
 }
 
 static void count_all(struct hot *h)
@@ -136,14 +137,14 @@ static void count_all(struct hot *h)
 			continue;
 		h->present |= 1u << w->state;
 		if (hot_is_idle(h, w)) {
-			h->states[w->state].idle += hot_value(h, w);
+			add_u64(&h->states[w->state].idle, hot_value(h, w));
 			continue;
 		}
 		count_state(h, w);
 		count_weight(h, w, i + 1);
 	}
 	for (size_t i = 0; i < h->functions.n; i++)
-		h->unnamed += h->functions.v[i].unnamed_frames;
+		add_u64(&h->unnamed, h->functions.v[i].unnamed_frames);
 }
 
 void hot_count_thread(struct hot *h, uint32_t thread)
@@ -199,7 +200,7 @@ static int count_thread_functions(struct hot *h, uint32_t *row_of)
 		if (number == HOT_NONE || (number == sums.n && vec_push(&sums, 0)))
 			code = -ENOMEM;
 		else
-			sums.v[number] += hot_value(h, w);
+			add_u64(&sums.v[number], hot_value(h, w));
 	}
 	for (size_t i = 0; i < sums.n && !code; i++) {
 		struct hot_thread *t = &h->threads.v[pairs.v.v[i].a];
@@ -246,8 +247,8 @@ static int find_threads(struct hot *h)
 				return -ENOMEM;
 		}
 		t = &h->threads.v[row_of[w->thread]];
-		t->count[w->state] += w->count;
-		*(hot_is_idle(h, w) ? &t->idle : &t->value[w->state]) += hot_value(h, w);
+		add_u64(&t->count[w->state], w->count);
+		add_u64(hot_is_idle(h, w) ? &t->idle : &t->value[w->state], hot_value(h, w));
 	}
 	code = count_thread_functions(h, row_of);
 	if (h->threads.n)

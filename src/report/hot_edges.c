@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/sum.h"
 #include "report/hot_priv.h"
 
 struct edges {
@@ -24,7 +25,7 @@ static int count_edge(struct edges *e, uint32_t chosen, uint32_t other, bool cal
 	if (h->edges.v[number].seen == stamp)
 		return 0;
 	h->edges.v[number].seen = stamp;
-	h->edges.v[number].value[w->state] += hot_value(h, w);
+	add_u64(&h->edges.v[number].value[w->state], hot_value(h, w));
 	return 0;
 }
 
@@ -52,7 +53,7 @@ static uint64_t sum(const struct hot_edge *e)
 	uint64_t ret = 0;
 
 	for (size_t i = 0; i < PROFILE_STATES; i++)
-		ret += e->value[i];
+		add_u64(&ret, e->value[i]);
 	return ret;
 }
 

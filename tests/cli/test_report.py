@@ -92,6 +92,16 @@ class Hot(Case):
         self.assertEqual(self.check_functions(text)[1], self_and_total(text))
 
     @live.vm_safe
+    def test_counts_beyond_64_bits(self):
+        most = 2**64 - 1
+        text = f"a;b {most}\na;c 5\nd {most - 600}\n"
+        report, seen = self.check_functions(text)
+        self.assertEqual(seen, {"a": (0, most), "b": (most, most), "c": (5, 5), "d": (most - 600, most - 600)})
+        self.assertEqual((report["totals"]["samples"], report["states"][0]["value"]), (most, most))
+        seen = self.json(self.convert(text, "x.pb.gz"))["states"][0]["functions"]       # which has a bit less
+        self.assertEqual({f["name"]: f["self"] for f in seen}, {"a": 0, "b": 2**63 - 1, "c": 5, "d": 2**63 - 1})
+
+    @live.vm_safe
     def test_text(self):
         lines = self.hot(self.path("in.folded", STACKS)).stdout.decode().splitlines()
         self.assertEqual(lines[0], "82 % of samples were in parse and what it calls, 42 % in itself; 8 % ran in the kernel")
