@@ -165,6 +165,20 @@ static int check_output(struct run *r)
 	return o->output && out_file_check(o->output, &err) ? cli_fail_err(r->cmd, &err) : EXIT_OK;
 }
 
+/* User events and handlers of signals are recorded without a program of ours that could walk a stack. */
+static int check_probes(const struct run *r)
+{
+	for (size_t i = 0; i < r->o.on.n; i++) {
+		const char *text = r->o.on.v[i] + strspn(r->o.on.v[i], " \t");
+
+		if ((text[0] == 'e' || text[0] == 's') && text[1] == ':')
+			return cli_fail(r->cmd, EXIT_USAGE,
+					"--on '%s': such events have no stack; there is one with u:, p:, r: and t: "
+					"(usertrace trace '%s' shows the events)", text, text);
+	}
+	return EXIT_OK;
+}
+
 static int check_options(struct run *r, char *const *operands, int n)
 {
 	int status = check_targets(r, operands, n);
@@ -177,7 +191,9 @@ static int check_options(struct run *r, char *const *operands, int n)
 		return usage(r->cmd, "--buffer is a power of two from 4K to 1G");
 	if (r->o.idle && !r->o.off_cpu)
 		return usage(r->cmd, "--idle is about waits: it needs --off-cpu");
-	status = settle_frequency(r);
+	status = check_probes(r);
+	if (!status)
+		status = settle_frequency(r);
 	return status ? status : check_output(r);
 }
 

@@ -161,6 +161,14 @@ static void on_process(void *ctx, pid_t pid)
 		profile_gc_sink(gc)->process(profile_gc_sink(gc)->ctx, pid);
 }
 
+static void on_sampled(void *ctx)
+{
+	struct profile_record *r = ctx;
+
+	if (!r->options.no_kernel)
+		names_load_kernel(r->names);
+}
+
 static void on_note(void *ctx, const char *text)
 {
 	clear_progress(((struct profile_record *)ctx)->inner);
@@ -223,7 +231,7 @@ int profile_record_open(const struct profile_record_options *o, const struct run
 	r->inner->sink = (struct session_sink){
 		.ctx = r, .event = on_event, .life = on_life, .stack = on_stack, .sample = on_sample, .wait = on_wait,
 		.appeared = on_appeared, .mapped = on_mapped, .lost = on_lost, .flush = on_flush, .note = on_note,
-		.process = o->command ? on_process : NULL,
+		.process = o->command ? on_process : NULL, .sampled = on_sampled,
 	};
 	code = open_gc(r, runtimes, err);
 	return code ? code : open_session(r, runtimes, err);

@@ -152,7 +152,7 @@ static int open_failed(pid_t pid, const struct mapping *m, int code, struct ut_e
 {
 	const char *path = m->path;
 
-	if (process_state(pid) == 0)
+	if (process_has_ended(pid))
 		return ut_err_set(err, -ESRCH, "no process %d (it has ended)", (int)pid);
 	if (code == -EACCES || code == -EPERM)
 		return ut_err_set(err, -EPERM, "may not open '%s' of process %d: run as root", path, (int)pid);

@@ -100,6 +100,8 @@ struct session_sink {
 	void (*attached)(void *ctx, size_t nprobes, size_t nsites);
 	/* A process of the command is being held, with its libraries mapped: what stacks need can be read now. */
 	void (*process)(void *ctx, pid_t pid);
+	/* With sampling. That is over, but the kernel still has our programs, and names for them. */
+	void (*sampled)(void *ctx);
 	/* A sentence for the user: something went wrong that is no reason to stop. */
 	void (*note)(void *ctx, const char *text);
 };

@@ -48,6 +48,7 @@ struct session {
 	uint64_t again_ns;
 	uint64_t state_base_ns;
 	struct child child;
+	uint64_t command_ns;	/* with sampling: since when the child is the command; 0: not yet */
 	const struct runtime *runtime;	/* of a process that was held; NULL: none was recognised */
 	VEC(struct target) targets;
 	size_t ended;		/* targets */

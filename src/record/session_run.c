@@ -167,6 +167,8 @@ int session_stop(struct session *s, const struct session_sink *sink, struct sess
 	if (s->attach) {
 		if (s->sampler)
 			sampler_stop(s->sampler);
+		if (s->sampler && sink->sampled)
+			sink->sampled(sink->ctx);
 		attach_release(s->attach);
 		s->totals.missed = attach_missed(s->attach);
 		s->totals.multi = attach_is_multi(s->attach);

@@ -27,10 +27,18 @@ static void look_at(struct session *s, pid_t pid)
 		s->sink->appeared(s->sink->ctx, pid, session_now_ns());
 }
 
+/* What the child did before it became the command was our own. */
+static bool is_ours(const struct session *s, const struct ut_rec_event *head)
+{
+	return s->options.command && (pid_t)head->pid == s->child.pid && (!s->command_ns || head->time_ns < s->command_ns);
+}
+
 void session_sample_process(struct session *s, pid_t pid)
 {
 	if (!s->sampler)
 		return;
+	if (pid == s->child.pid && !s->command_ns)
+		s->command_ns = session_now_ns();	/* at the latest: the exec's own record says it better */
 	look_at(s, pid);
 	sampler_note_threads(s->sampler, pid);
 }
@@ -114,12 +122,15 @@ void session_sample_life(struct session *s, const struct ut_rec_life *r)
 
 	if (!s->sampler)
 		return;
-	if (r->what == UT_LIFE_FORK && child != pid && is_sampled(s, pid) && (s->options.all || s->options.follow))
+	if (r->what == UT_LIFE_FORK && child != pid && is_sampled(s, pid) && (s->options.all || s->options.follow)) {
 		look_at(s, child);
-	else if (r->what == UT_LIFE_EXEC && is_sampled(s, pid))
+	} else if (r->what == UT_LIFE_EXEC && is_sampled(s, pid)) {
+		if (pid == s->child.pid && (!s->command_ns || r->head.time_ns < s->command_ns))
+			s->command_ns = r->head.time_ns;
 		look_at(s, pid);
-	else if (r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST)
+	} else if (r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST) {
 		unwind_maps_forget(sampler_unwind(s->sampler), pid);
+	}
 }
 
 /* A stack that ended where nothing was known: is there a mapping that we have missed? Asked a few times a second. */
@@ -130,7 +141,7 @@ static void look_again_at(struct session *s, const struct ut_rec_stack *rec)
 	pid_t pid = (pid_t)rec->head.pid;
 	uint64_t now = session_now_ns();
 
-	if ((rec->end != UT_END_NO_MAPPING && rec->end != UT_END_NO_PROCESS) || !is_sampled(s, pid))
+	if ((rec->end != UT_END_NO_MAPPING && rec->end != UT_END_NO_PROCESS) || !is_sampled(s, pid) || is_ours(s, &rec->head))
 		return;
 	if (s->again_pid == pid && now - s->again_ns < AGAIN_NS)
 		return;
@@ -154,7 +165,7 @@ static int give_sample(struct session *s, const struct ut_rec_event *head, size_
 	const struct ut_rec_sample *rec = (const void *)head;
 	const struct plan_probe *probe = NULL;
 
-	if (size < sizeof(*rec))
+	if (size < sizeof(*rec) || is_ours(s, head))
 		return 0;
 	if (rec->kind == UT_SAMPLE_PROBE) {
 		if (rec->probe_site >= s->plan->sites.n)
@@ -167,7 +178,9 @@ static int give_sample(struct session *s, const struct ut_rec_event *head, size_
 
 static int give_wait(struct session *s, const struct ut_rec_event *head, size_t size)
 {
-	return size < sizeof(struct ut_rec_wait) || !s->sink->wait ? 0 : s->sink->wait(s->sink->ctx, (const void *)head);
+	if (size < sizeof(struct ut_rec_wait) || !s->sink->wait || is_ours(s, head))
+		return 0;
+	return s->sink->wait(s->sink->ctx, (const void *)head);
 }
 
 bool session_is_sample(const struct ut_rec_event *rec) { return rec->site >= UT_SITE_STACK && rec->site <= UT_SITE_WAIT; }

@@ -258,9 +258,19 @@ static struct unwind_file *find(struct unwind_tables *t, const struct mapping *m
 	return NULL;
 }
 
+/* What may not be opened is most likely a program or library, not memory of a compiler: that has no name in a folder. */
+static bool is_program_text(const struct mapping *m, int code)
+{
+	size_t n = strlen(m->path), suffix = strlen(" (deleted)");
+
+	return (code == -EPERM || code == -EACCES) && m->path[0] == '/' && strncmp(m->path, "/dev/", 5) != 0 &&
+	       (n < suffix || strcmp(m->path + n - suffix, " (deleted)") != 0);
+}
+
 struct unwind_file *unwind_tables_get(struct unwind_tables *t, pid_t pid, const struct mapping *m)
 {
-	AUTO_CLOSE int fd = is_vdso(m) ? -1 : mapping_open(pid, m, NULL);
+	struct ut_err err = { 0 };
+	AUTO_CLOSE int fd = is_vdso(m) ? -1 : mapping_open(pid, m, &err);
 	struct elf_image *img = NULL;
 	struct unwind_file *f;
 	struct stat st = { 0 };
@@ -277,7 +287,7 @@ struct unwind_file *unwind_tables_get(struct unwind_tables *t, pid_t pid, const 
 	f->id = m->file;
 	f->changed_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	f->size = (uint64_t)st.st_size;
-	f->code = UT_CODE_RUNTIME;
+	f->code = fd < 0 && is_program_text(m, err.code) ? UT_CODE_FILE : UT_CODE_RUNTIME;
 	if (is_vdso(m))
 		img = vdso_open();
 	else if (fd >= 0)

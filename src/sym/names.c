@@ -336,7 +336,7 @@ void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t 
 		(void)vec_push(&ret->v, reason("[out of memory]", FRAME_REASON));
 }
 
-static void load_kernel(struct names *n)
+void names_load_kernel(struct names *n)
 {
 	AUTO_CLOSE int fd = -1;
 
@@ -370,7 +370,7 @@ void names_kernel(struct names *n, uint64_t addr, struct frames *ret)
 	struct frame f = {.module = "kernel", .kind = FRAME_KERNEL};
 	const struct kernel_function *k;
 
-	load_kernel(n);
+	names_load_kernel(n);
 	k = kallsyms_find(&n->kernel, addr);
 	f.unnamed = !k;
 	if (k) {

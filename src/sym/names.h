@@ -77,6 +77,9 @@ void names_settle(struct names *n, uint64_t time_ns);
  */
 void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns, struct frames *ret);
 void names_kernel(struct names *n, uint64_t addr, struct frames *ret);
+/* The kernel's names as they are now; else they are read when the first is asked for. BPF programs have some only while
+ * they are loaded. */
+void names_load_kernel(struct names *n);
 /* "[no unwind info: libfoo.so]" and so on, for how a walk ended (wire/unwind.h); NULL for a complete stack, and for
  * UT_END_NONE. */
 const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_addr, uint64_t time_ns);

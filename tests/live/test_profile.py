@@ -130,6 +130,91 @@ __attribute__((noinline)) void seldom(void) { for (int i = 0; i < 10; i++) leaf(
 int main(void) { for (int i = 0; i < 20; i++) { often(); seldom(); } return 0; }
 """
 
+# One library after the other comes to the same address. Each function measures itself.
+LIBRARY = r"""
+static volatile unsigned nothing;
+void work(void) { for (unsigned i = 0; i < 12000000; i++) nothing = i; nothing = 0; }
+void NAME(void) { work(); nothing = 1; }
+"""
+
+TURNS = r"""
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+static double spent[3], all;
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+int main(int argc, char **argv)
+{
+	static void *first;
+	for (int turn = 0; all < 0.6; turn++) {
+		int k = turn % 6 < 3 ? 0 : turn % 6 < 5 ? 1 : 2;
+		char name[] = "life_A";
+		void *library = dlopen(argv[1 + k], RTLD_NOW), (*function)(void);
+		name[5] += k;
+		function = library ? (void (*)(void))dlsym(library, name) : NULL;
+		if (!function || (first && first != (void *)function))
+			return 1;
+		first = (void *)function;
+		double from = now();
+		function();
+		spent[k] += now() - from;
+		all += now() - from;
+		dlclose(library);
+	}
+	printf("%f %f %f\n", spent[0] / all, spent[1] / all, spent[2] / all);
+	return 0;
+}
+"""
+
+# Ways to leave a processor, and a stack, that have no unwind information of their own in glibc.
+VFORKS = r"""
+#include <spawn.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+static ucontext_t here, there;
+static volatile unsigned nothing;
+static char stack[65536], *args[] = { "true", NULL };
+__attribute__((noinline)) void in_context(void) { for (unsigned i = 0; i < 30000000; i++) nothing = i; nothing = 0; }
+static void begin(void) { in_context(); swapcontext(&there, &here); }
+__attribute__((noinline)) void vforks(void)
+{
+	pid_t pid = vfork();
+	if (!pid) {
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	nothing = 1;
+}
+__attribute__((noinline)) void spawns(void)
+{
+	pid_t pid;
+	if (!posix_spawn(&pid, "/bin/true", NULL, NULL, args, args + 1))
+		waitpid(pid, NULL, 0);
+	nothing = 2;
+}
+int main(void)
+{
+	getcontext(&there);
+	there.uc_stack = (stack_t){ .ss_sp = stack, .ss_size = sizeof(stack) };
+	makecontext(&there, begin, 0);
+	swapcontext(&here, &there);
+	for (int i = 0; i < 5; i++) {
+		vforks();
+		spawns();
+	}
+	return nothing == 3;
+}
+"""
+
 # One thread waits for bytes that come each 10 ms; two share a processor.
 WAITS = r"""
 #include <pthread.h>
@@ -259,6 +344,30 @@ class Stacks(profiles.Case):
             self.assertGreater(profile.share("main", life), 0.3, profile.stacks)
         self.assertEqual(profile.weight("first_life", "second_life"), 0)
 
+    def test_libraries_in_each_others_places(self):
+        libraries = [self.build(LIBRARY.replace("NAME", f"life_{k}"), "-O2", "-shared", "-fPIC", name=f"lib{k}.so")
+                     for k in "ABC"]
+        program = self.build(TURNS, "-O2")
+        profile = self.profile("-F", "4999", "--", program, *libraries)
+        of_libraries = sum(profile.weight(f"life_{k}") for k in "ABC")
+        self.assertGreater(of_libraries, 200, profile.told)
+        for k, share in zip("ABC", profile.done.stdout[-1].split()):
+            bound = 3 * (0.25 / of_libraries) ** 0.5 + 0.01
+            self.assertAlmostEqual(profile.weight(f"life_{k}") / of_libraries, float(share), delta=bound, msg=k)
+        self.assertNotIn("[no symbols: kernel]", profile.told)     # programs of our own have names, too
+
+    def test_calls_without_unwind_information(self):
+        profile = self.profile("--off-cpu", "--idle", "--", self.build(VFORKS, "-O2"))
+        self.assertGreater(profile.weight("_start", "main", "vforks"), 90e6, profile.told)
+        self.assertGreater(profile.weight("_start", "main", "spawns"), 0)
+        self.assertGreater(profile.weight("__start_context", "begin", "in_context"), 10e6)
+        for reason in ("[no unwind info: libc.so.6]", "[unwind info not understood: libc.so.6]"):
+            self.assertEqual(profile.weight(reason), 0, profile.told)
+
+    def test_nothing_of_ourselves(self):
+        profile = self.profile("--off-cpu", "--per-thread", "--", "true")
+        self.assertEqual([s for s, _ in profile.stacks if s[0].startswith("usertrace")], [])
+
     def test_fork_and_names_of_threads(self):
         program = self.build(FORK, "-O2")
         profile = self.profile("-F", "999", "--per-thread", "--", program)
@@ -314,6 +423,12 @@ class Command(profiles.Case):
     def test_the_status_of_the_command(self):
         done = self.usertrace("profile", "--to", "folded", "--", "sh", "-c", "exit 7")
         self.assertEqual(done.status, 7, done.describe())
+
+    def test_probes_without_a_stack(self):
+        for probe in ("e:request", "s:SIGUSR1"):
+            done = self.usertrace("profile", "--on", probe, "--", "true")
+            self.assertEqual(done.status, 2, done.describe())
+            self.assertIn("no stack", done.stderr[0])
 
     def test_a_process_that_is_gone(self):
         gone = subprocess.Popen(["true"])
