@@ -140,6 +140,7 @@ struct code_maps *code_maps_free(struct code_maps *c)
 	vec_done(&c->dumps);
 	vec_done(&c->names);
 	vec_done(&c->texts);
+	strings_done(&c->files);
 	vec_done(&c->settled.q);
 	vec_done(&c->fresh.q);
 	code_notes_done(&c->notes);

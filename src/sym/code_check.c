@@ -211,7 +211,7 @@ static void check_dump(struct check *c, struct code_dump *d, struct code_report 
 	code_dump_each(d, !process_is_alive(&c->maps->owner.id), on_record, c, &c->maps->notes);
 	if (!fstat(d->fd, &st))
 		f->bytes = (uint64_t)st.st_size;
-	if (d->refused || (d->strange && !d->good)) {	/* nothing of it is used: it names nothing */
+	if (d->refused || (d->strange + d->others && !d->good)) {	/* nothing of it is used: it names nothing */
 		f->entries = 0;
 		vec_done(&c->here.v);
 	}

@@ -156,8 +156,10 @@ static bool is_of_its_life(struct reading *r, const struct jitdump_record *rec)
 {
 	struct code_dump *d = r->d;
 
-	if (d->inherited && rec->time_ns > d->started_ns)
+	if (d->inherited && rec->time_ns > d->started_ns) {
+		d->others++;
 		return false;
+	}
 	if (rec->time_ns >= d->from_ns && rec->time_ns <= r->until_ns) {
 		d->good++;
 		return true;
@@ -254,6 +256,14 @@ static void note_strange(struct code_dump *d, struct code_notes *notes)
 	d->told_strange = true;
 }
 
+/* Nothing of it is of use: it may be the dump of a parent, or its header has another number than its writer. */
+static void note_others(const struct code_dump *d, struct code_notes *notes)
+{
+	if (d->others && !d->good)
+		code_note(notes, "'%s' was written by process %u, as its header says, after process %d had started: its names "
+			  "are not used", d->shown, d->head.pid, (int)d->ns_pid);
+}
+
 /* From where @reader stands until @end. Returns what stopped it: -EBADMSG, 0 for the end. */
 static int read_records(struct reading *r, uint64_t end, struct code_notes *notes)
 {
@@ -280,7 +290,7 @@ void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions 
 {
 	struct code_dump_reader again = { .at = d->head.header_size };
 	struct reading r = { .d = d, .at = &again, .number = number };
-	uint64_t good = d->good, bad = d->bad, strange = d->strange;
+	uint64_t good = d->good, bad = d->bad, strange = d->strange, others = d->others;
 
 	if (!d->known || !fresh->q.n || d->reader.at <= again.at || code_index_make(&r.index, fresh))
 		return;
@@ -289,6 +299,7 @@ void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions 
 	d->good = good;		/* they were counted at the first reading */
 	d->bad = bad;
 	d->strange = strange;
+	d->others = others;
 }
 
 void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_questions *all, bool ended,
@@ -304,6 +315,7 @@ void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_quest
 	code_index_done(&r.index);
 	note_end(d, got, ended && d->reader.at < size, notes);
 	note_strange(d, notes);
+	note_others(d, notes);
 }
 
 void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct code_notes *notes)

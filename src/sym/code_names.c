@@ -32,6 +32,18 @@ static const char *keep_text(struct code_maps *c, const char *text, size_t len)
 	return copy;
 }
 
+/* The name of a file: few, which come again and again. */
+static const char *keep_file(struct code_maps *c, const char *text, size_t len)
+{
+	const char *copy = keep_text(c, text, len);
+	uint32_t number = copy ? strings_number(&c->files, copy) : UINT32_MAX;
+
+	if (number == UINT32_MAX || c->files.v.v[number] == copy)
+		return copy;
+	free(c->texts.v[--c->texts.n]);
+	return c->files.v.v[number];
+}
+
 static struct code_name *keep_name(struct code_maps *c, struct code_name n, const struct buf *text)
 {
 	struct code_name *copy = malloc(sizeof *copy);
@@ -62,32 +74,42 @@ static struct code_name *read_name(struct code_maps *c, const struct code_questi
 /* Lines are looked up with what was read last in hand: questions about one function follow each other. */
 struct lines {
 	void *bytes;
-	size_t len;
+	struct jitdump_lines lines;
 	uint64_t at;
 	const struct code_dump *dump;
-	const char *file;
 };
+
+static void lines_done(struct lines *l)
+{
+	jitdump_lines_done(&l->lines);
+	free(l->bytes);
+}
+
+static void read_lines(struct lines *l, const struct code_dump *d, uint64_t at)
+{
+	size_t len;
+
+	lines_done(l);
+	*l = (struct lines){ .at = at, .dump = d };
+	l->bytes = code_dump_lines(d, at, &len);
+	if (l->bytes && jitdump_lines_read(&d->head, l->bytes, len, &l->lines))
+		jitdump_lines_done(&l->lines);
+}
 
 static void find_line(struct code_maps *c, struct lines *l, struct code_question *q, uint64_t addr)
 {
 	const struct code_dump *d = c->dumps.v[q->source];
-	const char *file;
-	size_t len;
-	uint32_t line;
+	const struct jitdump_line *line;
 
 	if (!q->debug)
 		return;
-	if (l->dump != d || l->at != q->debug) {
-		free(l->bytes);
-		*l = (struct lines){ .at = q->debug, .dump = d };
-		l->bytes = code_dump_lines(d, q->debug, &l->len);
-	}
-	if (!l->bytes || !jitdump_line(&d->head, l->bytes, l->len, addr, &file, &len, &line))
+	if (l->dump != d || l->at != q->debug)
+		read_lines(l, d, q->debug);
+	line = jitdump_line_at(&l->lines, addr);
+	if (!line)
 		return;
-	if (!l->file || strlen(l->file) != len || memcmp(l->file, file, len))
-		l->file = keep_text(c, file, len < CODE_NAME_MAX ? len : CODE_NAME_MAX);
-	q->file = l->file;
-	q->line = line;
+	q->file = keep_file(c, line->file, line->file_len < CODE_NAME_MAX ? line->file_len : CODE_NAME_MAX);
+	q->line = line->line;
 }
 
 /* One function: the questions from @first on have one place. */
@@ -174,7 +196,7 @@ void code_names_fill(struct code_maps *c)
 		i = name_group(c, &plain, i, &l);
 	for (size_t i = 0; moved.v.n && i < c->dumps.n; i++)
 		name_all_moved(c, (uint16_t)i, &moved, &l);
-	free(l.bytes);
+	lines_done(&l);
 	vec_done(&plain.v);
 	vec_done(&moved.v);
 }

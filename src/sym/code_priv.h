@@ -7,6 +7,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/intern.h"
 #include "base/vec.h"
 #include "sym/code.h"
 #include "sym/jitdump.h"
@@ -160,6 +161,7 @@ struct code_dump {
 	bool inherited;			/* its writer is a parent; what it says counts till the fork */
 	struct code_dump_reader reader;	/* settled questions know what stands before it */
 	uint64_t strange, first_strange;	/* records of other times */
+	uint64_t others;		/* records of a parent that came after the fork */
 	uint64_t good, bad;
 	bool told_cut, told_strange, told_broken;
 };
@@ -197,6 +199,7 @@ struct code_maps {
 	struct code_notes notes;
 	VEC(struct code_name *) names;
 	VEC(char *) texts;
+	struct strings files;		/* of lines: some of the texts */
 	uint64_t last_ns;
 	struct { ino_t ino; uint64_t mtime_ns, size; bool stale; } refused;	/* the file that was refused last */
 	int watch;			/* inotify, -1: none; not ours */

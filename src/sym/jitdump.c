@@ -4,6 +4,7 @@
 
 #include <byteswap.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAGIC 0x4A695444u
@@ -122,57 +123,80 @@ int jitdump_record(const struct jitdump *d, const void *bytes, size_t len, uint6
 	return 1;
 }
 
-struct line_search {
-	const char *file, *best_file;
-	size_t file_len, best_len;
-	uint64_t best_addr;
-	uint32_t best_line;
-};
-
 /* One entry: address, line, discriminator, file name; "\xff" is the file of the entry before. Its size, or 0. */
-static size_t line_entry(const struct jitdump *d, const uint8_t *p, size_t len, uint64_t addr, struct line_search *s)
+static size_t line_entry(const struct jitdump *d, const uint8_t *p, size_t len, struct jitdump_line *line)
 {
 	const uint8_t *nul = len > 16 ? memchr(p + 16, '\0', len - 16) : NULL;
-	uint64_t at;
 
 	if (!nul)
 		return 0;
 	if (nul != p + 17 || p[16] != 0xff) {
-		s->file = (const char *)p + 16;
-		s->file_len = (size_t)(nul - p) - 16;
+		line->file = (const char *)p + 16;
+		line->file_len = (uint32_t)(nul - p) - 16;
 	}
-	at = get64(d, p) - (d->is_v8 ? V8_SHIFT : 0);
-	if (s->file && at <= addr && (!s->best_file || at >= s->best_addr)) {
-		s->best_addr = at;
-		s->best_file = s->file;
-		s->best_len = s->file_len;
-		s->best_line = get32(d, p + 8);
-	}
+	line->addr = get64(d, p) - (d->is_v8 ? V8_SHIFT : 0);
+	line->line = get32(d, p + 8);
 	return (size_t)(nul - p) + 1;
 }
 
-bool jitdump_line(const struct jitdump *d, const void *bytes, size_t len, uint64_t addr, const char **ret_file,
-		  size_t *ret_len, uint32_t *ret_line)
+static int compare_lines(const void *a, const void *b)
+{
+	const struct jitdump_line *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* By address; of those with one address the last stays. */
+static void sort_lines(struct jitdump_lines *lines)
+{
+	size_t kept = 0;
+
+	if (lines->v.n < 2)
+		return;
+	qsort(lines->v.v, lines->v.n, sizeof *lines->v.v, compare_lines);
+	for (size_t i = 1; i < lines->v.n; i++) {
+		kept += lines->v.v[i].addr != lines->v.v[kept].addr;
+		lines->v.v[kept] = lines->v.v[i];
+	}
+	lines->v.n = kept + 1;
+}
+
+int jitdump_lines_read(const struct jitdump *d, const void *bytes, size_t len, struct jitdump_lines *ret)
 {
 	const uint8_t *p = bytes, *end = p + len;
-	struct line_search s = {0};
+	struct jitdump_line line = {0};
 	uint64_t entries;
+	size_t n;
 
+	*ret = (struct jitdump_lines){0};
 	if (len < DEBUG_FIXED)
-		return false;
+		return 0;
 	entries = get64(d, p + 24);
 	p += DEBUG_FIXED;
-	for (; entries && p < end; entries--) {
-		size_t n = line_entry(d, p, (size_t)(end - p), addr, &s);
+	for (; entries && (n = line_entry(d, p, (size_t)(end - p), &line)); entries--, line.at++, p += n)
+		if (line.file && vec_push(&ret->v, line))
+			return -ENOMEM;
+	sort_lines(ret);
+	return 0;
+}
 
-		if (!n)
-			break;
-		p += n;
+void jitdump_lines_done(struct jitdump_lines *lines) { vec_done(&lines->v); }
+
+const struct jitdump_line *jitdump_line_at(const struct jitdump_lines *lines, uint64_t addr)
+{
+	size_t low = 0, high = lines->v.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (lines->v.v[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	*ret_file = s.best_file;
-	*ret_len = s.best_len;
-	*ret_line = s.best_line;
-	return s.best_file != NULL && s.best_len;
+	return low && lines->v.v[low - 1].file_len ? &lines->v.v[low - 1] : NULL;
 }
 
 /* Does @time lie in the life of the process on a clock that shows @now, in units of @unit nanoseconds? */

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/vec.h"
+
 #define JITDUMP_HEADER 40	/* bytes that jitdump_header needs */
 #define JITDUMP_HEAD 64		/* bytes that jitdump_record needs of a record, if it has as many */
 
@@ -49,9 +51,18 @@ struct jitdump_record {
  */
 int jitdump_record(const struct jitdump *d, const void *bytes, size_t len, uint64_t left, struct jitdump_record *ret);
 
-/* The line of @addr from the whole DEBUG record: file (not terminated, in @bytes) and number. False: none. */
-bool jitdump_line(const struct jitdump *d, const void *bytes, size_t len, uint64_t addr, const char **ret_file,
-		  size_t *ret_len, uint32_t *ret_line);
+/* What a DEBUG record tells: from @addr on, line @line of a file. */
+struct jitdump_line {
+	uint64_t addr;
+	const char *file;	/* in the record, not terminated */
+	uint32_t file_len, line, at;	/* at: which entry of the record */
+};
+struct jitdump_lines { VEC(struct jitdump_line) v; };	/* by address, each once: the last one counts */
+/* From the whole record @bytes, which must live as long. Returns -ENOMEM. Free with jitdump_lines_done. */
+int jitdump_lines_read(const struct jitdump *d, const void *bytes, size_t len, struct jitdump_lines *ret);
+void jitdump_lines_done(struct jitdump_lines *lines);
+/* The one that @addr is of; NULL: none, or of no file. */
+const struct jitdump_line *jitdump_line_at(const struct jitdump_lines *lines, uint64_t addr);
 
 /* All clocks at one moment, and since when the process lives. */
 struct jitdump_clocks {

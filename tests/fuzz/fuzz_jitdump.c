@@ -20,14 +20,28 @@ static void check(const struct jitdump_record *r, uint64_t left)
 		abort();
 }
 
+static void check_lines(const struct jitdump *d, const char *record, const struct jitdump_record *r)
+{
+	struct jitdump_lines lines;
+	const struct jitdump_line *at;
+
+	if (!jitdump_lines_read(d, record, r->size, &lines)) {
+		for (size_t i = 1; i < lines.v.n; i++)
+			if (lines.v.v[i - 1].addr >= lines.v.v[i].addr)
+				abort();
+		at = jitdump_line_at(&lines, r->addr + 20);
+		if (at && (at->addr > r->addr + 20 || at->file < record || at->file + at->file_len > record + r->size))
+			abort();
+	}
+	jitdump_lines_done(&lines);
+}
+
 /* Records alone; each is in memory of just its size. */
 static void read_records(const uint8_t *data, size_t size)
 {
 	struct jitdump d;
 	struct jitdump_record r;
-	const char *why, *file;
-	size_t len;
-	uint32_t line;
+	const char *why;
 
 	if (jitdump_header(data, size, &d, &why))
 		return;
@@ -41,9 +55,8 @@ static void read_records(const uint8_t *data, size_t size)
 		if (!copy)
 			return;
 		memcpy(copy, data + at, r.size);
-		if (r.type == JITDUMP_DEBUG && jitdump_line(&d, copy, r.size, r.addr + 20, &file, &len, &line) &&
-		    (file < (char *)copy || file + len > (char *)copy + r.size))
-			abort();
+		if (r.type == JITDUMP_DEBUG)
+			check_lines(&d, (const char *)copy, &r);
 		free(copy);
 	}
 }

@@ -519,8 +519,57 @@ static void a_dump_of_a_parent(void **state)
 	c->owner.start_ns = now - 1000;
 	code_maps_add_dump(c, make_dump(now - 500, WRITER - 1, 0), "after");
 	expect(c, 0x1004, now, "-");
-	assert_int_equal(code_maps_notes(c, &notes), 0);
+	assert_int_equal(code_maps_notes(c, &notes), 1);
+	assert_non_null(strstr(notes[0], "'after' was written by process 4241"));
 	code_maps_free(c);
+}
+
+static void add_line(struct buf *record, uint64_t addr, uint32_t line, const char *file)
+{
+	struct { uint64_t addr; uint32_t line, column; } entry = { addr, line, 0 };
+
+	buf_add(record, &entry, sizeof entry);
+	buf_add(record, file, strlen(file) + 1);
+}
+
+static void expect_line(const struct jitdump_lines *lines, uint64_t addr, const char *file, uint32_t line)
+{
+	const struct jitdump_line *l = jitdump_line_at(lines, addr);
+
+	assert_int_equal(l != NULL, file != NULL);
+	if (!l)
+		return;
+	assert_int_equal(l->file_len, strlen(file));
+	assert_memory_equal(l->file, file, l->file_len);
+	assert_int_equal(l->line, line);
+}
+
+/* In whatever order they stand; of two with one address the later counts; "\xff" is the file before. */
+static void lines_of_code(void **state)
+{
+	struct { uint32_t type, size; uint64_t time, addr, entries; } head = { 2, 0, 0, 0x1000, 6 };
+	struct jitdump d = {0};
+	struct jitdump_lines lines;
+	struct buf record = {0};
+
+	(void)state;
+	buf_add(&record, &head, sizeof head);
+	add_line(&record, 0x1000, 1, "\xff");	/* there is none before */
+	add_line(&record, 0x1020, 5, "b.js");
+	add_line(&record, 0x1010, 2, "a.js");
+	add_line(&record, 0x1018, 3, "\xff");
+	add_line(&record, 0x1018, 4, "\xff");
+	add_line(&record, 0x1030, 6, "");
+	add_line(&record, 0x1012, 7, "c.js");	/* more than it says it has */
+	assert_int_equal(jitdump_lines_read(&d, record.data, record.len, &lines), 0);
+	expect_line(&lines, 0x100f, NULL, 0);
+	expect_line(&lines, 0x1010, "a.js", 2);
+	expect_line(&lines, 0x1017, "a.js", 2);
+	expect_line(&lines, 0x1018, "a.js", 4);
+	expect_line(&lines, 0x102f, "b.js", 5);
+	expect_line(&lines, 0x1030, NULL, 0);
+	jitdump_lines_done(&lines);
+	buf_done(&record);
 }
 
 static void a_dump_outranks_a_map(void **state)
@@ -617,6 +666,7 @@ int main(void)
 		cmocka_unit_test(the_file_of_a_later_process),
 		cmocka_unit_test(times_of_other_clocks),
 		cmocka_unit_test(a_dump_of_a_parent),
+		cmocka_unit_test(lines_of_code),
 		cmocka_unit_test(a_dump_outranks_a_map),
 		cmocka_unit_test(kinds_of_code),
 		cmocka_unit_test(the_map_of_a_live_process),
