@@ -30,12 +30,14 @@ struct known {
 	const char *text;		/* NULL: free */
 	uint32_t len;
 	uint32_t frame : 31, unnamed : 1;
+	bool cut, gc;			/* as the outermost frame: the stack is cut; it is in a collection */
 } __attribute__((aligned(64)));
 
 /* A frame of the line before. */
 struct step {
 	size_t end;			/* in the line */
-	uint32_t frame, unnamed;	/* unnamed: how many up to this one have no name */
+	uint32_t unnamed;		/* how many up to this one have no name */
+	bool cut, gc;			/* as in known */
 };
 
 struct reader {
@@ -290,6 +292,8 @@ static const struct known *find_known(struct reader *r, struct known *k, const c
 		return NULL;
 	k->frame = frame & NONE >> 1;
 	k->unnamed = r->p->frames.v[frame].unnamed;
+	k->cut = names_is_end(s, k->len);
+	k->gc = k->len == 4 && !memcmp(s, "[GC]", 4);
 	r->known[at] = *k;
 	r->nknown++;
 	return grow_known(r) ? NULL : k;
@@ -366,7 +370,8 @@ static int take_batch(struct reader *r, const struct line *l)
 			return -ENOMEM;
 		unnamed += k->unnamed;
 		r->out.frames.v[r->out.frames.n++] = k->frame;
-		r->steps.v[r->steps.n++] = (struct step){ .end = r->ends[i], .frame = k->frame, .unnamed = unnamed };
+		r->steps.v[r->steps.n++] =
+			(struct step){ .end = r->ends[i], .unnamed = unnamed, .cut = k->cut, .gc = k->gc };
 	}
 	r->nbatch = 0;
 	return 0;
@@ -409,7 +414,7 @@ static void count_line(struct reader *r, const struct line *l)
 	t->saturated |= l->too_big;
 	add_u64(&t->frames, product_u64(l->count, r->steps.n));
 	add_u64(&t->unnamed, product_u64(l->count, r->steps.v[r->steps.n - 1].unnamed));
-	if (!strcmp(r->p->frames.v[r->steps.v[0].frame].name, "[truncated]"))
+	if (r->steps.v[r->steps.n > 1 && r->steps.v[0].gc].cut)
 		add_u64(&t->cut, l->count);
 	r->bad->rounded += l->rounded;
 }

@@ -83,6 +83,8 @@ void names_load_kernel(struct names *n);
 /* "[no unwind info: libfoo.so]" and so on, for how a walk ended (wire/unwind.h); NULL for a complete stack, and for
  * UT_END_NONE. */
 const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_addr, uint64_t time_ns);
+/* Is it one of those texts? As the outermost frame it says that the stack is cut. */
+bool names_is_end(const char *text, size_t len);
 /* File and base name behind an address, for messages; "" when there is none. */
 const char *names_module(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns);
 /* A hint that a process's frames without a name get: "node --perf-basic-prof", kept as a copy. One that speaks of a

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Why a stack ends before its thread's start, in words. */
+#include <string.h>
+
+#include "base/auto.h"
 #include "sym/names_priv.h"
 #include "wire/unwind.h"
 
@@ -54,4 +57,19 @@ const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_add
 	case UT_END_BUSY: return "[interrupted another sample]";
 	}
 	return "[stack ends for an unknown reason]";
+}
+
+bool names_is_end(const char *text, size_t len)
+{
+	static const char *const begins[] = {
+		"[truncated]", "[no unwind info", "[stack not resident]", "[stack not known]", "[stack ends for",
+		"[caller hidden by", "[not known yet when sampled", "[unknown code, no map", "[no frame pointers",
+		"[process not known yet]", "[broken stack", "[a register was not kept", "[unwind info not understood",
+		"[interrupted another sample]",
+	};
+
+	for (size_t i = 0; len && *text == '[' && i < ARRAY_SIZE(begins); i++)
+		if (len >= strlen(begins[i]) && memcmp(text, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
 }

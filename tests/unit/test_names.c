@@ -637,7 +637,9 @@ static void every_end_has_its_words(void **state)
 		assert_non_null(text);
 		assert_int_equal(text[0], '[');
 		assert_int_equal(text[strlen(text) - 1], ']');
+		assert_true(names_is_end(text, strlen(text)));
 	}
+	assert_false(names_is_end("[GC]", 4) || names_is_end("main", 4) || names_is_end("[idle]", 6));
 }
 
 static void notes_are_few(void **state)

@@ -126,7 +126,9 @@ static const struct profile_frame *frame_named(const struct profile *p, const ch
 static void test_kinds(void **state)
 {
 	struct profile *p = read_text("main;-;do_read_[k];f_[j];g_[i];w_[w];[unknown];[libc.so];0x7f00;0x;_[k] 2\n"
-				      "[truncated];main;[blocked];[waiting: futex] 3\n");
+				      "[truncated];main;[blocked];[waiting: futex] 3\n"
+				      "[no unwind info: libfoo.so];main 4\n[GC];[stack not resident];main 5\n"
+				      "[GC];main 6\nmain;[truncated] 7\n");
 	static const struct { const char *name; enum frame_kind kind; bool unnamed; } want[] = {
 		{ "main", FRAME_NATIVE, false }, { "-", FRAME_REASON, false }, { "do_read", FRAME_KERNEL, false },
 		{ "f", FRAME_COMPILED, false }, { "g", FRAME_INLINED, false }, { "w", FRAME_WAITING, false },
@@ -140,10 +142,10 @@ static void test_kinds(void **state)
 		assert_int_equal(frame_named(p, want[i].name)->kind, want[i].kind);
 		assert_int_equal(frame_named(p, want[i].name)->unnamed, want[i].unnamed);
 	}
-	assert_int_equal(p->totals.samples, 5);
-	assert_int_equal(p->totals.frames, 2 * 11 + 3 * 4);
+	assert_int_equal(p->totals.samples, 5 + 4 + 5 + 6 + 7);
+	assert_int_equal(p->totals.frames, 2 * 11 + 3 * 4 + 4 * 2 + 5 * 3 + 6 * 2 + 7 * 2);
 	assert_int_equal(p->totals.unnamed, 2 * 2);
-	assert_int_equal(p->totals.cut, 3);
+	assert_int_equal(p->totals.cut, 3 + 4 + 5);
 	profile_free(p);
 }
 
