@@ -136,9 +136,11 @@ static uint32_t get_thread(struct samples *s, const struct ut_rec_event *e, uint
 	t = &s->threads.v[i];
 	t->first_ns = from_ns < t->first_ns ? from_ns : t->first_ns;
 	t->last_ns = e->time_ns > t->last_ns ? e->time_ns : t->last_ns;
-	memcpy(t->comm, e->comm, sizeof(t->comm));
-	t->comm[sizeof(t->comm) - 1] = '\0';
-	if (e->pid == e->tid)
+	if (e->comm[0]) {	/* else it was gone when it could have been asked */
+		memcpy(t->comm, e->comm, sizeof(t->comm));
+		t->comm[sizeof(t->comm) - 1] = '\0';
+	}
+	if (e->pid == e->tid && t->comm[0])
 		memcpy(s->processes.v[t->process].comm, t->comm, sizeof(t->comm));
 	return i;
 }

@@ -453,6 +453,21 @@ static void waits_of_new(void **state)
 	assert_int_equal(m->p->totals.cut, 0);
 }
 
+/* Of a thread that has ended nothing can be asked any more: it keeps its name. */
+static void name_is_kept(void **state)
+{
+	struct made *m = *state;
+	struct ut_rec_wait rec = { .head = head(7, 7, 20), .state = 1, .stack = 1, .from_ns = START + 12 * MS };
+
+	stack(m, 7, 1, UT_END_START, NULL, IPS(1));
+	wait(m, 7, 10, 11, 12, 1, 1);
+	memset(rec.head.comm, 0, sizeof(rec.head.comm));
+	assert_int_equal(samples_wait(m->s, &rec, false), 0);
+	assert_int_equal(samples_build(m->s, &usual, &m->p), 0);
+	assert_int_equal(m->p->threads.n, 1);
+	assert_true(m->p->threads.v[0].comm[0] && m->p->threads.v[0].process[0]);
+}
+
 /* Threads of all kinds; 9 polls, 10 is of a pool, 11 did nothing, 12 works and waits, 13 hangs, 7 is the first. */
 static void many_threads(struct made *m)
 {
@@ -574,6 +589,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(waits_without_ourselves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits_of_new, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(name_is_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(idle, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(idle_in_full, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(probes, set_up, tear_down),
