@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "sym/code_priv.h"
+#include "sym/history.h"
 
 static uint64_t now_ns(void)
 {
@@ -80,14 +81,6 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool is_dump(const struct mapping *m)
-{
-	const char *name = base_name(m->path);
-	size_t len = strlen(name);
-
-	return m->file.ino && len > 9 && !strncmp(name, "jit-", 4) && !strcmp(name + len - 5, ".dump");
-}
-
 /* What its mappings tell: dumps, and whether it is a HotSpot. */
 static void look_at_mappings(struct code_maps *c, uint64_t time_ns)
 {
@@ -96,7 +89,7 @@ static void look_at_mappings(struct code_maps *c, uint64_t time_ns)
 	if (mappings_read(c->owner.id.pid, &maps, NULL))
 		return;
 	for (size_t i = 0; i < maps.maps.n; i++) {
-		if (is_dump(&maps.maps.v[i]))
+		if (place_is_dump(&maps.maps.v[i]))
 			code_maps_dump(c, &maps.maps.v[i], time_ns);
 		if (!strcmp(base_name(maps.maps.v[i].path), "libjvm.so"))
 			c->owner.rewrites = true;
@@ -327,7 +320,7 @@ void code_maps_dump(struct code_maps *c, const struct mapping *m, uint64_t time_
 	int fd;
 
 	(void)time_ns;
-	if (c->gone || !is_dump(m) || (fd = mapping_open(c->owner.id.pid, m, NULL)) < 0)
+	if (c->gone || !m->file.ino || !place_is_dump(m) || (fd = mapping_open(c->owner.id.pid, m, NULL)) < 0)
 		return;
 	if (fstat(fd, &st) || has_dump(c, &st))
 		close(fd);

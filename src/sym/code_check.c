@@ -2,6 +2,7 @@
 /* How good the code maps of a process are, from its files, its mappings and the pages that it has. */
 #include "sym/code_check.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "sym/code_priv.h"
+#include "sym/history.h"
 
 #define RANGES_MAX (4u << 20)		/* entries that are compared with each other: 64 MiB */
 #define PAGES_AT_ONCE 2048
@@ -21,6 +23,7 @@ struct check {
 	pid_t pid;
 	struct code_maps *maps;
 	struct mappings mappings;
+	bool *runtime;			/* of each mapping: it holds run-time code */
 	struct ranges resident;		/* run-time code */
 	struct ranges named;		/* of all files */
 	struct ranges here;		/* of this file */
@@ -66,18 +69,39 @@ static void add(struct ranges *r, uint64_t start, uint64_t end)
 		vec_push(&r->v, range);
 }
 
-/* Executable memory of no file: not the kernel's pages either. */
-static bool is_runtime(const struct mapping *m)
+/* No program: a runtime's saved heap, code and all. */
+static bool is_heap_file(pid_t pid, const struct mapping *m)
 {
-	static const char *const names[] = { "[anon", "[heap", "[stack", "/dev/zero", "/memfd:", "/SYSV", "/dev/shm/" };
+	AUTO_CLOSE int fd = mapping_open(pid, m, NULL);
+	char magic[SELFMAG];
 
-	if (!m->exec)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strncmp(m->path, names[i], strlen(names[i])))
-			return true;
-	return !m->path[0];
+	return fd >= 0 && pread(fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic && memcmp(magic, ELFMAG, SELFMAG);
 }
+
+/* Which mappings hold run-time code: executable memory, or a file that is no program. */
+static int find_runtime(struct check *c)
+{
+	const struct mapping *last = NULL, *m;
+	bool last_is = false;
+
+	c->runtime = calloc(c->mappings.maps.n + 1, sizeof *c->runtime);
+	for (size_t i = 0; c->runtime && i < c->mappings.maps.n; i++) {
+		m = &c->mappings.maps.v[i];
+		if (!m->exec || place_is_dump(m))
+			continue;
+		if (!m->file.ino || place_is_named_memory(m)) {
+			c->runtime[i] = m->file.ino || place_kind_of(m, NULL) == PLACE_MEMORY;
+			continue;
+		}
+		if (!last || last->file.ino != m->file.ino || last->file.dev != m->file.dev)	/* neighbours are one file's */
+			last_is = is_heap_file(c->pid, m);
+		last = m;
+		c->runtime[i] = last_is;
+	}
+	return c->runtime ? 0 : -ENOMEM;
+}
+
+static bool is_runtime(const struct check *c, const struct mapping *m) { return c->runtime[m - c->mappings.maps.v]; }
 
 /* The pages of a mapping that are there; all of it where that is not told. */
 static void add_resident(struct check *c, int pagemap, const struct mapping *m)
@@ -107,7 +131,7 @@ static void find_resident(struct check *c)
 	snprintf(path, sizeof path, "/proc/%d/pagemap", (int)c->pid);
 	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < c->mappings.maps.n; i++)
-		if (is_runtime(&c->mappings.maps.v[i]))
+		if (c->runtime[i])
 			add_resident(c, pagemap, &c->mappings.maps.v[i]);
 }
 
@@ -134,7 +158,7 @@ static void add_entry(struct check *c, uint64_t start, uint64_t size)
 
 	if (!m)
 		c->file->nowhere++;
-	else if (is_runtime(m))
+	else if (is_runtime(c, m))
 		c->file->in_runtime++;
 	else if (m->exec)
 		c->file->in_files++;
@@ -272,11 +296,13 @@ int code_check(pid_t pid, struct code_report *ret, struct ut_err *err)
 	if (r)
 		return r;
 	c.maps = code_maps_new(pid, 0);
-	r = c.maps ? 0 : ut_err_nomem(err);
-	if (c.maps)
+	if (!c.maps || find_runtime(&c))
+		r = ut_err_nomem(err);
+	else
 		check_all(&c, ret);
 	code_maps_free(c.maps);
 	mappings_done(&c.mappings);
+	free(c.runtime);
 	vec_done(&c.named.v);
 	vec_done(&c.here.v);
 	vec_done(&c.resident.v);

@@ -126,7 +126,8 @@ bool history_contradicts(const struct history *h, const struct place *p)
 	return false;
 }
 
-struct place *history_same(const struct history *h, const struct place *p)
+/* The very same place, if it is there now. */
+static struct place *find_same(const struct history *h, const struct place *p)
 {
 	size_t i = first_after(h, p->start);
 	struct place *q = i < h->now.n ? &h->now.v[i] : NULL;
@@ -198,7 +199,7 @@ static uint64_t overtaken_at(const struct history *h, const struct place *p)
 
 int history_add(struct history *h, const struct place *p)
 {
-	struct place *same = history_same(h, p), late = *p;
+	struct place *same = find_same(h, p), late = *p;
 	size_t i;
 
 	if (p->start >= p->end)

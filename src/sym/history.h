@@ -19,6 +19,10 @@ enum place_kind {
 	PLACE_DUMP,		/* a jitdump, mapped by its writer to announce it */
 };
 
+/* Memory that bears a name: shared between two views of it, so that one can be written and the other executed. */
+bool place_is_named_memory(const struct mapping *m);
+/* jit-PID.dump: its writer maps it executable, for tracers to see. */
+bool place_is_dump(const struct mapping *m);
 /* @file is the one behind @m, NULL for memory. */
 enum place_kind place_kind_of(const struct mapping *m, const struct sym_file *file);
 
@@ -54,8 +58,6 @@ int history_cut(struct history *h, uint64_t start, uint64_t end, uint64_t time_n
 const struct place *history_now(const struct history *h, uint64_t addr);
 /* True when something else is there now: not the same file at the same place, nor memory as well. */
 bool history_contradicts(const struct history *h, const struct place *p);
-/* The very same place is there now; NULL: it is not. */
-struct place *history_same(const struct history *h, const struct place *p);
 /* Adds all that is in @from at @time_ns to @h, which is empty. */
 int history_copy(struct history *h, const struct history *from, uint64_t time_ns);
 void history_done(struct history *h);

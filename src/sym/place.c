@@ -5,8 +5,7 @@
 #include "base/auto.h"
 #include "sym/history.h"
 
-/* Memory that bears a name: shared between two views of it, so that one can be written and the other executed. */
-static bool is_named_memory(const struct mapping *m)
+bool place_is_named_memory(const struct mapping *m)
 {
 	static const char *const names[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage", "/dev/shm/"};
 
@@ -16,8 +15,7 @@ static bool is_named_memory(const struct mapping *m)
 	return false;
 }
 
-/* jit-PID.dump: its writer maps it executable, for tracers to see. */
-static bool is_dump(const struct mapping *m)
+bool place_is_dump(const struct mapping *m)
 {
 	const char *slash = strrchr(m->path, '/'), *name = slash ? slash + 1 : m->path;
 	size_t len = strlen(name);
@@ -27,9 +25,9 @@ static bool is_dump(const struct mapping *m)
 
 enum place_kind place_kind_of(const struct mapping *m, const struct sym_file *file)
 {
-	if (is_dump(m))
+	if (place_is_dump(m))
 		return PLACE_DUMP;
-	if (file && file->state != SYM_FILE_OPEN && is_named_memory(m))
+	if (file && file->state != SYM_FILE_OPEN && place_is_named_memory(m))
 		return PLACE_MEMORY;
 	if (file && file->state == SYM_FILE_NOT_ELF)
 		return m->write ? PLACE_MEMORY : PLACE_DATA;	/* a heap that was saved, code and all: SBCL's */

@@ -76,6 +76,23 @@ class Check(live.Case):
         self.assertIn("  1 line is no entry of a map, the first of them is line 4", text.stdout)
 
     @live.vm_safe
+    def test_a_heap_that_was_saved(self):
+        """Code in a file that is no program, as SBCL maps its core, is the runtime's and not a file's."""
+        with tempfile.NamedTemporaryFile() as heap:
+            heap.write(b"\0" * 8192)
+            heap.flush()
+            holder = self.start("/usr/bin/python3", "-c", "import mmap, sys; f = open(sys.argv[1]); m = mmap.mmap("
+                                "f.fileno(), 8192, mmap.MAP_PRIVATE, 7); m[0] = 195; print('mapped', flush=True); import time; time.sleep(1000)", heap.name)
+            holder.wait_for("mapped")
+            with open(f"/proc/{holder.pid}/maps", encoding="utf-8") as maps:
+                start = next(line.split("-")[0] for line in maps if heap.name in line)
+            self.addCleanup(remove, map_of(holder.pid))
+            with open(map_of(holder.pid), "w", encoding="utf-8") as file:
+                file.write(f"{start} 1000 function\n")
+            report = json.loads(self.usertrace("map", "--check", "--json", "-p", str(holder.pid)).stdout[0])
+        self.assertEqual((report["maps"][0]["in_runtime_code"], report["maps"][0]["in_files"]), (1, 0))
+        self.assertEqual(report["named_bytes"], 4096)
+
     def test_none(self):
         self.assertEqual(self.json(1)["maps"], [])
         done = self.check()
