@@ -176,11 +176,24 @@ static int give_sample(struct session *s, const struct ut_rec_event *head, size_
 	return s->sink->sample ? s->sink->sample(s->sink->ctx, rec, probe) : 0;
 }
 
+/* A process of the command that is stopped until its probes are in place (record/follow.h) does not wait of itself. */
+static bool was_held(const struct ut_rec_wait *rec)
+{
+	return rec->state & 4 && rec->runnable_ns && rec->waker == (uint32_t)gettid();	/* SIGCONT was ours */
+}
+
 static int give_wait(struct session *s, const struct ut_rec_event *head, size_t size)
 {
-	if (size < sizeof(struct ut_rec_wait) || !s->sink->wait || is_ours(s, head))
+	struct ut_rec_wait rec;
+
+	if (size < sizeof(rec) || !s->sink->wait || is_ours(s, head))
 		return 0;
-	return s->sink->wait(s->sink->ctx, (const void *)head);
+	rec = *(const struct ut_rec_wait *)(const void *)head;
+	if (was_held(&rec)) {
+		rec.from_ns = rec.runnable_ns;
+		rec.state = 0;
+	}
+	return s->sink->wait(s->sink->ctx, &rec);
 }
 
 bool session_is_sample(const struct ut_rec_event *rec) { return rec->site >= UT_SITE_STACK && rec->site <= UT_SITE_WAIT; }

@@ -215,11 +215,12 @@ int main(void)
 }
 """
 
-# One thread waits for bytes that come each 10 ms; two share a processor.
+# One thread waits for bytes that come each 10 ms; two share a processor. What the waits took is told at the end.
 WAITS = r"""
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -232,9 +233,17 @@ static uint64_t now(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
+static uint64_t slept, read_for;
 __attribute__((noinline)) void get_bytes(void) { char c; while (read(ends[0], &c, 1) == 1) nothing++; }
 __attribute__((noinline)) void crowd(void) { uint64_t end = now() + 700000000; while (now() < end) nothing++; }
-static void *reader(void *arg) { prctl(PR_SET_NAME, "reader"); get_bytes(); return arg; }
+static void *reader(void *arg)
+{
+	uint64_t from = now();
+	prctl(PR_SET_NAME, "reader");
+	get_bytes();
+	read_for = now() - from;
+	return arg;
+}
 static void *worker(void *arg)
 {
 	cpu_set_t set;
@@ -255,13 +264,16 @@ int main(void)
 	pthread_create(&t[1], NULL, worker, NULL);
 	pthread_create(&t[2], NULL, worker, NULL);
 	for (int i = 0; i < 70; i++) {
+		uint64_t from = now();
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		slept += now() - from;
 		if (write(ends[1], "x", 1) != 1)
 			return 1;
 	}
 	close(ends[1]);
 	for (int i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
+	printf("%llu %llu\n", (unsigned long long)read_for, (unsigned long long)slept);
 	return 0;
 }
 """
@@ -296,12 +308,14 @@ class Truth(profiles.Case):
     def test_waits(self):
         program = self.build(WAITS, "-O2")
         profile = self.profile("--off-cpu", "--idle", "-F", "999", "--", program)
-        blocked = profile.weight("get_bytes", leaf="[sleeping]")
-        self.assertAlmostEqual(blocked, 700e6, delta=250e6)
+        read_for, slept = [int(n) for n in profile.done.stdout[-1].split()]
+        self.assertAlmostEqual(profile.weight("get_bytes") / read_for, 1, delta=0.05)
+        self.assertGreater(profile.weight("get_bytes", leaf="[sleeping]"), 0.3 * read_for)
         crowd = profile.weight("crowd")
         runnable = profile.weight("crowd", leaf="[waiting for a processor]")
         self.assertAlmostEqual(crowd, 1400e6, delta=300e6)
         self.assertGreater(runnable, 400e6)
+        self.assertAlmostEqual(profile.weight("main", "__nanosleep") / slept, 1, delta=0.05)
         self.assertGreater(profile.weight("main", "__nanosleep", leaf="[sleeping]"), 300e6)
         self.assertFalse(any("bpf_trace_run" in f for s, _ in profile.stacks for f in s))
 
@@ -367,6 +381,7 @@ class Stacks(profiles.Case):
     def test_nothing_of_ourselves(self):
         profile = self.profile("--off-cpu", "--per-thread", "--", "true")
         self.assertEqual([s for s, _ in profile.stacks if s[0].startswith("usertrace")], [])
+        self.assertEqual(profile.weight(leaf="[stopped]"), 0)   # for its probes to be put in place
 
     def test_fork_and_names_of_threads(self):
         program = self.build(FORK, "-O2")
