@@ -17,21 +17,11 @@
 #include "base/auto.h"
 #include "elf/image.h"
 #include "elf/internal.h"
+#include "scratch.h"
 
 static char folder[] = "/tmp/usertrace-debug-XXXXXX";
 
 __attribute__((noinline, used)) static int only_in_the_symbols(int n) { return n * 3; }
-
-static void run(const char *fmt, ...)
-{
-	char command[4 * PATH_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(command, sizeof command, fmt, ap);
-	va_end(ap);
-	assert_int_equal(system(command), 0);
-}
 
 static struct elf_image *open_image(const char *path)
 {

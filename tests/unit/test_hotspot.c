@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "proc/hotspot_priv.h"
+#include "scratch.h"
 
 /* Words that end in a blank in the text end in a NUL there. */
 static void add_words(struct buf *b, const char *words)
@@ -69,13 +70,9 @@ static char folder[] = "/tmp/ut-hotspot-XXXXXX";
 static const char *option_file(const char *name, const char *text)
 {
 	static char path[128];
-	FILE *f;
 
 	snprintf(path, sizeof path, "%s/%s", folder, name);
-	f = fopen(path, "we");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	write_file(folder, name, text);
 	return path;
 }
 

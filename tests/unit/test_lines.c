@@ -17,6 +17,7 @@
 
 #include "base/auto.h"
 #include "elf/lines.h"
+#include "scratch.h"
 
 static char folder[] = "/tmp/usertrace-lines-XXXXXX";
 
@@ -40,29 +41,11 @@ static const char source[] =
 	"}\n"
 	"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
 
-static void run(const char *fmt, ...)
-{
-	char command[4 * PATH_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(command, sizeof command, fmt, ap);
-	va_end(ap);
-	assert_int_equal(system(command), 0);
-}
-
 static int set_up(void **state)
 {
-	char path[PATH_MAX];
-	FILE *f;
-
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/deep.c", folder);
-	f = fopen(path, "we");
-	assert_non_null(f);
-	fputs(source, f);
-	fclose(f);
+	write_file(folder, "deep.c", source);
 	return 0;
 }
 

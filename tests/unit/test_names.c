@@ -26,6 +26,7 @@
 
 #include "base/auto.h"
 #include "elf/image.h"
+#include "scratch.h"
 #include "sym/names.h"
 #include "wire/unwind.h"
 
@@ -40,45 +41,22 @@ __attribute__((noinline, used)) static int a_function_with_a_name(int x)
 	return x + 1;
 }
 
-static void run(const char *fmt, ...)
-{
-	char command[4 * PATH_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(command, sizeof command, fmt, ap);
-	va_end(ap);
-	assert_int_equal(system(command), 0);
-}
-
-static void write_file(const char *name, const char *text)
-{
-	char path[PATH_MAX];
-	FILE *f;
-
-	snprintf(path, sizeof path, "%s/%s", folder, name);
-	f = fopen(path, "we");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
 /* Two libraries whose functions lie at the same place, and a program that waits in one. */
 static int set_up_folder(void **state)
 {
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	write_file("lib.c", "__attribute__((noinline)) int FUNCTION(int x)\n"
-			    "{ __asm__ volatile(\"nop\"); return x + 1; }\n");
-	write_file("wait.c", "#include <unistd.h>\n"
-			     "static inline __attribute__((always_inline)) void inner(void)\n"
-			     "{ __asm__ volatile(\".globl marked\\nmarked: nop\"); }\n"
-			     "__attribute__((noinline)) int work(int x)\n"
-			     "{\n"
-			     "	inner();\n"
-			     "	return x + (int)write(1, \"x\", 1);\n"
-			     "}\n"
-			     "int main(void) { work(1); for (;;) pause(); }\n");
+	write_file(folder, "lib.c", "__attribute__((noinline)) int FUNCTION(int x)\n"
+				    "{ __asm__ volatile(\"nop\"); return x + 1; }\n");
+	write_file(folder, "wait.c", "#include <unistd.h>\n"
+				     "static inline __attribute__((always_inline)) void inner(void)\n"
+				     "{ __asm__ volatile(\".globl marked\\nmarked: nop\"); }\n"
+				     "__attribute__((noinline)) int work(int x)\n"
+				     "{\n"
+				     "	inner();\n"
+				     "	return x + (int)write(1, \"x\", 1);\n"
+				     "}\n"
+				     "int main(void) { work(1); for (;;) pause(); }\n");
 	run("cd %s && gcc -O2 -g -shared -fPIC -DFUNCTION=first_function -o libfirst.so lib.c && "
 	    "gcc -O2 -g -shared -fPIC -DFUNCTION=other_function -o libother.so lib.c && gcc -O2 -g -o wait wait.c && "
 	    "gcc -O2 -g -Wl,-z,lazy -fcf-protection=none -o lazy wait.c", folder);
@@ -575,7 +553,7 @@ static void files_that_are_no_programs(void **state)
 	uint8_t *at;
 
 	(void)state;
-	write_file("heap.core", "not a program, and as long as that\n");
+	write_file(folder, "heap.core", "not a program, and as long as that\n");
 	snprintf(path, sizeof path, "%s/heap.core", folder);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);

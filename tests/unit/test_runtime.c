@@ -23,6 +23,7 @@
 #include "probe/spec.h"
 #include "proc/runtime.h"
 #include "proc/runtime_builtin.h"
+#include "scratch.h"
 
 static struct runtimes known;
 
@@ -453,18 +454,6 @@ static void mistakes_are_told_with_file_and_line(void **state)
 		assert_int_equal(r.all.n, 0);
 	}
 	assert_int_equal(runtimes_parse("my.ini", "[runtime]\0\n", 11, &r, NULL), -EINVAL);
-}
-
-static void write_file(const char *folder, const char *name, const char *text)
-{
-	char path[256];
-	FILE *f;
-
-	snprintf(path, sizeof path, "%s/%s", folder, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
 }
 
 static void remove_folder(const char *config)
