@@ -64,19 +64,20 @@ static int explain_nothing(const struct ut_cmd *cmd, const char *path, const str
 	return cli_fail(cmd, EXIT_USAGE, "%s: no stacks; needs lines such as 'main;parse;read 42'", shown(path));
 }
 
-/* The first two bytes, left where they are. A pipe gives them to another pipe; what is neither has none. */
-static bool is_gzip(int fd)
+/* By the first bytes, left where they are. A pipe gives them to another pipe; what is neither has none. */
+static bool is_pprof(int fd)
 {
-	unsigned char magic[2] = {0};
+	unsigned char begin[OUT_PPROF_BEGIN];
+	ssize_t n = pread(fd, begin, sizeof begin, lseek(fd, 0, SEEK_CUR));
 	int pipes[2];
 
-	if (pread(fd, magic, 2, lseek(fd, 0, SEEK_CUR)) != 2 && !pipe2(pipes, O_CLOEXEC)) {
-		if (tee(fd, pipes[1], 2, 0) != 2 || read(pipes[0], magic, 2) != 2)
-			magic[0] = 0;
+	if (n < 0 && !pipe2(pipes, O_CLOEXEC)) {
+		if (tee(fd, pipes[1], sizeof begin, 0) > 0)
+			n = read(pipes[0], begin, sizeof begin);
 		close(pipes[0]);
 		close(pipes[1]);
 	}
-	return magic[0] == 0x1f && magic[1] == 0x8b;
+	return n > 0 && out_is_pprof(begin, (size_t)n);
 }
 
 static int read_pprof(const struct ut_cmd *cmd, const char *path, int fd, struct profile *p)
@@ -103,7 +104,7 @@ int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile
 		*ret = profile_new();
 	if (!*ret)
 		return cli_fail(cmd, EXIT_FAILED, "out of memory");
-	if (is_gzip(fd))
+	if (is_pprof(fd))
 		return read_pprof(cmd, path, fd, *ret);
 	if (profile_read_folded(*ret, fd, &bad, &err)) {
 		ut_err_wrap(&err, "%s", shown(path));

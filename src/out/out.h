@@ -34,11 +34,14 @@ const struct out_format *out_format_named(const char *name);
 const struct out_format *out_format_of(const char *path);
 
 /*
- * Reads what out_pprof or others have written, gzipped; at most 1 GiB of it unpacked. Kinds of frames are taken from
+ * Reads what out_pprof or others have written, gzipped or not; at most 1 GiB of it unpacked. Kinds of frames are taken from
  * their modules, and from brackets. Of several values in each sample, those that are known are taken: counts, and times
  * on and off the processor. -errno with a sentence, -EINVAL when it is no such file.
  */
 int out_read_pprof(struct profile *p, int fd, struct ut_err *err);
+/* Do these first bytes of a file begin one? Of so many as there are up to OUT_PPROF_BEGIN; no text does. */
+#define OUT_PPROF_BEGIN 32
+bool out_is_pprof(const unsigned char *begin, size_t len);
 /* The same of the message without gzip's wrapping. */
 int out_read_pprof_message(struct profile *p, const void *bytes, size_t len, struct ut_err *err);
 

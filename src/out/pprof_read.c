@@ -36,6 +36,8 @@ struct reader {
 	VEC(int64_t) comments;
 	uint64_t nframes;		/* of all samples */
 	int64_t default_type;
+	uint64_t period;
+	int64_t period_unit;
 	int count, state[PROFILE_STATES];	/* which value says it; -1: none */
 	enum profile_state state_of_counts;
 	bool in_samples;		/* the second pass */
@@ -109,7 +111,7 @@ static int take_number(struct reader *r, unsigned number, uint64_t v)
 	switch (number) {
 	case 9: t->begin_wall_ns = (int64_t)v; break;
 	case 10: t->duration_ns = v <= INT64_MAX ? v : 0; break;
-	case 12: t->period_ns = v <= INT64_MAX ? v : 0; break;
+	case 12: r->period = v <= INT64_MAX ? v : 0; break;
 	case 13: return vec_push(&r->comments, (int64_t)v);
 	case 14: r->default_type = (int64_t)v; break;
 	}
@@ -148,15 +150,21 @@ static int take_comments(struct reader *r, const uint8_t *at, size_t len)
 
 static int take_sample(struct reader *r, const Pprof__Sample *s);
 
-#define TAKE(type, take) do { \
-	Pprof__##type *m = pprof__##take##__unpack(NULL, len, bytes); \
-	if (!m) \
-		return bad(r, "a " #take " is cut or wrong"); \
-	code = take_##take(r, m); \
-	pprof__##take##__free_unpacked(m, NULL); \
-} while (0)
-
 static int take_value_type(struct reader *r, const Pprof__ValueType *t) { return vec_push(&r->types, *t); }
+
+static int take_period_type(struct reader *r, const Pprof__ValueType *t)
+{
+	r->period_unit = t->unit;
+	return 0;
+}
+
+#define TAKE(type, message, take) do { \
+	Pprof__##type *m = pprof__##message##__unpack(NULL, len, bytes); \
+	if (!m) \
+		return bad(r, "a " #message " is cut or wrong"); \
+	code = take_##take(r, m); \
+	pprof__##message##__free_unpacked(m, NULL); \
+} while (0)
 
 static int take_field(struct reader *r, unsigned number, const uint8_t *bytes, size_t len)
 {
@@ -166,12 +174,12 @@ static int take_field(struct reader *r, unsigned number, const uint8_t *bytes, s
 
 	if (r->in_samples) {
 		if (number == 2)
-			TAKE(Sample, sample);
+			TAKE(Sample, sample, sample);
 		return code;
 	}
 	switch (number) {
-	case 1: TAKE(ValueType, value_type); break;
-	case 3: TAKE(Mapping, mapping); break;
+	case 1: TAKE(ValueType, value_type, value_type); break;
+	case 3: TAKE(Mapping, mapping, mapping); break;
 	case 4:
 		location = pprof__location__unpack(NULL, len, bytes);
 		if (!location)
@@ -180,8 +188,9 @@ static int take_field(struct reader *r, unsigned number, const uint8_t *bytes, s
 		if (code)
 			pprof__location__free_unpacked(location, NULL);
 		break;
-	case 5: TAKE(Function, function); break;
+	case 5: TAKE(Function, function, function); break;
 	case 6: code = vec_push(&r->strings, text); break;
+	case 11: TAKE(ValueType, value_type, period_type); break;
 	case 13: code = take_comments(r, bytes, len); break;
 	}
 	return code;
@@ -439,6 +448,8 @@ static int read_message(struct reader *r, const void *bytes, size_t len)
 		code = take_location(r, r->packed.v[i]);
 	SORT(&r->locations);
 	find_values(r);
+	if (is(r, r->period_unit, "nanoseconds"))	/* else it is bytes, or events */
+		r->p->totals.period_ns = r->period;
 	read_comments(r);
 	r->in_samples = true;
 	return code ? code : take_fields(r, bytes, len);
@@ -464,33 +475,40 @@ int out_read_pprof_message(struct profile *p, const void *bytes, size_t len, str
 	return code == -ENOMEM ? ut_err_nomem(err) : code;
 }
 
-/* --- gzip --- */
+/* --- the file --- */
 
-/* Unpacks @fd to @out. */
-static int unpack(z_stream *z, int fd, struct buf *out, struct ut_err *err)
+static int read_file(int fd, struct buf *ret, struct ut_err *err)
 {
-	static const size_t piece = 1 << 16;
-	AUTO_FREE uint8_t *in = malloc(piece);
-	int how = Z_OK;
+	static const size_t piece = 1 << 20;
+	ssize_t n;
 
-	if (!in)
-		return ut_err_nomem(err);
-	while (how != Z_STREAM_END) {
-		ssize_t n = z->avail_in ? 0 : read(fd, in, piece);
-		char *room = buf_room(out, piece);
+	do {
+		char *room = buf_room(ret, piece);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return ut_err_set(err, -errno, "cannot be read: %s", strerror(errno));
 		if (!room)
 			return ut_err_nomem(err);
-		if (n) {
-			z->next_in = in;
-			z->avail_in = (uInt)n;
-		} else if (!z->avail_in) {
+		n = read(fd, room, piece);
+		if (n < 0 && errno != EINTR)
+			return ut_err_set(err, -errno, "cannot be read: %s", strerror(errno));
+		ret->len += n > 0 ? (size_t)n : 0;
+		if (ret->len > UNPACKED_MAX)
+			return ut_err_set(err, -EFBIG, "is more than 1 GiB, which is more than a profile should be");
+	} while (n);
+	return 0;
+}
+
+static int unpack(z_stream *z, struct buf *out, struct ut_err *err)
+{
+	static const size_t piece = 1 << 16;
+	int how = Z_OK;
+
+	while (how != Z_STREAM_END) {
+		char *room = buf_room(out, piece);
+
+		if (!room)
+			return ut_err_nomem(err);
+		if (!z->avail_in)
 			return ut_err_set(err, -EINVAL, "is cut: the end of its gzip stream is missing");
-		}
 		z->next_out = (Bytef *)room;
 		z->avail_out = (uInt)piece;
 		how = inflate(z, Z_NO_FLUSH);
@@ -503,17 +521,51 @@ static int unpack(z_stream *z, int fd, struct buf *out, struct ut_err *err)
 	return 0;
 }
 
-int out_read_pprof(struct profile *p, int fd, struct ut_err *err)
+static bool is_gzip(const unsigned char *begin, size_t len)
+{
+	return len >= 2 && begin[0] == 0x1f && begin[1] == 0x8b;
+}
+
+/* Numbers may come first; then a type of values, which begins with one of its two numbers as no text does. */
+static bool is_message(const uint8_t *at, const uint8_t *end)
+{
+	uint64_t v;
+
+	while (at < end && (*at == 9 << 3 || *at == 10 << 3 || *at == 12 << 3 || *at == 14 << 3)) {
+		at++;
+		if (!varint(&at, end, &v))
+			return false;
+	}
+	return end - at >= 3 && (at[0] == (1 << 3 | 2) || at[0] == (11 << 3 | 2)) && (at[2] == 1 << 3 || at[2] == 2 << 3);
+}
+
+bool out_is_pprof(const unsigned char *begin, size_t len) { return is_gzip(begin, len) || is_message(begin, begin + len); }
+
+/* Puts what is in it in its place. */
+static int unpack_file(struct buf *file, struct ut_err *err)
 {
 	struct buf message = {0};
-	z_stream z = {0};
-	int code = inflateInit2(&z, 15 + 16) == Z_OK ? 0 : ut_err_nomem(err);
+	z_stream z = { .next_in = (Bytef *)file->data, .avail_in = (uInt)file->len };
+	int code;
 
-	if (!code)
-		code = unpack(&z, fd, &message, err);
+	if (inflateInit2(&z, 15 + 16) != Z_OK)
+		return ut_err_nomem(err);
+	code = unpack(&z, &message, err);
 	inflateEnd(&z);
+	buf_done(file);
+	*file = message;
+	return code;
+}
+
+int out_read_pprof(struct profile *p, int fd, struct ut_err *err)
+{
+	struct buf file = {0};
+	int code = read_file(fd, &file, err);
+
+	if (!code && file.data && is_gzip((const unsigned char *)file.data, file.len))
+		code = unpack_file(&file, err);
 	if (!code)
-		code = out_read_pprof_message(p, message.data ? message.data : "", message.len, err);
-	buf_done(&message);
+		code = out_read_pprof_message(p, file.data ? file.data : "", file.len, err);
+	buf_done(&file);
 	return code;
 }

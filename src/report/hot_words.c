@@ -220,6 +220,8 @@ void hot_sentence(const struct hot *h, struct buf *out)
 	if (h->primary != PROFILE_BLOCKED && h->primary != PROFILE_RUNNABLE)
 		add_parts(h, h->primary, out);
 	add_waits(h, out);
+	if (out->len == begin)
+		buf_adds(out, "no sample has a stack");
 	if (out->len > begin + 2 && out->data[begin] == ';')	/* it begins with one of the parts */
 		memmove(out->data + begin, out->data + begin + 2, (out->len -= 2) - begin + 1);
 }

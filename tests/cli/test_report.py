@@ -179,6 +179,42 @@ class Hot(Case):
                 self.assertEqual((done.returncode, done.stderr), (0, b""))
 
 
+def message(*fields):
+    """A protobuf message of (number, value): numbers below 128, texts, or messages."""
+    return b"".join(bytes([number << 3, value]) if isinstance(value, int) else
+                    bytes([number << 3 | 2, len(value)]) + value for number, value in fields)
+
+
+class Others(Case):
+    """Profiles that others write."""
+    TEXTS = [b"", b"alloc_space", b"bytes", b"space", b"f", b"nanoseconds"]
+
+    def profile(self, period_unit, *sample):
+        return message((1, message((1, 1), (2, 2))), (2, message(*sample, (2, b"\x07"))), (4, message((1, 1), (4, message((1, 1))))),
+                       (5, message((1, 1), (2, 4))), *((6, text) for text in self.TEXTS),
+                       (11, message((1, 3), (2, period_unit))), (12, 100))
+
+    @live.vm_safe
+    def test_numbers_before_all(self):
+        """Go's own runtime begins with the time."""
+        time = bytes.fromhex("48aae3b5dde9d4b3f618")
+        for text in (time + self.profile(2, (1, 1)), message((14, 1)) + self.profile(2, (1, 1))):
+            self.assertEqual(self.hot("--to", "folded", stdin=text).stdout, b"f 7\n")
+        self.assertEqual(self.hot("--to", "folded", stdin=b"HaPa`ap;b 5\n").stdout, b"HaPa`ap;b 5\n")
+
+    @live.vm_safe
+    def test_a_period_of_bytes_is_no_frequency(self):
+        lines = self.hot(stdin=self.profile(2, (1, 1))).stdout.decode().splitlines()
+        self.assertEqual(lines[:2], ["100 % of alloc_space were in f",
+                                     "7 alloc_space, 1 thread; 0 lost; no stack cut; frames without a name 0 %"])
+        self.assertIn(", 10000000 Hz, ", self.hot(stdin=self.profile(5, (1, 1))).stdout.decode())
+
+    @live.vm_safe
+    def test_no_stack(self):
+        lines = self.hot(stdin=self.profile(2)).stdout.decode().splitlines()
+        self.assertEqual(lines[0], "no sample has a stack")
+
+
 class Forms(Case):
     @live.vm_safe
     def test_folded_twice_is_the_same(self):
@@ -191,6 +227,13 @@ class Forms(Case):
         self.assertEqual(self.hot(path, "--to", "folded").stdout.decode(), STACKS)
         with open(path, "rb") as file:                  # and through a pipe
             self.assertEqual(self.hot("--to", "folded", stdin=file.read()).stdout.decode(), STACKS)
+        with open(path, "rb") as file:                  # others do not gzip it
+            self.assertEqual(self.hot("--to", "folded", stdin=gzip.decompress(file.read())).stdout.decode(), STACKS)
+
+    @live.vm_safe
+    def test_lines_that_look_a_little_like_pprof(self):
+        self.assertEqual(self.hot("--to", "folded", stdin=b"\n\na;b 5\n").stdout, b"a;b 5\n")
+        self.assertEqual(self.hot("--to", "folded", stdin=b"a 1").stdout, b"a 1\n")
 
     @live.vm_safe
     def test_speedscope_is_as_its_schema_says(self):
