@@ -139,6 +139,22 @@ WALK_INLINE int walk_frameless(struct walk *w)
 }
 
 /*
+ * Code that frees so much of the stack and returns as soon as it is returned to: it has no other frame. CPython calls each
+ * function through such a piece of code, to give it a name (-X perf). How far the return address is from the stack
+ * pointer; -1 elsewhere.
+ */
+WALK_INLINE int walk_pops(struct walk *w)
+{
+	union { uint8_t byte[8]; uint64_t all; } code = { .all = 0 };
+
+	if (WALK_READ(w, &code, 8, w->ip))
+		return -1;
+	if ((uint32_t)(code.all & 0xffffff) == 0xc48348u && code.byte[3] < 0x80 && code.byte[4] == 0xc3)
+		return code.byte[3];	/* add $n,%rsp; ret */
+	return -1;
+}
+
+/*
  * Code of a file without tables, where it tells itself where it returns to: behind a system call, which wrappers make
  * with nothing on the stack; at a function's first instructions; at its return. 1: it does not tell. Glibc's clone3 is
  * such, and its vfork, which keeps the address in rdi because its child runs on the same stack.
@@ -175,18 +191,23 @@ enum walk_pointers {
 WALK_INLINE int walk_by_pointer(struct walk *w, enum walk_pointers how, enum ut_walk_end failed)
 {
 	uint64_t pair[2] = { 0, 0 }, at = w->bp;
-	int frameless = w->exact && how != WALK_MAY_KEEP ? walk_frameless(w) : -1;
+	int frameless = -1;
 
+	if (how != WALK_MAY_KEEP)
+		frameless = w->exact ? walk_frameless(w) : walk_pops(w);
 	if (w->exact && how == WALK_MAY_KEEP && !walk_at_edge(w, failed, &pair[1], &at))
 		return walk_go(w, pair[1], at, at + 8);
 	at = w->bp;
-	w->rbx_known = WALK_LOST;
+	if (w->exact || frameless < 0)
+		w->rbx_known = WALK_LOST;
 	if (frameless >= 0) {
 		if (WALK_READ(w, &pair[1], 8, w->sp + (uint32_t)frameless))
 			return walk_stop(w, UT_END_STACK, w->sp);
 		at = w->sp + (uint32_t)frameless;
 		return walk_go(w, pair[1], at, at + 8);
 	}
+	if (!at && w->doubt && how == WALK_KEEPS)
+		return walk_stop(w, UT_END_START, 0);	/* the chain of pointers ends, as the ABI says */
 	if (w->bp_known != WALK_VALUE || at < w->sp || (at & 7))
 		return walk_stop(w, failed, w->ip);
 	if (WALK_READ(w, pair, 16, at))

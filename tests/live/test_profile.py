@@ -130,6 +130,25 @@ __attribute__((noinline)) void seldom(void) { for (int i = 0; i < 10; i++) leaf(
 int main(void) { for (int i = 0; i < 20; i++) { often(); seldom(); } return 0; }
 """
 
+# Code made at run time that keeps no frame pointer and only calls, as CPython's for each function (-X perf).
+STUB = r"""
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+static volatile uint64_t nothing;
+__attribute__((noinline)) void work(void) { for (unsigned i = 0; i < 300000; i++) nothing = i; nothing = 1; }
+int main(void)
+{
+	void (*stub)(void (*)(void)) = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy(stub, "\x48\x83\xec\x08\xff\xd7\x48\x83\xc4\x08\xc3", 11);	/* sub $8,%rsp; call *%rdi; add $8,%rsp; ret */
+	for (int i = 0; i < 1000; i++) {
+		stub(work);
+		nothing = 2;
+	}
+	return 0;
+}
+"""
+
 # One library after the other comes to the same address. Each function measures itself.
 LIBRARY = r"""
 static volatile unsigned nothing;
@@ -348,6 +367,9 @@ class Stacks(profiles.Case):
         complete = sum(w for s, w in profile.stacks if "__libc_start_call_main" in s)
         self.assertGreater(complete / profile.total, 0.97, profile.stacks[:3])
         self.assertRegex(profile.told, r"frames have no name: [\d,]+ \[no symbols: program\]")
+
+    def test_run_time_code_without_frame_pointers_that_only_calls(self):
+        self.complete(self.profile("-F", "999", "--", self.build(STUB, "-O2", "-fomit-frame-pointer")), "main", "work")
 
     def test_exec_in_the_middle(self):
         second = self.build(EXEC.replace("NAME", "second_life"), "-O2", "-no-pie", "-fno-pie", name="second")

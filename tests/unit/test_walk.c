@@ -603,6 +603,50 @@ static void test_frame_pointers_of_callers(void **state)
 	assert_true(w.ips[2] == at(2));
 }
 
+/* A caller that frees its stack and returns at once, as CPython's pieces of code that name functions: no pointer is needed. */
+static void test_code_that_only_calls(void **state)
+{
+	static const struct { const char *bytes; int found; } codes[] = {
+		{ "\x48\x83\xc4\x08\xc3", 1 }, { "\x48\x83\xc4\x08\x5d\xc3", 0 }, { "\x48\x83\xc4\x88\xc3", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+		struct ut_unwind_rule r = cfa(RSP, 32);
+
+		r.rbx = UT_SAVED_CFA;
+		r.rbx_off = -32;
+		one_frame(r);
+		place(3, UT_CODE_RUNTIME, only(UT_CFA_UNKNOWN));
+		host.places[1].rule = cfa(RBX, 8);
+		w.reg[RBP] = 12345;
+		stack[0] = STACK + 160;		/* rbx of the caller of both */
+		stack[3] = at(3);
+		stack[5] = at(2);
+		memcpy(code + 0x380, codes[i].bytes, strlen(codes[i].bytes));
+		stack[20] = 0;
+		if (codes[i].found)
+			EXPECT_END(UT_END_START, 0, 3);
+		else
+			EXPECT_END(UT_END_RUNTIME, at(3), 2);
+	}
+	assert_true(w.bp == 12345);
+}
+
+/* A saved frame pointer of 0 is the outermost; a register that is 0 says nothing. */
+static void test_end_of_the_pointers(void **state)
+{
+	(void)state;
+	with_pointers(UT_CODE_RUNTIME);
+	place(3, UT_CODE_RUNTIME, only(UT_CFA_UNKNOWN));
+	stack[8] = 0;
+	stack[9] = at(3);
+	EXPECT_END(UT_END_START, 0, 2);
+	with_pointers(UT_CODE_RUNTIME);
+	w.reg[RBP] = 0;
+	EXPECT_END(UT_END_RUNTIME, at(1), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -632,6 +676,8 @@ int main(void)
 		cmocka_unit_test(test_lost_rbp),
 		cmocka_unit_test(test_frame_pointers),
 		cmocka_unit_test(test_frame_pointers_of_callers),
+		cmocka_unit_test(test_code_that_only_calls),
+		cmocka_unit_test(test_end_of_the_pointers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
