@@ -1214,7 +1214,7 @@ UT_JIT_FN_ const char *ut_jit_write_lines_(struct ut_jit_writer_ *w, uint64_t ad
 	for (size_t i = 0; i < count; i++)
 		bytes += 16 + ut_jit_length_(ut_jit_line_file_(lines, i)) + 1;
 	b.why = ut_jit_hold_(&w->file, at);
-	if (b.why || bytes > w->limit)
+	if (b.why || bytes > w->limit || *at > w->limit - bytes)
 		return b.why ? b.why : ut_jit_full_;
 	b.w = w;
 	b.filled = 0;

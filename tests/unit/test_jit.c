@@ -873,6 +873,24 @@ static void test_dump_is_full(void **state)
 	assert_int_equal(read_file(dump_path(getpid())), 40 + 3 * (56 + 4 + sizeof(code)));
 }
 
+/* Of lines that need several writes nothing is there when not all of them fit. */
+static void test_lines_do_not_fit(void **state)
+{
+	enum { MANY = 10000 };
+	static char code[300000];
+	static struct ut_jit_line lines[MANY];
+
+	(void)state;
+	setenv("UT_JIT_MAX", "1", 1);
+	assert_int_equal(ut_jit_open(UT_JIT_DUMP), UT_JIT_DUMP);
+	for (unsigned i = 0; i < 3; i++)
+		ut_jit_code(code, sizeof(code), "big");
+	ut_jit_code_lines(code, 10, "many lines", lines, MANY);
+	assert_int_equal(ut_jit_on(), 0);
+	assert_non_null(strstr(ut_jit_error(), "greatest size"));
+	assert_int_equal(read_file(dump_path(getpid())), 40 + 3 * (56 + 4 + sizeof(code)));
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, enter_folder, leave_folder)
 
 int main(void)
@@ -885,7 +903,7 @@ int main(void)
 		CASE(test_full_of_what_lives), CASE(test_fork), CASE(test_fork_in_the_middle), CASE(test_own_lock),
 		CASE(test_closed_descriptor), CASE(test_threads), CASE(test_table), CASE(test_big_table),
 		CASE(test_block_moves), CASE(test_dump), CASE(test_many_lines), CASE(test_dump_after_fork),
-		CASE(test_code_that_cannot_be_read), CASE(test_dump_is_full),
+		CASE(test_code_that_cannot_be_read), CASE(test_dump_is_full), CASE(test_lines_do_not_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
