@@ -59,46 +59,6 @@ static struct elf_image *image_with_dwarf(struct elf_image *img)
 	return debug && has_dwarf(debug) ? debug : NULL;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct code_range *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->end < y->end) - (x->end > y->end);
-}
-
-void code_ranges_index(struct code_ranges *r)
-{
-	uint64_t reach = 0;
-
-	if (r->n)
-		qsort(r->v, r->n, sizeof *r->v, compare_ranges);
-	for (size_t i = 0; i < r->n; i++) {
-		if (reach < r->v[i].end)
-			reach = r->v[i].end;
-		r->v[i].reach = reach;
-	}
-}
-
-const struct code_range *code_ranges_find(const struct code_ranges *r, uint64_t vaddr)
-{
-	size_t low = 0, high = r->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->v[mid].start <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low && r->v[low - 1].reach > vaddr; low--)
-		if (vaddr < r->v[low - 1].end)
-			return &r->v[low - 1];
-	return NULL;
-}
-
 static int add_unit(struct elf_lines *l, Dwarf_Die *die, uint64_t bytes)
 {
 	struct unit unit = {.die = *die, .bytes = bytes};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two parts of elf/lines.h share: units of debugging information and their functions. */
+/* What the parts of elf/lines.h share: units of debugging information and their functions. */
 #ifndef UT_ELF_LINES_PRIV_H
 #define UT_ELF_LINES_PRIV_H
 
@@ -15,7 +15,7 @@ struct code_range {
 };
 struct code_ranges { struct code_range *v; size_t n, cap; };
 
-/* Sorts, and makes ready to be searched. */
+/* lines_ranges.c. Sorts, and makes ready to be searched. */
 void code_ranges_index(struct code_ranges *r);
 /* The last one to begin of those that hold @vaddr; NULL when none does. */
 const struct code_range *code_ranges_find(const struct code_ranges *r, uint64_t vaddr);
@@ -47,7 +47,7 @@ struct elf_lines {
 	uint64_t nodes;			/* of all units */
 };
 
-/* Offsets of what @vaddr is in, the function first, then the calls inlined there. Returns how many. */
+/* lines_unit.c. Offsets of what @vaddr is in, the function first, then the calls inlined there. Returns how many. */
 size_t unit_chain(struct elf_lines *l, struct unit *u, uint64_t vaddr, uint64_t ret[ELF_PLACES_MAX]);
 void unit_done(struct unit *u);
 
