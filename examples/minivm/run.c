@@ -173,8 +173,9 @@ static int check_one(const struct sample *s, const struct way *way, bool quiet)
 	char err[300] = "", what[120];
 
 	snprintf(what, sizeof what, "%s, %s, %s from %u on, %u threads, heap of %zu", s->name,
-		 way->generational ? "generational" : "mark-sweep", way->move_code ? "compiled and moved" : way->jit ? "compiled" : "not compiled",
-		 way->jit_threshold, way->threads, heap);
+		 way->generational ? "generational" : "mark-sweep",
+		 way->move_code ? "compiled and moved" : way->jit ? "compiled" : "not compiled", way->jit_threshold,
+		 way->threads, heap);
 	/* A check in which nothing was collected or compiled has checked nothing. */
 	if (!run(&r, err, sizeof err) && s->collects && !r.collections)
 		fill(err, sizeof err, "nothing was collected");

@@ -55,7 +55,8 @@ int profile_grower_give(struct profile_grower *g, struct profile_batch *b);
 /* What was given is in the tree. -ENOMEM: not all is. */
 int profile_grower_end(struct profile_grower *g);
 
-/* See prune_share, whose frame must be there. @path are nodes that stay, and get their new numbers. -ENOMEM: the profile is of no use. */
+/* See prune_share, whose frame must be there. @path are nodes that stay, and get their new numbers. -ENOMEM: the profile is
+ * of no use. */
 int profile_prune(struct profile *p, uint32_t *path, size_t npath);
 
 #endif

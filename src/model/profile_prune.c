@@ -42,11 +42,12 @@ static void compact(struct profile *p, uint32_t least, unsigned shift, uint32_t 
 	sums[0] = 0;
 	for (uint32_t i = 1; i < p->nodes.n; i++) {
 		struct profile_node node = p->nodes.v[i];
-		uint32_t parent = sums[node.parent];
+		uint32_t parent = sums[node.parent], missing;
 
 		while (at < ng && g[at].first <= i)
 			p->index->generations.v[at++].first = n;
-		if (parent & GONE || (node.frame != p->pruned && plus(sums[i], at ? scale(g[at - 1].missing, shift) : 0) < least)) {
+		missing = at ? scale(g[at - 1].missing, shift) : 0;
+		if (parent & GONE || (node.frame != p->pruned && plus(sums[i], missing) < least)) {
 			sums[i] = parent | GONE;
 			p->npruned += node.frame != p->pruned;
 			continue;

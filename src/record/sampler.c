@@ -94,8 +94,10 @@ static int load(struct sampler *s, struct ut_err *err)
 		r = fill_walkers(s);
 	if (r == -EPERM || r == -EACCES)
 		return ut_err_set(err, r, "may not load programs into the kernel: run as root, or with CAP_BPF and CAP_PERFMON");
-	return r ? ut_err_set(err, r, "the kernel refuses the programs that take samples: %s (usertrace doctor tells what is missing)", strerror(-r))
-		 : 0;
+	if (r)
+		ut_err_set(err, r, "the kernel refuses the programs that take samples: %s (usertrace doctor tells what is missing)",
+			   strerror(-r));
+	return r;
 }
 
 static int open_unwind(struct sampler *s, struct ut_err *err)
