@@ -62,10 +62,10 @@ const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_add
 bool names_is_end(const char *text, size_t len)
 {
 	static const char *const begins[] = {
-		"[truncated]", "[no unwind info", "[stack not resident]", "[stack not known]", "[stack ends for",
-		"[caller hidden by", "[not known yet when sampled", "[unknown code, no map", "[no frame pointers",
-		"[process not known yet]", "[broken stack", "[a register was not kept", "[unwind info not understood",
-		"[interrupted another sample]",
+		"[truncated]", "[no unwind info", "[unwind info not understood", "[a register was not kept",
+		"[no frame pointers", "[stack not resident]", "[stack not known]", "[unknown code, no map",
+		"[process not known yet]", "[not known yet when sampled", "[caller hidden by a return probe]",
+		"[broken stack", "[interrupted another sample]", "[stack ends for an unknown reason]",
 	};
 
 	for (size_t i = 0; len && *text == '[' && i < ARRAY_SIZE(begins); i++)
