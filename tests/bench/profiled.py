@@ -24,6 +24,7 @@ NODE = """
 function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 for (;;) { fib(22); JSON.stringify(Array.from({length: 500}, (_, i) => ({a: i}))); [...Array(3000).keys()].sort((a, b) => b - a); }
 """
+KERNEL = "while (1) { open(F, '<', '/proc/self/maps'); my @all = <F>; stat('/usr/lib/os-release') }"
 LISP = "(loop (let ((x (make-list 2000))) (sort (mapcar (lambda (a) (declare (ignore a)) (random 100)) x) (function <))))"
 SQL = "select count(*) from generate_series(1, 3000) a, generate_series(1, 3000) b where a % 7 = b % 5"
 
@@ -138,6 +139,7 @@ def all_programs(folder):
         Program("C++ -O2", [cxx]),
         Program("static binary", [static, "30"]),
         Program("stripped binary", [stripped, "30"]),
+        Program("the kernel's frames", ["perl", "-e", KERNEL], missing("perl")),
         Program("OpenJDK 17, -XX:+PreserveFramePointer", ["java", "-XX:+PreserveFramePointer", "-XX:+UseSerialGC", "-Xmx64m", "-cp", folder, "Churn", "heavy"],
                 missing("javac"), "10000000\n"),
         Program("Node, with its map", ["node", *map_option, "-e", NODE], missing("node")),
@@ -169,11 +171,9 @@ class Stacks:
         self.nameless += count * nameless
 
 
-# Where a thread or a program begins, or what is called from there: perf is believed to have reached it then.
+# Where a thread or a program begins, or what is called from there: a stack that ends elsewhere is cut, whoever took it.
 STARTS = re.compile(r"^(main|start_thread|__libc_start_main\S*|__libc_start_call_main|thread_native_entry|_start|__GI___clone3|__clone3|clone3|__clone|clone|thread_start|ret_from_fork(_asm)?|_dl_start_user|entry_SYSCALL_64_after_hwframe|"
                     r"asm_\w+|\[no symbols: [^]]*\]|secondary_startup_64\w*|common_startup_64)$")
-# Says of a stack that it is cut; everything else in brackets groups, or names a function by its place.
-CUT = re.compile(r"^\[(truncated|no unwind info|stack not resident|unknown code|process not known|no frame pointers|no map|frame pointers|unwinding|.*not followed)")
 NAMELESS = re.compile(r"^\[(no symbols|unknown code|no map|file gone|not an ELF|no unwind|kernel hides|no name)")
 UNKNOWN = re.compile(r"^(\[unknown\]|0x[0-9a-f]+|\[unknown code.*|\[no map.*|\[file gone.*|\[kernel hides.*)$")
 
@@ -186,14 +186,14 @@ def read_folded(path):
             frames = [re.sub(r"_\[[a-z]\]$", "", frame) for frame in stack.split(";")]
             if frames and frames[0] == "[GC]":
                 frames = frames[1:]
-            cut = bool(frames and CUT.match(frames[0]))
-            found.add(frames, int(count), not cut, sum(bool(UNKNOWN.match(frame)) for frame in frames), sum(bool(NAMELESS.match(frame)) for frame in frames))
+            complete = bool(frames and STARTS.match(frames[0]))
+            found.add(frames, int(count), complete, sum(bool(UNKNOWN.match(frame)) for frame in frames), sum(bool(NAMELESS.match(frame)) for frame in frames))
     return found
 
 
 def usertrace_profile(bench, pid, seconds, folder):
     out = os.path.join(folder, "usertrace.folded")
-    done = subprocess.run([bench.usertrace, "profile", "-p", str(pid), "-d", str(seconds), "--no-gc", "-o", out], stdin=subprocess.DEVNULL,
+    done = subprocess.run([bench.usertrace, "profile", "-p", str(pid), "-d", str(seconds), "-o", out], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True)
     if done.returncode:
         raise programs.Unusable(done.stderr.strip()[-200:])
