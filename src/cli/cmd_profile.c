@@ -239,6 +239,8 @@ static int print_table(const struct run *r)
 
 static int write_profile(struct run *r, struct ut_err *err)
 {
+	if (!r->o.output || out_file_is_special(r->o.output))
+		stop_signals_restore(r->stop_fd);	/* who does not read must not keep us alive */
 	if (r->o.output)
 		return out_file_write(r->o.output, write_format, r, err);
 	return r->format ? write_format(r, STDOUT_FILENO, err) : print_table(r);

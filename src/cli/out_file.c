@@ -16,8 +16,22 @@ static int cannot(const char *path, int code, struct ut_err *err)
 	return ut_err_set(err, code, "cannot write to '%s': %s", path, strerror(-code));
 }
 
-/* Is it there, and no file that another could take the place of? */
-static bool is_special(const char *path)
+/* Does not wait for the reader of a named pipe: one that never comes would keep us for ever. */
+static int open_special(const char *path, struct ut_err *err)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), flags;
+
+	if (fd < 0 && errno == ENXIO)
+		return ut_err_set(err, -ENXIO, "cannot write to '%s': nobody reads from it yet; start the reader first", path);
+	if (fd < 0)
+		return cannot(path, -errno, err);
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK))
+		return close(fd), cannot(path, -EIO, err);
+	return fd;
+}
+
+bool out_file_is_special(const char *path)
 {
 	struct stat st;
 
@@ -44,13 +58,17 @@ int out_file_check(const char *path, struct ut_err *err)
 {
 	AUTO_FREE char *real = NULL, *temp = NULL;
 	AUTO_CLOSE int fd = -1;
-	struct stat st;
+	struct stat st = { 0 };
 
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return cannot(path, -EISDIR, err);
 	if (!access(path, F_OK) && access(path, W_OK))
 		return cannot(path, -errno, err);
-	if (is_special(path))
+	if (S_ISFIFO(st.st_mode)) {
+		fd = open_special(path, err);
+		return fd < 0 ? fd : 0;
+	}
+	if (out_file_is_special(path))
 		return 0;
 	fd = open_beside(path, &real, &temp);
 	if (fd < 0)
@@ -62,8 +80,8 @@ int out_file_check(const char *path, struct ut_err *err)
 static int write_special(const char *path, int (*write)(void *ctx, int fd, struct ut_err *err), void *ctx,
 			 struct ut_err *err)
 {
-	AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : write(ctx, fd, err);
+	AUTO_CLOSE int fd = open_special(path, err);
+	int r = fd < 0 ? fd : write(ctx, fd, err);
 
 	return r && !(err && err->msg[0]) ? cannot(path, r, err) : r;
 }
@@ -84,7 +102,7 @@ int out_file_write(const char *path, int (*write)(void *ctx, int fd, struct ut_e
 	AUTO_CLOSE int fd = -1;
 	int r;
 
-	if (is_special(path))
+	if (out_file_is_special(path))
 		return write_special(path, write, ctx, err);
 	fd = open_beside(path, &real, &temp);
 	if (fd < 0)

@@ -3,8 +3,12 @@
 #ifndef UT_CLI_OUT_FILE_H
 #define UT_CLI_OUT_FILE_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
+/* Is it there, and no file that another could take the place of: a pipe, a terminal? */
+bool out_file_is_special(const char *path);
 /* Could @path be written? Leaves nothing behind. 0, or -errno with a sentence. */
 int out_file_check(const char *path, struct ut_err *err);
 /*

@@ -109,6 +109,29 @@ static void a_link_is_followed(void **state)
 	expect_content("third");
 }
 
+/* A named pipe that nobody reads from does not make us wait. */
+static void a_pipe_without_a_reader(void **state)
+{
+	char name[sizeof(folder) + 8], text[8] = "";
+	struct ut_err err = { 0 };
+	int fd;
+
+	(void)state;
+	snprintf(name, sizeof(name), "%s/pipe", folder);
+	assert_int_equal(mkfifo(name, 0600), 0);
+	assert_int_equal(out_file_check(name, &err), -ENXIO);
+	assert_non_null(strstr(err.msg, "nobody reads from it"));
+	assert_int_equal(out_file_write(name, write_word, "x", &err), -ENXIO);
+	fd = open(name, O_RDONLY | O_NONBLOCK);
+	assert_true(fd >= 0);
+	assert_int_equal(out_file_check(name, NULL), 0);
+	assert_int_equal(out_file_write(name, write_word, "fourth", NULL), 0);
+	assert_int_equal(read(fd, text, sizeof(text) - 1), 6);
+	assert_string_equal(text, "fourth");
+	close(fd);
+	unlink(name);
+}
+
 static void what_cannot_be_written(void **state)
 {
 	struct ut_err err = { 0 };
@@ -129,7 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_new_file), cmocka_unit_test(the_old_one_stays), cmocka_unit_test(a_link_is_followed),
-		cmocka_unit_test(what_cannot_be_written),
+		cmocka_unit_test(a_pipe_without_a_reader), cmocka_unit_test(what_cannot_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
