@@ -243,8 +243,12 @@ int unwind_maps_process(struct unwind_maps *m, pid_t pid, struct ut_err *err)
 	news_done(&news);
 	if (r == -ENOMEM)
 		return ut_err_nomem(err);
-	if (r == -ESRCH || r == -ENOENT || r == -EACCES || r == -EPERM)
-		return 0;	/* gone, or not ours to look at: its samples say that nothing is known of it */
+	if (r == -ESRCH || r == -ENOENT) {
+		unwind_maps_forget(m, pid);	/* gone: its number may be another's soon */
+		return 0;
+	}
+	if (r == -EACCES || r == -EPERM)
+		return 0;	/* not ours to look at: its samples say that nothing is known of it */
 	return r ? ut_err_set(err, r, "the kernel's tables of mappings are full: process %d is sampled without its callers",
 			      pid)
 		 : 0;

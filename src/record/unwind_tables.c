@@ -152,6 +152,18 @@ static bool is_unused(const struct unwind_tables *t, const struct unwind_file *f
 	return true;
 }
 
+/*
+ * Walks that may still look at rows of a file that is gone come to their end: the kernel waits for running programs
+ * when an array of maps changes (maybe_wait_bpf_programs in its syscall.c).
+ */
+static void wait_for_walks(struct unwind_tables *t)
+{
+	uint32_t first = 0;
+
+	if (t->segments.n)
+		bpf_map_update_elem(t->fds.rows, &first, &t->segments.v[0], BPF_ANY);
+}
+
 /* Makes room by forgetting a file that nobody has mapped. */
 static bool evict(struct unwind_tables *t)
 {
@@ -160,6 +172,7 @@ static bool evict(struct unwind_tables *t)
 
 		if (!f->users && (f->same || is_unused(t, f))) {
 			if (!f->same) {
+				wait_for_walks(t);
 				give_back(t, f);
 				t->with_table--;
 			}

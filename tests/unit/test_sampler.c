@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -118,8 +119,13 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+/* At so many samples or waits a session is told to stop; 0: never. */
+static size_t enough;
+#define PATIENCE_NS (20000 * (uint64_t)MS)
+
 /* What came of a session. */
 struct heard {
+	int stop_fd;
 	size_t samples, probes, waits, waits_before, of_new, of_ended, of_stopped;
 	uint64_t blocked_ns, runnable_ns;
 	struct { uint64_t id; uint32_t end, user, kernel, exact; } stacks[4096];
@@ -145,6 +151,15 @@ static int on_stack(void *ctx, const struct ut_rec_stack *rec, const uint64_t *i
 	return 0;
 }
 
+/* A busy machine takes longer: what is waited for is a number. */
+static void count_one(struct heard *h)
+{
+	const uint64_t one = 1;
+
+	if (enough && h->samples + h->probes + h->waits >= enough)
+		assert_int_equal(write(h->stop_fd, &one, sizeof(one)), sizeof(one));
+}
+
 static int on_sample(void *ctx, const struct ut_rec_sample *rec, const struct plan_probe *probe)
 {
 	struct heard *h = ctx;
@@ -154,6 +169,7 @@ static int on_sample(void *ctx, const struct ut_rec_sample *rec, const struct pl
 	h->probes += probe != NULL;
 	if (h->nof < ARRAY_SIZE(h->of_sample))
 		h->of_sample[h->nof++] = rec->stack;
+	count_one(h);
 	return 0;
 }
 
@@ -162,6 +178,7 @@ static int on_wait(void *ctx, const struct ut_rec_wait *rec)
 	struct heard *h = ctx;
 
 	h->waits++;
+	count_one(h);
 	h->of_new += rec->state == UT_STATE_NEW;
 	h->of_ended += (rec->state & 0x80) != 0;
 	h->of_stopped += rec->state == 4;
@@ -179,14 +196,14 @@ static int on_wait(void *ctx, const struct ut_rec_wait *rec)
 }
 
 /* What is asked of a session need not live longer than the call. */
-static int open_session(const struct session_options *from, struct session **ret, struct ut_err *err)
+static int open_session(const struct session_options *from, int stop_fd, struct session **ret, struct ut_err *err)
 {
 	struct session_sampling sampling = *from->sampling;
 	struct session_options o = *from;
 	int r;
 
 	o.sampling = &sampling;
-	o.stop_fd = -1;
+	o.stop_fd = stop_fd;
 	o.text_limit = 100;
 	o.verbose = true;
 	r = session_open(&o, NULL, ret, err);
@@ -203,10 +220,13 @@ static struct heard *hear(const struct session_options *from, struct session_tot
 	struct ut_err err = { 0 };
 
 	assert_non_null(h);
-	if (open_session(from, &s, &err) || session_start(s, &sink, NULL, &err) || session_run(s, &sink, &why, &err) ||
+	h->stop_fd = eventfd(0, EFD_CLOEXEC);
+	assert_true(h->stop_fd >= 0);
+	if (open_session(from, h->stop_fd, &s, &err) || session_start(s, &sink, NULL, &err) || session_run(s, &sink, &why, &err) ||
 	    session_stop(s, &sink, ret, &err))
 		fail_msg("%s", err.msg);
 	session_close(s);
+	close(h->stop_fd);
 	return h;
 }
 
@@ -238,7 +258,7 @@ static struct heard *hear_child(void (*leaf)(void), const struct session_samplin
 				struct session_totals *ret)
 {
 	pid_t pid = start(leaf);
-	struct session_options o = { .pids = &pid, .npids = 1, .duration_ns = 400 * (uint64_t)MS, .sampling = sampling,
+	struct session_options o = { .pids = &pid, .npids = 1, .duration_ns = PATIENCE_NS, .sampling = sampling,
 				     .probes = probes, .nprobes = sampling->probes };
 	struct heard *h = hear(&o, ret);
 
@@ -276,6 +296,13 @@ static void test_signal(void **state)
 	assert_true(behind > 0);
 }
 
+static int set_enough(void **state)
+{
+	(void)state;
+	enough = 100;
+	return 0;
+}
+
 static void test_waits(void **state)
 {
 	const struct session_sampling sampling = { .waits = true };
@@ -284,6 +311,7 @@ static void test_waits(void **state)
 
 	(void)state;
 	need_root();
+	enough = 40;
 	h = hear_child(leaf_rest, &sampling, NULL, &totals);
 	assert_true(h->waits > 10 && h->samples == 0 && h->waits_before <= 1);
 	/* all but what lies before and behind the recording: nothing else is longer than two rests */
@@ -312,6 +340,10 @@ static void test_threads_end(void **state)
 
 	(void)state;
 	need_root();
+	if (getenv("UT_VM")) {	/* it runs on from what it had translated, and never gets past the place */
+		print_message("the emulator can hang when the kernel changes code that runs, as tracepoints of exits are\n");
+		skip();
+	}
 	h = hear_child(leaf_thread, &sampling, NULL, &totals);
 	assert_true(h->of_new > 10);
 	assert_int_equal(h->of_ended, 0);
@@ -329,6 +361,7 @@ static void test_stopped(void **state)
 
 	(void)state;
 	need_root();
+	enough = 0;
 	pid = start(leaf_burn);
 	kill(pid, SIGSTOP);
 	waitpid(pid, &status, WUNTRACED);
@@ -342,7 +375,7 @@ static void check_probe(bool no_multi)
 {
 	struct session_sampling sampling = { .probes = 1 };
 	struct session_totals totals;
-	struct session_options o = { .nprobes = 1, .duration_ns = 300 * (uint64_t)MS, .sampling = &sampling,
+	struct session_options o = { .nprobes = 1, .duration_ns = PATIENCE_NS, .sampling = &sampling,
 				     .no_multi = no_multi };
 	AUTO_FREE char *probe = NULL;
 	const char *probes[1];
@@ -384,7 +417,7 @@ static void test_probed_returns(void **state)
 {
 	const struct session_sampling sampling = { .frequency_hz = 997 };
 	struct session_totals totals;
-	struct session_options o = { .nprobes = 1, .duration_ns = 300 * (uint64_t)MS, .sampling = &sampling };
+	struct session_options o = { .nprobes = 1, .duration_ns = PATIENCE_NS, .sampling = &sampling };
 	AUTO_FREE char *probe = NULL;
 	const char *probes[1];
 	AUTO_FREE struct heard *h = NULL;
@@ -449,6 +482,7 @@ static void test_command(void **state)
 
 	(void)state;
 	need_root();
+	enough = 0;
 	assert_true(n > 0);
 	path[n] = '\0';
 	h = hear(&o, &totals);
@@ -463,7 +497,7 @@ static void test_command(void **state)
 static void test_everybody(void **state)
 {
 	const struct session_sampling sampling = { .frequency_hz = 997, .waits = true };
-	struct session_options o = { .all = true, .duration_ns = 300 * (uint64_t)MS, .sampling = &sampling };
+	struct session_options o = { .all = true, .duration_ns = PATIENCE_NS, .sampling = &sampling };
 	struct session_totals totals;
 	AUTO_FREE struct heard *h = NULL;
 	pid_t pid = start(leaf_burn);
@@ -473,6 +507,7 @@ static void test_everybody(void **state)
 	if (geteuid())
 		end(pid);
 	need_root();
+	enough = 500;
 	h = hear(&o, &totals);
 	end(pid);
 	for (size_t k = 0; k < h->nstacks; k++)
@@ -508,11 +543,18 @@ static void test_ranges(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranges), cmocka_unit_test(test_clock), cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_waits), cmocka_unit_test(test_threads_end), cmocka_unit_test(test_stopped),
-		cmocka_unit_test(test_probe), cmocka_unit_test(test_probe_older_way),
-		cmocka_unit_test(test_probed_returns),
-		cmocka_unit_test(test_tracepoint), cmocka_unit_test(test_command), cmocka_unit_test(test_everybody),
+		cmocka_unit_test_setup(test_ranges, set_enough),
+		cmocka_unit_test_setup(test_clock, set_enough),
+		cmocka_unit_test_setup(test_signal, set_enough),
+		cmocka_unit_test_setup(test_waits, set_enough),
+		cmocka_unit_test_setup(test_threads_end, set_enough),
+		cmocka_unit_test_setup(test_stopped, set_enough),
+		cmocka_unit_test_setup(test_probe, set_enough),
+		cmocka_unit_test_setup(test_probe_older_way, set_enough),
+		cmocka_unit_test_setup(test_probed_returns, set_enough),
+		cmocka_unit_test_setup(test_tracepoint, set_enough),
+		cmocka_unit_test_setup(test_command, set_enough),
+		cmocka_unit_test_setup(test_everybody, set_enough),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "burn")) {

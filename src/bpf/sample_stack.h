@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* For sample.bpf.c alone: who is sampled, the current thread's stack, its way to the reader. */
+#ifndef UT_BPF_SAMPLE_STACK_H
+#define UT_BPF_SAMPLE_STACK_H
+
+#include "bpf/sample_walk.h"
+
+static long walk_one(uint64_t i, uint32_t *slot)
+{
+	struct scratch *s = bpf_map_lookup_elem(&ut_scratch, slot);
+
+	return s ? walk_step(&s->walk) : 1;
+}
+
+static __always_inline void user_registers(struct walk *w, const struct pt_regs___kernel *r)
+{
+	w->reg[0] = r->ax;
+	w->reg[1] = r->dx;
+	w->reg[2] = r->cx;
+	w->reg[3] = r->bx;
+	w->reg[4] = r->si;
+	w->reg[5] = r->di;
+	w->reg[6] = r->bp;
+	w->reg[7] = r->sp;
+	w->reg[8] = r->r8;
+	w->reg[9] = r->r9;
+	w->reg[10] = r->r10;
+	w->reg[11] = r->r11;
+	w->reg[12] = r->r12;
+	w->reg[13] = r->r13;
+	w->reg[14] = r->r14;
+	w->reg[15] = r->r15;
+	w->ip = r->ip;
+}
+
+static __always_inline struct ut_unwind_process *sampled(uint32_t process)
+{
+	struct ut_unwind_process *p = bpf_map_lookup_elem(&ut_sampled, &process);
+
+	return p && (p->flags & UT_PROCESS_WANTED) ? p : 0;
+}
+
+static __always_inline int is_wanted(uint32_t process)
+{
+	return options.all ? process != options.self && process : sampled(process) != 0;
+}
+
+static __always_inline uint64_t *lost_counter(uint32_t cpu)
+{
+	uint32_t zero = 0;
+	uint64_t at = cpu;
+	uint8_t *lost = bpf_map_lookup_elem(&ut_lost, &zero);
+
+	asm volatile("" : "+r"(at));	/* one register for the comparison and for what it proves: older verifiers */
+	return lost && at < options.ncpus ? (uint64_t *)(lost + at * 64) : 0;
+}
+
+static __always_inline void head_of(struct ut_rec_event *h, uint32_t site, uint32_t cpu)
+{
+	uint64_t id = bpf_get_current_pid_tgid(), *lost = lost_counter(cpu);
+
+	h->time_ns = bpf_ktime_get_ns();
+	h->site = site;
+	h->lost = lost ? (uint32_t)*lost : 0;
+	h->pid = id >> 32;
+	h->tid = (uint32_t)id;
+	bpf_get_current_comm(h->comm, sizeof(h->comm));
+	h->faults = 0;
+	h->text_room = 0;
+}
+
+static __always_inline void count_lost(uint32_t cpu)
+{
+	uint64_t *lost = lost_counter(cpu);
+
+	if (lost)
+		__sync_fetch_and_add(lost, 1);
+}
+
+/* The stack to the reader, unless it has it. 0: it has. */
+static __always_inline int tell_stack(struct walk *w, uint32_t cpu)
+{
+	uint64_t id = w->hash;
+	uint32_t kernel = w->first, user = w->n, size;
+	void *ring;
+	uint8_t known = 1;
+
+	if (bpf_map_lookup_elem(&ut_stacks, &id))
+		return 0;
+	head_of(&w->rec.head, UT_SITE_STACK, cpu);
+	w->rec.id = id;
+	w->rec.end_addr = w->end_addr;
+	w->rec.end = w->end;
+	w->rec.kernel = kernel;
+	w->rec.user = user;
+	size = sizeof(w->rec) + (kernel + user) * 8;
+	if (size > sizeof(w->rec) + sizeof(w->ips))
+		return 1;
+	ring = bpf_map_lookup_elem(&ut_rings, &cpu);
+	if (!ring || bpf_ringbuf_output(ring, &w->rec, size, BPF_RB_NO_WAKEUP))
+		return 1;
+	bpf_map_update_elem(&ut_stacks, &id, &known, BPF_ANY);
+	return 0;
+}
+
+/*
+ * Walks the current thread's stack, and tells it. Returns its id, 0 when there is none. @is_user: the context is the
+ * registers of the program.
+ */
+static __always_inline uint64_t stack_of(void *ctx, uint32_t context, const int is_user)
+{
+	uint32_t cpu = bpf_get_smp_processor_id(), slot = context * options.ncpus + cpu, zero = 0;
+	uint32_t process = bpf_get_current_pid_tgid() >> 32;
+	struct task_struct___kernel *task = (void *)bpf_get_current_task_btf();
+	struct scratch *s = bpf_map_lookup_elem(&ut_scratch, &slot);
+	const struct ut_unwind_process *p;
+	uint64_t id = 0, *busy;
+	struct walk *w;
+	long got = 0;
+
+	if (!s || cpu >= options.ncpus)
+		return 0;
+	if (__sync_lock_test_and_set(&s->busy, 1)) {
+		busy = bpf_map_lookup_elem(&ut_busy, &zero);
+		if (busy)
+			(*busy)++;
+		return 0;
+	}
+	w = &s->walk;
+	w->process = process;
+	w->hash = walk_mix(0x5851f42d4c957f2dull, process);
+	if (options.kernel)
+		got = bpf_get_stack(ctx, w->ips, UT_WALK_KERNEL_ROOM * 8, 0);
+	w->first = got > 0 ? (uint32_t)got / 8 : 0;
+	if (w->first > UT_WALK_KERNEL_ROOM)
+		w->first = 0;
+	w->n = 0;
+	w->end = UT_END_NONE;
+	w->end_addr = 0;
+	if (!(task->flags & PF_KTHREAD)) {
+		if (is_user)
+			user_registers(w, ctx);
+		else
+			user_registers(w, (void *)bpf_task_pt_regs((void *)task));
+		walk_begin(w);
+		s->window_at = 0;
+		w->end = UT_END_DEPTH;
+		p = bpf_map_lookup_elem(&ut_sampled, &process);
+		if (p)
+			s->process = *p;
+		if (!p || !(p->flags & UT_PROCESS_KNOWN))
+			w->end = UT_END_NO_PROCESS;
+		else
+			bpf_loop(UT_WALK_FRAMES + 1, walk_one, &slot, 0);
+	}
+	for (uint32_t i = 0; i < UT_WALK_KERNEL_ROOM && i < w->first; i++)
+		w->hash = walk_mix(w->hash, w->ips[i]);
+	w->hash = walk_mix(w->hash, w->end) | 1;
+	id = w->hash;
+	if (tell_stack(w, cpu))
+		count_lost(cpu);
+	__sync_lock_test_and_set(&s->busy, 0);
+	return id;
+}
+
+#endif
