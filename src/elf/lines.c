@@ -18,6 +18,8 @@ static uint64_t size_in_memory(const struct elf_image *img, const struct section
 {
 	Elf64_Chdr header;
 
+	if (s->name[1] == 'z')		/* an older way; deflate's best */
+		return s->size * 1040;
 	if (!(s->flags & SHF_COMPRESSED))
 		return s->size;
 	if (!img->is_64 || !image_read(img, s->offset, &header, sizeof header) ||
@@ -34,7 +36,7 @@ static bool is_readable(struct elf_image *img)
 	for (size_t i = 1; i < img->sections.n; i++) {
 		const struct section *s = &img->sections.v[i];
 
-		if (strncmp(s->name, ".debug_", 7) == 0 && s->type != SHT_NOBITS)
+		if ((!strncmp(s->name, ".debug_", 7) || !strncmp(s->name, ".zdebug_", 8)) && s->type != SHT_NOBITS)
 			sum += size_in_memory(img, s);
 		if (sum > DEBUG_BYTES_MAX)
 			return false;
@@ -143,20 +145,21 @@ static uint64_t number_of(Dwarf_Die *die, unsigned what)
 }
 
 /* Where the inlined function @die was called from. */
-static void set_call(struct unit *u, Dwarf_Die *die, struct elf_place *ret)
+static void set_call(struct elf_lines *l, struct unit *u, Dwarf_Die *die, struct elf_place *ret)
 {
 	uint64_t file = number_of(die, DW_AT_call_file), line = number_of(die, DW_AT_call_line);
 	Dwarf_Files *files;
 	size_t n;
 
 	ret->line = line <= UINT32_MAX ? (uint32_t)line : 0;
-	if (dwarf_hasattr(die, DW_AT_call_file) && dwarf_getsrcfiles(&u->die, &files, &n) == 0 && file < n)
+	if (dwarf_hasattr(die, DW_AT_call_file) && unit_lines_fit(l, u) && dwarf_getsrcfiles(&u->die, &files, &n) == 0 &&
+	    file < n)
 		ret->file = dwarf_filesrc(files, (size_t)file, NULL, NULL);
 }
 
-static void set_line(struct unit *u, uint64_t vaddr, struct elf_place *ret)
+static void set_line(struct elf_lines *l, struct unit *u, uint64_t vaddr, struct elf_place *ret)
 {
-	Dwarf_Line *line = dwarf_getsrc_die(&u->die, vaddr);
+	Dwarf_Line *line = unit_lines_fit(l, u) ? dwarf_getsrc_die(&u->die, vaddr) : NULL;
 	int n = 0;
 
 	if (!line || dwarf_lineno(line, &n) || n <= 0)
@@ -176,7 +179,7 @@ size_t elf_lines_at(struct elf_lines *l, uint64_t vaddr, struct elf_place ret[EL
 		return 0;
 	n = unit_chain(l, u, vaddr, chain);
 	memset(ret, 0, (n ? n : 1) * sizeof *ret);
-	set_line(u, vaddr, &ret[0]);
+	set_line(l, u, vaddr, &ret[0]);
 	for (size_t i = 0; i < n; i++) {	/* the outermost comes first in the chain */
 		struct elf_place *place = &ret[n - 1 - i];
 		Dwarf_Die die;
@@ -185,7 +188,7 @@ size_t elf_lines_at(struct elf_lines *l, uint64_t vaddr, struct elf_place ret[EL
 			continue;
 		place->name = name_of(&die);
 		if (i)
-			set_call(u, &die, place + 1);
+			set_call(l, u, &die, place + 1);
 	}
 	return n ? n : ret[0].line != 0;
 }

@@ -33,6 +33,7 @@ struct span { uint64_t start, end; };
 struct unit {
 	Dwarf_Die die;
 	uint64_t bytes;		/* of the unit */
+	enum { LINES_NOT_KNOWN, LINES_FIT, LINES_TOO_MANY } lines;
 	bool loaded;
 	VEC(struct node) nodes;		/* parents before children */
 	VEC(struct span) spans;
@@ -45,10 +46,15 @@ struct elf_lines {
 	VEC(struct unit) units;
 	struct code_ranges ranges;	/* what: number of a unit */
 	uint64_t nodes;			/* of all units */
+	uint64_t rows;			/* of lines, at most, of all units that were asked for them */
+	Elf_Data *line_data;
 };
 
 /* lines_unit.c. Offsets of what @vaddr is in, the function first, then the calls inlined there. Returns how many. */
 size_t unit_chain(struct elf_lines *l, struct unit *u, uint64_t vaddr, uint64_t ret[ELF_PLACES_MAX]);
 void unit_done(struct unit *u);
+
+/* lines_bound.c. May elfutils read the lines of this unit? Not those of a small file that would take all memory. */
+bool unit_lines_fit(struct elf_lines *l, struct unit *u);
 
 #endif

@@ -71,15 +71,44 @@ static int enter(struct elf_lines *l, struct unit *u, struct level *at)
 	return may_hold_code(tag);
 }
 
-/* The next entry beside the last one, or beside what holds it. False at the end. */
-static bool next_level(struct unit *u, struct level *levels, size_t *depth)
+/*
+ * The entry beside @die. When there is none, elfutils has gone to the zero that ends the row of entries, below all that
+ * @die holds: *@ret_end, NULL when it did not say.
+ */
+static bool find_beside(Dwarf_Die *die, Dwarf_Die *ret, const char **ret_end)
 {
+	*ret = (Dwarf_Die){0};
+	if (dwarf_siblingof(die, ret) == 0)
+		return true;
+	*ret_end = (const char *)ret->addr > (const char *)die->addr && !*(const char *)ret->addr ? ret->addr : NULL;
+	return false;
+}
+
+/* The entry behind the zero at *@end, without walking over all that is before it again. At another zero: *@end. */
+static bool find_behind(struct elf_lines *l, struct unit *u, Dwarf_Die *ret, const char **end)
+{
+	const char *begin = (const char *)u->die.addr - dwarf_cuoffset(&u->die), *at = *end + 1;
+
+	*end = NULL;
+	if ((uint64_t)(at - begin) >= u->bytes)
+		return false;
+	if (*at)
+		return dwarf_offdie(l->dwarf, dwarf_dieoffset(&u->die) + (uint64_t)(at - (const char *)u->die.addr), ret);
+	*end = at;
+	return false;
+}
+
+/* The next entry beside the last one, or beside what holds it. False at the end. */
+static bool next_level(struct elf_lines *l, struct unit *u, struct level *levels, size_t *depth)
+{
+	const char *end = NULL;
+
 	while (*depth) {
 		struct level *at = &levels[*depth];
 		Dwarf_Die next;
 
 		close_level(u, at);
-		if (dwarf_siblingof(&at->die, &next) == 0) {
+		if (end ? find_behind(l, u, &next, &end) : find_beside(&at->die, &next, &end)) {
 			at->die = next;
 			return true;
 		}
@@ -105,7 +134,7 @@ static void walk(struct elf_lines *l, struct unit *u)
 		if (r && depth + 1 < DEPTH_MAX && dwarf_child(&levels[depth].die, &levels[depth + 1].die) == 0)
 			depth++;
 		else
-			more = next_level(u, levels, &depth);
+			more = next_level(l, u, levels, &depth);
 	}
 	for (; depth; depth--)
 		close_level(u, &levels[depth]);

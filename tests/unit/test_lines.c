@@ -194,6 +194,86 @@ static void bytes_that_were_changed(void **state)
 	}
 }
 
+/* A function with the bytes for it that a test wants: abbreviations, entries below the unit's, a program of lines. */
+static const char crafted[] =
+	"	.text\n	.globl marked\nmarked: nop\n	ret\n"
+	"	.section .debug_abbrev,\"\",@progbits\n"
+	"	.byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 3, 8, 0x10, 0x17, 0, 0\n"		/* unit: low, high, name, lines */
+	"	.byte 2, 0x2e, 1, 0x11, 1, 0x12, 7, 3, 8, 0, 0\n"			/* function: low, high, name */
+	"	.byte 3, 0x1d, 1, 0x11, 1, 0x12, 7, 3, 8, 0x59, 11, 0, 0, 0\n"		/* inlined: low, high, name, line */
+	"	.section .debug_info,\"\",@progbits\n"
+	"	.long 2f-1f\n1:	.value 4\n	.long 0\n	.byte 8\n"
+	"	.byte 1\n	.quad marked, 2\n	.asciz \"unit.c\"\n	.long 0\n"
+	"	.byte 2\n	.quad marked, 2\n	.asciz \"outer\"\n"
+	"	.rept INLINED\n	.byte 3\n	.quad marked, 2\n	.asciz \"inner\"\n	.byte 7\n	.endr\n"
+	"	.rept INLINED\n	.byte 0\n	.endr\n"
+	"	.byte 0\n"
+	"	.byte 2\n	.quad marked + 1, 1\n	.asciz \"behind\"\n	.byte 0\n"
+	"	.byte 0\n2:\n"
+	"	.section .debug_line,\"\",@progbits\n"
+	"	.long 2f-1f\n1:	.value 4\n	.long 4f-3f\n3:	.byte 1, 1, 1, -5, 14, 13\n"
+	"	.byte 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0\n"
+	"	.asciz \"deep.c\"\n	.byte 0, 0, 0, 0\n4:\n"
+	"	.byte 0, 9, 2\n	.quad marked\n"
+	"	.rept ROWS\n	.byte 18\n	.endr\n"
+	"	.byte 2, 2, 0, 1, 1\n2:\n";
+
+static size_t places_of_crafted(unsigned inlined, unsigned rows, uint64_t offset, struct elf_place p[ELF_PLACES_MAX],
+				struct elf_image **img, struct elf_lines **l)
+{
+	write_file(folder, "crafted.s", crafted);
+	run("cd %s && sed -i 's/INLINED/%u/; s/ROWS/%u/' crafted.s && gcc -shared -nostdlib -o crafted crafted.s", folder,
+	    inlined, rows);
+	*img = open_image("crafted");
+	*l = elf_lines_open(*img);
+	assert_non_null(*l);
+	return elf_lines_at(*l, marked_at("crafted") + offset, p);
+}
+
+/* A byte of a program of lines may make a row of a hundred bytes: 30 MB were 3 GB, and 20 seconds. */
+static void a_program_of_too_many_lines(void **state)
+{
+	struct elf_place p[ELF_PLACES_MAX];
+	struct elf_image *img;
+	struct elf_lines *l;
+
+	(void)state;
+	assert_int_equal(places_of_crafted(0, 3, 0, p, &img, &l), 1);
+	assert_string_equal(p[0].name, "outer");
+	assert_true(is_deep_c(p[0].file) && p[0].line > 0);
+	elf_lines_free(l);
+	elf_image_free(img);
+	assert_int_equal(places_of_crafted(0, 3000000, 0, p, &img, &l), 1);
+	assert_string_equal(p[0].name, "outer");	/* that is known all the same */
+	assert_null(p[0].file);
+	elf_lines_free(l);
+	elf_image_free(img);
+}
+
+/* Entries are walked over once, whatever the depth, and what stands behind them is found. */
+static void inlined_a_thousand_deep(void **state)
+{
+	struct elf_place p[ELF_PLACES_MAX];
+	struct elf_image *img;
+	struct elf_lines *l;
+
+	(void)state;
+	assert_int_equal(places_of_crafted(1000, 1, 0, p, &img, &l), ELF_PLACES_MAX);
+	assert_string_equal(p[0].name, "inner");
+	assert_string_equal(p[ELF_PLACES_MAX - 1].name, "outer");
+	assert_int_equal(p[ELF_PLACES_MAX - 1].line, 7);
+	elf_lines_free(l);
+	elf_image_free(img);
+	assert_int_equal(places_of_crafted(100, 1, 1, p, &img, &l), 1);
+	assert_string_equal(p[0].name, "behind");
+	elf_lines_free(l);
+	elf_image_free(img);
+	assert_int_equal(places_of_crafted(200000, 1, 1, p, &img, &l), 1);	/* took minutes when they were walked over again */
+	assert_string_equal(p[0].name, "behind");
+	elf_lines_free(l);
+	elf_image_free(img);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +281,8 @@ int main(void)
 		cmocka_unit_test(of_clang),
 		cmocka_unit_test(in_a_separate_file),
 		cmocka_unit_test(bytes_that_were_changed),
+		cmocka_unit_test(a_program_of_too_many_lines),
+		cmocka_unit_test(inlined_a_thousand_deep),
 	};
 
 	return cmocka_run_group_tests_name("lines", tests, set_up, tear_down);
