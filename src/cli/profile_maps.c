@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cli/map_hint.h"
 #include "proc/hotspot.h"
 
@@ -68,14 +69,6 @@ struct profile_maps *profile_maps_new(struct names *names, const struct runtimes
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->changed, NULL);
 	return m;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* The last one of a process counts, and none when it has answered after all. */
@@ -144,11 +137,11 @@ static void *ask_all(void *arg)
 		pid = m->queue.v[--m->queue.n];
 		m->busy = true;
 		pthread_mutex_unlock(&m->lock);
-		from_ns = now_ns();
+		from_ns = monotonic_ns();
 		code = ask_one(pid, &err);
 		pthread_mutex_lock(&m->lock);
 		m->busy = false;
-		note_answer(m, pid, code, now_ns() - from_ns, &err);
+		note_answer(m, pid, code, monotonic_ns() - from_ns, &err);
 		pthread_cond_broadcast(&m->changed);
 	}
 	pthread_mutex_unlock(&m->lock);

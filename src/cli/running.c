@@ -9,24 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
+uint64_t now_ns(void) { return monotonic_ns(); }
 
 void now_on_both_clocks(uint64_t *ret_mono_ns, uint64_t *ret_wall_ns)
 {
-	*ret_mono_ns = clock_ns(CLOCK_MONOTONIC);
+	*ret_mono_ns = monotonic_ns();
 	*ret_wall_ns = clock_ns(CLOCK_REALTIME);
 }
 

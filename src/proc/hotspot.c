@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "proc/hotspot_priv.h"
 #include "proc/procfs.h"
 
@@ -37,17 +37,9 @@ struct attach {
 	struct ut_err *err;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static int left_ms(const struct attach *a)
 {
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 
 	return now >= a->until_ns ? 0 : (int)((a->until_ns - now + 999999) / 1000000);
 }
@@ -344,8 +336,8 @@ static int ask_again(struct attach *a)
 		return 0;
 	}
 	if (!a->lost_ns)
-		a->lost_ns = now_ns();
-	if (now_ns() - a->lost_ns < LOST_MS * 1000000ull)
+		a->lost_ns = monotonic_ns();
+	if (monotonic_ns() - a->lost_ns < LOST_MS * 1000000ull)
 		return 0;
 	a->lost_ns = 0;
 	return send_quit(a);
@@ -473,7 +465,7 @@ static int exchange(struct attach *a, int fd, const char *command, struct buf *o
 static int attach_start(struct attach *a, pid_t pid, unsigned timeout_ms, struct ut_err *err)
 {
 	*a = (struct attach){ .pid = pid, .pidfd = -1, .tmp = -1, .asked_in = -1, .timeout_ms = timeout_ms, .err = err };
-	a->until_ns = now_ns() + timeout_ms * 1000000ull;
+	a->until_ns = monotonic_ns() + timeout_ms * 1000000ull;
 	return attach_open(a);
 }
 

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "probe/gen.h"
 #include "proc/process.h"
 #include "proc/tracefs.h"
@@ -149,24 +149,16 @@ static int load_seeing(int map_fd, bool multi)
 	return doctor_load(&a, &prog, map_fd);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void try_calls(struct machine *m, int prog, int map_fd, uint64_t offset)
 {
 	AUTO_CLOSE int event = -1, link = kernel_link_own(prog, m->multi, offset, 0, COOKIE, &event);
 	const uint32_t key = 0;
 	struct seen seen = { 0 };
-	uint64_t before = now_ns(), after;
+	uint64_t before = monotonic_ns(), after;
 
 	for (int i = 0; link >= 0 && i < CALLS; i++)
 		doctor_probed();
-	after = now_ns();
+	after = monotonic_ns();
 	if (link >= 0 && bpf_map_lookup_elem(map_fd, &key, &seen))
 		seen.calls = 0;
 	m->tried[TRY_FIRES] = link < 0 ? link : seen.calls == CALLS ? 0 : -EIO;

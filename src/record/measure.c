@@ -7,10 +7,10 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "probe/gen_state.h"
 #include "record/kernel.h"
@@ -252,14 +252,12 @@ static void unname_threads(struct measure *m, pid_t pid)
 
 int measure_process(struct measure *m, pid_t pid, const struct runtime *runtime, bool fresh)
 {
-	struct timespec ts;
 	struct gen_process p;
 	uint32_t key = (uint32_t)pid;
 	int r;
 
 	name_threads(m, pid, runtime);	/* before its threads are looked at */
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	p = gen_process_new(m->base_ns, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec, fresh);
+	p = gen_process_new(m->base_ns, monotonic_ns(), fresh);
 	r = bpf_map_update_elem(m->processes_fd, &key, &p, BPF_NOEXIST);
 	if (!r || r == -EEXIST)
 		return 0;

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "wire/record.h"
 
 #define LOST_STRIDE 8	/* counters are 64 bytes apart: no two CPUs share a cache line */
@@ -38,14 +38,6 @@ uint64_t rings_default_size(unsigned ncpus)
 	while (size > (256u << 10) && size * ncpus > (16u << 20))
 		size /= 2;
 	return size;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 static int open_ring(struct ring *ring, uint64_t size, struct ut_err *err)
@@ -220,7 +212,7 @@ static int add_record(struct ring *ring, uint64_t ring_size, struct merge *merge
 static int read_ring(struct rings *r, unsigned cpu, struct merge *merge, uint64_t *n)
 {
 	struct ring *ring = &r->v[cpu];
-	uint64_t time = now_ns(), mask = r->size_bytes - 1, end;
+	uint64_t time = monotonic_ns(), mask = r->size_bytes - 1, end;
 	uint32_t lost = (uint32_t)__atomic_load_n(&r->lost[cpu * LOST_STRIDE], __ATOMIC_ACQUIRE);
 	int code = 0;
 

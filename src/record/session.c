@@ -4,21 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "probe/gen_user.h"
 #include "record/plan_priv.h"
 #include "record/session_priv.h"
 
-uint64_t session_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 const struct plan *session_plan(const struct session *s) { return s->plan; }
 const struct runtime *session_runtime(const struct session *s) { return s->runtime; }
@@ -187,7 +180,7 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	s->rings = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
 	s->rings.size_bytes =
 	    options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
-	s->state_base_ns = session_now_ns() - 1000000000u;	/* before anything that is counted */
+	s->state_base_ns = monotonic_ns() - 1000000000u;	/* before anything that is counted */
 	s->starts_fd = s->refused_fd = s->handlers_fd = s->epoll_fd = -1;
 	no_states = options->states && measure_possible(&why);
 	if (no_states)

@@ -59,7 +59,6 @@ struct session {
 	bool open_rings;
 };
 
-uint64_t session_now_ns(void);
 /* Watches a process by pid and start time; its descriptor tells its end. */
 int session_add_target(struct session *s, pid_t pid, struct ut_err *err);
 /* Is there a set of processes that alone is traced? */

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "record/session_priv.h"
 
 #define IDLE_MS_MAX 40	/* a person sees a line at once */
@@ -103,9 +104,9 @@ static bool serve(struct session *s, int timeout_ms)
 		session_serve_mappings(s);
 	session_sample_refresh(s);
 	if (s->sampler)
-		unwind_maps_sweep(sampler_unwind(s->sampler), session_now_ns());
-	if (s->follow && session_now_ns() - s->last_sweep_ns > SWEEP_NS) {
-		s->last_sweep_ns = session_now_ns();
+		unwind_maps_sweep(sampler_unwind(s->sampler), monotonic_ns());
+	if (s->follow && monotonic_ns() - s->last_sweep_ns > SWEEP_NS) {
+		s->last_sweep_ns = monotonic_ns();
 		follow_sweep(s->follow);
 	}
 	return stop;
@@ -118,7 +119,7 @@ static bool serve(struct session *s, int timeout_ms)
 static int next_timeout(const struct session *s, uint64_t n, int last_ms)
 {
 	int ms = n ? 2 : last_ms * 2;
-	uint64_t passed = session_now_ns() - s->start_ns;
+	uint64_t passed = monotonic_ns() - s->start_ns;
 
 	ms = ms < 1 ? 1 : ms > IDLE_MS_MAX ? IDLE_MS_MAX : ms;
 	if (s->options.duration_ns && passed + (uint64_t)ms * 1000000u > s->options.duration_ns)
@@ -132,7 +133,7 @@ static bool at_end(const struct session *s, bool stop, enum session_end *ret)
 		*ret = SESSION_MAX_EVENTS;
 	else if (stop)
 		*ret = SESSION_STOPPED;
-	else if (s->options.duration_ns && session_now_ns() - s->start_ns >= s->options.duration_ns)
+	else if (s->options.duration_ns && monotonic_ns() - s->start_ns >= s->options.duration_ns)
 		*ret = SESSION_TIME;
 	else if (s->targets.n && s->ended == s->targets.n)
 		*ret = s->options.command ? SESSION_COMMAND_ENDED : SESSION_TARGETS_ENDED;
@@ -163,7 +164,7 @@ int session_stop(struct session *s, const struct session_sink *sink, struct sess
 	int r = 0;
 
 	s->sink = sink;
-	s->stop_ns = session_now_ns();
+	s->stop_ns = monotonic_ns();
 	if (s->attach) {
 		if (s->sampler)
 			sampler_stop(s->sampler);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "proc/process.h"
 #include "record/attach.h"
 #include "record/kernel.h"
@@ -24,7 +25,7 @@ static void look_at(struct session *s, pid_t pid)
 	if (unwind_maps_process(sampler_unwind(s->sampler), pid, &err))
 		note(s, &err);
 	if (s->sink->appeared)
-		s->sink->appeared(s->sink->ctx, pid, session_now_ns());
+		s->sink->appeared(s->sink->ctx, pid, monotonic_ns());
 }
 
 /* What the child did before it became the command was our own. */
@@ -38,7 +39,7 @@ void session_sample_process(struct session *s, pid_t pid)
 	if (!s->sampler)
 		return;
 	if (pid == s->child.pid && !s->command_ns)
-		s->command_ns = session_now_ns();	/* at the latest: the exec's own record says it better */
+		s->command_ns = monotonic_ns();	/* at the latest: the exec's own record says it better */
 	look_at(s, pid);
 	sampler_note_threads(s->sampler, pid);
 }
@@ -139,7 +140,7 @@ void session_sample_life(struct session *s, const struct ut_rec_life *r)
 static void look_again_at(struct session *s, const struct ut_rec_stack *rec)
 {
 	pid_t pid = (pid_t)rec->head.pid;
-	uint64_t now = session_now_ns();
+	uint64_t now = monotonic_ns();
 
 	if ((rec->end != UT_END_NO_MAPPING && rec->end != UT_END_NO_PROCESS) || !is_sampled(s, pid) || is_ours(s, &rec->head))
 		return;

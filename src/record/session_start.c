@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "probe/gen_user.h"
 #include "record/kernel.h"
 #include "record/plan_priv.h"
@@ -284,7 +285,7 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = session_sample_start(s, err);
 	if (r)
 		return r;
-	s->start_ns = s->last_sweep_ns = s->refused_ns = session_now_ns();
+	s->start_ns = s->last_sweep_ns = s->refused_ns = monotonic_ns();
 	setpriority(PRIO_PROCESS, 0, READER_NICE);	/* may be refused; then it reads as it is */
 	session_tell_notes(s);
 	return s->options.command ? child_release(&s->child, s->options.command[0], err) : 0;

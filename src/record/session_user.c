@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/signal_name.h"
 #include "probe/gen_user.h"
 #include "record/session_priv.h"
@@ -94,7 +95,7 @@ static int forget_refused(struct session *s, uint32_t pid)
 
 	if (s->refused_fd < 0 || bpf_map_lookup_elem(s->refused_fd, &pid, &v))
 		return 0;
-	r = tell_account(s, pid, v.refused, session_now_ns());
+	r = tell_account(s, pid, v.refused, monotonic_ns());
 	bpf_map_delete_elem(s->refused_fd, &pid);
 	for (size_t i = 0; i < s->refused.n; i++)
 		if (s->refused.v[i].pid == pid)
@@ -137,7 +138,7 @@ int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t 
 /* The table has at most a thousand entries, and is looked at only after somebody was refused. */
 int session_tell_refused(struct session *s)
 {
-	uint64_t now = session_now_ns(), sum = s->refused_fd >= 0 ? rings_refused(&s->rings) : s->refused_seen;
+	uint64_t now = monotonic_ns(), sum = s->refused_fd >= 0 ? rings_refused(&s->rings) : s->refused_seen;
 	uint32_t pid, *at = NULL;
 	int r = 0;
 

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "bpf/sample.h"
 #include "proc/hotspot.h"
 #include "record/unwind_priv.h"
@@ -33,14 +33,6 @@ struct unwind_maps {
 	VEC(struct old_place) old;
 	uint32_t stamp;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 int unwind_maps_open(const struct unwind_fds *fds, struct unwind_maps **ret, struct ut_err *err)
 {
@@ -181,7 +173,7 @@ static int read_news(struct unwind_maps *m, struct process *p, struct news *news
 
 static void leave_place(struct unwind_maps *m, struct process *p)
 {
-	struct old_place old = { .range = { p->first, p->n }, .since_ns = now_ns() };
+	struct old_place old = { .range = { p->first, p->n }, .since_ns = monotonic_ns() };
 
 	if (p->n && vec_push(&m->old, old) == 0)
 		p->n = 0;

@@ -11,18 +11,10 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "sym/code_priv.h"
 #include "sym/history.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* The process's own /tmp, whatever links lead to it there. */
 static int open_tmp(pid_t pid)
@@ -389,7 +381,7 @@ static void read_all(struct code_maps *c)
 
 void code_maps_settle(struct code_maps *c)
 {
-	uint64_t time_ns = now_ns();
+	uint64_t time_ns = monotonic_ns();
 
 	if (!c->fresh.q.n && !c->settled.q.n)
 		return;

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "sym/code_priv.h"
 
 #define WINDOW 65536
@@ -99,14 +99,6 @@ struct reading {
 	uint16_t number;
 	uint64_t until_ns;
 };
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t take_debug(struct code_dump_reader *r, uint64_t addr)
 {
@@ -245,7 +237,7 @@ static uint64_t cycles(void)
 
 static void note_strange(struct code_dump *d, struct code_notes *notes)
 {
-	struct jitdump_clocks now = { now_ns(CLOCK_MONOTONIC), now_ns(CLOCK_REALTIME), now_ns(CLOCK_BOOTTIME), cycles(), 0 };
+	struct jitdump_clocks now = { monotonic_ns(), clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_BOOTTIME), cycles(), 0 };
 
 	if (!d->strange || d->told_strange)
 		return;
@@ -273,7 +265,7 @@ static int read_records(struct reading *r, uint64_t end, struct code_notes *note
 
 	if (!w)
 		return 0;
-	r->until_ns = now_ns(CLOCK_MONOTONIC) + SLACK_NS;
+	r->until_ns = monotonic_ns() + SLACK_NS;
 	while ((got = record_at(r->d, w, r->at->at, end, &rec)) > 0) {
 		on_record(r, &rec);
 		r->at->at += rec.size;

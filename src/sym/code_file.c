@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "proc/procfs.h"
 #include "sym/code_priv.h"
 
@@ -41,14 +41,6 @@ void code_notes_done(struct code_notes *notes)
 	vec_done(&notes->v);
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void read_uids(pid_t pid, struct code_owner *ret)
 {
 	AUTO_BUF struct buf b = {0};
@@ -65,7 +57,7 @@ static void read_start(struct code_owner *ret)
 {
 	uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK), start = ret->id.start_ticks * tick;
 	uint64_t boot = clock_ns(CLOCK_BOOTTIME), age = boot > start ? boot - start : 0;
-	uint64_t real = clock_ns(CLOCK_REALTIME), monotonic = clock_ns(CLOCK_MONOTONIC);
+	uint64_t real = clock_ns(CLOCK_REALTIME), monotonic = monotonic_ns();
 
 	ret->start_real_ns = real > age ? real - age : 0;
 	ret->start_ns = monotonic > age ? monotonic - age : 0;
