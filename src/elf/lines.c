@@ -106,7 +106,7 @@ struct elf_lines *elf_lines_open(struct elf_image *img)
 	l->elf = with->mem ? elf_memory((char *)(uintptr_t)with->mem, with->size) :
 			     elf_begin(with->fd, ELF_C_READ, NULL);
 	l->dwarf = l->elf ? dwarf_begin_elf(l->elf, DWARF_C_READ, NULL) : NULL;
-	if (!l->dwarf)
+	if (!l->dwarf || !lines_may_be_read(l))
 		return elf_lines_free(l);
 	find_units(l);
 	return l->ranges.n ? l : elf_lines_free(l);

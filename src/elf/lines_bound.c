@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs of lines that elfutils may be let run: each of their bytes may make a row, of a hundred bytes. */
+/* What elfutils may be let read: texts that end within their section, which it takes for granted, and programs of lines
+ * that do not take all memory, since each of their bytes may make a row of a hundred bytes. */
 #include <dwarf.h>
 #include <string.h>
 
@@ -9,22 +10,42 @@
 #define FILE_ROWS_MAX (8u << 20)
 #define HEADER_MAX 23		/* up to the opcode base, with lengths of 64 bits */
 
-/* The section as elfutils has it, unpacked. */
-static const Elf_Data *line_section(struct elf_lines *l)
+static bool is_strings(const char *name)
+{
+	return !strcmp(name, ".debug_str") || !strcmp(name, ".debug_line_str") || !strcmp(name, ".zdebug_str") ||
+	       !strcmp(name, ".zdebug_line_str");
+}
+
+/* One section as elfutils has it, unpacked. False: a text in it would have no end. */
+static bool look_at(struct elf_lines *l, Elf_Scn *scn, const char *name)
+{
+	const Elf_Data *data;
+
+	if (!strcmp(name, ".debug_line") || !strcmp(name, ".zdebug_line"))
+		l->line_data = elf_getdata(scn, NULL);
+	if (!l->info_data && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
+		l->info_data = elf_getdata(scn, NULL);
+	if (!is_strings(name))
+		return true;
+	data = elf_getdata(scn, NULL);
+	return !data || !data->d_buf || !data->d_size || !((const char *)data->d_buf)[data->d_size - 1];
+}
+
+bool lines_may_be_read(struct elf_lines *l)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr header;
 	size_t names;
 
-	if (l->line_data || elf_getshdrstrndx(l->elf, &names))
-		return l->line_data;
-	while (!l->line_data && (scn = elf_nextscn(l->elf, scn))) {
+	if (elf_getshdrstrndx(l->elf, &names))
+		return false;
+	while ((scn = elf_nextscn(l->elf, scn))) {
 		const char *name = gelf_getshdr(scn, &header) ? elf_strptr(l->elf, names, header.sh_name) : NULL;
 
-		if (name && (!strcmp(name, ".debug_line") || !strcmp(name, ".zdebug_line")))
-			l->line_data = elf_getdata(scn, NULL);
+		if (name && header.sh_type != SHT_NOBITS && !look_at(l, scn, name))
+			return false;
 	}
-	return l->line_data;
+	return true;
 }
 
 static uint64_t get(const uint8_t **at, size_t n)
@@ -59,7 +80,7 @@ static uint64_t rows_at_most(const uint8_t *at, const uint8_t *end)
 
 static bool fits(struct elf_lines *l, struct unit *u)
 {
-	const Elf_Data *data = line_section(l);
+	const Elf_Data *data = l->line_data;
 	Dwarf_Attribute attr;
 	Dwarf_Word at;
 	uint64_t rows;

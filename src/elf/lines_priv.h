@@ -47,14 +47,16 @@ struct elf_lines {
 	struct code_ranges ranges;	/* what: number of a unit */
 	uint64_t nodes;			/* of all units */
 	uint64_t rows;			/* of lines, at most, of all units that were asked for them */
-	Elf_Data *line_data;
+	Elf_Data *line_data, *info_data;	/* sections as elfutils has them; NULL: there is none */
 };
 
 /* lines_unit.c. Offsets of what @vaddr is in, the function first, then the calls inlined there. Returns how many. */
 size_t unit_chain(struct elf_lines *l, struct unit *u, uint64_t vaddr, uint64_t ret[ELF_PLACES_MAX]);
 void unit_done(struct unit *u);
 
-/* lines_bound.c. May elfutils read the lines of this unit? Not those of a small file that would take all memory. */
+/* lines_bound.c. May elfutils read what is there? */
+bool lines_may_be_read(struct elf_lines *l);
+/* May elfutils read the lines of this unit? Not those of a small file that would take all memory. */
 bool unit_lines_fit(struct elf_lines *l, struct unit *u);
 
 #endif

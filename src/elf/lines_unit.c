@@ -87,10 +87,11 @@ static bool find_beside(Dwarf_Die *die, Dwarf_Die *ret, const char **ret_end)
 /* The entry behind the zero at *@end, without walking over all that is before it again. At another zero: *@end. */
 static bool find_behind(struct elf_lines *l, struct unit *u, Dwarf_Die *ret, const char **end)
 {
-	const char *begin = (const char *)u->die.addr - dwarf_cuoffset(&u->die), *at = *end + 1;
+	const char *info = l->info_data ? l->info_data->d_buf : NULL, *at = *end + 1;
+	uint64_t unit_end = dwarf_dieoffset(&u->die) - dwarf_cuoffset(&u->die) + u->bytes;
 
 	*end = NULL;
-	if ((uint64_t)(at - begin) >= u->bytes)
+	if (!info || at <= info || (size_t)(at - info) >= l->info_data->d_size || (size_t)(at - info) >= unit_end)
 		return false;
 	if (*at)
 		return dwarf_offdie(l->dwarf, dwarf_dieoffset(&u->die) + (uint64_t)(at - (const char *)u->die.addr), ret);

@@ -159,8 +159,10 @@ static int open_image(struct sym_files *files, struct sym_file *f, pid_t pid, co
 	if (fstat(fd, &st))
 		return -errno;
 	r = elf_image_open(fd, &f->img, err);
-	if (r)
+	if (r) {
+		ut_err_wrap(err, "'%s'", m->path);
 		return r;
+	}
 	f->size = (uint64_t)st.st_size;
 	f->mtime_ns = mtime_ns(&st);
 	find_debug(f->img, pid, m->path);

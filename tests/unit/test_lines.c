@@ -194,6 +194,22 @@ static void bytes_that_were_changed(void **state)
 	}
 }
 
+/* elfutils takes for granted that texts end within their section. */
+static void a_text_without_an_end(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const char *section = i ? ".debug_str" : ".debug_line_str";
+		struct elf_image *img;
+
+		run("cd %s && gcc -O2 -gdwarf-5 -o program deep.c && printf 'deep.c' > text && "
+		    "objcopy --update-section %s=text program", folder, section);
+		img = open_image("program");
+		assert_null(elf_lines_open(img));
+		elf_image_free(img);
+	}
+}
+
 /* A function with the bytes for it that a test wants: abbreviations, entries below the unit's, a program of lines. */
 static const char crafted[] =
 	"	.text\n	.globl marked\nmarked: nop\n	ret\n"
@@ -281,6 +297,7 @@ int main(void)
 		cmocka_unit_test(of_clang),
 		cmocka_unit_test(in_a_separate_file),
 		cmocka_unit_test(bytes_that_were_changed),
+		cmocka_unit_test(a_text_without_an_end),
 		cmocka_unit_test(a_program_of_too_many_lines),
 		cmocka_unit_test(inlined_a_thousand_deep),
 	};
