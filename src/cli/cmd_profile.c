@@ -337,9 +337,9 @@ const struct ut_cmd cmd_profile = {
 	.usage = "[-p PID | -a] [OPTION…] [-- COMMAND…]",
 	.summary = "where the time goes, with a name for every frame",
 	.details =
-		"Without -o, a table of functions by the time they took themselves and with all they called. With -o, a\n"
-		"file: FILE.svg is a flame graph, FILE.folded stacks as text, FILE.pb.gz is for pprof. Programs need no\n"
-		"frame pointers and no debugging information. Every frame without a name says why.\n"
+		"Without -o, a table of functions by the time they took themselves and with all they called. With\n"
+		"-o, a file: FILE.svg is a flame graph, FILE.folded stacks as text, FILE.pb.gz is for pprof.\n"
+		"Programs need no frame pointers and no debugging information. Every frame without a name says why.\n"
 		"\n"
 		"Examples:\n"
 		"  usertrace profile -p 123 -d 10                    the functions that ran\n"

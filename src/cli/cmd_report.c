@@ -162,8 +162,8 @@ const struct ut_cmd cmd_report = {
 	.name = "report",
 	.usage = "hot [OPTION…] [FILE | -]",
 	.summary = "where the time of a profile went: hot functions, their callers, threads",
-	.details = "Reads folded stacks or pprof's format, as 'usertrace profile -o FILE' and others write them, from a file\n"
-		   "or from standard input. The first line says in words where the time went.\n"
+	.details = "Reads folded stacks or pprof's format, as 'usertrace profile -o FILE' and others write them, from\n"
+		   "a file or from standard input. The first line says in words where the time went.\n"
 		   "\n"
 		   "Examples:\n"
 		   "  usertrace report hot app.pb.gz\n"
