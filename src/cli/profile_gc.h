@@ -15,8 +15,7 @@ const char *const *profile_gc_probes(const struct profile_gc *g, size_t *ret_n);
 /* The session has been started; from now on its sink passes on to this one. */
 int profile_gc_join(struct profile_gc *g, struct session *session, struct ut_err *err);
 const struct session_sink *profile_gc_sink(const struct profile_gc *g);
-/* Is it inside one at this point of the stream? Was it at that earlier time? */
+/* Is it inside one that stops it, at this point of the stream? */
 bool profile_gc_now(const struct profile_gc *g, uint32_t pid);
-bool profile_gc_at(const struct profile_gc *g, uint32_t pid, uint64_t time_ns);
 
 #endif

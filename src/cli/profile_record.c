@@ -77,9 +77,8 @@ static int on_sample(void *ctx, const struct ut_rec_sample *rec, const struct pl
 static int on_wait(void *ctx, const struct ut_rec_wait *rec)
 {
 	struct profile_record *r = ctx;
-	const struct profile_gc *gc = r->inner->gc;
 
-	return samples_wait(r->samples, rec, gc && rec->from_ns && profile_gc_at(gc, rec->head.pid, rec->from_ns));
+	return samples_wait(r->samples, rec);
 }
 
 static void on_exec(struct profile_record *r, const struct session_life *life)

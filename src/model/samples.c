@@ -291,10 +291,10 @@ static enum samples_waits waits_of(uint32_t state)
 	return state & 2 ? WAIT_UNINTERRUPTIBLE : WAIT_OTHER;
 }
 
-int samples_wait(struct samples *s, const struct ut_rec_wait *rec, bool in_gc)
+int samples_wait(struct samples *s, const struct ut_rec_wait *rec)
 {
 	uint64_t to = rec->head.time_ns, from = rec->from_ns > s->start_ns ? rec->from_ns : s->start_ns, woken;
-	struct samples_row row = { .time_ns = rec->from_ns ? rec->from_ns : to, .count = 1, .in_gc = in_gc,
+	struct samples_row row = { .time_ns = rec->from_ns ? rec->from_ns : to, .count = 1,
 				   .stack = SAMPLES_NONE };
 	bool is_new = rec->state & UT_STATE_NEW;
 	int r = 0;

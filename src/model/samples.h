@@ -19,11 +19,10 @@ struct samples *samples_free(struct samples *s);
 /* What was before is not looked at: samples are left out, waits are clipped. */
 void samples_start(struct samples *s, uint64_t time_ns);
 
-/* As the session gives them; 0 or -ENOMEM. @in_gc: its process was inside a collection that stops it (of a wait: when
- * it began). */
+/* As the session gives them; 0 or -ENOMEM. @in_gc: its process was inside a collection that stops it. */
 int samples_stack(struct samples *s, const struct ut_rec_stack *rec, const uint64_t *ips);
 int samples_sample(struct samples *s, const struct ut_rec_sample *rec, bool in_gc);
-int samples_wait(struct samples *s, const struct ut_rec_wait *rec, bool in_gc);
+int samples_wait(struct samples *s, const struct ut_rec_wait *rec);
 
 /* How the process is called, until a sample of its first thread says so. */
 void samples_process(struct samples *s, uint32_t pid, const char comm[16]);

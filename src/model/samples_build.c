@@ -128,7 +128,8 @@ static void drop_ourselves(struct build *b)
 	for (size_t i = 0; i < b->kernel && i < OURS_MAX; i++) {
 		const char *name = b->p->frames.v[b->stack.v[i]].name;
 
-		if (!strncmp(name, "bpf_trace_run", 13) || !strncmp(name, "bpf_prog_", 9))
+		if (!strncmp(name, "bpf_trace_run", 13) || !strncmp(name, "bpf_prog_", 9) ||
+		    !strncmp(name, "__bpf_trace_", 12) || !strncmp(name, "__traceiter_", 12))
 			n = i + 1;
 	}
 	if (!n)
@@ -244,7 +245,7 @@ static bool is_idle(const struct build *b, const struct samples_row *row)
 static uint32_t idle_node(struct build *b, const struct samples_row *row)
 {
 	const char *comm = b->s->threads.v[row->thread].comm;
-	uint32_t node = below(b, 0, word(b, "[idle]", FRAME_REASON));
+	uint32_t node = below(b, 0, word(b, WAITS_IDLE, FRAME_REASON));
 
 	return below(b, node, word(b, comm[0] ? comm : "?", FRAME_WAITING));
 }
@@ -252,14 +253,7 @@ static uint32_t idle_node(struct build *b, const struct samples_row *row)
 /* How it waited, as the innermost frame. */
 static uint32_t wait_frame(struct build *b, const struct samples_row *row)
 {
-	static const char *const words[] = {
-		[WAIT_NONE] = "[waiting for a processor]", [WAIT_NEW] = "[waiting for a processor]",
-		[WAIT_SLEEPS] = "[sleeping]",
-		[WAIT_UNINTERRUPTIBLE] = "[uninterruptible wait]", [WAIT_STOPPED] = "[stopped]",
-		[WAIT_OTHER] = "[waiting]",
-	};
-
-	return word(b, words[row->waits], FRAME_WAITING);
+	return word(b, waits_word((enum samples_waits)row->waits), FRAME_WAITING);
 }
 
 /* The node of a row, UINT32_MAX when there is no memory. */

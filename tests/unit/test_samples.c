@@ -170,7 +170,7 @@ static void wait(struct made *m, uint32_t tid, uint64_t from_ms, uint64_t runnab
 
 	rec.from_ns = from_ms == UINT64_MAX ? 0 : START + from_ms * MS;
 	rec.runnable_ns = runnable_ms == UINT64_MAX ? 0 : START + runnable_ms * MS;
-	assert_int_equal(samples_wait(m->s, &rec, false), 0);
+	assert_int_equal(samples_wait(m->s, &rec), 0);
 }
 
 #define NEVER UINT64_MAX
@@ -424,8 +424,8 @@ static void waits_before(void **state)
 
 	stack(m, 7, 1, UT_END_START, NULL, IPS(1));
 	over.head.time_ns = START - MS;
-	assert_int_equal(samples_wait(m->s, &over, false), 0);
-	assert_int_equal(samples_wait(m->s, &rec, false), 0);
+	assert_int_equal(samples_wait(m->s, &over), 0);
+	assert_int_equal(samples_wait(m->s, &rec), 0);
 	wait(m, 7, NEVER, 10, 12, 0, 1);
 	wait(m, 7, NEVER, NEVER, 12, 0, 2);
 	wait(m, 7, 30, 31, 31, 0, 1);	/* its stack was lost */
@@ -462,7 +462,7 @@ static void name_is_kept(void **state)
 	stack(m, 7, 1, UT_END_START, NULL, IPS(1));
 	wait(m, 7, 10, 11, 12, 1, 1);
 	memset(rec.head.comm, 0, sizeof(rec.head.comm));
-	assert_int_equal(samples_wait(m->s, &rec, false), 0);
+	assert_int_equal(samples_wait(m->s, &rec), 0);
 	assert_int_equal(samples_build(m->s, &usual, &m->p), 0);
 	assert_int_equal(m->p->threads.n, 1);
 	assert_true(m->p->threads.v[0].comm[0] && m->p->threads.v[0].process[0]);
