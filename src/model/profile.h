@@ -58,6 +58,7 @@ struct profile_totals {
 	uint64_t period_ns;	/* of the clock's samples; 0: none */
 	int64_t begin_wall_ns;	/* CLOCK_REALTIME; 0: not known */
 	bool saturated;		/* a sum would not fit 64 bits, and is UINT64_MAX */
+	bool times_only;	/* counts are nanoseconds too: how many there were is not known */
 	const char *unit;	/* what a count is when there are no times: "samples", or a probe; NULL: samples */
 };
 
@@ -99,6 +100,9 @@ int profile_add(struct profile *p, uint32_t node, uint32_t thread, enum profile_
  * _[j] compiled, _[i] inlined, _[w] waiting), which then are no part of the name, and from brackets. A frame without a
  * name is "[no name]". Counts with a fraction are rounded; a count or a sum that does not fit is UINT64_MAX, and said
  * in totals.saturated. Reads @fd to its end. -errno with a sentence.
+ *
+ * Where a stack ends in one of our recording's words for waits (model/waits.h) all numbers are nanoseconds, and such stacks
+ * are waits; counts then are the same numbers (totals.times_only). Other words in brackets are names like any.
  */
 struct profile_bad {
 	uint64_t lines, first_line;	/* that are no such thing; the number of the first, from 1, */

@@ -14,6 +14,7 @@
 #include "base/auto.h"
 #include "base/sum.h"
 #include "model/profile_priv.h"
+#include "model/waits.h"
 
 #define NONE UINT32_MAX
 #define CHUNK (1u << 20)
@@ -149,8 +150,8 @@ static bool is_address(const char *s, size_t len)
 }
 
 static const char *const no_names[] = { "[unknown", "[no name", "[no symbols", "[unresolved", "[no map", "[kernel hides" };
-static const char *const waits[] = { "[wait", "[block", "[sleep", "[runnable", "[idle", "[off-cpu", "[off_cpu", "[disk",
-				     "[uninterruptible", "[stopped]" };
+static const char *const wait_words[] = { "[wait", "[block", "[sleep", "[runnable", "[idle", "[off-cpu", "[off_cpu", "[disk",
+					  "[uninterruptible", "[stopped]" };
 
 static bool starts_with_any(const char *s, size_t len, const char *const *list, size_t n)
 {
@@ -167,7 +168,7 @@ static enum frame_kind kind_of(const char *s, size_t len)
 		return FRAME_REASON;
 	if (*s != '[' || s[len - 1] != ']')
 		return FRAME_NATIVE;
-	return starts_with_any(s, len, waits, ARRAY_SIZE(waits)) ? FRAME_WAITING : FRAME_REASON;
+	return starts_with_any(s, len, wait_words, ARRAY_SIZE(wait_words)) ? FRAME_WAITING : FRAME_REASON;
 }
 
 uint32_t profile_frame_folded(struct profile *p, const char *s, size_t len)
@@ -592,6 +593,66 @@ static void add_totals(struct profile_totals *to, const struct profile_totals *t
 	to->saturated |= t->saturated;
 }
 
+/* What our recordings of waits wrote. */
+
+enum wait_kind { NO_WAIT, READY, BLOCKED, IDLE };	/* of a frame; IDLE: the threads' names are below it */
+
+/* NULL: no frame is such a word, or there is no memory (*@ret_code). */
+static uint8_t *find_wait_words(const struct profile *p, int *ret_code)
+{
+	uint8_t *ret = calloc(p->frames.n + 1, 1);
+	bool any = false;
+
+	*ret_code = ret ? 0 : -ENOMEM;
+	for (size_t i = 0; ret && i < p->frames.n; i++) {
+		enum profile_state state;
+
+		if (waits_state(p->frames.v[i].name, &state))
+			ret[i] = state == PROFILE_BLOCKED ? BLOCKED : READY;
+		else if (!strcmp(p->frames.v[i].name, WAITS_IDLE))
+			ret[i] = IDLE;
+		any |= ret[i] != NO_WAIT;
+	}
+	if (any)
+		return ret;
+	free(ret);
+	return NULL;
+}
+
+static enum profile_state state_of(const struct profile *p, const uint8_t *words, uint32_t node)
+{
+	const struct profile_node *nodes = p->nodes.v;
+	uint32_t up = node ? nodes[node].parent : 0;
+
+	if (!node)
+		return PROFILE_CPU;
+	switch (words[nodes[node].frame]) {
+	case READY: return PROFILE_RUNNABLE;
+	case BLOCKED: return PROFILE_BLOCKED;
+	}
+	return up && words[nodes[up].frame] == IDLE && p->frames.v[nodes[node].frame].kind == FRAME_WAITING ? PROFILE_BLOCKED :
+														 PROFILE_CPU;
+}
+
+/* Each node has one weight: nothing adds up by getting another state. */
+static int find_states(struct profile *p)
+{
+	int code;
+	AUTO_FREE uint8_t *words = find_wait_words(p, &code);
+
+	if (!words)
+		return code;
+	for (size_t i = 0; i < p->weights.n; i++) {
+		struct profile_weight *w = &p->weights.v[i];
+
+		w->state = state_of(p, words, w->node);
+		p->totals.times_only |= w->state != PROFILE_CPU;
+	}
+	for (size_t i = 0; p->totals.times_only && i < p->weights.n; i++)
+		p->weights.v[i].value_ns = p->weights.v[i].count;
+	return 0;
+}
+
 int profile_read_folded(struct profile *p, int fd, struct profile_bad *ret_bad, struct ut_err *err)
 {
 	struct reader r = { .p = p, .bad = ret_bad, .fd = fd, .cap = CHUNK };
@@ -605,6 +666,8 @@ int profile_read_folded(struct profile *p, int fd, struct profile_bad *ret_bad, 
 		code = read_all(&r);
 	end = r.grower ? profile_grower_end(r.grower) : 0;
 	code = code ? code : end;
+	if (!code)
+		code = find_states(p);
 	add_totals(&p->totals, &r.totals);
 	reader_done(&r);
 	if (code == -ENOMEM)

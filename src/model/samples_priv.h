@@ -4,6 +4,7 @@
 #define UT_MODEL_SAMPLES_PRIV_H
 
 #include "model/samples.h"
+#include "model/waits.h"
 
 #define SAMPLES_NONE UINT32_MAX
 #define SAMPLES_FRAMES (2 * UT_WALK_FRAMES)	/* of a stack, at most; half of them the kernel's */
@@ -45,9 +46,6 @@ struct samples_stack {
 	uint8_t end;
 	bool known, runtime;
 };
-
-/* How a thread waited. */
-enum samples_waits { WAIT_NONE, WAIT_NEW, WAIT_SLEEPS, WAIT_UNINTERRUPTIBLE, WAIT_STOPPED, WAIT_OTHER };
 
 struct samples_row {
 	uint64_t moment;	/* a millisecond, or SAMPLES_AGE with an age */

@@ -228,11 +228,63 @@ static void test_errors(void **state)
 	profile_free(p);
 }
 
+static const struct profile_weight *weight_of(const struct profile *p, const char *leaf)
+{
+	for (size_t i = 0; i < p->weights.n; i++)
+		if (!strcmp(p->frames.v[p->nodes.v[p->weights.v[i].node].frame].name, leaf))
+			return &p->weights.v[i];
+	fail_msg("no stack ends in %s", leaf);
+	return NULL;
+}
+
+/* What a recording of waits wrote: its numbers are nanoseconds, and waits are no time that somebody ran. */
+static void test_waits(void **state)
+{
+	static const struct { const char *leaf; enum profile_state state; } want[] = {
+		{ "work", PROFILE_CPU }, { "[sleeping]", PROFILE_BLOCKED }, { "[uninterruptible wait]", PROFILE_BLOCKED },
+		{ "[stopped]", PROFILE_BLOCKED }, { "[waiting]", PROFILE_BLOCKED }, { "[waiting for a processor]", PROFILE_RUNNABLE },
+		{ "pool", PROFILE_BLOCKED }, { "worker", PROFILE_BLOCKED },
+	};
+	struct profile *p = read_text("main;work 2000000\nmain;lock;schedule_[k];[sleeping] 3000000\n"
+				      "main;read;[uninterruptible wait] 1\nmain;[stopped] 2\nmain;[waiting] 3\n"
+				      "main;[waiting for a processor] 4\n[idle];pool_[w] 5\npool 7;[idle];worker_[w] 6\n");
+
+	(void)state;
+	assert_true(p->totals.times_only);
+	assert_int_equal(p->weights.n, ARRAY_SIZE(want));
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		const struct profile_weight *w = weight_of(p, want[i].leaf);
+
+		assert_int_equal(w->state, want[i].state);
+		assert_int_equal(w->value_ns, w->count);
+	}
+	profile_free(p);
+	p = read_text("[idle];pool_[w] 5\n");		/* nothing else */
+	assert_true(p->totals.times_only);
+	profile_free(p);
+}
+
+/* Others have words for waits too, and count what they like. */
+static void test_waits_of_others(void **state)
+{
+	struct profile *p = read_text("main;[sleeping];more 1\nmain;[blocked] 2\nmain;w_[w] 3\n[idle] 4\n[idle];cpu0 5\n"
+				      "main;[sleep] 6\n[GC];main 7\n");
+
+	(void)state;
+	assert_false(p->totals.times_only);
+	for (size_t i = 0; i < p->weights.n; i++) {
+		assert_int_equal(p->weights.v[i].state, PROFILE_CPU);
+		assert_int_equal(p->weights.v[i].value_ns, 0);
+	}
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stacks), cmocka_unit_test(test_no_stacks), cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_kinds), cmocka_unit_test(test_bytes), cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_kinds), cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_waits_of_others), cmocka_unit_test(test_bytes), cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_pieces), cmocka_unit_test(test_long_lines), cmocka_unit_test(test_errors),
 	};
 
