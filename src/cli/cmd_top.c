@@ -49,6 +49,7 @@ struct run {
 	struct gc_watch *watch;
 	struct top *top;
 	struct top_screen screen, shown;
+	bool printed;			/* a table as plain text */
 	bool whole;			/* what the terminal shows is not known */
 	char keys[64];			/* typed, and not yet a whole key */
 	size_t nkeys;
@@ -151,12 +152,19 @@ static int draw(struct run *r)
 	return 0;
 }
 
+/* A table for the end would only say again what the last one says, which is not a second old. */
+static bool is_fresh(const struct run *r)
+{
+	return r->printed && now_ns() - r->drawn_ns < (r->o.interval_ns < 1000000000u ? r->o.interval_ns : 1000000000u);
+}
+
 static int print_batch(struct run *r)
 {
 	struct buf text = { 0 };
 	int code;
 
 	r->drawn_ns = now_ns();
+	r->printed = true;
 	code = top_batch(r->top, r->drawn_ns, BATCH_WIDTH, &text);
 	if (!code && (fwrite(text.data, 1, text.len, stdout) < text.len || fflush(stdout)))
 		code = errno ? -errno : -EIO;
@@ -290,7 +298,7 @@ static int top(struct run *r)
 	if (!code)
 		code = gc_watch_run(r->watch, &end, &totals, &err);
 	terminal_leave();
-	if (!code && r->o.batch)
+	if (!code && r->o.batch && !is_fresh(r))
 		code = print_batch(r);	/* as it was at the end */
 	if (code && code != -ECANCELED && code != -EPIPE)
 		return fail_running(r->cmd, &err, code, NULL);

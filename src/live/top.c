@@ -75,6 +75,8 @@ int top_process(struct top *t, const struct top_who *who)
 	}
 	t->rows.n--;
 	top_gone(t, who->pid, who->seen_ns);
+	for (size_t i = 0; i < t->rows.n; i++)
+		t->rows.v[i]->replaced |= t->rows.v[i]->pid == who->pid;
 	t->rows.n++;
 	row->serial = ++t->serial;
 	row->pid = who->pid;
@@ -205,7 +207,7 @@ static bool passes(const struct top *t, const struct top_row *row)
 {
 	char text[128];
 
-	if (t->paused && !row->frozen)
+	if (t->paused ? !row->frozen : row->replaced)
 		return false;
 	snprintf(text, sizeof(text), "%u %.16s %s", row->pid, row->comm, row->runtime);
 	return !t->filter_len || strcasestr(text, t->filter);

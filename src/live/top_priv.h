@@ -17,6 +17,7 @@ struct top_row {
 	uint32_t pid;
 	char comm[16], runtime[64];	/* name and version */
 	uint64_t seen_ns, gone_ns;	/* gone_ns 0: it is there */
+	bool replaced;			/* its pid is another row's by now */
 	struct buf hints;		/* each with a line's end, safe to print */
 	struct rate rate, *frozen;	/* frozen: a copy, while the table is paused */
 	struct rate_view view;

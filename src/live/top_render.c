@@ -224,14 +224,18 @@ static void add_clock(const struct top *t, uint64_t now_ns, struct buf *out)
 
 void top_heading(const struct top *t, struct buf *out)
 {
-	size_t live = 0;
+	size_t live = 0, ended = 0;
 	char number[32];
 
-	for (size_t i = 0; i < t->rows.n; i++)
+	for (size_t i = 0; i < t->rows.n; i++) {
 		live += !t->rows.v[i]->gone_ns;
+		ended += t->rows.v[i]->gone_ns && !t->rows.v[i]->replaced;
+	}
 	buf_adds(out, "usertrace top ");
 	add_clock(t, t->paused ? t->paused_ns : t->now_ns, out);
 	buf_addf(out, ", %zu %s", live, live == 1 ? "process" : "processes");
+	if (ended)
+		buf_addf(out, ", %zu ended", ended);
 	if (t->filter_len && !t->typing) {
 		buf_addf(out, ", %zu with '", t->shown.n);
 		buf_add_escaped(out, t->filter, t->filter_len);

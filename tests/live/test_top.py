@@ -197,6 +197,12 @@ class Top(live.Case):
         self.assertEqual(len(rows), done.stdout.count(done.stdout[1]))
         self.assertNotIn("\x1b", "\n".join(done.stdout))
 
+    def test_batch_has_no_table_twice(self):
+        """The last one was just printed when the time is up."""
+        program = self.collects()
+        done = self.usertrace("top", "-b", "-p", program.pid, "-i", "1", "-d", "1.2")
+        self.assertEqual(sum(l.startswith("usertrace top ") for l in done.stdout), 1, done.stdout)
+
     def test_of_other_kinds_every_span_counts(self):
         """Parts of collections without the collections: what the name of a kind has in it is not what is asked for."""
         program, path = self.collects(), os.path.join(self.tempdir(), "parts.ini")

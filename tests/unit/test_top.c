@@ -334,7 +334,7 @@ static void test_ended_processes_fade(void **state)
 	top_gone(t, 20, START + 2 * S);
 	top_gone(t, 99, START + 2 * S);
 	add(t, span(20, 2000, 10));	/* of nobody */
-	assert_line(t, 80, 24, 0, "usertrace top 2 s, 2 processes");
+	assert_line(t, 80, 24, 0, "usertrace top 2 s, 2 processes, 1 ended");
 	assert_line(t, 80, 24, 2, "     20 java            HotSpot 17.0   1.0    ended   150 ms      64M          ▆");
 	render(t, 11999, 80, 24, &s);
 	assert_int_equal(t->rows.n, 3);
@@ -346,6 +346,22 @@ static void test_ended_processes_fade(void **state)
 	add(t, span(10, 12000, 10));
 	assert_int_equal(t->rows.v[2]->rate.count, 1);
 	top_screen_done(&s);
+	top_free(t);
+}
+
+/* A pid has one row: of the program that it is now. */
+static void test_a_pid_that_came_again(void **state)
+{
+	struct top *t = top_with_three();
+
+	(void)state;
+	process(t, 10, "java", "HotSpot", "");
+	top_gone(t, 20, START + 2 * S);
+	process(t, 20, "node", "Node.js", "");
+	assert_line(t, 80, 24, 0, "usertrace top 2 s, 3 processes");
+	assert_int_equal(t->shown.n, 3);
+	for (size_t i = 0; i < t->shown.n; i++)
+		assert_false(t->shown.v[i]->gone_ns);
 	top_free(t);
 }
 
@@ -707,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_selection_stays_with_its_process),
 		cmocka_unit_test(test_scrolling),
 		cmocka_unit_test(test_ended_processes_fade),
+		cmocka_unit_test(test_a_pid_that_came_again),
 		cmocka_unit_test(test_an_open_process_stays),
 		cmocka_unit_test(test_process_page),
 		cmocka_unit_test(test_what_to_know_of_a_process),
