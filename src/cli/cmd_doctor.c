@@ -11,13 +11,14 @@
 
 struct opts {
 	struct pid_list pids;
-	bool json, runtimes;
+	bool json, runtimes, verbose;
 	const char *runtime_file;
 };
 
 static const struct ut_opt options[] = {
-	{ 'p', "pid", "PID", "also look at these processes: runtime, probes, namespaces, switches", OPT_PIDS,
+	{ 'p', "pid", "PID", "look at these processes first: runtime, probes, namespaces, switches", OPT_PIDS,
 	  offsetof(struct opts, pids) },
+	{ 'v', "verbose", NULL, "with -p: of the machine also what is ok", OPT_FLAG, offsetof(struct opts, verbose) },
 	{ 0, "runtimes", NULL, "instead: which spans of the runtimes that are here can be followed", OPT_FLAG,
 	  offsetof(struct opts, runtimes) },
 	{ 0, "runtime", "FILE", "the same with one more description of a runtime", OPT_STRING,
@@ -96,9 +97,23 @@ static void add_json(struct buf *out, const struct check *check)
 	buf_adds(out, "}\n");
 }
 
-/* Prints the checks that were added since the last time: what follows may take long. The exit status. */
-static int report(const struct ut_cmd *cmd, const struct checks *checks, size_t *told, bool json)
+/* Above the machine, where it comes behind processes. */
+static void add_machine(struct buf *out, const struct checks *checks, size_t from, bool brief)
 {
+	size_t ok = 0, n = checks->all.n - from;
+
+	for (size_t i = from; i < checks->all.n; i++)
+		ok += checks->all.v[i].state == CHECK_OK;
+	buf_adds(out, "\nthis machine");
+	if (brief)
+		buf_addf(out, ", where %zu of %zu checks are ok; -v shows all", ok, n);
+	buf_addc(out, '\n');
+}
+
+/* Prints the checks that were added since the last time: what follows may take long. The exit status. */
+static int report(const struct ut_cmd *cmd, const struct checks *checks, size_t *told, const struct opts *opts)
+{
+	bool json = opts->json, brief = opts->pids.n && !opts->verbose && !json;
 	struct buf out = {0};
 	int status = EXIT_OK;
 	pid_t pid = *told ? checks->all.v[*told - 1].pid : 0;
@@ -110,9 +125,13 @@ static int report(const struct ut_cmd *cmd, const struct checks *checks, size_t 
 
 		if (check->state == CHECK_NO)
 			status = EXIT_FAILED;
-		if (!json && check->pid != pid)
+		if (!json && check->pid != pid && check->pid)
 			buf_addf(&out, "%sprocess %d\n", i ? "\n" : "", check->pid);
+		else if (!json && check->pid != pid)
+			add_machine(&out, checks, i, brief);
 		pid = check->pid;
+		if (brief && !pid && check->state == CHECK_OK && !opts->runtimes && !opts->runtime_file)
+			continue;
 		if (json)
 			add_json(&out, check);
 		else
@@ -127,6 +146,34 @@ static int report(const struct ut_cmd *cmd, const struct checks *checks, size_t 
 	return status;
 }
 
+static int check_processes(const struct ut_cmd *cmd, struct checks *checks, size_t *told, const struct opts *opts)
+{
+	int status = EXIT_OK;
+
+	for (size_t i = 0; i < opts->pids.n; i++) {
+		int more;
+
+		doctor_process(checks, opts->pids.v[i]);
+		more = report(cmd, checks, told, opts);
+		status = more ? more : status;
+	}
+	checks->pid = 0;
+	return status;
+}
+
+/* With processes it is told at once, below one heading. */
+static int check_machine(const struct ut_cmd *cmd, struct checks *checks, size_t *told, const struct opts *opts)
+{
+	int status = EXIT_OK, more;
+
+	doctor_rights(checks);
+	if (!opts->pids.n)
+		status = report(cmd, checks, told, opts);
+	doctor_kernel(checks);
+	more = report(cmd, checks, told, opts);
+	return more ? more : status;
+}
+
 static int check_all(const struct ut_cmd *cmd, struct checks *checks, const struct opts *opts, char *const *paths,
 		     size_t npaths)
 {
@@ -135,20 +182,13 @@ static int check_all(const struct ut_cmd *cmd, struct checks *checks, const stru
 
 	if (opts->runtimes || opts->runtime_file) {
 		doctor_runtimes(checks, opts->runtime_file, paths, npaths);
-		status = report(cmd, checks, &told, opts->json);
+		status = report(cmd, checks, &told, opts);
+		more = check_processes(cmd, checks, &told, opts);
 	} else {
-		doctor_rights(checks);
-		status = report(cmd, checks, &told, opts->json);
-		doctor_kernel(checks);
-		more = report(cmd, checks, &told, opts->json);
-		status = more ? more : status;
+		status = check_processes(cmd, checks, &told, opts);
+		more = check_machine(cmd, checks, &told, opts);
 	}
-	for (size_t i = 0; i < opts->pids.n; i++) {
-		doctor_process(checks, opts->pids.v[i]);
-		more = report(cmd, checks, &told, opts->json);
-		status = more ? more : status;
-	}
-	return status;
+	return more ? more : status;
 }
 
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
@@ -172,7 +212,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 
 const struct ut_cmd cmd_doctor = {
 	.name = "doctor",
-	.usage = "[-p PID] [--json] | --runtimes [--runtime FILE] [-p PID] [--json] [PATH…]",
+	.usage = "[-p PID] [-v] [--json] | --runtimes [--runtime FILE] [-p PID] [--json] [PATH…]",
 	.summary = "what this kernel, these rights and a process allow, and how to get what is missing",
 	.details = "A line begins with ok, warn (works in part, or at a price) or no (missing).\n"
 		   "Exit status 0: events can be traced; 1: something that is needed is missing, or a description\n"

@@ -67,6 +67,18 @@ static double share(const struct code_report *r)
 	return r->runtime_bytes ? 100.0 * (double)r->named_bytes / (double)r->runtime_bytes : 0;
 }
 
+/* That there is no map, what that means and what helps. */
+static void add_no_map(struct buf *out, const struct subject *s)
+{
+	AUTO(buf_done) struct buf lacks = { 0 }, remedy = { 0 };
+
+	buf_adds(out, "no code map that can be used\n");
+	if (s->hint)
+		buf_addf(out, "to have one, start it so: %s\n", s->hint);
+	else if (s->runtime && !s->asked && map_hint_tell(s->runtime, NULL, &lacks, &remedy) && lacks.data && remedy.data)
+		buf_addf(out, "%s: %s\n", lacks.data, remedy.data);
+}
+
 static void add_text(struct buf *out, const struct subject *s)
 {
 	const struct code_report *r = &s->report;
@@ -79,9 +91,7 @@ static void add_text(struct buf *out, const struct subject *s)
 	for (size_t i = 0; i < r->files.n; i++)
 		add_file(out, &r->files.v[i]);
 	if (!r->files.n)
-		buf_adds(out, "no code map that can be used\n");
-	if (!r->files.n && s->hint)
-		buf_addf(out, "to have one, start it so: %s\n", s->hint);
+		add_no_map(out, s);
 	if (r->runtime_bytes)
 		buf_addf(out, "run-time code: %s resident, %.1f %% of it has a name\n", human_bytes(r->runtime_bytes, bytes),
 			 share(r));

@@ -240,20 +240,18 @@ static const struct runtime *look_at_runtime(struct checks *c, pid_t pid, const 
 	return runtime;
 }
 
-static void tell_no_names(struct checks *c, const char *with, const char *flag)
+static void tell_no_names(struct checks *c, const struct runtime *runtime, const char *flag)
 {
-	struct buf remedy = { 0 };
+	AUTO_BUF struct buf lacks = { 0 }, remedy = { 0 };
 
-	buf_addf(&remedy, "start %s as %s", with, flag);
-	checks_add(c, CHECK_WARN, "names", remedy.data, "the code that it compiles has no names in stacks");
-	buf_done(&remedy);
+	if (map_hint_tell(runtime, flag, &lacks, &remedy) && lacks.data)
+		checks_add(c, CHECK_WARN, "names", remedy.data, "%s", lacks.data);
 }
 
 /* Does the code that it compiles have names for `profile`? */
 static void look_at_code_map(struct checks *c, pid_t pid, const struct runtimes *runtimes,
 			     const struct runtime *runtime)
 {
-	const char *flag = map_hint(runtimes, pid, runtime), *newest = runtime_map_hint(runtime, NULL);
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%d.map", pid, process_ns_pid(pid));
@@ -262,8 +260,8 @@ static void look_at_code_map(struct checks *c, pid_t pid, const struct runtimes 
 			   process_ns_pid(pid));
 	else if (hotspot_is(pid))
 		checks_add(c, CHECK_OK, "names", NULL, "'usertrace profile' asks it for the names of the code it compiles");
-	else if (newest)
-		tell_no_names(c, flag ? "it" : "a newer version", flag ? flag : newest);
+	else
+		tell_no_names(c, runtime, map_hint(runtimes, pid, runtime));
 }
 
 void doctor_process(struct checks *c, pid_t pid)

@@ -2,6 +2,8 @@
 /* From a process to the flag that its runtime's description names for the version it has. */
 #include "cli/map_hint.h"
 
+#include <string.h>
+
 #include "base/auto.h"
 #include "proc/process.h"
 
@@ -23,4 +25,32 @@ const char *map_hint(const struct runtimes *runtimes, pid_t pid, const struct ru
 			version[0] = '\0';
 	}
 	return runtime_map_hint(runtime, version);
+}
+
+/* The newest flag comes with the version that brought it, where the description says which. */
+static void add_newer(const struct runtime *runtime, const char *newest, struct buf *remedy)
+{
+	const char *since = runtime->map.v[runtime->map.n - 1].since;
+
+	if (since)
+		buf_addf(remedy, "a version from %s on has them, started as %s", since, newest);
+	else
+		buf_addf(remedy, "start a newer version as %s", newest);
+}
+
+bool map_hint_tell(const struct runtime *runtime, const char *hint, struct buf *lacks, struct buf *remedy)
+{
+	const char *newest = runtime_map_hint(runtime, NULL);
+
+	if (!newest)
+		return false;
+	if (!strcmp(runtime->name, "CPython"))	/* without the flag it compiles nothing */
+		buf_adds(lacks, "functions of Python do not show in stacks, only those of the interpreter");
+	else
+		buf_adds(lacks, "the code that it compiles has no names in stacks");
+	if (hint)
+		buf_addf(remedy, "start it as %s", hint);
+	else
+		add_newer(runtime, newest, remedy);
+	return true;
 }

@@ -193,11 +193,22 @@ class Processes(live.Case):
 
     def test_the_text_has_a_line_for_each_check(self):
         target = self.start_target("zoo-pie", "1000")
-        text, data = self.usertrace("doctor", "-p", str(target.pid)), self.doctor(target.pid)
-        lines = [line for line in text.stdout if line and not line.startswith("process ")]
+        text, data = self.usertrace("doctor", "-v", "-p", str(target.pid)), self.doctor(target.pid)
+        lines = [line for line in text.stdout if line and not line.startswith(("process ", "this machine"))]
         self.assertEqual(len(lines), len(data.stdout))
         for line, check in zip(lines, map(json.loads, data.stdout)):
             self.assertTrue(line.startswith(f"{check['state']:<5} {check['thing']}: "), line)
+
+    def test_a_process_comes_first(self):
+        """And of the machine only what is not ok."""
+        target = self.start_target("zoo-pie", "1000")
+        lines = self.usertrace("doctor", "-p", str(target.pid)).stdout
+        self.assertEqual(lines[0], f"process {target.pid}")
+        heading = next(i for i, line in enumerate(lines) if line.startswith("this machine, where "))
+        self.assertIn("ok    namespaces: the same as here", lines[:heading])
+        ok, n = map(int, re.findall(r"\d+", lines[heading]))
+        self.assertEqual(len(lines[heading + 1:]), n - ok)
+        self.assertEqual([line for line in lines[heading + 1:] if line.startswith("ok ")], [])
 
     @live.needs_root()
     def test_other_users_processes_keep_nothing_from_root(self):
@@ -236,6 +247,10 @@ class Runtimes(live.Case):
         self.assertEqual(about(done, "runtime"), [("ok", "CPython (Python)")])
         self.assertIn(("ok", "python: 8 probes at 8 sites in /usr/bin/python3.11"), about(done, "probes"))
         self.assertEqual(about(done, "semaphores"), [("ok", "none of 8 is raised: nobody listens to these probes now")])
+        lacks = "functions of Python do not show in stacks, only those of the interpreter"
+        self.assertEqual(about(done, "names"), [("warn", lacks)])
+        self.assertIn(f"{lacks}: a version from 3.12 on has them, started as python3 -X perf",
+                      self.usertrace("map", "-p", str(python.pid)).stdout)
 
     @live.needs_program("php8.2")
     def test_the_switch_of_php(self):
