@@ -202,6 +202,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 		status = ask(list, &opts, argv, operands);
 	buf_done(&list->out);
 	list_words_done(&list->others);
+	free(list->functions);
 	runtimes_done(&list->runtimes);
 	pid_list_done(&opts.pids);
 	return status;

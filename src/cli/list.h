@@ -20,6 +20,7 @@ struct list {
 	struct buf out;			/* for standard output */
 	size_t shown;			/* probes, with -a rows, that fitted */
 	struct list_words others;	/* "provider:name" of those that did not: for near misses */
+	char *functions;		/* a file with functions that fit, where no probe does; owned, NULL: none */
 	int status;			/* the worst so far */
 	struct operands operands;	/* of the site just looked at */
 	struct usdt_args args;		/* of the probe just looked at */
@@ -82,6 +83,8 @@ void list_flush(struct list *list);
 void list_say(struct list *list, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* That a subject has no probes, which runtime it is, and what can be traced instead. @fd: its file, or -1. */
 void list_tell_without(struct list *list, const struct list_subject *subject, int fd);
+/* Has the file functions that fit the pattern? The first that has is named when no probe fits. */
+void list_look_for_functions(struct list *list, const char *path, int fd);
 /* That nothing fits the pattern, and what is near. */
 void list_tell_miss(struct list *list);
 

@@ -194,4 +194,6 @@ void list_path(struct list *list, const char *path)
 		list_say(list, status_of(r), "'%s': %s", path, err.msg);
 	else
 		list_tell_without(list, &subject, fd);
+	if (fd >= 0 && list->pattern && !list->shown)
+		list_look_for_functions(list, path, fd);
 }

@@ -217,17 +217,35 @@ static void add_near(struct buf *out, const char *pattern, const char **names, s
 			 names[0]);
 }
 
+void list_look_for_functions(struct list *list, const char *path, int fd)
+{
+	const struct elf_symbol *symbols;
+	struct elf_image *img;
+	size_t n;
+
+	if (list->functions || !list->pattern || strchr(list->pattern, ':') || elf_image_open(fd, &img, NULL))
+		return;
+	n = elf_image_symbols(img, &symbols);
+	for (size_t i = 0; i < n && !list->functions; i++)
+		if (symbols[i].is_func && glob_match(list->pattern, symbols[i].name))
+			list->functions = strdup(path);
+	elf_image_free(img);
+}
+
 void list_tell_miss(struct list *list)
 {
 	AUTO_FREE const char **names = calloc(list->others.v.n + 1, sizeof(*names));
-	struct buf near = {0};
+	AUTO(buf_done) struct buf near = {0};
 	size_t n;
 
-	if (!list->pattern || !names || !list->others.v.n)
+	if (!list->pattern || !names || (!list->others.v.n && !list->functions))
 		return;
 	n = unique_others(list, names);
-	add_near(&near, list->pattern, names, n);
+	if (list->functions)
+		buf_addf(&near, ", but %s: p:%s%s:%s", glob_is_pattern(list->pattern) ? "functions do" : "a function",
+			 strchr(list->functions, '/') ? "" : "./", list->functions, list->pattern);
+	else
+		add_near(&near, list->pattern, names, n);
 	list_say(list, EXIT_FAILED, "no probe %s%s%s", glob_is_pattern(list->pattern) ? "fits " : "", list->pattern,
 		 near.data ? near.data : "");
-	buf_done(&near);
 }

@@ -62,6 +62,18 @@ static void tell_unusable(struct list *list, const struct list_subject *s, const
 		list_say(list, EXIT_FAILED, "%s", unusable->first.msg);
 }
 
+/* Whoever asks for a name does not always know that functions are no probes. */
+static void look_for_functions(struct list *list, pid_t pid, const struct mapped_files *files)
+{
+	for (size_t i = 0; i < files->files.n && !list->functions; i++) {
+		const struct mapping *m = &files->files.v[i].first;
+		AUTO_CLOSE int fd = mapping_open(pid, m, NULL);
+
+		if (fd >= 0)
+			list_look_for_functions(list, m->path, fd);
+	}
+}
+
 static void look_at_files(struct list *list, struct list_subject *subject, const struct mapped_files *files)
 {
 	size_t before = list->out.len;
@@ -78,6 +90,8 @@ static void look_at_files(struct list *list, struct list_subject *subject, const
 	tell_unusable(list, subject, &unusable);
 	if (subject->files)
 		list_tell_without(list, subject, -1);
+	if (list->pattern && !list->shown)
+		look_for_functions(list, subject->pid, files);
 }
 
 void list_process(struct list *list, pid_t pid)

@@ -251,6 +251,15 @@ class Runtimes(ListCase):
         self.assertEqual((done.status, done.stdout), (1, []))
         self.assertEqual(done.stderr, ["usertrace list: no probe gc_start; there is python:gc__start"])
 
+    def test_functions_that_fit_where_no_probe_does(self):
+        target = self.start_target("zoo-pie", "1000")
+        with open(f"/proc/{target.pid}/maps", encoding="utf-8") as maps:
+            path = next(line.split()[-1] for line in maps if line.endswith("/zoo-pie\n"))
+        for pattern, words in (("p_no*", "fits p_no*, but functions do"), ("p_none", "p_none, but a function")):
+            done = self.usertrace("list", "-p", str(target.pid), pattern)
+            self.assertEqual((done.status, done.stdout), (1, []))
+            self.assertEqual(done.stderr, [f"usertrace list: no probe {words}: p:{path}:{pattern}"])
+
     def test_ruby(self):
         found = glob.glob("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.*")
         if not found:
