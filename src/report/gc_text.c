@@ -156,21 +156,20 @@ static void add_fact(struct buf *out, const char *name)
 	buf_add_cell(out, name, strlen(name), WIDTH_FACT, false, false);
 }
 
+/* How long they took is not said twice. */
 static void add_stopped(const struct gcstat_report *r, struct buf *out)
 {
-	char n[32];
+	char n[32], stopped[32], took[32];
 
 	if (!r->stops)
 		return;
+	human_ns(r->measured ? r->stopped_ns : r->pause_ns, stopped);
+	human_ns(r->pause_ns, took);
 	add_fact(out, r->measured ? "stopped" : "paused");
-	gc_add_ns(out, r->measured ? r->stopped_ns : r->pause_ns);
-	buf_addf(out, " in %s %s", human_count(r->stops, n),
+	buf_addf(out, "%s in %s %s", stopped, human_count(r->stops, n),
 		 r->measured ? plural(r->stops, "stop") : plural(r->stops, "pause"));
-	if (r->measured) {
-		buf_adds(out, ", which took ");
-		gc_add_ns(out, r->pause_ns);
-		buf_adds(out, " from begin to end");
-	}
+	if (strcmp(stopped, took) != 0)
+		buf_addf(out, ", of the %s from their begins to their ends", took);
 	buf_addc(out, '\n');
 }
 
@@ -181,7 +180,7 @@ static void add_cost(const struct gcstat_report *r, const struct gcstat_row *row
 
 	if (!row->stopped_count)
 		return;
-	if (row->stops) {
+	if (row->stops && row->waited_ns) {
 		add_fact(out, "waited");
 		buf_adds(out, "threads of the program for ");
 		gc_add_ns(out, row->waited_ns);
