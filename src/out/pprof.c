@@ -90,8 +90,18 @@ static uint64_t pair_id(struct pprof *f, struct pairs *pairs, uint32_t a, uint32
 
 static uint64_t function_id(struct pprof *f, const struct profile_frame *frame)
 {
-	int64_t name = string(f, frame->name), file = frame->file ? string(f, frame->file) : 0;
+	int64_t name, file = frame->file ? string(f, frame->file) : 0;
+	char *idle = NULL;
 
+	/* A thread's name is no function's. */
+	if (frame->kind == FRAME_WAITING && *frame->name != '[') {
+		if (asprintf(&idle, "[idle: %s]", frame->name) < 0 || vec_push(&f->owned, idle)) {
+			free(idle);
+			f->code = -ENOMEM;
+			return 0;
+		}
+	}
+	name = string(f, idle ? idle : frame->name);
 	return pair_id(f, &f->functions, (uint32_t)name, (uint32_t)file);
 }
 

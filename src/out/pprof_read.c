@@ -247,6 +247,8 @@ static uint32_t frame_of(struct reader *r, const Pprof__Line *line, const Pprof_
 	struct text name = f ? string(r, f->name) : (struct text){0};
 	struct frame frame = { .kind = FRAME_NATIVE };
 
+	if (name.len > 8 && !memcmp(name.s, "[idle: ", 7) && name.s[name.len - 1] == ']')	/* as we write a thread's name */
+		return profile_frame_named(r->p, name.s + 7, name.len - 8, FRAME_WAITING);
 	if (!name.len || name.s[0] == '[')	/* words, not code */
 		return profile_frame_folded(r->p, name.len ? name.s : "[no name]", name.len ? name.len : 9);
 	frame.name = c_string(r, 0, f->name);

@@ -2,15 +2,26 @@
 /* Adds a profile up by function and by thread. Each stack is walked once, from its end to its begin. */
 #include "report/hot_priv.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/auto.h"
 #include "base/sum.h"
 #include "base/text.h"
+#include "model/waits.h"
+
+#define NO_SYMBOLS "[no symbols: "
 
 /* --- functions --- */
 
-/* "[unknown code, no map: 0x7f12]" and "[no symbols: bash+0x12]" are one reason each, whatever the address. */
+size_t hot_reason_len(const char *name)
+{
+	const char *address = strstr(name, "+0x");
+
+	return !strncmp(name, NO_SYMBOLS, strlen(NO_SYMBOLS)) && address ? (size_t)(address - name) : 0;
+}
+
+/* "[unknown code, no map: 0x7f12]" is one reason, whatever the address; "[no symbols: bash+0x12]" is the function there. */
 static const char *reason_of(struct hot *h, const struct profile_frame *frame)
 {
 	const char *name = frame->name, *address = strstr(name, ": 0x");
@@ -20,6 +31,8 @@ static const char *reason_of(struct hot *h, const struct profile_frame *frame)
 		return name;
 	if (!strncmp(name, "0x", 2))
 		return "[address without a name]";
+	if (hot_reason_len(name))
+		return name;
 	if (!address)
 		address = strstr(name, "+0x");
 	if (!address || *name != '[')
@@ -52,7 +65,7 @@ static int find_functions(struct hot *h)
 		else
 			h->functions.v[number].unnamed |= frame->unnamed;
 		h->function_of[i] = number;
-		h->idle[i] = frame->kind == FRAME_REASON && !strcmp(frame->name, "[idle]");
+		h->idle[i] = !strcmp(frame->name, WAITS_IDLE);
 	}
 	pairs_done(&pairs);
 	return code;
@@ -60,7 +73,43 @@ static int find_functions(struct hot *h)
 
 /* --- weights --- */
 
+static bool begins_with_any(const char *s, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strncmp(s, list[i], strlen(list[i])))
+			return true;
+	return false;
+}
+
+bool hot_is_plumbing(const struct profile_frame *f)
+{
+	static const char *const modules[] = {
+		"libc.so", "libc-2.", "libpthread", "ld-linux", "ld-musl", "libstdc++", "libc++", "linux-vdso", "[vdso]", "libuv.so",
+	};
+	/* Wrappers that runtimes and C++ put around the C library's. */
+	static const char *const names[] = {
+		"uv_cond_", "uv_sem_", "uv_mutex_", "os::PlatformEvent::", "PlatformEvent::", "os::PlatformMonitor::",
+		"PlatformMonitor::", "PlatformMutex::", "Parker::park", "Monitor::wait", "Mutex::lock", "std::condition_variable",
+		"std::__condvar", "std::mutex", "std::unique_lock", "std::lock_guard", "__gthread_", "pthread_", "__pthread_",
+		"___pthread_", "__GI_", "__libc_", "__internal_syscall_cancel", "__syscall_cancel", "__new_sem_wait", "sem_wait",
+		"do_futex_wait", "futex_wait", "__futex", "__lll_", "void std::condition_variable", "PyThread_acquire_lock",
+	};
+
+	if (f->kind == FRAME_WAITING || f->kind == FRAME_KERNEL)
+		return true;
+	return (f->module && begins_with_any(f->module, modules, ARRAY_SIZE(modules))) ||
+	       begins_with_any(f->name, names, ARRAY_SIZE(names));
+}
+
 static bool waits(uint8_t state) { return state == PROFILE_BLOCKED || state == PROFILE_RUNNABLE; }
+
+/* The program's: no word for a wait, or for why the stack is cut. */
+static bool is_code(const struct profile *p, uint32_t node)
+{
+	const struct profile_frame *f = &p->frames.v[p->nodes.v[node].frame];
+
+	return f->kind != FRAME_WAITING && f->kind != FRAME_KERNEL && (f->kind != FRAME_REASON || f->unnamed);
+}
 
 uint32_t hot_self_node(const struct profile *p, const struct profile_weight *w)
 {
@@ -68,18 +117,25 @@ uint32_t hot_self_node(const struct profile *p, const struct profile_weight *w)
 
 	if (!waits(w->state))
 		return node;
-	while (node) {
-		uint8_t kind = p->frames.v[p->nodes.v[node].frame].kind;
-
-		if (kind != FRAME_WAITING && kind != FRAME_KERNEL)
+	for (; node; node = p->nodes.v[node].parent)
+		if (is_code(p, node) && !hot_is_plumbing(&p->frames.v[p->nodes.v[node].frame]))
 			return node;
-		node = p->nodes.v[node].parent;
-	}
-	/* All of it is the kernel's, as for its own threads. */
+	/* All of it is the C library's, or the kernel's, as for its own threads. */
+	node = hot_low_node(p, w);
+	if (node)
+		return node;
 	node = w->node;
 	if (p->frames.v[p->nodes.v[node].frame].kind == FRAME_WAITING && p->nodes.v[node].parent)
 		node = p->nodes.v[node].parent;
 	return node;
+}
+
+uint32_t hot_low_node(const struct profile *p, const struct profile_weight *w)
+{
+	for (uint32_t node = w->node; node; node = p->nodes.v[node].parent)
+		if (is_code(p, node))
+			return node;
+	return 0;
 }
 
 bool hot_is_idle(const struct hot *h, const struct profile_weight *w)
@@ -89,9 +145,8 @@ bool hot_is_idle(const struct hot *h, const struct profile_weight *w)
 
 	if (w->state != PROFILE_BLOCKED)
 		return false;
-	while (node && nodes[node].parent)
-		node = nodes[node].parent;
-	return node && h->idle[nodes[node].frame];
+	/* The thread's name is below the word. */
+	return node && (h->idle[nodes[node].frame] || (nodes[node].parent && h->idle[nodes[nodes[node].parent].frame]));
 }
 
 static void count_weight(struct hot *h, const struct profile_weight *w, uint64_t stamp)
@@ -181,8 +236,8 @@ static void find_units(struct hot *h)
 
 /* --- threads --- */
 
-/* What each function did itself in each thread, for the hottest of each. */
-static int count_thread_functions(struct hot *h, uint32_t *row_of)
+/* What each function did itself in each thread, for the hottest of each; of waits too, when they are not what is primary. */
+static int count_thread_functions(struct hot *h, uint32_t *row_of, enum profile_state state)
 {
 	VEC(uint64_t) sums = {0};
 	struct pairs pairs = {0};
@@ -190,7 +245,7 @@ static int count_thread_functions(struct hot *h, uint32_t *row_of)
 
 	for (size_t i = 0; i < h->p->weights.n && !code; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
-		uint32_t self = w->state == h->primary && hot_wants(h, w->state) && !hot_is_idle(h, w) ?
+		uint32_t self = w->state == state && hot_wants(h, w->state) && !hot_is_idle(h, w) ?
 					hot_self_node(h->p, w) : 0;
 		uint32_t number;
 
@@ -205,10 +260,10 @@ static int count_thread_functions(struct hot *h, uint32_t *row_of)
 	for (size_t i = 0; i < sums.n && !code; i++) {
 		struct hot_thread *t = &h->threads.v[pairs.v.v[i].a];
 
-		if (sums.v[i] <= t->hottest_value)
+		if (sums.v[i] <= t->hottest_value[state])
 			continue;
-		t->hottest = pairs.v.v[i].b;
-		t->hottest_value = sums.v[i];
+		t->hottest[state] = pairs.v.v[i].b;
+		t->hottest_value[state] = sums.v[i];
 	}
 	vec_done(&sums);
 	pairs_done(&pairs);
@@ -237,10 +292,11 @@ static int find_threads(struct hot *h)
 	memset(row_of, 0xff, (h->p->threads.n + 1) * sizeof *row_of);
 	for (size_t i = 0; i < h->p->weights.n; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
-		struct hot_thread *t, new = { .number = w->thread, .hottest = HOT_NONE };
+		struct hot_thread *t, new = { .number = w->thread };
 
 		if (!hot_wants(h, w->state))
 			continue;
+		memset(new.hottest, 0xff, sizeof new.hottest);
 		if (row_of[w->thread] == HOT_NONE) {
 			row_of[w->thread] = (uint32_t)h->threads.n;
 			if (vec_push(&h->threads, new))
@@ -250,7 +306,9 @@ static int find_threads(struct hot *h)
 		add_u64(&t->count[w->state], w->count);
 		add_u64(hot_is_idle(h, w) ? &t->idle : &t->value[w->state], hot_value(h, w));
 	}
-	code = count_thread_functions(h, row_of);
+	code = count_thread_functions(h, row_of, h->primary);
+	if (!code && h->primary != PROFILE_BLOCKED)
+		code = count_thread_functions(h, row_of, PROFILE_BLOCKED);
 	if (h->threads.n)
 		qsort(h->threads.v, h->threads.n, sizeof *h->threads.v, compare_threads);
 	return code;
@@ -296,6 +354,61 @@ uint32_t *hot_rank(const struct hot *h, enum profile_state state, bool by_total,
 	return ret;
 }
 
+/* Of each function that waits, the one below it in which most of that is done. */
+static int find_low(struct hot *h)
+{
+	VEC(uint64_t) sums = {0};
+	struct pairs pairs = {0};
+	int code = 0;
+
+	for (size_t i = 0; i < h->p->weights.n && !code; i++) {
+		const struct profile_weight *w = &h->p->weights.v[i];
+		uint32_t self = waits(w->state) && !hot_is_idle(h, w) ? hot_self_node(h->p, w) : 0;
+		uint32_t low = self ? hot_low_node(h->p, w) : 0, number;
+
+		if (!low || low == self || h->function_of[h->p->nodes.v[low].frame] == h->function_of[h->p->nodes.v[self].frame])
+			continue;
+		number = pairs_number(&pairs, h->function_of[h->p->nodes.v[self].frame], h->function_of[h->p->nodes.v[low].frame]);
+		if (number == HOT_NONE || (number == sums.n && vec_push(&sums, 0)))
+			code = -ENOMEM;
+		else
+			add_u64(&sums.v[number], hot_value(h, w));
+	}
+	for (size_t i = 0; i < sums.n && !code; i++) {
+		struct hot_function *f = &h->functions.v[pairs.v.v[i].a];
+
+		if (sums.v[i] <= f->low_value)
+			continue;
+		f->low = h->functions.v[pairs.v.v[i].b].name;
+		f->low_value = sums.v[i];
+	}
+	vec_done(&sums);
+	pairs_done(&pairs);
+	return code;
+}
+
+static bool is_chosen(const struct hot *h, uint32_t function)
+{
+	for (size_t i = 0; i < h->chosen.n; i++)
+		if (h->chosen.v[i] == function)
+			return true;
+	return false;
+}
+
+/* The hottest waits, next to what ran. */
+static int choose_waits(struct hot *h)
+{
+	size_t n;
+	AUTO_FREE uint32_t *order = hot_rank(h, PROFILE_BLOCKED, false, &n);
+
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < n && h->waits.n < HOT_CHOSEN && h->functions.v[order[i]].self[PROFILE_BLOCKED]; i++)
+		if (vec_push(&h->waits, order[i]) || (!is_chosen(h, order[i]) && vec_push(&h->chosen, order[i])))
+			return -ENOMEM;
+	return 0;
+}
+
 /* Those that the pattern fits, or the hottest. */
 static int choose(struct hot *h)
 {
@@ -308,7 +421,8 @@ static int choose(struct hot *h)
 		for (size_t i = 0; i < n && h->chosen.n < HOT_CHOSEN; i++)
 			if (h->functions.v[order[i]].self[h->primary] && vec_push(&h->chosen, order[i]))
 				return -ENOMEM;
-		return 0;
+		h->nhottest = h->chosen.n;
+		return h->primary == PROFILE_BLOCKED ? 0 : choose_waits(h);
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!glob_match(h->o->function, h->functions.v[order[i]].name))
@@ -317,6 +431,34 @@ static int choose(struct hot *h)
 		if (h->chosen.n < HOT_CHOSEN_MAX && vec_push(&h->chosen, order[i]))
 			return -ENOMEM;
 	}
+	return 0;
+}
+
+static int compare_reasons(const void *x, const void *y)
+{
+	const struct hot_reason *a = x, *b = y;
+
+	return a->frames > b->frames ? -1 : a->frames < b->frames ? 1 : strcmp(a->text, b->text);
+}
+
+int hot_reasons(const struct hot *h, hot_reasons_list *ret)
+{
+	for (size_t i = 0; i < h->functions.n; i++) {
+		const struct hot_function *f = &h->functions.v[i];
+		size_t len = hot_reason_len(f->name), at = 0;
+		struct hot_reason new = { .frames = 0 };
+
+		if (!f->unnamed_frames)
+			continue;
+		snprintf(new.text, sizeof new.text, len ? "%.*s]" : "%.*s", len ? (int)len : (int)strlen(f->name), f->name);
+		while (at < ret->n && strcmp(ret->v[at].text, new.text))
+			at++;
+		if (at == ret->n && vec_push(ret, new))
+			return -ENOMEM;
+		add_u64(&ret->v[at].frames, f->unnamed_frames);
+	}
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof *ret->v, compare_reasons);
 	return 0;
 }
 
@@ -342,6 +484,8 @@ int hot_make(struct hot *h, const struct profile *p, const struct hot_options *o
 	count_all(h);
 	code = find_threads(h);
 	if (!code)
+		code = find_low(h);
+	if (!code)
 		code = choose(h);
 	return code ? code : hot_find_edges(h);
 }
@@ -351,6 +495,7 @@ void hot_done(struct hot *h)
 	vec_done(&h->functions);
 	vec_done(&h->threads);
 	vec_done(&h->chosen);
+	vec_done(&h->waits);
 	vec_done(&h->edges);
 	for (size_t i = 0; i < h->owned.n; i++)
 		free(h->owned.v[i]);

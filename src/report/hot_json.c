@@ -31,9 +31,11 @@ static void close_with(char bracket, struct buf *out)
 static void add_totals(const struct hot *h, struct buf *out)
 {
 	const struct profile_totals *t = &h->p->totals;
+	hot_reasons_list reasons = {0};
 
 	buf_adds(out, "\"totals\":{");
-	add_number("samples", t->samples, out);
+	if (!t->times_only)
+		add_number("samples", t->samples, out);
 	add_number("lost", t->lost, out);
 	add_number("cut", t->cut, out);
 	add_number("frames", t->frames ? t->frames : h->frames, out);
@@ -47,15 +49,16 @@ static void add_totals(const struct hot *h, struct buf *out)
 		add_number("wall_start_ns", (uint64_t)t->begin_wall_ns, out);
 	close_with('}', out);
 	buf_adds(out, ",\"reasons\":[");
-	for (size_t i = 0; i < h->functions.n; i++) {
-		if (!h->functions.v[i].unnamed_frames)
-			continue;
+	if (hot_reasons(h, &reasons))
+		out->failed = true;
+	for (size_t i = 0; i < reasons.n; i++) {
 		buf_addc(out, '{');
-		add_text("reason", h->functions.v[i].name, out);
-		add_number("frames", h->functions.v[i].unnamed_frames, out);
+		add_text("reason", reasons.v[i].text, out);
+		add_number("frames", reasons.v[i].frames, out);
 		close_with('}', out);
 		buf_addc(out, ',');
 	}
+	vec_done(&reasons);
 	close_with(']', out);
 	buf_addc(out, ',');
 }
@@ -103,7 +106,8 @@ static void add_states(const struct hot *h, struct buf *out)
 		buf_addc(out, '{');
 		add_text("state", hot_state_name((enum profile_state)i), out);
 		add_text("unit", hot_unit(h, (enum profile_state)i), out);
-		add_number("count", s->count, out);
+		if (!h->p->totals.times_only)
+			add_number("count", s->count, out);
 		add_number("value", s->value, out);
 		add_number("kernel", s->kernel, out);
 		if (s->idle)

@@ -18,6 +18,8 @@ struct hot_function {
 	uint64_t self[PROFILE_STATES];	/* in the state's unit, as are all values here */
 	uint64_t total[PROFILE_STATES];	/* each stack once, however often it is in it */
 	uint64_t unnamed_frames;	/* by count of samples: without a name */
+	const char *low;		/* of what it waited itself: the function in which most of that was done; NULL: itself */
+	uint64_t low_value;
 	double depth;			/* in stacks, times their values in the primary state; 1 is the outermost */
 };
 
@@ -31,8 +33,8 @@ struct hot_state {
 struct hot_thread {
 	uint32_t number;		/* in the profile */
 	uint64_t count[PROFILE_STATES], value[PROFILE_STATES], idle;
-	uint32_t hottest;		/* by itself in the primary state; HOT_NONE: none */
-	uint64_t hottest_value;
+	uint32_t hottest[PROFILE_STATES];	/* by itself, in the primary state and of waits; HOT_NONE: none */
+	uint64_t hottest_value[PROFILE_STATES];
 };
 
 /* Somebody who calls a chosen function, or is called by it. */
@@ -54,6 +56,8 @@ struct hot {
 	enum profile_state primary;	/* what ran, else what happened, else what waited */
 	VEC(struct hot_thread) threads;	/* those that did most first */
 	VEC(uint32_t) chosen;		/* functions whose neighbours are shown */
+	size_t nhottest;		/* of them, in the primary state; behind them some of */
+	VEC(uint32_t) waits;		/* the hottest waits, when they are not what is primary */
 	size_t matches;			/* how many functions the pattern fits */
 	VEC(struct hot_edge) edges;	/* the heaviest first */
 	uint64_t frames, unnamed;	/* by count of samples */
@@ -79,10 +83,21 @@ static inline uint64_t hot_value(const struct hot *h, const struct profile_weigh
 {
 	return h->states[w->state].times ? w->value_ns : w->count;
 }
-/* The node whose function did it itself: the innermost; of a wait, the innermost that is the program's. 0: none. */
+/* The node whose function did it itself: the innermost; of a wait, the innermost that is no plumbing. 0: none. */
 uint32_t hot_self_node(const struct profile *p, const struct profile_weight *w);
+/* Of a wait: the innermost function that is not the kernel's; 0: none. */
+uint32_t hot_low_node(const struct profile *p, const struct profile_weight *w);
+/* By what waits are made: the kernel, the C library, the C++ runtime, and what wraps these. */
+bool hot_is_plumbing(const struct profile_frame *f);
 /* A wait of a thread that has nothing to do. */
 bool hot_is_idle(const struct hot *h, const struct profile_weight *w);
+
+/* Why frames have no name, the most frequent first: functions of a file without symbols are one reason. -ENOMEM. */
+struct hot_reason { char text[256]; uint64_t frames; };
+typedef VEC(struct hot_reason) hot_reasons_list;
+int hot_reasons(const struct hot *h, hot_reasons_list *ret);
+/* Of "[no symbols: bash+0x12]", without what tells the place; 0: it is no such name. */
+size_t hot_reason_len(const char *name);
 
 /* Numbers of functions of @state, at most @max, by self and then total, or by total; the caller frees them. Those without
  * a value are left out. NULL: out of memory. */
@@ -98,6 +113,8 @@ const char *hot_module(const struct hot_function *f);
 const char *hot_amount(const struct hot *h, enum profile_state state, uint64_t value, char *ret);
 /* "62 %", "6.2 %", "0.31 %", "<0.01 %". */
 const char *hot_share(uint64_t part, uint64_t whole, char *ret);
+/* As it is, or in @columns with «…» in the middle: ends of names tell as much as begins. */
+void hot_add_middle(struct buf *out, const char *s, size_t len, size_t columns);
 /* One or two sentences in plain words: where the time went. */
 void hot_sentence(const struct hot *h, struct buf *out);
 

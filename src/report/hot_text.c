@@ -16,6 +16,8 @@ enum {
 	WIDTH_NAME_LEAST = 16,
 	WIDTH_COMM = 16,
 	WIDTH_TID = 8,
+	WIDTH_HOTTEST = 24,
+	WIDTH_SENTENCE = 120,
 	NEIGHBOURS = 5,
 	REASONS = 3,
 	THREADS = 10,
@@ -66,28 +68,6 @@ static void add_share(const struct text *t, uint64_t part, uint64_t whole)
 	add_number(t->out, part ? hot_share(part, whole, text) : "-", WIDTH_SHARE);
 }
 
-/* As it is, or in @columns with «…» in the middle: ends of names tell as much as begins. */
-static void add_middle(struct buf *out, const char *s, size_t len, size_t columns)
-{
-	size_t width = text_width(s, len), head = (columns - 1) / 2, used, at;
-
-	if (width <= columns || columns < 3) {
-		buf_add(out, s, len);
-		return;
-	}
-	at = text_fit(s, len, head, &used);
-	buf_add(out, s, at);
-	buf_adds(out, "…");
-	while (at < len && text_width(s + at, len - at) > columns - 1 - used) {
-		size_t one = 1;
-
-		while (at + one < len && ((unsigned char)s[at + one] & 0xc0) == 0x80)
-			one++;
-		at += one;
-	}
-	buf_add(out, s + at, len - at);
-}
-
 /* The last column of a line that began at @line. */
 static void add_name(const struct text *t, size_t used, const char *name)
 {
@@ -95,7 +75,7 @@ static void add_name(const struct text *t, size_t used, const char *name)
 	struct buf b = {0};
 
 	buf_add_name(&b, name, strlen(name));
-	add_middle(t->out, b.data ? b.data : "", b.len, width ? left : SIZE_MAX);
+	hot_add_middle(t->out, b.data ? b.data : "", b.len, width ? left : SIZE_MAX);
 	t->out->failed |= b.failed;
 	buf_done(&b);
 	buf_addc(t->out, '\n');
@@ -114,32 +94,42 @@ static void add_module(const struct text *t, const struct hot_function *f)
 
 /* --- totals --- */
 
-static int compare_reasons(const void *x, const void *y)
-{
-	const struct hot_function *a = *(const struct hot_function *const *)x, *b = *(const struct hot_function *const *)y;
-
-	return a->unnamed_frames > b->unnamed_frames ? -1 : a->unnamed_frames < b->unnamed_frames;
-}
-
 /* "[unknown code, no map] 12, …" */
 static void add_reasons(const struct hot *h, struct buf *out)
 {
-	VEC(const struct hot_function *) reasons = {0};
+	hot_reasons_list reasons = {0};
 	char n[32];
 
-	for (size_t i = 0; i < h->functions.n; i++)
-		if (h->functions.v[i].unnamed_frames && vec_push(&reasons, &h->functions.v[i]))
-			out->failed = true;
-	if (reasons.n)
-		qsort(reasons.v, reasons.n, sizeof *reasons.v, compare_reasons);
+	if (hot_reasons(h, &reasons))
+		out->failed = true;
 	for (size_t i = 0; i < reasons.n && i < REASONS; i++) {
 		buf_adds(out, i ? ", " : ": ");
-		buf_add_name(out, reasons.v[i]->name, strlen(reasons.v[i]->name));
-		buf_addf(out, " %s", human_count(reasons.v[i]->unnamed_frames, n));
+		buf_add_name(out, reasons.v[i].text, strlen(reasons.v[i].text));
+		if (!h->p->totals.times_only)
+			buf_addf(out, " %s", human_count(reasons.v[i].frames, n));
 	}
 	if (reasons.n > REASONS)
 		buf_addf(out, ", and %zu more reasons", reasons.n - REASONS);
 	vec_done(&reasons);
+}
+
+/* Of a file in which there are only times. */
+static void add_times(const struct hot *h, struct buf *out)
+{
+	static const char *const words[PROFILE_STATES] = {
+		"of CPU time", "of waits for a processor", "of waits", "of events",
+	};
+	const char *before = "";
+	char n[32];
+
+	for (unsigned s = 0; s < PROFILE_STATES; s++) {
+		if (!h->states[s].value)
+			continue;
+		buf_addf(out, "%s%s %s", before, human_ns(h->states[s].value, n), words[s]);
+		before = ", ";
+	}
+	if (!*before)
+		buf_adds(out, "idle threads only");
 }
 
 static void add_counts(const struct hot *h, struct buf *out)
@@ -171,7 +161,7 @@ static void add_totals(const struct hot *h, struct buf *out)
 	uint64_t frames = t->frames ? t->frames : h->frames, unnamed = t->frames ? t->unnamed : h->unnamed;
 	char n[32], share[32];
 
-	add_counts(h, out);
+	(t->times_only ? add_times : add_counts)(h, out);
 	if (t->duration_ns)
 		buf_addf(out, " in %s", human_ns(t->duration_ns, n));
 	if (t->period_ns)
@@ -179,7 +169,9 @@ static void add_totals(const struct hot *h, struct buf *out)
 	if (h->threads.n)
 		buf_addf(out, ", %zu %s", h->threads.n, plural(h->threads.n, "thread"));
 	buf_addf(out, "; %s lost", human_count(t->lost, n));
-	if (t->cut)
+	if (t->cut && t->times_only)
+		buf_addf(out, "; %s of the time has a cut stack", hot_share(t->cut, t->samples, share));
+	else if (t->cut)
 		buf_addf(out, "; %s %s cut (%s)", human_count(t->cut, n), plural(t->cut, "stack"),
 			 hot_share(t->cut, t->samples, share));
 	else
@@ -213,6 +205,18 @@ static void add_head(const struct text *t)
 
 static size_t row_width(const struct text *t) { return 2 * (WIDTH_AMOUNT + WIDTH_SHARE + 2) + t->module + 4; }
 
+/* "take (in __futex_abstimed_wait)", where there is room for it. */
+static void add_name_and_low(const struct text *t, size_t used, const struct hot_function *f)
+{
+	AUTO_FREE char *both = NULL;
+
+	if (asprintf(&both, "%s (in %s)", f->name, f->low) < 0) {
+		both = NULL;
+		t->out->failed = true;
+	}
+	add_name(t, used, both && (!t->h->o->width || used + text_width(both, strlen(both)) <= t->h->o->width) ? both : f->name);
+}
+
 static void add_row(const struct text *t, const struct hot_function *f, enum profile_state s, uint64_t value)
 {
 	double share = value ? (double)f->self[s] / (double)value : 0;
@@ -226,7 +230,10 @@ static void add_row(const struct text *t, const struct hot_function *f, enum pro
 	add_amount(t, s, f->total[s]);
 	add_share(t, f->total[s], value);
 	add_module(t, f);
-	add_name(t, row_width(t), f->name);
+	if (f->low && f->self[s] && (s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE))
+		add_name_and_low(t, row_width(t), f);
+	else
+		add_name(t, row_width(t), f->name);
 }
 
 /* At most @max by self; *@ret_shown marks those. False: there is none. */
@@ -282,9 +289,26 @@ static void add_functions(const struct text *t, enum profile_state s, uint64_t v
 	add_by_total(t, s, value, (max + 1) / 2, shown);
 }
 
+static const char *const titles[PROFILE_STATES] = { "ran", "waited for a processor", "waited", "happened" };
+
+/* What to do about the places that stand in the tables instead of names. */
+static void add_advice(const struct text *t)
+{
+	const struct hot *h = t->h;
+
+	for (size_t i = 0; i < h->functions.n; i++) {
+		const struct hot_function *f = &h->functions.v[i];
+
+		if (!hot_reason_len(f->name) || !(f->self[PROFILE_CPU] | f->self[PROFILE_BLOCKED] | f->self[PROFILE_EVENT]))
+			continue;
+		buf_adds(t->out, "\n[no symbols: FILE+0x…] is a function of a stripped file: its debugging symbols name it, "
+				 "on Debian the package …-dbgsym\nor …-dbg (docs/profile.md)\n");
+		return;
+	}
+}
+
 static void add_state(const struct text *t, enum profile_state s)
 {
-	static const char *const titles[PROFILE_STATES] = { "ran", "waited for a processor", "waited", "happened" };
 	const struct hot_state *state = &t->h->states[s];
 	const char *unit = hot_unit(t->h, s);
 	char n[32];
@@ -369,8 +393,8 @@ static void add_chosen(const struct text *t, uint32_t chosen, enum profile_state
 		buf_add_name(t->out, module, strlen(module));
 		buf_addc(t->out, ')');
 	}
-	buf_addf(t->out, ": %s", hot_share(f->total[s], t->h->states[s].value, share));
-	buf_addf(t->out, " of what %s, ", s == PROFILE_CPU ? "ran" : s == PROFILE_EVENT ? "happened" : "waited");
+	buf_addf(t->out, ", %s: ", titles[s]);
+	buf_addf(t->out, "%s of it all, ", hot_share(f->total[s], t->h->states[s].value, share));
 	buf_addf(t->out, "%s by itself\n", hot_share(f->self[s], t->h->states[s].value, share));
 	if (t->h->edges.n)
 		qsort_r(t->h->edges.v, t->h->edges.n, sizeof *t->h->edges.v, compare_edges, &s);
@@ -384,8 +408,10 @@ static void add_all_chosen(const struct text *t)
 
 	for (size_t i = 0; i < h->chosen.n; i++)
 		for (unsigned s = 0; s < PROFILE_STATES; s++)
-			if (h->functions.v[h->chosen.v[i]].total[s] && (s == h->primary || h->o->function))
+			if (h->functions.v[h->chosen.v[i]].total[s] && (h->o->function || (s == h->primary && i < h->nhottest)))
 				add_chosen(t, h->chosen.v[i], (enum profile_state)s);
+	for (size_t i = 0; i < h->waits.n; i++)
+		add_chosen(t, h->waits.v[i], PROFILE_BLOCKED);
 	if (h->o->function && !h->matches)
 		buf_adds(t->out, "\nno function's name fits the pattern\n");
 	if (h->matches > h->chosen.n)
@@ -408,6 +434,9 @@ static void add_thread_name(const struct text *t, const struct profile_thread *t
 
 static const enum profile_state columns[] = { PROFILE_CPU, PROFILE_EVENT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
 
+/* A column more: where each thread waits. */
+static bool says_waits(const struct hot *h) { return h->states[PROFILE_BLOCKED].value && h->primary != PROFILE_BLOCKED; }
+
 static void add_thread_head(const struct text *t)
 {
 	static const char *const names[PROFILE_STATES] = { "RAN", "READY", "WAITED", "EVENTS" };
@@ -422,9 +451,17 @@ static void add_thread_head(const struct text *t)
 	if (t->h->states[PROFILE_BLOCKED].idle)
 		add_number(t->out, "IDLE", WIDTH_AMOUNT);
 	add_number(t->out, "%", WIDTH_SHARE);
-	buf_adds(t->out, "  HOTTEST FUNCTION");
+	buf_adds(t->out, "  ");
+	if (says_waits(t->h))
+		buf_add_cell(t->out, "HOTTEST FUNCTION", 16, WIDTH_HOTTEST, false, false);
+	buf_adds(t->out, says_waits(t->h) ? "  WAITS MOST IN" : "HOTTEST FUNCTION");
 	end_color(t);
 	buf_addc(t->out, '\n');
+}
+
+static const char *thread_function(const struct text *t, const struct hot_thread *thread, enum profile_state s)
+{
+	return thread->hottest[s] == HOT_NONE ? "-" : t->h->functions.v[thread->hottest[s]].name;
 }
 
 static void add_thread(const struct text *t, const struct hot_thread *thread)
@@ -443,7 +480,19 @@ static void add_thread(const struct text *t, const struct hot_thread *thread)
 	}
 	add_share(t, thread->value[t->h->primary], t->h->states[t->h->primary].value);
 	buf_adds(t->out, "  ");
-	add_name(t, used, thread->hottest == HOT_NONE ? "-" : t->h->functions.v[thread->hottest].name);
+	if (says_waits(t->h)) {
+		const char *name = thread_function(t, thread, t->h->primary);
+		struct buf b = {0}, cut = {0};
+
+		buf_add_name(&b, name, strlen(name));
+		hot_add_middle(&cut, b.data ? b.data : "", b.len, WIDTH_HOTTEST);
+		buf_add_cell(t->out, cut.data ? cut.data : "", cut.len, WIDTH_HOTTEST, false, false);
+		buf_adds(t->out, "  ");
+		buf_done(&b);
+		buf_done(&cut);
+		used += WIDTH_HOTTEST + 2;
+	}
+	add_name(t, used, thread_function(t, thread, says_waits(t->h) ? PROFILE_BLOCKED : t->h->primary));
 }
 
 static void add_threads(const struct text *t)
@@ -504,6 +553,33 @@ static size_t module_width(const struct hot *h)
 	return width < most ? width : most;
 }
 
+/* Its parts on lines of their own where one line would be long. */
+static void add_sentence(const struct hot *h, struct buf *out)
+{
+	struct buf b = {0};
+	size_t column = 0;
+
+	hot_sentence(h, &b);
+	for (char *part = b.data; part && *part;) {
+		char *end = strstr(part, "; ");
+		size_t len = end ? (size_t)(end - part) + 1 : strlen(part), width = text_width(part, len);
+
+		if (column && column + 1 + width > WIDTH_SENTENCE) {
+			buf_addc(out, '\n');
+			column = 0;
+		} else if (column) {
+			buf_addc(out, ' ');
+			column++;
+		}
+		buf_add(out, part, len);
+		column += width;
+		part += end ? len + 1 : len;
+	}
+	buf_addc(out, '\n');
+	out->failed |= b.failed;
+	buf_done(&b);
+}
+
 int hot_text(const struct profile *p, const struct hot_options *o, struct buf *out)
 {
 	struct hot h;
@@ -512,12 +588,13 @@ int hot_text(const struct profile *p, const struct hot_options *o, struct buf *o
 
 	if (!code) {
 		t.module = module_width(&h);
-		hot_sentence(&h, out);
-		buf_addc(out, '\n');
+		add_sentence(&h, out);
 		add_totals(&h, out);
 		if (!o->function)
 			for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 				add_state(&t, columns[i]);
+		if (!o->function)
+			add_advice(&t);
 		add_all_chosen(&t);
 		add_threads(&t);
 		if (o->threads)

@@ -5,7 +5,10 @@
 
 #include "base/auto.h"
 #include "base/text.h"
+#include "base/width.h"
 #include "report/hot_priv.h"
+
+enum { NAME_COLUMNS = 56 };	/* of a name in a sentence */
 
 const char *hot_state_name(enum profile_state state)
 {
@@ -74,9 +77,35 @@ static const char *share_in_words(uint64_t part, uint64_t whole, char *ret)
 	return ret;
 }
 
+void hot_add_middle(struct buf *out, const char *s, size_t len, size_t columns)
+{
+	size_t width = text_width(s, len), head = (columns - 1) / 2, used, at;
+
+	if (width <= columns || columns < 3) {
+		buf_add(out, s, len);
+		return;
+	}
+	at = text_fit(s, len, head, &used);
+	buf_add(out, s, at);
+	buf_adds(out, "…");
+	while (at < len && text_width(s + at, len - at) > columns - 1 - used) {
+		size_t one = 1;
+
+		while (at + one < len && ((unsigned char)s[at + one] & 0xc0) == 0x80)
+			one++;
+		at += one;
+	}
+	buf_add(out, s + at, len - at);
+}
+
 static void add_name(const struct hot_function *f, struct buf *out)
 {
-	buf_add_name(out, f->name, strlen(f->name));
+	struct buf b = {0};
+
+	buf_add_name(&b, f->name, strlen(f->name));
+	hot_add_middle(out, b.data ? b.data : "", b.len, NAME_COLUMNS);
+	out->failed |= b.failed;
+	buf_done(&b);
 	if (f->kind == FRAME_KERNEL || (f->kind != FRAME_REASON && f->kind != FRAME_WAITING && *f->module)) {
 		buf_adds(out, f->kind == FRAME_KERNEL ? " of the " : " of ");
 		buf_add_name(out, hot_module(f), strlen(hot_module(f)));
@@ -112,6 +141,7 @@ static const struct hot_function *find_half(const struct hot *h, enum profile_st
 	return best;
 }
 
+/* But for places in files without symbols: nobody can look at them. */
 static const struct hot_function *find_self(const struct hot *h, enum profile_state s)
 {
 	const struct hot_function *best = NULL;
@@ -119,10 +149,19 @@ static const struct hot_function *find_self(const struct hot *h, enum profile_st
 	for (size_t i = 0; i < h->functions.n; i++) {
 		const struct hot_function *f = &h->functions.v[i];
 
-		if (f->self[s] && (!best || f->self[s] > best->self[s]))
+		if (f->self[s] && !hot_reason_len(f->name) && (!best || f->self[s] > best->self[s]))
 			best = f;
 	}
 	return best;
+}
+
+/* "the hottest by itself is ", when it is */
+static const char *hottest(const struct hot *h, const struct hot_function *self, enum profile_state s)
+{
+	for (size_t i = 0; i < h->functions.n; i++)
+		if (h->functions.v[i].self[s] > self->self[s])
+			return "the hottest that has a name is ";
+	return "the hottest by itself is ";
 }
 
 /* "parse of libfoo.so and what it calls, 31 % in itself" */
@@ -162,12 +201,12 @@ static void add_where(const struct hot *h, enum profile_state s, struct buf *out
 	if (!self || self == half)
 		return;
 	if (half) {
-		buf_addf(out, "; the hottest by itself is ");
+		buf_addf(out, "; %s", hottest(h, self, s));
 		add_name(self, out);
 		buf_addf(out, " (%s)", share_in_words(self->self[s], value, share));
 		return;
 	}
-	buf_adds(out, "no function stands out: the hottest by itself is ");
+	buf_addf(out, "%s%s", self->self[s] >= value / 4 ? "" : "no function stands out: ", hottest(h, self, s));
 	add_name(self, out);
 	buf_addf(out, " with %s of %s", share_in_words(self->self[s], value, share),
 		 h->states[s].times ? s == PROFILE_CPU ? "the CPU time" : "the time waited" : hot_unit(h, s));
@@ -221,7 +260,7 @@ void hot_sentence(const struct hot *h, struct buf *out)
 		add_parts(h, h->primary, out);
 	add_waits(h, out);
 	if (out->len == begin)
-		buf_adds(out, "no sample has a stack");
+		buf_adds(out, h->frames ? "no function that was sampled has a name" : "no sample has a stack");
 	if (out->len > begin + 2 && out->data[begin] == ';')	/* it begins with one of the parts */
 		memmove(out->data + begin, out->data + begin + 2, (out->len -= 2) - begin + 1);
 }

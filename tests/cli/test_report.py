@@ -23,6 +23,15 @@ start;work;App\\Foo::bar 6
 """
 
 
+WAITS = """\
+[idle];pool_[w] 9000000000
+main;burn 3000000
+main;take 2000000
+main;take;pthread_cond_wait;schedule_[k];[sleeping] 3000000
+main;read;vfs_read_[k];[uninterruptible wait] 1000000
+"""
+
+
 def self_and_total(text):
     """Of folded stacks, by hand: name → [self, total]."""
     sums = collections.defaultdict(lambda: [0, 0])
@@ -120,6 +129,41 @@ class Hot(Case):
         self.assertEqual([(c["name"], c["cpu"]) for c in report["neighbours"][1]["callers"]], [("run", 8)])
         text = self.hot("-f", "nothing", stdin=STACKS.encode()).stdout.decode()
         self.assertIn("no function's name fits the pattern", text)
+
+    @live.vm_safe
+    def test_function_that_runs_and_waits(self):
+        """Each of its two blocks says which it is."""
+        text = self.hot("-f", "take", stdin=WAITS.encode()).stdout.decode()
+        self.assertIn("\ntake, ran: 40 % of it all, 40 % by itself\n", text)
+        self.assertIn("\ntake, waited: 75 % of it all, 75 % by itself\n", text)
+
+    @live.vm_safe
+    def test_recording_of_waits(self):
+        """Nanoseconds are no samples, sleep is no work, and who is idle is left out: as folded stacks, and in a picture."""
+        lines = self.hot(stdin=WAITS.encode()).stdout.decode().splitlines()
+        self.assertEqual(lines[0], "60 % of the CPU time was spent in burn; threads waited for 4 ms, 75 % of it in take")
+        self.assertEqual(lines[1], "5 ms of CPU time, 4 ms of waits, 1 thread; 0 lost; no stack cut; frames without a name 0 %")
+        self.assertEqual(lines[2], "threads that had nothing to do waited for 9 s, which is left out below")
+        self.assertIn("      3 ms    75 %      3 ms    75 %  -       take (in pthread_cond_wait)", lines)
+        report = self.json(stdin=WAITS.encode())
+        self.assertEqual([(s["state"], s["unit"], s["value"]) for s in report["states"]],
+                         [("cpu", "nanoseconds", 5000000), ("blocked", "nanoseconds", 4000000)])
+        self.assertNotIn("samples", report["totals"])
+        self.assertEqual(self.hot("--to", "folded", stdin=WAITS.encode()).stdout.decode(), WAITS)
+        path = self.convert(WAITS, "x.pb.gz")
+        self.assertEqual(self.hot(path, "--to", "folded").stdout.decode(), WAITS)
+        self.assertEqual(self.hot(path).stdout.decode().splitlines()[0], lines[0])
+        self.assertIn(b"data-unit=\"ns\"", self.hot("--to", "svg", stdin=WAITS.encode()).stdout)
+
+    @live.vm_safe
+    def test_functions_of_stripped_files(self):
+        """Each place is a row, none is the headline, and there is a word on what to do."""
+        text = "".join(f"main;eval;[no symbols: python3.11+0x{i}0] {30 + i}\n" for i in range(1, 4)) + "main;copy 4\n"
+        lines = self.hot(stdin=text.encode()).stdout.decode().splitlines()
+        self.assertEqual(lines[0], "96 % of samples were in eval and what it calls; the hottest that has a name is copy (4 %)")
+        self.assertTrue(lines[1].endswith(": [no symbols: python3.11] 96"), lines[1])
+        self.assertIn("        33    33 %        33    33 %  -       [no symbols: python3.11+0x30]", lines)
+        self.assertIn("or …-dbg (docs/profile.md)", lines)
 
     @live.vm_safe
     def test_refused(self):
@@ -284,6 +328,11 @@ class Pprof(Case):
             if row:
                 seen[re.sub(r" \((?:partial-)?inline\)$", "", row[3])] = int(row[1]), int(row[2])
         self.assertEqual(seen, self_and_total(text))
+
+    def test_idle_threads(self):
+        """Their names are no functions."""
+        out = self.pprof("-top", "-sample_index=blocked", self.convert(WAITS, "x.pb.gz"))
+        self.assertRegex(out, r"  \[idle: pool\]\n")
 
     def test_raw(self):
         out = self.pprof("-raw", self.convert(STACKS, "x.pb.gz"))

@@ -63,8 +63,8 @@ static void test_self_and_total(void **state)
 	assert_int_equal(h.unnamed, 10);
 	assert_int_equal(h.frames, 40 * 4 + 20 * 4 + 8 * 5 + 32 * 3);
 	assert_int_equal(h.threads.n, 2);
-	assert_string_equal(h.functions.v[h.threads.v[0].hottest].name, "next");
-	assert_string_equal(h.functions.v[h.threads.v[1].hottest].name, "parse");
+	assert_string_equal(h.functions.v[h.threads.v[0].hottest[PROFILE_CPU]].name, "next");
+	assert_string_equal(h.functions.v[h.threads.v[1].hottest[PROFILE_CPU]].name, "parse");
 	hot_count_thread(&h, h.threads.v[1].number);
 	is(&h, "parse", 22, 22);
 	is(&h, "main", 0, 0);
@@ -149,7 +149,7 @@ static void has(const char *text, const char *part)
 		fail_msg("no %s in %s", part, text);
 }
 
-/* Words for a reason are one row, whatever address or number stands in them. */
+/* Words for a reason are one row, whatever address stands in them; functions of stripped files are themselves. */
 static void test_reasons(void **state)
 {
 	const struct hot_options o = {0};
@@ -162,13 +162,18 @@ static void test_reasons(void **state)
 	case_add(p, t, "=[unknown code, no map: 0x7f02]|?[no symbols: bash+0x34]", PROFILE_CPU, 4, 4 * MS);
 	case_add(p, t, "operator+0x1|?0x1234", PROFILE_CPU, 1, 1 * MS);
 	assert_int_equal(hot_make(&h, p, &o), 0);
-	assert_int_equal(h.functions.n, 4);
+	assert_int_equal(h.functions.n, 5);
 	is(&h, "[unknown code, no map]", 0, 7);
-	is(&h, "[no symbols: bash]", 7, 7);
+	is(&h, "[no symbols: bash+0x12]", 3, 3);
+	is(&h, "[no symbols: bash+0x34]", 4, 4);
 	is(&h, "operator+0x1", 0, 1);
 	is(&h, "[address without a name]", 1, 1);
 	assert_int_equal(h.unnamed, 8);
 	hot_done(&h);
+	AUTO_FREE char *text = text_of(p, &o);
+
+	has(text, "[no symbols: bash] 7, [address without a name] 1\n");
+	has(text, "\n[no symbols: FILE+0x…] is a function of a stripped file: its debugging symbols name it, on Debian the package ");
 	profile_free(p);
 }
 
@@ -205,7 +210,7 @@ static struct profile *waiting_program(void)
 	struct profile *p = program();
 	uint32_t c = profile_thread(p, 10, 12, "pool", "app");
 
-	case_add(p, 0, "main@app|lock@libc.so|!futex_wait|!schedule|~[sleeping]", PROFILE_BLOCKED, 3, 300 * MS);
+	case_add(p, 0, "main@app|Queue::take@app|lock@libc.so|!futex_wait|!schedule|~[sleeping]", PROFILE_BLOCKED, 3, 300 * MS);
 	case_add(p, 0, "main@app|run@app|~[waiting for a processor]", PROFILE_RUNNABLE, 7, 12 * MS);
 	case_add(p, c, "=[idle]|~pool", PROFILE_BLOCKED, 9, 5000 * MS);
 	return p;
@@ -219,7 +224,9 @@ static void test_waits(void **state)
 
 	(void)state;
 	assert_int_equal(hot_make(&h, p, &o), 0);
-	assert_int_equal(find(&h, "lock")->self[PROFILE_BLOCKED], 300 * MS);	/* what is below it is how one waits */
+	assert_int_equal(find(&h, "Queue::take")->self[PROFILE_BLOCKED], 300 * MS);	/* what is below it is how one waits */
+	assert_string_equal(find(&h, "Queue::take")->low, "lock");
+	assert_int_equal(find(&h, "lock")->self[PROFILE_BLOCKED], 0);
 	assert_int_equal(find(&h, "schedule")->self[PROFILE_BLOCKED], 0);
 	assert_int_equal(find(&h, "schedule")->total[PROFILE_BLOCKED], 300 * MS);
 	assert_int_equal(find(&h, "run")->self[PROFILE_RUNNABLE], 12 * MS);
@@ -311,7 +318,12 @@ static void test_sentences(void **state)
 	case_add(p, t, "a", PROFILE_CPU, 4, 0);
 	case_add(p, t, "b", PROFILE_CPU, 3, 0);
 	case_add(p, t, "c", PROFILE_CPU, 3, 0);
-	sentence_is(p, "no function stands out: the hottest by itself is a with 40 % of samples");
+	sentence_is(p, "the hottest by itself is a with 40 % of samples");
+	p = profile_new();
+	t = profile_thread(p, 1, 1, "x", "x");
+	for (char name[] = "a"; *name <= 'f'; (*name)++)
+		case_add(p, t, name, PROFILE_CPU, *name == 'c' ? 5 : 4, 0);
+	sentence_is(p, "no function stands out: the hottest by itself is c with 20 % of samples");
 	p = profile_new();
 	t = profile_thread(p, 1, 1, "x", "x");
 	p->totals.unit = "object__alloc";
@@ -325,13 +337,96 @@ static void test_sentences(void **state)
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "main@x|eval@x|?[no symbols: x+0x10]@x", PROFILE_CPU, 9, 9 * MS);
 	case_add(p, t, "main@x|eval@x|?[no symbols: x+0x20]@x|copy@x", PROFILE_CPU, 1, 1 * MS);
-	sentence_is(p, "100 % of the CPU time was spent in eval of x and what it calls; the hottest by itself is "
-		       "[no symbols: x] (90 %)");
+	sentence_is(p, "100 % of the CPU time was spent in eval of x and what it calls; the hottest that has a name is copy of x (10 %)");
+	p = profile_new();
+	t = profile_thread(p, 1, 1, "x", "x");
+	case_add(p, t, "?[no symbols: x+0x20]@x", PROFILE_CPU, 1, 1 * MS);
+	sentence_is(p, "no function that was sampled has a name");
 	p = profile_new();	/* all that waits does so in the kernel's scheduler */
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "main@x|take@x|!futex|!schedule|~[sleeping]", PROFILE_BLOCKED, 9, 9 * MS);
 	case_add(p, t, "main@x|read@x|!vfs_read|!schedule|~[sleeping]", PROFILE_BLOCKED, 1, 1 * MS);
 	sentence_is(p, "90 % of the time was waited in take of x");
+}
+
+/* The first function that waits and is not how one does that, whoever wraps it. */
+static void test_plumbing(void **state)
+{
+	static const struct { const char *stack, *wanted; } cases[] = {
+		{ "main@java|ObjectMonitor::enter@libjvm.so|os::PlatformEvent::park()@libjvm.so|pthread_cond_wait@libc.so.6", "ObjectMonitor::enter" },
+		{ "main@node|worker@node|uv_cond_wait@node|__futex_abstimed_wait_common@libc.so.6|!schedule", "worker" },
+		{ "f@x|std::this_thread::sleep@libstdc++.so.6|clock_nanosleep@libc.so.6", "f" },
+		{ "=[truncated]|poll@libc.so.6|!do_poll", "poll" },
+		{ "$App.run|?[no symbols: libx.so+0x1230]@libx.so|read@libc.so.6", "[no symbols: libx.so+0x1230]" },
+		{ "=[waiting since before the recording]", "[waiting since before the recording]" },
+		{ "!kthread|!schedule", "schedule" },
+	};
+	const struct hot_options o = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct profile *p = profile_new();
+		uint32_t t = profile_thread(p, 1, 1, "x", "x");
+		AUTO_FREE char *stack = NULL;
+		struct hot h;
+
+		assert_true(asprintf(&stack, "%s|~[sleeping]", cases[i].stack) > 0);
+		case_add(p, t, stack, PROFILE_BLOCKED, 1, 5 * MS);
+		assert_int_equal(hot_make(&h, p, &o), 0);
+		assert_int_equal(find(&h, cases[i].wanted)->self[PROFILE_BLOCKED], 5 * MS);
+		hot_done(&h);
+		profile_free(p);
+	}
+}
+
+static struct profile *read_back(const struct profile *p, const struct out_format *f)
+{
+	size_t len;
+	AUTO_FREE char *written = case_written(f, p, NULL, &len);
+	AUTO_CLOSE int fd = memfd_create("profile", MFD_CLOEXEC);
+	struct profile *ret = profile_new();
+	struct profile_bad bad;
+	struct ut_err err = {0};
+
+	assert_int_equal(write(fd, written, len), len);
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(f == &out_pprof ? out_read_pprof(ret, fd, &err) : profile_read_folded(ret, fd, &bad, &err), 0);
+	return ret;
+}
+
+/* What was written as pprof's file reads as it did before; folded stacks have times alone, and still tell waits. */
+static void test_read_back(void **state)
+{
+	const struct hot_options o = { .threads = true };
+	struct profile *p = waiting_program(), *pprof = read_back(p, &out_pprof), *folded = read_back(p, &out_folded);
+	AUTO_FREE char *before = text_of(p, &o), *after = text_of(pprof, &o), *times = text_of(folded, &o);
+
+	(void)state;
+	assert_string_equal(after, before);
+	has(times, "82 % of the CPU time was spent in parse and what it calls, 42 % in itself; 8 % ran in the kernel;\n");
+	has(times, "threads waited for 300 ms, all of it in lock");
+	has(times, "\n100 ms of CPU time, 12 ms of waits for a processor, 300 ms of waits, 1 thread; 0 lost; no stack cut; ");
+	has(times, "\nthreads that had nothing to do waited for 5 s, which is left out below\n");
+	profile_free(p);
+	profile_free(pprof);
+	profile_free(folded);
+}
+
+/* The sentence is lines of no more than about 120 columns, and long names are cut in the middle. */
+static void test_long_sentence(void **state)
+{
+	struct profile *p = waiting_program();
+	AUTO_FREE char *text = NULL;
+	char *save = NULL, *line;
+
+	(void)state;
+	case_add(p, 0, "main@app|std::vector<std::pair<int, long>, std::allocator<std::pair<int, long>>>::emplace_back(int&&, long&&)@libx.so",
+		 PROFILE_CPU, 500, 500 * MS);
+	text = text_of(p, &(struct hot_options){0});
+	has(text, "std::vector<std::pair<int, …:emplace_back(int&&, long&&) of libx.so");
+	for (line = strtok_r(text, "\n", &save); line && !strstr(line, " lost; "); line = strtok_r(NULL, "\n", &save))
+		assert_true(text_width(line, strlen(line)) <= 125);
+	profile_free(p);
 }
 
 static void test_json(void **state)
@@ -364,7 +459,8 @@ int main(void)
 		cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_neighbours), cmocka_unit_test(test_text),
 		cmocka_unit_test(test_reasons), cmocka_unit_test(test_reason_of_both),
 		cmocka_unit_test(test_waits), cmocka_unit_test(test_widths), cmocka_unit_test(test_colors),
-		cmocka_unit_test(test_sentences), cmocka_unit_test(test_json),
+		cmocka_unit_test(test_sentences), cmocka_unit_test(test_plumbing), cmocka_unit_test(test_read_back),
+		cmocka_unit_test(test_long_sentence), cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
