@@ -366,7 +366,7 @@ int profile_index_nodes(struct profile *p)
 
 	for (uint32_t i = 1; i < p->nodes.n; i++)
 		n += p->nodes.v[i].parent + 1 != i;
-	if (profile_table_reset(t, n))
+	if (profile_table_reset(t, n > t->used ? n : t->used))	/* it fills as much again */
 		return -ENOMEM;
 	for (uint32_t i = 1; i < p->nodes.n; i++) {
 		size_t at = node_hash(p, i) & t->mask;

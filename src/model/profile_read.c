@@ -21,6 +21,7 @@
 #define LINE_MAX_BYTES (64u << 20)	/* longer ones are no stacks */
 #define PADDING 64			/* bytes behind the buffer, so that whole words can be loaded at its end */
 #define HEAD_WORDS 4
+#define SPARSE (1u << 17)		/* known frames up to which a quarter of the table is used: most stand where they should */
 #define BATCH 32			/* frames that are looked up together */
 #define BATCH_FRAMES (64u << 10)	/* that go into the tree together */
 
@@ -237,7 +238,7 @@ static int grow_known(struct reader *r)
 	size_t n = r->known_size ? r->known_size * 2 : 4096;
 	struct known *v;
 
-	if (r->nknown * 4 < r->known_size * 3)
+	if (r->nknown * 4 < r->known_size * (r->known_size < SPARSE ? 1 : 3))
 		return 0;
 	v = profile_table_alloc(n * sizeof *v);
 	if (!v)
