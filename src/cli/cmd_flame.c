@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/intern.h"
 #include "cli/commands.h"
 #include "cli/out_file.h"
 #include "cli/profile_file.h"
@@ -100,6 +101,42 @@ static void allow_pruning(struct profile *p, const struct opts *opts, const stru
 		p->prune_share = (o->min_pixels > 0 ? o->min_pixels : 0.1) / (o->width ? o->width : 1200) / 4;
 }
 
+static bool has_waits(const struct profile *p)
+{
+	for (size_t i = 0; i < p->frames.n; i++)
+		if (p->frames.v[i].kind == FRAME_WAITING)
+			return true;
+	return false;
+}
+
+static bool is_function(const struct profile_frame *f) { return f->kind != FRAME_REASON && f->kind != FRAME_WAITING; }
+
+/* Is a function of one in the other? True also when there is no memory to find out. */
+static bool have_common(const struct profile *a, const struct profile *b)
+{
+	AUTO(strings_done) struct strings names = {0};
+	size_t n;
+
+	for (size_t i = 0; i < a->frames.n; i++)
+		if (is_function(&a->frames.v[i]) && strings_number(&names, a->frames.v[i].name) == UINT32_MAX)
+			return true;
+	n = names.v.n;
+	for (size_t i = 0; i < b->frames.n; i++)
+		if (is_function(&b->frames.v[i]) && strings_number(&names, b->frames.v[i].name) < n)
+			return true;
+	return false;
+}
+
+/* Shares of different things can be compared, and mean nothing. */
+static void warn_of_unlike(const struct ut_cmd *cmd, const struct profile *base, const struct profile *p)
+{
+	if (has_waits(base) != has_waits(p))
+		cli_fail(cmd, EXIT_OK, "the %s file has waits, which count as nanoseconds, and the %s has none: their shares are "
+			 "of different things", has_waits(base) ? "first" : "second", has_waits(base) ? "second" : "first");
+	else if (!have_common(base, p))
+		cli_fail(cmd, EXIT_OK, "the two files have no function in common: are they of one program?");
+}
+
 static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_options *o, int operands, char **argv)
 {
 	const char *file = opts->diff ? argv[1] : operands ? argv[0] : NULL;
@@ -116,6 +153,8 @@ static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_op
 	allow_pruning(p, opts, o);
 	if (!status)
 		status = profile_file_read(cmd, file, &p);
+	if (!status && base)
+		warn_of_unlike(cmd, base, p);
 	if (!status)
 		status = write_profile(cmd, opts, p, o);
 	profile_free(p);

@@ -190,6 +190,14 @@ class Colors(Case):
         self.assertIn("5.00 % of the base is in stacks that are no more", picture.facts[1])
         self.assertAlmostEqual(picture.box("less").width, 118, delta=0.01)
 
+    def test_diff_of_unlike_files(self):
+        counts, times, other = (self.write(text, name) for text, name in (
+            ("main;a 5\n", "counts"), ("main;a 5\nmain;a;[sleeping] 7000000\n", "times"), ("begin;b 5\n[idle] 1\n", "other")))
+        said = "usertrace flame: the {} file has waits, which count as nanoseconds, and the {} has none: their shares are of different things\n"
+        self.made("--diff", counts, times, errors=said.format("second", "first"))
+        self.made("--diff", times, counts, errors=said.format("first", "second"))
+        self.made("--diff", times, other, errors="usertrace flame: the two files have no function in common: are they of one program?\n")
+
     def test_diff_reversed(self):
         before, after = self.write("a;x 1\nb;x 1\n", "before"), self.write("a;x 2\nc;x 2\n", "after")
         picture = self.picture("-r", "--diff", before, after)
