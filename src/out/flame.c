@@ -452,9 +452,9 @@ static void add_keys(struct svg *s, const struct key *keys, size_t n, const bool
 
 static void add_legend(struct svg *s)
 {
-	static const struct key kinds[] = {
+	const struct key kinds[] = {
 		{ "n0", "native" }, { "k0", "kernel" }, { "c0", "compiled at run time" }, { "y0", "interpreted" },
-		{ "i0", "inlined" }, { "w0", "waiting" }, { "r0", "says why, or groups" },
+		{ "i0", "inlined" }, { "w0", s->f.source.waits ? "nothing but waits" : "waiting" }, { "r0", "says why, or groups" },
 	};
 	static const uint8_t order[] = { FRAME_NATIVE, FRAME_KERNEL, FRAME_COMPILED, FRAME_INTERPRETED, FRAME_INLINED,
 					 FRAME_WAITING, FRAME_REASON };
