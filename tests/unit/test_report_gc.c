@@ -174,6 +174,22 @@ static void a_concurrent_collector(void **ctx)
 		"   32 µs to   64 µs      3  ########################################\n");
 }
 
+/* Of one thread that stood still from begin to end and that nobody waited with: each fact once. */
+static void stopped_all_the_time(void **ctx)
+{
+	const struct report_gc_who who = { .pid = 7, .comm = "java" };
+	struct gcstat *g = gcstat_new(START);
+	struct collect_span span = { .def = &gc, .label = "young", .begin_ns = START + MS, .end_ns = START + 3 * MS,
+				     .stall = { .known = true, .stopped_ns = 2 * MS, .collector_ns = 2 * MS } };
+	AUTO_FREE char *text = NULL;
+
+	(void)ctx;
+	assert_int_equal(gcstat_add(g, &span), 0);
+	text = text_of(g, 100 * MS, &who);
+	assert_non_null(strstr(text, "\nstopped   2 ms in 1 stop\ncollector 2 ms of"));
+	gcstat_free(g);
+}
+
 /* Phases in parts, no measuring, a name that is not safe to print, losses and cuts of every sort. */
 static void without_measuring(void **ctx)
 {
@@ -440,6 +456,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_java_program),
 		cmocka_unit_test(a_concurrent_collector),
+		cmocka_unit_test(stopped_all_the_time),
 		cmocka_unit_test(without_measuring),
 		cmocka_unit_test(nothing_that_stops),
 		cmocka_unit_test(paths), cmocka_unit_test(nothing_at_all),
