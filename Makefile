@@ -12,7 +12,7 @@ quietly = { said=$$($(1) 2>&1) || { echo "$$said"; exit 1; }; }
 
 all: ## build the program in build/ (override with BUILD=)
 	@tools/install-packages build
-	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix $(PREFIX)
+	@test -f $(BUILD)/build.ninja || $(call quietly,meson setup $(BUILD) --prefix $(PREFIX))
 	ninja -C $(BUILD)
 
 demo: ## watch the garbage collections of a real runtime, as root
@@ -42,7 +42,8 @@ fuzz: ## a minute of fuzzing for each reader of foreign bytes (FUZZ_SECONDS=60)
 	@tools/fuzz
 
 install: all ## install to PREFIX under DESTDIR
-	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@$(call quietly,meson configure $(BUILD) -Dprefix=$(PREFIX))
+	@$(call quietly,ninja -C $(BUILD) build.ninja)
 	DESTDIR=$(abspath $(DESTDIR)) meson install -C $(BUILD)
 
 clean: ## remove everything that was built
