@@ -81,7 +81,7 @@ static bool begins_with_any(const char *s, const char *const *list, size_t n)
 	return false;
 }
 
-bool hot_is_plumbing(const struct profile_frame *f)
+bool hot_is_plumbing(uint8_t kind, const char *module, const char *name)
 {
 	static const char *const modules[] = {
 		"libc.so", "libc-2.", "libpthread", "ld-linux", "ld-musl", "libstdc++", "libc++", "linux-vdso", "[vdso]", "libuv.so",
@@ -92,14 +92,16 @@ bool hot_is_plumbing(const struct profile_frame *f)
 		"PlatformMonitor::", "PlatformMutex::", "Parker::park", "Monitor::wait", "Mutex::lock", "std::condition_variable",
 		"std::__condvar", "std::mutex", "std::unique_lock", "std::lock_guard", "__gthread_", "pthread_", "__pthread_",
 		"___pthread_", "__GI_", "__libc_", "__internal_syscall_cancel", "__syscall_cancel", "__new_sem_wait", "sem_wait",
-		"do_futex_wait", "futex_wait", "__futex", "__lll_", "void std::condition_variable", "PyThread_acquire_lock",
+		"do_futex_wait", "futex_wait", "__futex", "__lll_", "void std::condition_variable", "PyThread_acquire_lock", "PosixSemaphore::", "v8::base::",
+		"node::ConditionVariable",
 	};
 
-	if (f->kind == FRAME_WAITING || f->kind == FRAME_KERNEL)
+	if (kind == FRAME_WAITING || kind == FRAME_KERNEL)
 		return true;
-	return (f->module && begins_with_any(f->module, modules, ARRAY_SIZE(modules))) ||
-	       begins_with_any(f->name, names, ARRAY_SIZE(names));
+	return (module && begins_with_any(module, modules, ARRAY_SIZE(modules))) || begins_with_any(name, names, ARRAY_SIZE(names));
 }
+
+static bool is_plumbing(const struct profile_frame *f) { return hot_is_plumbing(f->kind, f->module, f->name); }
 
 static bool waits(uint8_t state) { return state == PROFILE_BLOCKED || state == PROFILE_RUNNABLE; }
 
@@ -118,7 +120,7 @@ uint32_t hot_self_node(const struct profile *p, const struct profile_weight *w)
 	if (!waits(w->state))
 		return node;
 	for (; node; node = p->nodes.v[node].parent)
-		if (is_code(p, node) && !hot_is_plumbing(&p->frames.v[p->nodes.v[node].frame]))
+		if (is_code(p, node) && !is_plumbing(&p->frames.v[p->nodes.v[node].frame]))
 			return node;
 	/* All of it is the C library's, or the kernel's, as for its own threads. */
 	node = hot_low_node(p, w);

@@ -88,7 +88,7 @@ uint32_t hot_self_node(const struct profile *p, const struct profile_weight *w);
 /* Of a wait: the innermost function that is not the kernel's; 0: none. */
 uint32_t hot_low_node(const struct profile *p, const struct profile_weight *w);
 /* By what waits are made: the kernel, the C library, the C++ runtime, and what wraps these. */
-bool hot_is_plumbing(const struct profile_frame *f);
+bool hot_is_plumbing(uint8_t kind, const char *module, const char *name);
 /* A wait of a thread that has nothing to do. */
 bool hot_is_idle(const struct hot *h, const struct profile_weight *w);
 

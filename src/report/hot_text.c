@@ -250,7 +250,7 @@ static void add_by_self(const struct text *t, enum profile_state s, uint64_t val
 /* Those with the most under them that did not come up by themselves. */
 static void add_by_total(const struct text *t, enum profile_state s, uint64_t value, size_t max, const bool *shown)
 {
-	bool waits = s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE;	/* how the kernel does that is always the same */
+	bool waits = s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE;	/* how one does that is always the same */
 	size_t n, rows = 0;
 	AUTO_FREE uint32_t *order = hot_rank(t->h, s, true, &n);
 
@@ -259,7 +259,7 @@ static void add_by_total(const struct text *t, enum profile_state s, uint64_t va
 	for (size_t i = 0; order && i < n && rows < max; i++) {
 		const struct hot_function *f = &t->h->functions.v[order[i]];
 
-		if (shown[order[i]] || f->kind == FRAME_WAITING || (waits && f->kind == FRAME_KERNEL))
+		if (shown[order[i]] || f->kind == FRAME_WAITING || (waits && hot_is_plumbing(f->kind, f->module, f->name)))
 			continue;
 		if (!rows++) {
 			buf_addc(t->out, '\n');

@@ -355,6 +355,7 @@ static void test_plumbing(void **state)
 	static const struct { const char *stack, *wanted; } cases[] = {
 		{ "main@java|ObjectMonitor::enter@libjvm.so|os::PlatformEvent::park()@libjvm.so|pthread_cond_wait@libc.so.6", "ObjectMonitor::enter" },
 		{ "main@node|worker@node|uv_cond_wait@node|__futex_abstimed_wait_common@libc.so.6|!schedule", "worker" },
+		{ "main@node|Wait@node|v8::base::ConditionVariable::WaitFor@node|pthread_cond_timedwait@libc.so.6", "Wait" },
 		{ "f@x|std::this_thread::sleep@libstdc++.so.6|clock_nanosleep@libc.so.6", "f" },
 		{ "=[truncated]|poll@libc.so.6|!do_poll", "poll" },
 		{ "$App.run|?[no symbols: libx.so+0x1230]@libx.so|read@libc.so.6", "[no symbols: libx.so+0x1230]" },
@@ -404,7 +405,7 @@ static void test_read_back(void **state)
 	(void)state;
 	assert_string_equal(after, before);
 	has(times, "82 % of the CPU time was spent in parse and what it calls, 42 % in itself; 8 % ran in the kernel;\n");
-	has(times, "threads waited for 300 ms, all of it in lock");
+	has(times, "threads waited for 300 ms, all of it in lock");	/* whose file is not told */
 	has(times, "\n100 ms of CPU time, 12 ms of waits for a processor, 300 ms of waits, 1 thread; 0 lost; no stack cut; ");
 	has(times, "\nthreads that had nothing to do waited for 5 s, which is left out below\n");
 	profile_free(p);
