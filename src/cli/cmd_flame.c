@@ -131,7 +131,7 @@ static bool have_common(const struct profile *a, const struct profile *b)
 static void warn_of_unlike(const struct ut_cmd *cmd, const struct profile *base, const struct profile *p)
 {
 	if (has_waits(base) != has_waits(p))
-		cli_fail(cmd, EXIT_OK, "the %s file has waits, which count as nanoseconds, and the %s has none: their shares are "
+		cli_fail(cmd, EXIT_OK, "the %s file has waits, which count by their time, and the %s has none: their shares are "
 			 "of different things", has_waits(base) ? "first" : "second", has_waits(base) ? "second" : "first");
 	else if (!have_common(base, p))
 		cli_fail(cmd, EXIT_OK, "the two files have no function in common: are they of one program?");

@@ -10,7 +10,7 @@ import live
 
 EVIL = os.path.join(live.SOURCE_ROOT, "tests/cases/flame/evil.folded")
 SVG = "{http://www.w3.org/2000/svg}"
-STACKS = "main;a;b 30\nmain;a;c_[k] 20\nmain;d_[j];[sleeping] 40\nmain;d_[j] 10\n[truncated];e_[i] 100\n"
+STACKS = "main;a;b 30\nmain;a;c_[k] 20\nmain;d_[j];[blocked] 40\nmain;d_[j] 10\n[truncated];e_[i] 100\n"
 MARGIN, ROW = 10, 18
 
 
@@ -115,7 +115,7 @@ class Geometry(Case):
         self.assertEqual(self.check(self.picture("-i"), icicle=True)[1][0].name, "[truncated]")
         self.assertEqual(self.picture("--width", "400").box("all").width, 380)
         rows = self.check(self.picture("--reverse"))
-        self.assertEqual([b.name for b in rows[1]], ["[sleeping]", "b", "c", "d", "e"])
+        self.assertEqual([b.name for b in rows[1]], ["[blocked]", "b", "c", "d", "e"])
         self.assertEqual([b.name for b in rows[2]], ["d", "a", "a", "main", "[truncated]"])
         self.check(self.picture("-r", "-i"), icicle=True)
 
@@ -166,7 +166,7 @@ class Colors(Case):
     def test_kinds(self):
         picture = self.picture()
         kinds = {b.name: b.kind[0] for b in picture.boxes}
-        self.assertEqual(kinds, {"all": "a", "main": "n", "a": "n", "b": "n", "c": "k", "d": "c", "[sleeping]": "w",
+        self.assertEqual(kinds, {"all": "a", "main": "n", "a": "n", "b": "n", "c": "k", "d": "c", "[blocked]": "w",
                                  "[truncated]": "r", "e": "i"})
 
     def test_a_name_has_one_color(self):
@@ -193,7 +193,7 @@ class Colors(Case):
     def test_diff_of_unlike_files(self):
         counts, times, other = (self.write(text, name) for text, name in (
             ("main;a 5\n", "counts"), ("main;a 5\nmain;a;[sleeping] 7000000\n", "times"), ("begin;b 5\n[idle] 1\n", "other")))
-        said = "usertrace flame: the {} file has waits, which count as nanoseconds, and the {} has none: their shares are of different things\n"
+        said = "usertrace flame: the {} file has waits, which count by their time, and the {} has none: their shares are of different things\n"
         self.made("--diff", counts, times, errors=said.format("second", "first"))
         self.made("--diff", times, counts, errors=said.format("first", "second"))
         self.made("--diff", times, other, errors="usertrace flame: the two files have no function in common: are they of one program?\n")

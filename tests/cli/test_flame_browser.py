@@ -9,7 +9,7 @@ import browser
 import live
 
 EVIL = os.path.join(live.SOURCE_ROOT, "tests/cases/flame/evil.folded")
-STACKS = "main;a;b 30\nmain;a;c_[k] 20\nmain;d_[j];[sleeping] 40\nmain;d_[j] 10\nother;e_[i] 100\n"
+STACKS = "main;a;b 30\nmain;a;c_[k] 20\nmain;d_[j];[blocked] 40\nmain;d_[j] 10\nother;e_[i] 100\n"
 
 BOXES = """[].map.call(document.querySelectorAll("#frames rect[data-i]"), function (r) {
     var b = r.getBoundingClientRect(), t = r.nextSibling;
@@ -65,7 +65,7 @@ class Case(unittest.TestCase):
 class Picture(Case):
     def test_as_wide_as_the_window(self):
         self.open()
-        self.assertEqual(self.widths(), {"all": 1180, "main": 590, "a": 295, "b": 177, "c": 118, "d": 295, "[sleeping]": 236,
+        self.assertEqual(self.widths(), {"all": 1180, "main": 590, "a": 295, "b": 177, "c": 118, "d": 295, "[blocked]": 236,
                                          "other": 590, "e": 590})
         self.page.resize(700, 600)
         self.page.wait("document.querySelector('#frames rect').getBoundingClientRect().width < 700")
@@ -211,7 +211,7 @@ class Moves(Case):
 
     def test_keys(self):
         self.open()
-        for key, name in [("ArrowUp", "all"), ("ArrowUp", "main"), ("ArrowUp", "a"), ("ArrowRight", "d"), ("ArrowUp", "[sleeping]"),
+        for key, name in [("ArrowUp", "all"), ("ArrowUp", "main"), ("ArrowUp", "a"), ("ArrowRight", "d"), ("ArrowUp", "[blocked]"),
                           ("ArrowDown", "d"), ("ArrowLeft", "a"), ("ArrowUp", "b"), ("ArrowRight", "c")]:
             self.page.key(key)
             self.assertEqual(self.tip()[0], name, key)
