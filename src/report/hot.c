@@ -84,7 +84,8 @@ static bool begins_with_any(const char *s, const char *const *list, size_t n)
 bool hot_is_plumbing(uint8_t kind, const char *module, const char *name)
 {
 	static const char *const modules[] = {
-		"libc.so", "libc-2.", "libpthread", "ld-linux", "ld-musl", "libstdc++", "libc++", "linux-vdso", "[vdso]", "libuv.so",
+		"libc.so", "libc-2.", "libpthread", "ld-linux", "ld-musl", "libstdc++", "libc++", "linux-vdso",
+		"[vdso]", "libuv.so",
 	};
 	/* Wrappers that runtimes and C++ put around the C library's. */
 	static const char *const names[] = {
@@ -92,13 +93,14 @@ bool hot_is_plumbing(uint8_t kind, const char *module, const char *name)
 		"PlatformMonitor::", "PlatformMutex::", "Parker::park", "Monitor::wait", "Mutex::lock", "std::condition_variable",
 		"std::__condvar", "std::mutex", "std::unique_lock", "std::lock_guard", "__gthread_", "pthread_", "__pthread_",
 		"___pthread_", "__GI_", "__libc_", "__internal_syscall_cancel", "__syscall_cancel", "__new_sem_wait", "sem_wait",
-		"do_futex_wait", "futex_wait", "__futex", "__lll_", "void std::condition_variable", "PyThread_acquire_lock", "PosixSemaphore::", "v8::base::",
-		"node::ConditionVariable",
+		"do_futex_wait", "futex_wait", "__futex", "__lll_", "void std::condition_variable", "PyThread_acquire_lock",
+		"PosixSemaphore::", "v8::base::", "node::ConditionVariable",
 	};
 
 	if (kind == FRAME_WAITING || kind == FRAME_KERNEL)
 		return true;
-	return (module && begins_with_any(module, modules, ARRAY_SIZE(modules))) || begins_with_any(name, names, ARRAY_SIZE(names));
+	return (module && begins_with_any(module, modules, ARRAY_SIZE(modules))) ||
+	       begins_with_any(name, names, ARRAY_SIZE(names));
 }
 
 static bool is_plumbing(const struct profile_frame *f) { return hot_is_plumbing(f->kind, f->module, f->name); }
@@ -238,7 +240,7 @@ static void find_units(struct hot *h)
 
 /* --- threads --- */
 
-/* What each function did itself in each thread, for the hottest of each; of waits too, when they are not what is primary. */
+/* What each function did itself in each thread, for the hottest of each. */
 static int count_thread_functions(struct hot *h, uint32_t *row_of, enum profile_state state)
 {
 	VEC(uint64_t) sums = {0};
@@ -366,11 +368,15 @@ static int find_low(struct hot *h)
 	for (size_t i = 0; i < h->p->weights.n && !code; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
 		uint32_t self = waits(w->state) && !hot_is_idle(h, w) ? hot_self_node(h->p, w) : 0;
-		uint32_t low = self ? hot_low_node(h->p, w) : 0, number;
+		uint32_t low = self ? hot_low_node(h->p, w) : 0, function, below, number;
 
-		if (!low || low == self || h->function_of[h->p->nodes.v[low].frame] == h->function_of[h->p->nodes.v[self].frame])
+		if (!low)
 			continue;
-		number = pairs_number(&pairs, h->function_of[h->p->nodes.v[self].frame], h->function_of[h->p->nodes.v[low].frame]);
+		function = h->function_of[h->p->nodes.v[self].frame];
+		below = h->function_of[h->p->nodes.v[low].frame];
+		if (function == below)
+			continue;
+		number = pairs_number(&pairs, function, below);
 		if (number == HOT_NONE || (number == sums.n && vec_push(&sums, 0)))
 			code = -ENOMEM;
 		else
