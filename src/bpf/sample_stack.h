@@ -128,7 +128,7 @@ static __always_inline uint64_t stack_of(void *ctx, uint32_t context, const int 
 	}
 	w = &s->walk;
 	w->process = process;
-	w->hash = walk_mix(0x5851f42d4c957f2dull, process);
+	w->hash = walk_hash(process);
 	if (options.kernel)
 		got = bpf_get_stack(ctx, w->ips, UT_WALK_KERNEL_ROOM * 8, 0);
 	w->first = got > 0 ? (uint32_t)got / 8 : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The walker: from the registers of a thread to the addresses of its calls, by the tables of wire/unwind.h. Compiled
- * for the kernel by sample.bpf.c and for the host by tests; who includes it says how memory is read and rules are found:
+ * for the kernel by sample.bpf.c and for the host by src/record/standing.c and tests; who includes it says how memory is
+ * read and rules are found:
  *
  *   WALK_READ(w, to, size, address)	0 when @size bytes of the program were copied, without waiting for a page
  *   WALK_FIND(w, pc, rule)		enum ut_unwind_code of what lies at pc, its rule in *rule (UT_CODE_TABLE);
@@ -9,7 +10,7 @@
  *   WALK_RETURN(w, place, ret)		0: the kernel has put another address in the place of *ret, at address place of
  *					the stack, as it probes the function's return (may be left out)
  *
- * The walk is walk_begin(), then walk_step() until it returns 1; the addresses go to w->ips.
+ * The walk is walk_begin() or walk_begin_bare(), then walk_step() until it returns 1; the addresses go to w->ips.
  */
 #ifndef UT_BPF_WALK_H
 #define UT_BPF_WALK_H
@@ -27,6 +28,9 @@
 /* DWARF's numbers of registers. */
 enum walk_reg { WALK_RBX = 3, WALK_RDI = 5, WALK_RBP = 6, WALK_RSP = 7, WALK_REGS = 16 };
 
+/* What ip is: where a call returns to; the place of execution, and reg holds; the same, but of reg nothing is known. */
+enum walk_place { WALK_RETURNS, WALK_EXECUTES, WALK_STANDS };
+
 enum walk_known { WALK_VALUE, WALK_MEMORY, WALK_LOST };	/* is there; lies at that address; nobody knows */
 
 struct walk {
@@ -37,7 +41,7 @@ struct walk {
 	uint64_t end_addr;
 	uint64_t doubted_at;		/* where it ends when ip turns out to be no code */
 	uint64_t hash;
-	uint32_t exact;			/* ip is the place of execution, not where a call returns to; then reg holds */
+	uint32_t exact;			/* enum walk_place */
 	uint32_t rbx_known;		/* enum walk_known: of rbx */
 	uint32_t bp_known;		/* the same of bp, WALK_VALUE or WALK_LOST */
 	uint32_t first;			/* addresses in ips before the walk: a kernel stack's */
@@ -55,6 +59,9 @@ WALK_INLINE uint64_t walk_mix(uint64_t hash, uint64_t v)
 	return hash ^ hash >> 32;
 }
 
+/* What a walk's hash begins with: its process. */
+WALK_INLINE uint64_t walk_hash(uint32_t process) { return walk_mix(0x5851f42d4c957f2dull, process); }
+
 /* The registers are in w->reg and w->ip. */
 WALK_INLINE void walk_begin(struct walk *w)
 {
@@ -63,12 +70,22 @@ WALK_INLINE void walk_begin(struct walk *w)
 	w->rbx = w->reg[WALK_RBX];
 	w->rbx_known = WALK_VALUE;
 	w->bp_known = WALK_VALUE;
-	w->exact = 1;
+	w->exact = WALK_EXECUTES;
 	w->doubt = 0;
 	w->doubted_at = 0;
 	w->n = 0;
 	w->end = UT_END_NONE;
 	w->end_addr = 0;
+}
+
+/* Of the registers only rsp, in w->reg, and w->ip are known. What inner frames have saved comes back on the way. */
+WALK_INLINE void walk_begin_bare(struct walk *w)
+{
+	for (int i = 0; i < WALK_REGS; i++)
+		w->reg[i] = i == WALK_RSP ? w->reg[i] : 0;
+	walk_begin(w);
+	w->rbx_known = w->bp_known = WALK_LOST;
+	w->exact = WALK_STANDS;
 }
 
 WALK_INLINE int walk_stop(struct walk *w, enum ut_walk_end end, uint64_t addr)
@@ -97,7 +114,7 @@ WALK_INLINE int walk_go(struct walk *w, uint64_t ip, uint64_t at, uint64_t sp)
 	w->ip = ip;
 	w->returns_at = at;
 	w->sp = sp;
-	w->exact = 0;
+	w->exact = WALK_RETURNS;
 	return ip ? 0 : walk_stop(w, UT_END_START, 0);	/* what calls a thread's first function leaves a 0 there */
 }
 
@@ -230,7 +247,7 @@ WALK_INLINE int walk_register(struct walk *w, uint32_t number, uint64_t *ret)
 		*ret = w->rbx;
 	} else if (number == WALK_RBX && w->rbx_known == WALK_MEMORY) {
 		return WALK_READ(w, ret, 8, w->rbx);
-	} else if (w->exact && number < WALK_REGS) {
+	} else if (w->exact == WALK_EXECUTES && number < WALK_REGS) {
 		*ret = w->reg[number & (WALK_REGS - 1)];
 	} else {
 		return 1;
@@ -262,7 +279,7 @@ WALK_INLINE int walk_signal(struct walk *w)
 	w->bp = uc[RBP];
 	w->rbx = uc[RBX];
 	w->rbx_known = w->bp_known = WALK_VALUE;
-	w->exact = 1;
+	w->exact = WALK_EXECUTES;
 	w->doubt = 0;
 	return 0;
 }

@@ -47,10 +47,12 @@ struct samples_options {
  * reach its thread's start, «[truncated]»; the program's frames; the kernel's; and of a wait, what kind it was.
  *
  * Blocked intervals of idle threads are one «[idle]» with the thread's name under it, unless options.idle. Idle is
- *  - a wait for whatever comes from outside: epoll_wait, poll, select, accept, nanosleep, pause, sigwait, wait and the
- *    like, by the kernel's functions in the stack or the innermost of the program's;
- *  - a thread that did not run at all, from before the recording to its end;
- *  - a thread, not its process's first, that slept in one and the same stack for 99 % of the time it was there;
+ *  - a wait for whatever comes from outside: epoll_wait, poll, select, accept, nanosleep, pause, sigwait, wait,
+ *    pthread_join and the like, by the kernel's functions in the stack or the innermost of the program's;
+ *  - a thread that did not run at all, from before the recording to its end, and has no stack;
+ *  - a thread, not its process's first, that slept in one and the same stack for 99 % of the time it was there, unless it
+ *    waits for a lock there. The kernel's part of the stack does not count: of waits from before the recording it is
+ *    not known;
  *  - a sleeping thread of the kernel.
  * Uninterruptible waits, and time in which a thread waits for a processor, are never idle.
  *

@@ -34,7 +34,7 @@ struct build {
 	uint32_t node[2];		/* of that stack, by in_gc; SAMPLES_NONE: not made yet */
 	counters cuts, unnamed;	/* by frame */
 	uint32_t *threads;		/* of the profile, by ours; SAMPLES_NONE: none yet */
-	uint32_t *idle_stacks;
+	uint32_t *idle_stacks, *same;	/* see samples_priv.h */
 	bool *have_run;
 };
 
@@ -238,8 +238,10 @@ static bool is_idle(const struct build *b, const struct samples_row *row)
 		return !b->have_run[row->thread];
 	if (!stack->known)
 		return false;
-	return (stack->end == UT_END_NONE && !stack->user) || b->idle_stacks[row->thread] == row->stack ||
-	       samples_is_event_wait(b->p, b->stack.v, b->stack.n, b->kernel);
+	if ((stack->end == UT_END_NONE && !stack->user) || samples_is_event_wait(b->p, b->stack.v, b->stack.n, b->kernel))
+		return true;
+	return b->idle_stacks[row->thread] == b->same[row->stack] &&
+	       !samples_is_lock_wait(b->p, b->stack.v, b->stack.n, b->kernel);
 }
 
 static uint32_t idle_node(struct build *b, const struct samples_row *row)
@@ -418,7 +420,8 @@ static int prepare(struct build *b)
 
 	b->p = profile_new();
 	b->threads = malloc((s->threads.n + 1) * sizeof(*b->threads));
-	b->idle_stacks = samples_idle_stacks(s);
+	b->same = samples_same_program(s);
+	b->idle_stacks = b->same ? samples_idle_stacks(s, b->same) : NULL;
 	b->have_run = samples_have_run(s);
 	if (!b->p || !b->threads || !b->idle_stacks || !b->have_run)
 		return -ENOMEM;
@@ -453,6 +456,7 @@ int samples_build(struct samples *s, const struct samples_options *o, struct pro
 	vec_done(&b.unnamed);
 	free(b.threads);
 	free(b.idle_stacks);
+	free(b.same);
 	free(b.have_run);
 	if (r)
 		profile_free(b.p);

@@ -7,11 +7,13 @@
 #include "model/samples_priv.h"
 
 #define USER_DEPTH 3	/* the system call's wrapper is among so many innermost frames of the program */
+#define LOCK_DEPTH 8	/* and the function that takes a lock among so many */
 
 /* Calls that wait for what comes from outside, without the marks that libraries and the kernel put around them. */
 static const char *const calls[] = {
 	"accept", "accept4", "clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "io_getevents",
 	"io_pgetevents", "io_uring_enter", "nanosleep", "pause", "poll", "ppoll", "pselect", "pselect6",
+	"pthread_clockjoin_ex", "pthread_join",
 	"restart_syscall", "rt_sigsuspend", "rt_sigtimedwait", "select", "sigsuspend", "sigtimedwait", "sigwait",
 	"sigwaitinfo", "sleep", "usleep", "wait4", "waitid", "waitpid",
 };
@@ -21,6 +23,18 @@ static const char *const kernel_waits[] = {
 	"do_epoll_wait", "do_nanosleep", "do_poll", "do_select", "do_sigtimedwait", "do_sys_poll", "do_wait", "ep_poll",
 	"hrtimer_nanosleep", "inet_csk_accept", "inet_csk_wait_for_connect", "io_cqring_wait", "read_events",
 	"sigsuspend", "unix_accept",
+};
+
+/* Who waits for somebody else to let go of something. */
+static const char *const locks[] = {
+	"lll_lock_wait", "lll_lock_wait_private", "pthread_mutex_lock", "pthread_mutex_lock_full", "pthread_mutex_timedlock",
+	"pthread_mutex_clocklock", "pthread_mutex_clocklock_common", "pthread_mutex_cond_lock", "pthread_rwlock_rdlock",
+	"pthread_rwlock_timedrdlock", "pthread_rwlock_clockrdlock", "pthread_rwlock_wrlock", "pthread_rwlock_timedwrlock",
+	"pthread_rwlock_clockwrlock", "g_mutex_lock_slowpath", "ObjectMonitor::EnterI", "ObjectMonitor::enter",
+	"ObjectMonitor::ReenterI", "ObjectMonitor::enter_internal", "ObjectMonitor::reenter_internal",
+	"ObjectMonitor::enter_with_contention_mark", "std::sys::sync::mutex::futex::Mutex::lock_contended",
+	"std::sys::sync::rwlock::futex::RwLock::read_contended", "std::sys::sync::rwlock::futex::RwLock::write_contended",
+	"parking_lot::raw_mutex::RawMutex::lock_slow",
 };
 
 static bool is_one_of(const char *const *names, size_t n, const char *name, size_t len)
@@ -67,6 +81,78 @@ bool samples_is_event_wait(const struct profile *p, const uint32_t *frames, size
 	return false;
 }
 
+static bool is_lock(const char *name)
+{
+	name = skip(name, "__GI_");
+	while (*name == '_')
+		name++;
+	return is_one_of(locks, ARRAY_SIZE(locks), name, strcspn(name, "@.("));
+}
+
+bool samples_is_lock_wait(const struct profile *p, const uint32_t *frames, size_t n, size_t kernel)
+{
+	for (size_t i = kernel; i < n && i < kernel + LOCK_DEPTH; i++)
+		if (is_lock(p->frames.v[frames[i]].name))
+			return true;
+	return false;
+}
+
+/* By the program's part alone: of a wait from before the recording the kernel's is not known. */
+struct part { const struct samples *s; uint32_t stack; };
+
+static uint64_t hash_part(const struct samples *s, uint32_t i)
+{
+	const struct samples_stack *stack = &s->stacks.v[i];
+	uint64_t ips[SAMPLES_FRAMES], hash = samples_mix((uint64_t)stack->pid << 32 | (uint64_t)stack->user << 8 | stack->end);
+
+	samples_unpack(s, stack, ips);
+	for (size_t k = 0; k < stack->user; k++)
+		hash = samples_mix(hash ^ ips[stack->kernel + k]);
+	return hash;
+}
+
+static uint64_t part_hash(const void *ctx, uint32_t i) { return hash_part(ctx, i); }
+
+static bool part_equal(const void *ctx, uint32_t i)
+{
+	const struct part *p = ctx;
+	const struct samples_stack *a = &p->s->stacks.v[i], *b = &p->s->stacks.v[p->stack];
+	uint64_t of_a[SAMPLES_FRAMES], of_b[SAMPLES_FRAMES];
+
+	if (a->pid != b->pid || a->user != b->user || a->end != b->end)
+		return false;
+	samples_unpack(p->s, a, of_a);
+	samples_unpack(p->s, b, of_b);
+	return !memcmp(of_a + a->kernel, of_b + b->kernel, a->user * sizeof(*of_a));
+}
+
+uint32_t *samples_same_program(const struct samples *s)
+{
+	uint32_t *ret = calloc(s->stacks.n + 1, sizeof(*ret));
+	struct samples_index index = { 0 };
+	int r = ret ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !r && i < s->stacks.n; i++) {
+		struct part p = { s, i };
+		uint64_t hash;
+
+		ret[i] = i;
+		if (!s->stacks.v[i].known || !s->stacks.v[i].user)
+			continue;
+		hash = hash_part(s, i);
+		ret[i] = samples_index_find(&index, hash, part_equal, &p);
+		if (ret[i] == SAMPLES_NONE) {
+			ret[i] = i;
+			r = samples_index_add(&index, hash, i, part_hash, s);
+		}
+	}
+	samples_index_done(&index);
+	if (!r)
+		return ret;
+	free(ret);
+	return NULL;
+}
+
 bool *samples_have_run(const struct samples *s)
 {
 	bool *ran = calloc(s->threads.n + 1, sizeof(*ran));
@@ -88,7 +174,7 @@ static int compare_slept(const void *a, const void *b)
 	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
-static size_t collect_slept(const struct samples *s, struct slept *ret)
+static size_t collect_slept(const struct samples *s, const uint32_t *same, struct slept *ret)
 {
 	size_t n = 0, joined = 0;
 
@@ -96,7 +182,7 @@ static size_t collect_slept(const struct samples *s, struct slept *ret)
 		const struct samples_row *r = &s->rows.v[i];
 
 		if (r->state == PROFILE_BLOCKED && r->waits == WAIT_SLEEPS && r->stack != SAMPLES_NONE)
-			ret[n++] = (struct slept){ r->thread, r->stack, r->value_ns };
+			ret[n++] = (struct slept){ r->thread, same[r->stack], r->value_ns };
 	}
 	if (n)
 		qsort(ret, n, sizeof(*ret), compare_slept);
@@ -109,7 +195,7 @@ static size_t collect_slept(const struct samples *s, struct slept *ret)
 	return joined;
 }
 
-uint32_t *samples_idle_stacks(const struct samples *s)
+uint32_t *samples_idle_stacks(const struct samples *s, const uint32_t *same)
 {
 	AUTO_FREE struct slept *slept = calloc(s->rows.n + 1, sizeof(*slept));
 	uint32_t *ret = calloc(s->threads.n + 1, sizeof(*ret));
@@ -120,7 +206,7 @@ uint32_t *samples_idle_stacks(const struct samples *s)
 		return NULL;
 	}
 	memset(ret, 0xff, (s->threads.n + 1) * sizeof(*ret));
-	n = collect_slept(s, slept);
+	n = collect_slept(s, same, slept);
 	for (size_t i = 0; i < n; i++) {
 		const struct samples_thread *t = &s->threads.v[slept[i].thread];
 		uint64_t there = t->last_ns - t->first_ns;

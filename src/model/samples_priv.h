@@ -81,8 +81,12 @@ void samples_unpack(const struct samples *s, const struct samples_stack *stack, 
 
 /* samples_idle.c: frames of a stack by their numbers in the profile, innermost first, the kernel's (so many) first. */
 bool samples_is_event_wait(const struct profile *p, const uint32_t *frames, size_t n, size_t kernel);
-/* By thread: its stack when it slept there nearly all the time, else SAMPLES_NONE. Caller frees; NULL: no memory. */
-uint32_t *samples_idle_stacks(const struct samples *s);
+/* Of the same frames: is it a wait for a lock? */
+bool samples_is_lock_wait(const struct profile *p, const uint32_t *frames, size_t n, size_t kernel);
+/* By stack: one that stands for all with the same part of the program. Caller frees; NULL: no memory. So the next ones. */
+uint32_t *samples_same_program(const struct samples *s);
+/* By thread: the stack that stands for where it slept nearly all the time, else SAMPLES_NONE. */
+uint32_t *samples_idle_stacks(const struct samples *s, const uint32_t *same);
 /* By thread: has it run? */
 bool *samples_have_run(const struct samples *s);
 

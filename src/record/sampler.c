@@ -18,6 +18,7 @@
 #include "probe/asm.h"
 #include "proc/process.h"
 #include "record/kernel.h"
+#include "record/standing.h"
 #include "sample.skel.h"
 
 struct sampler {
@@ -25,6 +26,7 @@ struct sampler {
 	struct session_sampling sampling;
 	struct sample *skel;
 	struct unwind_maps *unwind;
+	struct standing *standing;	/* NULL: waits are not recorded */
 	VEC(int) fds;		/* events and links */
 	bool cycles;
 	uint64_t start_ns;
@@ -131,6 +133,8 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret, struct u
 		libbpf_set_print(before);
 	if (!r)
 		r = open_unwind(s, err);
+	if (!r && o->sampling->waits && !(s->standing = standing_new()))
+		r = ut_err_nomem(err);
 	if (r) {
 		sampler_close(s);
 		return r;
@@ -153,6 +157,7 @@ struct sampler *sampler_close(struct sampler *s)
 	sampler_stop(s);
 	vec_done(&s->fds);
 	unwind_maps_close(s->unwind);
+	standing_free(s->standing);
 	sample__destroy(s->skel);
 	free(s);
 	return NULL;
@@ -267,6 +272,8 @@ static void note_thread(struct sampler *s, pid_t pid, pid_t tid)
 	if (!away.state)
 		return;
 	bpf_map_update_elem(bpf_map__fd(s->skel->maps.ut_away), &key, &away, BPF_NOEXIST);
+	if (away.state == 1 || away.state == 2)
+		standing_add(s->standing, pid, tid);
 }
 
 void sampler_note_threads(struct sampler *s, pid_t pid)
@@ -283,6 +290,18 @@ void sampler_note_threads(struct sampler *s, pid_t pid)
 			note_thread(s, pid, (pid_t)strtol(e->d_name, NULL, 10));
 	if (dir)
 		closedir(dir);
+}
+
+int sampler_walk_standing(struct sampler *s, int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips),
+			  void *ctx)
+{
+	return s->standing ? standing_walk(s->standing, s->unwind, fn, ctx) : 0;
+}
+
+void sampler_tell_standing(struct sampler *s, struct ut_rec_wait *rec)
+{
+	if (s->standing)
+		standing_tell(s->standing, rec);
 }
 
 int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, const struct ut_rec_wait *rec), void *ctx)
@@ -304,6 +323,7 @@ int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, 
 		rec.runnable_ns = away.runnable_ns;
 		rec.waker = away.waker;
 		rec.state = away.state;
+		sampler_tell_standing(s, &rec);
 		r = fn(ctx, &rec);
 	}
 	return r < 0 ? r : 0;

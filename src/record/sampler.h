@@ -26,6 +26,11 @@ struct unwind_maps *sampler_unwind(struct sampler *s);
 void sampler_note_threads(struct sampler *s, pid_t pid);
 /* From here on samples come. */
 int sampler_start(struct sampler *s, struct ut_err *err);
+/* Then: the stacks of threads that were noted and still wait, as standing_walk() gives them. */
+int sampler_walk_standing(struct sampler *s, int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips),
+			  void *ctx);
+/* A wait from before the recording gets the stack that was found so. */
+void sampler_tell_standing(struct sampler *s, struct ut_rec_wait *rec);
 /* No more samples. */
 void sampler_stop(struct sampler *s);
 /* After that: threads that are still away, as records cut at @now_ns. @fn returns a negative number to end it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples in a session: who is sampled, what they map, and their records on the way to the sink. */
+#include <errno.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -84,9 +85,21 @@ int session_sample_open(struct session *s, struct ut_err *err)
 	return r;
 }
 
+static int give_standing(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips)
+{
+	struct session *s = ctx;
+
+	return s->sink->stack ? s->sink->stack(s->sink->ctx, rec, ips) : 0;
+}
+
 int session_sample_start(struct session *s, struct ut_err *err)
 {
-	return s->sampler ? sampler_start(s->sampler, err) : 0;
+	int r = s->sampler ? sampler_start(s->sampler, err) : 0;
+
+	if (r || !s->sampler)
+		return r;
+	r = sampler_walk_standing(s->sampler, give_standing, s);
+	return r == -ENOMEM ? ut_err_nomem(err) : r;
 }
 
 static bool is_sampled(const struct session *s, pid_t pid)
@@ -190,6 +203,7 @@ static int give_wait(struct session *s, const struct ut_rec_event *head, size_t 
 	if (size < sizeof(rec) || !s->sink->wait || is_ours(s, head))
 		return 0;
 	rec = *(const struct ut_rec_wait *)(const void *)head;
+	sampler_tell_standing(s->sampler, &rec);
 	if (was_held(&rec)) {
 		rec.from_ns = rec.runnable_ns;
 		rec.state = 0;

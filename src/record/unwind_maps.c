@@ -287,6 +287,45 @@ void unwind_maps_sweep(struct unwind_maps *m, uint64_t now)
 	m->old.n = kept;
 }
 
+size_t unwind_maps_mappings(const struct unwind_maps *m, pid_t pid, struct ut_unwind_mapping **ret)
+{
+	const struct process *p = find(m, pid);
+	struct ut_unwind_mapping *v = p && p->n ? calloc(p->n, sizeof(*v)) : NULL;
+
+	if (!v)
+		return 0;
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint32_t key = p->first + i;
+
+		if (bpf_map_lookup_elem(m->tables.fds.mappings, &key, &v[i])) {
+			free(v);
+			return 0;
+		}
+	}
+	*ret = v;
+	return p->n;
+}
+
+bool unwind_maps_page(const struct unwind_maps *m, uint32_t entry, uint32_t ret[2])
+{
+	uint32_t next = entry + 1;
+
+	return !bpf_map_lookup_elem(m->tables.fds.directory, &entry, &ret[0]) &&
+	       !bpf_map_lookup_elem(m->tables.fds.directory, &next, &ret[1]);
+}
+
+bool unwind_maps_chunk(const struct unwind_maps *m, uint32_t number, uint32_t *ret)
+{
+	uint32_t segment = number / SAMPLE_SEGMENT_CHUNKS, key = number % SAMPLE_SEGMENT_CHUNKS;
+
+	return segment < m->tables.segments.n && !bpf_map_lookup_elem(m->tables.segments.v[segment], &key, ret);
+}
+
+const struct ut_unwind_rule *unwind_maps_rule(const struct unwind_maps *m, uint32_t number)
+{
+	return number < m->tables.nrules ? &m->tables.rules[number] : NULL;
+}
+
 void unwind_maps_size(const struct unwind_maps *m, uint64_t *ret_bytes, size_t *ret_files)
 {
 	*ret_bytes = (uint64_t)m->tables.segments.n * SAMPLE_SEGMENT_CHUNKS * SAMPLE_CHUNK_ROWS * 4 +

@@ -297,6 +297,32 @@ int main(void)
 }
 """
 
+# Two threads, each with the lock that the other one wants; main waits for both.
+DEADLOCK = r"""
+#include <pthread.h>
+#include <stdio.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+static volatile int got;
+__attribute__((noinline)) void lock(pthread_mutex_t *m) { pthread_mutex_lock(m); got++; }
+__attribute__((noinline)) void first(void) { lock(&a); pthread_barrier_wait(&both); lock(&b); got++; }
+__attribute__((noinline)) void second(void) { lock(&b); pthread_barrier_wait(&both); lock(&a); got++; }
+static void *run(void *arg) { if (arg) first(); else second(); got++; return arg; }
+int main(void)
+{
+	pthread_t t[2];
+	pthread_barrier_init(&both, NULL, 3);
+	pthread_create(&t[0], NULL, run, &both);
+	pthread_create(&t[1], NULL, run, NULL);
+	pthread_barrier_wait(&both);
+	puts("ready");
+	fflush(stdout);
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
+	return 0;
+}
+"""
+
 
 @live.needs_root()
 class Truth(profiles.Case):
@@ -343,6 +369,32 @@ class Truth(profiles.Case):
         profile = self.profile("--off-cpu", "-F", "0", "--", program)
         self.assertEqual(profile.weight("main", "__nanosleep", leaf="[sleeping]"), 0)
         self.assertGreater(profile.weight("[idle]", "program"), 300e6)
+
+    def deadlocked(self, *flags):
+        target = self.start(self.build(DEADLOCK, *flags, name="deadlock"))
+        target.wait_for("ready")
+
+        def standing():
+            for tid in os.listdir(f"/proc/{target.pid}/task"):
+                with open(f"/proc/{target.pid}/task/{tid}/syscall", encoding="ascii") as file:
+                    if not file.read().startswith("202 "):  # futex
+                        return False
+            return True
+
+        self.eventually(standing, "the threads are not blocked")
+        return target
+
+    def test_a_deadlock(self):
+        """Who was blocked before the recording, and stays so, has its stack."""
+        target = self.deadlocked("-O2")
+        profile = self.profile("--off-cpu", "-p", target.pid, "-d", "0.2")
+        for name in ("first", "second"):
+            self.assertGreater(profile.weight(name, "lock", leaf="[sleeping]"), 190e6, profile.stacks)
+        self.assertEqual(profile.weight("[waiting since before the recording]"), 0, profile.stacks)
+        self.assertGreater(profile.weight("[idle]", "deadlock"), 190e6, profile.stacks)
+        table = "\n".join(self.usertrace("profile", "--off-cpu", "-p", target.pid, "-d", "0.1").stdout)
+        self.assertRegex(table, r"\bfirst\b")
+        self.assertRegex(table, r"\bsecond\b")
 
 
 @live.needs_root()

@@ -17,8 +17,10 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
+#include "proc/process.h"
 #include "record/ranges.h"
 #include "record/session.h"
+#include "record/standing.h"
 
 #define DEPTH 300
 #define MS 1000000u
@@ -126,7 +128,7 @@ static size_t enough;
 /* What came of a session. */
 struct heard {
 	int stop_fd;
-	size_t samples, probes, waits, waits_before, of_new, of_ended, of_stopped;
+	size_t samples, probes, waits, waits_before, standing, of_new, of_ended, of_stopped;
 	uint64_t blocked_ns, runnable_ns;
 	struct { uint64_t id; uint32_t end, user, kernel, exact; } stacks[4096];
 	size_t nstacks;
@@ -184,6 +186,8 @@ static int on_wait(void *ctx, const struct ut_rec_wait *rec)
 	h->of_stopped += rec->state == 4;
 	if (!rec->from_ns) {
 		h->waits_before++;
+		for (size_t k = 0; k < h->nstacks; k++)
+			h->standing += h->stacks[k].id == rec->stack;
 		return 0;
 	}
 	if (rec->runnable_ns && rec->runnable_ns >= rec->from_ns) {
@@ -317,8 +321,47 @@ static void test_waits(void **state)
 	/* all but what lies before and behind the recording: nothing else is longer than two rests */
 	assert_true(h->blocked_ns + h->runnable_ns <= totals.elapsed_ns);
 	assert_true(h->blocked_ns + h->runnable_ns >= totals.elapsed_ns / 2);
-	for (size_t k = 0; k < h->nstacks; k++)
-		assert_true(h->stacks[k].end == UT_END_START && h->stacks[k].user >= DEPTH && h->stacks[k].kernel > 3);
+	for (size_t k = 0; k < h->nstacks; k++)	/* what was walked in its wait is without the kernel's part */
+		assert_true(h->stacks[k].end == UT_END_START && h->stacks[k].user >= DEPTH &&
+			    (h->stacks[k].kernel > 3 || (!k && !h->stacks[k].kernel)));
+}
+
+__attribute__((noinline, noipa)) static void leaf_pause(void) { pause(); }
+
+/* A child that waits all the time has its stack. */
+static void test_standing(void **state)
+{
+	const struct session_sampling sampling = { .waits = true };
+	struct session_options o = { .npids = 1, .duration_ns = 20 * (uint64_t)MS, .sampling = &sampling };
+	struct session_totals totals;
+	AUTO_FREE struct heard *h = NULL;
+	pid_t pid;
+
+	(void)state;
+	need_root();
+	enough = 0;
+	pid = start(leaf_pause);
+	while (process_state(pid) != 'S')
+		;
+	o.pids = &pid;
+	h = hear(&o, &totals);
+	end(pid);
+	assert_true(h->waits == 1 && h->waits_before == 1 && h->standing == 1 && h->nstacks == 1);
+	assert_true(h->stacks[0].end == UT_END_START && h->stacks[0].user >= DEPTH && h->stacks[0].exact == 1);
+}
+
+static void test_where_it_stands(void **state)
+{
+	static const char *const none[] = { "", "running\n", "0x7ffe 0x1234\n", "-1 0x0 0x0\n", "202 0x1 x\n", "-1 0x7f00\n" };
+	uint64_t sp = 0, ip = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+		assert_false(standing_parse(none[i], &sp, &ip));
+	assert_true(standing_parse("202 0x5581 0x80 0x2 0x0 0x0 0x0 0x7ffe10 0x7f0042\n", &sp, &ip));
+	assert_true(sp == 0x7ffe10 && ip == 0x7f0042);
+	assert_true(standing_parse("-1 0x7ffe18 0xffffffffff600000\n", &sp, &ip));
+	assert_true(sp == 0x7ffe18 && ip == 0xffffffffff600000);
 }
 
 static void *nothing(void *arg) { return arg; }
@@ -547,6 +590,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_clock, set_enough),
 		cmocka_unit_test_setup(test_signal, set_enough),
 		cmocka_unit_test_setup(test_waits, set_enough),
+		cmocka_unit_test(test_standing),
+		cmocka_unit_test(test_where_it_stands),
 		cmocka_unit_test_setup(test_threads_end, set_enough),
 		cmocka_unit_test_setup(test_stopped, set_enough),
 		cmocka_unit_test_setup(test_probe, set_enough),

@@ -77,7 +77,8 @@ void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t 
 	else if (addr >= INLINED)
 		add(n, ret, FRAME_INLINED, false, "inlined");
 	if (addr < UNNAMED)
-		add(n, ret, FRAME_NATIVE, false, "%s%llu%s", addr == 77 ? "__GI_epoll_wait@@V" : exact ? "here" : "f", a,
+		add(n, ret, FRAME_NATIVE, false, "%s%llu%s", addr == 77 ? "__GI_epoll_wait@@V" :
+		    addr == 78 ? "___pthread_mutex_lock@@V" : exact ? "here" : "f", a,
 		    pid == 8 ? "of8" : n->mapped_ns && time_ns >= n->mapped_ns ? "new" : "");
 }
 
@@ -531,6 +532,27 @@ static void idle_in_full(void **state)
 	      "R 9 f1;f3;do_epoll_wait;k9;[waiting for a processor] 1 1\n");
 }
 
+/* Waits from before the recording with a stack, which is the program's part alone. 7 polls, 8 wants a lock, 9 is of a
+ * pool and was woken once. */
+static void standing(void **state)
+{
+	struct made *m = *state;
+
+	stack(m, 7, 1, UT_END_START, NULL, IPS(5, 77, 1));
+	stack(m, 7, 2, UT_END_START, NULL, IPS(5, 78, 1));
+	stack(m, 7, 3, UT_END_START, NULL, IPS(2, 1));
+	stack(m, 7, 4, UT_END_START, IPS(KERNEL + 1), IPS(2, 1));
+	wait(m, 7, NEVER, NEVER, 100, 1, 1);
+	wait(m, 8, NEVER, NEVER, 100, 2, 1);
+	wait(m, 9, NEVER, 60, 61, 3, 1);
+	wait(m, 9, 61, NEVER, 100, 4, 1);
+	check(m, &usual,
+	      "B 7 [idle];t7 1 100\n"
+	      "B 8 f1;___pthread_mutex_lock@@V78;f5;[sleeping] 1 100\n"
+	      "B 9 [idle];t9 2 99\n"
+	      "R 9 f1;f2;[waiting for a processor] 1 1\n");
+}
+
 static void probes(void **state)
 {
 	struct made *m = *state;
@@ -592,6 +614,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(name_is_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(idle, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(idle_in_full, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(standing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(probes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(empty, set_up, tear_down),

@@ -575,6 +575,50 @@ static void expect_frameless(const char *bytes, size_t len, int from_sp, int lin
 }
 #define FRAMELESS(bytes, from_sp) expect_frameless(bytes, sizeof(bytes) - 1, from_sp, __LINE__)
 
+static void expect_bare(enum ut_walk_end end, uint64_t addr, uint32_t n, int line)
+{
+	host_walk_bare(&w);
+	if (w.end != end || w.end_addr != addr || w.n != n)
+		fail_msg("line %d: end %u at 0x%llx, %u frames", line, w.end, (unsigned long long)w.end_addr, w.n);
+}
+#define EXPECT_BARE(end, addr, n) expect_bare(end, addr, n, __LINE__)
+
+/* Nothing but rsp and rip is known at first, whatever reg holds: what inner frames have saved comes back. */
+static void test_few_registers(void **state)
+{
+	struct ut_unwind_rule saves = cfa(RSP, 32);
+
+	(void)state;
+	saves.rbp = saves.rbx = UT_SAVED_CFA;
+	saves.rbp_off = -16;
+	saves.rbx_off = -24;
+	for (int outer = RBX; outer <= RBP; outer += RBP - RBX) {
+		one_frame(saves);
+		host.places[1].rule = cfa((uint8_t)outer, 16);
+		place(3, UT_CODE_TABLE, only(UT_CFA_OUTERMOST));
+		stack[1] = stack[2] = STACK + 80;
+		stack[3] = at(2);
+		stack[11] = at(3);
+		EXPECT_BARE(UT_END_START, 0, 3);
+		assert_true(w.ips[0] == (at(1) | UT_IP_EXACT));
+		host.places[0].rule = cfa(RSP, 32);	/* saved by nobody */
+		for (int i = 0; i < WALK_REGS; i++)
+			w.reg[i] = STACK + 80;
+		w.reg[RSP] = STACK;
+		w.ip = at(1);
+		EXPECT_BARE(UT_END_REGISTER, at(2), 2);
+	}
+	one_frame(cfa(R10, 16));
+	w.reg[R10] = STACK;
+	stack[1] = at(2);
+	EXPECT_BARE(UT_END_REGISTER, at(1), 1);
+	begin();
+	place(1, UT_CODE_RUNTIME, (struct ut_unwind_rule){ 0 });
+	w.ip = at(1);
+	w.reg[RBP] = STACK + 16;
+	EXPECT_BARE(UT_END_RUNTIME, at(1), 1);
+}
+
 static void test_frame_pointers(void **state)
 {
 	(void)state;
@@ -674,6 +718,7 @@ int main(void)
 		cmocka_unit_test(test_bare),
 		cmocka_unit_test(test_probed_return),
 		cmocka_unit_test(test_lost_rbp),
+		cmocka_unit_test(test_few_registers),
 		cmocka_unit_test(test_frame_pointers),
 		cmocka_unit_test(test_frame_pointers_of_callers),
 		cmocka_unit_test(test_code_that_only_calls),

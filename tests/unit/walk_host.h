@@ -87,4 +87,12 @@ static inline void host_walk(struct walk *w)
 		;
 }
 
+/* Of the registers only rsp and rip are believed. */
+static inline void host_walk_bare(struct walk *w)
+{
+	walk_begin_bare(w);
+	while (!walk_step(w))
+		;
+}
+
 #endif
