@@ -90,6 +90,14 @@ static int open_below(int root, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+/* A link may have the file's own name, for its namesake in another folder. */
+static bool is_itself(const struct elf_image *img, int fd)
+{
+	struct stat own, other;
+
+	return !fstat(img->fd, &own) && !fstat(fd, &other) && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 /* The file at @path, when it is of the same build as @img. */
 static struct elf_image *open_debug_file(struct elf_image *img, int root, const char *path,
 					 const struct debuglink *link)
@@ -97,7 +105,7 @@ static struct elf_image *open_debug_file(struct elf_image *img, int root, const 
 	AUTO_CLOSE int fd = open_below(root, path);
 	struct elf_image *debug;
 
-	if (fd < 0 || elf_image_open(fd, &debug, NULL))
+	if (fd < 0 || is_itself(img, fd) || elf_image_open(fd, &debug, NULL))
 		return NULL;
 	return same_build(img, debug, link) ? debug : elf_image_free(debug);
 }

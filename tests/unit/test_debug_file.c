@@ -113,6 +113,16 @@ static void test_by_name(void **state)
 	run("cd %s && rm -r tmp && mv away debug", folder);
 }
 
+/* The link has the file's own name, as in Debian's package of Mono: the file itself is not meant. */
+static void test_by_its_own_name(void **state)
+{
+	(void)state;
+	run("cd %s && mkdir own && cp debug own/same && objcopy --add-gnu-debuglink=own/same bare own/made && "
+	    "mkdir -p %s%s/own && mv own/same %s%s/own/same && mv own/made own/same", folder, folder, folder, folder, folder);
+	assert_int_equal(find("own/same"), find("whole"));
+	run("cd %s && rm -r own tmp", folder);
+}
+
 /* Without a build id the checksum in the link decides; beside the file, and in .debug. */
 static void test_by_checksum(void **state)
 {
@@ -211,6 +221,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_build_id),
 		cmocka_unit_test(test_by_name),
+		cmocka_unit_test(test_by_its_own_name),
 		cmocka_unit_test(test_by_checksum),
 		cmocka_unit_test(test_below_another_root),
 		cmocka_unit_test(test_packed_in_the_file),
