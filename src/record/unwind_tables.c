@@ -245,7 +245,8 @@ static int read_image(struct unwind_tables *t, struct unwind_file *f, struct elf
 	f->segments = calloc(f->nsegments + 1, sizeof(*segments));
 	if (!f->segments)
 		return -ENOMEM;
-	memcpy(f->segments, segments, f->nsegments * sizeof(*segments));
+	for (size_t i = 0; i < f->nsegments; i++)
+		f->segments[i] = segments[i];
 	f->build_id = *elf_image_build_id(img);
 	if (!elf_image_is_x86_64(img) || use_copy(t, f))
 		return 0;
