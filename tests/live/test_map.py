@@ -30,14 +30,12 @@ class Words(live.Case):
         self.assertEqual((done.status, done.stdout, len(done.stderr)), (2, [], 1), done.describe())
         return done.stderr[0].removeprefix("usertrace map: ")
 
-    @live.vm_safe
     def test_what_is_needed(self):
         self.assertEqual(self.refused(), "needs a process, -p PID, or --clean")
         self.assertEqual(self.refused("-p1", "--clean"), "--clean is for all processes, and goes without -p")
         self.assertEqual(self.refused("-p1", "--dry-run"), "--dry-run goes with --clean; --check has nothing written")
         self.assertEqual(self.refused("-p1", "x"), "'x' is one word too many; a process is named with -p")
 
-    @live.vm_safe
     def test_no_such_process(self):
         done = self.usertrace("map", "-p", str(2**22 - 1))
         self.assertEqual((done.status, done.stderr), (1, [f"usertrace map: no process {2**22 - 1}"]))
@@ -63,7 +61,6 @@ class Check(live.Case):
         self.assertEqual((done.status, done.stderr), (status, []), done.describe())
         return json.loads(done.stdout[0])
 
-    @live.vm_safe
     def test_counts(self):
         self.write("1000 40 a\n1020 40 b\n1100 10 c\nno line\n2000 10 \n\n")
         report = self.json(0)
@@ -75,7 +72,6 @@ class Check(live.Case):
         self.assertIn(f"{self.path}: 4 entries, 48B", text.stdout)
         self.assertIn("  1 line is no entry of a map, the first of them is line 4", text.stdout)
 
-    @live.vm_safe
     def test_a_heap_that_was_saved(self):
         """Code in a file that is no program, as SBCL maps its core, is the runtime's and not a file's."""
         with tempfile.NamedTemporaryFile() as heap:
@@ -98,7 +94,6 @@ class Check(live.Case):
         done = self.check()
         self.assertEqual((done.status, done.stdout[1:]), (1, ["no code map that can be used", "run-time code: none"]))
 
-    @live.vm_safe
     def test_what_is_no_file(self):
         for make, word in [(lambda: os.mkfifo(self.path), "a FIFO"), (lambda: os.symlink("/etc/passwd", self.path), "a link")]:
             with self.subTest(word=word):
@@ -107,7 +102,6 @@ class Check(live.Case):
                 self.assertEqual(notes, [f"'{self.path}' is {word} and no regular file: its names are not used"])
                 os.unlink(self.path)
 
-    @live.vm_safe
     @live.needs_root()
     def test_another_users_map(self):
         self.write("1000 40 evil\n")
@@ -116,7 +110,6 @@ class Check(live.Case):
         self.assertEqual(notes, [f"'{self.path}' belongs to user 65534, and process {self.sleeper.pid} to user 0: its names "
                                  "are not believed"])
 
-    @live.vm_safe
     def test_an_earlier_processs_map(self):
         self.write("1000 40 stale\n")
         os.utime(self.path, (1e9, 1e9))
@@ -149,7 +142,6 @@ class Clean(live.Case):
         with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
             file.write("1000 40 a\n")
 
-    @live.vm_safe
     @live.needs_root()
     def test_only_what_ended_processes_left(self):
         stays = [f"perf-{os.getpid()}.map", f"perf-{self.ended}.map.old", f"xperf-{self.ended}.map", f"perf-0{self.ended}.map",
@@ -179,7 +171,6 @@ class Clean(live.Case):
         done = self.usertrace("map", "--clean", self.folder)
         self.assertEqual(done.stdout, ["0 files of processes that have ended, 0B"])
 
-    @live.vm_safe
     @live.needs_root()
     def test_others_files_are_roots_to_remove(self):
         program = os.path.join(self.folder, "usertrace")
@@ -189,7 +180,6 @@ class Clean(live.Case):
         done = self.start(program, "map", "--clean", self.folder, preexec=lambda: os.setresuid(65534, 65534, 65534))
         self.assertEqual((done.wait(), done.stdout), (0, ["0 files of processes that have ended, 0B"]))
 
-    @live.vm_safe
     def test_no_such_folder(self):
         done = self.usertrace("map", "--clean", "/nonexistent")
         self.assertEqual(done.status, 1)

@@ -58,7 +58,6 @@ class Zoo(puppet.Case):
                 self.assertEqual(seen, expected)
                 self.assertEqual(trace.wait_attached(), (13, 14))
 
-    @live.vm_safe
     def test_one_build(self):
         self.check(["zoo-pie"], 1)
 
@@ -139,7 +138,6 @@ class Formats(puppet.Case):
         self.assertEqual(set(rows), known)
         self.assertTrue(set(ZOO_TEXT_ROWS.values()) <= set(ZOO_TEXTS))    # which Zoo compares
 
-    @live.vm_safe
     def test_numbers(self):
         path = target("zoo-pie")
         labels = {f"{probe} {n}": row for n, row in enumerate(ZOO_FORMATS) for probe in [ZOO_FORMATS[row][0]]}
