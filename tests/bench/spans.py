@@ -56,7 +56,7 @@ def run(bench, gc, threads, options):
     out, log = os.path.join(bench.folder, "spans.json"), os.path.join(bench.folder, "minivm.log")
     minivm = os.path.join(bench.build, "examples/minivm/minivm")
     subprocess.run([bench.usertrace, "trace", "--json", "-o", out, *options, "e:*", "--", minivm, "--log", log, "--quiet",
-                    "--gc", gc, "--threads", str(threads), "--heap", "4M", "--rounds", "20", "trees"],
+                    "--gc", gc, "--threads", str(threads), "--heap", "4M", "--rounds", "20" if bench.beside_others else "5", "trees"],
                    check=True, stderr=subprocess.DEVNULL)
     return compare(list(read_log(log)), read_trace(out))
 

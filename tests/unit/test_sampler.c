@@ -309,7 +309,7 @@ static void test_signal(void **state)
 static int set_enough(void **state)
 {
 	(void)state;
-	enough = getenv("UT_VM") ? 40 : 100;	/* an emulated machine is slow */
+	enough = 50;
 	return 0;
 }
 
@@ -563,7 +563,7 @@ static void test_everybody(void **state)
 	if (geteuid())
 		end(pid);
 	need_root();
-	enough = getenv("UT_VM") ? 200 : 500;
+	enough = 200;
 	h = hear(&o, &totals);
 	end(pid);
 	for (size_t k = 0; k < h->nstacks; k++)

@@ -11,7 +11,7 @@
 #include "model/span_priv.h"
 
 #define STEPS 250
-#define STREAMS 4000
+#define STREAMS 2000
 #define PIDS 5			/* 1 to 4 */
 
 static const struct span_limits limits = {
