@@ -136,6 +136,7 @@ struct heard {
 	int stop_fd;
 	size_t samples, probes, waits, waits_before, standing, of_new, of_ended, of_stopped;
 	uint64_t blocked_ns, runnable_ns;
+	uint64_t first_ns, last_ns;	/* of waits that began while recording */
 	struct { uint64_t id; uint32_t end, user, kernel, exact; } stacks[4096];
 	size_t nstacks;
 	uint64_t of_sample[65536];	/* stack ids */
@@ -196,6 +197,10 @@ static int on_wait(void *ctx, const struct ut_rec_wait *rec)
 			h->standing += h->stacks[k].id == rec->stack;
 		return 0;
 	}
+	if (!h->first_ns || rec->from_ns < h->first_ns)
+		h->first_ns = rec->from_ns;
+	if (rec->head.time_ns > h->last_ns)
+		h->last_ns = rec->head.time_ns;
 	if (rec->runnable_ns && rec->runnable_ns >= rec->from_ns) {
 		h->blocked_ns += rec->runnable_ns - rec->from_ns;
 		h->runnable_ns += rec->head.time_ns - rec->runnable_ns;
@@ -326,8 +331,8 @@ static void test_waits(void **state)
 	h = hear_child(leaf_rest, &sampling, NULL, &totals);
 	assert_true(h->waits > 10 && h->samples == 0 && h->waits_before <= 1);
 	/* all but what lies before and behind the recording: nothing else is longer than two rests */
-	assert_true(h->blocked_ns + h->runnable_ns <= totals.elapsed_ns);
-	assert_true(h->blocked_ns + h->runnable_ns >= totals.elapsed_ns / 2);
+	assert_true(h->blocked_ns + h->runnable_ns <= h->last_ns - h->first_ns);
+	assert_true(h->blocked_ns + h->runnable_ns >= (h->last_ns - h->first_ns) / 2);
 	for (size_t k = 0; k < h->nstacks; k++) {
 		if (h->stacks[k].kernel || IS_OPTIMIZED)
 			assert_int_equal(h->stacks[k].end, UT_END_START);
@@ -493,7 +498,7 @@ static void test_probed_returns(void **state)
 	o.npids = 1;
 	h = hear(&o, &totals);
 	end(pid);
-	expect_stacks(h, DEPTH, 1, 1 + h->nof / 5);	/* the probed instruction is run elsewhere */
+	expect_stacks(h, DEPTH, 1, 1 + h->nof / (getenv("UT_VM") ? 2 : 5));	/* the probed instruction is run elsewhere */
 }
 
 static void test_tracepoint(void **state)
