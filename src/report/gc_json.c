@@ -3,33 +3,11 @@
 #include <string.h>
 
 #include "report/gc_priv.h"
-
-static void add_number(const char *key, uint64_t v, struct buf *out)
-{
-	buf_addf(out, "\"%s\":", key);
-	buf_addu(out, v);
-	buf_addc(out, ',');
-}
-
-static void add_text(const char *key, const char *s, struct buf *out)
-{
-	buf_addf(out, "\"%s\":", key);
-	buf_add_json(out, s, strlen(s));
-	buf_addc(out, ',');
-}
+#include "report/json.h"
 
 static void add_flag(const char *key, bool v, struct buf *out)
 {
 	buf_addf(out, "\"%s\":%s,", key, v ? "true" : "false");
-}
-
-/* Instead of the comma behind the last member. */
-static void close_with(char bracket, struct buf *out)
-{
-	if (out->len && out->data[out->len - 1] == ',')
-		out->data[out->len - 1] = bracket;
-	else
-		buf_addc(out, bracket);
 }
 
 static void add_longest(const char *key, const struct gcstat_longest *l, struct buf *out)
@@ -37,13 +15,13 @@ static void add_longest(const char *key, const struct gcstat_longest *l, struct 
 	if (!l->ns)
 		return;
 	buf_addf(out, "\"%s\":{", key);
-	add_number("duration_ns", l->ns, out);
-	add_number("begin_ns", l->begin_ns, out);
-	add_text("kind", l->kind, out);
-	add_text("label", l->label, out);
+	json_add_number("duration_ns", l->ns, out);
+	json_add_number("begin_ns", l->begin_ns, out);
+	json_add_text("kind", l->kind, out);
+	json_add_text("label", l->label, out);
 	if (*l->cause)
-		add_text("cause", l->cause, out);
-	close_with('}', out);
+		json_add_text("cause", l->cause, out);
+	json_close_with('}', out);
 	buf_addc(out, ',');
 }
 
@@ -51,45 +29,45 @@ static void add_measured(const struct gcstat_row *row, struct buf *out)
 {
 	if (!row->stopped_count)
 		return;
-	add_number("measured", row->stopped_count, out);
+	json_add_number("measured", row->stopped_count, out);
 	if (row->stops) {
-		add_number("stopped_ns", row->stopped_ns, out);
-		add_number("waited_ns", row->waited_ns, out);
+		json_add_number("stopped_ns", row->stopped_ns, out);
+		json_add_number("waited_ns", row->waited_ns, out);
 	}
-	add_number("collector_ns", row->collector_ns, out);
-	add_number("program_ns", row->program_ns, out);
-	add_number("held_ns", row->held_ns, out);
+	json_add_number("collector_ns", row->collector_ns, out);
+	json_add_number("program_ns", row->program_ns, out);
+	json_add_number("held_ns", row->held_ns, out);
 }
 
 static void add_row(const struct gcstat_row *row, struct buf *out)
 {
 	buf_addc(out, '{');
-	add_text("runtime", row->runtime, out);
-	add_text("kind", row->kind, out);
+	json_add_text("runtime", row->runtime, out);
+	json_add_text("kind", row->kind, out);
 	if (row->label)
-		add_text("label", row->label, out);
+		json_add_text("label", row->label, out);
 	add_flag("stops", row->stops, out);
-	add_number("count", row->count, out);
-	add_number("total_ns", row->total_ns, out);
-	add_number("covered_ns", row->covered_ns, out);
+	json_add_number("count", row->count, out);
+	json_add_number("total_ns", row->total_ns, out);
+	json_add_number("covered_ns", row->covered_ns, out);
 	if (row->count) {
-		add_number("median_ns", row->median_ns, out);
-		add_number("p90_ns", row->p90_ns, out);
-		add_number("p99_ns", row->p99_ns, out);
-		add_number("p999_ns", row->p999_ns, out);
+		json_add_number("median_ns", row->median_ns, out);
+		json_add_number("p90_ns", row->p90_ns, out);
+		json_add_number("p99_ns", row->p99_ns, out);
+		json_add_number("p999_ns", row->p999_ns, out);
 	}
 	add_longest("longest", &row->longest, out);
 	add_longest("longest_stop", &row->longest_stop, out);
 	add_measured(row, out);
 	if (row->has_freed)
-		add_number("freed", row->freed, out);
+		json_add_number("freed", row->freed, out);
 	if (row->part_of) {
-		add_text("part_of", row->part_of, out);
-		add_number("part_of_count", row->part_of_count, out);
+		json_add_text("part_of", row->part_of, out);
+		json_add_number("part_of_count", row->part_of_count, out);
 	}
-	add_number("cut", row->cut, out);
-	add_number("died", row->died, out);
-	close_with('}', out);
+	json_add_number("cut", row->cut, out);
+	json_add_number("died", row->died, out);
+	json_close_with('}', out);
 	buf_addc(out, ',');
 }
 
@@ -98,33 +76,33 @@ static void add_who(const struct gcstat_report *r, const struct report_gc_who *w
 	struct buf sentence = {0};
 
 	buf_adds(out, "{\"type\":\"summary\",");
-	add_number("pid", who->pid, out);
+	json_add_number("pid", who->pid, out);
 	if (who->comm)
-		add_text("comm", who->comm, out);
+		json_add_text("comm", who->comm, out);
 	if (who->runtime)
-		add_text("runtime", who->runtime, out);
+		json_add_text("runtime", who->runtime, out);
 	if (who->version && *who->version)
-		add_text("version", who->version, out);
+		json_add_text("version", who->version, out);
 	report_gc_sentence(r, who, &sentence);
-	add_text("sentence", sentence.data ? sentence.data : "", out);
+	json_add_text("sentence", sentence.data ? sentence.data : "", out);
 	out->failed |= sentence.failed;
 	buf_done(&sentence);
-	add_number("start_ns", r->start_ns, out);
-	add_number("end_ns", r->end_ns, out);
-	add_number("duration_ns", gc_wall_ns(r), out);
+	json_add_number("start_ns", r->start_ns, out);
+	json_add_number("end_ns", r->end_ns, out);
+	json_add_number("duration_ns", gc_wall_ns(r), out);
 	if (who->wall_start_ns)
-		add_number("wall_start_ns", who->wall_start_ns, out);
+		json_add_number("wall_start_ns", who->wall_start_ns, out);
 	add_flag("ended", who->ended, out);
 }
 
 static void add_stops(const struct gcstat_report *r, struct buf *out)
 {
 	add_flag("measured", r->measured, out);
-	add_number("stops", r->stops, out);
+	json_add_number("stops", r->stops, out);
 	if (r->measured)
-		add_number("stopped_ns", r->stopped_ns, out);
-	add_number("pause_ns", r->pause_ns, out);
-	add_number("unmeasured", r->unmeasured, out);
+		json_add_number("stopped_ns", r->stopped_ns, out);
+	json_add_number("pause_ns", r->pause_ns, out);
+	json_add_number("unmeasured", r->unmeasured, out);
 	add_longest("longest_stop", &r->longest_stop, out);
 }
 
@@ -133,7 +111,7 @@ static void add_rows(const struct gcstat_report *r, struct buf *out)
 	buf_adds(out, "\"rows\":[");
 	for (size_t i = 0; i < r->nrows; i++)
 		add_row(&r->rows[i], out);
-	close_with(']', out);
+	json_close_with(']', out);
 	buf_addc(out, ',');
 }
 
@@ -144,7 +122,7 @@ static void add_utilisation(const struct gcstat_report *r, struct buf *out)
 		if (r->utilisation[i] >= 0)
 			buf_addf(out, "{\"window_ns\":%llu,\"utilisation\":%.6f},", (unsigned long long)r->window_ns[i],
 				 r->utilisation[i]);
-	close_with(']', out);
+	json_close_with(']', out);
 	buf_addc(out, ',');
 	if (r->joined_stops)
 		add_flag("mmu_is_lower_bound", true, out);
@@ -157,32 +135,32 @@ static void add_histogram(const struct gcstat_report *r, struct buf *out)
 		if (!r->histogram[i])
 			continue;
 		buf_addc(out, '{');
-		add_number("from_ns", i ? UINT64_C(1000) << i : 0, out);
+		json_add_number("from_ns", i ? UINT64_C(1000) << i : 0, out);
 		if (i + 1 < GCSTAT_BUCKETS)
-			add_number("to_ns", UINT64_C(2000) << i, out);
-		add_number("count", r->histogram[i], out);
-		close_with('}', out);
+			json_add_number("to_ns", UINT64_C(2000) << i, out);
+		json_add_number("count", r->histogram[i], out);
+		json_close_with('}', out);
 		buf_addc(out, ',');
 	}
-	close_with(']', out);
+	json_close_with(']', out);
 	buf_addc(out, ',');
 }
 
 static void add_missing(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
 {
-	add_number("cut_at_start", r->cut_at_start, out);
-	add_number("cut_at_stop", r->cut_at_stop, out);
-	add_number("died", r->died, out);
-	add_number("forgotten", r->forgotten, out);
-	add_number("inherited", r->inherited, out);
-	add_number("lost_inside", r->lost_inside, out);
-	add_number("lost", who->lost, out);
+	json_add_number("cut_at_start", r->cut_at_start, out);
+	json_add_number("cut_at_stop", r->cut_at_stop, out);
+	json_add_number("died", r->died, out);
+	json_add_number("forgotten", r->forgotten, out);
+	json_add_number("inherited", r->inherited, out);
+	json_add_number("lost_inside", r->lost_inside, out);
+	json_add_number("lost", who->lost, out);
 	buf_adds(out, "\"hints\":[");
 	for (size_t i = 0; i < who->nhints; i++) {
 		buf_add_json(out, who->hints[i], strlen(who->hints[i]));
 		buf_addc(out, ',');
 	}
-	close_with(']', out);
+	json_close_with(']', out);
 }
 
 void report_gc_json(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)

@@ -1,32 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Hot functions as one JSON object. What is not known has no key; rows are all of them unless a number is asked for. */
-#include <string.h>
 
 #include "base/auto.h"
 #include "report/hot_priv.h"
-
-static void add_number(const char *key, uint64_t v, struct buf *out)
-{
-	buf_addf(out, "\"%s\":", key);
-	buf_addu(out, v);
-	buf_addc(out, ',');
-}
-
-static void add_text(const char *key, const char *s, struct buf *out)
-{
-	buf_addf(out, "\"%s\":", key);
-	buf_add_json(out, s, strlen(s));
-	buf_addc(out, ',');
-}
-
-/* Instead of the comma behind the last member. */
-static void close_with(char bracket, struct buf *out)
-{
-	if (out->len && out->data[out->len - 1] == ',')
-		out->data[out->len - 1] = bracket;
-	else
-		buf_addc(out, bracket);
-}
+#include "report/json.h"
 
 static void add_totals(const struct hot *h, struct buf *out)
 {
@@ -35,40 +12,40 @@ static void add_totals(const struct hot *h, struct buf *out)
 
 	buf_adds(out, "\"totals\":{");
 	if (!t->times_only)
-		add_number("samples", t->samples, out);
-	add_number("lost", t->lost, out);
-	add_number("cut", t->cut, out);
-	add_number("frames", t->frames ? t->frames : h->frames, out);
-	add_number("unnamed", t->frames ? t->unnamed : h->unnamed, out);
-	add_number("threads", h->threads.n, out);
+		json_add_number("samples", t->samples, out);
+	json_add_number("lost", t->lost, out);
+	json_add_number("cut", t->cut, out);
+	json_add_number("frames", t->frames ? t->frames : h->frames, out);
+	json_add_number("unnamed", t->frames ? t->unnamed : h->unnamed, out);
+	json_add_number("threads", h->threads.n, out);
 	if (t->duration_ns)
-		add_number("duration_ns", t->duration_ns, out);
+		json_add_number("duration_ns", t->duration_ns, out);
 	if (t->period_ns)
-		add_number("period_ns", t->period_ns, out);
+		json_add_number("period_ns", t->period_ns, out);
 	if (t->begin_wall_ns > 0)
-		add_number("wall_start_ns", (uint64_t)t->begin_wall_ns, out);
-	close_with('}', out);
+		json_add_number("wall_start_ns", (uint64_t)t->begin_wall_ns, out);
+	json_close_with('}', out);
 	buf_adds(out, ",\"reasons\":[");
 	if (hot_reasons(h, &reasons))
 		out->failed = true;
 	for (size_t i = 0; i < reasons.n; i++) {
 		buf_addc(out, '{');
-		add_text("reason", reasons.v[i].text, out);
-		add_number("frames", reasons.v[i].frames, out);
-		close_with('}', out);
+		json_add_text("reason", reasons.v[i].text, out);
+		json_add_number("frames", reasons.v[i].frames, out);
+		json_close_with('}', out);
 		buf_addc(out, ',');
 	}
 	vec_done(&reasons);
-	close_with(']', out);
+	json_close_with(']', out);
 	buf_addc(out, ',');
 }
 
 static void add_name(const struct hot_function *f, struct buf *out)
 {
-	add_text("name", f->name, out);
+	json_add_text("name", f->name, out);
 	if (*f->module)
-		add_text("module", f->module, out);
-	add_text("kind", hot_kind_name(f->kind), out);
+		json_add_text("module", f->module, out);
+	json_add_text("kind", hot_kind_name(f->kind), out);
 }
 
 static void add_functions(const struct hot *h, enum profile_state s, struct buf *out)
@@ -86,12 +63,12 @@ static void add_functions(const struct hot *h, enum profile_state s, struct buf 
 
 		buf_addc(out, '{');
 		add_name(f, out);
-		add_number("self", f->self[s], out);
-		add_number("total", f->total[s], out);
-		close_with('}', out);
+		json_add_number("self", f->self[s], out);
+		json_add_number("total", f->total[s], out);
+		json_close_with('}', out);
 		buf_adds(out, ",");
 	}
-	close_with(']', out);
+	json_close_with(']', out);
 	buf_addc(out, ',');
 }
 
@@ -104,19 +81,19 @@ static void add_states(const struct hot *h, struct buf *out)
 		if (!(h->present >> i & 1))
 			continue;
 		buf_addc(out, '{');
-		add_text("state", hot_state_name((enum profile_state)i), out);
-		add_text("unit", hot_unit(h, (enum profile_state)i), out);
+		json_add_text("state", hot_state_name((enum profile_state)i), out);
+		json_add_text("unit", hot_unit(h, (enum profile_state)i), out);
 		if (!h->p->totals.times_only)
-			add_number("count", s->count, out);
-		add_number("value", s->value, out);
-		add_number("kernel", s->kernel, out);
+			json_add_number("count", s->count, out);
+		json_add_number("value", s->value, out);
+		json_add_number("kernel", s->kernel, out);
 		if (s->idle)
-			add_number("idle", s->idle, out);
+			json_add_number("idle", s->idle, out);
 		add_functions(h, (enum profile_state)i, out);
-		close_with('}', out);
+		json_close_with('}', out);
 		buf_addc(out, ',');
 	}
-	close_with(']', out);
+	json_close_with(']', out);
 	buf_addc(out, ',');
 }
 
@@ -124,7 +101,7 @@ static void add_values(const uint64_t values[PROFILE_STATES], struct buf *out)
 {
 	for (unsigned i = 0; i < PROFILE_STATES; i++)
 		if (values[i])
-			add_number(hot_state_name((enum profile_state)i), values[i], out);
+			json_add_number(hot_state_name((enum profile_state)i), values[i], out);
 }
 
 static void add_edges(const struct hot *h, uint32_t chosen, bool callers, struct buf *out)
@@ -139,10 +116,10 @@ static void add_edges(const struct hot *h, uint32_t chosen, bool callers, struct
 		if (e->other != HOT_NONE)
 			add_name(&h->functions.v[e->other], out);
 		add_values(e->value, out);
-		close_with('}', out);
+		json_close_with('}', out);
 		buf_addc(out, ',');
 	}
-	close_with(']', out);
+	json_close_with(']', out);
 	buf_addc(out, ',');
 }
 
@@ -154,10 +131,10 @@ static void add_chosen(const struct hot *h, struct buf *out)
 		add_name(&h->functions.v[h->chosen.v[i]], out);
 		add_edges(h, h->chosen.v[i], true, out);
 		add_edges(h, h->chosen.v[i], false, out);
-		close_with('}', out);
+		json_close_with('}', out);
 		buf_addc(out, ',');
 	}
-	close_with(']', out);
+	json_close_with(']', out);
 	buf_addc(out, ',');
 }
 
@@ -167,16 +144,16 @@ static void add_thread(struct hot *h, const struct hot_thread *t, struct buf *ou
 
 	buf_addc(out, '{');
 	if (who->pid > 0)
-		add_number("pid", (uint64_t)who->pid, out);
+		json_add_number("pid", (uint64_t)who->pid, out);
 	if (who->tid > 0)
-		add_number("tid", (uint64_t)who->tid, out);
+		json_add_number("tid", (uint64_t)who->tid, out);
 	if (who->comm && *who->comm)
-		add_text("comm", who->comm, out);
+		json_add_text("comm", who->comm, out);
 	if (who->process && *who->process)
-		add_text("process", who->process, out);
+		json_add_text("process", who->process, out);
 	add_values(t->value, out);
 	if (t->idle)
-		add_number("idle", t->idle, out);
+		json_add_number("idle", t->idle, out);
 	if (h->o->threads) {
 		hot_count_thread(h, t->number);
 		buf_adds(out, "\"states\":[");
@@ -184,16 +161,16 @@ static void add_thread(struct hot *h, const struct hot_thread *t, struct buf *ou
 			if (!t->value[s])
 				continue;
 			buf_addc(out, '{');
-			add_text("state", hot_state_name((enum profile_state)s), out);
-			add_number("value", t->value[s], out);
+			json_add_text("state", hot_state_name((enum profile_state)s), out);
+			json_add_number("value", t->value[s], out);
 			add_functions(h, (enum profile_state)s, out);
-			close_with('}', out);
+			json_close_with('}', out);
 			buf_addc(out, ',');
 		}
-		close_with(']', out);
+		json_close_with(']', out);
 		buf_addc(out, ',');
 	}
-	close_with('}', out);
+	json_close_with('}', out);
 	buf_addc(out, ',');
 }
 
@@ -206,14 +183,14 @@ int hot_json(const struct profile *p, const struct hot_options *o, struct buf *o
 	if (!code) {
 		hot_sentence(&h, &sentence);
 		buf_adds(out, "{\"type\":\"hot\",");
-		add_text("sentence", sentence.data ? sentence.data : "", out);
+		json_add_text("sentence", sentence.data ? sentence.data : "", out);
 		add_totals(&h, out);
 		add_states(&h, out);
 		add_chosen(&h, out);
 		buf_adds(out, "\"threads\":[");	/* last: their functions change the counts */
 		for (size_t i = 0; i < h.threads.n; i++)
 			add_thread(&h, &h.threads.v[i], out);
-		close_with(']', out);
+		json_close_with(']', out);
 		buf_adds(out, "}\n");
 	}
 	out->failed |= sentence.failed;
