@@ -170,7 +170,6 @@ void sampler_maps(const struct sampler *s, int *fds)
 }
 
 struct unwind_maps *sampler_unwind(struct sampler *s) { return s->unwind; }
-bool sampler_uses_cycles(const struct sampler *s) { return s->cycles; }
 
 static int keep(struct sampler *s, int fd)
 {

@@ -37,7 +37,5 @@ void sampler_stop(struct sampler *s);
 int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, const struct ut_rec_wait *rec), void *ctx);
 /* Walks that were not made, as another was under way on that processor. */
 uint64_t sampler_busy(const struct sampler *s);
-/* The hardware's cycles count, or a clock of the kernel's. */
-bool sampler_uses_cycles(const struct sampler *s);
 
 #endif

@@ -61,10 +61,9 @@ void names_exec(struct names *n, pid_t pid, uint64_t time_ns);
 void names_mapped(struct names *n, pid_t pid, const struct mapping *m, uint64_t time_ns);
 /* Ended: its files stay open for later questions, its number may be another's from now on. */
 void names_exit(struct names *n, pid_t pid, uint64_t time_ns);
-/* Looks for code maps that came or grew; to be called every few milliseconds while recording, and whenever
- * names_watch_fd() is readable (-1: it cannot be waited for). Cheap when nothing happened. */
+/* Looks for code maps that came or grew; to be called every few milliseconds while recording. Cheap when
+ * nothing happened. */
 void names_poll(struct names *n, uint64_t time_ns);
-int names_watch_fd(const struct names *n);
 
 /* Is @addr, at that time, in code compiled at run time? Then it is to be wanted. */
 bool names_is_runtime(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns);

@@ -343,5 +343,3 @@ void names_look(struct names *n, uint64_t time_ns)
 		if (n->with_code.v[i]->end == UINT64_MAX)
 			code_maps_poll(n->with_code.v[i]->code, time_ns);
 }
-
-int names_watch_fd(const struct names *n) { return n->watch_fd; }

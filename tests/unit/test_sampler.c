@@ -432,23 +432,35 @@ static void test_stopped(void **state)
 	assert_true(h->waits == 1 && h->waits_before == 1 && h->of_stopped == 1);
 }
 
+static void own_path(char ret[512])
+{
+	ssize_t n = readlink("/proc/self/exe", ret, 511);
+
+	assert_true(n > 0);
+	ret[n] = '\0';
+}
+
+/* A probe of this program, as typed; the caller frees. */
+static char *own_probe(char kind, const char *what)
+{
+	char path[512], *ret = NULL;
+
+	own_path(path);
+	assert_true(asprintf(&ret, "%c:%s:%s", kind, path, what) > 0);
+	return ret;
+}
+
 static void check_probe(bool no_multi)
 {
 	struct session_sampling sampling = { .probes = 1 };
 	struct session_totals totals;
 	struct session_options o = { .nprobes = 1, .duration_ns = PATIENCE_NS, .sampling = &sampling,
 				     .no_multi = no_multi };
-	AUTO_FREE char *probe = NULL;
-	const char *probes[1];
+	AUTO_FREE char *probe = own_probe('p', "sampled_called (arg1 == 7)");
+	const char *probes[1] = { probe };
 	AUTO_FREE struct heard *h = NULL;
-	char path[512];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	pid_t pid = start(leaf_call);
 
-	assert_true(n > 0);
-	path[n] = '\0';
-	assert_true(asprintf(&probe, "p:%s:sampled_called (arg1 == 7)", path) > 0);
-	probes[0] = probe;
 	o.probes = probes;
 	o.pids = &pid;
 	o.npids = 1;
@@ -482,17 +494,13 @@ static void test_probed_returns(void **state)
 	AUTO_FREE char *probe = NULL;
 	const char *probes[1];
 	AUTO_FREE struct heard *h = NULL;
-	char path[512];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	pid_t pid;
 
 	(void)state;
 	need_root();
-	pid = start(leaf_burn);
-	assert_true(n > 0);
-	path[n] = '\0';
-	assert_true(asprintf(&probe, "r:%s:leaf_burn", path) > 0);
+	probe = own_probe('r', "leaf_burn");
 	probes[0] = probe;
+	pid = start(leaf_burn);
 	o.probes = probes;
 	o.pids = &pid;
 	o.npids = 1;
@@ -535,7 +543,6 @@ static void test_command(void **state)
 {
 	const struct session_sampling sampling = { .frequency_hz = 1999 };
 	char path[512], *command[] = { path, (char *)"burn", NULL };	/* this program, see main */
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	struct session_options o = { .command = command, .follow = true, .sampling = &sampling };
 	struct session_totals totals;
 	AUTO_FREE struct heard *h = NULL;
@@ -544,8 +551,7 @@ static void test_command(void **state)
 	(void)state;
 	need_root();
 	enough = 0;
-	assert_true(n > 0);
-	path[n] = '\0';
+	own_path(path);
 	h = hear(&o, &totals);
 	for (size_t i = 0; i < h->nof; i++)
 		for (size_t k = 0; k < h->nstacks; k++)
