@@ -2,7 +2,7 @@
 /*
  * Samples: the clock, threads that leave the processor, and probes, each with its stack. A stack is walked here, sent when
  * it is new, and named by its hash from then on. What processes have mapped, and the unwind tables of the files, are put
- * into the maps by src/record/unwind_maps.c.
+ * into the maps by src/sample/unwind_maps.c.
  */
 #include <stdint.h>
 
@@ -48,7 +48,7 @@ struct {
 } ut_walk_uprobe SEC(".maps"), ut_walk_tracepoint SEC(".maps");
 
 /*
- * A probe's predicate held (gen_sample in src/probe/gen.c): its program ends here. The registers of uprobes are the
+ * A probe's predicate held (gen_sample in src/gen/gen.c): its program ends here. The registers of uprobes are the
  * program's.
  */
 SEC("kprobe")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The walker: from the registers of a thread to the addresses of its calls, by the tables of wire/unwind.h. Compiled
- * for the kernel by sample.bpf.c and for the host by src/record/standing.c and tests; who includes it says how memory is
+ * for the kernel by sample.bpf.c and for the host by src/sample/standing.c and tests; who includes it says how memory is
  * read and rules are found:
  *
  *   WALK_READ(w, to, size, address)	0 when @size bytes of the program were copied, without waiting for a page

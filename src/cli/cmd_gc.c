@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/gc_output.h"
@@ -130,7 +131,7 @@ static int open_output(struct run *r, struct ut_err *err)
 	oo.live.json = r->o.json;
 	oo.live.color = !r->o.json && terminal_wants_color(r->out_fd);
 	oo.live.process = r->o.all || r->o.follow || r->command || r->o.pids.n > 1;
-	now_on_both_clocks(&oo.live.mono_ns, &oo.live.wall_ns);
+	clock_both(&oo.live.mono_ns, &oo.live.wall_ns);
 	r->output = gc_output_new(&oo);
 	return code ? code : r->output ? 0 : ut_err_nomem(err);
 }

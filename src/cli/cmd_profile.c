@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/out_file.h"
-#include "cli/profile_record.h"
+#include "watch/profile_record.h"
 #include "cli/profile_say.h"
 #include "cli/running.h"
 #include "cli/terminal.h"
@@ -206,7 +206,7 @@ static int open_record(struct run *r, struct ut_err *err)
 		.probes = o->on.v, .nprobes = o->on.n, .frequency_hz = (uint32_t)o->frequency, .waits = o->off_cpu,
 		.no_kernel = !o->kernel, .gc = o->gc, .lines = o->lines, .verbose = o->verbose,
 		.progress = isatty(STDERR_FILENO), .duration_ns = o->duration_ns == UINT64_MAX ? 0 : o->duration_ns,
-		.ring_bytes = o->ring_bytes, .stop_fd = r->stop_fd,
+		.ring_bytes = o->ring_bytes, .stop_fd = r->stop_fd, .note = say_note,
 	};
 	int code = runtimes_load(&r->runtimes, err);
 

@@ -9,10 +9,11 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/gc_defs.h"
-#include "cli/gc_watch.h"
+#include "watch/gc_defs.h"
+#include "watch/gc_watch.h"
 #include "cli/running.h"
 #include "cli/terminal.h"
 #include "live/top.h"
@@ -107,7 +108,7 @@ static int open_top(struct run *r, struct ut_err *err)
 	if (code)
 		return code;
 	to.kind = gc_kinds_has(kinds, "gc") ? "gc" : NULL;
-	now_on_both_clocks(&to.start_ns, &to.wall_ns);
+	clock_both(&to.start_ns, &to.wall_ns);
 	r->top = top_new(&to);
 	return r->top ? 0 : ut_err_nomem(err);
 }
@@ -137,7 +138,7 @@ static int draw(struct run *r)
 	struct buf text = { 0 };
 	int code;
 
-	r->drawn_ns = now_ns();
+	r->drawn_ns = monotonic_ns();
 	terminal_size(&width, &height);
 	code = top_screen_size(&r->screen, width, height);
 	if (!code)
@@ -155,7 +156,7 @@ static int draw(struct run *r)
 /* A table for the end would only say again what the last one says, which is not a second old. */
 static bool is_fresh(const struct run *r)
 {
-	return r->printed && now_ns() - r->drawn_ns < (r->o.interval_ns < 1000000000u ? r->o.interval_ns : 1000000000u);
+	return r->printed && monotonic_ns() - r->drawn_ns < (r->o.interval_ns < 1000000000u ? r->o.interval_ns : 1000000000u);
 }
 
 static int print_batch(struct run *r)
@@ -163,7 +164,7 @@ static int print_batch(struct run *r)
 	struct buf text = { 0 };
 	int code;
 
-	r->drawn_ns = now_ns();
+	r->drawn_ns = monotonic_ns();
 	r->printed = true;
 	code = top_batch(r->top, r->drawn_ns, BATCH_WIDTH, &text);
 	if (!code && (fwrite(text.data, 1, text.len, stdout) < text.len || fflush(stdout)))
@@ -193,7 +194,7 @@ static enum top_act take_keys(struct run *r, bool last)
 static enum top_act read_keys(struct run *r)
 {
 	ssize_t n = terminal_read(r->keys + r->nkeys, sizeof(r->keys) - r->nkeys);
-	uint64_t at_ns = now_ns();
+	uint64_t at_ns = monotonic_ns();
 
 	if (n < 0)
 		return TOP_QUIT;
@@ -225,7 +226,7 @@ static int flush(void *ctx)
 {
 	struct run *r = ctx;
 	enum top_act act, keys;
-	bool due = now_ns() - r->drawn_ns >= r->o.interval_ns;
+	bool due = monotonic_ns() - r->drawn_ns >= r->o.interval_ns;
 
 	if (r->o.batch)
 		return due ? print_batch(r) : 0;
@@ -276,7 +277,7 @@ static void on_note(void *ctx, const char *text)
 	if (r->o.batch)
 		say_note(text);
 	else
-		top_note(r->top, text, now_ns());
+		top_note(r->top, text, monotonic_ns());
 }
 
 static int top(struct run *r)
@@ -293,7 +294,7 @@ static int top(struct run *r)
 	if (code)
 		return cli_fail_err(r->cmd, &err);
 	r->whole = true;
-	r->drawn_ns = r->o.batch ? now_ns() : 0;
+	r->drawn_ns = r->o.batch ? monotonic_ns() : 0;
 	code = r->o.batch ? 0 : draw(r);
 	if (!code)
 		code = gc_watch_run(r->watch, &end, &totals, &err);

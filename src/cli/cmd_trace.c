@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/running.h"
@@ -162,7 +163,7 @@ static int open_output(struct run *r, struct ut_err *err)
 	if (r->out_fd < 0)
 		return ut_err_set(err, -errno, "cannot write to '%s': %s", r->o.output, strerror(errno));
 	oo.fd = r->out_fd;
-	now_on_both_clocks(&oo.live.mono_ns, &oo.live.wall_ns);
+	clock_both(&oo.live.mono_ns, &oo.live.wall_ns);
 	r->output = trace_output_new(&oo, session_plan(r->session));
 	if (!r->output)
 		return ut_err_nomem(err);

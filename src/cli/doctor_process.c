@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "cli/doctor.h"
-#include "cli/map_hint.h"
+#include "watch/map_hint.h"
 #include "elf/usdt.h"
 #include "proc/hotspot.h"
 #include "proc/process.h"

@@ -13,7 +13,7 @@
 #include "cli/doctor.h"
 #include "cli/doctor_installed.h"
 #include "probe/spec.h"
-#include "record/plan.h"
+#include "plan/plan.h"
 
 #define NOT_ASKED SIZE_MAX
 

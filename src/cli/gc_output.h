@@ -3,8 +3,8 @@
 #ifndef UT_CLI_GC_OUTPUT_H
 #define UT_CLI_GC_OUTPUT_H
 
-#include "cli/gc_defs.h"
-#include "cli/gc_watch.h"
+#include "watch/gc_defs.h"
+#include "watch/gc_watch.h"
 #include "live/gc.h"
 
 struct gc_output_options {

@@ -3,7 +3,7 @@
 #ifndef UT_CLI_PROFILE_SAY_H
 #define UT_CLI_PROFILE_SAY_H
 
-#include "cli/profile_record.h"
+#include "watch/profile_record.h"
 
 /* After profile_record_build. */
 void profile_say_totals(const struct profile_record *r, const struct profile *p);

@@ -14,14 +14,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-uint64_t now_ns(void) { return monotonic_ns(); }
-
-void now_on_both_clocks(uint64_t *ret_mono_ns, uint64_t *ret_wall_ns)
-{
-	*ret_mono_ns = monotonic_ns();
-	*ret_wall_ns = clock_ns(CLOCK_REALTIME);
-}
-
 int stop_signals_open(struct ut_err *err)
 {
 	sigset_t set;

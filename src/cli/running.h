@@ -6,9 +6,6 @@
 #include "cli/cli.h"
 #include "record/session.h"
 
-uint64_t now_ns(void);	/* CLOCK_MONOTONIC */
-/* One moment on CLOCK_MONOTONIC and on CLOCK_REALTIME. */
-void now_on_both_clocks(uint64_t *ret_mono_ns, uint64_t *ret_wall_ns);
 
 /*
  * From here on SIGINT, SIGTERM and SIGHUP make a descriptor readable, and a closed pipe is an error of write. Returns

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/running.h"
-#include "cli/trace_user.h"
+#include "watch/trace_user.h"
 #include "live/user.h"
 #include "proc/process.h"
 #include "sym/sym.h"

@@ -14,7 +14,7 @@
 #include <zlib.h>
 
 #include "base/auto.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 #define CRC_CHUNK 65536
 #define CRC_BYTES_MAX (2ull << 30)	/* a larger file is not read whole for its checksum */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 #define UNPACKED_MAX (256ull << 20)
 #define DECODER_MAX (128ull << 20)	/* xz -9 needs 65 MiB */

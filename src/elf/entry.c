@@ -3,7 +3,7 @@
  * library, and the code that signal handlers return to. */
 #include <string.h>
 
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 #define START_BYTES 64
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/auto.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 /* What the kernel takes: a table of program headers of at most 64 KiB. */
 #define PHDR_BYTES_MAX 65536

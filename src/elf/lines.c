@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 #include "elf/lines_priv.h"
 
 #define DEBUG_BYTES_MAX (2ull << 30)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 struct note_walk note_walk_over(const void *bytes, size_t len, uint64_t align)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 static inline void auto_elf_end_(Elf **e) { elf_end(*e); }
 

@@ -5,7 +5,7 @@
 
 #include "base/auto.h"
 #include "elf/cursor.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 static int compare_u64(const void *a, const void *b)
 {

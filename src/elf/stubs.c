@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 #define STUB_BYTES 16
 #define RELOCATIONS_MAX (1u << 22)

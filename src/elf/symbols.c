@@ -2,7 +2,7 @@
 /* All symbols of an ELF file in order of address, and which function an address is in. */
 #include <string.h>
 
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 static int compare_symbols(const void *a, const void *b)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 #define CHUNK_BYTES 65536
 #define NAME_BYTES_MAX 4096	/* longer names cannot be asked for */

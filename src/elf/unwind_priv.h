@@ -5,7 +5,7 @@
 #define UT_ELF_UNWIND_PRIV_H
 
 #include "elf/cursor.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 #include "elf/unwind.h"
 
 /* Unwind information beyond this is no program's. */

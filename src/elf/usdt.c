@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 
 #define NOTE_SECTION ".note.stapsdt"
 #define OWNER "stapsdt"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 
 static const struct layout *layout_for(struct live_probe *p, uint32_t text_room)
 {

@@ -2,7 +2,7 @@
 /* The columns that say who fired what: the same for one event after another, so they are kept ready. */
 #include <string.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 
 static void add_process(const struct head *h, struct buf *out)
 {

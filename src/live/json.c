@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 
 static void add_string(const char *s, struct buf *out) { buf_add_json(out, s ? s : "", s ? strlen(s) : 0); }
 

@@ -2,7 +2,7 @@
 /* Whole numbers as C's printf prints them, without printf. */
 #include <string.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 
 /* Wide enough for 64 bits in octal; precision is filled up outside. */
 #define DIGITS_MAX 24

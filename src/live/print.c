@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 
 struct live_printer *live_printer_new(const struct live_options *options)
 {

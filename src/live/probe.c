@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 
 /* What an output is called: its variable, or its expression as typed. */
 static char *output_name(const struct probe_checked *checked, const struct output *out)

@@ -2,7 +2,7 @@
 /* Stacks of events: addresses to names, a frame a line or an element of a JSON array. */
 #include <string.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 #include "sym/sym.h"
 
 #define INDENT "        "

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 
 static void set_flags(struct int_spec *s, const char *flags)
 {

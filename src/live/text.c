@@ -2,7 +2,7 @@
 /* Texts of the target on one line: escaped, and with a mark for each way in which they are not whole. */
 #include <string.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 
 /* @len less the beginning of a character that is cut off at the end, if there is one. */
 static size_t whole_characters(const char *s, size_t len)

@@ -2,7 +2,7 @@
 /* Times of events as people and programs read them. */
 #include <time.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 
 #define NS_PER_SEC 1000000000u
 

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "base/text.h"
-#include "live/internal.h"
+#include "live/print_priv.h"
 #include "live/user.h"
 
 static const char *closed_word(enum span_close close)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 #include "live/user.h"
 
 static void add_string(const char *key, const char *s, struct buf *out)

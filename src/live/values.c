@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live/internal.h"
+#include "live/print_priv.h"
 
 struct named_step { char *name; const struct step *step; };
 

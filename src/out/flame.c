@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "base/width.h"
 #include "out/flame.h"
-#include "out/inner.h"
+#include "out/out_priv.h"
 
 #define ROW 18		/* a box and the gap below it */
 #define HEAD 84		/* above the boxes */

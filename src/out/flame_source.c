@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "out/flame.h"
-#include "out/inner.h"
+#include "out/out_priv.h"
 
 #define NONE UINT32_MAX
 #define OFF_CPU (1u << PROFILE_RUNNABLE | 1u << PROFILE_BLOCKED)

@@ -13,7 +13,7 @@
 
 #include "base/intern.h"
 #include "base/sum.h"
-#include "out/inner.h"
+#include "out/out_priv.h"
 
 struct folder {
 	const struct profile *p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of formats, and what their writers ask of a profile. */
-#include "out/inner.h"
+#include "out/out_priv.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 
 #include "base/auto.h"
 #include "base/intern.h"
-#include "out/inner.h"
+#include "out/out_priv.h"
 #include "out/profile.pb-c.h"
 
 enum { BATCH = 256, COLUMNS = 5, LABELS = 5 };

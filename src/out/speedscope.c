@@ -9,7 +9,7 @@
 #include "base/auto.h"
 #include "base/sum.h"
 #include "base/version.h"
-#include "out/inner.h"
+#include "out/out_priv.h"
 
 struct scope {
 	const struct profile *p;

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "out/inner.h"
+#include "out/out_priv.h"
 
 #define PIECE (256 << 10)
 

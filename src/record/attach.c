@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "base/auto.h"
-#include "record/kernel.h"
+#include "kernel/kernel.h"
+#include "record/nop5_harm.h"
 
 /*
  * A program holds at most so many bodies and instructions: the kernel's time to load one grows with its square, its

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "record/plan.h"
+#include "plan/plan.h"
 
 struct attach;
 
@@ -14,7 +14,7 @@ struct attach_options {
 	size_t npids;
 	int map_fds[GEN_MAPS];	/* -1 for maps that no program uses */
 	bool no_multi;		/* use the older way (tests) */
-	bool no_forks;		/* the programs do not fork: see record/nop5.h */
+	bool no_forks;		/* the programs do not fork: see record/nop5_harm.h */
 	bool verbose;		/* keep the verifier's log when a program is refused */
 };
 

@@ -12,11 +12,11 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
-#include "probe/gen.h"
+#include "gen/gen.h"
 #include "proc/process.h"
 #include "proc/tracefs.h"
-#include "record/event.h"
-#include "record/kernel.h"
+#include "plan/event.h"
+#include "kernel/kernel.h"
 #include "record/mapwatch.h"
 
 #define CALLS 3

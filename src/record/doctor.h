@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "record/nop5.h"
+#include "record/nop5_harm.h"
 
 enum machine_try {
 	/* Programs that do nothing, loaded. */

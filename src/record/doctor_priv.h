@@ -3,9 +3,9 @@
 #ifndef UT_RECORD_DOCTOR_PRIV_H
 #define UT_RECORD_DOCTOR_PRIV_H
 
-#include "probe/gen.h"
+#include "gen/gen.h"
 #include "record/doctor.h"
-#include "record/kernel.h"
+#include "kernel/kernel.h"
 
 /* Finishes and loads @a, whose one map (GEN_MAP_LOST) is @map_fd, and frees it. A descriptor or a negative errno. */
 int doctor_load(struct asm_buf *a, struct kernel_prog *prog, int map_fd);

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "base/auto.h"
-#include "probe/gen.h"
+#include "gen/gen.h"
 #include "proc/process.h"
 #include "proc/tracefs.h"
 #include "record/doctor_priv.h"
-#include "record/event.h"
-#include "record/kernel.h"
-#include "record/nop5.h"
+#include "plan/event.h"
+#include "kernel/kernel.h"
+#include "record/nop5_harm.h"
 #include "usertrace.h"
 
 #define ROUNDS 2 /* letting go takes tens of milliseconds */

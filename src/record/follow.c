@@ -19,11 +19,11 @@
 
 #include "base/auto.h"
 #include "elf/image.h"
-#include "probe/asm.h"
+#include "gen/asm.h"
 #include "proc/process.h"
 #include "proc/tracefs.h"
-#include "record/event.h"
-#include "record/kernel.h"
+#include "plan/event.h"
+#include "kernel/kernel.h"
 
 #define FOLLOW_MAX 32768
 #define CONTROL_BYTES 65536

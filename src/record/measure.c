@@ -12,9 +12,9 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/vec.h"
-#include "probe/gen_state.h"
-#include "record/kernel.h"
-#include "record/kernel_struct.h"
+#include "gen/gen_state.h"
+#include "kernel/kernel.h"
+#include "kernel/kernel_struct.h"
 
 #define PROCESSES_MAX 4096
 #define THREADS_MAX 65536

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measuring how processes stand: the programs on the scheduler's events, and which processes they count. See
- * probe/gen_state.h for what is counted.
+ * gen/gen_state.h for what is counted.
  */
 #ifndef UT_RECORD_MEASURE_H
 #define UT_RECORD_MEASURE_H

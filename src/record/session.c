@@ -8,8 +8,8 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
-#include "probe/gen_user.h"
-#include "record/plan_priv.h"
+#include "gen/gen_user.h"
+#include "plan/plan_priv.h"
 #include "record/session_priv.h"
 
 

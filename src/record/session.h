@@ -6,20 +6,13 @@
 #ifndef UT_RECORD_SESSION_H
 #define UT_RECORD_SESSION_H
 
-#include "record/plan.h"
+#include "plan/plan.h"
 #include "record/user_event.h"
+#include "sample/sampler.h"
 #include "wire/record.h"
 #include "wire/sample.h"
 
 struct session;
-
-/* Samples of stacks, by the clock, by waiting, or by probes. */
-struct session_sampling {
-	uint32_t frequency_hz;	/* samples of each processor in a second; 0: none */
-	bool waits;		/* where threads leave the processor, and for how long */
-	size_t probes;		/* so many of the first probes: each event of them is a sample instead of an event */
-	bool no_kernel;		/* without the kernel's part of stacks */
-};
 
 struct session_options {
 	const char *const *probes;	/* as typed */
@@ -38,7 +31,7 @@ struct session_options {
 	int stop_fd;			/* readable: stop; -1: none */
 	bool verbose;			/* keep the verifier's log */
 	bool no_multi;			/* attach the older way (tests) */
-	bool no_forks;			/* the programs do not fork: see record/nop5.h */
+	bool no_forks;			/* the programs do not fork: see record/nop5_harm.h */
 	bool no_sleep;			/* no handler waits for a page of the program */
 	bool no_prctl;			/* user events from <usertrace.h> alone */
 	/*

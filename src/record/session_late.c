@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "record/plan_priv.h"
+#include "plan/plan_priv.h"
 #include "record/session_priv.h"
 
 /* Sites that print something: the entries of traced returns only start their clocks. */

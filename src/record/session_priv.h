@@ -11,7 +11,7 @@
 #include "record/mapwatch.h"
 #include "record/measure.h"
 #include "record/ring.h"
-#include "record/sampler.h"
+#include "sample/sampler.h"
 #include "record/session.h"
 
 struct target {

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "proc/process.h"
 #include "record/attach.h"
-#include "record/kernel.h"
+#include "kernel/kernel.h"
 #include "record/session_priv.h"
 
 static void note(struct session *s, const struct ut_err *err)

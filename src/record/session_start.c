@@ -11,9 +11,10 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
-#include "probe/gen_user.h"
-#include "record/kernel.h"
-#include "record/plan_priv.h"
+#include "gen/gen_user.h"
+#include "kernel/kernel.h"
+#include "plan/plan_priv.h"
+#include "record/nop5_harm.h"
 #include "record/session_priv.h"
 
 /* The reader does little at a time, but must not wait behind busy programs: that is what loses events. */

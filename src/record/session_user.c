@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/signal_name.h"
-#include "probe/gen_user.h"
+#include "gen/gen_user.h"
 #include "record/session_priv.h"
 
 /* @room of limit + 1 bytes, which the name or text lives in from then on. */

@@ -18,8 +18,8 @@
 #include "base/auto.h"
 #include "live/print.h"
 #include "probe/layout.h"
-#include "record/kernel.h"
-#include "record/nop5.h"
+#include "kernel/kernel.h"
+#include "record/nop5_harm.h"
 #include "record/session.h"
 
 static uint64_t now_ns(void)

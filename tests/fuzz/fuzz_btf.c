@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/kernel_struct.h"
+#include "kernel/kernel_struct.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,9 +16,9 @@
 
 #include "base/auto.h"
 #include "elf/image.h"
-#include "probe/gen.h"
+#include "gen/gen.h"
 #include "probe/layout.h"
-#include "record/kernel.h"
+#include "kernel/kernel.h"
 #include "record/merge.h"
 #include "record/ring.h"
 #include "wire/record.h"

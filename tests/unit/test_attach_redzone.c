@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "record/nop5.h"
+#include "record/nop5_harm.h"
 #include "traced.h"
 
 /* A note as a probe header writes it, for the place "1:" of provider @leaf. */

@@ -16,7 +16,7 @@
 
 #include "base/auto.h"
 #include "elf/image.h"
-#include "elf/internal.h"
+#include "elf/image_priv.h"
 #include "scratch.h"
 
 static char folder[] = "/tmp/usertrace-debug-XXXXXX";

@@ -14,7 +14,7 @@
 
 #include "base/auto.h"
 #include "live/user.h"
-#include "probe/gen_priv.h"
+#include "gen/gen_priv.h"
 #include "probe_scopes.h"
 
 static struct eval_text text_of(const char *s) { return (struct eval_text){ .bytes = s, .len = s ? strlen(s) : 0 }; }

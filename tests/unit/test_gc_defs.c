@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
-#include "cli/gc_defs.h"
+#include "watch/gc_defs.h"
 
 #define HEAD "[runtime]\nname = Toy\nlanguage = Toy\nmatch = toyvm\nprovider = toy\n"
 

@@ -8,7 +8,7 @@
 
 #include "probe_fire.h"
 
-#include "probe/gen_user.h"
+#include "gen/gen_user.h"
 #include "usertrace.h"
 
 /* As on x86-64: the common fields, the number of the call, then a word for each argument. */

@@ -14,7 +14,7 @@
 #include <bpf/btf.h>
 
 #include "base/auto.h"
-#include "record/kernel_struct.h"
+#include "kernel/kernel_struct.h"
 
 #define INFO(kind, kflag, vlen) ((uint32_t)(kind) << 24 | (uint32_t)(kflag) << 31 | (vlen))
 

@@ -10,7 +10,7 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
-#include "probe/gen_state.h"
+#include "gen/gen_state.h"
 #include "record/measure.h"
 
 #define FIRST 4000001	/* no process of any machine: nothing of theirs runs */

@@ -17,7 +17,7 @@
 
 #include "base/auto.h"
 #include "elf_builder.h"
-#include "record/plan_priv.h"
+#include "plan/plan_priv.h"
 
 static struct plan_options options(void)
 {

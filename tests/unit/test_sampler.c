@@ -18,9 +18,9 @@
 
 #include "base/auto.h"
 #include "proc/process.h"
-#include "record/ranges.h"
+#include "sample/ranges.h"
 #include "record/session.h"
-#include "record/standing.h"
+#include "sample/standing.h"
 
 #define DEPTH 300
 /* Otherwise functions find their frames by rbp, which nobody tells of a thread that stands still. */

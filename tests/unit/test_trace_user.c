@@ -13,10 +13,10 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
-#include "cli/trace_user.h"
+#include "watch/trace_user.h"
 #include "model/span.h"
 #include "probe/eval.h"
-#include "record/plan_priv.h"
+#include "plan/plan_priv.h"
 
 #define PID 0x7ffffff0u	/* nobody's */
 

@@ -8,7 +8,7 @@
 
 #include "probe_fire.h"
 #include "record/attach.h"
-#include "record/plan.h"
+#include "plan/plan.h"
 
 struct traced {
 	struct recorder r;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Probe sites on 5-byte nops, which some kernels cannot probe safely: record/nop5_harm.h has the reasons. */
+#ifndef UT_PLAN_NOP5_H
+#define UT_PLAN_NOP5_H
+
+#include "elf/image.h"
+
+enum nop5_place {
+	NOP5_NONE,	/* the instruction is another */
+	NOP5_FIRST,	/* the first of a function, after endbr64, if any */
+	NOP5_INSIDE,
+};
+enum nop5_place nop5_place(struct elf_image *img, uint64_t vaddr);
+/* Is the instruction in front of @vaddr a 5-byte nop that begins a function? */
+bool nop5_begins_before(struct elf_image *img, uint64_t vaddr);
+
+#endif

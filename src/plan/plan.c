@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan's own life: requests, probes, sites and bodies kept together, and undone together. */
+#include "plan/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "plan/plan_priv.h"
+
+static void request_done(struct plan_request *r)
+{
+	free(r->text);
+	probe_spec_free(r->spec);
+	free(r->miss);
+}
+
+static void probe_done(struct plan_probe *p)
+{
+	probe_checked_free(p->checked);
+	tracepoint_done(&p->tracepoint);
+	free(p->provider);
+	free(p->func);
+}
+
+struct plan *plan_free(struct plan *plan)
+{
+	if (!plan)
+		return NULL;
+	for (size_t i = 0; i < plan->requests.n; i++)
+		request_done(&plan->requests.v[i]);
+	for (size_t i = 0; i < plan->probes.n; i++)
+		probe_done(&plan->probes.v[i]);
+	for (size_t i = 0; i < plan->sites.n; i++)
+		free(plan->sites.v[i].operands);
+	for (size_t i = 0; i < plan->files.n; i++) {
+		free(plan->files.v[i].path);
+		close(plan->files.v[i].fd);
+	}
+	for (size_t i = 0; i < plan->bodies.n; i++)
+		gen_body_done(&plan->bodies.v[i]);
+	for (size_t i = 0; i < plan->names.n; i++)
+		free(plan->names.v[i]);
+	for (size_t i = 0; i < plan->notes.n; i++)
+		free(plan->notes.v[i]);
+	vec_done(&plan->requests);
+	vec_done(&plan->probes);
+	vec_done(&plan->sites);
+	vec_done(&plan->files);
+	vec_done(&plan->bodies);
+	vec_done(&plan->seen);
+	for (size_t i = 0; i < plan->providers.n; i++)
+		free(plan->providers.v[i]);
+	vec_done(&plan->providers);
+	vec_done(&plan->names);
+	vec_done(&plan->notes);
+	free(plan);
+	return NULL;
+}
+
+bool plan_request_is_path(const struct plan_request *r)
+{
+	return r->spec->kind != PROBE_TRACEPOINT && r->spec->kind != PROBE_SIGNAL && strchr(r->spec->where, '/');
+}
+
+bool site_is_tracepoint(const struct plan_site *site)
+{
+	return site->kind == SITE_TRACEPOINT || site->kind == SITE_PRCTL || site->kind == SITE_SIGNAL ||
+	       site->kind == SITE_LIFE;
+}
+
+bool site_has_events(const struct plan_site *site)
+{
+	return site->kind != SITE_ENTRY && site->kind != SITE_LIFE && !site->excluded;
+}
+
+static int add_request(struct plan *plan, const char *text, struct ut_err *err)
+{
+	struct plan_request r = { 0 };
+	struct stat st;
+	int code = probe_parse(text, &r.spec, err);
+
+	if (!code)
+		code = probe_check_format(r.spec, err);
+	if (code) {
+		request_done(&r);
+		return code;
+	}
+	r.text = strdup(text);
+	if (plan_request_is_path(&r) && stat(r.spec->where, &st) == 0) {
+		r.has_id = true;
+		r.id = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
+	}
+	if (!r.text || vec_push(&plan->requests, r)) {
+		request_done(&r);
+		return ut_err_nomem(err);
+	}
+	return 0;
+}
+
+int plan_new(const char *const *texts, size_t n, const struct plan_options *options, struct plan **ret,
+	     struct ut_err *err)
+{
+	struct plan *plan = calloc(1, sizeof(*plan));
+	int r = 0;
+
+	if (!plan)
+		return ut_err_nomem(err);
+	plan->options = *options;
+	plan->user_probe = plan->signal_probe = -1;
+	for (size_t i = 0; !r && i < n; i++) {
+		r = add_request(plan, texts[i], err);
+		if (!r && options->states)
+			plan->requests.v[i].state = options->states[i];
+	}
+	plan->options.states = NULL;	/* the caller's */
+	if (r) {
+		plan_free(plan);
+		return r;
+	}
+	*ret = plan;
+	return 0;
+}
+
+bool plan_measures(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->requests.n; i++)
+		if (plan->requests.v[i].state != STATE_NONE)
+			return true;
+	return false;
+}
+
+int plan_note(struct plan *plan, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+	int r;
+
+	va_start(ap, fmt);
+	r = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (r < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < plan->notes.n; i++) {
+		if (!strcmp(plan->notes.v[i], text)) {	/* told once is enough */
+			free(text);
+			return 0;
+		}
+	}
+	if (vec_push(&plan->notes, text)) {
+		free(text);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void plan_set_miss(struct plan_request *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	free(r->miss);
+	r->weak_miss = false;
+	va_start(ap, fmt);
+	if (vasprintf(&r->miss, fmt, ap) < 0)
+		r->miss = NULL;
+	va_end(ap);
+}
+
+int plan_check(struct plan *plan, unsigned request, const struct probe_scope *scope, const char *extra,
+	       struct probe_checked **ret, struct ut_err *err)
+{
+	struct plan_request *req = &plan->requests.v[request];
+	AUTO_FREE char *text = NULL;
+	struct probe_spec *spec = NULL;
+	int r;
+
+	if (asprintf(&text, "%s%s%s", req->text, extra ? " " : "", extra ? extra : "") < 0) {
+		text = NULL;
+		return ut_err_nomem(err);
+	}
+	r = probe_parse(text, &spec, err);
+	if (!r) {
+		spec->state = req->state;
+		r = probe_check(spec, scope, ret, err);
+	}
+	if (r) {
+		probe_spec_free(spec);
+		return r;
+	}
+	/* a format of ours needs no excuse */
+	for (size_t i = 0; !r && !extra && !plan->options.described && i < (*ret)->notes.n; i++)
+		r = plan_note(plan, "%s", (*ret)->notes.v[i]);
+	if (!r)
+		return 0;
+	*ret = probe_checked_free(*ret);
+	return ut_err_nomem(err);
+}
+
+int plan_add_probe(struct plan *plan, struct plan_probe *probe)
+{
+	if (!probe->provider || !probe->func || vec_push(&plan->probes, *probe)) {
+		probe_done(probe);
+		return -ENOMEM;
+	}
+	plan->requests.v[probe->request].nprobes++;
+	return (int)plan->probes.n - 1;
+}
+
+/* The number of an equal body that is there already, or of this one, which is moved in. */
+static int keep_body(struct plan *plan, struct gen_body *body)
+{
+	for (size_t i = 0; i < plan->bodies.n; i++) {
+		if (gen_body_equal(&plan->bodies.v[i], body)) {
+			gen_body_done(body);
+			return (int)i;
+		}
+	}
+	if (vec_push(&plan->bodies, *body)) {
+		gen_body_done(body);
+		return -ENOMEM;
+	}
+	return (int)plan->bodies.n - 1;
+}
+
+static int site_body(struct plan *plan, const struct plan_site *site, struct gen_body *ret, struct ut_err *err)
+{
+	const struct plan_probe *p = &plan->probes.v[site->probe];
+	struct gen_site gs = { .operands = site->operands, .site_vaddr = site->vaddr, .tracepoint = &p->tracepoint };
+	struct gen_options options = plan->options.gen;
+
+	if (site->kind == SITE_ENTRY)
+		return gen_entry_body(&options, ret, err);
+	options.sample = p->request < plan->options.samples;
+	options.may_sleep = options.may_sleep && site->kind != SITE_TRACEPOINT && !options.sample;
+	return gen_body(p->checked, &gs, &options, ret, err);
+}
+
+static void site_reasons(struct plan *plan, struct plan_site *site)
+{
+	const struct plan_probe *p = &plan->probes.v[site->probe];
+	struct gen_site gs = { .operands = site->operands, .site_vaddr = site->vaddr, .tracepoint = &p->tracepoint };
+
+	for (unsigned i = 0; i < p->checked->noutputs; i++)
+		if (!gen_output_unreadable(p->checked, i, &gs, &site->unreadable[i]))
+			site->unreadable[i] = NULL;
+}
+
+int plan_add_made_site(struct plan *plan, struct plan_site *site, struct gen_body *body, struct ut_err *err)
+{
+	int r = keep_body(plan, body);
+
+	if (r >= 0) {
+		site->body = (uint32_t)r;
+		r = vec_push(&plan->sites, *site);
+	}
+	if (r < 0) {
+		free(site->operands);
+		return ut_err_nomem(err);
+	}
+	if (site_has_events(site))
+		plan->probes.v[site->probe].nsites++;
+	return 0;
+}
+
+int plan_add_site(struct plan *plan, struct plan_site *site, struct ut_err *err)
+{
+	struct gen_body body;
+	int r = site_body(plan, site, &body, err);
+
+	if (r) {
+		free(site->operands);
+		return r;
+	}
+	site_reasons(plan, site);
+	return plan_add_made_site(plan, site, &body, err);
+}
+
+int plan_look_file(struct plan_look *look)
+{
+	struct plan_file f = { .id = look->id };
+
+	if (look->file >= 0)
+		return look->file;
+	f.path = strdup(look->path);
+	f.fd = fcntl(look->fd, F_DUPFD_CLOEXEC, 3);
+	if (!f.path || f.fd < 0 || vec_push(&look->plan->files, f)) {
+		free(f.path);
+		if (f.fd >= 0)
+			close(f.fd);
+		return ut_err_nomem(look->err);
+	}
+	look->file = (int)look->plan->files.n - 1;
+	return look->file;
+}
+
+int plan_look_image(struct plan_look *look)
+{
+	return look->img ? 0 : elf_image_open(look->fd, &look->img, look->err);
+}
+
+/* Everything appended since a mark is taken off again. */
+struct plan_mark { size_t probes, sites, bodies, files, seen; };
+
+static struct plan_mark mark_of(const struct plan *plan)
+{
+	return (struct plan_mark){ plan->probes.n, plan->sites.n, plan->bodies.n, plan->files.n, plan->seen.n };
+}
+
+static void undo(struct plan *plan, const struct plan_mark *m)
+{
+	for (size_t i = m->probes; i < plan->probes.n; i++) {
+		plan->requests.v[plan->probes.v[i].request].nprobes--;
+		probe_done(&plan->probes.v[i]);
+	}
+	for (size_t i = m->sites; i < plan->sites.n; i++)
+		free(plan->sites.v[i].operands);
+	for (size_t i = m->bodies; i < plan->bodies.n; i++)
+		gen_body_done(&plan->bodies.v[i]);
+	for (size_t i = m->files; i < plan->files.n; i++) {
+		free(plan->files.v[i].path);
+		close(plan->files.v[i].fd);
+	}
+	plan->files.n = m->files;
+	plan->seen.n = m->seen;
+	plan->probes.n = m->probes;
+	plan->sites.n = m->sites;
+	plan->bodies.n = m->bodies;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/*
+ * Containers made from one image see the same file through overlays of their own. The kernel puts probes on the file
+ * below them: attached for each view, every event would come as often as there are views.
+ */
+static bool same_below(const struct plan_seen *a, const struct plan_seen *b)
+{
+	return a->overlay && b->overlay && a->id.ino == b->id.ino && a->size == b->size &&
+	       same_time(&a->changed, &b->changed);
+}
+
+static bool was_seen(const struct plan *plan, const struct plan_seen *file)
+{
+	for (size_t i = 0; i < plan->seen.n; i++) {
+		const struct plan_seen *s = &plan->seen.v[i];
+		bool same_id = s->id.ino == file->id.ino && s->id.dev == file->id.dev;
+
+		if ((same_id && (s->held || same_time(&s->changed, &file->changed))) || same_below(s, file))
+			return true;
+	}
+	return false;
+}
+
+/* True when the file of this number is one that was looked at, as far as can be told without opening it. */
+bool plan_was_seen(const struct plan *plan, pid_t pid, const struct mapping *m, bool check)
+{
+	for (size_t i = 0; i < plan->seen.n; i++) {
+		const struct plan_seen *s = &plan->seen.v[i];
+		char link[96];
+		struct stat st;
+
+		if (s->id.ino != m->file.ino || s->id.dev != m->file.dev)
+			continue;
+		snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)m->start,
+			 (unsigned long long)m->end);
+		if (s->held || !check || stat(link, &st) || same_time(&s->changed, &st.st_ctim))
+			return true;
+	}
+	return false;
+}
+
+static struct plan_seen seen_as(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	return (struct plan_seen){ .id = { .dev = st->st_dev, .ino = st->st_ino },
+				   .changed = st->st_ctim,
+				   .size = st->st_size,
+				   .overlay = fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC };
+}
+
+static int look_for(struct plan_look *look, unsigned request)
+{
+	struct plan *plan = look->plan;
+	enum probe_kind kind = plan->requests.v[request].spec->kind;
+	struct plan_mark mark = mark_of(plan);
+	int r = 0;
+
+	if (kind == PROBE_USDT)
+		r = plan_usdt(look, request);
+	else if (kind != PROBE_TRACEPOINT && kind != PROBE_USER)
+		r = plan_functions(look, request);
+	if (r && look->err) {	/* for those who go on: this is why it came to nothing */
+		plan_set_miss(&plan->requests.v[request], "%s", look->err->msg);
+		plan->requests.v[request].failed = true;
+	}
+	if (r != -EINVAL || !plan->options.described)
+		return r;
+	undo(plan, &mark);
+	if (look->file >= (int)mark.files)
+		look->file = -1;
+	if (look->err)
+		*look->err = (struct ut_err){ 0 };
+	return 0;
+}
+
+static int look_at(struct plan_look *look)
+{
+	int r = plan_user(look);
+
+	for (unsigned i = 0; !r && i < look->plan->requests.n; i++)
+		r = look_for(look, i);
+	return r;
+}
+
+/* "/usr/bin/chezscheme" of a command that was given as scheme, a link to it. */
+static const char *real_path(int fd, const char *path, char *buf, size_t size)
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, buf, size - 1);
+	if (n <= 0)
+		return path;
+	buf[n] = '\0';
+	return buf;
+}
+
+int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err)
+{
+	char real[PATH_MAX];
+	struct plan_mark mark = mark_of(plan);
+	struct plan_look look = { .plan = plan, .path = path, .fd = fd, .file = -1, .err = err,
+				  .real = real_path(fd, path, real, sizeof(real)) };
+	struct plan_seen seen;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return ut_err_set(err, -EINVAL, "'%s' is not a regular file", path);
+	seen = seen_as(fd, &st);
+	look.id = seen.id;
+	if (was_seen(plan, &seen))
+		return 0;
+	if (vec_push(&plan->seen, seen))
+		return ut_err_nomem(err);
+	r = look_at(&look);
+	plan->seen.v[mark.seen].held = look.file >= 0;
+	if (r)
+		undo(plan, &mark);
+	if (look.notes_read)
+		usdt_notes_done(&look.notes);
+	elf_image_free(look.img);
+	return r;
+}

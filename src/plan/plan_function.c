@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* p: and r: requests: the functions of a file that fit become probes. */
+#include <Zydis/Zydis.h>
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "elf/demangle.h"
+#include "plan/plan_priv.h"
+
+/*
+ * What a function has to give: p: the six registers of integer arguments, of unknown type; r: nothing but its
+ * result.
+ */
+static const struct probe_scope *function_scope(enum probe_kind kind, const char *display)
+{
+	static struct probe_field args[6];
+	static struct probe_scope scope;
+
+	for (size_t i = 0; i < ARRAY_SIZE(args); i++)
+		args[i] = (struct probe_field){ .type = { .kind = TYPE_INT, .size = 8 } };
+	scope = (struct probe_scope){
+		.kind = kind, .display = display, .args = args, .nargs = kind == PROBE_ENTRY ? 6 : 0
+	};
+	return &scope;
+}
+
+/*
+ * Is @vaddr the beginning of an instruction of the function at @start? A breakpoint anywhere else would break
+ * the program.
+ */
+static bool is_instruction(struct elf_image *img, uint64_t start, uint64_t vaddr)
+{
+	ZydisDecoder decoder;
+	ZydisDecodedInstruction insn;
+	uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	while (start < vaddr) {
+		size_t len = sizeof(bytes);
+
+		while (len && !elf_read_at(img, start, bytes, len))
+			len--;
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, len, &insn)))
+			return false;
+		start += insn.length;
+	}
+	return start == vaddr;
+}
+
+/* p:PATH:0xADDRESS is believed only where a function's code shows that an instruction begins there. */
+static int check_address(struct plan_look *look, const struct probe_spec *spec)
+{
+	const struct elf_symbol *f = elf_function_at(look->img, spec->offset);
+
+	if (!elf_vaddr_is_text(look->img, spec->offset))
+		return 0;	/* said by check_place */
+	if (f ? is_instruction(look->img, f->vaddr, spec->offset) : elf_is_function_start(look->img, spec->offset))
+		return 0;
+	if (f)
+		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+				   "%s is in the middle of an instruction of %s; a probe there would break the program",
+				   spec->name, f->name);
+	return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+			   "nothing in '%s' shows that an instruction begins at %s (no symbol covers it, no function begins "
+			   "there); a probe inside an instruction would break the program", look->path, spec->name);
+}
+
+static int check_place(struct plan_look *look, const struct probe_spec *spec, const char *func, uint64_t vaddr,
+		       uint64_t start)
+{
+	const struct elf_symbol *f = vaddr == start ? NULL : elf_function_at(look->img, vaddr);
+
+	if (vaddr != start && (!f || f->vaddr != start))
+		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+				   "%s+0x%llx is not in %s: it ends before", func, (unsigned long long)(vaddr - start), func);
+	if (!elf_vaddr_is_text(look->img, vaddr))
+		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+				   "0x%llx is not in the code of '%s'", (unsigned long long)vaddr, look->path);
+	if (vaddr != start && !is_instruction(look->img, start, vaddr))
+		return probe_error(
+		    spec, spec->name_pos, strlen(spec->name), look->err,
+		    "%s+0x%llx is in the middle of an instruction; a probe there would break the program", func,
+		    (unsigned long long)(vaddr - start));
+	return 0;
+}
+
+static int add_function_site(struct plan_look *look, int probe, enum site_kind kind, uint64_t vaddr)
+{
+	struct plan_site site = {
+		.kind = kind, .probe = (unsigned)probe, .file = (unsigned)look->file, .vaddr = vaddr
+	};
+
+	if (!elf_vaddr_to_offset(look->img, vaddr, &site.offset))
+		return ut_err_set(look->err, -EINVAL, "0x%llx is not in the file '%s'", (unsigned long long)vaddr,
+				  look->path);
+	site.nop5 = nop5_place(look->img, vaddr);
+	return plan_add_site(look->plan, &site, look->err);
+}
+
+/* What FUNC is to people: C++ and Rust names as they are written, without parameters. */
+static char *display_name(const char *func)
+{
+	struct buf name = { 0 };
+
+	elf_demangle(func, &name);
+	return buf_take(&name);
+}
+
+static int add_function(struct plan_look *look, unsigned request, const char *func, uint64_t vaddr, uint64_t start)
+{
+	const struct probe_spec *spec = look->plan->requests.v[request].spec;
+	struct plan_probe p = { .request = request };
+	int probe, r = check_place(look, spec, func, vaddr, start);
+
+	if (!r)
+		r = plan_check(look->plan, request, function_scope(spec->kind, func), NULL, &p.checked, look->err);
+	if (r)
+		return r;
+	r = plan_look_file(look);
+	p.file = (unsigned)look->file;
+	p.provider = strdup(plan_base_name(look->path));
+	p.func = display_name(func);
+	probe = plan_add_probe(look->plan, &p);
+	if (r < 0 || probe < 0)
+		return ut_err_nomem(look->err);
+	if (spec->kind == PROBE_ENTRY)
+		return add_function_site(look, probe, SITE_PROBE, vaddr);
+	if (look->plan->probes.v[probe].checked->needs_entry) {
+		r = add_function_site(look, probe, SITE_ENTRY, vaddr);
+		if (r)
+			return r;
+	}
+	return add_function_site(look, probe, SITE_RETURN, vaddr);
+}
+
+/*
+ * Parts that the compiler split off a function are jumped to: their "return address" is anything, and what would be put
+ * in its place for r: would break the program.
+ */
+static bool is_split_off(const char *name)
+{
+	return strstr(name, ".cold");
+}
+
+/*
+ * Demangling is slow, and a program has 100000 names. The identifier that a name ends in stands in the mangled one as it
+ * is, but for those of the standard library that have abbreviations.
+ */
+static bool may_demangle_to(const char *mangled, const char *wanted)
+{
+	static const char *const abbreviated[] = { "allocator", "basic_string", "string", "istream", "ostream",
+						   "iostream" };
+	const char *colon = strrchr(wanted, ':'), *last = colon ? colon + 1 : wanted;
+
+	for (const char *c = last; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_')
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(abbreviated); i++)
+		if (!strcmp(last, abbreviated[i]))
+			return true;
+	return strstr(mangled, last);
+}
+
+static bool symbol_matches(const struct probe_spec *spec, const struct elf_symbol *s)
+{
+	struct buf plain = { 0 };
+	bool ret;
+
+	if (!s->is_func)
+		return false;
+	if (glob_match(spec->name, s->name))
+		return !is_split_off(s->name) || is_split_off(spec->name);
+	if (s->name[0] != '_' || !strstr(spec->name, "::") || !may_demangle_to(s->name, spec->name) ||
+	    is_split_off(s->name))
+		return false;
+	elf_demangle(s->name, &plain);
+	ret = plain.data && glob_match(spec->name, plain.data);
+	buf_done(&plain);
+	return ret;
+}
+
+static const char *cannot_be_probed(const struct probe_spec *spec, const struct elf_symbol *s)
+{
+	if (s->is_ifunc)
+		return "is chosen when the program starts (IFUNC) and cannot be probed by this name; its variants have "
+		       "names of their own";
+	if (spec->kind == PROBE_RETURN && is_split_off(s->name))
+		return "is a part that the compiler split off a function; it is jumped to, and has no return of its "
+		       "own";
+	return NULL;
+}
+
+static int add_matching(struct plan_look *look, unsigned request, size_t *ret_found)
+{
+	const struct probe_spec *spec = look->plan->requests.v[request].spec;
+	const struct elf_symbol *symbols;
+	size_t n = elf_image_symbols(look->img, &symbols);
+	uint64_t last = UINT64_MAX;
+	const char *why;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < n; i++) {
+		if (symbols[i].vaddr == last || !symbol_matches(spec, &symbols[i]))
+			continue;	/* sorted by address: aliases of one function count once */
+		why = cannot_be_probed(spec, &symbols[i]);
+		if (why) {
+			plan_set_miss(&look->plan->requests.v[request], "%s of %s %s", symbols[i].name, look->path, why);
+			continue;
+		}
+		last = symbols[i].vaddr;
+		++*ret_found;
+		r = add_function(look, request, symbols[i].name, last + (spec->has_offset ? spec->offset : 0), last);
+	}
+	return r;
+}
+
+/* The near misses of a function that is not there. */
+static void miss(struct plan_look *look, struct plan_request *req)
+{
+	const struct elf_symbol *symbols;
+	size_t n = elf_image_symbols(look->img, &symbols), funcs = 0, near[3], k;
+	AUTO_FREE const char **names = calloc(n ? n : 1, sizeof(*names));
+	struct buf text = { 0 };
+
+	for (size_t i = 0; names && i < n; i++)
+		if (symbols[i].is_func)
+			names[funcs++] = symbols[i].name;
+	buf_addf(&text, "%s has no function '%s'", look->path, req->spec->name);
+	if (!funcs)
+		buf_adds(&text,
+			 "; it is stripped of its names: give the address (p:PATH:0x…) or install its debug symbols");
+	k = names && !glob_is_pattern(req->spec->name) ? suggest(req->spec->name, names, funcs, near, ARRAY_SIZE(near))
+						       : 0;
+	for (size_t i = 0; i < k; i++)
+		buf_addf(&text, "%s%s", i ? ", " : "; there is ", names[near[i]]);
+	plan_set_miss(req, "%s", text.data ? text.data : "");
+	buf_done(&text);
+}
+
+static int refuse_go(struct plan_look *look, const struct probe_spec *spec)
+{
+	if (spec->kind != PROBE_RETURN || !elf_image_is_go(look->img))
+		return 0;
+	return probe_error(
+	    spec, 0, 1, look->err,
+	    "'%s' is a Go program: a return probe would crash it, because Go moves its stacks; use p:", look->path);
+}
+
+int plan_functions(struct plan_look *look, unsigned request)
+{
+	struct plan_request *req = &look->plan->requests.v[request];
+	const struct probe_spec *spec = req->spec;
+	struct ut_err ignored, *err = look->err;
+	size_t found = 0;
+	int r;
+
+	if (!request_names_file(req, look))
+		return 0;
+	look->err = plan_request_is_path(req) ? err : &ignored;
+	r = plan_look_image(look);
+	look->err = err;
+	if (r)
+		return plan_request_is_path(req) ? r : 0;
+	if (!elf_image_is_x86_64(look->img))
+		return plan_request_is_path(req)
+			   ? ut_err_set(err, -ENOTSUP, "'%s' is for %s; only 64-bit x86 programs can be traced",
+					look->path, elf_image_machine(look->img))
+			   : 0;
+	r = refuse_go(look, spec);
+	if (r)
+		return r;
+	if (spec->has_address && (r = check_address(look, spec)))
+		return r;
+	if (spec->has_address)
+		return add_function(look, request, spec->name, spec->offset, spec->offset);
+	r = add_matching(look, request, &found);
+	if (!r && !found && !req->nprobes && !req->miss)
+		miss(look, req);
+	return r;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* Which files a request means, and where to look for them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "plan/plan_priv.h"
+
+static void auto_closedir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+const char *plan_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool library_matches(const char *where, const char *path)
+{
+	static const char *const forms[] = { "%s", "%s.so", "%s.so.*", "lib%s.so", "lib%s.so.*", "lib%s-*.so*",
+					     "%s.*" /* libstdc++.so.6 is a link to libstdc++.so.6.0.30 */ };
+	const char *base = plan_base_name(path);
+	size_t n = ARRAY_SIZE(forms) - !strstr(where, ".so");
+	char pattern[512];
+
+	for (size_t i = 0; i < n; i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		int len = snprintf(pattern, sizeof(pattern), forms[i], where);
+#pragma GCC diagnostic pop
+
+		if (len > 0 && (size_t)len < sizeof(pattern) && glob_match(pattern, base))
+			return true;
+	}
+	return false;
+}
+
+bool request_names_file(const struct plan_request *r, const struct plan_look *look)
+{
+	if (!plan_request_is_path(r))
+		return library_matches(r->spec->where, look->path) || library_matches(r->spec->where, look->real);
+	return !strcmp(r->spec->where, look->path) ||
+	       (glob_is_pattern(r->spec->where) && glob_match(r->spec->where, look->path)) ||
+	       (r->has_id && r->id.ino == look->id.ino && r->id.dev == look->id.dev);
+}
+
+/* Could any request want something in this file? Saves opening hundreds of files that only a name rules out. */
+static bool wanted_by_name(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->requests.n; i++) {
+		const struct plan_request *r = &plan->requests.v[i];
+
+		if (r->spec->kind == PROBE_TRACEPOINT || r->spec->kind == PROBE_SIGNAL)
+			continue;
+		if (r->spec->kind == PROBE_USDT || r->spec->kind == PROBE_USER || plan_request_is_path(r) ||
+		    library_matches(r->spec->where, path))
+			return true;
+	}
+	return false;
+}
+
+/* A file of a process that cannot be read is told, not fatal: others may hold what is wanted. */
+static int look_at_mapping(struct plan *plan, pid_t pid, const struct mapping *m, bool check, struct ut_err *err)
+{
+	struct ut_err ignored;
+	AUTO_CLOSE int fd = -1;
+
+	if (!wanted_by_name(plan, m->path) || plan_was_seen(plan, pid, m, check))
+		return 0;
+	fd = mapping_open(pid, m, &ignored);
+	if (fd < 0)
+		return 0;
+	return plan_file(plan, m->path, fd, err);
+}
+
+int plan_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err)
+{
+	return look_at_mapping(plan, pid, m, true, err);
+}
+
+static int look_at_process(struct plan *plan, pid_t pid, bool check, struct ut_err *err)
+{
+	struct mapped_files files = { 0 };
+	int r = mapped_files_read(pid, &files, err);
+
+	for (size_t i = 0; !r && i < files.files.n; i++)
+		r = look_at_mapping(plan, pid, &files.files.v[i].first, check, err);
+	mapped_files_done(&files);
+	return r;
+}
+
+int plan_process(struct plan *plan, pid_t pid, struct ut_err *err) { return look_at_process(plan, pid, true, err); }
+
+int plan_all(struct plan *plan, struct ut_err *err)
+{
+	AUTO_FREE struct process_id *ids = NULL;
+	size_t n = 0;
+	int r = process_list(&ids, &n, err);
+
+	for (size_t i = 0; !r && i < n; i++) {
+		if (ids[i].pid == getpid())
+			continue;
+		r = look_at_process(plan, ids[i].pid, false, err);	/* thousands of mappings: not a call for each */
+		if (r == -ESRCH || r == -EPERM || r == -EACCES || r == -ENOENT)
+			r = 0;	/* it ended meanwhile, or is not ours to see */
+	}
+	return r;
+}
+
+/* A folder is often called like a program or library: /usr/lib/ruby. */
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, R_OK) == 0;
+}
+
+static int look_at_path(struct plan *plan, const char *path, struct ut_err *err)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return ut_err_set(err, errno == ENOENT ? -EINVAL : -errno, "cannot open '%s': %s", path,
+				  strerror(errno));
+	return plan_file(plan, path, fd, err);
+}
+
+/* A path that the user typed: a file that holds no program is bad input. */
+static int look_at_named(struct plan *plan, const char *path, struct ut_err *err)
+{
+	int r = look_at_path(plan, path, err);
+
+	if (r != -ENOEXEC && r != -EBADMSG && r != -ENOTSUP)
+		return r;
+	if (err)
+		err->code = -EINVAL;
+	return ut_err_wrap(err, "'%s'", path);
+}
+
+/* The folders of programs and of the dynamic linker's defaults on Debian and its kin. */
+static int search_folders(struct plan *plan, struct plan_request *r, struct ut_err *err)
+{
+	static const char *const libraries =
+	    "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/usr/local/lib";
+	AUTO_FREE char *folders = NULL;
+	static const char *const forms[] = { "%s/%s", "%s/%s.so", "%s/lib%s.so" };
+	char *save = NULL;
+
+	if (asprintf(&folders, "%s:%s", libraries, getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin") < 0) {
+		folders = NULL;
+		return ut_err_nomem(err);
+	}
+	for (char *folder = strtok_r(folders, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+		for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+			char path[4096];
+			int n;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+			n = snprintf(path, sizeof(path), forms[i], folder, r->spec->where);
+#pragma GCC diagnostic pop
+			if (n > 0 && (size_t)n < sizeof(path) && is_file(path)) {
+				int code = look_at_path(plan, path, err);
+
+				if (code != -ENOEXEC && code != -EBADMSG)
+					return code;	/* linker scripts (libc.so) and the like are passed over */
+			}
+		}
+	}
+	return 0;
+}
+
+/* libc.so.6 for "c" and "libc": the versioned names in the folders of shared libraries. */
+static int search_versions(struct plan *plan, struct plan_request *r, struct ut_err *err)
+{
+	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64",
+					       "/usr/lib64" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		AUTO(auto_closedir) DIR *dir = opendir(folders[i]);
+		struct dirent *d;
+
+		while (dir && (d = readdir(dir))) {
+			char path[4096];
+
+			snprintf(path, sizeof(path), "%s/%s", folders[i], d->d_name);
+			if (strstr(d->d_name, ".so") && library_matches(r->spec->where, path) && is_file(path)) {
+				int code = look_at_path(plan, path, err);
+
+				if (code != -ENOEXEC && code != -EBADMSG)
+					return code;
+			}
+		}
+	}
+	return 0;
+}
+
+int plan_user_library(struct plan *plan, struct ut_err *err)
+{
+	static const char *const paths[] = {
+		"/usr/lib/x86_64-linux-gnu/libusertrace.so.0", "/usr/local/lib/x86_64-linux-gnu/libusertrace.so.0",
+		"/usr/local/lib/libusertrace.so.0", "/usr/lib/libusertrace.so.0", "/usr/lib64/libusertrace.so.0",
+	};
+	int code = 0;
+
+	for (size_t i = 0; !code && i < ARRAY_SIZE(paths); i++) {
+		code = is_file(paths[i]) ? look_at_path(plan, paths[i], err) : 0;
+		if (code == -ENOEXEC || code == -EBADMSG)
+			code = 0;
+	}
+	return code;
+}
+
+int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
+{
+	int code = 0;
+
+	for (size_t i = 0; !code && i < plan->requests.n; i++) {
+		struct plan_request *r = &plan->requests.v[i];
+
+		if (!*r->spec->where || r->spec->kind == PROBE_TRACEPOINT || glob_is_pattern(r->spec->where))
+			continue;
+		if (plan_request_is_path(r))
+			code = look_at_named(plan, r->spec->where, err);
+		else if (search) {
+			code = search_folders(plan, r, err);
+			if (!code && !r->nprobes && !r->miss)
+				code = search_versions(plan, r, err);
+		}
+	}
+	return code;
+}
+
+/* Did a request come to nothing because of an error in it? */
+static bool plan_failed(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->requests.n; i++)
+		if (plan->requests.v[i].failed)
+			return true;
+	return false;
+}
+
+int plan_command(struct plan *plan, const char *name, struct ut_err *err)
+{
+	AUTO_FREE char *folders = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	char *save = NULL, path[4096];
+	int code;
+
+	if (!folders)
+		return ut_err_nomem(err);
+	for (char *folder = strtok_r(folders, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+		int n = strchr(name, '/') ? snprintf(path, sizeof(path), "%s", name)
+					  : snprintf(path, sizeof(path), "%s/%s", folder, name);
+
+		if (n <= 0 || (size_t)n >= sizeof(path) || access(path, X_OK))
+			continue;
+		code = look_at_path(plan, path, err);
+		/* a script, another machine's, not ours to read: what it starts is looked at when it runs */
+		return code == -EINVAL && err && err->msg[0] && plan_failed(plan) ? code : 0;
+	}
+	return 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* What to say when a request fits nothing: why, what is near, and what the runtime has instead. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "plan/plan_priv.h"
+
+#define NEAR_MAX 3
+
+static void add_near(const struct plan *plan, const struct probe_spec *spec, struct buf *out)
+{
+	AUTO_FREE const char **names = calloc(plan->names.n ? plan->names.n : 1, sizeof(*names));
+	size_t near[NEAR_MAX], k;
+
+	if (!names || glob_is_pattern(spec->name))
+		return;
+	for (size_t i = 0; i < plan->names.n; i++)
+		names[i] = strchr(plan->names.v[i], ':') + 1;
+	k = suggest(spec->name, names, plan->names.n, near, ARRAY_SIZE(near));
+	for (size_t i = 0; i < k; i++)
+		buf_addf(out, "%s%s", i ? ", " : k > 1 ? "; there are " : "; there is ", plan->names.v[near[i]]);
+	if (!k && plan->names.n)
+		buf_addf(out, "; there are %zu others (usertrace list shows them), such as %s", plan->names.n,
+			 plan->names.v[0]);
+}
+
+/* A provider that was mistyped: only when nothing of the name that was given is there. */
+static void add_near_provider(const struct plan *plan, const struct probe_spec *spec, struct buf *out)
+{
+	size_t near[1];
+
+	if (plan->names.n || glob_is_pattern(spec->where) || strchr(spec->where, '/'))
+		return;
+	if (suggest(spec->where, (const char *const *)plan->providers.v, plan->providers.n, near, 1))
+		buf_addf(out, "; there is a provider %s", plan->providers.v[near[0]]);
+}
+
+static void add_runtime(const struct runtime *rt, struct buf *out)
+{
+	if (!rt)
+		return;
+	buf_addf(out, "\nthis is %s (%s)", rt->name, rt->language);
+	for (size_t i = 0; i < rt->provider.n; i++)
+		buf_addf(out, "%s%s", i ? ", " : "; builds of it with probes have the provider ", rt->provider.v[i]);
+	for (size_t i = 0; i < rt->offer.n; i++)
+		buf_addf(out, "\n  can be traced: %s  (%s)", rt->offer.v[i].probe, rt->offer.v[i].what);
+	for (size_t i = 0; i < rt->hint.n; i++)
+		buf_addf(out, "\n  %s", rt->hint.v[i]);
+}
+
+static const char *kind_word(const struct probe_spec *spec)
+{
+	return spec->kind == PROBE_USDT ? "probe" : "function";
+}
+
+bool plan_is_complete(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->requests.n; i++)
+		if (!plan->requests.v[i].nprobes)
+			return false;
+	return true;
+}
+
+/* The sentence for one request that came to nothing; -EINVAL. */
+static int complain(const struct plan *plan, const struct plan_request *r, const char *where, const struct runtime *runtime,
+		    struct ut_err *err)
+{
+	/* a file of that name without probes says little where the provider was met elsewhere */
+	bool use_miss = r->miss && !(r->weak_miss && plan->names.n);
+	struct buf text = { 0 };
+
+	if (use_miss)
+		buf_adds(&text, r->miss);
+	else if (plan_request_is_path(r))
+		buf_addf(&text, "no %s %s in '%s'", kind_word(r->spec), r->spec->name, r->spec->where);
+	else
+		buf_addf(&text, "no %s %s:%s in %s", kind_word(r->spec), r->spec->where, r->spec->name, where);
+	if (r->spec->kind == PROBE_USDT && !use_miss) {
+		add_near(plan, r->spec, &text);
+		add_near_provider(plan, r->spec, &text);
+	}
+	add_runtime(plan->names.n || r->failed || r->spec->kind != PROBE_USDT ? NULL : runtime, &text);
+	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
+	buf_done(&text);
+	return -EINVAL;
+}
+
+int plan_complete(const struct plan *plan, const char *where, const struct runtime *runtime, struct ut_err *err)
+{
+	for (size_t i = 0; i < plan->requests.n; i++)
+		if (!plan->requests.v[i].nprobes)
+			return complain(plan, &plan->requests.v[i], where, runtime, err);
+	return 0;
+}
+
+int plan_paths_complete(const struct plan *plan, struct ut_err *err)
+{
+	for (size_t i = 0; i < plan->requests.n; i++) {
+		const struct plan_request *r = &plan->requests.v[i];
+
+		if (!r->nprobes && r->has_id)
+			return complain(plan, r, r->spec->where, NULL, err);
+	}
+	return 0;
+}

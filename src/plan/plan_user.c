@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * e: requests. The kernel sends every user event once, whatever the requests; they choose among them later. So all share
+ * the sites of the two lanes: the probe of <usertrace.h> in every file that has it, and the prctl system call. Beside
+ * them stand the events that tell of threads and processes, which spans end with.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "probe/eval.h"
+#include "gen/gen_user.h"
+#include "proc/tracefs.h"
+#include "plan/event.h"
+#include "kernel/kernel_struct.h"
+#include "plan/plan_priv.h"
+
+static bool wants(const struct plan *plan, enum probe_kind kind)
+{
+	for (size_t i = 0; i < plan->requests.n; i++)
+		if (plan->requests.v[i].spec->kind == kind)
+			return true;
+	return false;
+}
+
+bool plan_wants_user_events(const struct plan *plan) { return wants(plan, PROBE_USER); }
+bool plan_wants_signals(const struct plan *plan) { return wants(plan, PROBE_SIGNAL); }
+
+static int add_user_probe(struct plan *plan, unsigned request, struct ut_err *err)
+{
+	bool is_signal = plan->requests.v[request].spec->kind == PROBE_SIGNAL;
+	int *first = is_signal ? &plan->signal_probe : &plan->user_probe;
+	struct plan_probe p = { .request = request };
+	int r = plan_check(plan, request, eval_user_scope(), NULL, &p.checked, err);
+
+	if (r)
+		return r;
+	p.provider = strdup(is_signal ? "s" : "e");
+	p.func = strdup(plan->requests.v[request].spec->name);
+	r = plan_add_probe(plan, &p);
+	if (r < 0)
+		return ut_err_nomem(err);
+	if (*first < 0)
+		*first = r;
+	return 0;
+}
+
+/* The fields of a kernel's event by name: their offsets, -1 for one that it does not have. */
+struct field { const char *name; int offset; };
+
+static int read_event(int tracefs, const char *category, const char *event, struct field *fields, size_t n,
+		      unsigned *ret_id, struct ut_err *err)
+{
+	struct tracepoint tp = { 0 };
+	int r = event_read(tracefs, category, event, &tp, err);
+
+	if (r)
+		return r;
+	*ret_id = tp.id;
+	for (size_t i = 0; i < n; i++) {
+		const struct tracepoint_field *f = event_field(&tp, fields[i].name);
+
+		fields[i].offset = f && f->offset < 4096 ? (int)f->offset : -1;
+	}
+	tracepoint_done(&tp);
+	return 0;
+}
+
+static int missing(const char *event, const struct field *fields, size_t n, struct ut_err *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fields[i].offset < 0)
+			return ut_err_set(err, -ENOTSUP, "the kernel's event %s has no field %s", event, fields[i].name);
+	return 0;
+}
+
+static int add_lane_site(struct plan *plan, enum site_kind kind, unsigned id, struct gen_body *body,
+			 struct ut_err *err)
+{
+	struct plan_site site = { .kind = kind, .tracepoint_id = id };
+
+	site.probe = (unsigned)(kind == SITE_SIGNAL ? plan->signal_probe : plan->user_probe);
+	return plan_add_made_site(plan, &site, body, err);
+}
+
+static int add_prctl(struct plan *plan, int tracefs, struct ut_err *err)
+{
+	struct field f[] = { { "option", -1 }, { "arg2", -1 }, { "arg3", -1 }, { "arg4", -1 }, { "arg5", -1 } };
+	struct gen_prctl prctl;
+	struct gen_body body;
+	unsigned id = 0;
+	int r = read_event(tracefs, "syscalls", "sys_enter_prctl", f, ARRAY_SIZE(f), &id, err);
+
+	if (r == -ENOENT)
+		return ut_err_set(err, -ENOTSUP,
+				  "this kernel has no event for the prctl system call (CONFIG_FTRACE_SYSCALLS): --no-prctl "
+				  "traces what programs announce through <usertrace.h> alone");
+	if (!r)
+		r = missing("syscalls:sys_enter_prctl", f, ARRAY_SIZE(f), err);
+	if (r)
+		return r;
+	prctl.option = (unsigned)f[0].offset;
+	for (unsigned i = 0; i < 4; i++)
+		prctl.arg[i] = (unsigned)f[i + 1].offset;
+	r = gen_user_body(&prctl, &plan->options.gen, &body, err);
+	return r ? r : add_lane_site(plan, SITE_PRCTL, id, &body, err);
+}
+
+static int add_handler_end(struct plan *plan, int tracefs, struct ut_err *err)
+{
+	struct gen_body body;
+	unsigned id = 0;
+	int r = read_event(tracefs, "syscalls", "sys_enter_rt_sigreturn", NULL, 0, &id, err);
+
+	if (r == -ENOENT)
+		return ut_err_set(err, -ENOTSUP,
+				  "this kernel has no event for the end of a signal's handler (CONFIG_FTRACE_SYSCALLS); "
+				  "t:signal:signal_deliver shows where handlers begin");
+	if (!r)
+		r = gen_signal_body(NULL, &plan->options.gen, &body, err);
+	return r ? r : add_lane_site(plan, SITE_SIGNAL, id, &body, err);
+}
+
+static int add_signals(struct plan *plan, int tracefs, struct ut_err *err)
+{
+	struct field f[] = { { "sig", -1 }, { "code", -1 }, { "sa_handler", -1 } };
+	struct gen_body body;
+	unsigned id = 0;
+	int r = read_event(tracefs, "signal", "signal_deliver", f, ARRAY_SIZE(f), &id, err);
+
+	if (!r)
+		r = missing("signal:signal_deliver", f, ARRAY_SIZE(f), err);
+	if (!r)
+		r = gen_signal_body(&(struct gen_signal){ .number = (unsigned)f[0].offset, .code = (unsigned)f[1].offset,
+							  .handler = (unsigned)f[2].offset },
+				    &plan->options.gen, &body, err);
+	if (!r)
+		r = add_lane_site(plan, SITE_SIGNAL, id, &body, err);
+	return r ? r : add_handler_end(plan, tracefs, err);
+}
+
+static int add_fork(struct plan *plan, int tracefs, struct ut_err *err)
+{
+	struct field f[] = { { "pid", -1 }, { "clone_flags", -1 } };
+	struct gen_body body;
+	unsigned id = 0;
+	int r = read_event(tracefs, "task", "task_newtask", f, ARRAY_SIZE(f), &id, err);
+
+	if (!r)
+		r = missing("task:task_newtask", f, ARRAY_SIZE(f), err);
+	if (!r)
+		r = gen_fork_body(&(struct gen_fork){ .pid = (unsigned)f[0].offset, .clone_flags = (unsigned)f[1].offset },
+				  &body, err);
+	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
+}
+
+static int add_exec(struct plan *plan, int tracefs, struct ut_err *err)
+{
+	struct gen_body body;
+	unsigned id = 0;
+	int r = read_event(tracefs, "sched", "sched_process_exec", NULL, 0, &id, err);
+
+	if (!r)
+		r = gen_exec_body(&body, err);
+	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
+}
+
+static int add_exit(struct plan *plan, int tracefs, struct ut_err *err)
+{
+	struct kernel_member m[] = {
+		{ "task_struct", "exit_code", -1 }, { "task_struct", "signal", -1 }, { "signal_struct", "live", -1 },
+		{ "signal_struct", "flags", -1 },
+	};
+	struct field dead = { "group_dead", -1 };
+	struct gen_exit e = { 0 };
+	struct gen_body body;
+	unsigned id = 0;
+	int r = read_event(tracefs, "sched", "sched_process_exit", &dead, 1, &id, err);
+
+	if (r)
+		return r;
+	kernel_members_find(m, ARRAY_SIZE(m));
+	e.task_exit_code = m[0].offset;
+	e.task_signal = m[1].offset;
+	e.signal_live = m[2].offset;
+	e.signal_flags = m[3].offset;
+	e.group_dead = dead.offset;
+	r = gen_exit_body(&e, &body, err);
+	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
+}
+
+int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err)
+{
+	AUTO_CLOSE int tracefs = -1;
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < plan->requests.n; i++)
+		if (plan->requests.v[i].spec->kind == PROBE_USER || plan->requests.v[i].spec->kind == PROBE_SIGNAL)
+			r = add_user_probe(plan, i, err);
+	if (r || (plan->user_probe < 0 && plan->signal_probe < 0 && !plan->options.lives))
+		return r;
+	tracefs = tracefs_open(err);
+	if (tracefs < 0)
+		return tracefs;
+	/* an exit is given out after a begin, and before what a process of the same number does: order is by time */
+	r = add_fork(plan, tracefs, err);
+	if (!r)
+		r = add_exec(plan, tracefs, err);
+	if (!r)
+		r = add_exit(plan, tracefs, err);
+	if (!r && prctl && plan->user_probe >= 0)
+		r = add_prctl(plan, tracefs, err);
+	if (!r && plan->signal_probe >= 0)
+		r = add_signals(plan, tracefs, err);
+	return r;
+}
+
+bool plan_is_user_event(const struct usdt_note *n)
+{
+	return !strcmp(n->provider, "usertrace") && !strcmp(n->name, "event");
+}
+
+static int add_header_site(struct plan_look *look, const struct usdt_note *n)
+{
+	struct plan_site site = { .kind = SITE_USER,
+				  .probe = (unsigned)look->plan->user_probe,
+				  .vaddr = n->vaddr,
+				  .offset = n->offset,
+				  .sem_offset = n->sem_offset };
+	struct gen_body body;
+	int r = plan_look_file(look);
+
+	if (r < 0)
+		return r;
+	site.file = (unsigned)r;
+	site.nop5 = nop5_place(look->img, n->vaddr);
+	site.nop5_before = nop5_begins_before(look->img, n->vaddr);
+	r = gen_user_body(NULL, &look->plan->options.gen, &body, look->err);
+	return r ? r : plan_add_made_site(look->plan, &site, &body, look->err);
+}
+
+int plan_user(struct plan_look *look)
+{
+	int r = look->plan->user_probe < 0 ? 0 : plan_look_notes(look, false);
+
+	for (size_t i = 0; !r && look->notes_read && i < look->notes.notes.n; i++) {
+		const struct usdt_note *n = &look->notes.notes.v[i];
+		const char *defect = plan_is_user_event(n) ? plan_site_defect(look, n) : NULL;
+
+		if (!plan_is_user_event(n))
+			continue;
+		if (!defect && strcmp(n->args, GEN_USER_OPERANDS))
+			defect = "it is of a <usertrace.h> that this version does not know";
+		r = defect ? plan_note(look->plan, "user events of '%s' are left out: %s", look->path, defect)
+			   : add_header_site(look, n);
+	}
+	return r;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* The programs, their maps and what they hang on. */
+#include "sample/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "bpf/sample.h"
+#include "gen/asm.h"
+#include "proc/process.h"
+#include "kernel/kernel.h"
+#include "sample/standing.h"
+#include "sample.skel.h"
+
+struct sampler {
+	struct sampler_options options;
+	struct session_sampling sampling;
+	struct sample *skel;
+	struct unwind_maps *unwind;
+	struct standing *standing;	/* NULL: waits are not recorded */
+	VEC(int) fds;		/* events and links */
+	bool cycles;
+	uint64_t start_ns;
+};
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+static void choose_programs(struct sampler *s)
+{
+	bool waits = s->sampling.waits, probes = s->sampling.probes;
+	struct sample *k = s->skel;
+
+	bpf_program__set_autoload(k->progs.sample_clock, s->sampling.frequency_hz > 0);
+	bpf_program__set_autoload(k->progs.sample_switch, waits);
+	bpf_program__set_autoload(k->progs.sample_waking, waits);
+	bpf_program__set_autoload(k->progs.sample_wakeup_new, waits);
+	bpf_program__set_autoload(k->progs.sample_uprobe, probes);
+	bpf_program__set_autoload(k->progs.sample_tracepoint, probes);
+	if (s->options.multi)
+		bpf_program__set_expected_attach_type(k->progs.sample_uprobe, (enum bpf_attach_type)UT_BPF_TRACE_UPROBE_MULTI);
+}
+
+static int choose_maps(struct sampler *s)
+{
+	struct sample *k = s->skel;
+	unsigned ncpus = s->options.ncpus;
+	int r = bpf_map__reuse_fd(k->maps.ut_rings, s->options.rings_fd);
+
+	if (!r)
+		r = bpf_map__reuse_fd(k->maps.ut_lost, s->options.lost_fd);
+	if (!r)
+		r = bpf_map__set_max_entries(k->maps.ut_scratch, SAMPLE_CONTEXTS * ncpus);
+	if (!r && s->sampling.waits)
+		r = bpf_map__set_max_entries(k->maps.ut_away, SAMPLE_AWAY_MAX);
+	return r;
+}
+
+static int fill_walkers(struct sampler *s)
+{
+	struct sample *k = s->skel;
+	uint32_t zero = 0;
+	int uprobe = bpf_program__fd(k->progs.sample_uprobe), tracepoint = bpf_program__fd(k->progs.sample_tracepoint);
+	int r = bpf_map_update_elem(bpf_map__fd(k->maps.ut_walk_uprobe), &zero, &uprobe, BPF_ANY);
+
+	return r ? r : bpf_map_update_elem(bpf_map__fd(k->maps.ut_walk_tracepoint), &zero, &tracepoint, BPF_ANY);
+}
+
+static int load(struct sampler *s, struct ut_err *err)
+{
+	int r = choose_maps(s);
+
+	choose_programs(s);
+	s->skel->rodata->options.ncpus = s->options.ncpus;
+	s->skel->rodata->options.self = (uint32_t)getpid();
+	s->skel->rodata->options.all = s->options.all;
+	s->skel->rodata->options.children = s->options.children;
+	s->skel->rodata->options.kernel = !s->sampling.no_kernel;
+	if (!r)
+		r = sample__load(s->skel);
+	if (!r && s->sampling.probes)
+		r = fill_walkers(s);
+	if (r == -EPERM || r == -EACCES)
+		return ut_err_set(err, r, "may not load programs into the kernel: run as root, or with CAP_BPF and CAP_PERFMON");
+	if (r)
+		ut_err_set(err, r, "the kernel refuses the programs that take samples: %s (usertrace doctor tells what is missing)",
+			   strerror(-r));
+	return r;
+}
+
+static int open_unwind(struct sampler *s, struct ut_err *err)
+{
+	const struct unwind_fds fds = {
+		.rows = bpf_map__fd(s->skel->maps.ut_rows), .directory = bpf_map__fd(s->skel->maps.ut_directory),
+		.rules = bpf_map__fd(s->skel->maps.ut_rules), .mappings = bpf_map__fd(s->skel->maps.ut_mappings),
+		.sampled = bpf_map__fd(s->skel->maps.ut_sampled),
+	};
+
+	return unwind_maps_open(&fds, &s->unwind, err);
+}
+
+int sampler_open(const struct sampler_options *o, struct sampler **ret, struct ut_err *err)
+{
+	struct sampler *s = calloc(1, sizeof(*s));
+	libbpf_print_fn_t before;
+	int r = 0;
+
+	if (!s)
+		return ut_err_nomem(err);
+	s->options = *o;
+	s->sampling = *o->sampling;
+	before = o->verbose ? NULL : libbpf_set_print(quiet);
+	s->skel = sample__open();
+	if (!s->skel)
+		r = ut_err_set(err, -errno, "cannot prepare the programs that take samples: %s", strerror(errno));
+	if (!r)
+		r = load(s, err);
+	if (before)
+		libbpf_set_print(before);
+	if (!r)
+		r = open_unwind(s, err);
+	if (!r && o->sampling->waits && !(s->standing = standing_new()))
+		r = ut_err_nomem(err);
+	if (r) {
+		sampler_close(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void sampler_stop(struct sampler *s)
+{
+	for (size_t i = s->fds.n; i > 0; i--)
+		close(s->fds.v[i - 1]);
+	s->fds.n = 0;
+}
+
+struct sampler *sampler_close(struct sampler *s)
+{
+	if (!s)
+		return NULL;
+	sampler_stop(s);
+	vec_done(&s->fds);
+	unwind_maps_close(s->unwind);
+	standing_free(s->standing);
+	sample__destroy(s->skel);
+	free(s);
+	return NULL;
+}
+
+void sampler_maps(const struct sampler *s, int *fds)
+{
+	fds[GEN_MAP_WALK_UPROBE] = bpf_map__fd(s->skel->maps.ut_walk_uprobe);
+	fds[GEN_MAP_WALK_TRACEPOINT] = bpf_map__fd(s->skel->maps.ut_walk_tracepoint);
+}
+
+struct unwind_maps *sampler_unwind(struct sampler *s) { return s->unwind; }
+
+static int keep(struct sampler *s, int fd)
+{
+	if (fd < 0)
+		return fd;
+	if (vec_push(&s->fds, fd) == 0)
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
+
+static int open_clock(const struct sampler *s, bool cycles, unsigned cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
+		.freq = 1, .sample_freq = s->sampling.frequency_hz,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int attach_clock(struct sampler *s, unsigned cpu)
+{
+	int fd = open_clock(s, s->cycles, cpu), prog = bpf_program__fd(s->skel->progs.sample_clock);
+
+	if (fd < 0)
+		return errno == ENODEV || errno == ENXIO ? 0 : -errno;	/* a CPU that is off */
+	if (keep(s, fd))
+		return -ENOMEM;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		return -errno;
+	return 0;
+}
+
+static int start_clock(struct sampler *s, struct ut_err *err)
+{
+	int fd = open_clock(s, true, 0), r = 0;
+
+	s->cycles = fd >= 0;
+	if (fd >= 0)
+		close(fd);
+	for (unsigned cpu = 0; !r && cpu < s->options.ncpus; cpu++)
+		r = attach_clock(s, cpu);
+	if (r == -EINVAL)
+		return ut_err_set(err, r, "the kernel refuses %u samples a second: kernel.perf_event_max_sample_rate sets the limit",
+				  s->sampling.frequency_hz);
+	return r ? ut_err_set(err, r, "cannot take samples by the clock: %s (needs root or CAP_PERFMON)", strerror(-r)) : 0;
+}
+
+static int attach_raw(struct sampler *s, const struct bpf_program *prog, const char *event, struct ut_err *err)
+{
+	int r = bpf_program__fd(prog) < 0 ? 0 : keep(s, bpf_raw_tracepoint_open(event, bpf_program__fd(prog)));
+
+	return r ? ut_err_set(err, r, "cannot watch the kernel's event %s: %s", event, strerror(-r)) : 0;
+}
+
+int sampler_start(struct sampler *s, struct ut_err *err)
+{
+	struct sample *k = s->skel;
+	const struct { const struct bpf_program *prog; const char *event; } raw[] = {
+		{ k->progs.sample_exit, "sched_process_exit" },
+		{ k->progs.sample_exec, "sched_process_exec" },
+		{ k->progs.sample_fork, "sched_process_fork" },
+		{ k->progs.sample_wakeup_new, "sched_wakeup_new" },
+		{ k->progs.sample_waking, "sched_waking" },
+		{ k->progs.sample_switch, "sched_switch" },
+	};
+	int r = 0;
+
+	for (size_t i = 0; !r && i < ARRAY_SIZE(raw); i++)
+		if (bpf_program__autoload(raw[i].prog))
+			r = attach_raw(s, raw[i].prog, raw[i].event, err);
+	if (!r && s->sampling.frequency_hz)
+		r = start_clock(s, err);
+	return r;
+}
+
+/* A letter of /proc as the kernel's number; 0: it runs, or is none any more. */
+static uint32_t state_of(char letter)
+{
+	switch (letter) {
+	case 'S': return 1;
+	case 'D': return 2;
+	case 'T': return 4;
+	case 't': return 8;
+	case 'I': return 0x402;
+	default: return 0;
+	}
+}
+
+/* Threads that run are seen when they leave. */
+static void note_thread(struct sampler *s, pid_t pid, pid_t tid)
+{
+	struct sample_away away = { .process = (uint32_t)pid, .state = state_of(process_state(tid)) };
+	uint32_t key = (uint32_t)tid;
+
+	if (!away.state)
+		return;
+	bpf_map_update_elem(bpf_map__fd(s->skel->maps.ut_away), &key, &away, BPF_NOEXIST);
+	if (away.state == 1 || away.state == 2)
+		standing_add(s->standing, pid, tid);
+}
+
+void sampler_note_threads(struct sampler *s, pid_t pid)
+{
+	char path[64];
+	DIR *dir;
+
+	if (!s->sampling.waits)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	for (struct dirent *e; dir && (e = readdir(dir));)
+		if (e->d_name[0] != '.')
+			note_thread(s, pid, (pid_t)strtol(e->d_name, NULL, 10));
+	if (dir)
+		closedir(dir);
+}
+
+int sampler_walk_standing(struct sampler *s, int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips),
+			  void *ctx)
+{
+	return s->standing ? standing_walk(s->standing, s->unwind, fn, ctx) : 0;
+}
+
+void sampler_tell_standing(struct sampler *s, struct ut_rec_wait *rec)
+{
+	if (s->standing)
+		standing_tell(s->standing, rec);
+}
+
+int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, const struct ut_rec_wait *rec), void *ctx)
+{
+	int fd = bpf_map__fd(s->skel->maps.ut_away), r = 0;
+	uint32_t tid, *at = NULL;
+
+	while (s->sampling.waits && r >= 0 && !bpf_map_get_next_key(fd, at, &tid)) {
+		struct ut_rec_wait rec = { .head = { .time_ns = now_ns, .site = UT_SITE_WAIT, .tid = tid } };
+		struct sample_away away;
+
+		at = &tid;
+		if (bpf_map_lookup_elem(fd, &tid, &away))
+			continue;
+		rec.head.pid = away.process;
+		process_comm((pid_t)tid, rec.head.comm);
+		rec.stack = away.stack;
+		rec.from_ns = away.from_ns;
+		rec.runnable_ns = away.runnable_ns;
+		rec.waker = away.waker;
+		rec.state = away.state;
+		sampler_tell_standing(s, &rec);
+		r = fn(ctx, &rec);
+	}
+	return r < 0 ? r : 0;
+}
+
+uint64_t sampler_busy(const struct sampler *s)
+{
+	uint32_t zero = 0;
+	AUTO_FREE uint64_t *v = calloc(s->options.ncpus, sizeof(*v));
+	uint64_t sum = 0;
+
+	if (!v || bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.ut_busy), &zero, v))
+		return 0;
+	for (unsigned i = 0; i < s->options.ncpus; i++)
+		sum += v[i];
+	return sum;
+}

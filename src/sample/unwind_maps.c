@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes: their executable mappings as neighbours in the kernel's array, replaced as a whole when they change. */
+#include "sample/unwind_maps.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "bpf/sample.h"
+#include "proc/hotspot.h"
+#include "sample/unwind_priv.h"
+
+/* How long a walk that has seen an older place of a process's mappings may take. */
+#define GRACE_NS 200000000u
+
+struct process {
+	pid_t pid;
+	uint32_t first, n;
+	struct unwind_file **files;	/* that it has mapped, each once */
+	size_t nfiles;
+	int bare;			/* a virtual machine whose code keeps no frame pointers: 1 yes, 0 no, -1 not asked */
+};
+
+struct old_place { struct range range; uint64_t since_ns; };
+
+struct unwind_maps {
+	struct unwind_tables tables;
+	struct ranges places;
+	VEC(struct process) processes;	/* by pid */
+	VEC(struct old_place) old;
+	uint32_t stamp;
+};
+
+int unwind_maps_open(const struct unwind_fds *fds, struct unwind_maps **ret, struct ut_err *err)
+{
+	struct unwind_maps *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return ut_err_nomem(err);
+	if (unwind_tables_open(&m->tables, fds) || ranges_open(&m->places, SAMPLE_MAPPINGS_MAX)) {
+		unwind_maps_close(m);
+		return ut_err_nomem(err);
+	}
+	*ret = m;
+	return 0;
+}
+
+struct unwind_maps *unwind_maps_close(struct unwind_maps *m)
+{
+	if (!m)
+		return NULL;
+	for (size_t i = 0; i < m->processes.n; i++)
+		free(m->processes.v[i].files);
+	vec_done(&m->processes);
+	vec_done(&m->old);
+	ranges_done(&m->places);
+	unwind_tables_done(&m->tables);
+	free(m);
+	return NULL;
+}
+
+/* Where @pid is, or would be. */
+static size_t place_of(const struct unwind_maps *m, pid_t pid)
+{
+	size_t low = 0, high = m->processes.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (m->processes.v[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct process *find(const struct unwind_maps *m, pid_t pid)
+{
+	size_t at = place_of(m, pid);
+
+	return at < m->processes.n && m->processes.v[at].pid == pid ? &m->processes.v[at] : NULL;
+}
+
+static struct process *find_or_add(struct unwind_maps *m, pid_t pid)
+{
+	size_t at = place_of(m, pid);
+	struct process *p = find(m, pid);
+
+	if (p)
+		return p;
+	if (vec_push(&m->processes, ((struct process){ 0 })))
+		return NULL;
+	p = &m->processes.v[at];
+	memmove(p + 1, p, (m->processes.n - 1 - at) * sizeof(*p));
+	*p = (struct process){ .pid = pid, .bare = -1 };
+	return p;
+}
+
+/* Compiled code of a virtual machine that was not told to keep frame pointers uses rbp for other things. */
+static bool is_bare(struct process *p)
+{
+	if (p->bare < 0)
+		p->bare = hotspot_is(p->pid) && hotspot_keeps_frame_pointers(p->pid) == 0;
+	return p->bare;
+}
+
+struct news {		/* what a process has mapped now */
+	VEC(struct ut_unwind_mapping) mappings;
+	VEC(struct unwind_file *) files;
+};
+
+static int use_file(struct news *news, struct unwind_file *f)
+{
+	for (size_t i = 0; i < news->files.n; i++)
+		if (news->files.v[i] == f)
+			return 0;
+	if (vec_push(&news->files, f))
+		return -ENOMEM;
+	f->users++;	/* at once: it must not make room for the next one */
+	return 0;
+}
+
+static int add_mapping(struct unwind_maps *m, struct process *p, const struct mapping *from, struct news *news)
+{
+	struct ut_unwind_mapping to = { .start = from->start, .end = from->end, .process = (uint32_t)p->pid,
+					.code = UT_CODE_RUNTIME };
+	struct unwind_file *f = NULL;
+
+	if (from->file.ino || strcmp(from->path, "[vdso]") == 0) {
+		f = unwind_tables_get(&m->tables, p->pid, from);
+		if (!f || use_file(news, f))
+			return -ENOMEM;
+		to.code = f->code;
+	}
+	if (to.code == UT_CODE_TABLE && !unwind_file_bias(f, from, &to.bias))
+		to.code = UT_CODE_FILE;
+	if (to.code == UT_CODE_TABLE) {
+		to.directory = f->directory;
+		to.first_page = f->first_page;
+		to.pages = f->pages;
+	}
+	if (strcmp(from->path, "[uprobes]") == 0) {
+		to.code = UT_CODE_RETURNS;
+		to.start--;	/* returns go to its first byte, and a walk looks at the byte before */
+	}
+	if (to.code == UT_CODE_RUNTIME && is_bare(p))
+		to.code = UT_CODE_BARE;
+	return vec_push(&news->mappings, to);
+}
+
+static void news_done(struct news *news)
+{
+	for (size_t i = 0; i < news->files.n; i++)
+		news->files.v[i]->users--;
+	vec_done(&news->files);
+	vec_done(&news->mappings);
+}
+
+static int read_news(struct unwind_maps *m, struct process *p, struct news *news)
+{
+	AUTO(mappings_done) struct mappings maps = { 0 };
+	int r = mappings_read(p->pid, &maps, NULL);
+
+	for (size_t i = 0; !r && i < maps.maps.n; i++)
+		if (maps.maps.v[i].exec)
+			r = add_mapping(m, p, &maps.maps.v[i], news);
+	return r;
+}
+
+static void leave_place(struct unwind_maps *m, struct process *p)
+{
+	struct old_place old = { .range = { p->first, p->n }, .since_ns = monotonic_ns() };
+
+	if (p->n && vec_push(&m->old, old) == 0)
+		p->n = 0;
+}
+
+static int tell(struct unwind_maps *m, pid_t pid, uint32_t first, uint32_t n, uint32_t flags)
+{
+	uint32_t key = (uint32_t)pid;
+	struct ut_unwind_process value = { .first = first, .n = n, .stamp = ++m->stamp & 0xffffff, .flags = flags,
+					   .owner = key };
+
+	return bpf_map_update_elem(m->tables.fds.sampled, &key, &value, BPF_ANY);
+}
+
+static int put_news(struct unwind_maps *m, struct process *p, const struct news *news)
+{
+	uint32_t n = (uint32_t)news->mappings.n, first = n ? ranges_take(&m->places, n) : 0;
+	int r = first == UINT32_MAX ? -ENOSPC : 0;
+
+	for (uint32_t i = 0; !r && i < n; i++) {
+		uint32_t key = first + i;
+
+		r = bpf_map_update_elem(m->tables.fds.mappings, &key, &news->mappings.v[i], BPF_ANY);
+	}
+	if (!r)
+		r = tell(m, p->pid, first, n, UT_PROCESS_WANTED | UT_PROCESS_KNOWN);
+	if (r) {
+		if (first != UINT32_MAX)
+			ranges_give(&m->places, first, n);
+		return r;
+	}
+	leave_place(m, p);
+	p->first = first;
+	p->n = n;
+	return 0;
+}
+
+static void take_files(struct process *p, struct news *news)
+{
+	for (size_t i = 0; i < p->nfiles; i++)
+		p->files[i]->users--;
+	free(p->files);
+	p->files = news->files.v;
+	p->nfiles = news->files.n;
+	news->files.v = NULL;
+	news->files.n = news->files.cap = 0;
+}
+
+int unwind_maps_process(struct unwind_maps *m, pid_t pid, struct ut_err *err)
+{
+	struct process *p = find_or_add(m, pid);
+	struct news news = { 0 };
+	int r = p ? read_news(m, p, &news) : -ENOMEM;
+
+	if (!r)
+		r = put_news(m, p, &news);
+	if (!r)
+		take_files(p, &news);
+	news_done(&news);
+	if (r == -ENOMEM)
+		return ut_err_nomem(err);
+	if (r == -ESRCH || r == -ENOENT) {
+		unwind_maps_forget(m, pid);	/* gone: its number may be another's soon */
+		return 0;
+	}
+	if (r == -EACCES || r == -EPERM)
+		return 0;	/* not ours to look at: its samples say that nothing is known of it */
+	return r ? ut_err_set(err, r, "the kernel's tables of mappings are full: process %d is sampled without its callers",
+			      pid)
+		 : 0;
+}
+
+int unwind_maps_want(struct unwind_maps *m, pid_t pid, struct ut_err *err)
+{
+	struct process *p = find_or_add(m, pid);
+	int r = p ? tell(m, pid, 0, 0, UT_PROCESS_WANTED) : -ENOMEM;
+
+	return r ? ut_err_set(err, r, "cannot tell the kernel to sample process %d: %s", pid, strerror(-r)) : 0;
+}
+
+bool unwind_maps_has(const struct unwind_maps *m, pid_t pid) { return find(m, pid) != NULL; }
+
+void unwind_maps_forget(struct unwind_maps *m, pid_t pid)
+{
+	struct process *p = find(m, pid);
+	uint32_t key = (uint32_t)pid;
+
+	if (!p)
+		return;
+	bpf_map_delete_elem(m->tables.fds.sampled, &key);
+	leave_place(m, p);
+	for (size_t i = 0; i < p->nfiles; i++)
+		p->files[i]->users--;
+	free(p->files);
+	memmove(p, p + 1, (size_t)(m->processes.v + m->processes.n - (p + 1)) * sizeof(*p));
+	m->processes.n--;
+}
+
+void unwind_maps_sweep(struct unwind_maps *m, uint64_t now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->old.n; i++) {
+		struct old_place *o = &m->old.v[i];
+
+		if (now - o->since_ns > GRACE_NS)
+			ranges_give(&m->places, o->range.first, o->range.n);
+		else
+			m->old.v[kept++] = *o;
+	}
+	m->old.n = kept;
+}
+
+size_t unwind_maps_mappings(const struct unwind_maps *m, pid_t pid, struct ut_unwind_mapping **ret)
+{
+	const struct process *p = find(m, pid);
+	struct ut_unwind_mapping *v = p && p->n ? calloc(p->n, sizeof(*v)) : NULL;
+
+	if (!v)
+		return 0;
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint32_t key = p->first + i;
+
+		if (bpf_map_lookup_elem(m->tables.fds.mappings, &key, &v[i])) {
+			free(v);
+			return 0;
+		}
+	}
+	*ret = v;
+	return p->n;
+}
+
+bool unwind_maps_page(const struct unwind_maps *m, uint32_t entry, uint32_t ret[2])
+{
+	uint32_t next = entry + 1;
+
+	return !bpf_map_lookup_elem(m->tables.fds.directory, &entry, &ret[0]) &&
+	       !bpf_map_lookup_elem(m->tables.fds.directory, &next, &ret[1]);
+}
+
+bool unwind_maps_chunk(const struct unwind_maps *m, uint32_t number, uint32_t *ret)
+{
+	uint32_t segment = number / SAMPLE_SEGMENT_CHUNKS, key = number % SAMPLE_SEGMENT_CHUNKS;
+
+	return segment < m->tables.segments.n && !bpf_map_lookup_elem(m->tables.segments.v[segment], &key, ret);
+}
+
+const struct ut_unwind_rule *unwind_maps_rule(const struct unwind_maps *m, uint32_t number)
+{
+	return number < m->tables.nrules ? &m->tables.rules[number] : NULL;
+}
+
+void unwind_maps_size(const struct unwind_maps *m, uint64_t *ret_bytes, size_t *ret_files)
+{
+	*ret_bytes = (uint64_t)m->tables.segments.n * SAMPLE_SEGMENT_CHUNKS * SAMPLE_CHUNK_ROWS * 4 +
+		     SAMPLE_DIRECTORY_MAX * 4u + UT_UNWIND_RULES_MAX * sizeof(struct ut_unwind_rule) +
+		     SAMPLE_MAPPINGS_MAX * sizeof(struct ut_unwind_mapping);
+	*ret_files = m->tables.with_table;
+}

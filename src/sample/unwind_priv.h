@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* unwind_maps.c keeps processes, unwind_tables.c files and their rows. Not for others. */
+#ifndef UT_SAMPLE_UNWIND_PRIV_H
+#define UT_SAMPLE_UNWIND_PRIV_H
+
+#include "elf/unwind.h"
+#include "sample/ranges.h"
+#include "sample/unwind_maps.h"
+#include "wire/unwind.h"
+
+/* A file that was looked at. Its identity is its build id where it has one: copies of a file share a table. */
+struct unwind_file {
+	struct file_id id;
+	uint64_t changed_ns, size;	/* with the id: what a number that is used again differs in */
+	struct elf_build_id build_id;
+	bool is_elf, has_table;
+	uint32_t code;			/* enum ut_unwind_code */
+	uint32_t directory, first_page, pages;
+	uint32_t first_chunk, chunks;
+	struct elf_segment *segments;	/* owned: file offsets to addresses */
+	size_t nsegments;
+	unsigned users;			/* processes */
+	struct unwind_file *same;	/* whose table it uses, by build id; NULL: its own */
+};
+
+struct unwind_tables {
+	struct unwind_fds fds;
+	struct ranges chunks, directory;
+	VEC(int) segments;		/* descriptors of the inner arrays made so far */
+	VEC(struct unwind_file *) files;
+	struct ut_unwind_rule *rules;	/* as the kernel has them */
+	uint32_t nrules;
+	uint32_t *rule_index;		/* hash table: number + 1; 0 empty */
+	size_t with_table;
+};
+
+int unwind_tables_open(struct unwind_tables *t, const struct unwind_fds *fds);
+void unwind_tables_done(struct unwind_tables *t);
+/* The file behind a mapping, its table in the kernel. NULL: out of memory. Counts no user. */
+struct unwind_file *unwind_tables_get(struct unwind_tables *t, pid_t pid, const struct mapping *m);
+/* Address minus vaddr for a mapping of @f at file offset m->offset; false: no segment lies there. */
+bool unwind_file_bias(const struct unwind_file *f, const struct mapping *m, uint64_t *ret);
+
+#endif

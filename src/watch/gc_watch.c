@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* A watch from its options to a session, and its end. */
+#include "watch/gc_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "watch/gc_watch_priv.h"
+
+/* Are there processes that nobody has looked at yet? */
+static bool is_open(const struct gc_watch *w)
+{
+	return w->options.all || w->options.command || w->options.follow;
+}
+
+static int look_at_pids(struct gc_watch *w, struct ut_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < w->options.npids; i++) {
+		struct process_id id;
+		struct watched *p;
+
+		r = process_identify(w->options.pids[i], &id, err);
+		if (r)
+			return r;
+		p = watch_process(w, (uint32_t)id.pid, 0);
+		if (!p)
+			return ut_err_nomem(err);
+		if (!w->options.overlay && (p->runtimes.n || !w->options.follow))	/* else: its children may be */
+			r = watch_check_known(w, p, err);
+	}
+	return r;
+}
+
+typedef VEC(const char *) version_list;
+
+static int versions_in(const struct gc_watch *w, const struct runtime *r, version_list *ret)
+{
+	for (size_t i = 0; i < w->all.n; i++) {
+		const struct watched *p = w->all.v[i];
+
+		for (size_t k = 0; k < p->runtimes.n; k++)
+			if (p->runtimes.v[k].runtime == r && vec_push(ret, p->runtimes.v[k].version))
+				return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Of all runtimes, or of those that the processes have, in the versions that they have. */
+static int add_defs(struct gc_watch *w, struct ut_err *err)
+{
+	int code = 0;
+
+	for (size_t i = 0; !code && i < w->runtimes->all.n; i++) {
+		const struct runtime *r = &w->runtimes->all.v[i];
+		version_list versions = { 0 };
+
+		if (!is_open(w) && versions_in(w, r, &versions))
+			code = ut_err_nomem(err);
+		else if (is_open(w) || versions.n)
+			code = gc_defs_add(&w->defs, r, gc_kinds_of_runtimes(w->kinds), versions.v, versions.n, err);
+		vec_done(&versions);
+	}
+	if (!code && gc_kinds_has(w->kinds, GC_KIND_SIGNAL))
+		code = gc_defs_add_signals(&w->defs, err);
+	return code;
+}
+
+static int list_probes(struct gc_watch *w, struct ut_err *err)
+{
+	w->probes = calloc(w->defs.requests.n + 1, sizeof(*w->probes));
+	w->states = calloc(w->defs.requests.n + 1, sizeof(*w->states));
+	if (!w->probes || !w->states)
+		return ut_err_nomem(err);
+	for (size_t i = 0; i < w->defs.requests.n; i++) {
+		w->probes[i] = w->defs.requests.v[i].text;
+		w->states[i] = w->defs.requests.v[i].state;
+	}
+	return 0;
+}
+
+static int open_session(struct gc_watch *w, struct ut_err *err)
+{
+	const struct gc_watch_options *o = &w->options;
+	struct session_options so = {
+		.pids = o->pids, .npids = o->npids, .all = o->all, .follow = o->follow, .command = o->command,
+		.wait = true,	/* a description has probes of other builds too */
+		.ring_bytes = o->ring_bytes, .text_limit = COLLECT_TEXT_MAX, .duration_ns = o->duration_ns,
+		.stop_fd = o->stop_fd, .verbose = o->verbose, .lives = true,
+		.described = true,
+	};
+
+	so.probes = w->probes;
+	so.nprobes = w->defs.requests.n;
+	so.states = o->no_measure ? NULL : w->states;
+	return session_open(&so, w->runtimes, &w->session, err);
+}
+
+static int check_pids(const struct gc_watch *w, struct ut_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < w->options.npids; i++) {
+		const struct watched *p = watch_find(w, (uint32_t)w->options.pids[i]);
+
+		r = p->wanted ? watch_check_attached(w, p, err) : 0;
+	}
+	return r;
+}
+
+static int settle_all(struct gc_watch *w, struct ut_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < w->all.n; i++)
+		r = watch_settle(w, w->all.v[i]) ? ut_err_nomem(err) : 0;
+	return r;
+}
+
+/* By default signals are counted where they can be: the kernel's events do not know the pids of a namespace. */
+static int choose_kinds(struct gc_watch *w, struct ut_err *err)
+{
+	int r = gc_kinds_parse(w->options.kinds ? w->options.kinds : GC_KINDS_DEFAULT, &w->kinds, err);
+
+	if (!w->options.kinds && !process_in_first_pid_namespace())
+		w->kinds = gc_kinds_of_runtimes(w->kinds);
+	w->signals_alone = !gc_kinds_of_runtimes(w->kinds);
+	return r;
+}
+
+int gc_watch_open(const struct gc_watch_options *o, const struct runtimes *runtimes, struct gc_watch **ret,
+		  struct ut_err *err)
+{
+	struct gc_watch *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return ut_err_nomem(err);
+	w->options = *o;
+	w->runtimes = runtimes;
+	w->defs.no_returns = o->overlay;
+	r = choose_kinds(w, err);
+	if (!r)
+		r = look_at_pids(w, err);
+	if (!r)
+		r = add_defs(w, err);
+	if (!r)
+		r = list_probes(w, err);
+	if (!r && !o->overlay)
+		r = open_session(w, err);
+	if (!r && !o->overlay)
+		r = settle_all(w, err);
+	if (!r && !o->overlay)
+		r = check_pids(w, err);
+	if (r) {
+		gc_watch_close(w);
+		return r;
+	}
+	*ret = w;
+	return 0;
+}
+
+/* Those that are there from the beginning. */
+static int tell_first(struct gc_watch *w, struct ut_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < w->all.n; i++) {
+		w->all.v[i]->p.seen_ns = w->start_ns;
+		r = watch_tell(w, w->all.v[i]);
+	}
+	if (r >= 0 && w->options.all)
+		r = watch_existing(w, err);
+	return r < 0 ? r : 0;
+}
+
+static int begin(struct gc_watch *w, struct ut_err *err)
+{
+	w->start_ns = w->last_ns = session_start_ns(w->session);
+	w->collect = collect_new(w->defs.defs.v, w->defs.defs.n, w->start_ns, session_state_base_ns(w->session),
+				 watch_on_span, w);
+	return w->collect ? tell_first(w, err) : ut_err_nomem(err);
+}
+
+int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, struct ut_err *err)
+{
+	AUTO_FREE char *log = NULL;
+	int r;
+
+	w->sink = *sink;
+	w->session_sink = watch_session_sink(w);
+	r = session_start(w->session, &w->session_sink, &log, err);
+	if (r && log)
+		fputs(log, stderr);
+	return r ? r : begin(w, err);
+}
+
+const char *const *gc_watch_probes(const struct gc_watch *w, size_t *ret_n)
+{
+	*ret_n = w->defs.requests.n;
+	return w->probes;
+}
+
+struct session_sink gc_watch_session_sink(struct gc_watch *w) { return watch_session_sink(w); }
+
+int gc_watch_join(struct gc_watch *w, struct session *session, const struct gc_watch_sink *sink, struct ut_err *err)
+{
+	int r;
+
+	w->session = session;
+	w->sink = *sink;
+	r = settle_all(w, err);
+	return r ? r : begin(w, err);
+}
+
+uint64_t gc_watch_stopped_since(const struct gc_watch *w, uint32_t pid)
+{
+	return w->collect ? collect_stopped_since(w->collect, pid) : 0;
+}
+
+/* What is still open is cut here, and every process's hints are complete. */
+static int finish(struct gc_watch *w, uint64_t stop_ns)
+{
+	int r = collect_stop(w->collect, w->full || stop_ns < w->last_ns ? w->last_ns : stop_ns);
+
+	for (size_t i = 0; i < w->all.n; i++)
+		if (w->all.v[i]->told)
+			watch_end(w, w->all.v[i]);
+	if (r >= 0 && w->sink.flush)
+		r = w->sink.flush(w->sink.ctx);
+	return r < 0 ? r : 0;
+}
+
+int gc_watch_run(struct gc_watch *w, enum session_end *ret_end, struct session_totals *ret_totals, struct ut_err *err)
+{
+	int r = session_run(w->session, &w->session_sink, ret_end, err), stopped, finished;
+
+	if (r == -ECANCELED && w->full) {
+		*ret_end = SESSION_MAX_EVENTS;
+		r = 0;
+	}
+	stopped = session_stop(w->session, &w->session_sink, ret_totals, err);
+	r = r ? r : stopped;
+	finished = r ? 0 : finish(w, w->start_ns + ret_totals->elapsed_ns);
+	return r ? r : finished;
+}
+
+int gc_watch_command_status(struct gc_watch *w) { return session_command_status(w->session); }
+uint64_t gc_watch_start_ns(const struct gc_watch *w) { return w->start_ns; }
+const struct plan *gc_watch_plan(const struct gc_watch *w) { return session_plan(w->session); }
+
+struct gc_watch *gc_watch_close(struct gc_watch *w)
+{
+	if (!w)
+		return NULL;
+	for (size_t i = 0; i < w->readers.n; i++) {
+		live_values_free(w->readers.v[i].values);
+		live_probe_free(w->readers.v[i].probe);
+	}
+	vec_done(&w->readers);
+	collect_free(w->collect);
+	if (!w->options.overlay)
+		session_close(w->session);
+	for (size_t i = 0; i < w->all.n; i++)
+		watched_free(w->all.v[i]);
+	vec_done(&w->all);
+	vec_done(&w->young);
+	vec_done(&w->versions);
+	gc_defs_done(&w->defs);
+	free(w->probes);
+	free(w->states);
+	free(w);
+	return NULL;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `gc` and `top` share: from runtimes' descriptions to probes, a session, and the spans that come of it. One
+ * thread.
+ */
+#ifndef UT_WATCH_GC_WATCH_H
+#define UT_WATCH_GC_WATCH_H
+
+#include "base/err.h"
+#include "model/collect.h"
+#include "proc/runtime.h"
+#include "record/session.h"
+
+struct gc_process {
+	uint32_t pid;
+	char comm[16];
+	const struct runtime *runtime;	/* NULL: none is known, signals alone were asked for */
+	char version[32];		/* "": not known */
+	uint64_t seen_ns;		/* since when it is watched */
+	const char *const *hints;	/* sentences: what of it cannot be seen, and what it would need */
+	size_t nhints;
+	void *mine;			/* the sink's: whatever it keeps of this process; NULL at first */
+};
+
+struct gc_watch_options {
+	const int *pids;
+	size_t npids;
+	bool all, follow;
+	char *const *command;
+	const char *kinds;		/* "gc,signal": RUNTIME_KINDS and signal, or "all"; NULL: gc and signal */
+	uint64_t duration_ns, max_spans;	/* 0: no end */
+	uint64_t ring_bytes;
+	int stop_fd;
+	bool verbose, no_measure;
+	bool overlay;			/* the session is another's: see below */
+};
+
+/* Each method may be NULL. A negative result stops; gc_watch_run returns it. */
+struct gc_watch_sink {
+	void *ctx;
+	/* A process with a runtime is watched from now on; @p lives until «gone» returns, or as long as the watch. */
+	int (*process)(void *ctx, struct gc_process *p);
+	/* It ended, or became another program; its hints are complete. @p is freed behind the call. */
+	int (*gone)(void *ctx, const struct gc_process *p, uint64_t time_ns);
+	/* A positive result: it was one of max_spans. */
+	int (*span)(void *ctx, const struct gc_process *p, const struct collect_span *span);
+	int (*lost)(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_ns);
+	int (*flush)(void *ctx);	/* after each batch, at least every 50 ms */
+	void (*attached)(void *ctx, size_t nprobes, size_t nsites);
+	void (*note)(void *ctx, const char *text);
+};
+
+struct gc_watch;
+
+/* Looks at processes and runtimes, and plans; -EINVAL with a sentence for a pid that is no runtime, an unknown kind. */
+int gc_watch_open(const struct gc_watch_options *o, const struct runtimes *runtimes, struct gc_watch **ret,
+		  struct ut_err *err);
+int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, struct ut_err *err);
+/* Until the end; all spans are given out, cut ones too, when it returns. */
+int gc_watch_run(struct gc_watch *w, enum session_end *ret_end, struct session_totals *ret_totals, struct ut_err *err);
+int gc_watch_command_status(struct gc_watch *w);
+const struct plan *gc_watch_plan(const struct gc_watch *w);
+uint64_t gc_watch_start_ns(const struct gc_watch *w);
+struct gc_watch *gc_watch_close(struct gc_watch *w);
+
+/*
+ * A watch on top of a session that does other things as well: the session is opened with these probes alone as its
+ * requests, `described`, `wait` and `lives`; started; told to gc_watch_join, and its events, lives, losses, flushes and
+ * processes go through the watch's own sink. Processes that are no runtime are no error. No probe of it is at a
+ * function's return: walks of stacks stay whole.
+ */
+const char *const *gc_watch_probes(const struct gc_watch *w, size_t *ret_n);
+struct session_sink gc_watch_session_sink(struct gc_watch *w);
+int gc_watch_join(struct gc_watch *w, struct session *session, const struct gc_watch_sink *sink, struct ut_err *err);
+/* Since when the process has been inside a collection that stops it, at this point of the stream; 0: it is in none. */
+uint64_t gc_watch_stopped_since(const struct gc_watch *w, uint32_t pid);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* The events of a session and the lives of processes, on their way to the engine that makes spans of them. */
+#include <errno.h>
+#include <string.h>
+
+#include "watch/gc_watch_priv.h"
+#include "base/clock.h"
+
+#define LOOK_AGAIN_NS 1000000000u	/* a library that was loaded late is recognised within this time */
+
+static struct reader *reader_for(struct gc_watch *w, const struct plan_probe *p)
+{
+	size_t i = (size_t)(p - session_plan(w->session)->probes.v);
+	struct reader *r;
+
+	while (w->readers.n <= i)
+		if (vec_push(&w->readers, (struct reader){ 0 }))
+			return NULL;
+	r = &w->readers.v[i];
+	if (!r->probe)
+		r->probe = live_probe_new(p->checked);
+	if (r->probe && !r->values)
+		r->values = live_values_new(r->probe);
+	return r->values ? r : NULL;
+}
+
+static bool holds_any(const struct watched *p, const struct gc_request *request)
+{
+	for (size_t i = 0; i < request->uses.n; i++)
+		if (p->holds[request->uses.v[i].def])
+			return true;
+	return false;
+}
+
+/* An event that nothing known of its process explains: it may have loaded something, or be gone. */
+static int look_again(struct gc_watch *w, struct watched *p, const struct session_event *e)
+{
+	const struct gc_request *request = &w->defs.requests.v[e->probe->request];
+	const struct runtime *r = w->defs.origins.v[request->uses.v[0].def].runtime;
+
+	if (!r)
+		return 0;
+	if (p->vanished) {
+		memcpy(p->p.comm, e->rec->comm, sizeof(p->p.comm));
+		return watch_adopt(w, p, r, &session_plan(w->session)->files.v[e->site->file]);
+	}
+	if (e->rec->time_ns < p->looked_ns + LOOK_AGAIN_NS)
+		return 0;
+	return watch_identify(w, p) || watch_settle(w, p) ? -ENOMEM : 0;
+}
+
+static int give(struct gc_watch *w, const struct watched *p, const struct session_event *e,
+		const struct collect_value *values, size_t n)
+{
+	const struct gc_request *request = &w->defs.requests.v[e->probe->request];
+	struct collect_event event = { .time_ns = e->rec->time_ns, .pid = e->rec->pid, .tid = e->rec->tid,
+				       .values = values, .nvalues = n, .state = e->state };
+	int r = 0;
+
+	memcpy(event.comm, e->rec->comm, sizeof(event.comm));
+	for (size_t i = 0; r >= 0 && i < request->uses.n; i++) {
+		if (!p->holds[request->uses.v[i].def])
+			continue;
+		event.def = request->uses.v[i].def;
+		event.role = request->uses.v[i].role;
+		r = collect_event(w->collect, &event);
+	}
+	return r;
+}
+
+static int on_event(void *ctx, const struct session_event *e)
+{
+	struct gc_watch *w = ctx;
+	struct collect_value values[LIVE_VALUES_MAX];
+	struct live_event live = { .rec = e->rec, .size = e->size, .cpu = e->cpu, .unreadable = e->site->unreadable };
+	struct reader *reader;
+	struct watched *p;
+	int r = 0, n;
+
+	if (w->full || e->rec->time_ns < w->start_ns)
+		return 0;	/* attaching takes its time, and watching begins when it is done */
+	w->last_ns = e->rec->time_ns;
+	p = watch_process(w, e->rec->pid, e->rec->time_ns);
+	if (p && !holds_any(p, &w->defs.requests.v[e->probe->request]))
+		r = look_again(w, p, e);
+	if (!p || r)
+		return -ENOMEM;
+	if (!holds_any(p, &w->defs.requests.v[e->probe->request]))
+		return 0;
+	reader = reader_for(w, e->probe);
+	if (!reader)
+		return -ENOMEM;
+	live.probe = reader->probe;
+	n = live_values_read(reader->values, &live, values);
+	r = watch_tell(w, p);
+	return r < 0 || n < 0 ? r : give(w, p, e, values, (size_t)n);
+}
+
+static int take_exit(struct gc_watch *w, const struct session_life *life)
+{
+	int r;
+
+	if (!life->last && !life->group)
+		return collect_thread_exit(w->collect, life->time_ns, life->pid, life->tid);
+	r = collect_process_exit(w->collect, life->time_ns, life->pid);
+	return r < 0 || !life->last ? r : watch_gone(w, life->pid, life->time_ns);
+}
+
+static int on_life(void *ctx, const struct session_life *life)
+{
+	struct gc_watch *w = ctx;
+	const struct watched *p;
+	int r;
+
+	if (w->full)
+		return 0;
+	w->last_ns = life->time_ns;
+	switch (life->what) {
+	case UT_LIFE_FORK:
+		p = w->options.all || w->options.follow ? watch_find(w, life->pid) : NULL;
+		if (p && p->wanted)
+			watch_expect(w, life->child, life->time_ns);
+		return collect_fork(w->collect, life->time_ns, life->pid, life->child);
+	case UT_LIFE_EXEC:
+		r = collect_exec(w->collect, life->time_ns, life->pid);
+		if (r >= 0)
+			r = watch_gone(w, life->pid, life->time_ns);
+		watch_expect(w, life->pid, life->time_ns);
+		return r;
+	case UT_LIFE_EXIT:
+		return take_exit(w, life);
+	}
+	return 0;
+}
+
+static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns)
+{
+	struct gc_watch *w = ctx;
+
+	(void)cpu;
+	if (w->full)
+		return 0;
+	collect_lost(w->collect, since_ns, until_ns);
+	return w->sink.lost ? w->sink.lost(w->sink.ctx, count, since_ns, until_ns) : 0;
+}
+
+static int on_flush(void *ctx)
+{
+	struct gc_watch *w = ctx;
+	int r = w->collect && w->young.n ? watch_young(w, monotonic_ns()) : 0;
+
+	return r < 0 || !w->sink.flush ? r : w->sink.flush(w->sink.ctx);
+}
+
+/* One of the command's processes, held: it has just become this program, or loaded its libraries. */
+static void on_process(void *ctx, pid_t pid)
+{
+	struct gc_watch *w = ctx;
+
+	watch_expect_now(w, (uint32_t)pid, monotonic_ns());
+}
+
+static void on_attached(void *ctx, size_t nprobes, size_t nsites)
+{
+	struct gc_watch *w = ctx;
+
+	if (w->sink.attached)
+		w->sink.attached(w->sink.ctx, nprobes, nsites);
+}
+
+static void on_note(void *ctx, const char *text)
+{
+	struct gc_watch *w = ctx;
+
+	if (w->sink.note)
+		w->sink.note(w->sink.ctx, text);
+}
+
+struct session_sink watch_session_sink(struct gc_watch *w)
+{
+	return (struct session_sink){ .ctx = w, .event = on_event, .life = on_life, .lost = on_lost, .flush = on_flush,
+				      .attached = on_attached, .process = w->options.command ? on_process : NULL,
+				      .note = on_note };
+}
+
+int watch_on_span(void *ctx, const struct collect_span *span)
+{
+	struct gc_watch *w = ctx;
+	const struct watched *p = watch_find(w, span->pid);
+	int r;
+
+	if (!p || !p->told || !gc_kinds_has(w->kinds, span->def->kind))
+		return 0;
+	p->seen[span->def - w->defs.defs.v] = true;
+	if (!w->sink.span)
+		return 0;
+	r = w->sink.span(w->sink.ctx, &p->p, span);
+	if (r <= 0 || w->full || !w->options.max_spans || ++w->spans < w->options.max_spans)
+		return r < 0 ? r : 0;
+	w->full = true;
+	return -ECANCELED;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* What of a process cannot be seen, in words: no runtime, no span of the kind or the version, nothing to attach to. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "watch/gc_watch_priv.h"
+
+#define GENERATIONS 4
+
+/* A launcher, a shell, a service manager: the process that it started and that is a runtime; 0 when there is none. */
+static pid_t runtime_below(const struct gc_watch *w, pid_t pid, const struct runtime **ret)
+{
+	AUTO_FREE struct process_id *v = NULL;
+	struct ut_err ignored;
+	size_t n = 0;
+
+	if (process_list(&v, &n, &ignored))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		pid_t parent = process_parent(v[i].pid);
+
+		for (int k = 1; k < GENERATIONS && parent > 1 && parent != pid; k++)
+			parent = process_parent(parent);
+		if (parent != pid)
+			continue;
+		*ret = runtime_of_process(w->runtimes, v[i].pid);
+		if (*ret && (*ret)->span.n)
+			return v[i].pid;
+	}
+	return 0;
+}
+
+static int no_runtime(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
+{
+	const struct runtime *runtime;
+	char link[64], comm[16], c;
+	pid_t below;
+
+	if (process_has_ended((pid_t)p->p.pid))
+		return ut_err_set(err, -ESRCH, "no process %u (it has ended)", p->p.pid);
+	snprintf(link, sizeof(link), "/proc/%u/exe", p->p.pid);
+	if (readlink(link, &c, 1) < 0 && errno == ENOENT)
+		return ut_err_set(err, -EINVAL, "process %u (%s) is a kernel thread and no runtime", p->p.pid,
+				  p->p.comm);
+	if (access(link, F_OK) && errno == EACCES)
+		return ut_err_set(err, -EPERM, "may not look at process %u: run as root", p->p.pid);
+	below = p->p.pid > 1 ? runtime_below(w, (pid_t)p->p.pid, &runtime) : 0;
+	if (below) {
+		process_comm(below, comm);
+		return ut_err_set(err, -EINVAL,
+				  "process %u (%s) is no runtime that usertrace knows, but process %d (%s, %s), which it "
+				  "started, is one: -p %d", p->p.pid, p->p.comm, below, comm, runtime->name, below);
+	}
+	return ut_err_set(err, -EINVAL,
+			  "process %u (%s) is no runtime that usertrace knows: 'usertrace list -p %u' shows what can "
+			  "be traced in it, --runtime FILE describes another runtime, and --kind signal needs none",
+			  p->p.pid, p->p.comm, p->p.pid);
+}
+
+static void add_kinds_of(const struct runtime *r, struct buf *out)
+{
+	const char *comma = "";
+
+	for (size_t i = 0; i < r->span.n; i++) {
+		bool again = false;
+
+		for (size_t k = 0; k < i; k++)
+			again |= !strcmp(r->span.v[k].kind, r->span.v[i].kind);
+		if (again)
+			continue;
+		buf_addf(out, "%s%s", comma, r->span.v[i].kind);
+		comma = ", ";
+	}
+}
+
+/* Nothing in the description of its runtimes is of these kinds. */
+static int no_span(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
+{
+	const struct runtime *r = p->p.runtime;
+	struct buf text = { 0 };
+
+	buf_addf(&text, "process %u (%s) is %s, ", p->p.pid, p->p.comm, r->name);
+	if (r->none) {
+		buf_addf(&text, "which does not show when it collects: %s", r->none);
+	} else if (!r->span.n) {
+		buf_addf(&text, "of which %s says nothing that begins and ends", r->origin);
+	} else {
+		buf_adds(&text, "of which no span is known of kind ");
+		gc_kinds_words(gc_kinds_of_runtimes(w->kinds), &text);
+		buf_adds(&text, "; there is --kind ");
+		add_kinds_of(r, &text);
+	}
+	for (size_t i = 0; i < r->hint.n && !r->none; i++)
+		buf_addf(&text, "\n  %s", r->hint.v[i]);
+	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
+	buf_done(&text);
+	return -EINVAL;
+}
+
+/* "3.6 and later", "before 3.12" */
+static void add_range(const struct runtime_span *s, struct buf *out)
+{
+	if (s->since)
+		buf_addf(out, "%s and later", s->since);
+	if (s->since && s->before)
+		buf_adds(out, ", ");
+	if (s->before)
+		buf_addf(out, "before %s", s->before);
+}
+
+static int wrong_version(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
+{
+	const struct runtime *r = p->p.runtime;
+	const char *comma = "";
+	struct buf text = { 0 };
+
+	buf_addf(&text, "process %u (%s) is %s %s, and what %s knows holds for other versions: ", p->p.pid, p->p.comm,
+		 r->name, p->p.version, r->origin);
+	for (size_t i = 0; i < r->span.n; i++) {
+		if (!gc_kinds_has(w->kinds, r->span.v[i].kind))
+			continue;
+		buf_addf(&text, "%s%s of ", comma, r->span.v[i].kind);
+		add_range(&r->span.v[i], &text);
+		comma = ", ";
+	}
+	buf_adds(&text, "; a file of yours, given with --runtime, can say what this version has");
+	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
+	buf_done(&text);
+	return -EINVAL;
+}
+
+static bool has_span(const struct gc_watch *w, const struct watched *p, bool *ret_holds)
+{
+	bool has = false;
+
+	*ret_holds = false;
+	for (size_t i = 0; i < p->runtimes.n; i++) {
+		const struct watch_runtime *r = &p->runtimes.v[i];
+
+		for (size_t k = 0; k < r->runtime->span.n; k++) {
+			if (!gc_kinds_has(w->kinds, r->runtime->span.v[k].kind))
+				continue;
+			has = true;
+			*ret_holds |= runtime_span_holds(&r->runtime->span.v[k], r->version);
+		}
+	}
+	return has;
+}
+
+int watch_check_known(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
+{
+	bool holds, has = has_span(w, p, &holds);
+
+	if (w->signals_alone || holds)
+		return 0;
+	if (!p->runtimes.n)
+		return no_runtime(w, p, err);
+	return has ? wrong_version(w, p, err) : no_span(w, p, err);
+}
+
+/* --- with a plan --- */
+
+static bool has_file(const struct mapped_files *files, const struct plan_file *f)
+{
+	for (size_t i = 0; i < files->files.n; i++) {
+		const struct mapping *m = &files->files.v[i].first;
+
+		if (m->file.ino == f->id.ino && (m->file.dev == f->id.dev || !strcmp(m->path, f->path)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_attached(const struct plan *plan, size_t request, const struct mapped_files *files)
+{
+	for (size_t i = 0; i < plan->probes.n; i++)
+		if (plan->probes.v[i].request == request && plan->probes.v[i].nsites &&
+		    has_file(files, &plan->files.v[plan->probes.v[i].file]))
+			return true;
+	return false;
+}
+
+/* The first request of this role that has nothing in these files, -1 when one has. */
+static int missing(const struct gc_watch *w, const struct mapped_files *files, unsigned def, enum collect_role role)
+{
+	const struct plan *plan = session_plan(w->session);
+	int first = -1;
+
+	for (size_t i = 0; i < w->defs.requests.n; i++) {
+		const struct gc_request *r = &w->defs.requests.v[i];
+
+		for (size_t k = 0; k < r->uses.n; k++) {
+			if (r->uses.v[k].def != def || r->uses.v[k].role != role)
+				continue;
+			if (is_attached(plan, i, files))
+				return -1;
+			first = first < 0 ? (int)i : first;
+		}
+	}
+	return first;
+}
+
+static int missing_of(const struct gc_watch *w, const struct mapped_files *files, unsigned def)
+{
+	int r = missing(w, files, def, COLLECT_BEGIN);
+
+	return r >= 0 ? r : missing(w, files, def, COLLECT_END);
+}
+
+/* "u:python:gc__start": a probe without its predicate and format. */
+static size_t head_length(const char *text) { return strcspn(text, " \""); }
+
+static void add_reason(const struct gc_watch *w, int request, struct buf *out)
+{
+	const struct plan_request *r = &session_plan(w->session)->requests.v[request];
+
+	if (r->miss)
+		buf_adds(out, r->miss);
+	else
+		buf_addf(out, "there is no %.*s", (int)head_length(r->text), r->text);
+}
+
+/* Of a kind, is there any definition of this process that is attached? *@ret_missing: what the first one lacks. */
+static bool kind_is_attached(const struct gc_watch *w, const struct watched *p, const struct mapped_files *files,
+			     const char *kind, int *ret_missing)
+{
+	*ret_missing = -1;
+	for (size_t i = 0; i < w->defs.defs.n; i++) {
+		int request;
+
+		if (!p->holds[i] || !w->defs.origins.v[i].runtime || strcmp(w->defs.defs.v[i].kind, kind))
+			continue;
+		request = missing_of(w, files, (unsigned)i);
+		if (request < 0)
+			return true;
+		*ret_missing = *ret_missing < 0 ? request : *ret_missing;
+	}
+	return false;
+}
+
+/* The first definition of each kind. */
+static bool is_first_of_kind(const struct gc_watch *w, size_t def)
+{
+	for (size_t i = 0; i < def; i++)
+		if (!strcmp(w->defs.defs.v[i].kind, w->defs.defs.v[def].kind))
+			return false;
+	return true;
+}
+
+static int not_attached(const struct gc_watch *w, const struct watched *p, int request, struct ut_err *err)
+{
+	const struct runtime *r = p->p.runtime;
+	struct buf text = { 0 };
+
+	buf_addf(&text, "process %u (%s) is %s%s%s, but has not what would show its ", p->p.pid, p->p.comm, r->name,
+		 p->p.version[0] ? " " : "", p->p.version);
+	gc_kinds_words(gc_kinds_of_runtimes(w->kinds), &text);
+	buf_adds(&text, ": ");
+	add_reason(w, request, &text);
+	if (!session_plan(w->session)->requests.v[request].miss)
+		buf_adds(&text, "; it was built without it, or stripped of its symbols");
+	for (size_t i = 0; i < r->hint.n; i++)
+		buf_addf(&text, "\n  %s", r->hint.v[i]);
+	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
+	buf_done(&text);
+	return -EINVAL;
+}
+
+int watch_check_attached(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
+{
+	AUTO(mapped_files_done) struct mapped_files files = { 0 };
+	int first = -1;
+
+	if (w->signals_alone || mapped_files_read((pid_t)p->p.pid, &files, NULL))
+		return 0;
+	for (size_t i = 0; i < w->defs.defs.n; i++) {
+		int request;
+
+		if (kind_is_attached(w, p, &files, w->defs.defs.v[i].kind, &request))
+			return 0;
+		first = first < 0 ? request : first;
+	}
+	return first < 0 ? 0 : not_attached(w, p, first, err);
+}
+
+static void add_hint(struct watched *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void add_hint(struct watched *p, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n >= 0 && vec_push(&p->hints, text))
+		free(text);
+}
+
+static void hint_at_missing(const struct gc_watch *w, struct watched *p, const struct mapped_files *files, size_t def)
+{
+	const char *kind = w->defs.defs.v[def].kind;
+	struct buf reason = { 0 };
+	int request;
+
+	if (kind_is_attached(w, p, files, kind, &request) || request < 0)
+		return;
+	add_reason(w, request, &reason);
+	add_hint(p, "no %s is seen: %s", kind, reason.data ? reason.data : "out of memory");
+	buf_done(&reason);
+}
+
+/* A version that is not known, of a runtime whose spans differ by version. */
+static void hint_at_version(const struct gc_watch *w, struct watched *p)
+{
+	for (size_t i = 0; i < w->defs.defs.n && p->p.runtime && !p->p.version[0]; i++) {
+		const struct gc_origin *o = &w->defs.origins.v[i];
+
+		if (!p->holds[i] || o->runtime != p->p.runtime || (!o->span->since && !o->span->before))
+			continue;
+		add_hint(p, "which version of %s it is could not be told, so that what holds for others may be missing "
+			 "or counted", o->runtime->name);
+		return;
+	}
+}
+
+void watch_add_needs(const struct gc_watch *w, struct watched *p)
+{
+	for (size_t i = 0; i < w->defs.defs.n; i++) {
+		const struct runtime_span *s = w->defs.origins.v[i].span;
+
+		if (p->holds[i] && !p->seen[i] && s && s->needs)
+			add_hint(p, "%s comes only from a program that was started with %s",
+				 s->title ? s->title : s->kind, s->needs);
+		if (p->seen[i] && s && s->unseen)
+			add_hint(p, "not seen of %s: %s", s->title ? s->title : s->kind, s->unseen);
+	}
+}
+
+void watch_add_hints(const struct gc_watch *w, struct watched *p)
+{
+	AUTO(mapped_files_done) struct mapped_files files = { 0 };
+	bool ended = mapped_files_read((pid_t)p->p.pid, &files, NULL) || !files.files.n;
+
+	if (ended && p->hints.n)
+		return;
+	while (p->hints.n)
+		free(p->hints.v[--p->hints.n]);
+	if (p->p.runtime && p->p.runtime->none)
+		add_hint(p, "%s does not show when it collects: %s", p->p.runtime->name, p->p.runtime->none);
+	if (ended)
+		return;
+	for (size_t i = 0; i < w->defs.defs.n; i++)
+		if (w->defs.origins.v[i].runtime && gc_kinds_has(w->kinds, w->defs.defs.v[i].kind) &&
+		    is_first_of_kind(w, i))
+			hint_at_missing(w, p, &files, i);
+	hint_at_version(w, p);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* The recording behind `profile`: a session whose samples go to a log, and whose processes go to the names. */
+#ifndef UT_WATCH_PROFILE_RECORD_H
+#define UT_WATCH_PROFILE_RECORD_H
+
+#include "model/samples.h"
+#include "record/session.h"
+
+struct profile_record_options {
+	const int *pids;
+	size_t npids;
+	bool all, follow;
+	char *const *command;
+	const char *const *probes;	/* their events are the samples */
+	size_t nprobes;
+	uint32_t frequency_hz;		/* 0: the clock takes none */
+	bool waits, no_kernel, gc, lines, verbose;
+	bool progress;			/* a line on standard error, each second anew */
+	uint64_t duration_ns, ring_bytes;	/* 0: no end; the default */
+	int stop_fd;
+	void (*note)(const char *text);	/* a sentence for the user; may be NULL */
+};
+
+struct profile_record {
+	struct profile_record_options options;
+	struct names *names;
+	struct samples *samples;
+	struct session *session;
+	struct session_totals totals;
+	int64_t begin_wall_ns;
+	uint64_t stop_ns;
+	uint64_t table_bytes;		/* of unwind tables in the kernel, */
+	size_t table_files;		/* of so many files */
+	struct profile_record_inner *inner;
+};
+
+/* Plans; needs no rights. -EINVAL for what can never work. @runtimes outlives it. */
+int profile_record_open(const struct profile_record_options *o, const struct runtimes *runtimes,
+			struct profile_record *ret, struct ut_err *err);
+/* From the attachment to the end. *@ret_end says why it ended. */
+int profile_record_run(struct profile_record *r, enum session_end *ret_end, struct ut_err *err);
+/* With all that the recording says of itself. 0 or -ENOMEM. */
+int profile_record_build(struct profile_record *r, bool idle, struct profile **ret);
+/* Waits for a command. */
+void profile_record_done(struct profile_record *r);
+
+#endif

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/* Every user event goes into the spans; those that a request means are printed. */
+#include "watch/trace_user.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/text.h"
+#include "watch/trace_heard.h"
+#include "live/user.h"
+#include "model/family.h"
+#include "model/span.h"
+#include "probe/eval.h"
+#include "proc/process.h"
+
+struct user_probe {
+	size_t plan_probe;
+	const struct probe_checked *checked;
+	const char *name;
+	bool is_signal;			/* s: means the runs of handlers, and e: all others */
+	bool is_everything, is_pattern;
+	struct live_probe *live;	/* with a format or expressions of the user's; else NULL */
+	uint64_t count;
+};
+
+#define NAMES 4096
+#define SIGNAL_MARK 's'	/* in the place of an enum ut_text_state */
+
+/* What a process was called in its last event. */
+struct named {
+	uint32_t pid;
+	char comm[16];
+};
+
+struct trace_user {
+	struct trace_user_options options;
+	VEC(struct user_probe) probes;
+	struct spans *spans;
+	struct family *family;
+	struct buf record;		/* of an event with a format of the user's */
+	struct heard heard;		/* while a request has no event */
+	struct named names[NAMES];	/* for spans that something else closes */
+};
+
+static void closed(void *ctx, const struct span *span);
+
+static int add_probe(struct trace_user *u, size_t i)
+{
+	const struct plan_probe *p = &u->options.plan->probes.v[i];
+	const struct probe_spec *typed = u->options.plan->requests.v[p->request].spec;
+	struct user_probe probe = { .plan_probe = i, .checked = p->checked, .name = p->checked->spec->name };
+
+	probe.is_signal = p->checked->spec->kind == PROBE_SIGNAL;
+	probe.is_everything = !strcmp(probe.name, "*");
+	probe.is_pattern = glob_is_pattern(probe.name);
+	if (typed->format || typed->args.n) {
+		probe.live = live_probe_new(p->checked);
+		if (!probe.live)
+			return -ENOMEM;
+	}
+	if (!vec_push(&u->probes, probe))
+		return 0;
+	live_probe_free(probe.live);
+	return -ENOMEM;
+}
+
+static bool is_mine(enum probe_kind kind) { return kind == PROBE_USER || kind == PROBE_SIGNAL; }
+
+struct trace_user *trace_user_new(const struct trace_user_options *options)
+{
+	struct trace_user *u = calloc(1, sizeof(*u));
+	int r = 0;
+
+	if (!u)
+		return NULL;
+	u->options = *options;
+	u->spans = spans_new(closed, u);
+	u->family = family_new();
+	for (size_t i = 0; !r && i < options->plan->probes.n; i++)
+		if (is_mine(options->plan->probes.v[i].checked->spec->kind))
+			r = add_probe(u, i);
+	return r || !u->spans || !u->family ? trace_user_free(u) : u;
+}
+
+struct trace_user *trace_user_free(struct trace_user *u)
+{
+	if (!u)
+		return NULL;
+	for (size_t i = 0; i < u->probes.n; i++)
+		live_probe_free(u->probes.v[i].live);
+	vec_done(&u->probes);
+	spans_free(u->spans);
+	family_free(u->family);
+	buf_done(&u->record);
+	free(u);
+	return NULL;
+}
+
+#define NAME_SIZE (SPAN_NAME_MAX + 1)
+
+static void copy_name(const struct live_user_text *t, char ret[NAME_SIZE])
+{
+	size_t len = t->len < SPAN_NAME_MAX ? t->len : SPAN_NAME_MAX;
+
+	if (len)
+		memcpy(ret, t->bytes, len);
+	ret[len] = '\0';
+}
+
+static bool name_fits(const struct user_probe *p, const struct live_user *l)
+{
+	char name[NAME_SIZE];
+
+	if (p->is_signal != l->is_signal)
+		return false;
+	if (p->is_everything)
+		return true;
+	if (l->name.state == UT_TEXT_NULL || l->name.state == UT_TEXT_FAULT)
+		return false;
+	copy_name(&l->name, name);
+	return p->is_pattern ? glob_match(p->name, name) : !strcmp(p->name, name);
+}
+
+static struct eval_text text_field(const struct live_user_text *t)
+{
+	return (struct eval_text){ .bytes = t->state == UT_TEXT_NULL || t->state == UT_TEXT_FAULT ? NULL : t->bytes,
+				   .len = t->len, .state = t->state };
+}
+
+static void fill_scope(const struct live_user *l, struct eval_scope *ret)
+{
+	const char *kind = live_user_word(l);
+
+	*ret = (struct eval_scope){ .pid = l->pid, .tid = l->tid, .cpu = l->cpu, .time_ns = l->time_ns };
+	memcpy(ret->comm, l->comm, sizeof(ret->comm));
+	ret->values[USER_VALUE] = (uint64_t)l->value;
+	ret->values[USER_ID] = l->has_id ? l->id : 0;
+	if (l->span && l->span->end_ns > l->span->begin_ns)
+		ret->values[USER_DURATION] = l->span->end_ns - l->span->begin_ns;
+	ret->texts[USER_KIND] = (struct eval_text){ .bytes = kind, .len = strlen(kind) };
+	ret->texts[USER_NAME] = text_field(&l->name);
+	if (l->has_text)
+		ret->texts[USER_TEXT] = text_field(&l->text);
+}
+
+static int print_formatted(struct trace_user *u, const struct user_probe *p, const struct live_user *l,
+			   const struct eval_scope *scope)
+{
+	char name[NAME_SIZE];
+	struct live_event e = { .cpu = l->cpu, .probe = p->live, .func = name, .provider_or_file = l->is_signal ? "s" : "e",
+				.name = &l->name, .ns_pid = l->ns_pid };
+
+	copy_name(&l->name, name);
+	buf_reset(&u->record);
+	if (eval_record(p->checked, scope, &u->record))
+		return -ENOMEM;
+	e.rec = (const void *)u->record.data;
+	e.size = u->record.len;
+	live_print(u->options.printer, &e, u->options.out);
+	return 0;
+}
+
+/* Has nobody announced what this request names? */
+static bool is_silent(const struct user_probe *p) { return !p->count && !p->is_pattern && !p->is_signal; }
+
+static void note_heard(struct trace_user *u, const struct live_user *l)
+{
+	for (size_t i = 0; i < u->probes.n; i++) {
+		if (is_silent(&u->probes.v[i])) {
+			heard_add(&u->heard, l->name.bytes, l->name.len);
+			return;
+		}
+	}
+}
+
+/* Prints it for each request that means it, at most @room; how many did. */
+static int print(struct trace_user *u, const struct live_user *l, uint64_t room)
+{
+	struct eval_scope scope;
+	bool filled = false;
+	int printed = 0;
+
+	for (size_t i = 0; i < u->probes.n && (uint64_t)printed < room; i++) {
+		struct user_probe *p = &u->probes.v[i];
+		const struct expr *predicate = p->checked->spec->predicate;
+
+		if (!name_fits(p, l))
+			continue;
+		if ((predicate || p->live) && !filled) {
+			fill_scope(l, &scope);
+			filled = true;
+		}
+		if (predicate && !eval_expr(predicate, &scope))
+			continue;
+		if (!p->live)
+			live_print_user(u->options.printer, l, u->options.out);
+		else if (print_formatted(u, p, l, &scope))
+			return -ENOMEM;
+		p->count += l->kind != LIVE_USER_CLOSED;
+		printed++;
+	}
+	return printed;
+}
+
+static pid_t ns_pid(const struct trace_user *u, uint32_t pid)
+{
+	return u->options.ns_pid ? u->options.ns_pid(u->options.ctx, (pid_t)pid) : 0;
+}
+
+/*
+ * The name under which a span is known. No name holds a NUL: behind one stands what else it is than a whole name, so
+ * that NULL, an unreadable name, a cut one and "" are four spans, and a signal is no event of its name. Of the longest,
+ * which is cut, there is room for the NUL alone.
+ */
+static size_t put_span_name(const struct live_user_text *t, bool is_signal, char ret[SPAN_NAME_MAX])
+{
+	size_t len = t->state == UT_TEXT_FAULT ? 0 : t->len < SPAN_NAME_MAX ? t->len : SPAN_NAME_MAX;
+
+	if (len)
+		memcpy(ret, t->bytes, len);
+	if ((t->state == UT_TEXT_WHOLE && !is_signal) || len == SPAN_NAME_MAX)
+		return len;
+	ret[len++] = '\0';
+	if (len < SPAN_NAME_MAX)
+		ret[len++] = is_signal ? SIGNAL_MARK : (char)t->state;
+	if (t->state == UT_TEXT_FAULT) {
+		memcpy(ret + len, &t->address, sizeof(t->address));
+		len += sizeof(t->address);
+	}
+	return len;
+}
+
+static struct live_user_text take_span_name(const struct span *span, bool *ret_signal)
+{
+	struct live_user_text t = { .bytes = span->name, .len = strnlen(span->name, span->name_len) };
+	const char *rest;
+
+	*ret_signal = false;
+	if (t.len == span->name_len)
+		return t;
+	rest = span->name + t.len + 1;
+	*ret_signal = t.len + 1 < span->name_len && *rest == SIGNAL_MARK;
+	if (*ret_signal)
+		return t;
+	t.state = t.len + 1 < span->name_len ? (enum ut_text_state)*rest : UT_TEXT_CUT_LIMIT;
+	if (t.state == UT_TEXT_FAULT)
+		memcpy(&t.address, rest + 1, sizeof(t.address));
+	return t;
+}
+
+/* A span that no end of its own closed. The names in it live in the span. */
+static void closed(void *ctx, const struct span *span)
+{
+	struct trace_user *u = ctx;
+	struct live_user l = {
+		.kind = LIVE_USER_CLOSED, .time_ns = span->end_ns, .pid = span->pid, .tid = span->tid,
+		.ns_pid = ns_pid(u, span->pid),
+		.has_id = span->has_id, .id = span->id, .value = span->value, .span = span,
+	};
+
+	l.name = take_span_name(span, &l.is_signal);
+	if (u->names[span->pid % NAMES].pid == span->pid)
+		memcpy(l.comm, u->names[span->pid % NAMES].comm, sizeof(l.comm));
+	print(u, &l, UINT64_MAX);
+}
+
+static struct live_user_text text_of(const struct user_text *t)
+{
+	return (struct live_user_text){ .bytes = t->bytes, .len = t->len, .state = t->state, .address = t->address };
+}
+
+static enum live_user_kind kind_of(enum user_kind kind)
+{
+	switch (kind) {
+	case USER_BEGIN: return LIVE_USER_BEGIN;
+	case USER_END: return LIVE_USER_END;
+	case USER_COUNT: return LIVE_USER_COUNT;
+	default: return LIVE_USER_MARK;
+	}
+}
+
+/* As the stream has told; of one that was there before, or whose start was lost, as the system says. */
+static bool find_parent(struct trace_user *u, uint32_t child, struct family_parent *ret)
+{
+	if (!family_parent(u->family, child, ret)) {
+		pid_t pid = process_parent((pid_t)child);
+
+		ret->pid = pid > 1 && !process_uid(pid, &ret->uid) ? (uint32_t)pid : 0;	/* else gone, or an orphan */
+		process_comm(pid, ret->comm);
+		family_fork(u->family, child, ret);
+	}
+	return ret->pid;
+}
+
+/*
+ * An event of `usertrace emit` is its script's: the process that started it, if that is the same user's. Another user's
+ * process could otherwise end the spans of the one that started it.
+ */
+static void set_owner(struct trace_user *u, const struct user_event *e, struct live_user *l)
+{
+	struct family_parent parent;
+
+	l->pid = e->head->pid;
+	l->tid = e->head->tid;
+	memcpy(l->comm, e->head->comm, sizeof(l->comm));
+	if (!e->for_parent || !find_parent(u, l->pid, &parent) || parent.uid != e->uid)
+		return;
+	l->pid = l->tid = parent.pid;
+	memcpy(l->comm, parent.comm, sizeof(l->comm));
+}
+
+static void remember_name(struct trace_user *u, const struct live_user *l)
+{
+	struct named *n = &u->names[l->pid % NAMES];
+
+	n->pid = l->pid;
+	memcpy(n->comm, l->comm, sizeof(n->comm));
+}
+
+/* Puts a begin or an end into the spans. @room: the span that it ends. */
+static void pair(struct trace_user *u, struct live_user *l, struct span *room)
+{
+	char name[SPAN_NAME_MAX];
+	struct span_event s = { .time_ns = l->time_ns, .pid = l->pid, .tid = l->tid, .name = name,
+				.name_len = put_span_name(&l->name, l->is_signal, name), .has_id = l->has_id, .id = l->id,
+				.value = l->value };
+
+	if (l->kind == LIVE_USER_BEGIN)
+		spans_begin(u->spans, &s);
+	if (l->kind != LIVE_USER_END)
+		return;
+	l->end = spans_end(u->spans, &s, room);
+	if (l->end == SPAN_END_MATCHED)
+		l->span = room;
+}
+
+int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned cpu, uint64_t room)
+{
+	struct live_user l = {
+		.kind = kind_of(e->kind), .time_ns = e->head->time_ns, .cpu = cpu, .has_cpu = true,
+		.is_signal = e->is_signal, .name = text_of(&e->name), .text = text_of(&e->text), .has_text = e->has_text,
+		.has_id = e->has_id, .id = e->id, .value = e->value,
+	};
+	struct span ended;
+
+	set_owner(u, e, &l);
+	remember_name(u, &l);
+	l.ns_pid = ns_pid(u, l.pid);
+	pair(u, &l, &ended);
+	if (!l.is_signal)
+		note_heard(u, &l);
+	return print(u, &l, room);
+}
+
+static void note_child(struct trace_user *u, const struct session_life *life)
+{
+	struct family_parent parent = { .pid = life->pid, .uid = life->uid };
+
+	memcpy(parent.comm, life->comm, sizeof(parent.comm));
+	family_fork(u->family, life->child, &parent);
+}
+
+void trace_user_life(struct trace_user *u, const struct session_life *life)
+{
+	switch (life->what) {
+	case UT_LIFE_FORK:
+		note_child(u, life);
+		spans_fork(u->spans, life->time_ns, life->pid, life->child);
+		break;
+	case UT_LIFE_EXEC:
+		spans_exec(u->spans, life->time_ns, life->pid);
+		break;
+	case UT_LIFE_EXIT:
+		if (!life->last && !life->group)
+			spans_thread_exit(u->spans, life->time_ns, life->pid, life->tid);
+		else
+			spans_process_exit(u->spans, life->time_ns, life->pid, life->code_known, life->code);
+		break;
+	}
+}
+
+void trace_user_lost(struct trace_user *u, uint32_t pid, uint64_t since_ns, uint64_t until_ns)
+{
+	spans_lost(u->spans, pid, since_ns, until_ns);
+}
+
+void trace_user_stop(struct trace_user *u, uint64_t time_ns)
+{
+	spans_stop(u->spans, time_ns);
+}
+
+uint64_t trace_user_count(const struct trace_user *u, size_t probe)
+{
+	for (size_t i = 0; i < u->probes.n; i++)
+		if (u->probes.v[i].plan_probe == probe)
+			return u->probes.v[i].count;
+	return 0;
+}
+
+/* All spans are counted. Where not all were asked for, that number fits no other, so it says what it counts. */
+static bool prints_all(const struct trace_user *u)
+{
+	for (size_t i = 0; i < u->probes.n; i++)
+		if (u->probes.v[i].is_everything && !u->probes.v[i].checked->spec->predicate)
+			return true;
+	return false;
+}
+
+void trace_user_totals(const struct trace_user *u, struct buf *out)
+{
+	const char *intro = prints_all(u) ? "spans" : "spans, printed or not";
+	const struct span_counts *c = spans_counts(u->spans);
+	uint64_t open = c->closed[SPAN_OPEN], forgotten = c->closed[SPAN_FORGOTTEN];
+	uint64_t cut = c->closed[SPAN_THREAD_ENDED] + c->closed[SPAN_PROCESS_ENDED] + c->closed[SPAN_EXEC];
+	uint64_t early = c->before_attach + c->inherited, without = c->orphans + c->after_loss;
+	const struct { uint64_t n; const char *what; } parts[] = {
+		{ c->matched, "whole" },
+		{ open, "still open" },
+		{ cut, "cut short by the end of their thread or process" },
+		{ forgotten, "forgotten, too many being open" },
+		{ early, "begun before tracing or before a fork" },
+		{ without, "without a begin" },
+	};
+	char number[32];
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (!parts[i].n)
+			continue;
+		buf_addf(out, "%s%s%s %s", any ? "" : intro, any ? ", " : ": ", human_count(parts[i].n, number),
+			 parts[i].what);
+		any = true;
+	}
+	if (any)
+		buf_addc(out, '\n');
+}
+
+void trace_user_silent(const struct trace_user *u, struct buf *out)
+{
+	for (size_t i = 0; u->heard.n && i < u->probes.n; i++)
+		if (is_silent(&u->probes.v[i]) && !u->probes.v[i].checked->spec->predicate)
+			heard_say(&u->heard, u->probes.v[i].name, out);
+}

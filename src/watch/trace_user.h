@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* User events in `usertrace trace`: whose they are, what spans they make, which requests print them and how. */
+#ifndef UT_WATCH_TRACE_USER_H
+#define UT_WATCH_TRACE_USER_H
+
+#include "live/print.h"
+#include "record/session.h"
+
+struct trace_user;
+
+struct trace_user_options {
+	const struct plan *plan;
+	struct live_printer *printer;
+	struct buf *out;			/* lines are appended */
+	pid_t (*ns_pid)(void *ctx, pid_t pid);	/* the number in the process's own namespace */
+	void *ctx;
+};
+
+struct trace_user *trace_user_new(const struct trace_user_options *options);	/* NULL: out of memory */
+struct trace_user *trace_user_free(struct trace_user *u);
+
+/* For how many requests it was printed, at most @room; -ENOMEM. */
+int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned cpu, uint64_t room);
+void trace_user_life(struct trace_user *u, const struct session_life *life);
+void trace_user_lost(struct trace_user *u, uint32_t pid, uint64_t since_ns, uint64_t until_ns);
+/* Spans that are still open are told. */
+void trace_user_stop(struct trace_user *u, uint64_t time_ns);
+
+uint64_t trace_user_count(const struct trace_user *u, size_t probe);	/* events printed for a probe of the plan */
+/* What the totals should say beside the events: sentences, appended. */
+void trace_user_totals(const struct trace_user *u, struct buf *out);
+/* Requests by a name that nobody announced, with what was announced: a sentence a line, appended. */
+void trace_user_silent(const struct trace_user *u, struct buf *out);
+
+#endif
