@@ -7,19 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
-int ut_err_set(struct ut_err *err, int code, const char *fmt, ...)
+int ut_err_set(struct ut_err *err, int r, const char *fmt, ...)
 {
 	char msg[sizeof err->msg];	/* a copy: an argument may point into the sentence that is being replaced */
 	va_list ap;
 
 	if (!err)
-		return code;
+		return r;
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof msg, fmt, ap);
 	va_end(ap);
 	memcpy(err->msg, msg, sizeof err->msg);
-	err->code = code;
-	return code;
+	err->code = r;
+	return r;
 }
 
 int ut_err_wrap(struct ut_err *err, const char *fmt, ...)

@@ -387,21 +387,21 @@ WALK_INLINE int walk_step(struct walk *w)
 {
 	struct ut_unwind_rule rule = { 0 };
 	uint64_t pc = w->exact ? w->ip : w->ip - 1, cfa = 0;	/* a call can be a function's last instruction */
-	int code = WALK_FIND(w, pc, &rule);
+	int r = WALK_FIND(w, pc, &rule);
 
-	if (code == UT_CODE_TABLE && rule.cfa == UT_CFA_UNKNOWN)
+	if (r == UT_CODE_TABLE && rule.cfa == UT_CFA_UNKNOWN)
 		walk_beside(w, &rule);
-	if (!code)
+	if (!r)
 		return walk_unmapped(w);
-	if (code == UT_CODE_RETURNS)
+	if (r == UT_CODE_RETURNS)
 		return walk_return(w);
 	if (!walk_add(w))
 		return walk_stop(w, UT_END_DEPTH, w->ip);
-	if (code == UT_CODE_RUNTIME)
+	if (r == UT_CODE_RUNTIME)
 		return walk_by_pointer(w, WALK_KEEPS, UT_END_RUNTIME);
-	if (code == UT_CODE_BARE)
+	if (r == UT_CODE_BARE)
 		return walk_stop(w, UT_END_BARE, w->ip);
-	if (code == UT_CODE_FILE || rule.cfa == UT_CFA_UNKNOWN)
+	if (r == UT_CODE_FILE || rule.cfa == UT_CFA_UNKNOWN)
 		return walk_by_pointer(w, WALK_MAY_KEEP, UT_END_NO_INFO);
 	if (rule.cfa == UT_CFA_UNSUPPORTED)
 		return walk_by_pointer(w, WALK_MAY_KEEP, UT_END_UNSUPPORTED);

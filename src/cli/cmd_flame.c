@@ -53,17 +53,17 @@ static int write_profile(const struct ut_cmd *cmd, const struct opts *opts, cons
 {
 	struct writing w = { .p = p, .o = o, .format = &out_svg };
 	struct ut_err err = {0};
-	int code;
+	int r;
 
 	if (opts->output && strcmp(opts->output, "-")) {
 		w.format = out_format_of(opts->output);
 		return out_file_write(opts->output, write_format, &w, &err) ? cli_fail(cmd, EXIT_FAILED, "%s", err.msg) : EXIT_OK;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	code = write_format(&w, STDOUT_FILENO, &err);
-	if (!code || code == -EPIPE)
-		return code ? EXIT_FAILED : EXIT_OK;
-	return cli_fail(cmd, EXIT_FAILED, "cannot write: %s", err.msg[0] ? err.msg : strerror(-code));
+	r = write_format(&w, STDOUT_FILENO, &err);
+	if (!r || r == -EPIPE)
+		return r ? EXIT_FAILED : EXIT_OK;
+	return cli_fail(cmd, EXIT_FAILED, "cannot write: %s", err.msg[0] ? err.msg : strerror(-r));
 }
 
 /* What can be said before anything is read. */

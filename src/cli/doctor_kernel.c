@@ -60,23 +60,23 @@ static const struct words words[] = {
 	  "raise kernel.perf_event_mlock_kb" },
 };
 
-static bool is_refused(int code) { return code == -EPERM || code == -EACCES; }
+static bool is_refused(int r) { return r == -EPERM || r == -EACCES; }
 
-static void tell(struct checks *c, const struct words *w, int code)
+static void tell(struct checks *c, const struct words *w, int r)
 {
-	if (!code)
+	if (!r)
 		checks_add(c, CHECK_OK, w->thing, NULL, "%s", w->good);
 	else if (w->missing == CHECK_OK)
-		checks_add(c, CHECK_OK, w->thing, NULL, "refused (%s); %s", strerror(-code), w->bad);
-	else if (code == -EIO) /* attached, but it did not do what it should */
+		checks_add(c, CHECK_OK, w->thing, NULL, "refused (%s); %s", strerror(-r), w->bad);
+	else if (r == -EIO) /* attached, but it did not do what it should */
 		checks_add(c, w->missing, w->thing, w->remedy, "%s", w->bad);
-	else if (is_refused(code))
+	else if (is_refused(r))
 		checks_add(c, w->missing, w->thing,
 			   geteuid() ? "run as root"
 				     : "look for a security module, a seccomp filter or a container in the way",
-			   "refused (%s): %s", strerror(-code), w->bad);
+			   "refused (%s): %s", strerror(-r), w->bad);
 	else
-		checks_add(c, w->missing, w->thing, w->remedy, "%s (%s)", w->bad, strerror(-code));
+		checks_add(c, w->missing, w->thing, w->remedy, "%s (%s)", w->bad, strerror(-r));
 }
 
 /* What cannot be known without rights is one line, not twenty. */
@@ -85,10 +85,10 @@ static void tell_all(struct checks *c, const struct machine *m, bool rights)
 	struct buf untried = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		int code = m->tried[words[i].what];
+		int r = m->tried[words[i].what];
 
-		if (rights || !is_refused(code))
-			tell(c, &words[i], code);
+		if (rights || !is_refused(r))
+			tell(c, &words[i], r);
 		else
 			buf_addf(&untried, "%s%s", untried.len ? ", " : "", words[i].thing);
 	}

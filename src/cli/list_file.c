@@ -173,9 +173,9 @@ static const struct runtime *runtime_of_path(const struct list *list, const char
 }
 
 /* Rights and memory are not the user's input; everything else about a file that was named is. */
-static int status_of(int code)
+static int status_of(int r)
 {
-	return code == -EACCES || code == -EPERM || code == -ENOMEM || code == -EIO ? EXIT_FAILED : EXIT_USAGE;
+	return r == -EACCES || r == -EPERM || r == -ENOMEM || r == -EIO ? EXIT_FAILED : EXIT_USAGE;
 }
 
 void list_path(struct list *list, const char *path)

@@ -11,9 +11,9 @@
 
 #include "base/auto.h"
 
-static int cannot(const char *path, int code, struct ut_err *err)
+static int cannot(const char *path, int r, struct ut_err *err)
 {
-	return ut_err_set(err, code, "cannot write to '%s': %s", path, strerror(-code));
+	return ut_err_set(err, r, "cannot write to '%s': %s", path, strerror(-r));
 }
 
 /* Does not wait for the reader of a named pipe: one that never comes would keep us for ever. */

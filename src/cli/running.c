@@ -50,22 +50,22 @@ static bool wait_writable(int fd)
 int write_out(int fd, struct buf *out)
 {
 	size_t done = 0;
-	int code = 0;
+	int r = 0;
 
 	if (out->failed)
 		return -ENOMEM;
-	while (!code && done < out->len) {
+	while (!r && done < out->len) {
 		ssize_t n = write(fd, out->data + done, out->len - done);
 
 		if (n >= 0)
 			done += (size_t)n;
 		else if (errno != EINTR && !(errno == EAGAIN && wait_writable(fd)))
-			code = -errno;
+			r = -errno;
 	}
 	out->len -= done;
 	if (done)
 		memmove(out->data, out->data + done, out->len);	/* nothing is written twice after a failure */
-	return code;
+	return r;
 }
 
 bool ring_size_is_right(uint64_t bytes)
@@ -117,11 +117,11 @@ void say_end(const struct pid_list *pids, enum session_end end)
 		fputs("usertrace: all processes ended\n", stderr);
 }
 
-int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int code, const char *path)
+int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int r, const char *path)
 {
 	if (err->msg[0])
 		return cli_fail_err(cmd, err);
 	if (path)
-		return cli_fail(cmd, EXIT_FAILED, "cannot write to '%s': %s", path, strerror(-code));
-	return cli_fail(cmd, EXIT_FAILED, "cannot write to standard output: %s", strerror(-code));
+		return cli_fail(cmd, EXIT_FAILED, "cannot write to '%s': %s", path, strerror(-r));
+	return cli_fail(cmd, EXIT_FAILED, "cannot write to standard output: %s", strerror(-r));
 }

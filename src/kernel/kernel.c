@@ -38,18 +38,18 @@ static void telling_line(char *log, char *ret, size_t size)
 			snprintf(ret, size, "%s", line);
 }
 
-static int explain_refusal(const struct kernel_prog *prog, int code, char **log, struct ut_err *err)
+static int explain_refusal(const struct kernel_prog *prog, int r, char **log, struct ut_err *err)
 {
 	AUTO_FREE char *text = calloc(1, LOG_SIZE);
 	AUTO_FREE char *copy = NULL;
 	char line[256];
 	int fd;
 
-	if (code == -EPERM)
-		return ut_err_set(err, code,
+	if (r == -EPERM)
+		return ut_err_set(err, r,
 				  "the kernel refuses BPF programs: run as root, or with CAP_BPF and CAP_PERFMON");
-	if (code == -EMFILE || code == -ENFILE)
-		return ut_err_set(err, code, "too many open files: raise the limit (ulimit -n)");
+	if (r == -EMFILE || r == -ENFILE)
+		return ut_err_set(err, r, "too many open files: raise the limit (ulimit -n)");
 	if (!text)
 		return ut_err_nomem(err);
 	fd = load(prog, text, LOG_SIZE);
@@ -60,9 +60,9 @@ static int explain_refusal(const struct kernel_prog *prog, int code, char **log,
 	if (log)
 		*log = take_ptr(copy);
 	return ut_err_set(
-	    err, code,
+	    err, r,
 	    "the kernel refused the generated program (%s): %s; this is a fault of usertrace, -v shows the whole log",
-	    strerror(-code), line);
+	    strerror(-r), line);
 }
 
 int kernel_prog_load(const struct kernel_prog *prog, char **log, struct ut_err *err)
@@ -186,10 +186,10 @@ int kernel_link_event(int prog_fd, int event_fd, uint64_t cookie)
 	if (fd < 0)
 		return fd;
 	if (ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) < 0) {
-		int code = -errno;
+		int r = -errno;
 
 		close(fd);
-		return code;
+		return r;
 	}
 	return fd;
 }

@@ -109,10 +109,10 @@ static bool read_value(const struct named_step *n, const struct live_event *e, s
 int live_values_read(const struct live_values *v, const struct live_event *e,
 		     struct collect_value ret[LIVE_VALUES_MAX])
 {
-	int n = 0, code = event_check(e);
+	int n = 0, r = event_check(e);
 
-	if (code)
-		return code;
+	if (r)
+		return r;
 	for (size_t i = 0; i < v->named.n; i++)
 		n += read_value(&v->named.v[i], e, &ret[n]);
 	return n;

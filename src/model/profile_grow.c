@@ -48,23 +48,23 @@ struct profile_grower *profile_grower_new(struct profile *p, uint32_t thread)
 /* Adds the stack before, and keeps this one until what is looked at for it has come near. */
 static int add_last(struct profile_grower *g, uint32_t node, uint64_t count)
 {
-	int code = g->last.node ? profile_add(g->p, g->last.node, g->thread, PROFILE_CPU, g->last.count, 0) : 0;
+	int r = g->last.node ? profile_add(g->p, g->last.node, g->thread, PROFILE_CPU, g->last.count, 0) : 0;
 
 	if (node)
 		profile_add_soon(g->p, node, g->thread, PROFILE_CPU);
 	g->last.node = node;
 	g->last.count = count;
-	return code;
+	return r;
 }
 
 static int prune(struct profile_grower *g)
 {
-	int code = add_last(g, 0, 0);
+	int r = add_last(g, 0, 0);
 
-	if (!code)
-		code = profile_prune(g->p, g->path.v, g->path.n);
+	if (!r)
+		r = profile_prune(g->p, g->path.v, g->path.n);
 	g->many = g->p->nodes.n + MANY_NODES;
-	return code;
+	return r;
 }
 
 static int take_stack(struct profile_grower *g, const struct profile_stack *s, const uint32_t *frames)
@@ -96,22 +96,22 @@ static void look_ahead(const struct profile_grower *g, const struct profile_stac
 static int take_batch(struct profile_grower *g, struct profile_batch *b)
 {
 	const uint32_t *frames = b->frames.v;
-	int code = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < b->stacks.n && !code; i++) {
+	for (size_t i = 0; i < b->stacks.n && !r; i++) {
 		if (i + 1 < b->stacks.n)
 			look_ahead(g, &b->stacks.v[i], frames);
-		code = take_stack(g, &b->stacks.v[i], frames);
+		r = take_stack(g, &b->stacks.v[i], frames);
 		frames += b->stacks.v[i].n;
 	}
 	b->stacks.n = b->frames.n = 0;
-	return code;
+	return r;
 }
 
 static void *work(void *arg)
 {
 	struct profile_grower *g = arg;
-	int code = 0;
+	int r = 0;
 
 	pthread_mutex_lock(&g->lock);
 	for (;;) {
@@ -120,9 +120,9 @@ static void *work(void *arg)
 		if (!g->full)
 			break;
 		pthread_mutex_unlock(&g->lock);
-		code = code ? code : take_batch(g, &g->batches[g->first]);
+		r = r ? r : take_batch(g, &g->batches[g->first]);
 		pthread_mutex_lock(&g->lock);
-		g->code = code;
+		g->code = r;
 		g->first = (g->first + 1) % WAITING;
 		g->full--;
 		pthread_cond_signal(&g->changed);
@@ -134,7 +134,7 @@ static void *work(void *arg)
 int profile_grower_give(struct profile_grower *g, struct profile_batch *b)
 {
 	struct profile_batch taken = *b, *to;
-	int code;
+	int r;
 
 	/* From the second on: what fits one batch is not worth a thread. Where there can be none, it goes without. */
 	if (!g->working && g->given++)
@@ -148,15 +148,15 @@ int profile_grower_give(struct profile_grower *g, struct profile_batch *b)
 	*b = *to;
 	b->stacks.n = b->frames.n = 0;
 	*to = taken;
-	code = g->code;
+	r = g->code;
 	pthread_cond_signal(&g->changed);
 	pthread_mutex_unlock(&g->lock);
-	return code;
+	return r;
 }
 
 int profile_grower_end(struct profile_grower *g)
 {
-	int code;
+	int r;
 
 	if (g->working) {
 		pthread_mutex_lock(&g->lock);
@@ -165,7 +165,7 @@ int profile_grower_end(struct profile_grower *g)
 		pthread_mutex_unlock(&g->lock);
 		pthread_join(g->worker, NULL);
 	}
-	code = g->code ? g->code : add_last(g, 0, 0);
+	r = g->code ? g->code : add_last(g, 0, 0);
 	vec_done(&g->path);
 	for (unsigned i = 0; i < WAITING; i++) {
 		vec_done(&g->batches[i].stacks);
@@ -174,5 +174,5 @@ int profile_grower_end(struct profile_grower *g)
 	pthread_mutex_destroy(&g->lock);
 	pthread_cond_destroy(&g->changed);
 	free(g);
-	return code;
+	return r;
 }

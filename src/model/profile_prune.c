@@ -86,9 +86,9 @@ int profile_prune(struct profile *p, uint32_t *path, size_t npath)
 	uint64_t total = p->totals.samples, least = (uint64_t)((double)total * p->prune_share);
 	unsigned shift = total >> 31 ? 33 - (unsigned)__builtin_clzll(total) : 0;
 	uint32_t *sums = calloc(p->nodes.n, sizeof *sums);
-	int code = sums ? 0 : -ENOMEM;
+	int r = sums ? 0 : -ENOMEM;
 
-	if (code || p->pruned == UINT32_MAX) {
+	if (r || p->pruned == UINT32_MAX) {
 		free(sums);
 		return -ENOMEM;
 	}
@@ -98,11 +98,11 @@ int profile_prune(struct profile *p, uint32_t *path, size_t npath)
 	compact(p, (uint32_t)(least >> shift), shift, sums);
 	for (size_t i = 0; i < npath; i++)
 		path[i] = sums[path[i]];
-	code = profile_index_nodes(p);
-	if (!code)
-		code = move_weights(p, sums);
+	r = profile_index_nodes(p);
+	if (!r)
+		r = move_weights(p, sums);
 	free(sums);
-	if (!code)
-		code = vec_push(&p->index->generations, ((struct profile_generation){ (uint32_t)p->nodes.n, least }));
-	return code;
+	if (!r)
+		r = vec_push(&p->index->generations, ((struct profile_generation){ (uint32_t)p->nodes.n, least }));
+	return r;
 }

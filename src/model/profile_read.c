@@ -638,11 +638,11 @@ static enum profile_state state_of(const struct profile *p, const uint8_t *words
 /* Each node has one weight: nothing adds up by getting another state. */
 static int find_states(struct profile *p)
 {
-	int code;
-	AUTO_FREE uint8_t *words = find_wait_words(p, &code);
+	int r;
+	AUTO_FREE uint8_t *words = find_wait_words(p, &r);
 
 	if (!words)
-		return code;
+		return r;
 	for (size_t i = 0; i < p->weights.n; i++) {
 		struct profile_weight *w = &p->weights.v[i];
 

@@ -514,42 +514,42 @@ static void count_narrow(struct svg *s)
 
 static int write_all(struct svg *s)
 {
-	int code = number_names(s);
+	int r = number_names(s);
 
-	if (code)
-		return code;
+	if (r)
+		return r;
 	count_narrow(s);
 	write_begin(s);
 	write_head(s);
-	code = draw_boxes(s);
-	if (!code)
-		code = write_names(s);
-	if (!code)
-		code = write_boxes(s);
+	r = draw_boxes(s);
+	if (!r)
+		r = write_names(s);
+	if (!r)
+		r = write_boxes(s);
 	buf_adds(&s->w.b, "<script><![CDATA[\n");
 	buf_add(&s->w.b, flame_embedded[1].text, flame_embedded[1].len);
 	buf_adds(&s->w.b, "]]></script>\n</svg>\n");
-	return code;
+	return r;
 }
 
 static int write_svg(const struct profile *p, const struct out_options *o, int fd, struct ut_err *err)
 {
 	static const struct out_options none;
 	struct svg s = { .w.fd = fd, .o = o ? o : &none, .p = p, .unit = out_unit(p) };
-	int code = flame_build(&s.f, p, s.o), end;
+	int r = flame_build(&s.f, p, s.o), end;
 
-	if (code == 0) {
+	if (r == 0) {
 		s.width = s.o->width ? s.o->width : 1200;
 		s.height = HEAD + (s.f.depth + 1.0) * ROW + MARGIN;
-		code = write_all(&s);
+		r = write_all(&s);
 	}
 	end = writer_end(&s.w);
-	code = code ? code : end;
+	r = r ? r : end;
 	flame_done(&s.f);
 	free(s.number);
 	vec_done(&s.names);
 	vec_done(&s.thin);
-	return code == -ENOMEM ? ut_err_nomem(err) : code;
+	return r == -ENOMEM ? ut_err_nomem(err) : r;
 }
 
 const struct out_format out_svg = {

@@ -91,12 +91,12 @@ static int lay_box(struct order *o, struct order_step s)
 static int lay_out(struct flame *f, uint64_t least)
 {
 	struct order o = { .f = f };
-	int code = sort_boxes(&o, least);
+	int r = sort_boxes(&o, least);
 
-	if (!code)
-		code = vec_push(&o.todo, ((struct order_step){0}));
-	while (!code && o.todo.n)
-		code = lay_box(&o, o.todo.v[--o.todo.n]);
+	if (!r)
+		r = vec_push(&o.todo, ((struct order_step){0}));
+	while (!r && o.todo.n)
+		r = lay_box(&o, o.todo.v[--o.todo.n]);
 	vec_done(&o.sorted);
 	vec_done(&o.todo);
 	free(o.first);
@@ -105,23 +105,23 @@ static int lay_out(struct flame *f, uint64_t least)
 	f->boxes.v = o.laid.v;
 	f->boxes.n = o.laid.n;
 	f->boxes.cap = o.laid.cap;
-	return code;
+	return r;
 }
 
 int flame_build(struct flame *f, const struct profile *p, const struct out_options *o)
 {
 	double pixels = o->min_pixels > 0 ? o->min_pixels : 0.1;
 	unsigned width = o->width ? o->width : 1200;
-	int code = flame_source_make(&f->source, p, o);
+	int r = flame_source_make(&f->source, p, o);
 	uint64_t least;
 
-	if (code)
-		return code;
+	if (r)
+		return r;
 	f->drawn_from = (uint64_t)((double)f->source.total * pixels / width);
 	f->drawn_from += f->drawn_from < (double)f->source.total * pixels / width;
 	least = o->min_pixels > 0 || f->source.p->nodes.n > SMALL ? f->drawn_from : 1;
-	code = o->reverse ? flame_reverse(f, least) : flame_forward(f, least);
-	return code ? code : lay_out(f, least);
+	r = o->reverse ? flame_reverse(f, least) : flame_forward(f, least);
+	return r ? r : lay_out(f, least);
 }
 
 void flame_done(struct flame *f)

@@ -109,7 +109,7 @@ int flame_forward(struct flame *f, uint64_t least)
 	uint64_t total = f->source.total;
 	unsigned shift = total >> 32 ? 32 - (unsigned)__builtin_clzll(total) : 0;
 	uint32_t *sums = calloc(f->source.p->nodes.n, sizeof *sums);
-	int code;
+	int r;
 
 	if (!sums)
 		return -ENOMEM;
@@ -117,9 +117,9 @@ int flame_forward(struct flame *f, uint64_t least)
 	if (f->source.diff)
 		find_gone(f, sums);
 	least >>= shift;
-	code = choose(f, least ? scale(least, 0) : 1, sums);
-	if (!code)
+	r = choose(f, least ? scale(least, 0) : 1, sums);
+	if (!r)
 		weigh(f, sums);
 	free(sums);
-	return code;
+	return r;
 }

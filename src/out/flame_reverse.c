@@ -112,31 +112,31 @@ static int take_run(struct turn *t, struct part run, bool first)
 static int divide(struct turn *t, struct part part, bool first)
 {
 	const struct entry *e = t->entries.v;
-	int code = 0;
+	int r = 0;
 
 	if (!look(t, part, first))
 		qsort(t->entries.v + part.from, part.to - part.from, sizeof *e, by_label);
-	for (size_t from = part.from, to; from < part.to && !code; from = to) {
+	for (size_t from = part.from, to; from < part.to && !r; from = to) {
 		for (to = from + 1; to < part.to && e[to].label == e[from].label; to++)
 			;
-		code = take_run(t, (struct part){ from, to, part.box }, first);
+		r = take_run(t, (struct part){ from, to, part.box }, first);
 	}
-	return code;
+	return r;
 }
 
 int flame_reverse(struct flame *f, uint64_t least)
 {
 	struct turn t = { .f = f, .least = least ? least : 1 };
 	struct flame_box root = { .label = UINT32_MAX, .total = f->source.total, .other = f->source.other };
-	int code = collect(&t);
+	int r = collect(&t);
 
-	if (!code)
-		code = vec_push(&f->boxes, root);
-	if (!code)
-		code = divide(&t, (struct part){ 0, t.entries.n, 0 }, true);
-	while (!code && t.parts.n)
-		code = divide(&t, t.parts.v[--t.parts.n], false);
+	if (!r)
+		r = vec_push(&f->boxes, root);
+	if (!r)
+		r = divide(&t, (struct part){ 0, t.entries.n, 0 }, true);
+	while (!r && t.parts.n)
+		r = divide(&t, t.parts.v[--t.parts.n], false);
 	vec_done(&t.entries);
 	vec_done(&t.parts);
-	return code;
+	return r;
 }

@@ -96,9 +96,9 @@ static int merge_weights(struct merge *m)
 	uint32_t thread = NONE, root = 0, group = 0;
 	size_t n;
 	uint32_t *order = out_order(m->from, m->o, &n);
-	int code = order ? 0 : -ENOMEM;
+	int r = order ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < n && !code; i++) {
+	for (size_t i = 0; i < n && !r; i++) {
 		const struct profile_weight *w = &m->from->weights.v[order[i]];
 		uint64_t v = m->s->times ? w->value_ns : w->count;
 		uint32_t node;
@@ -109,37 +109,37 @@ static int merge_weights(struct merge *m)
 		}
 		node = root == NONE ? NONE : merged_node(m, w->node, group, root);
 		if (node == NONE)
-			code = -ENOMEM;
+			r = -ENOMEM;
 		else
-			code = profile_add(m->s->own, node, m->base || (!m->s->diff && OFF_CPU >> w->state & 1) ? OTHER : MAIN,
+			r = profile_add(m->s->own, node, m->base || (!m->s->diff && OFF_CPU >> w->state & 1) ? OTHER : MAIN,
 					   PROFILE_CPU, v, 0);
 	}
 	free(order);
-	return code;
+	return r;
 }
 
 static int merge(struct flame_source *s, const struct profile *from, const struct out_options *o, bool base)
 {
 	struct merge m = { .s = s, .from = from, .o = o, .base = base };
-	int code = -ENOMEM;
+	int r = -ENOMEM;
 
 	m.label_of_frame = calloc(from->frames.n + 1, sizeof *m.label_of_frame);
 	m.merged = calloc(from->nodes.n, sizeof *m.merged);
 	m.group_of = calloc(from->nodes.n, sizeof *m.group_of);
 	if (m.label_of_frame && m.merged && m.group_of)
-		code = 0;
-	for (size_t i = 0; i < from->frames.n && !code; i++) {
+		r = 0;
+	for (size_t i = 0; i < from->frames.n && !r; i++) {
 		m.label_of_frame[i] = label(s->own, &from->frames.v[i]);
 		if (m.label_of_frame[i] == NONE)
-			code = -ENOMEM;
+			r = -ENOMEM;
 	}
-	if (!code)
-		code = merge_weights(&m);
+	if (!r)
+		r = merge_weights(&m);
 	free(m.label_of_frame);
 	free(m.merged);
 	free(m.group_of);
 	vec_done(&m.path);
-	return code;
+	return r;
 }
 
 /* Are frames what a person calls one function already? */
@@ -163,7 +163,7 @@ static void sum_up(struct flame_source *s)
 
 int flame_source_make(struct flame_source *s, const struct profile *p, const struct out_options *o)
 {
-	int code = 0;
+	int r = 0;
 
 	*s = (struct flame_source){ .p = p, .states = out_states(p, o), .diff = o->base };
 	s->times = out_has_times(p, o) && (!o->base || out_has_times(o->base, o));
@@ -171,12 +171,12 @@ int flame_source_make(struct flame_source *s, const struct profile *p, const str
 	s->groups = o->per_thread || o->by_process ? 1 + (o->per_thread && o->by_process && !o->reverse) : 0;
 	if (s->diff || s->groups || has_lines(p)) {
 		s->own = profile_new();
-		code = s->own ? merge(s, p, o, false) : -ENOMEM;
-		if (!code && s->diff)
-			code = merge(s, o->base, o, true);
+		r = s->own ? merge(s, p, o, false) : -ENOMEM;
+		if (!r && s->diff)
+			r = merge(s, o->base, o, true);
 		s->p = s->own;
 	}
-	if (!code)
+	if (!r)
 		sum_up(s);
-	return code;
+	return r;
 }

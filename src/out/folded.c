@@ -182,13 +182,13 @@ static int merge_all(struct folder *f)
 	bool grouped = f->o && (f->o->per_thread || f->o->by_process);
 	size_t n;
 	uint32_t *order = (grouped ? out_order : out_order_by_node)(f->p, f->o, &n);
-	int code = order ? 0 : -ENOMEM;
+	int r = order ? 0 : -ENOMEM;
 
 	f->merged = calloc(f->p->nodes.n + 1, sizeof *f->merged);
 	f->group_of = calloc(f->p->nodes.n + 1, sizeof *f->group_of);
 	if (!f->merged || !f->group_of)
-		code = -ENOMEM;
-	for (size_t i = 0; i < n && !code; i++) {
+		r = -ENOMEM;
+	for (size_t i = 0; i < n && !r; i++) {
 		const struct profile_weight *w = &f->p->weights.v[order[i]];
 
 		if (grouped && w->thread != thread) {
@@ -196,10 +196,10 @@ static int merge_all(struct folder *f)
 			group = thread;
 			root = group_root(f, &f->p->threads.v[thread]);
 		}
-		code = merge(f, w, group, root);
+		r = merge(f, w, group, root);
 	}
 	free(order);
-	return code;
+	return r;
 }
 
 /* The path to @node: what it has in common with the line before is there already. */
@@ -235,37 +235,37 @@ static int write_lines(struct folder *f, int fd)
 {
 	struct writer w = { .fd = fd };
 	struct buf line = {0};
-	int code = 0, end;
+	int r = 0, end;
 
 	f->path.n = 0;
-	for (size_t i = 0; i < f->values.n && !code; i++) {
+	for (size_t i = 0; i < f->values.n && !r; i++) {
 		if (!f->values.v[i])
 			continue;
-		code = set_path(f, &line, (uint32_t)i + 1);
+		r = set_path(f, &line, (uint32_t)i + 1);
 		buf_add(&w.b, line.data, line.len);
 		buf_addc(&w.b, ' ');
 		buf_addu(&w.b, f->values.v[i]);
 		buf_addc(&w.b, '\n');
-		if (!code)
-			code = writer_more(&w);
+		if (!r)
+			r = writer_more(&w);
 	}
 	end = writer_end(&w);
 	buf_done(&line);
-	return code ? code : end;
+	return r ? r : end;
 }
 
 static int write_folded(const struct profile *p, const struct out_options *o, int fd, struct ut_err *err)
 {
 	const unsigned waiting = 1u << PROFILE_RUNNABLE | 1u << PROFILE_BLOCKED;
 	struct folder f = { .p = p, .o = o, .times = out_states(p, o) & waiting };
-	int code = name_frames(&f);
+	int r = name_frames(&f);
 
-	if (!code)
-		code = is_plain(&f) ? take_all(&f) : merge_all(&f);
-	if (code)
+	if (!r)
+		r = is_plain(&f) ? take_all(&f) : merge_all(&f);
+	if (r)
 		ut_err_nomem(err);
 	else
-		code = write_lines(&f, fd);
+		r = write_lines(&f, fd);
 	for (size_t i = 0; i < f.owned.n; i++)
 		free(f.owned.v[i]);
 	vec_done(&f.owned);
@@ -277,7 +277,7 @@ static int write_folded(const struct profile *p, const struct out_options *o, in
 	free(f.text_of_frame);
 	free(f.merged);
 	free(f.group_of);
-	return code;
+	return r;
 }
 
 const struct out_format out_folded = {

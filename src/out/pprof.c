@@ -544,7 +544,7 @@ static int write_pprof(const struct profile *p, const struct out_options *o, int
 {
 	const unsigned waiting = 1u << PROFILE_RUNNABLE | 1u << PROFILE_BLOCKED;
 	struct pprof *f = calloc(1, sizeof *f);
-	int code;
+	int r;
 
 	if (!f)
 		return ut_err_nomem(err);
@@ -559,11 +559,11 @@ static int write_pprof(const struct profile *p, const struct out_options *o, int
 		f->code = -ENOMEM;
 	else
 		put_all(f);
-	code = writer_end(&f->w);
+	r = writer_end(&f->w);
 	if (f->code)
-		code = ut_err_nomem(err);
+		r = ut_err_nomem(err);
 	done(f);
-	return code;
+	return r;
 }
 
 const struct out_format out_pprof = {

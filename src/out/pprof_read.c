@@ -548,26 +548,26 @@ static int unpack_file(struct buf *file, struct ut_err *err)
 {
 	struct buf message = {0};
 	z_stream z = { .next_in = (Bytef *)file->data, .avail_in = (uInt)file->len };
-	int code;
+	int r;
 
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
 		return ut_err_nomem(err);
-	code = unpack(&z, &message, err);
+	r = unpack(&z, &message, err);
 	inflateEnd(&z);
 	buf_done(file);
 	*file = message;
-	return code;
+	return r;
 }
 
 int out_read_pprof(struct profile *p, int fd, struct ut_err *err)
 {
 	struct buf file = {0};
-	int code = read_file(fd, &file, err);
+	int r = read_file(fd, &file, err);
 
-	if (!code && file.data && is_gzip((const unsigned char *)file.data, file.len))
-		code = unpack_file(&file, err);
-	if (!code)
-		code = out_read_pprof_message(p, file.data ? file.data : "", file.len, err);
+	if (!r && file.data && is_gzip((const unsigned char *)file.data, file.len))
+		r = unpack_file(&file, err);
+	if (!r)
+		r = out_read_pprof_message(p, file.data ? file.data : "", file.len, err);
 	buf_done(&file);
-	return code;
+	return r;
 }

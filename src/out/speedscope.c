@@ -77,7 +77,7 @@ static int add_profile(struct scope *s, const uint32_t *order, size_t n, const c
 {
 	struct buf *b = &s->w.b;
 	uint64_t total = 0;
-	int code = 0;
+	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
 		add_u64(&total, weight(s, &s->p->weights.v[order[i]]));
@@ -86,20 +86,20 @@ static int add_profile(struct scope *s, const uint32_t *order, size_t n, const c
 	buf_addf(b, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":", s->times ? "nanoseconds" : "none");
 	buf_addu(b, total);
 	buf_adds(b, ",\n\"samples\":[");
-	for (size_t i = 0; i < n && !code; i++) {
+	for (size_t i = 0; i < n && !r; i++) {
 		buf_adds(b, i ? ",\n" : "\n");
-		code = add_stack(s, s->p->weights.v[order[i]].node);
-		if (!code)
-			code = writer_more(&s->w);
+		r = add_stack(s, s->p->weights.v[order[i]].node);
+		if (!r)
+			r = writer_more(&s->w);
 	}
 	buf_adds(b, "],\n\"weights\":[");
-	for (size_t i = 0; i < n && !code; i++) {
+	for (size_t i = 0; i < n && !r; i++) {
 		buf_adds(b, i ? "," : "");
 		buf_addu(b, weight(s, &s->p->weights.v[order[i]]));
-		code = writer_more(&s->w);
+		r = writer_more(&s->w);
 	}
 	buf_adds(b, "]}");
-	return code;
+	return r;
 }
 
 static void add_name(struct buf *b, const struct profile *p, const struct profile_thread *t)
@@ -115,10 +115,10 @@ static void add_name(struct buf *b, const struct profile *p, const struct profil
 
 static int add_profiles(struct scope *s, const uint32_t *order, size_t n)
 {
-	int code = 0;
+	int r = 0;
 
 	buf_adds(&s->w.b, "\"profiles\":[");
-	for (size_t i = 0, end; i < n && !code; i = end) {
+	for (size_t i = 0, end; i < n && !r; i = end) {
 		uint32_t thread = s->p->weights.v[order[i]].thread;
 		struct buf name = {0};
 
@@ -126,11 +126,11 @@ static int add_profiles(struct scope *s, const uint32_t *order, size_t n)
 			;
 		add_name(&name, s->p, &s->p->threads.v[thread]);
 		buf_adds(&s->w.b, i ? ",\n" : "\n");
-		code = name.failed ? -ENOMEM : add_profile(s, order + i, end - i, name.data);
+		r = name.failed ? -ENOMEM : add_profile(s, order + i, end - i, name.data);
 		buf_done(&name);
 	}
 	buf_adds(&s->w.b, "]");
-	return code;
+	return r;
 }
 
 static int write_speedscope(const struct profile *p, const struct out_options *o, int fd, struct ut_err *err)
@@ -138,20 +138,20 @@ static int write_speedscope(const struct profile *p, const struct out_options *o
 	struct scope s = { .p = p, .times = out_has_times(p, o), .w = { .fd = fd } };
 	size_t n;
 	AUTO_FREE uint32_t *order = out_order(p, o, &n);
-	int code = order ? 0 : -ENOMEM, end;
+	int r = order ? 0 : -ENOMEM, end;
 
 	buf_addf(&s.w.b, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 			 "\"exporter\":\"usertrace %s\",\n", ut_version);
 	add_string(&s.w.b, "name", o && o->title ? o->title : "usertrace");
 	buf_adds(&s.w.b, ",\"activeProfileIndex\":0,\n");
 	add_frames(&s);
-	if (!code)
-		code = add_profiles(&s, order, n);
+	if (!r)
+		r = add_profiles(&s, order, n);
 	buf_adds(&s.w.b, "}\n");
 	end = writer_end(&s.w);
-	code = code ? code : end;
+	r = r ? r : end;
 	vec_done(&s.path);
-	return code == -ENOMEM ? ut_err_nomem(err) : code;
+	return r == -ENOMEM ? ut_err_nomem(err) : r;
 }
 
 const struct out_format out_speedscope = {

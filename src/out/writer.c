@@ -40,8 +40,8 @@ int writer_more(struct writer *w) { return w->b.len >= PIECE || w->b.failed ? fl
 
 int writer_end(struct writer *w)
 {
-	int code = flush(w);
+	int r = flush(w);
 
 	buf_done(&w->b);
-	return code;
+	return r;
 }

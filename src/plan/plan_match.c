@@ -211,14 +211,14 @@ int plan_user_library(struct plan *plan, struct ut_err *err)
 		"/usr/lib/x86_64-linux-gnu/libusertrace.so.0", "/usr/local/lib/x86_64-linux-gnu/libusertrace.so.0",
 		"/usr/local/lib/libusertrace.so.0", "/usr/lib/libusertrace.so.0", "/usr/lib64/libusertrace.so.0",
 	};
-	int code = 0;
+	int r = 0;
 
-	for (size_t i = 0; !code && i < ARRAY_SIZE(paths); i++) {
-		code = is_file(paths[i]) ? look_at_path(plan, paths[i], err) : 0;
-		if (code == -ENOEXEC || code == -EBADMSG)
-			code = 0;
+	for (size_t i = 0; !r && i < ARRAY_SIZE(paths); i++) {
+		r = is_file(paths[i]) ? look_at_path(plan, paths[i], err) : 0;
+		if (r == -ENOEXEC || r == -EBADMSG)
+			r = 0;
 	}
-	return code;
+	return r;
 }
 
 int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
@@ -254,7 +254,7 @@ int plan_command(struct plan *plan, const char *name, struct ut_err *err)
 {
 	AUTO_FREE char *folders = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
 	char *save = NULL, path[4096];
-	int code;
+	int r;
 
 	if (!folders)
 		return ut_err_nomem(err);
@@ -264,9 +264,9 @@ int plan_command(struct plan *plan, const char *name, struct ut_err *err)
 
 		if (n <= 0 || (size_t)n >= sizeof(path) || access(path, X_OK))
 			continue;
-		code = look_at_path(plan, path, err);
+		r = look_at_path(plan, path, err);
 		/* a script, another machine's, not ours to read: what it starts is looked at when it runs */
-		return code == -EINVAL && err && err->msg[0] && plan_failed(plan) ? code : 0;
+		return r == -EINVAL && err && err->msg[0] && plan_failed(plan) ? r : 0;
 	}
 	return 0;
 }

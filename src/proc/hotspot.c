@@ -81,9 +81,9 @@ static bool catches_quit(pid_t pid)
 	return caught >> (SIGQUIT - 1) & 1;
 }
 
-static int refuse(struct attach *a, int code, const char *what)
+static int refuse(struct attach *a, int r, const char *what)
 {
-	return ut_err_set(a->err, code, "process %d %s", (int)a->pid, what);
+	return ut_err_set(a->err, r, "process %d %s", (int)a->pid, what);
 }
 
 /* Would it take the question? Never asked otherwise. */

@@ -34,11 +34,11 @@ int maps_text(pid_t pid, struct buf *out, struct ut_err *err)
 	return ut_err_set(err, r, "cannot read /proc/%d/maps: %s", (int)pid, strerror(-r));
 }
 
-int maps_error(pid_t pid, int code, struct ut_err *err)
+int maps_error(pid_t pid, int r, struct ut_err *err)
 {
-	if (code == -ENOMEM)
+	if (r == -ENOMEM)
 		return ut_err_nomem(err);
-	return ut_err_set(err, code, "cannot make sense of /proc/%d/maps", (int)pid);
+	return ut_err_set(err, r, "cannot make sense of /proc/%d/maps", (int)pid);
 }
 
 int mappings_read(pid_t pid, struct mappings *ret, struct ut_err *err)
@@ -148,21 +148,21 @@ static int open_through_root(pid_t pid, const struct mapping *m)
 	return peek < 0 ? -errno : open_same_file(peek, m);
 }
 
-static int open_failed(pid_t pid, const struct mapping *m, int code, struct ut_err *err)
+static int open_failed(pid_t pid, const struct mapping *m, int r, struct ut_err *err)
 {
 	const char *path = m->path;
 
 	if (process_has_ended(pid))
 		return ut_err_set(err, -ESRCH, "no process %d (it has ended)", (int)pid);
-	if (code == -EACCES || code == -EPERM)
+	if (r == -EACCES || r == -EPERM)
 		return ut_err_set(err, -EPERM, "may not open '%s' of process %d: run as root", path, (int)pid);
-	if (code == -ESTALE || code == -ENOENT)
+	if (r == -ESTALE || r == -ENOENT)
 		return ut_err_set(
-		    err, code, "'%s' of process %d is another file by now; opening the one that is mapped needs root",
+		    err, r, "'%s' of process %d is another file by now; opening the one that is mapped needs root",
 		    path, (int)pid);
-	if (code == -ENODEV)
-		return ut_err_set(err, code, "'%s' of process %d is not a regular file", path, (int)pid);
-	return ut_err_set(err, code, "cannot open '%s' of process %d: %s", path, (int)pid, strerror(-code));
+	if (r == -ENODEV)
+		return ut_err_set(err, r, "'%s' of process %d is not a regular file", path, (int)pid);
+	return ut_err_set(err, r, "cannot open '%s' of process %d: %s", path, (int)pid, strerror(-r));
 }
 
 int mapping_open(pid_t pid, const struct mapping *m, struct ut_err *err)

@@ -70,14 +70,14 @@ static long status_last_number(pid_t pid, const char *key)
 	return word ? strtol(word, NULL, 10) : 0;
 }
 
-static int process_refused(pid_t pid, int code, struct ut_err *err)
+static int process_refused(pid_t pid, int r, struct ut_err *err)
 {
-	if (code == -ESRCH)
-		return ut_err_set(err, code, "no process %d", (int)pid);
-	if (code == -EACCES || code == -EPERM)
+	if (r == -ESRCH)
+		return ut_err_set(err, r, "no process %d", (int)pid);
+	if (r == -EACCES || r == -EPERM)
 		return ut_err_set(err, -EPERM, "may not look at process %d: run as root, or as the user it belongs to",
 				  (int)pid);
-	return ut_err_set(err, code, "cannot read /proc/%d: %s", (int)pid, strerror(-code));
+	return ut_err_set(err, r, "cannot read /proc/%d: %s", (int)pid, strerror(-r));
 }
 
 /* /proc/TID exists for every thread, though it is not listed. */

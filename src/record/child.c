@@ -13,7 +13,7 @@ static void run_child(int release, int failed, char *const *argv)
 {
 	sigset_t none;
 	char go;
-	int code;
+	int r;
 
 	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
@@ -21,8 +21,8 @@ static void run_child(int release, int failed, char *const *argv)
 	if (read(release, &go, 1) != 1)
 		_exit(127);	/* the tracer is gone or gave up */
 	execvp(argv[0], argv);
-	code = errno;
-	if (write(failed, &code, sizeof(code)) < 0)
+	r = errno;
+	if (write(failed, &r, sizeof(r)) < 0)
 		_exit(126);
 	_exit(127);
 }
@@ -49,34 +49,34 @@ int child_start(char *const *argv, struct child *ret, struct ut_err *err)
 	ret->release_fd = release[1];
 	ret->failed_fd = failed[0];
 	if (ret->pid < 0) {
-		int code = -errno;
+		int r = -errno;
 
 		close(release[1]);
 		close(failed[0]);
 		ret->pid = 0;
-		return ut_err_set(err, code, "cannot start a process: %s", strerror(-code));
+		return ut_err_set(err, r, "cannot start a process: %s", strerror(-r));
 	}
 	return 0;
 }
 
 int child_release(struct child *c, const char *name, struct ut_err *err)
 {
-	int code = 0;
+	int r = 0;
 	ssize_t n;
 
 	if (write(c->release_fd, "g", 1) != 1)
-		code = errno;
+		r = errno;
 	close(c->release_fd);
 	do {
-		n = code ? 0 : read(c->failed_fd, &code, sizeof(code));
+		n = r ? 0 : read(c->failed_fd, &r, sizeof(r));
 	} while (n < 0 && errno == EINTR);
 	close(c->failed_fd);
 	c->release_fd = c->failed_fd = -1;
-	if (!code)
+	if (!r)
 		return 0;
 	waitpid(c->pid, NULL, 0);
 	c->pid = 0;
-	return ut_err_set(err, -code, "cannot run '%s': %s", name, strerror(code));
+	return ut_err_set(err, -r, "cannot run '%s': %s", name, strerror(r));
 }
 
 void child_abandon(struct child *c)

@@ -67,17 +67,17 @@ int mapwatch_open(struct mapwatch **ret, struct ut_err *err)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct mapwatch *w = calloc(1, sizeof(*w) + (size_t)cpus * sizeof(w->v[0]));
-	int code = 0;
+	int r = 0;
 
 	if (!w)
 		return ut_err_nomem(err);
 	w->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	for (long i = 0; !code && i < cpus; i++)
-		code = open_cpu(w, (unsigned)i);
-	if (code) {
+	for (long i = 0; !r && i < cpus; i++)
+		r = open_cpu(w, (unsigned)i);
+	if (r) {
 		mapwatch_close(w);
-		return ut_err_set(err, code, "cannot watch for new mappings: %s (needs root or CAP_PERFMON)",
-				  strerror(-code));
+		return ut_err_set(err, r, "cannot watch for new mappings: %s (needs root or CAP_PERFMON)",
+				  strerror(-r));
 	}
 	*ret = w;
 	return 0;
@@ -173,11 +173,11 @@ static int read_ring(struct mapwatch *w, struct watch_ring *r, mapwatch_fn *fn, 
 
 int mapwatch_read(struct mapwatch *w, mapwatch_fn *fn, void *ctx)
 {
-	int code = 0, missed = 0;
+	int r = 0, missed = 0;
 
-	for (unsigned i = 0; code >= 0 && i < w->n; i++) {
-		code = read_ring(w, &w->v[i], fn, ctx);
-		missed |= code > 0;
+	for (unsigned i = 0; r >= 0 && i < w->n; i++) {
+		r = read_ring(w, &w->v[i], fn, ctx);
+		missed |= r > 0;
 	}
-	return code < 0 ? code : missed;
+	return r < 0 ? r : missed;
 }

@@ -50,9 +50,9 @@ static int find_functions(struct hot *h)
 {
 	const struct profile *p = h->p;
 	struct pairs pairs = {0};
-	int code = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < p->frames.n && !code; i++) {
+	for (size_t i = 0; i < p->frames.n && !r; i++) {
 		const struct profile_frame *frame = &p->frames.v[i];
 		struct hot_function f = { .name = reason_of(h, frame),
 					  .module = frame->module ? frame->module : "", .kind = frame->kind,
@@ -61,14 +61,14 @@ static int find_functions(struct hot *h)
 		uint32_t number = name == HOT_NONE || module == HOT_NONE ? HOT_NONE : pairs_number(&pairs, name, module);
 
 		if (number == HOT_NONE || (number == h->functions.n && vec_push(&h->functions, f)))
-			code = -ENOMEM;
+			r = -ENOMEM;
 		else
 			h->functions.v[number].unnamed |= frame->unnamed;
 		h->function_of[i] = number;
 		h->idle[i] = !strcmp(frame->name, WAITS_IDLE);
 	}
 	pairs_done(&pairs);
-	return code;
+	return r;
 }
 
 /* --- weights --- */
@@ -245,9 +245,9 @@ static int count_thread_functions(struct hot *h, uint32_t *row_of, enum profile_
 {
 	VEC(uint64_t) sums = {0};
 	struct pairs pairs = {0};
-	int code = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < h->p->weights.n && !code; i++) {
+	for (size_t i = 0; i < h->p->weights.n && !r; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
 		uint32_t self = w->state == state && hot_wants(h, w->state) && !hot_is_idle(h, w) ?
 					hot_self_node(h->p, w) : 0;
@@ -257,11 +257,11 @@ static int count_thread_functions(struct hot *h, uint32_t *row_of, enum profile_
 			continue;
 		number = pairs_number(&pairs, row_of[w->thread], h->function_of[h->p->nodes.v[self].frame]);
 		if (number == HOT_NONE || (number == sums.n && vec_push(&sums, 0)))
-			code = -ENOMEM;
+			r = -ENOMEM;
 		else
 			add_u64(&sums.v[number], hot_value(h, w));
 	}
-	for (size_t i = 0; i < sums.n && !code; i++) {
+	for (size_t i = 0; i < sums.n && !r; i++) {
 		struct hot_thread *t = &h->threads.v[pairs.v.v[i].a];
 
 		if (sums.v[i] <= t->hottest_value[state])
@@ -271,7 +271,7 @@ static int count_thread_functions(struct hot *h, uint32_t *row_of, enum profile_
 	}
 	vec_done(&sums);
 	pairs_done(&pairs);
-	return code;
+	return r;
 }
 
 /* By what they did: ran, else happened in them, else waited. */
@@ -289,7 +289,7 @@ static int compare_threads(const void *x, const void *y)
 static int find_threads(struct hot *h)
 {
 	AUTO_FREE uint32_t *row_of = malloc((h->p->threads.n + 1) * sizeof *row_of);
-	int code;
+	int r;
 
 	if (!row_of)
 		return -ENOMEM;
@@ -310,12 +310,12 @@ static int find_threads(struct hot *h)
 		add_u64(&t->count[w->state], w->count);
 		add_u64(hot_is_idle(h, w) ? &t->idle : &t->value[w->state], hot_value(h, w));
 	}
-	code = count_thread_functions(h, row_of, h->primary);
-	if (!code && h->primary != PROFILE_BLOCKED)
-		code = count_thread_functions(h, row_of, PROFILE_BLOCKED);
+	r = count_thread_functions(h, row_of, h->primary);
+	if (!r && h->primary != PROFILE_BLOCKED)
+		r = count_thread_functions(h, row_of, PROFILE_BLOCKED);
 	if (h->threads.n)
 		qsort(h->threads.v, h->threads.n, sizeof *h->threads.v, compare_threads);
-	return code;
+	return r;
 }
 
 /* --- order --- */
@@ -363,9 +363,9 @@ static int find_low(struct hot *h)
 {
 	VEC(uint64_t) sums = {0};
 	struct pairs pairs = {0};
-	int code = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < h->p->weights.n && !code; i++) {
+	for (size_t i = 0; i < h->p->weights.n && !r; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
 		uint32_t self = waits(w->state) && !hot_is_idle(h, w) ? hot_self_node(h->p, w) : 0;
 		uint32_t low = self ? hot_low_node(h->p, w) : 0, function, below, number;
@@ -378,11 +378,11 @@ static int find_low(struct hot *h)
 			continue;
 		number = pairs_number(&pairs, function, below);
 		if (number == HOT_NONE || (number == sums.n && vec_push(&sums, 0)))
-			code = -ENOMEM;
+			r = -ENOMEM;
 		else
 			add_u64(&sums.v[number], hot_value(h, w));
 	}
-	for (size_t i = 0; i < sums.n && !code; i++) {
+	for (size_t i = 0; i < sums.n && !r; i++) {
 		struct hot_function *f = &h->functions.v[pairs.v.v[i].a];
 
 		if (sums.v[i] <= f->low_value)
@@ -392,7 +392,7 @@ static int find_low(struct hot *h)
 	}
 	vec_done(&sums);
 	pairs_done(&pairs);
-	return code;
+	return r;
 }
 
 static bool is_chosen(const struct hot *h, uint32_t function)
@@ -472,16 +472,16 @@ int hot_reasons(const struct hot *h, hot_reasons_list *ret)
 
 int hot_make(struct hot *h, const struct profile *p, const struct hot_options *o)
 {
-	int code;
+	int r;
 
 	*h = (struct hot){ .p = p, .o = o };
 	h->function_of = calloc(p->frames.n + 1, sizeof *h->function_of);
 	h->idle = calloc(p->frames.n + 1, 1);
 	if (!h->function_of || !h->idle)
 		return -ENOMEM;
-	code = find_functions(h);
+	r = find_functions(h);
 	h->seen = calloc(h->functions.n + 1, sizeof *h->seen);
-	if (code || !h->seen)
+	if (r || !h->seen)
 		return -ENOMEM;
 	h->depth = calloc(p->nodes.n + 1, sizeof *h->depth);
 	if (!h->depth)
@@ -490,12 +490,12 @@ int hot_make(struct hot *h, const struct profile *p, const struct hot_options *o
 		h->depth[i] = h->depth[p->nodes.v[i].parent] + 1;
 	find_units(h);
 	count_all(h);
-	code = find_threads(h);
-	if (!code)
-		code = find_low(h);
-	if (!code)
-		code = choose(h);
-	return code ? code : hot_find_edges(h);
+	r = find_threads(h);
+	if (!r)
+		r = find_low(h);
+	if (!r)
+		r = choose(h);
+	return r ? r : hot_find_edges(h);
 }
 
 void hot_done(struct hot *h)

@@ -33,19 +33,19 @@ static int count_stack(struct edges *e, const struct profile_weight *w, uint64_t
 {
 	const struct profile_node *nodes = e->h->p->nodes.v;
 	uint32_t node = hot_self_node(e->h->p, w), callee = HOT_NONE;
-	int code = 0;
+	int r = 0;
 
-	for (; node && !code; node = nodes[node].parent) {
+	for (; node && !r; node = nodes[node].parent) {
 		uint32_t f = e->h->function_of[nodes[node].frame], up = nodes[node].parent;
 		uint32_t caller = up ? e->h->function_of[nodes[up].frame] : HOT_NONE;
 
 		if (e->place[f] && callee != HOT_NONE && callee != f)
-			code = count_edge(e, f, callee, false, w, stamp);
-		if (e->place[f] && caller != f && !code)
-			code = count_edge(e, f, caller, true, w, stamp);
+			r = count_edge(e, f, callee, false, w, stamp);
+		if (e->place[f] && caller != f && !r)
+			r = count_edge(e, f, caller, true, w, stamp);
 		callee = f;
 	}
-	return code;
+	return r;
 }
 
 static uint64_t sum(const struct hot_edge *e)
@@ -74,18 +74,18 @@ int hot_find_edges(struct hot *h)
 {
 	AUTO_FREE uint32_t *place = calloc(h->functions.n + 1, sizeof *place);
 	struct edges e = { .h = h, .place = place };
-	int code = place ? 0 : -ENOMEM;
+	int r = place ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < h->chosen.n && !code; i++)
+	for (size_t i = 0; i < h->chosen.n && !r; i++)
 		place[h->chosen.v[i]] = (uint32_t)i + 1;
-	for (size_t i = 0; i < h->p->weights.n && h->chosen.n && !code; i++) {
+	for (size_t i = 0; i < h->p->weights.n && h->chosen.n && !r; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
 
 		if (hot_wants(h, w->state) && !hot_is_idle(h, w))
-			code = count_stack(&e, w, i + 1);
+			r = count_stack(&e, w, i + 1);
 	}
 	if (h->edges.n)
 		qsort(h->edges.v, h->edges.n, sizeof *h->edges.v, compare_edges);
 	pairs_done(&e.pairs);
-	return code;
+	return r;
 }

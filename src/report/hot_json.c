@@ -178,9 +178,9 @@ int hot_json(const struct profile *p, const struct hot_options *o, struct buf *o
 {
 	struct buf sentence = {0};
 	struct hot h;
-	int code = hot_make(&h, p, o);
+	int r = hot_make(&h, p, o);
 
-	if (!code) {
+	if (!r) {
 		hot_sentence(&h, &sentence);
 		buf_adds(out, "{\"type\":\"hot\",");
 		json_add_text("sentence", sentence.data ? sentence.data : "", out);
@@ -196,5 +196,5 @@ int hot_json(const struct profile *p, const struct hot_options *o, struct buf *o
 	out->failed |= sentence.failed;
 	buf_done(&sentence);
 	hot_done(&h);
-	return code || out->failed ? -ENOMEM : 0;
+	return r || out->failed ? -ENOMEM : 0;
 }

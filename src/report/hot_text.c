@@ -583,10 +583,10 @@ static void add_sentence(const struct hot *h, struct buf *out)
 int hot_text(const struct profile *p, const struct hot_options *o, struct buf *out)
 {
 	struct hot h;
-	int code = hot_make(&h, p, o);
+	int r = hot_make(&h, p, o);
 	struct text t = { .h = &h, .out = out };
 
-	if (!code) {
+	if (!r) {
 		t.module = module_width(&h);
 		add_sentence(&h, out);
 		add_totals(&h, out);
@@ -601,5 +601,5 @@ int hot_text(const struct profile *p, const struct hot_options *o, struct buf *o
 			add_thread_tables(&t);
 	}
 	hot_done(&h);
-	return code || out->failed ? -ENOMEM : 0;
+	return r || out->failed ? -ENOMEM : 0;
 }

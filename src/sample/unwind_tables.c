@@ -273,11 +273,11 @@ static struct unwind_file *find(struct unwind_tables *t, const struct mapping *m
 }
 
 /* What may not be opened is most likely a program or library, not memory of a compiler: that has no name in a folder. */
-static bool is_program_text(const struct mapping *m, int code)
+static bool is_program_text(const struct mapping *m, int r)
 {
 	size_t n = strlen(m->path), suffix = strlen(" (deleted)");
 
-	return (code == -EPERM || code == -EACCES) && m->path[0] == '/' && strncmp(m->path, "/dev/", 5) != 0 &&
+	return (r == -EPERM || r == -EACCES) && m->path[0] == '/' && strncmp(m->path, "/dev/", 5) != 0 &&
 	       (n < suffix || strcmp(m->path + n - suffix, " (deleted)") != 0);
 }
 

@@ -101,9 +101,9 @@ static int open_by_path(const struct mapping *m)
 	return st.st_dev == m->file.dev && st.st_ino == m->file.ino ? take_fd(&fd) : -ESTALE;
 }
 
-static enum sym_file_state state_of(int code)
+static enum sym_file_state state_of(int r)
 {
-	switch (code) {
+	switch (r) {
 	case 0: return SYM_FILE_OPEN;
 	case -ENOEXEC: case -ENODEV: return SYM_FILE_NOT_ELF;
 	case -EBADMSG: return SYM_FILE_BROKEN;

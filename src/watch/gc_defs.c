@@ -29,14 +29,14 @@ static int unknown_kind(const char *word, struct ut_err *err)
 {
 	struct buf all = { 0 };
 	size_t near;
-	int code;
+	int r;
 
 	if (*word && suggest(word, kind_names, ARRAY_SIZE(kind_names), &near, 1))
 		return ut_err_set(err, -EINVAL, "no kind '%s'; did you mean '%s'?", word, kind_names[near]);
 	gc_kinds_words((1u << ARRAY_SIZE(kind_names)) - 1, &all);
-	code = ut_err_set(err, -EINVAL, "no kind '%s'; there are %s, and all", word, all.data ? all.data : "");
+	r = ut_err_set(err, -EINVAL, "no kind '%s'; there are %s, and all", word, all.data ? all.data : "");
 	buf_done(&all);
-	return code;
+	return r;
 }
 
 int gc_kinds_parse(const char *list, gc_kinds *ret, struct ut_err *err)
@@ -242,18 +242,18 @@ int gc_defs_add_signals(struct gc_defs *d, struct ut_err *err)
 				   .by = COLLECT_BY_THREAD, .words = words, .nwords = SIGNALS_MAX };
 	struct gc_origin origin = { NULL, NULL };
 	unsigned number = (unsigned)d->defs.n;
-	int code = 0;
+	int r = 0;
 
 	if (!words || !names)
 		return ut_err_nomem(err);
 	for (int i = 0; i < SIGNALS_MAX; i++)
 		words[i] = (struct collect_word){ "sig", i + 1, signal_name(i + 1, names[i]) };
-	code = add_def(d, &def, &origin, err);
-	if (!code)
-		code = add_use(d, strdup(DELIVER), STATE_NONE, (struct gc_use){ number, COLLECT_BEGIN }, err);
-	if (!code)
-		code = add_use(d, strdup(SIGRETURN), STATE_NONE, (struct gc_use){ number, COLLECT_END }, err);
-	return code;
+	r = add_def(d, &def, &origin, err);
+	if (!r)
+		r = add_use(d, strdup(DELIVER), STATE_NONE, (struct gc_use){ number, COLLECT_BEGIN }, err);
+	if (!r)
+		r = add_use(d, strdup(SIGRETURN), STATE_NONE, (struct gc_use){ number, COLLECT_END }, err);
+	return r;
 }
 
 void gc_defs_done(struct gc_defs *d)

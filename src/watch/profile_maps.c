@@ -97,24 +97,24 @@ static void note_failure(struct profile_maps *m, pid_t pid, const struct ut_err 
 /* 0 also when it is none that can be asked. */
 static int ask_one(pid_t pid, struct ut_err *err)
 {
-	int code;
+	int r;
 
 	if (!hotspot_here(pid))
 		return 0;
 	if (!hotspot_is(pid))
 		return -EAGAIN;		/* it has just begun */
-	code = hotspot_write_map(pid, TIMEOUT_MS, err);
-	if (code == -ESRCH)
+	r = hotspot_write_map(pid, TIMEOUT_MS, err);
+	if (r == -ESRCH)
 		err->msg[0] = '\0';	/* it has ended */
-	return code;
+	return r;
 }
 
-static void note_answer(struct profile_maps *m, pid_t pid, int code, uint64_t took_ns, const struct ut_err *err)
+static void note_answer(struct profile_maps *m, pid_t pid, int r, uint64_t took_ns, const struct ut_err *err)
 {
-	(void)vec_push(&m->answers, ((struct answer){ .pid = pid, .code = code, .took_ns = took_ns }));
-	if (!code || err->msg[0])
+	(void)vec_push(&m->answers, ((struct answer){ .pid = pid, .code = r, .took_ns = took_ns }));
+	if (!r || err->msg[0])
 		forget_failure(m, pid);
-	if (code && err->msg[0])
+	if (r && err->msg[0])
 		note_failure(m, pid, err);
 }
 
@@ -128,7 +128,7 @@ static void *ask_all(void *arg)
 		struct ut_err err = { 0 };
 		uint64_t from_ns;
 		pid_t pid;
-		int code;
+		int r;
 
 		while (!m->queue.n && !m->over)
 			pthread_cond_wait(&m->changed, &m->lock);
@@ -138,10 +138,10 @@ static void *ask_all(void *arg)
 		m->busy = true;
 		pthread_mutex_unlock(&m->lock);
 		from_ns = monotonic_ns();
-		code = ask_one(pid, &err);
+		r = ask_one(pid, &err);
 		pthread_mutex_lock(&m->lock);
 		m->busy = false;
-		note_answer(m, pid, code, monotonic_ns() - from_ns, &err);
+		note_answer(m, pid, r, monotonic_ns() - from_ns, &err);
 		pthread_cond_broadcast(&m->changed);
 	}
 	pthread_mutex_unlock(&m->lock);
