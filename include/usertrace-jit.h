@@ -101,18 +101,14 @@
 #define UT_HAVE_JIT 0
 #endif
 
-enum {
-	UT_JIT_MAP = 1,
-	UT_JIT_DUMP = 2,
-	UT_JIT_NO_ENV = 4
-};
+enum { UT_JIT_MAP = 1, UT_JIT_DUMP = 2, UT_JIT_NO_ENV = 4 };
 
 /* From this address on, code is of this line. */
 struct ut_jit_line {
 	const void *addr;
-	const char *file;	/* NULL: as the line before */
+	const char *file; /* NULL: as the line before */
 	uint32_t line;
-	uint32_t discriminator;	/* of several pieces of one line; else 0 */
+	uint32_t discriminator; /* of several pieces of one line; else 0 */
 };
 
 /* Bytes of a name; sizes of files. These may be defined before. */
@@ -151,8 +147,8 @@ struct ut_jit_entry_ {
 #define UT_JIT_LEAF_ 256
 
 struct ut_jit_leaf_ {
-	uint64_t first;		/* address of its first entry */
-	uint64_t n;		/* 1 to UT_JIT_LEAF_ */
+	uint64_t first; /* address of its first entry */
+	uint64_t n; /* 1 to UT_JIT_LEAF_ */
 	struct ut_jit_entry_ *e;
 };
 
@@ -160,9 +156,9 @@ struct ut_jit_leaf_ {
 struct ut_jit_table_ {
 	struct ut_jit_leaf_ *leaf;
 	uint64_t n, room;
-	char *blocks;		/* memory of leaves, chained */
-	char *fresh, *fresh_end;	/* what was never used of the newest */
-	struct ut_jit_entry_ *spare;		/* leaves that were given back */
+	char *blocks; /* memory of leaves, chained */
+	char *fresh, *fresh_end; /* what was never used of the newest */
+	struct ut_jit_entry_ *spare; /* leaves that were given back */
 };
 
 #define UT_JIT_PATH_ 256
@@ -178,16 +174,16 @@ struct ut_jit_writer_ {
 	struct ut_jit_file_ file;
 	struct ut_jit_table_ table;
 	uint64_t limit;
-	uint64_t index;		/* dump: number of the next code */
-	long mark;		/* dump: where it is mapped, for readers to find it; 0: nowhere */
+	uint64_t index; /* dump: number of the next code */
+	long mark; /* dump: where it is mapped, for readers to find it; 0: nowhere */
 };
 
 struct ut_jit_state_ {
-	uint32_t on;		/* what is written; read without the lock */
+	uint32_t on; /* what is written; read without the lock */
 	uint32_t has_error;
-	uint64_t lock;		/* process and thread that have it; 0: nobody */
+	uint64_t lock; /* process and thread that have it; 0: nobody */
 	uint64_t lost;
-	uint32_t pid;		/* whose files these are; 0: nothing was opened yet */
+	uint32_t pid; /* whose files these are; 0: nothing was opened yet */
 	struct ut_jit_writer_ map, dump;
 	char dir[UT_JIT_PATH_ - 32];
 	char error[UT_JIT_PATH_ + 256];
@@ -223,7 +219,9 @@ UT_JIT_SMALL_ long ut_jit_sys6_(long number, long a, long b, long c, long d, lon
 	register long r9 __asm__("r9") = f;
 	long ret;
 
-	__asm__ volatile("syscall" : "=a"(ret) : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
 	return ret;
 #else
@@ -249,9 +247,9 @@ UT_JIT_SMALL_ long ut_jit_sys_(long number, long a, long b, long c, long d)
 /* The kernel's numbers, since strict C hides them. */
 #define UT_JIT_CWD_ (-100L)
 #define UT_JIT_RDWR_ 2L
-#define UT_JIT_CREATE_ 0300L		/* O_CREAT | O_EXCL */
+#define UT_JIT_CREATE_ 0300L /* O_CREAT | O_EXCL */
 #define UT_JIT_APPEND_ 02000L
-#define UT_JIT_CAREFUL_ (UT_JIT_NOFOLLOW_ | 02004000L)	/* O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK */
+#define UT_JIT_CAREFUL_ (UT_JIT_NOFOLLOW_ | 02004000L) /* O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK */
 #if defined(__x86_64__)
 #define UT_JIT_NOFOLLOW_ 0400000L
 #define UT_JIT_MACHINE_ 62u
@@ -292,10 +290,7 @@ UT_JIT_SMALL_ long ut_jit_openat_(const char *path, long flags)
 	return ut_jit_sys_(SYS_openat, UT_JIT_CWD_, UT_JIT_P_(path), flags | UT_JIT_CAREFUL_, 0600);
 }
 
-UT_JIT_SMALL_ void ut_jit_unlink_(const char *path)
-{
-	ut_jit_sys_(SYS_unlinkat, UT_JIT_CWD_, UT_JIT_P_(path), 0, 0);
-}
+UT_JIT_SMALL_ void ut_jit_unlink_(const char *path) { ut_jit_sys_(SYS_unlinkat, UT_JIT_CWD_, UT_JIT_P_(path), 0, 0); }
 
 UT_JIT_SMALL_ long ut_jit_pread_(int fd, void *ret, uint64_t len, uint64_t at)
 {
@@ -324,7 +319,7 @@ UT_JIT_SMALL_ void ut_jit_give_back_(const void *memory, uint64_t bytes)
 UT_JIT_SMALL_ void ut_jit_copy_(void *to, const void *from, uint64_t len)
 {
 #if defined(__x86_64__)
-	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) :: "memory");
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len)::"memory");
 #else
 	unsigned char *d = UT_JIT_AS_(unsigned char *, to);
 	const unsigned char *s = UT_JIT_AS_(const unsigned char *, from);
@@ -519,7 +514,7 @@ UT_JIT_FN_ struct ut_jit_entry_ *ut_jit_new_leaf_(struct ut_jit_table_ *t)
 			return ret;
 		*UT_JIT_RAW_(char **, block) = t->blocks;
 		t->blocks = block;
-		t->fresh = block + UT_JIT_LEAF_BYTES_;	/* the first leaf's room has the chain */
+		t->fresh = block + UT_JIT_LEAF_BYTES_; /* the first leaf's room has the chain */
 		t->fresh_end = block + UT_JIT_BLOCK_;
 	}
 	ret = UT_JIT_RAW_(struct ut_jit_entry_ *, t->fresh);
@@ -619,24 +614,19 @@ static const char ut_jit_full_[] __attribute__((unused)) = "it has its greatest 
 UT_JIT_FN_ const char *ut_jit_why_(long error)
 {
 	switch (-error) {
-	case 1: case 13:
-		return "permission is denied";
-	case 2: case 20:
-		return "its folder is not there; set UT_JIT_DIR to one that is";
-	case 12:
-		return "there is no memory";
-	case 23: case 24:
-		return "there are too many open files";
-	case 27:
-		return "it would be longer than files may be (ulimit -f)";
-	case 28: case 122:
-		return "the disk is full";
-	case 30:
-		return "its file system is read-only";
-	case 40:
-		return "a symbolic link is there; remove it";
-	default:
-		return "it cannot be written";
+	case 1:
+	case 13: return "permission is denied";
+	case 2:
+	case 20: return "its folder is not there; set UT_JIT_DIR to one that is";
+	case 12: return "there is no memory";
+	case 23:
+	case 24: return "there are too many open files";
+	case 27: return "it would be longer than files may be (ulimit -f)";
+	case 28:
+	case 122: return "the disk is full";
+	case 30: return "its file system is read-only";
+	case 40: return "a symbolic link is there; remove it";
+	default: return "it cannot be written";
 	}
 }
 
@@ -706,7 +696,7 @@ UT_JIT_FN_ const char *ut_jit_make_room_(const struct ut_jit_file_ *f, int share
 	int others;
 
 	if (ut_jit_sys_(SYS_newfstatat, UT_JIT_CWD_, UT_JIT_P_(f->path), UT_JIT_P_(&st), 0x100))
-		return UT_JIT_AS_(const char *, UT_JIT_NULL_);	/* it is gone already */
+		return UT_JIT_AS_(const char *, UT_JIT_NULL_); /* it is gone already */
 	if ((st.mode & 0170000) == 0120000)
 		return "a symbolic link is there; remove it";
 	if ((st.mode & 0170000) != 0100000)
@@ -739,7 +729,7 @@ UT_JIT_FN_ const char *ut_jit_create_(struct ut_jit_file_ *f, int share)
 		fd = ut_jit_openat_(f->path, UT_JIT_RDWR_ | UT_JIT_APPEND_ | UT_JIT_CREATE_);
 		f->shared = 0;
 		if (fd >= 0) {
-			ut_jit_sys_(SYS_fchmod, fd, 0600, 0, 0);	/* whatever the umask is */
+			ut_jit_sys_(SYS_fchmod, fd, 0600, 0, 0); /* whatever the umask is */
 			return ut_jit_adopt_(f, fd);
 		}
 		if (fd != UT_JIT_EEXIST_)
@@ -827,7 +817,7 @@ UT_JIT_FN_ const char *ut_jit_append_(struct ut_jit_file_ *f, uint64_t limit, co
 	} while (n == UT_JIT_EINTR_);
 	*at = size;
 	if (n > 0 && UT_JIT_AS_(uint64_t, n) == len) {
-		if (f->shared)	/* others may have come between */
+		if (f->shared) /* others may have come between */
 			*at = UT_JIT_AS_(uint64_t, ut_jit_sys_(SYS_lseek, f->fd, 0, 1, 0)) - len;
 		return why;
 	}
@@ -843,8 +833,10 @@ UT_JIT_FN_ const char *ut_jit_append_(struct ut_jit_file_ *f, uint64_t limit, co
 UT_JIT_FN_ void ut_jit_path_(struct ut_jit_file_ *f, uint32_t which, uint32_t pid)
 {
 	const uint64_t size = UT_JIT_PATH_ - 8;
-	uint64_t n = ut_jit_add_(f->path, size, 0, which == UT_JIT_MAP ? UT_JIT_MAP_DIR :
-				 ut_jit_.dir[0] ? ut_jit_.dir : UT_JIT_DUMP_DIR);
+	uint64_t n = ut_jit_add_(f->path, size, 0,
+				 which == UT_JIT_MAP ? UT_JIT_MAP_DIR
+				 : ut_jit_.dir[0]    ? ut_jit_.dir
+						     : UT_JIT_DUMP_DIR);
 
 	n = ut_jit_add_(f->path, size, n, which == UT_JIT_MAP ? "/perf-" : "/jit-");
 	n = ut_jit_add_number_(f->path, size, n, pid, 10);
@@ -889,8 +881,9 @@ UT_JIT_FN_ const char *ut_jit_copy_lines_(struct ut_jit_writer_ *w, struct ut_ji
 {
 	uint64_t size, filled = 0, written = 0;
 	char *buf = ut_jit_memory_(UT_JIT_BATCH_);
-	const char *why = !buf ? ut_jit_why_(-12) : w->table.n ? ut_jit_hold_(&w->file, &size) :
-			  UT_JIT_AS_(const char *, UT_JIT_NULL_);
+	const char *why = !buf	       ? ut_jit_why_(-12)
+			  : w->table.n ? ut_jit_hold_(&w->file, &size)
+				       : UT_JIT_AS_(const char *, UT_JIT_NULL_);
 
 	for (uint64_t i = 0; !why && i < w->table.n; i++) {
 		struct ut_jit_leaf_ *l = &w->table.leaf[i];
@@ -1075,10 +1068,7 @@ UT_JIT_FN_ void ut_jit_unmark_(struct ut_jit_writer_ *w)
 	w->mark = 0;
 }
 
-UT_JIT_SMALL_ uint32_t ut_jit_tid_(void)
-{
-	return UT_JIT_AS_(uint32_t, ut_jit_sys_(SYS_gettid, 0, 0, 0, 0));
-}
+UT_JIT_SMALL_ uint32_t ut_jit_tid_(void) { return UT_JIT_AS_(uint32_t, ut_jit_sys_(SYS_gettid, 0, 0, 0, 0)); }
 
 /* @name is clean. @lines: where the lines of this code were written, or 0. */
 UT_JIT_FN_ const char *ut_jit_write_load_(struct ut_jit_writer_ *w, uint64_t addr, uint32_t size, const char *name,
@@ -1290,7 +1280,7 @@ UT_JIT_FN_ const char *ut_jit_copy_loads_(struct ut_jit_writer_ *w, struct ut_ji
 			why = ut_jit_copy_record_(w, from, &l->e[k], &at);
 			if (!why)
 				why = ut_jit_write_load_(w, l->e[k].addr, l->e[k].size, name, at, &at);
-			if (why && !*why)	/* code that is gone */
+			if (why && !*why) /* code that is gone */
 				why = UT_JIT_AS_(const char *, UT_JIT_NULL_);
 		}
 	}
@@ -1337,7 +1327,7 @@ UT_JIT_FN_ void ut_jit_settle_(uint32_t which, const char *why)
 {
 	if (!why)
 		return;
-	if (!*why) {	/* code that cannot be read: that one is left out */
+	if (!*why) { /* code that cannot be read: that one is left out */
 		ut_jit_.lost++;
 		return;
 	}
@@ -1393,8 +1383,8 @@ UT_JIT_FN_ void ut_jit_learn_(struct ut_jit_writer_ *w)
 
 		for (int i = 0; i < 2; i++, c += *c == ' ') {
 			for (numbers[i] = 0; (*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'f'); c++)
-				numbers[i] = numbers[i] << 4 |
-					     UT_JIT_AS_(uint64_t, *c <= '9' ? *c - '0' : *c - 'a' + 10);
+				numbers[i] =
+					numbers[i] << 4 | UT_JIT_AS_(uint64_t, *c <= '9' ? *c - '0' : *c - 'a' + 10);
 		}
 		e.addr = numbers[0];
 		e.size = UT_JIT_AS_(uint32_t, numbers[1]);
@@ -1470,10 +1460,7 @@ UT_JIT_FN_ int ut_jit_enter_(void)
 	return 1;
 }
 
-UT_JIT_FN_ void ut_jit_leave_(void)
-{
-	__atomic_store_n(&ut_jit_.lock, UT_JIT_AS_(uint64_t, 0), __ATOMIC_RELEASE);
-}
+UT_JIT_FN_ void ut_jit_leave_(void) { __atomic_store_n(&ut_jit_.lock, UT_JIT_AS_(uint64_t, 0), __ATOMIC_RELEASE); }
 
 /* ---- The environment ---- */
 
@@ -1507,7 +1494,7 @@ UT_JIT_FN_ int ut_jit_is_secure_(void)
 		return 1;
 	fd = ut_jit_openat_("/proc/self/auxv", 0);
 	while (fd >= 0 && ut_jit_sys_(SYS_read, fd, UT_JIT_P_(pair), 16, 0) == 16 && pair[0])
-		ret |= pair[0] == 23 && pair[1];	/* AT_SECURE */
+		ret |= pair[0] == 23 && pair[1]; /* AT_SECURE */
 	if (fd >= 0)
 		ut_jit_sys_(SYS_close, fd, 0, 0, 0);
 	return ret;
@@ -1581,10 +1568,7 @@ UT_JIT_FN_ unsigned ut_jit_ask_(unsigned flags)
 
 /* ---- The calls ---- */
 
-UT_JIT_SMALL_ int ut_jit_on(void)
-{
-	return __atomic_load_n(&ut_jit_.on, __ATOMIC_RELAXED) != 0;
-}
+UT_JIT_SMALL_ int ut_jit_on(void) { return __atomic_load_n(&ut_jit_.on, __ATOMIC_RELAXED) != 0; }
 
 UT_JIT_FN_ void ut_jit_start_(uint32_t which)
 {
@@ -1601,7 +1585,7 @@ UT_JIT_FN_ void ut_jit_start_(uint32_t which)
 	if (!why)
 		ut_jit_switch_(which, 1);
 	else if (which == UT_JIT_DUMP && w->file.fd >= 0)
-		ut_jit_unlink_(w->file.path);	/* nobody could find it */
+		ut_jit_unlink_(w->file.path); /* nobody could find it */
 	ut_jit_settle_(which, why);
 }
 
@@ -1666,17 +1650,17 @@ UT_JIT_FN_ const char *ut_jit_move_in_(uint32_t which, uint64_t from, uint64_t t
 	struct ut_jit_entry_ *found, e;
 	const char *why = UT_JIT_AS_(const char *, UT_JIT_NULL_);
 
-	while (!why && (found = to < from ? ut_jit_first_(&w->table, at, end, &leaf) :
-					    ut_jit_last_(&w->table, from, end, &leaf))) {
+	while (!why && (found = to < from ? ut_jit_first_(&w->table, at, end, &leaf)
+					  : ut_jit_last_(&w->table, from, end, &leaf))) {
 		e = *found;
 		at = e.addr + e.size;
 		if (to >= from)
 			end = e.addr;
-		if (e.addr < from)	/* it only reaches into the range */
+		if (e.addr < from) /* it only reaches into the range */
 			continue;
 		ut_jit_take_(&w->table, leaf, found);
-		why = which == UT_JIT_MAP ? ut_jit_move_line_(w, &e, e.addr - from + to) :
-					    ut_jit_write_moved_(w, &e, e.addr - from + to);
+		why = which == UT_JIT_MAP ? ut_jit_move_line_(w, &e, e.addr - from + to)
+					  : ut_jit_write_moved_(w, &e, e.addr - from + to);
 	}
 	return why;
 }
@@ -1738,28 +1722,26 @@ UT_JIT_FN_ void ut_jit_close(void)
 
 UT_JIT_SMALL_ const char *ut_jit_error(void)
 {
-	return __atomic_load_n(&ut_jit_.has_error, __ATOMIC_ACQUIRE) ? ut_jit_.error :
-	       UT_JIT_AS_(const char *, UT_JIT_NULL_);
+	return __atomic_load_n(&ut_jit_.has_error, __ATOMIC_ACQUIRE) ? ut_jit_.error
+								     : UT_JIT_AS_(const char *, UT_JIT_NULL_);
 }
 
-UT_JIT_SMALL_ uint64_t ut_jit_lost(void)
-{
-	return __atomic_load_n(&ut_jit_.lost, __ATOMIC_RELAXED);
-}
+UT_JIT_SMALL_ uint64_t ut_jit_lost(void) { return __atomic_load_n(&ut_jit_.lost, __ATOMIC_RELAXED); }
 
 #else /* nothing can be announced here */
 
-UT_JIT_INLINE_ int ut_jit_open(unsigned flags) { (void)flags; return 0; }
+UT_JIT_INLINE_ int ut_jit_open(unsigned flags)
+{
+	(void)flags;
+	return 0;
+}
 UT_JIT_INLINE_ int ut_jit_on(void) { return 0; }
-UT_JIT_INLINE_ void ut_jit_forked(void) { }
-UT_JIT_INLINE_ void ut_jit_close(void) { }
+UT_JIT_INLINE_ void ut_jit_forked(void) {}
+UT_JIT_INLINE_ void ut_jit_close(void) {}
 UT_JIT_INLINE_ uint64_t ut_jit_lost(void) { return 0; }
 UT_JIT_INLINE_ const char *ut_jit_error(void) { return "no code is announced on this machine"; }
 
-UT_JIT_INLINE_ void ut_jit_code(const void *addr, size_t size, const char *name)
-{
-	(void)addr, (void)size, (void)name;
-}
+UT_JIT_INLINE_ void ut_jit_code(const void *addr, size_t size, const char *name) { (void)addr, (void)size, (void)name; }
 
 UT_JIT_INLINE_ void ut_jit_code_lines(const void *addr, size_t size, const char *name, const struct ut_jit_line *lines,
 				      size_t count)
@@ -1772,10 +1754,7 @@ UT_JIT_INLINE_ void ut_jit_move(const void *old_addr, const void *new_addr, size
 	(void)old_addr, (void)new_addr, (void)size;
 }
 
-UT_JIT_INLINE_ void ut_jit_drop(const void *addr, size_t size)
-{
-	(void)addr, (void)size;
-}
+UT_JIT_INLINE_ void ut_jit_drop(const void *addr, size_t size) { (void)addr, (void)size; }
 
 #endif
 

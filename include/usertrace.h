@@ -112,7 +112,7 @@ enum {
 	UT_COUNT = 4,
 	UT_ID = 0x10,
 	UT_TEXT = 0x20,
-	UT_PARENT = 0x40	/* it is the parent process's: for a command that a script runs for each event */
+	UT_PARENT = 0x40 /* it is the parent process's: for a command that a script runs for each event */
 };
 
 /* Bytes that are copied. */
@@ -160,8 +160,8 @@ UT_INLINE_ int ut_enabled(void);
 /* ---- How it is done ---- */
 
 /* How many follow the name, which is the first of up to 16. */
-#define UT_COUNT_(...) UT_SEVENTEENTH_(__VA_ARGS__, \
-	TOO_MANY, TOO_MANY, TOO_MANY, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
+#define UT_COUNT_(...) \
+	UT_SEVENTEENTH_(__VA_ARGS__, TOO_MANY, TOO_MANY, TOO_MANY, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
 #define UT_SEVENTEENTH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ret, ...) ret
 #define UT_PROBE_COUNTED_(n, provider, ...) UT_PROBE_N_(n, provider, __VA_ARGS__)
 #define UT_FIRST_(first, ...) first
@@ -221,9 +221,7 @@ UT_INLINE_ int ut_enabled(void);
 	"982: .balign 4\n" \
 	"983: .8byte " where ",_.stapsdt.base," semaphore "\n" \
 	".asciz \"" provider "\"\n" \
-	".asciz \"" name "\"\n" \
-	args \
-	".byte 0\n" \
+	".asciz \"" name "\"\n" args ".byte 0\n" \
 	"984: .balign 4\n" \
 	".popsection\n" \
 	".ifndef _.stapsdt.base\n" \
@@ -243,15 +241,16 @@ UT_INLINE_ int ut_enabled(void);
 	".hidden " symbol "\n" \
 	".type " symbol ",%%object\n" \
 	".size " symbol ",2\n" \
-	".balign 2\n" \
-	symbol ": .2byte 0\n" \
+	".balign 2\n" symbol ": .2byte 0\n" \
 	".popsection\n" \
 	".endif\n"
 
-#define UT_READ_SEMAPHORE_(symbol) __extension__ ({ \
-	uint32_t ut_listeners_; \
-	UT_ASM_(UT_SEMAPHORE_(symbol) UT_LOAD_HALF_(symbol) : "=r"(ut_listeners_)); \
-	__builtin_expect(ut_listeners_ != 0, 0) != 0; })
+#define UT_READ_SEMAPHORE_(symbol) \
+	__extension__({ \
+		uint32_t ut_listeners_; \
+		UT_ASM_(UT_SEMAPHORE_(symbol) UT_LOAD_HALF_(symbol) : "=r"(ut_listeners_)); \
+		__builtin_expect(ut_listeners_ != 0, 0) != 0; \
+	})
 
 /*
  * The site of user events: a function that changes no register, once in each program or library that has events. By
@@ -266,26 +265,26 @@ UT_INLINE_ int ut_enabled(void);
 	".type usertrace_event,%%function\n" \
 	".balign 16\n" \
 	"usertrace_event:\n" \
-	"985: " UT_SITE_CODE_ \
-	"986: .size usertrace_event,.-usertrace_event\n" \
-	UT_NOTE_("987b", "usertrace_event_semaphore", "usertrace", "event", ".ascii \"" UT_SITE_ARGS_ "\"\n") \
-	".pushsection .eh_frame," UT_EH_SECTION_ "\n" \
-	".4byte 20,0\n.byte 1\n.asciz \"zR\"\n.byte " UT_EH_RULES_ "\n" \
-	".4byte 20,28,985b-.,986b-985b\n.byte 0,0,0,0,0,0,0,0\n" \
-	".popsection\n" \
-	".popsection\n" \
-	".endif\n"
+	"985: " UT_SITE_CODE_ "986: .size usertrace_event,.-usertrace_event\n" UT_NOTE_( \
+		"987b", "usertrace_event_semaphore", "usertrace", "event", \
+		".ascii \"" UT_SITE_ARGS_ "\"\n") ".pushsection .eh_frame," UT_EH_SECTION_ "\n" \
+						  ".4byte 20,0\n.byte 1\n.asciz \"zR\"\n.byte " UT_EH_RULES_ "\n" \
+						  ".4byte 20,28,985b-.,986b-985b\n.byte 0,0,0,0,0,0,0,0\n" \
+						  ".popsection\n" \
+						  ".popsection\n" \
+						  ".endif\n"
 
 #ifdef __cplusplus
 extern "C"
 #else
 extern
 #endif
-__attribute__((visibility("hidden"), cold))
+	__attribute__((visibility("hidden"), cold))
 #if defined(__clang__) && defined(__x86_64__)
-__attribute__((no_caller_saved_registers))
+	__attribute__((no_caller_saved_registers))
 #endif
-void usertrace_event(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text);
+	void
+	usertrace_event(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text);
 
 /*
  * That the call changes no register must be known where it is made, else a small function around it saves its own
@@ -293,13 +292,14 @@ void usertrace_event(uint32_t what, const char *name, int64_t value, uint64_t id
  * has a frame of its own, so that stacks are right.
  */
 #if !defined(__clang__) && defined(__x86_64__) && defined(__OPTIMIZE__)
-static __attribute__((noinline, cold, unused, no_instrument_function))
-void ut_call_site_(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
+static __attribute__((noinline, cold, unused, no_instrument_function)) void
+ut_call_site_(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
 {
 	register const char *ut_r8_ __asm__("r8") = text;
 
-	UT_ASM_(UT_SITE_ "call usertrace_event\n"
-		:: "D"(what), "S"(name), "d"(value), "c"(id), "r"(ut_r8_), "r"(__builtin_frame_address(0)) : "memory");
+	UT_ASM_(UT_SITE_ "call usertrace_event\n" ::"D"(what), "S"(name), "d"(value), "c"(id), "r"(ut_r8_),
+		"r"(__builtin_frame_address(0))
+		: "memory");
 }
 #else
 UT_INLINE_ void ut_call_site_(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
@@ -309,10 +309,7 @@ UT_INLINE_ void ut_call_site_(uint32_t what, const char *name, int64_t value, ui
 }
 #endif
 
-UT_INLINE_ int ut_enabled(void)
-{
-	return UT_READ_SEMAPHORE_("usertrace_event_semaphore");
-}
+UT_INLINE_ int ut_enabled(void) { return UT_READ_SEMAPHORE_("usertrace_event_semaphore"); }
 
 UT_INLINE_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
 {
@@ -343,48 +340,51 @@ UT_INLINE_ uint32_t ut_bits_of_float_(float v)
  */
 #ifdef __cplusplus
 extern "C++" {
-namespace usertrace_ {
+namespace usertrace_
+{
 
 #define UT_FORCED_ static inline __attribute__((always_inline, no_instrument_function))
 
 enum kind { INTEGER_, ENUM_, REFUSED_ };
 
-template<typename T> struct kind_of {
+template <typename T> struct kind_of {
 	static const bool refused = __is_class(T) || __is_union(T) || sizeof(T) > 8;
 	static const kind value = refused ? REFUSED_ : __is_enum(T) ? ENUM_ : INTEGER_;
 };
-template<typename T, kind> struct scalar {
+template <typename T, kind> struct scalar {
 	typedef T type;
 	static_assert(static_cast<T>(3) / static_cast<T>(2) == static_cast<T>(1), UT_ARGUMENT_RULE_); /* not _Float16 */
 	static const bool is_unsigned = static_cast<T>(-1) > static_cast<T>(0);
 	static const int code = is_unsigned ? static_cast<int>(sizeof(T)) : -static_cast<int>(sizeof(T));
 	UT_FORCED_ type operand(T v) { return v; }
 };
-template<typename T> struct scalar<T, ENUM_> {
+template <typename T> struct scalar<T, ENUM_> {
 	typedef __underlying_type(T) type;
 	static const int code = scalar<type, INTEGER_>::code;
 	UT_FORCED_ type operand(T v) { return static_cast<type>(v); }
 };
-template<typename T> struct scalar<T, REFUSED_> {
+template <typename T> struct scalar<T, REFUSED_> {
 	static_assert(sizeof(T) == 0, UT_ARGUMENT_RULE_);
 	static const int code = 0;
 };
 
-template<typename T> struct argument : scalar<T, kind_of<T>::value> {};
-template<typename T> struct argument<T *> {
+template <typename T> struct argument : scalar<T, kind_of<T>::value> {
+};
+template <typename T> struct argument<T *> {
 	static const int code = 8;
 	UT_FORCED_ T *operand(T *v) { return v; }
 };
-template<typename T, typename C> struct argument<T C::*> : scalar<T C::*, REFUSED_> {};
-template<> struct argument<decltype(nullptr)> {
+template <typename T, typename C> struct argument<T C::*> : scalar<T C::*, REFUSED_> {
+};
+template <> struct argument<decltype(nullptr)> {
 	static const int code = 8;
 	UT_FORCED_ const void *operand(decltype(nullptr)) { return nullptr; }
 };
-template<> struct argument<double> {
+template <> struct argument<double> {
 	static const int code = 108;
 	UT_FORCED_ uint64_t operand(double v) { return ut_bits_of_double_(v); }
 };
-template<> struct argument<float> {
+template <> struct argument<float> {
 	static const int code = 104;
 	UT_FORCED_ uint32_t operand(float v) { return ut_bits_of_float_(v); }
 };
@@ -402,15 +402,18 @@ template<> struct argument<float> {
 /* Of the compiler's classes of types 1 to 4 are integers, 5 pointers, 8 floats. */
 #define UT_INTEGER_OF_(v) __typeof__(__builtin_choose_expr(UT_CLASS_(v) <= 4, (v), 0u))
 #define UT_CHECK_(v) \
-	UT_STATIC_ASSERT_(sizeof(v) <= 8 && ((UT_CLASS_(v) >= 1 && UT_CLASS_(v) <= 5) || \
-		UT_IS_(v, float) || UT_IS_(v, double)), UT_ARGUMENT_RULE_);
+	UT_STATIC_ASSERT_(sizeof(v) <= 8 && \
+				  ((UT_CLASS_(v) >= 1 && UT_CLASS_(v) <= 5) || UT_IS_(v, float) || UT_IS_(v, double)), \
+			  UT_ARGUMENT_RULE_);
 #define UT_CODE_(v) \
-	(UT_IS_(v, double) ? 108 : UT_IS_(v, float) ? 104 : \
-	 (UT_INTEGER_OF_(v))-1 > (UT_INTEGER_OF_(v))0 ? (int)sizeof(v) : -(int)sizeof(v))
+	(UT_IS_(v, double)				  ? 108 \
+	 : UT_IS_(v, float)				  ? 104 \
+	 : (UT_INTEGER_OF_(v)) - 1 > (UT_INTEGER_OF_(v))0 ? (int)sizeof(v) \
+							  : -(int)sizeof(v))
 #define UT_ONLY_(v, type) __builtin_choose_expr(UT_IS_(v, type), (v), (type)0)
 #define UT_OPERAND_(v) \
 	__builtin_choose_expr(UT_IS_(v, double), ut_bits_of_double_(UT_ONLY_(v, double)), \
-	__builtin_choose_expr(UT_IS_(v, float), ut_bits_of_float_(UT_ONLY_(v, float)), (v)))
+			      __builtin_choose_expr(UT_IS_(v, float), ut_bits_of_float_(UT_ONLY_(v, float)), (v)))
 #endif
 
 /*
@@ -425,12 +428,16 @@ template<> struct argument<float> {
 #define UT_ANYWHERE_ "nr"
 #endif
 #if defined(__x86_64__) && !defined(__clang__) && __GNUC__ >= 11
-#define UT_SETTLE_(i) if (!__builtin_constant_p(ut_value##i##_)) __asm__("" : "+r"(ut_value##i##_));
+#define UT_SETTLE_(i) \
+	if (!__builtin_constant_p(ut_value##i##_)) \
+		__asm__("" : "+r"(ut_value##i##_));
 #else
 #define UT_SETTLE_(i)
 #endif
 
-#define UT_VAR_(i, x) UT_AUTO_ ut_arg##i##_ = (x); UT_CHECK_(ut_arg##i##_)
+#define UT_VAR_(i, x) \
+	UT_AUTO_ ut_arg##i##_ = (x); \
+	UT_CHECK_(ut_arg##i##_)
 #define UT_LATE_(i, x) UT_VAR_(i, x) UT_AUTO_ ut_value##i##_ = UT_OPERAND_(ut_arg##i##_);
 #define UT_IN_(i) [code##i] "n"(UT_CODE_(ut_arg##i##_)), [value##i] UT_REGISTER_(UT_OPERAND_(ut_arg##i##_))
 #define UT_LATE_IN_(i) [code##i] "n"(UT_CODE_(ut_arg##i##_)), [value##i] UT_ANYWHERE_(ut_value##i##_)
@@ -450,8 +457,7 @@ template<> struct argument<float> {
 #define UT_VARS_8_(n, a, b, c, d, e, f, g, h) UT_VARS_7_(n, a, b, c, d, e, f, g) UT_VAR_(8, h)
 #define UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_VARS_8_(n, a, b, c, d, e, f, g, h) UT_LATE_(9, i)
 #define UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_LATE_(10, j)
-#define UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) \
-	UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_LATE_(11, k)
+#define UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_LATE_(11, k)
 #define UT_VARS_12_(n, a, b, c, d, e, f, g, h, i, j, k, l) \
 	UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) UT_LATE_(12, l)
 #define UT_VARS_TOO_MANY_(...) UT_STATIC_ASSERT_(0, "UT_PROBE takes at most 12 arguments");
@@ -506,24 +512,20 @@ template<> struct argument<float> {
  */
 #define UT_PROBE_N_(n, provider, ...) \
 	UT_PROBE_AS_(n, UT_STRING_(provider), UT_STRING_(UT_FIRST_(__VA_ARGS__, ~)), __VA_ARGS__)
-#define UT_PROBE_AS_(n, provider, name, ...) do { \
-	UT_VARS_##n##_(__VA_ARGS__) \
-	UT_SETTLE_##n##_ \
-	UT_ASM_("980: " UT_NOPS_ \
-		".weak " provider "_" name "_semaphore\n" \
-		".hidden " provider "_" name "_semaphore\n" \
-		UT_NOTE_("980b", provider "_" name "_semaphore", provider, name, UT_TEXTS_##n##_) \
-		:: UT_INS_##n##_); \
-} while (0)
+#define UT_PROBE_AS_(n, provider, name, ...) \
+	do { \
+		UT_VARS_##n##_(__VA_ARGS__) UT_SETTLE_##n##_ UT_ASM_( \
+			"980: " UT_NOPS_ ".weak " provider "_" name "_semaphore\n" \
+			".hidden " provider "_" name \
+			"_semaphore\n" UT_NOTE_("980b", provider "_" name "_semaphore", provider, name, \
+						UT_TEXTS_##n##_)::UT_INS_##n##_); \
+	} while (0)
 
 #define UT_ENABLED_(provider, name) UT_READ_SEMAPHORE_(UT_STRING_(provider) "_" UT_STRING_(name) "_semaphore")
 
 #else /* nothing can be announced here */
 
-UT_INLINE_ int ut_enabled(void)
-{
-	return 0;
-}
+UT_INLINE_ int ut_enabled(void) { return 0; }
 
 UT_INLINE_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
 {
@@ -531,80 +533,51 @@ UT_INLINE_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t
 }
 
 #define UT_VARS_0_(n)
-#define UT_VARS_1_(n, a) UT_VARS_0_(n) (void)(a);
-#define UT_VARS_2_(n, a, b) UT_VARS_1_(n, a) (void)(b);
-#define UT_VARS_3_(n, a, b, c) UT_VARS_2_(n, a, b) (void)(c);
-#define UT_VARS_4_(n, a, b, c, d) UT_VARS_3_(n, a, b, c) (void)(d);
-#define UT_VARS_5_(n, a, b, c, d, e) UT_VARS_4_(n, a, b, c, d) (void)(e);
-#define UT_VARS_6_(n, a, b, c, d, e, f) UT_VARS_5_(n, a, b, c, d, e) (void)(f);
-#define UT_VARS_7_(n, a, b, c, d, e, f, g) UT_VARS_6_(n, a, b, c, d, e, f) (void)(g);
-#define UT_VARS_8_(n, a, b, c, d, e, f, g, h) UT_VARS_7_(n, a, b, c, d, e, f, g) (void)(h);
-#define UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_VARS_8_(n, a, b, c, d, e, f, g, h) (void)(i);
-#define UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) (void)(j);
-#define UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) \
-	UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) (void)(k);
-#define UT_VARS_12_(n, a, b, c, d, e, f, g, h, i, j, k, l) \
-	UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) (void)(l);
+#define UT_VARS_1_(n, a) UT_VARS_0_(n)(void)(a);
+#define UT_VARS_2_(n, a, b) UT_VARS_1_(n, a)(void)(b);
+#define UT_VARS_3_(n, a, b, c) UT_VARS_2_(n, a, b)(void)(c);
+#define UT_VARS_4_(n, a, b, c, d) UT_VARS_3_(n, a, b, c)(void)(d);
+#define UT_VARS_5_(n, a, b, c, d, e) UT_VARS_4_(n, a, b, c, d)(void)(e);
+#define UT_VARS_6_(n, a, b, c, d, e, f) UT_VARS_5_(n, a, b, c, d, e)(void)(f);
+#define UT_VARS_7_(n, a, b, c, d, e, f, g) UT_VARS_6_(n, a, b, c, d, e, f)(void)(g);
+#define UT_VARS_8_(n, a, b, c, d, e, f, g, h) UT_VARS_7_(n, a, b, c, d, e, f, g)(void)(h);
+#define UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_VARS_8_(n, a, b, c, d, e, f, g, h)(void)(i);
+#define UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_VARS_9_(n, a, b, c, d, e, f, g, h, i)(void)(j);
+#define UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j)(void)(k);
+#define UT_VARS_12_(n, a, b, c, d, e, f, g, h, i, j, k, l) UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k)(void)(l);
 #define UT_VARS_TOO_MANY_(...) UT_STATIC_ASSERT_(0, "UT_PROBE takes at most 12 arguments");
-#define UT_PROBE_N_(n, provider, ...) do { UT_VARS_##n##_(__VA_ARGS__) } while (0)
+#define UT_PROBE_N_(n, provider, ...) \
+	do { \
+		UT_VARS_##n##_(__VA_ARGS__) \
+	} while (0)
 #define UT_ENABLED_(provider, name) 0
 
 #endif
 
-UT_INLINE_ void ut_begin(const char *name)
-{
-	ut_emit(UT_BEGIN, name, 0, 0, UT_NULL_);
-}
+UT_INLINE_ void ut_begin(const char *name) { ut_emit(UT_BEGIN, name, 0, 0, UT_NULL_); }
 
-UT_INLINE_ void ut_end(const char *name)
-{
-	ut_emit(UT_END, name, 0, 0, UT_NULL_);
-}
+UT_INLINE_ void ut_end(const char *name) { ut_emit(UT_END, name, 0, 0, UT_NULL_); }
 
-UT_INLINE_ void ut_mark(const char *name)
-{
-	ut_emit(UT_MARK, name, 0, 0, UT_NULL_);
-}
+UT_INLINE_ void ut_mark(const char *name) { ut_emit(UT_MARK, name, 0, 0, UT_NULL_); }
 
-UT_INLINE_ void ut_count(const char *name, int64_t value)
-{
-	ut_emit(UT_COUNT, name, value, 0, UT_NULL_);
-}
+UT_INLINE_ void ut_count(const char *name, int64_t value) { ut_emit(UT_COUNT, name, value, 0, UT_NULL_); }
 
-UT_INLINE_ void ut_begin_id(const char *name, uint64_t id)
-{
-	ut_emit(UT_BEGIN | UT_ID, name, 0, id, UT_NULL_);
-}
+UT_INLINE_ void ut_begin_id(const char *name, uint64_t id) { ut_emit(UT_BEGIN | UT_ID, name, 0, id, UT_NULL_); }
 
-UT_INLINE_ void ut_end_id(const char *name, uint64_t id)
-{
-	ut_emit(UT_END | UT_ID, name, 0, id, UT_NULL_);
-}
+UT_INLINE_ void ut_end_id(const char *name, uint64_t id) { ut_emit(UT_END | UT_ID, name, 0, id, UT_NULL_); }
 
-UT_INLINE_ void ut_mark_id(const char *name, uint64_t id)
-{
-	ut_emit(UT_MARK | UT_ID, name, 0, id, UT_NULL_);
-}
+UT_INLINE_ void ut_mark_id(const char *name, uint64_t id) { ut_emit(UT_MARK | UT_ID, name, 0, id, UT_NULL_); }
 
 UT_INLINE_ void ut_count_id(const char *name, int64_t value, uint64_t id)
 {
 	ut_emit(UT_COUNT | UT_ID, name, value, id, UT_NULL_);
 }
 
-UT_INLINE_ void ut_begin_text(const char *name, const char *text)
-{
-	ut_emit(UT_BEGIN | UT_TEXT, name, 0, 0, text);
-}
+UT_INLINE_ void ut_begin_text(const char *name, const char *text) { ut_emit(UT_BEGIN | UT_TEXT, name, 0, 0, text); }
 
-UT_INLINE_ void ut_end_text(const char *name, const char *text)
-{
-	ut_emit(UT_END | UT_TEXT, name, 0, 0, text);
-}
+UT_INLINE_ void ut_end_text(const char *name, const char *text) { ut_emit(UT_END | UT_TEXT, name, 0, 0, text); }
 
-UT_INLINE_ void ut_mark_text(const char *name, const char *text)
-{
-	ut_emit(UT_MARK | UT_TEXT, name, 0, 0, text);
-}
+UT_INLINE_ void ut_mark_text(const char *name, const char *text) { ut_emit(UT_MARK | UT_TEXT, name, 0, 0, text); }
 
 UT_INLINE_ void ut_count_text(const char *name, int64_t value, const char *text)
 {

@@ -2,11 +2,11 @@
 /* The native half of UserTrace.java: one prctl that the kernel refuses, and that usertrace sees. */
 #include <sys/prctl.h>
 
-#include "UserTrace.h"	/* by javac -h */
+#include "UserTrace.h" /* by javac -h */
 
 #define PR_USER_TRACE 0x55545243
 #define TEXT 0x20
-#define ROOM 512	/* more than usertrace reads */
+#define ROOM 512 /* more than usertrace reads */
 
 /* The bytes of a Java array, cut to the room, with a NUL behind them. */
 static const char *c_string(JNIEnv *env, jbyteArray array, char *room)

@@ -19,7 +19,7 @@ int main(void)
 	parse();
 	ut_mark_text("cache miss", "/index.html");
 	ut_count("température", -4);
-	ut_begin_id("download", 7);	/* with an id it may end on another thread */
+	ut_begin_id("download", 7); /* with an id it may end on another thread */
 	ut_end_id("download", 7);
 	ut_mark("готово ✓");
 	ut_end("request");

@@ -7,21 +7,19 @@
 #include <usertrace.h>
 
 // Something takes time, from here to the end of the block. The name must live as long, as a literal does.
-class Span {
-public:
+class Span
+{
+      public:
 	explicit Span(const char *name) : name(name) { ut_begin(name); }
 	~Span() { ut_end(name); }
 	Span(const Span &) = delete;
 	Span &operator=(const Span &) = delete;
 
-private:
+      private:
 	const char *name;
 };
 
-static void parse()
-{
-	Span span("parse");
-}
+static void parse() { Span span("parse"); }
 
 int main()
 {
@@ -30,7 +28,7 @@ int main()
 	parse();
 	ut_mark_text("cache miss", "/index.html");
 	ut_count("température", -4);
-	ut_begin_id("download", 7);	// with an id it may end on another thread
+	ut_begin_id("download", 7); // with an id it may end on another thread
 	ut_end_id("download", 7);
 	ut_mark("готово ✓");
 }

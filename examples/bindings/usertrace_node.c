@@ -25,7 +25,7 @@ int napi_get_value_string_utf8(napi_env, napi_value, char *room, size_t size, si
 #define PR_USER_TRACE 0x55545243
 #define ID 0x10
 #define TEXT 0x20
-#define ROOM 512	/* more than usertrace reads */
+#define ROOM 512 /* more than usertrace reads */
 
 /* emit(what, name, value, [id as a BigInt | text]) */
 static napi_value emit(napi_env env, napi_info info)
@@ -41,12 +41,12 @@ static napi_value emit(napi_env env, napi_info info)
 
 	napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
 	napi_get_value_uint32(env, argv[0], &what);
-	napi_get_value_string_utf8(env, argv[1], name, sizeof name, NULL);
+	napi_get_value_string_utf8(env, argv[1], name, sizeof(name), NULL);
 	napi_get_value_int64(env, argv[2], &value);
 	if (what & ID)
 		napi_get_value_bigint_uint64(env, argv[3], &id, &whole);
 	if (what & TEXT)
-		napi_get_value_string_utf8(env, argv[3], text, sizeof text, NULL);
+		napi_get_value_string_utf8(env, argv[3], text, sizeof(text), NULL);
 	prctl(PR_USER_TRACE, (long)what, name, value, what & TEXT ? (uintptr_t)text : id);
 	errno = old_errno;
 	return NULL;

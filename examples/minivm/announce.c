@@ -26,10 +26,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
+static uint64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 
 static struct log_entry *entry(struct log_thread *list, const struct mutator *of, const char *kind, const char *text,
 			       uint64_t before)

@@ -31,7 +31,7 @@ struct log_entry *announce_compile_begin(struct mutator *m, const char *function
 void announce_compile_end(struct mutator *m, struct log_entry *e, uint64_t code_bytes);
 
 /* Machine code, for profilers: where it is and what it is called, that it moved, that it is gone. */
-void announce_code_open(bool map, bool dump);	/* says on standard error what is refused */
+void announce_code_open(bool map, bool dump); /* says on standard error what is refused */
 void announce_code(const void *code, size_t len, const char *function);
 void announce_code_moved(const void *from, const void *to, size_t len);
 void announce_code_gone(const void *code, size_t len);

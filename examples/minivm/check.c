@@ -28,9 +28,9 @@ static bool is_start(const struct starts *s, value v)
 static bool is_sound(const struct heap *h, const struct object *o)
 {
 	size_t left = (size_t)(h->old_end - (const char *)o);
-	uint64_t payload = o->size - sizeof *o;
+	uint64_t payload = o->size - sizeof(*o);
 
-	if (o->size < sizeof *o || o->size % OBJECT_ALIGN || o->size > left || o->marked)
+	if (o->size < sizeof(*o) || o->size % OBJECT_ALIGN || o->size > left || o->marked)
 		return false;
 	if (o->kind == KIND_FREE)
 		return true;

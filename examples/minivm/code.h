@@ -15,20 +15,24 @@ struct mutator;
 struct vm;
 
 enum op {
-	OP_INT,		/* push the operand */
+	OP_INT, /* push the operand */
 	OP_NIL,
-	OP_TEXT,	/* push a new text: constant number */
-	OP_LOCAL,	/* push argument or local number */
-	OP_SET,		/* pop into argument or local number */
+	OP_TEXT, /* push a new text: constant number */
+	OP_LOCAL, /* push argument or local number */
+	OP_SET, /* pop into argument or local number */
 	OP_POP,
-	OP_JUMP,	/* to instruction number */
-	OP_JUMP_FALSE,	/* pop, and jump if it was nil or 0 */
-	OP_LOOP,	/* backwards, through a safepoint */
-	OP_ADD, OP_SUB, OP_MUL, OP_LESS, OP_EQUAL,	/* pop two, push one */
-	OP_CALL,	/* function number: pop its arguments, push its result */
-	OP_SPAWN,	/* the same on a new thread; push its id */
-	OP_PRIM,	/* primitive number */
-	OP_RETURN,	/* pop the result */
+	OP_JUMP, /* to instruction number */
+	OP_JUMP_FALSE, /* pop, and jump if it was nil or 0 */
+	OP_LOOP, /* backwards, through a safepoint */
+	OP_ADD,
+	OP_SUB,
+	OP_MUL,
+	OP_LESS,
+	OP_EQUAL, /* pop two, push one */
+	OP_CALL, /* function number: pop its arguments, push its result */
+	OP_SPAWN, /* the same on a new thread; push its id */
+	OP_PRIM, /* primitive number */
+	OP_RETURN, /* pop the result */
 };
 
 static inline enum op insn_op(uint32_t insn) { return (enum op)(insn & 0xff); }
@@ -45,15 +49,15 @@ struct text_constant {
 
 struct function {
 	char *name;
-	unsigned arity, locals;		/* locals: arguments included */
-	unsigned most_depth;		/* values above the locals */
+	unsigned arity, locals; /* locals: arguments included */
+	unsigned most_depth; /* values above the locals */
 	uint32_t *code;
-	uint16_t *depth;		/* before each instruction */
+	uint16_t *depth; /* before each instruction */
 	unsigned count, room;
-	_Atomic unsigned heat;		/* calls and loops so far */
+	_Atomic unsigned heat; /* calls and loops so far */
 	_Atomic(native_code) native;
 	size_t native_bytes;
-	_Atomic bool entered;		/* its machine code, since the last collection; kept with --move-code only */
+	_Atomic bool entered; /* its machine code, since the last collection; kept with --move-code only */
 };
 
 #define FUNCTIONS_MAX 256
@@ -99,9 +103,9 @@ void jit_compile(struct mutator *m, struct function *f);
 
 /* codeheap.c */
 struct code_heap {
-	char *memory;		/* two halves; NULL: there is none, and nothing is compiled */
-	char *half, *top, *end;	/* the one in use; where its code ends, and the page of that */
-	pthread_mutex_t lock;	/* for those who compile */
+	char *memory; /* two halves; NULL: there is none, and nothing is compiled */
+	char *half, *top, *end; /* the one in use; where its code ends, and the page of that */
+	pthread_mutex_t lock; /* for those who compile */
 };
 
 void code_heap_init(struct code_heap *h);

@@ -135,7 +135,7 @@ void code_heap_move(struct mutator *by)
 	used = keep_what_is_used(vm, offsets);
 	size = round_up(used, page());
 	if (size && mprotect(other, size, PROT_READ | PROT_WRITE))
-		return;		/* no memory: it stays where it is */
+		return; /* no memory: it stays where it is */
 	for (unsigned i = 0; i < vm->program->function_count; i++) {
 		if (vm->program->functions[i].native)
 			move_one(vm, &vm->program->functions[i], other + offsets[i]);

@@ -13,9 +13,9 @@
 struct collection {
 	struct vm *vm;
 	struct mutator *by;
-	struct object_list grey;	/* reached, fields not yet seen */
-	size_t young_live;		/* bytes marked in the nursery */
-	char *free, *limit;		/* hole that objects are promoted into */
+	struct object_list grey; /* reached, fields not yet seen */
+	size_t young_live; /* bytes marked in the nursery */
+	char *free, *limit; /* hole that objects are promoted into */
 };
 
 static void mark(struct collection *c, value v)

@@ -10,7 +10,7 @@ void list_add(struct object_list *l, struct object *o)
 {
 	if (l->count == l->size) {
 		l->size = l->size ? 2 * l->size : 64;
-		l->items = realloc(l->items, l->size * sizeof *l->items);
+		l->items = realloc(l->items, l->size * sizeof(*l->items));
 		if (!l->items)
 			vm_broken("no memory for a list of %zu objects", l->size);
 	}

@@ -13,17 +13,17 @@
 struct vm;
 struct mutator;
 
-#define SMALL_MAX 512	/* bytes; larger objects are born old */
-#define AREA_BYTES 4096	/* what a thread takes at a time */
+#define SMALL_MAX 512 /* bytes; larger objects are born old */
+#define AREA_BYTES 4096 /* what a thread takes at a time */
 
 struct heap {
 	char *old, *old_end;
-	struct object *holes;		/* of the old space, in no order */
-	_Atomic size_t old_used;	/* areas that threads hold count as used */
+	struct object *holes; /* of the old space, in no order */
+	_Atomic size_t old_used; /* areas that threads hold count as used */
 	/* What surely fits into the holes in objects of at most SMALL_MAX: that much may be promoted. */
 	size_t room;
-	pthread_mutex_t lock;		/* over holes and room */
-	char *nursery, *nursery_end;	/* both NULL without one */
+	pthread_mutex_t lock; /* over holes and room */
+	char *nursery, *nursery_end; /* both NULL without one */
 	_Atomic(char *) nursery_top;
 };
 

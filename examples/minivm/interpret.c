@@ -53,28 +53,16 @@ static value interpret(struct mutator *m, const struct function *f, value *frame
 		int32_t operand = insn_operand(insn);
 
 		switch (insn_op(insn)) {
-		case OP_INT:
-			*sp++ = from_int(operand);
-			break;
-		case OP_NIL:
-			*sp++ = NIL;
-			break;
+		case OP_INT: *sp++ = from_int(operand); break;
+		case OP_NIL: *sp++ = NIL; break;
 		case OP_TEXT:
 			m->sp = sp;
 			*sp++ = text_new(m, p->texts[operand].bytes, p->texts[operand].len);
 			break;
-		case OP_LOCAL:
-			*sp++ = frame[operand];
-			break;
-		case OP_SET:
-			frame[operand] = *--sp;
-			break;
-		case OP_POP:
-			sp--;
-			break;
-		case OP_JUMP:
-			pc = f->code + operand;
-			break;
+		case OP_LOCAL: *sp++ = frame[operand]; break;
+		case OP_SET: frame[operand] = *--sp; break;
+		case OP_POP: sp--; break;
+		case OP_JUMP: pc = f->code + operand; break;
 		case OP_JUMP_FALSE:
 			if (!is_true(*--sp))
 				pc = f->code + operand;
@@ -85,7 +73,11 @@ static value interpret(struct mutator *m, const struct function *f, value *frame
 			warm(m, (struct function *)f);
 			pc = f->code + operand;
 			break;
-		case OP_ADD: case OP_SUB: case OP_MUL: case OP_LESS: case OP_EQUAL:
+		case OP_ADD:
+		case OP_SUB:
+		case OP_MUL:
+		case OP_LESS:
+		case OP_EQUAL:
 			sp--;
 			sp[-1] = arithmetic(m, insn_op(insn), sp[-1], sp[0]);
 			break;
@@ -105,8 +97,7 @@ static value interpret(struct mutator *m, const struct function *f, value *frame
 			*sp = primitives[operand].run(m, sp);
 			sp++;
 			break;
-		case OP_RETURN:
-			return sp[-1];
+		case OP_RETURN: return sp[-1];
 		}
 	}
 }

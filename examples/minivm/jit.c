@@ -14,8 +14,8 @@
 #ifdef __x86_64__
 
 struct fix {
-	unsigned insn;	/* that is jumped to, or whose operation failed */
-	size_t at;	/* where the 32-bit distance is to be written, ending there */
+	unsigned insn; /* that is jumped to, or whose operation failed */
+	size_t at; /* where the 32-bit distance is to be written, ending there */
 };
 
 struct assembler {
@@ -23,12 +23,12 @@ struct assembler {
 	const struct function *f;
 	uint8_t *bytes;
 	size_t len, size;
-	size_t *starts;		/* of each instruction's code */
+	size_t *starts; /* of each instruction's code */
 	struct fix *jumps, *failures;
 	unsigned jump_count, failure_count;
 };
 
-#define MOST_BYTES 128	/* of an instruction, its failures included: the buffer is made for it */
+#define MOST_BYTES 128 /* of an instruction, its failures included: the buffer is made for it */
 
 static void put_bytes(struct assembler *a, const void *bytes, size_t len)
 {
@@ -39,8 +39,8 @@ static void put_bytes(struct assembler *a, const void *bytes, size_t len)
 }
 
 #define CODE(a, ...) put_bytes((a), (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
-static void put32(struct assembler *a, int32_t n) { put_bytes(a, &n, sizeof n); }
-static void put64(struct assembler *a, uint64_t n) { put_bytes(a, &n, sizeof n); }
+static void put32(struct assembler *a, int32_t n) { put_bytes(a, &n, sizeof(n)); }
+static void put64(struct assembler *a, uint64_t n) { put_bytes(a, &n, sizeof(n)); }
 
 /* rbx is the frame, r12 the thread, both kept by whatever is called. */
 static void load_rax(struct assembler *a, unsigned slot) { CODE(a, 0x48, 0x8b, 0x83), put32(a, (int32_t)slot * 8); }
@@ -50,16 +50,16 @@ static void load_rcx(struct assembler *a, unsigned slot) { CODE(a, 0x48, 0x8b, 0
 /* m->sp = frame + depth: what the collector may see. */
 static void set_sp(struct assembler *a, unsigned depth)
 {
-	CODE(a, 0x48, 0x8d, 0x83), put32(a, (int32_t)depth * 8);		/* lea depth*8(%rbx),%rax */
-	CODE(a, 0x49, 0x89, 0x84, 0x24), put32(a, offsetof(struct mutator, sp));	/* mov %rax,sp(%r12) */
+	CODE(a, 0x48, 0x8d, 0x83), put32(a, (int32_t)depth * 8); /* lea depth*8(%rbx),%rax */
+	CODE(a, 0x49, 0x89, 0x84, 0x24), put32(a, offsetof(struct mutator, sp)); /* mov %rax,sp(%r12) */
 }
 
 /* Calls function(m, second, …); the other arguments are set before. */
 static void call_c(struct assembler *a, uintptr_t function)
 {
-	CODE(a, 0x4c, 0x89, 0xe7);			/* mov %r12,%rdi */
-	CODE(a, 0x48, 0xb8), put64(a, function);	/* movabs $function,%rax */
-	CODE(a, 0xff, 0xd0);				/* call *%rax */
+	CODE(a, 0x4c, 0x89, 0xe7); /* mov %r12,%rdi */
+	CODE(a, 0x48, 0xb8), put64(a, function); /* movabs $function,%rax */
+	CODE(a, 0xff, 0xd0); /* call *%rax */
 }
 
 static void load_rsi(struct assembler *a, uint64_t n) { CODE(a, 0x48, 0xbe), put64(a, n); }
@@ -86,8 +86,8 @@ static void load_numbers(struct assembler *a, unsigned depth, unsigned insn)
 {
 	load_rax(a, depth - 2);
 	load_rcx(a, depth - 1);
-	CODE(a, 0x89, 0xc2, 0x21, 0xca);	/* mov %eax,%edx; and %ecx,%edx */
-	CODE(a, 0xf6, 0xc2, 0x01);		/* test $1,%dl */
+	CODE(a, 0x89, 0xc2, 0x21, 0xca); /* mov %eax,%edx; and %ecx,%edx */
+	CODE(a, 0xf6, 0xc2, 0x01); /* test $1,%dl */
 	fail_if(a, JZ, insn);
 }
 
@@ -95,29 +95,29 @@ static void load_numbers(struct assembler *a, unsigned depth, unsigned insn)
 static void arithmetic_code(struct assembler *a, enum op op, unsigned depth, unsigned insn)
 {
 	load_numbers(a, depth, insn);
-	CODE(a, 0x48, 0xff, 0xc8);				/* dec %rax */
+	CODE(a, 0x48, 0xff, 0xc8); /* dec %rax */
 	if (op == OP_MUL)
-		CODE(a, 0x48, 0xd1, 0xf9, 0x48, 0x0f, 0xaf, 0xc1);	/* sar %rcx; imul %rcx,%rax */
+		CODE(a, 0x48, 0xd1, 0xf9, 0x48, 0x0f, 0xaf, 0xc1); /* sar %rcx; imul %rcx,%rax */
 	else
-		CODE(a, 0x48, 0xff, 0xc9, 0x48, op == OP_ADD ? 0x01 : 0x29, 0xc8);	/* dec %rcx; add %rcx,%rax */
+		CODE(a, 0x48, 0xff, 0xc9, 0x48, op == OP_ADD ? 0x01 : 0x29, 0xc8); /* dec %rcx; add %rcx,%rax */
 	fail_if(a, JO, insn);
-	CODE(a, 0x48, 0xff, 0xc0);				/* inc %rax */
+	CODE(a, 0x48, 0xff, 0xc0); /* inc %rax */
 	store_rax(a, depth - 2);
 }
 
 /* @set: sete or setl. */
 static void compare_code(struct assembler *a, uint8_t set, unsigned depth)
 {
-	CODE(a, 0x48, 0x39, 0xc8);			/* cmp %rcx,%rax */
-	CODE(a, 0x0f, set, 0xc0, 0x0f, 0xb6, 0xc0);	/* setCC %al; movzbl %al,%eax */
-	CODE(a, 0x8d, 0x44, 0x00, 0x01);		/* lea 1(%rax,%rax),%eax */
+	CODE(a, 0x48, 0x39, 0xc8); /* cmp %rcx,%rax */
+	CODE(a, 0x0f, set, 0xc0, 0x0f, 0xb6, 0xc0); /* setCC %al; movzbl %al,%eax */
+	CODE(a, 0x8d, 0x44, 0x00, 0x01); /* lea 1(%rax,%rax),%eax */
 	store_rax(a, depth - 2);
 }
 
 static void loop_code(struct assembler *a, unsigned depth, unsigned target)
 {
 	CODE(a, 0x48, 0xb8), put64(a, (uintptr_t)&a->m->vm->world.stop);
-	CODE(a, 0x83, 0x38, 0x00);			/* cmpl $0,(%rax) */
+	CODE(a, 0x83, 0x38, 0x00); /* cmpl $0,(%rax) */
 	CODE(a, 0x0f, JZ), jump_to(a, target);
 	set_sp(a, depth);
 	call_c(a, (uintptr_t)world_park);
@@ -128,7 +128,7 @@ static void function_code(struct assembler *a, enum op op, struct function *call
 {
 	set_sp(a, depth);
 	if (op == OP_SPAWN) {
-		CODE(a, 0x48, 0x8d, 0x93), put32(a, (int32_t)(depth - callee->arity) * 8);	/* lea (%rbx),%rdx */
+		CODE(a, 0x48, 0x8d, 0x93), put32(a, (int32_t)(depth - callee->arity) * 8); /* lea (%rbx),%rdx */
 		load_rsi(a, (uintptr_t)callee);
 		call_c(a, (uintptr_t)spawn);
 	} else {
@@ -141,7 +141,7 @@ static void function_code(struct assembler *a, enum op op, struct function *call
 static void primitive_code(struct assembler *a, const struct primitive *p, unsigned depth)
 {
 	set_sp(a, depth);
-	CODE(a, 0x48, 0x8d, 0xb3), put32(a, (int32_t)(depth - p->arity) * 8);	/* lea (%rbx),%rsi */
+	CODE(a, 0x48, 0x8d, 0xb3), put32(a, (int32_t)(depth - p->arity) * 8); /* lea (%rbx),%rsi */
 	call_c(a, (uintptr_t)p->run);
 	store_rax(a, depth - p->arity);
 }
@@ -150,7 +150,7 @@ static void text_code(struct assembler *a, const struct text_constant *t, unsign
 {
 	set_sp(a, depth);
 	load_rsi(a, (uintptr_t)t->bytes);
-	CODE(a, 0xba), put32(a, (int32_t)t->len);	/* mov $len,%edx */
+	CODE(a, 0xba), put32(a, (int32_t)t->len); /* mov $len,%edx */
 	call_c(a, (uintptr_t)text_new);
 	store_rax(a, depth);
 }
@@ -162,19 +162,20 @@ static void text_code(struct assembler *a, const struct text_constant *t, unsign
  */
 static void prologue(struct assembler *a)
 {
-	CODE(a, 0x55, 0x48, 0x89, 0xe5);	/* push %rbp; mov %rsp,%rbp */
-	CODE(a, 0x53, 0x41, 0x54);		/* push %rbx; push %r12 */
-	CODE(a, 0x49, 0x89, 0xfc, 0x48, 0x89, 0xf3);	/* mov %rdi,%r12; mov %rsi,%rbx */
-	CODE(a, 0x41, 0xff, 0xb4, 0x24), put32(a, offsetof(struct mutator, native_frame));	/* push native_frame(%r12) */
-	CODE(a, 0x50);				/* push %rax, for the stack's alignment */
-	CODE(a, 0x49, 0x89, 0xac, 0x24), put32(a, offsetof(struct mutator, native_frame));	/* mov %rbp,native_frame(%r12) */
+	CODE(a, 0x55, 0x48, 0x89, 0xe5); /* push %rbp; mov %rsp,%rbp */
+	CODE(a, 0x53, 0x41, 0x54); /* push %rbx; push %r12 */
+	CODE(a, 0x49, 0x89, 0xfc, 0x48, 0x89, 0xf3); /* mov %rdi,%r12; mov %rsi,%rbx */
+	CODE(a, 0x41, 0xff, 0xb4, 0x24), put32(a, offsetof(struct mutator, native_frame)); /* push native_frame(%r12) */
+	CODE(a, 0x50); /* push %rax, for the stack's alignment */
+	CODE(a, 0x49, 0x89, 0xac, 0x24),
+		put32(a, offsetof(struct mutator, native_frame)); /* mov %rbp,native_frame(%r12) */
 }
 
 static void epilogue(struct assembler *a)
 {
-	CODE(a, 0x59);				/* pop %rcx */
-	CODE(a, 0x41, 0x8f, 0x84, 0x24), put32(a, offsetof(struct mutator, native_frame));	/* pop native_frame(%r12) */
-	CODE(a, 0x41, 0x5c, 0x5b, 0x5d, 0xc3);	/* pop %r12; pop %rbx; pop %rbp; ret */
+	CODE(a, 0x59); /* pop %rcx */
+	CODE(a, 0x41, 0x8f, 0x84, 0x24), put32(a, offsetof(struct mutator, native_frame)); /* pop native_frame(%r12) */
+	CODE(a, 0x41, 0x5c, 0x5b, 0x5d, 0xc3); /* pop %r12; pop %rbx; pop %rbp; ret */
 }
 
 static void one_insn(struct assembler *a, unsigned i)
@@ -186,16 +187,14 @@ static void one_insn(struct assembler *a, unsigned i)
 	a->starts[i] = a->len;
 	switch (insn_op(insn)) {
 	case OP_INT:
-		CODE(a, 0x48, 0xc7, 0xc0), put32(a, (int32_t)from_int(insn_operand(insn)));	/* mov $n,%rax */
+		CODE(a, 0x48, 0xc7, 0xc0), put32(a, (int32_t)from_int(insn_operand(insn))); /* mov $n,%rax */
 		store_rax(a, depth);
 		break;
 	case OP_NIL:
-		CODE(a, 0x31, 0xc0);		/* xor %eax,%eax */
+		CODE(a, 0x31, 0xc0); /* xor %eax,%eax */
 		store_rax(a, depth);
 		break;
-	case OP_TEXT:
-		text_code(a, &p->texts[operand], depth);
-		break;
+	case OP_TEXT: text_code(a, &p->texts[operand], depth); break;
 	case OP_LOCAL:
 		load_rax(a, operand);
 		store_rax(a, depth);
@@ -204,22 +203,17 @@ static void one_insn(struct assembler *a, unsigned i)
 		load_rax(a, depth - 1);
 		store_rax(a, operand);
 		break;
-	case OP_POP:
-		break;
-	case OP_JUMP:
-		CODE(a, 0xe9), jump_to(a, operand);
-		break;
+	case OP_POP: break;
+	case OP_JUMP: CODE(a, 0xe9), jump_to(a, operand); break;
 	case OP_JUMP_FALSE:
 		load_rax(a, depth - 1);
-		CODE(a, 0x48, 0x83, 0xf8, 0x01);	/* cmp $1,%rax */
+		CODE(a, 0x48, 0x83, 0xf8, 0x01); /* cmp $1,%rax */
 		CODE(a, 0x0f, JBE), jump_to(a, operand);
 		break;
-	case OP_LOOP:
-		loop_code(a, depth, operand);
-		break;
-	case OP_ADD: case OP_SUB: case OP_MUL:
-		arithmetic_code(a, insn_op(insn), depth, i);
-		break;
+	case OP_LOOP: loop_code(a, depth, operand); break;
+	case OP_ADD:
+	case OP_SUB:
+	case OP_MUL: arithmetic_code(a, insn_op(insn), depth, i); break;
 	case OP_LESS:
 		load_numbers(a, depth, i);
 		compare_code(a, 0x9c, depth);
@@ -229,12 +223,9 @@ static void one_insn(struct assembler *a, unsigned i)
 		load_rcx(a, depth - 1);
 		compare_code(a, 0x94, depth);
 		break;
-	case OP_CALL: case OP_SPAWN:
-		function_code(a, insn_op(insn), &p->functions[operand], depth);
-		break;
-	case OP_PRIM:
-		primitive_code(a, &primitives[operand], depth);
-		break;
+	case OP_CALL:
+	case OP_SPAWN: function_code(a, insn_op(insn), &p->functions[operand], depth); break;
+	case OP_PRIM: primitive_code(a, &primitives[operand], depth); break;
 	case OP_RETURN:
 		load_rax(a, depth - 1);
 		epilogue(a);
@@ -253,7 +244,7 @@ static void resolve(struct assembler *a, size_t at, size_t target)
 {
 	int32_t distance = (int32_t)((int64_t)target - (int64_t)at);
 
-	memcpy(a->bytes + at - sizeof distance, &distance, sizeof distance);
+	memcpy(a->bytes + at - sizeof(distance), &distance, sizeof(distance));
 }
 
 static void failure_code(struct assembler *a, const struct fix *fix)
@@ -261,7 +252,7 @@ static void failure_code(struct assembler *a, const struct fix *fix)
 	unsigned depth = a->f->locals + a->f->depth[fix->insn];
 
 	resolve(a, fix->at, a->len);
-	CODE(a, 0x48, 0x8d, 0x93), put32(a, (int32_t)(depth - 2) * 8);	/* lea (%rbx),%rdx */
+	CODE(a, 0x48, 0x8d, 0x93), put32(a, (int32_t)(depth - 2) * 8); /* lea (%rbx),%rdx */
 	load_rsi(a, insn_op(a->f->code[fix->insn]));
 	call_c(a, (uintptr_t)failed);
 }
@@ -293,9 +284,9 @@ void jit_compile(struct mutator *m, struct function *f)
 	void *code;
 
 	a.bytes = malloc(a.size);
-	a.starts = calloc(f->count, sizeof *a.starts);
-	a.jumps = calloc(2 * (size_t)f->count, sizeof *a.jumps);
-	a.failures = calloc(2 * (size_t)f->count, sizeof *a.failures);
+	a.starts = calloc(f->count, sizeof(*a.starts));
+	a.jumps = calloc(2 * (size_t)f->count, sizeof(*a.jumps));
+	a.failures = calloc(2 * (size_t)f->count, sizeof(*a.failures));
 	code = code_of(&a);
 	free(a.bytes);
 	free(a.starts);

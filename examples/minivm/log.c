@@ -51,7 +51,7 @@ static int write_all(int fd, const char *bytes, size_t len)
 static int write_entry(int fd, const struct log_entry *e)
 {
 	char line[512];
-	int len = snprintf(line, sizeof line, "%s %u %u %llu %llu %llu %llu %llu %llu %.200s\n", e->kind, e->thread,
+	int len = snprintf(line, sizeof(line), "%s %u %u %llu %llu %llu %llu %llu %llu %.200s\n", e->kind, e->thread,
 			   e->tid, (unsigned long long)e->begin_ns, (unsigned long long)e->begun_ns,
 			   (unsigned long long)e->end_ns, (unsigned long long)e->ended_ns,
 			   (unsigned long long)e->before, (unsigned long long)e->after, e->text ? e->text : "-");
@@ -62,7 +62,7 @@ static int write_entry(int fd, const struct log_entry *e)
 static int write_log(const struct log *l)
 {
 	static const char head[] = "# kind thread tid begin begun end ended before after text\n";
-	int err = write_all(l->fd, head, sizeof head - 1);
+	int err = write_all(l->fd, head, sizeof(head) - 1);
 
 	for (const struct log_thread *t = l->first; t; t = t->next) {
 		for (struct block *b = t->first; b; b = b->next) {
@@ -102,7 +102,7 @@ int log_open(struct log *l, const char *path)
 	if (l->fd < 0)
 		return -errno;
 	current = l;
-	for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++)
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
 		sigaction(deadly[i], &act, NULL);
 	return 0;
 }
@@ -138,7 +138,7 @@ int log_close(struct log *l)
 
 struct log_thread *log_thread(struct log *l)
 {
-	struct log_thread *t = calloc(1, sizeof *t);
+	struct log_thread *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
@@ -152,7 +152,7 @@ struct log_thread *log_thread(struct log *l)
 
 static bool add_block(struct log_thread *t)
 {
-	struct block *b = calloc(1, sizeof *b);
+	struct block *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return false;
@@ -171,14 +171,11 @@ struct log_entry *log_entry(struct log_thread *t)
 	if (t->kept && ((t->last && t->last->count < BLOCK_ENTRIES) || add_block(t)))
 		return &t->last->entries[t->last->count++];
 	e = &t->passing[t->open++ % NESTING_MAX];
-	memset(e, 0, sizeof *e);
+	memset(e, 0, sizeof(*e));
 	return e;
 }
 
-bool log_is_kept(const struct log_thread *t)
-{
-	return t->kept;
-}
+bool log_is_kept(const struct log_thread *t) { return t->kept; }
 
 void log_done(struct log_thread *t, const struct log_entry *e)
 {

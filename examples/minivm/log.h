@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 struct log_entry {
-	const char *kind, *text;	/* both live as long as the log */
+	const char *kind, *text; /* both live as long as the log */
 	unsigned thread, tid;
 	uint64_t begin_ns, begun_ns, end_ns, ended_ns;
 	uint64_t before, after;
@@ -34,7 +34,7 @@ struct log_entry {
 struct log_thread;
 
 struct log {
-	int fd;		/* -1: nothing is kept */
+	int fd; /* -1: nothing is kept */
 	pthread_mutex_t lock;
 	struct log_thread *first;
 };

@@ -15,8 +15,22 @@
 #define SOURCE_MAX (1 << 20)
 
 enum option_id {
-	OPT_HEAP = 256, OPT_NURSERY, OPT_GC, OPT_THREADS, OPT_SECONDS, OPT_ROUNDS, OPT_NO_JIT, OPT_JIT_THRESHOLD,
-	OPT_JIT_MAP, OPT_JIT_DUMP, OPT_MOVE_CODE, OPT_LOG, OPT_CHECK_HEAP, OPT_QUIET, OPT_SELF_CHECK, OPT_HELP,
+	OPT_HEAP = 256,
+	OPT_NURSERY,
+	OPT_GC,
+	OPT_THREADS,
+	OPT_SECONDS,
+	OPT_ROUNDS,
+	OPT_NO_JIT,
+	OPT_JIT_THRESHOLD,
+	OPT_JIT_MAP,
+	OPT_JIT_DUMP,
+	OPT_MOVE_CODE,
+	OPT_LOG,
+	OPT_CHECK_HEAP,
+	OPT_QUIET,
+	OPT_SELF_CHECK,
+	OPT_HELP,
 };
 
 static const struct option long_options[] = {
@@ -146,51 +160,23 @@ static int one_option(struct command *c, int id)
 	struct options *opt = &c->run.opt;
 
 	switch (id) {
-	case OPT_HEAP:
-		return parse_size("heap", optarg, 64 << 10, &opt->heap_bytes);
-	case OPT_NURSERY:
-		c->has_nursery = true;
-		return parse_size("nursery", optarg, 16 << 10, &opt->nursery_bytes);
-	case OPT_GC:
-		return parse_gc(optarg, &opt->generational);
-	case OPT_THREADS:
-		return parse_number("threads", optarg, 1, THREADS_MAX / 2, &c->run.threads);
-	case OPT_SECONDS:
-		c->run.rounds = 0;
-		return parse_seconds(optarg, &c->run.seconds);
-	case OPT_ROUNDS:
-		return parse_number("rounds", optarg, 1, 1000000000, &c->run.rounds);
-	case OPT_NO_JIT:
-		opt->jit = false;
-		return 0;
-	case OPT_JIT_THRESHOLD:
-		return parse_number("jit-threshold", optarg, 0, 1000000000, &opt->jit_threshold);
-	case OPT_JIT_MAP:
-		c->jit_map = true;
-		return 0;
-	case OPT_JIT_DUMP:
-		c->jit_dump = true;
-		return 0;
-	case OPT_MOVE_CODE:
-		opt->move_code = true;
-		return 0;
-	case OPT_LOG:
-		c->run.log = optarg;
-		return 0;
-	case OPT_CHECK_HEAP:
-		opt->check_heap = true;
-		return 0;
-	case OPT_QUIET:
-		c->quiet = true;
-		return 0;
-	case OPT_SELF_CHECK:
-		c->self_check = true;
-		return 0;
-	case OPT_HELP:
-		c->help = true;
-		return 0;
-	default:
-		return 2;
+	case OPT_HEAP: return parse_size("heap", optarg, 64 << 10, &opt->heap_bytes);
+	case OPT_NURSERY: c->has_nursery = true; return parse_size("nursery", optarg, 16 << 10, &opt->nursery_bytes);
+	case OPT_GC: return parse_gc(optarg, &opt->generational);
+	case OPT_THREADS: return parse_number("threads", optarg, 1, THREADS_MAX / 2, &c->run.threads);
+	case OPT_SECONDS: c->run.rounds = 0; return parse_seconds(optarg, &c->run.seconds);
+	case OPT_ROUNDS: return parse_number("rounds", optarg, 1, 1000000000, &c->run.rounds);
+	case OPT_NO_JIT: opt->jit = false; return 0;
+	case OPT_JIT_THRESHOLD: return parse_number("jit-threshold", optarg, 0, 1000000000, &opt->jit_threshold);
+	case OPT_JIT_MAP: c->jit_map = true; return 0;
+	case OPT_JIT_DUMP: c->jit_dump = true; return 0;
+	case OPT_MOVE_CODE: opt->move_code = true; return 0;
+	case OPT_LOG: c->run.log = optarg; return 0;
+	case OPT_CHECK_HEAP: opt->check_heap = true; return 0;
+	case OPT_QUIET: c->quiet = true; return 0;
+	case OPT_SELF_CHECK: c->self_check = true; return 0;
+	case OPT_HELP: c->help = true; return 0;
+	default: return 2;
 	}
 }
 
@@ -231,7 +217,7 @@ static int run_and_tell(struct command *c)
 	struct run *r = &c->run;
 	char err[300];
 
-	if (run(r, err, sizeof err))
+	if (run(r, err, sizeof(err)))
 		return complain("%s", err) - 1;
 	if (!c->quiet)
 		printf("%s %lld = %lld: %u rounds, %u threads, %u collections, %u compilations\n", r->name,
@@ -284,7 +270,10 @@ static int run_program(struct command *c, const char *name, const char *argument
 int main(int argc, char **argv)
 {
 	struct command c = {
-		.run.opt = { .heap_bytes = 16 << 20, .nursery_bytes = 1 << 20, .generational = true, .jit = true,
+		.run.opt = { .heap_bytes = 16 << 20,
+			     .nursery_bytes = 1 << 20,
+			     .generational = true,
+			     .jit = true,
 			     .jit_threshold = 100 },
 		.run.threads = 1,
 		.run.rounds = 10,

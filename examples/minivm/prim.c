@@ -61,10 +61,7 @@ static value prim_divide(struct mutator *m, value *args)
 	return from_int(want_int(m, args[0]) / divisor(m, args[1]));
 }
 
-static value prim_rest(struct mutator *m, value *args)
-{
-	return from_int(want_int(m, args[0]) % divisor(m, args[1]));
-}
+static value prim_rest(struct mutator *m, value *args) { return from_int(want_int(m, args[0]) % divisor(m, args[1])); }
 
 static value prim_not(struct mutator *m, value *args)
 {
@@ -123,7 +120,7 @@ value text_new(struct mutator *m, const char *bytes, size_t len)
 static value prim_text(struct mutator *m, value *args)
 {
 	char digits[24];
-	int len = snprintf(digits, sizeof digits, "%" PRId64, want_int(m, args[0]));
+	int len = snprintf(digits, sizeof(digits), "%" PRId64, want_int(m, args[0]));
 
 	return text_new(m, digits, (size_t)len);
 }
@@ -253,13 +250,13 @@ static value prim_abort(struct mutator *m, value *args)
 }
 
 const struct primitive primitives[] = {
-	{ "/", 2, prim_divide }, { "%", 2, prim_rest }, { "not", 1, prim_not },
-	{ "array", 1, prim_array }, { "pair", 2, prim_pair }, { "get", 2, prim_get }, { "put", 3, prim_put },
-	{ "length", 1, prim_length },
-	{ "text", 1, prim_text }, { "cat", 2, prim_cat }, { "hash", 1, prim_hash }, { "same", 2, prim_same },
-	{ "channel", 1, prim_channel }, { "send", 2, prim_send }, { "receive", 1, prim_receive },
-	{ "join", 1, prim_join },
-	{ "gc", 0, prim_gc }, { "print", 1, prim_print }, { "abort", 0, prim_abort },
+	{ "/", 2, prim_divide },	{ "%", 2, prim_rest },	      { "not", 1, prim_not },
+	{ "array", 1, prim_array },	{ "pair", 2, prim_pair },     { "get", 2, prim_get },
+	{ "put", 3, prim_put },		{ "length", 1, prim_length }, { "text", 1, prim_text },
+	{ "cat", 2, prim_cat },		{ "hash", 1, prim_hash },     { "same", 2, prim_same },
+	{ "channel", 1, prim_channel }, { "send", 2, prim_send },     { "receive", 1, prim_receive },
+	{ "join", 1, prim_join },	{ "gc", 0, prim_gc },	      { "print", 1, prim_print },
+	{ "abort", 0, prim_abort },
 };
 
-const unsigned primitive_count = sizeof primitives / sizeof *primitives;
+const unsigned primitive_count = sizeof(primitives) / sizeof(*primitives);

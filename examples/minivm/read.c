@@ -26,8 +26,8 @@ struct reader {
 	struct program *program;
 	struct function *f;
 	char locals[LOCALS_MAX][NAME_MAX_LEN];
-	unsigned visible;	/* locals that have a name here */
-	unsigned depth;		/* values above the locals */
+	unsigned visible; /* locals that have a name here */
+	unsigned depth; /* values above the locals */
 	char *err;
 	size_t err_size;
 	jmp_buf give_up;
@@ -100,8 +100,8 @@ static unsigned emit(struct reader *r, enum op op, int64_t operand, int change)
 		wrong(r, "%lld is too large to be written here", (long long)operand);
 	if (f->count == f->room) {
 		f->room = f->room ? 2 * f->room : 32;
-		f->code = realloc(f->code, f->room * sizeof *f->code);
-		f->depth = realloc(f->depth, f->room * sizeof *f->depth);
+		f->code = realloc(f->code, f->room * sizeof(*f->code));
+		f->depth = realloc(f->depth, f->room * sizeof(*f->depth));
 		if (!f->code || !f->depth)
 			wrong(r, "no memory");
 	}
@@ -303,20 +303,22 @@ static const struct form {
 	const char *name;
 	void (*read)(struct reader *r);
 } forms[] = {
-	{ "let", form_let }, { "set", form_set }, { "if", form_if }, { "while", form_while }, { "do", body },
-	{ "and", form_and }, { "or", form_or }, { "spawn", form_spawn },
+	{ "let", form_let }, { "set", form_set }, { "if", form_if }, { "while", form_while },
+	{ "do", body },	     { "and", form_and }, { "or", form_or }, { "spawn", form_spawn },
 };
 
-static const struct operator {
+static const struct operator
+{
 	const char *name;
 	enum op op;
 	bool many;
-} operators[] = {
-	{ "+", OP_ADD, true }, { "*", OP_MUL, true }, { "-", OP_SUB, false }, { "<", OP_LESS, false },
-	{ "=", OP_EQUAL, false },
+}
+operators[] = {
+	{ "+", OP_ADD, true },	 { "*", OP_MUL, true },	   { "-", OP_SUB, false },
+	{ "<", OP_LESS, false }, { "=", OP_EQUAL, false },
 };
 
-static void operation(struct reader *r, const struct operator *o)
+static void operation(struct reader *r, const struct operator* o)
 {
 	unsigned count = 1;
 
@@ -352,13 +354,13 @@ static void list(struct reader *r)
 	char name[NAME_MAX_LEN];
 
 	read_name(r, name);
-	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
 		if (!strcmp(name, forms[i].name)) {
 			forms[i].read(r);
 			return;
 		}
 	}
-	for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+	for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++) {
 		if (!strcmp(name, operators[i].name)) {
 			operation(r, &operators[i]);
 			return;
@@ -412,10 +414,8 @@ static void expression(struct reader *r)
 		r->at++;
 		text(r);
 		break;
-	case 0:
-		wrong(r, "the end of the file, where an expression is missing");
-	default:
-		atom(r);
+	case 0: wrong(r, "the end of the file, where an expression is missing");
+	default: atom(r);
 	}
 	r->nesting--;
 }
@@ -504,7 +504,7 @@ static bool read_program(struct reader *r, const char *source)
 
 struct program *program_read(const char *name, const char *source, char *err, size_t err_size)
 {
-	struct reader r = { .name = name, .program = calloc(1, sizeof *r.program), .err = err, .err_size = err_size };
+	struct reader r = { .name = name, .program = calloc(1, sizeof(*r.program)), .err = err, .err_size = err_size };
 
 	if (!r.program)
 		snprintf(err, err_size, "no memory");

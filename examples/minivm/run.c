@@ -25,7 +25,7 @@ void vm_fail(const struct mutator *m, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	fflush(stdout);
 	fprintf(stderr, "minivm: in '%s' of thread %u: %s\n", m->function ? m->function->name : "?", m->id, text);
@@ -131,7 +131,7 @@ static int run_on(struct vm *vm, struct run *r, char *err, size_t err_size)
 
 int run(struct run *r, char *err, size_t err_size)
 {
-	struct vm *vm = calloc(1, sizeof *vm);
+	struct vm *vm = calloc(1, sizeof(*vm));
 	int ret = -1, code;
 
 	if (!vm)
@@ -165,24 +165,35 @@ static int check_one(const struct sample *s, const struct way *way, bool quiet)
 	int64_t expected = s->expected(s->small);
 	size_t heap = (way->threads * s->small_heap + 65535) / 65536 * 65536;
 	struct run r = {
-		.opt = { .heap_bytes = heap, .nursery_bytes = 16384, .generational = way->generational, .jit = way->jit,
-			 .jit_threshold = way->jit_threshold, .check_heap = true, .move_code = way->move_code },
-		.name = s->name, .source = s->source, .argument = s->small, .expected = &expected,
-		.threads = way->threads, .rounds = 2,
+		.opt = { .heap_bytes = heap,
+			 .nursery_bytes = 16384,
+			 .generational = way->generational,
+			 .jit = way->jit,
+			 .jit_threshold = way->jit_threshold,
+			 .check_heap = true,
+			 .move_code = way->move_code },
+		.name = s->name,
+		.source = s->source,
+		.argument = s->small,
+		.expected = &expected,
+		.threads = way->threads,
+		.rounds = 2,
 	};
 	char err[300] = "", what[120];
 
-	snprintf(what, sizeof what, "%s, %s, %s from %u on, %u threads, heap of %zu", s->name,
+	snprintf(what, sizeof(what), "%s, %s, %s from %u on, %u threads, heap of %zu", s->name,
 		 way->generational ? "generational" : "mark-sweep",
-		 way->move_code ? "compiled and moved" : way->jit ? "compiled" : "not compiled", way->jit_threshold,
-		 way->threads, heap);
+		 way->move_code ? "compiled and moved"
+		 : way->jit	? "compiled"
+				: "not compiled",
+		 way->jit_threshold, way->threads, heap);
 	/* A check in which nothing was collected or compiled has checked nothing. */
-	if (!run(&r, err, sizeof err) && s->collects && !r.collections)
-		fill(err, sizeof err, "nothing was collected");
+	if (!run(&r, err, sizeof(err)) && s->collects && !r.collections)
+		fill(err, sizeof(err), "nothing was collected");
 	if (!*err && way->jit && JIT_POSSIBLE && !r.compilations)
-		fill(err, sizeof err, "nothing was compiled");
+		fill(err, sizeof(err), "nothing was compiled");
 	if (!*err && way->move_code && JIT_POSSIBLE && s->collects && !r.moves)
-		fill(err, sizeof err, "nothing was moved");
+		fill(err, sizeof(err), "nothing was moved");
 	if (!quiet || *err)
 		printf("%s: %s: %s; %u collections, %u compilations\n", *err ? "FAILED" : "ok", what,
 		       *err ? err : "right", r.collections, r.compilations);
@@ -194,13 +205,13 @@ int self_check(bool quiet)
 	static const unsigned threads[] = { 1, 2, 8 };
 	static const struct way ways[] = {
 		{ false, false, false, 0, 0 }, { false, true, false, 0, 0 }, { false, true, true, 20, 0 },
-		{ true, false, false, 0, 0 }, { true, true, true, 0, 0 }, { true, true, false, 20, 0 },
+		{ true, false, false, 0, 0 },  { true, true, true, 0, 0 },   { true, true, false, 20, 0 },
 	};
 	unsigned failed = 0, checks = 0;
 
 	for (size_t s = 0; s < sample_count; s++) {
-		for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-			for (size_t t = 0; t < sizeof threads / sizeof *threads; t++, checks++) {
+		for (size_t w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
+			for (size_t t = 0; t < sizeof(threads) / sizeof(*threads); t++, checks++) {
 				struct way way = ways[w];
 
 				way.threads = threads[t];

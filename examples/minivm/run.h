@@ -8,11 +8,11 @@
 struct run {
 	struct options opt;
 	const char *name, *source;
-	const char *log;		/* NULL: none */
+	const char *log; /* NULL: none */
 	int64_t argument;
-	const int64_t *expected;	/* NULL: whatever it computes, if only it is the same each time */
+	const int64_t *expected; /* NULL: whatever it computes, if only it is the same each time */
 	unsigned threads;
-	unsigned rounds;		/* 0: until the seconds are over */
+	unsigned rounds; /* 0: until the seconds are over */
 	double seconds;
 	/* What came of it. */
 	int64_t result;

@@ -6,18 +6,17 @@
 #include "samples.h"
 
 /* One tree lives long and gets new branches, so that old objects come to hold young ones; eight others die at once. */
-static const char trees[] =
-	"(def (tree depth)\n"
-	"  (if (= depth 0) (pair nil nil) (pair (tree (- depth 1)) (tree (- depth 1)))))\n"
-	"(def (count t)\n"
-	"  (if (get t 0) (+ 1 (count (get t 0)) (count (get t 1))) 1))\n"
-	"(def (main depth)\n"
-	"  (let ((old (tree depth)) (i 0) (sum 0))\n"
-	"    (while (< i 8)\n"
-	"      (set sum (+ sum (count (tree depth))))\n"
-	"      (put old (% i 2) (tree (- depth 1)))\n"
-	"      (set i (+ i 1)))\n"
-	"    (+ sum (count old))))\n";
+static const char trees[] = "(def (tree depth)\n"
+			    "  (if (= depth 0) (pair nil nil) (pair (tree (- depth 1)) (tree (- depth 1)))))\n"
+			    "(def (count t)\n"
+			    "  (if (get t 0) (+ 1 (count (get t 0)) (count (get t 1))) 1))\n"
+			    "(def (main depth)\n"
+			    "  (let ((old (tree depth)) (i 0) (sum 0))\n"
+			    "    (while (< i 8)\n"
+			    "      (set sum (+ sum (count (tree depth))))\n"
+			    "      (put old (% i 2) (tree (- depth 1)))\n"
+			    "      (set i (+ i 1)))\n"
+			    "    (+ sum (count old))))\n";
 
 static int64_t trees_expected(int64_t depth) { return 9 * (((int64_t)2 << depth) - 1); }
 
@@ -51,13 +50,12 @@ static int64_t words_expected(int64_t n)
 	int64_t sum = 0;
 
 	for (int64_t i = 0; i < n; i++)
-		sum += snprintf(word, sizeof word, "word %lld", (long long)(i * 7 % 1009));
+		sum += snprintf(word, sizeof(word), "word %lld", (long long)(i * 7 % 1009));
 	return sum;
 }
 
-static const char fib[] =
-	"(def (fib n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))\n"
-	"(def (main n) (fib n))\n";
+static const char fib[] = "(def (fib n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))\n"
+			  "(def (main n) (fib n))\n";
 
 static int64_t fib_expected(int64_t n)
 {
@@ -73,18 +71,17 @@ static int64_t fib_expected(int64_t n)
 }
 
 /* One thread makes items, another takes them: each waits for the other most of the time. */
-static const char pipe_source[] =
-	"(def (produce out n)\n"
-	"  (let ((i 0))\n"
-	"    (while (< i n) (set i (+ i 1)) (send out (pair i (text i))))\n"
-	"    (send out nil)\n"
-	"    i))\n"
-	"(def (main n)\n"
-	"  (let ((in (channel 8)) (maker (spawn produce in n)) (sum 0) (item (receive in)))\n"
-	"    (while item\n"
-	"      (set sum (+ sum (get item 0) (length (get item 1))))\n"
-	"      (set item (receive in)))\n"
-	"    (+ sum (join maker))))\n";
+static const char pipe_source[] = "(def (produce out n)\n"
+				  "  (let ((i 0))\n"
+				  "    (while (< i n) (set i (+ i 1)) (send out (pair i (text i))))\n"
+				  "    (send out nil)\n"
+				  "    i))\n"
+				  "(def (main n)\n"
+				  "  (let ((in (channel 8)) (maker (spawn produce in n)) (sum 0) (item (receive in)))\n"
+				  "    (while item\n"
+				  "      (set sum (+ sum (get item 0) (length (get item 1))))\n"
+				  "      (set item (receive in)))\n"
+				  "    (+ sum (join maker))))\n";
 
 static int64_t pipe_expected(int64_t n)
 {
@@ -92,7 +89,7 @@ static int64_t pipe_expected(int64_t n)
 	int64_t sum = n;
 
 	for (int64_t i = 1; i <= n; i++)
-		sum += i + snprintf(digits, sizeof digits, "%lld", (long long)i);
+		sum += i + snprintf(digits, sizeof(digits), "%lld", (long long)i);
 	return sum;
 }
 
@@ -105,7 +102,7 @@ const struct sample samples[] = {
 	  true },
 };
 
-const size_t sample_count = sizeof samples / sizeof *samples;
+const size_t sample_count = sizeof(samples) / sizeof(*samples);
 
 const struct sample *sample_find(const char *name)
 {

@@ -11,9 +11,9 @@ struct sample {
 	const char *name, *what;
 	const char *source;
 	int64_t argument, most;
-	int64_t small;			/* argument for the self-check */
-	size_t small_heap;		/* bytes for each thread: enough for that, but not much more */
-	int64_t (*expected)(int64_t n);	/* computed in C, another way */
+	int64_t small; /* argument for the self-check */
+	size_t small_heap; /* bytes for each thread: enough for that, but not much more */
+	int64_t (*expected)(int64_t n); /* computed in C, another way */
 	bool collects;
 };
 

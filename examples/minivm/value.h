@@ -22,23 +22,23 @@ static inline bool is_true(value v) { return v > 1; }
 /* Odd numbers, so that a stray pointer into something else is found by the heap check. */
 enum kind {
 	KIND_ARRAY = 0xa1,
-	KIND_CHANNEL = 0xc3,	/* an array: place of the oldest item, number of items, then the items */
+	KIND_CHANNEL = 0xc3, /* an array: place of the oldest item, number of items, then the items */
 	KIND_TEXT = 0x75,
-	KIND_FREE = 0xf7,	/* a hole in the old space */
-	KIND_MOVED = 0x3b,	/* left in the nursery by an object that was copied */
+	KIND_FREE = 0xf7, /* a hole in the old space */
+	KIND_MOVED = 0x3b, /* left in the nursery by an object that was copied */
 };
 
 /* Objects lie at multiples of 16, and their sizes are such. */
 struct object {
-	uint32_t size;		/* in bytes, this head included */
+	uint32_t size; /* in bytes, this head included */
 	uint8_t kind;
 	uint8_t marked;
-	uint8_t remembered;	/* an old object that some thread has in its remembered set */
+	uint8_t remembered; /* an old object that some thread has in its remembered set */
 	uint8_t unused;
 	union {
-		uint64_t length;	/* fields, or bytes of a text */
-		struct object *next;	/* of a hole: the next one */
-		struct object *moved;	/* where it is now */
+		uint64_t length; /* fields, or bytes of a text */
+		struct object *next; /* of a hole: the next one */
+		struct object *moved; /* where it is now */
 	};
 	value fields[];
 };

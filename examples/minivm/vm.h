@@ -11,7 +11,7 @@
 struct options {
 	size_t heap_bytes, nursery_bytes;
 	bool generational, jit, check_heap, move_code;
-	unsigned jit_threshold;	/* calls and loops after which a function is compiled */
+	unsigned jit_threshold; /* calls and loops after which a function is compiled */
 };
 
 struct vm {
@@ -21,7 +21,7 @@ struct vm {
 	struct log log;
 	struct program *program;
 	struct code_heap code;
-	unsigned moves;		/* of all code */
+	unsigned moves; /* of all code */
 	_Atomic unsigned collections, compilations;
 };
 

@@ -133,7 +133,7 @@ static struct mutator *mutator_free(struct mutator *m)
 
 static struct mutator *mutator_new(struct vm *vm, const value *values, unsigned count)
 {
-	struct mutator *m = calloc(1, sizeof *m);
+	struct mutator *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return NULL;

@@ -20,38 +20,38 @@ struct log_thread;
 
 #define THREADS_MAX 64
 #define STACK_VALUES 65536
-#define DEPTH_MAX 4000		/* calls inside calls; each takes C stack as well */
+#define DEPTH_MAX 4000 /* calls inside calls; each takes C stack as well */
 
 struct mutator {
 	struct vm *vm;
 	struct mutator *next;
-	unsigned id;		/* 1 for the first; never used again */
-	unsigned tid;		/* the kernel's */
+	unsigned id; /* 1 for the first; never used again */
+	unsigned tid; /* the kernel's */
 	/* Values below sp are what the collector sees of this thread. */
 	value *stack, *sp, *stack_end;
 	unsigned depth;
-	const struct function *function;	/* that runs now */
-	uintptr_t *native_frame;		/* the newest of compiled code, linked to those before */
-	char *free, *limit;			/* own area of the heap */
-	struct object *large;			/* room for one large object */
+	const struct function *function; /* that runs now */
+	uintptr_t *native_frame; /* the newest of compiled code, linked to those before */
+	char *free, *limit; /* own area of the heap */
+	struct object *large; /* room for one large object */
 	struct object_list remembered;
 	value result;
-	bool joining;			/* nobody else may wait for it */
+	bool joining; /* nobody else may wait for it */
 	pthread_t pthread;
 	void (*body)(struct mutator *m, void *arg);
 	void *arg;
 	struct log_thread *log;
-	_Atomic clockid_t cpu;		/* the clock of its processor time; 0 before it lives */
-	uint64_t noted_ns, noted_cpu_ns;	/* that clock, read when the collection began; for the log */
+	_Atomic clockid_t cpu; /* the clock of its processor time; 0 before it lives */
+	uint64_t noted_ns, noted_cpu_ns; /* that clock, read when the collection began; for the log */
 };
 
 struct world {
-	_Atomic uint32_t stop;		/* somebody collects, or is about to */
+	_Atomic uint32_t stop; /* somebody collects, or is about to */
 	_Atomic uint32_t running;
-	_Atomic uint32_t alive;		/* threads other than the first one */
-	struct mutator *first;		/* until it is joined a thread is in this list */
-	pthread_mutex_t lock;		/* over the list */
-	pthread_mutex_t monitor;	/* over all channels */
+	_Atomic uint32_t alive; /* threads other than the first one */
+	struct mutator *first; /* until it is joined a thread is in this list */
+	pthread_mutex_t lock; /* over the list */
+	pthread_mutex_t monitor; /* over all channels */
 	pthread_cond_t changed;
 	unsigned threads, last_id;
 };

@@ -8,8 +8,16 @@
 #include <unistd.h>
 
 static inline void auto_free_(void *p) { free(*(void **)p); }
-static inline void auto_close_(int *fd) { if (*fd >= 0) close(*fd); }
-static inline void auto_fclose_(FILE **f) { if (*f) fclose(*f); }
+static inline void auto_close_(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+static inline void auto_fclose_(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
 
 #define AUTO(fn) __attribute__((cleanup(fn)))
 #define AUTO_FREE AUTO(auto_free_)
@@ -17,8 +25,18 @@ static inline void auto_fclose_(FILE **f) { if (*f) fclose(*f); }
 #define AUTO_FCLOSE AUTO(auto_fclose_)
 
 /* Moves a descriptor or a pointer out of a local with a cleanup attribute. */
-static inline int take_fd(int *fd) { int ret = *fd; *fd = -1; return ret; }
-#define take_ptr(p) ({ typeof(p) take_ret_ = (p); (p) = NULL; take_ret_; })
+static inline int take_fd(int *fd)
+{
+	int ret = *fd;
+	*fd = -1;
+	return ret;
+}
+#define take_ptr(p) \
+	({ \
+		typeof(p) take_ret_ = (p); \
+		(p) = NULL; \
+		take_ret_; \
+	})
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -6,10 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char digit_pairs[] =
-	"00010203040506070809" "10111213141516171819" "20212223242526272829" "30313233343536373839"
-	"40414243444546474849" "50515253545556575859" "60616263646566676869" "70717273747576777879"
-	"80818283848586878889" "90919293949596979899";
+static const char digit_pairs[] = "00010203040506070809"
+				  "10111213141516171819"
+				  "20212223242526272829"
+				  "30313233343536373839"
+				  "40414243444546474849"
+				  "50515253545556575859"
+				  "60616263646566676869"
+				  "70717273747576777879"
+				  "80818283848586878889"
+				  "90919293949596979899";
 
 static bool buf_grow(struct buf *b, size_t need)
 {
@@ -63,10 +69,7 @@ void buf_add(struct buf *b, const void *bytes, size_t len)
 	buf_advance(b, len);
 }
 
-void buf_adds(struct buf *b, const char *s)
-{
-	buf_add(b, s, strlen(s));
-}
+void buf_adds(struct buf *b, const char *s) { buf_add(b, s, strlen(s)); }
 
 void buf_addc(struct buf *b, char c)
 {
@@ -126,29 +129,29 @@ static char *format_decimal(char *end, uint64_t v)
 
 void buf_addu(struct buf *b, uint64_t v)
 {
-	char digits[20], *start = format_decimal(digits + sizeof digits, v);
+	char digits[20], *start = format_decimal(digits + sizeof(digits), v);
 
-	buf_add(b, start, (size_t)(digits + sizeof digits - start));
+	buf_add(b, start, (size_t)(digits + sizeof(digits) - start));
 }
 
 void buf_addi(struct buf *b, int64_t v)
 {
-	char digits[21], *start = format_decimal(digits + sizeof digits, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+	char digits[21], *start = format_decimal(digits + sizeof(digits), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 
 	if (v < 0)
 		*--start = '-';
-	buf_add(b, start, (size_t)(digits + sizeof digits - start));
+	buf_add(b, start, (size_t)(digits + sizeof(digits) - start));
 }
 
 void buf_addx(struct buf *b, uint64_t v)
 {
-	char digits[16], *start = digits + sizeof digits;
+	char digits[16], *start = digits + sizeof(digits);
 
 	do {
 		*--start = "0123456789abcdef"[v & 15];
 		v >>= 4;
 	} while (v);
-	buf_add(b, start, (size_t)(digits + sizeof digits - start));
+	buf_add(b, start, (size_t)(digits + sizeof(digits) - start));
 }
 
 void buf_fill(struct buf *b, char c, size_t len)
@@ -182,7 +185,7 @@ void buf_reset(struct buf *b)
 void buf_done(struct buf *b)
 {
 	free(b->data);
-	*b = (struct buf){0};
+	*b = (struct buf){ 0 };
 }
 
 char *buf_take(struct buf *b)
@@ -195,6 +198,6 @@ char *buf_take(struct buf *b)
 	} else if (!ret) {
 		ret = calloc(1, 1);
 	}
-	*b = (struct buf){0};
+	*b = (struct buf){ 0 };
 	return ret;
 }

@@ -12,7 +12,7 @@
 struct buf {
 	char *data;
 	size_t len, cap;
-	bool failed;	/* an append found no memory; what is there is a prefix of what was asked for */
+	bool failed; /* an append found no memory; what is there is a prefix of what was asked for */
 };
 
 void buf_add(struct buf *b, const void *bytes, size_t len);

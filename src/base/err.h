@@ -5,8 +5,8 @@
 
 /* One error. It owns no memory, so it also works when memory is gone. An all-zero object means «no error». */
 struct ut_err {
-	int code;	/* negative errno, as returned */
-	char msg[2000];	/* one sentence: the thing, the place, the remedy; may hold line feeds for a marked place in a
+	int code; /* negative errno, as returned */
+	char msg[2000]; /* one sentence: the thing, the place, the remedy; may hold line feeds for a marked place in a
 			   text */
 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct utf8 {
-	size_t len;	/* bytes of this character; 0: not valid UTF-8 */
+	size_t len; /* bytes of this character; 0: not valid UTF-8 */
 	uint32_t c;
 };
 
@@ -17,15 +17,15 @@ static struct utf8 utf8_decode(const unsigned char *s, size_t len)
 	uint32_t c;
 
 	if (s[0] < 0xc2 || s[0] > 0xf4 || n > len)
-		return (struct utf8){0};
+		return (struct utf8){ 0 };
 	c = s[0] & (0xffu >> (n + 1));
 	for (size_t i = 1; i < n; i++) {
 		if ((s[i] & 0xc0) != 0x80)
-			return (struct utf8){0};
+			return (struct utf8){ 0 };
 		c = c << 6 | (s[i] & 0x3f);
 	}
 	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return (struct utf8){0};
+		return (struct utf8){ 0 };
 	return (struct utf8){ n, c };
 }
 
@@ -41,7 +41,7 @@ static void add_hex_byte(struct buf *b, unsigned char c)
 	const char *hex = "0123456789abcdef";
 	char text[4] = { '\\', 'x', hex[c >> 4], hex[c & 15] };
 
-	buf_add(b, text, sizeof text);
+	buf_add(b, text, sizeof(text));
 }
 
 /* Length of the run of plain ASCII at @s: printable, and none of the two characters in @special. */

@@ -36,7 +36,7 @@ static int make_room(struct intern *in)
 		return -ENOMEM;
 	if ((in->hashes.n + 1) * 2 <= in->nslots)
 		return 0;
-	slots = calloc(cap, sizeof *slots);
+	slots = calloc(cap, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < in->hashes.n; i++) {
@@ -102,7 +102,7 @@ static void intern_done(struct intern *in)
 {
 	free(in->slots);
 	vec_done(&in->hashes);
-	*in = (struct intern){0};
+	*in = (struct intern){ 0 };
 }
 
 void strings_done(struct strings *s)

@@ -9,17 +9,19 @@
 
 /* Zero-initialise all of these to use. */
 struct intern {
-	uint32_t *slots;	/* number + 1; 0: free */
-	size_t nslots;		/* a power of two */
-	VEC(uint64_t) hashes;	/* of each thing */
+	uint32_t *slots; /* number + 1; 0: free */
+	size_t nslots; /* a power of two */
+	VEC(uint64_t) hashes; /* of each thing */
 };
 
 struct strings {
 	struct intern in;
-	VEC(const char *) v;	/* not copies */
+	VEC(const char *) v; /* not copies */
 };
 
-struct pair { uint32_t a, b; };
+struct pair {
+	uint32_t a, b;
+};
 
 struct pairs {
 	struct intern in;

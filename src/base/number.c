@@ -43,7 +43,7 @@ int parse_u64(const char *s, uint64_t *ret)
 		s += 2;
 	}
 	r = parse_digits(&s, base, &v);
-	if (r == -ERANGE) {	/* «too large» only when the rest is a number at all */
+	if (r == -ERANGE) { /* «too large» only when the rest is a number at all */
 		while (digit_value(*s) < (int)base)
 			s++;
 		return *s ? -EINVAL : -ERANGE;
@@ -97,9 +97,13 @@ static int parse_fraction(const char **s, uint64_t *ret)
 
 int parse_duration(const char *s, uint64_t *ret_ns)
 {
-	static const struct { const char *name; uint64_t ns; } units[] = {
-		{ "", 1000000000 }, { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "µs", 1000 },
-		{ "ns", 1 }, { "m", 60000000000 }, { "min", 60000000000 }, { "h", 3600000000000 },
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{ "", 1000000000 },   { "s", 1000000000 },    { "ms", 1000000 },
+		{ "us", 1000 },	      { "µs", 1000 },	      { "ns", 1 },
+		{ "m", 60000000000 }, { "min", 60000000000 }, { "h", 3600000000000 },
 	};
 	uint64_t whole = 0, billionths = 0, ns;
 	int r = 0;
@@ -112,7 +116,7 @@ int parse_duration(const char *s, uint64_t *ret_ns)
 	}
 	if (r)
 		return r;
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		if (strcmp(s, units[i].name) != 0)
 			continue;
 		if (__builtin_mul_overflow(whole, units[i].ns, &ns) ||
@@ -128,7 +132,7 @@ int parse_duration(const char *s, uint64_t *ret_ns)
 const char *human_count(uint64_t v, char *ret)
 {
 	char digits[24];
-	int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)v);
+	int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)v);
 	char *out = ret;
 
 	for (int i = 0; i < n; i++) {
@@ -155,7 +159,10 @@ static void strip_zeros(char *s)
 
 const char *human_ns(uint64_t ns, char *ret)
 {
-	static const struct { const char *name; double ns; } units[] = { { "s", 1e9 }, { "ms", 1e6 }, { "µs", 1e3 } };
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = { { "s", 1e9 }, { "ms", 1e6 }, { "µs", 1e3 } };
 	char number[24];
 	size_t u = 0;
 	double v;
@@ -168,7 +175,7 @@ const char *human_ns(uint64_t ns, char *ret)
 	while (u < 2 && (double)ns < units[u].ns * 0.9995)
 		u++;
 	v = (double)ns / units[u].ns;
-	snprintf(number, sizeof number, "%.*f", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v);
+	snprintf(number, sizeof(number), "%.*f", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v);
 	strip_zeros(number);
 	snprintf(ret, 32, "%s %s", number, units[u].name);
 	return ret;
@@ -188,7 +195,7 @@ const char *human_bytes(uint64_t v, char *ret)
 	/* 1,048,570 bytes are a megabyte, not 1024K: the unit is chosen after rounding. */
 	for (; d >= 1023.5 && units[u + 1]; u++)
 		d /= 1024;
-	snprintf(number, sizeof number, "%.*f", d < 9.995 ? 2 : d < 99.95 ? 1 : 0, d);
+	snprintf(number, sizeof(number), "%.*f", d < 9.995 ? 2 : d < 99.95 ? 1 : 0, d);
 	strip_zeros(number);
 	snprintf(ret, 32, "%s%c", number, units[u]);
 	return ret;

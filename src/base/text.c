@@ -4,13 +4,10 @@
 
 #include <string.h>
 
-#define NAME_MAX_COMPARED 256	/* longer names are compared by their beginning */
+#define NAME_MAX_COMPARED 256 /* longer names are compared by their beginning */
 #define SUGGEST_MAX 16
 
-bool glob_is_pattern(const char *s)
-{
-	return strpbrk(s, "*?") != NULL;
-}
+bool glob_is_pattern(const char *s) { return strpbrk(s, "*?") != NULL; }
 
 bool glob_match(const char *pattern, const char *name)
 {
@@ -24,7 +21,7 @@ bool glob_match(const char *pattern, const char *name)
 			pattern++;
 			name++;
 		} else if (star) {
-			pattern = star;	/* let the last star take one byte more */
+			pattern = star; /* let the last star take one byte more */
 			name = ++retry;
 		} else {
 			return false;
@@ -81,7 +78,8 @@ static size_t folded_distance(const struct folded *a, const struct folded *b)
 		for (size_t j = 1; j <= b->len; j++) {
 			size_t best = min3(above[j] + 1u, row[j - 1] + 1u, above[j - 1] + (a->s[i - 1] != b->s[j - 1]));
 
-			if (i > 1 && j > 1 && a->s[i - 1] == b->s[j - 2] && a->s[i - 2] == b->s[j - 1] && before[j - 2] + 1u < best)
+			if (i > 1 && j > 1 && a->s[i - 1] == b->s[j - 2] && a->s[i - 2] == b->s[j - 1] &&
+			    before[j - 2] + 1u < best)
 				best = before[j - 2] + 1u;
 			row[j] = (uint16_t)best;
 		}
@@ -111,7 +109,7 @@ static bool near_miss(const struct folded *wanted, const struct folded *name, si
 	}
 	if (shorter < 2 || !(wanted->len < name->len ? strstr(name->s, wanted->s) : strstr(wanted->s, name->s)))
 		return false;
-	*ret = limit + longer - shorter;	/* after the slips of the same length */
+	*ret = limit + longer - shorter; /* after the slips of the same length */
 	return true;
 }
 
@@ -135,8 +133,8 @@ size_t suggest(const char *wanted, const char *const *names, size_t n, size_t *r
 			continue;
 		if (found < max)
 			found++;
-		memmove(scores + at + 1, scores + at, (found - at - 1) * sizeof *scores);
-		memmove(ret + at + 1, ret + at, (found - at - 1) * sizeof *ret);
+		memmove(scores + at + 1, scores + at, (found - at - 1) * sizeof(*scores));
+		memmove(ret + at + 1, ret + at, (found - at - 1) * sizeof(*ret));
 		scores[at] = score;
 		ret[at] = i;
 	}

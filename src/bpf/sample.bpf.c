@@ -57,7 +57,7 @@ int sample_uprobe(struct pt_regs___kernel *ctx)
 	uint64_t site = bpf_get_attach_cookie(ctx);
 
 	if (options.never)
-		bpf_tail_call(ctx, &ut_walk_uprobe, 0);	/* keeps the stack its task's own: see gen_own_stack */
+		bpf_tail_call(ctx, &ut_walk_uprobe, 0); /* keeps the stack its task's own: see gen_own_stack */
 
 	send_sample(stack_of(ctx, SAMPLE_CONTEXT_PROBE, 1), UT_SAMPLE_PROBE, (uint32_t)site);
 	return 0;
@@ -84,7 +84,7 @@ int sample_fork(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	p = bpf_map_lookup_elem(&ut_sampled, &from);
 	if (!p || !(options.all || options.children)) {
-		bpf_map_delete_elem(&ut_sampled, &to);	/* what an earlier process of that number left */
+		bpf_map_delete_elem(&ut_sampled, &to); /* what an earlier process of that number left */
 		return 0;
 	}
 	copy = *p;

@@ -15,7 +15,9 @@ struct pt_regs___kernel {
 } __attribute__((preserve_access_index));
 
 struct signal_struct___kernel {
-	struct { int counter; } live;
+	struct {
+		int counter;
+	} live;
 } __attribute__((preserve_access_index));
 
 struct return_instance___kernel {
@@ -37,7 +39,7 @@ struct task_struct___kernel {
 } __attribute__((preserve_access_index));
 
 #define PF_KTHREAD 0x00200000u
-#define STATE_ENDED 0x80u	/* TASK_DEAD */
+#define STATE_ENDED 0x80u /* TASK_DEAD */
 
 const volatile struct sample_options options = { .ncpus = 1 };
 
@@ -45,12 +47,13 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(key_size, 4);
 	__uint(max_entries, SAMPLE_SEGMENTS);
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_ARRAY);
-		__uint(key_size, 4);
-		__uint(value_size, SAMPLE_CHUNK_ROWS * 4);
-		__uint(max_entries, SAMPLE_SEGMENT_CHUNKS);
-	});
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_ARRAY);
+			__uint(key_size, 4);
+			__uint(value_size, SAMPLE_CHUNK_ROWS * 4);
+			__uint(max_entries, SAMPLE_SEGMENT_CHUNKS);
+		});
 } ut_rows SEC(".maps");
 
 struct {
@@ -85,7 +88,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, uint32_t);
 	__type(value, struct sample_away);
-	__uint(max_entries, 1);		/* changed before loading when waits are wanted */
+	__uint(max_entries, 1); /* changed before loading when waits are wanted */
 } ut_away SEC(".maps");
 
 struct {
@@ -100,10 +103,11 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(key_size, 4);
 	__uint(max_entries, 1);
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_RINGBUF);
-		__uint(max_entries, 4096);
-	});
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_RINGBUF);
+			__uint(max_entries, 4096);
+		});
 } ut_rings SEC(".maps");
 
 struct {

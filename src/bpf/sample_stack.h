@@ -51,7 +51,7 @@ static __always_inline uint64_t *lost_counter(uint32_t cpu)
 	uint64_t at = cpu;
 	uint8_t *lost = bpf_map_lookup_elem(&ut_lost, &zero);
 
-	asm volatile("" : "+r"(at));	/* one register for the comparison and for what it proves: older verifiers */
+	asm volatile("" : "+r"(at)); /* one register for the comparison and for what it proves: older verifiers */
 	return lost && at < options.ncpus ? (uint64_t *)(lost + at * 64) : 0;
 }
 

@@ -50,7 +50,7 @@ static __always_inline void goes_away(void *ctx, uint32_t state, int preempted)
 
 	if (!tid || !is_wanted(away.process))
 		return;
-	if (!preempted && state & STATE_ENDED) {	/* nobody would ever take it out */
+	if (!preempted && state & STATE_ENDED) { /* nobody would ever take it out */
 		bpf_map_delete_elem(&ut_away, &tid);
 		return;
 	}
@@ -90,8 +90,9 @@ int sample_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
 	const struct task_struct___kernel *task = (void *)ctx->args[0];
 	uint32_t tid = BPF_CORE_READ(task, pid);
 	uint64_t now = bpf_ktime_get_ns();
-	struct sample_away away = { .from_ns = now, .runnable_ns = now, .process = BPF_CORE_READ(task, tgid),
-				    .state = UT_STATE_NEW };
+	struct sample_away away = {
+		.from_ns = now, .runnable_ns = now, .process = BPF_CORE_READ(task, tgid), .state = UT_STATE_NEW
+	};
 
 	if (is_wanted(away.process))
 		bpf_map_update_elem(&ut_away, &tid, &away, BPF_ANY);

@@ -13,7 +13,10 @@ static int sample_find(struct walk *w, uint64_t pc, struct ut_unwind_rule *rule)
 static int sample_read(struct walk *w, void *to, uint32_t size, uint64_t address);
 
 /* The kernel's list of the returns that it probes, of the current thread; the innermost call comes first. */
-struct returns { const struct return_instance___kernel *at; uint64_t place, address; };
+struct returns {
+	const struct return_instance___kernel *at;
+	uint64_t place, address;
+};
 
 static long return_step(uint64_t i, struct returns *r)
 {
@@ -50,9 +53,9 @@ static __noinline int sample_return(uint64_t place, uint64_t *ret)
 struct scratch {
 	uint32_t busy;
 	uint32_t reserved;
-	struct ut_unwind_process process;	/* as it was when the walk began */
+	struct ut_unwind_process process; /* as it was when the walk began */
 	struct sample_cached cache[SAMPLE_CACHE];
-	uint64_t window_at;	/* of the stack; 0: none */
+	uint64_t window_at; /* of the stack; 0: none */
 	uint64_t window[SAMPLE_WINDOW];
 	struct walk walk;
 };
@@ -61,7 +64,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, uint32_t);
 	__type(value, struct scratch);
-	__uint(max_entries, SAMPLE_CONTEXTS);	/* times the processors */
+	__uint(max_entries, SAMPLE_CONTEXTS); /* times the processors */
 } ut_scratch SEC(".maps");
 
 /* One of a file's rows. */
@@ -78,7 +81,11 @@ static __always_inline int row_at(uint32_t number, uint32_t *ret)
 	return 0;
 }
 
-struct search { uint32_t low, high, wanted, row; uint64_t pc; uint32_t process, reserved; };
+struct search {
+	uint32_t low, high, wanted, row;
+	uint64_t pc;
+	uint32_t process, reserved;
+};
 
 /* The last row of low…high whose address is not above `wanted`; the one at low never is. */
 static long row_step(uint64_t i, struct search *s)
@@ -111,7 +118,7 @@ static __always_inline void rule_of(const struct ut_unwind_mapping *m, uint64_t 
 		return;
 	s.low = *from;
 	s.high = *to;
-	bpf_loop(17, row_step, &s, 0);	/* a page has at most 2^16 rows */
+	bpf_loop(17, row_step, &s, 0); /* a page has at most 2^16 rows */
 	if (row_at(s.low, &row))
 		return;
 	number = UT_UNWIND_ROW_RULE(row);

@@ -31,25 +31,25 @@ enum walk_reg { WALK_RBX = 3, WALK_RDI = 5, WALK_RBP = 6, WALK_RSP = 7, WALK_REG
 /* What ip is: where a call returns to; the place of execution, and reg holds; the same, but of reg nothing is known. */
 enum walk_place { WALK_RETURNS, WALK_EXECUTES, WALK_STANDS };
 
-enum walk_known { WALK_VALUE, WALK_MEMORY, WALK_LOST };	/* is there; lies at that address; nobody knows */
+enum walk_known { WALK_VALUE, WALK_MEMORY, WALK_LOST }; /* is there; lies at that address; nobody knows */
 
 struct walk {
 	uint64_t ip, sp, bp, rbx;
-	uint64_t reg[WALK_REGS];	/* of a frame that is exact, by DWARF's numbers */
-	uint64_t ucontext[17];		/* scratch: registers as a signal frame has them */
-	uint64_t returns_at;		/* where ip was read, when it is not exact */
+	uint64_t reg[WALK_REGS]; /* of a frame that is exact, by DWARF's numbers */
+	uint64_t ucontext[17]; /* scratch: registers as a signal frame has them */
+	uint64_t returns_at; /* where ip was read, when it is not exact */
 	uint64_t end_addr;
-	uint64_t doubted_at;		/* where it ends when ip turns out to be no code */
+	uint64_t doubted_at; /* where it ends when ip turns out to be no code */
 	uint64_t hash;
-	uint32_t exact;			/* enum walk_place */
-	uint32_t rbx_known;		/* enum walk_known: of rbx */
-	uint32_t bp_known;		/* the same of bp, WALK_VALUE or WALK_LOST */
-	uint32_t first;			/* addresses in ips before the walk: a kernel stack's */
-	uint32_t n;			/* addresses the walk has added */
-	uint32_t end;			/* enum ut_walk_end */
-	uint32_t doubt;			/* enum ut_walk_end: ip was found by a pointer that need not be one; 0: by a table */
-	uint32_t process;		/* for WALK_FIND */
-	struct ut_rec_stack rec;	/* what is sent: in front of its addresses */
+	uint32_t exact; /* enum walk_place */
+	uint32_t rbx_known; /* enum walk_known: of rbx */
+	uint32_t bp_known; /* the same of bp, WALK_VALUE or WALK_LOST */
+	uint32_t first; /* addresses in ips before the walk: a kernel stack's */
+	uint32_t n; /* addresses the walk has added */
+	uint32_t end; /* enum ut_walk_end */
+	uint32_t doubt; /* enum ut_walk_end: ip was found by a pointer that need not be one; 0: by a table */
+	uint32_t process; /* for WALK_FIND */
+	struct ut_rec_stack rec; /* what is sent: in front of its addresses */
 	uint64_t ips[UT_WALK_KERNEL_ROOM + UT_WALK_FRAMES];
 };
 
@@ -115,23 +115,26 @@ WALK_INLINE int walk_go(struct walk *w, uint64_t ip, uint64_t at, uint64_t sp)
 	w->returns_at = at;
 	w->sp = sp;
 	w->exact = WALK_RETURNS;
-	return ip ? 0 : walk_stop(w, UT_END_START, 0);	/* what calls a thread's first function leaves a 0 there */
+	return ip ? 0 : walk_stop(w, UT_END_START, 0); /* what calls a thread's first function leaves a 0 there */
 }
 
 /* Does an instruction that calls end at @ip? Tells a return address from other numbers. */
 WALK_INLINE int walk_is_behind_call(struct walk *w, uint64_t ip)
 {
-	union { uint8_t byte[8]; uint64_t all; } code = { .all = 0 };
+	union {
+		uint8_t byte[8];
+		uint64_t all;
+	} code = { .all = 0 };
 
 	if (WALK_READ(w, &code, 8, ip - 8))
 		return 0;
-	if (code.byte[3] == 0xe8)	/* call rel32 */
+	if (code.byte[3] == 0xe8) /* call rel32 */
 		return 1;
-	return (code.byte[6] == 0xff && (code.byte[7] & 0x38) == 0x10) ||	/* call *reg, *(reg) */
-	       (code.byte[5] == 0xff && (code.byte[6] & 0x38) == 0x10) ||	/* *disp8(reg) */
-	       (code.byte[4] == 0xff && (code.byte[5] & 0x38) == 0x10) ||	/* *disp8(reg,reg,scale) */
-	       (code.byte[2] == 0xff && (code.byte[3] & 0x38) == 0x10) ||	/* *disp32(reg), *sym(%rip) */
-	       (code.byte[1] == 0xff && (code.byte[2] & 0x38) == 0x10);		/* *disp32(reg,reg,scale) */
+	return (code.byte[6] == 0xff && (code.byte[7] & 0x38) == 0x10) || /* call *reg, *(reg) */
+	       (code.byte[5] == 0xff && (code.byte[6] & 0x38) == 0x10) || /* *disp8(reg) */
+	       (code.byte[4] == 0xff && (code.byte[5] & 0x38) == 0x10) || /* *disp8(reg,reg,scale) */
+	       (code.byte[2] == 0xff && (code.byte[3] & 0x38) == 0x10) || /* *disp32(reg), *sym(%rip) */
+	       (code.byte[1] == 0xff && (code.byte[2] & 0x38) == 0x10); /* *disp32(reg,reg,scale) */
 }
 
 /*
@@ -140,18 +143,21 @@ WALK_INLINE int walk_is_behind_call(struct walk *w, uint64_t ip)
  */
 WALK_INLINE int walk_frameless(struct walk *w)
 {
-	union { uint8_t byte[8]; uint64_t all; } code = { .all = 0 };
+	union {
+		uint8_t byte[8];
+		uint64_t all;
+	} code = { .all = 0 };
 
 	if (WALK_READ(w, &code, 8, w->ip))
 		return -1;
-	if ((uint32_t)code.all == 0xfa1e0ff3u)	/* endbr64 */
+	if ((uint32_t)code.all == 0xfa1e0ff3u) /* endbr64 */
 		code.all >>= 32;
-	if (code.byte[0] == 0x55 || code.byte[0] == 0xc3)	/* push %rbp; ret */
+	if (code.byte[0] == 0x55 || code.byte[0] == 0xc3) /* push %rbp; ret */
 		return 0;
-	if ((uint32_t)(code.all & 0xffffff) == 0x248489u)	/* mov %eax,disp32(%rsp): HotSpot's look for room */
+	if ((uint32_t)(code.all & 0xffffff) == 0x248489u) /* mov %eax,disp32(%rsp): HotSpot's look for room */
 		return 0;
 	if ((uint32_t)(code.all & 0xffffff) == 0xe58948u || (uint32_t)(code.all & 0xffffff) == 0xec8b48u)
-		return 8;	/* mov %rsp,%rbp */
+		return 8; /* mov %rsp,%rbp */
 	return -1;
 }
 
@@ -162,12 +168,15 @@ WALK_INLINE int walk_frameless(struct walk *w)
  */
 WALK_INLINE int walk_pops(struct walk *w)
 {
-	union { uint8_t byte[8]; uint64_t all; } code = { .all = 0 };
+	union {
+		uint8_t byte[8];
+		uint64_t all;
+	} code = { .all = 0 };
 
 	if (WALK_READ(w, &code, 8, w->ip))
 		return -1;
 	if ((uint32_t)(code.all & 0xffffff) == 0xc48348u && code.byte[3] < 0x80 && code.byte[4] == 0xc3)
-		return code.byte[3];	/* add $n,%rsp; ret */
+		return code.byte[3]; /* add $n,%rsp; ret */
 	return -1;
 }
 
@@ -178,12 +187,15 @@ WALK_INLINE int walk_pops(struct walk *w)
  */
 WALK_INLINE int walk_at_edge(struct walk *w, enum ut_walk_end failed, uint64_t *ret, uint64_t *ret_at)
 {
-	union { uint8_t byte[8]; uint64_t all; } code = { .all = 0 };
+	union {
+		uint8_t byte[8];
+		uint64_t all;
+	} code = { .all = 0 };
 	int frameless = 0;
 
 	if (WALK_READ(w, &code, 8, w->ip - 8))
 		return 1;
-	if (code.byte[6] == 0x0f && code.byte[7] == 0x05) {	/* syscall */
+	if (code.byte[6] == 0x0f && code.byte[7] == 0x05) { /* syscall */
 		*ret_at = w->sp - 8;
 		*ret = w->reg[WALK_RDI];
 		if (failed == UT_END_UNSUPPORTED && walk_is_behind_call(w, *ret))
@@ -191,7 +203,7 @@ WALK_INLINE int walk_at_edge(struct walk *w, enum ut_walk_end failed, uint64_t *
 	} else {
 		if (WALK_READ(w, &code, 8, w->ip))
 			return 1;
-		frameless = (uint32_t)code.all == 0xfa1e0ff3u ? 0 : walk_frameless(w);	/* endbr64 */
+		frameless = (uint32_t)code.all == 0xfa1e0ff3u ? 0 : walk_frameless(w); /* endbr64 */
 	}
 	*ret_at = w->sp + (uint32_t)frameless;
 	return frameless < 0 || WALK_READ(w, ret, 8, *ret_at) || !walk_is_behind_call(w, *ret);
@@ -199,9 +211,9 @@ WALK_INLINE int walk_at_edge(struct walk *w, enum ut_walk_end failed, uint64_t *
 
 /* How far code is believed to keep frame pointers. */
 enum walk_pointers {
-	WALK_KEEPS,	/* made at run time */
-	WALK_MAY_KEEP,	/* of a file: what is found must be behind a call */
-	WALK_MAY_BE,	/* in no mapping that is known yet: the same, and it must be there */
+	WALK_KEEPS, /* made at run time */
+	WALK_MAY_KEEP, /* of a file: what is found must be behind a call */
+	WALK_MAY_BE, /* in no mapping that is known yet: the same, and it must be there */
 };
 
 /* By frame pointer. */
@@ -224,7 +236,7 @@ WALK_INLINE int walk_by_pointer(struct walk *w, enum walk_pointers how, enum ut_
 		return walk_go(w, pair[1], at, at + 8);
 	}
 	if (!at && w->doubt && how == WALK_KEEPS)
-		return walk_stop(w, UT_END_START, 0);	/* the chain of pointers ends, as the ABI says */
+		return walk_stop(w, UT_END_START, 0); /* the chain of pointers ends, as the ABI says */
 	if (w->bp_known != WALK_VALUE || at < w->sp || (at & 7))
 		return walk_stop(w, failed, w->ip);
 	if (WALK_READ(w, pair, 16, at))
@@ -259,7 +271,7 @@ WALK_INLINE int walk_register(struct walk *w, uint32_t number, uint64_t *ret)
 WALK_INLINE int walk_signal(struct walk *w)
 {
 	enum { R8, R9, R10, R11, R12, R13, R14, R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RIP };
-	uint64_t at = w->sp + 40;	/* uc_mcontext in a ucontext */
+	uint64_t at = w->sp + 40; /* uc_mcontext in a ucontext */
 	uint64_t *uc = w->ucontext;
 
 	if (WALK_READ(w, uc, sizeof(w->ucontext), at))
@@ -345,7 +357,7 @@ WALK_INLINE int walk_by_rule(struct walk *w, const struct ut_unwind_rule *rule, 
 /* The function has another address to return to than its caller's: it is not a frame of its own. */
 WALK_INLINE int walk_return(struct walk *w)
 {
-	uint64_t ip = 0, at = w->exact ? w->sp - 8 : w->returns_at;	/* exact: it has just returned there */
+	uint64_t ip = 0, at = w->exact ? w->sp - 8 : w->returns_at; /* exact: it has just returned there */
 
 	if (WALK_RETURN(w, at, &ip) || ip == w->ip)
 		return walk_stop(w, UT_END_NO_MAPPING, w->ip);
@@ -386,7 +398,7 @@ WALK_INLINE void walk_beside(struct walk *w, struct ut_unwind_rule *rule)
 WALK_INLINE int walk_step(struct walk *w)
 {
 	struct ut_unwind_rule rule = { 0 };
-	uint64_t pc = w->exact ? w->ip : w->ip - 1, cfa = 0;	/* a call can be a function's last instruction */
+	uint64_t pc = w->exact ? w->ip : w->ip - 1, cfa = 0; /* a call can be a function's last instruction */
 	int r = WALK_FIND(w, pc, &rule);
 
 	if (r == UT_CODE_TABLE && rule.cfa == UT_CFA_UNKNOWN)

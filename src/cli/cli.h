@@ -14,38 +14,44 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOST = 3 };
 
 enum opt_type {
-	OPT_FLAG,	/* bool */
-	OPT_NOFLAG,	/* bool, set to false */
-	OPT_STRING,	/* const char *, not empty */
-	OPT_TEXT,	/* const char *, may be empty */
-	OPT_U64,	/* uint64_t */
-	OPT_SIZE,	/* uint64_t bytes: 64K, 8M */
-	OPT_SECONDS,	/* uint64_t nanoseconds: 3, 0.5, 250ms */
-	OPT_PIDS,	/* struct pid_list: comma-separated, may come again */
-	OPT_STRINGS,	/* struct string_list: not empty, may come again */
+	OPT_FLAG, /* bool */
+	OPT_NOFLAG, /* bool, set to false */
+	OPT_STRING, /* const char *, not empty */
+	OPT_TEXT, /* const char *, may be empty */
+	OPT_U64, /* uint64_t */
+	OPT_SIZE, /* uint64_t bytes: 64K, 8M */
+	OPT_SECONDS, /* uint64_t nanoseconds: 3, 0.5, 250ms */
+	OPT_PIDS, /* struct pid_list: comma-separated, may come again */
+	OPT_STRINGS, /* struct string_list: not empty, may come again */
 };
 
-struct pid_list { int *v; size_t n, cap; };
+struct pid_list {
+	int *v;
+	size_t n, cap;
+};
 void pid_list_done(struct pid_list *pids);
-struct string_list { const char **v; size_t n, cap; };	/* the words of argv */
+struct string_list {
+	const char **v;
+	size_t n, cap;
+}; /* the words of argv */
 
 struct ut_opt {
-	char short_name;	/* 0: none */
-	const char *long_name;	/* without dashes; NULL: none */
-	const char *value;	/* "PID": placeholder in the help; NULL for flags */
+	char short_name; /* 0: none */
+	const char *long_name; /* without dashes; NULL: none */
+	const char *value; /* "PID": placeholder in the help; NULL for flags */
 	const char *help;
 	enum opt_type type;
-	size_t offset;		/* of the member in the command's own option struct */
+	size_t offset; /* of the member in the command's own option struct */
 };
 
 struct ut_cmd {
 	const char *name;
-	const char *usage;	/* "[-p PID | -a] PROBE… [-- COMMAND]" */
-	const char *summary;	/* one line */
-	const char *details;	/* paragraphs after the options: examples */
+	const char *usage; /* "[-p PID | -a] PROBE… [-- COMMAND]" */
+	const char *summary; /* one line */
+	const char *details; /* paragraphs after the options: examples */
 	const struct ut_opt *options;
 	size_t noptions;
-	bool numbers;		/* operands may be negative numbers: -1 is not an option */
+	bool numbers; /* operands may be negative numbers: -1 is not an option */
 	int (*run)(const struct ut_cmd *cmd, int argc,
 		   char **argv); /* argv[0] is the command's name; returns the exit status */
 };
@@ -72,6 +78,6 @@ int cli_fail_err(const struct ut_cmd *cmd, const struct ut_err *err);
  */
 void cli_put_sentence(const char *sentence);
 
-extern const struct ut_cmd *const ut_commands[];	/* NULL-terminated */
+extern const struct ut_cmd *const ut_commands[]; /* NULL-terminated */
 
 #endif

@@ -31,7 +31,7 @@ static const char *const state_names[] = { [CHECK_OK] = "ok", [CHECK_WARN] = "wa
 void checks_add(struct checks *c, enum check_state state, const char *thing, const char *remedy, const char *fmt, ...)
 {
 	struct check check = { .state = state, .pid = c->pid, .thing = strdup(thing) };
-	struct buf meaning = {0};
+	struct buf meaning = { 0 };
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -114,11 +114,11 @@ static void add_machine(struct buf *out, const struct checks *checks, size_t fro
 static int report(const struct ut_cmd *cmd, const struct checks *checks, size_t *told, const struct opts *opts)
 {
 	bool json = opts->json, brief = opts->pids.n && !opts->verbose && !json;
-	struct buf out = {0};
+	struct buf out = { 0 };
 	int status = EXIT_OK;
 	pid_t pid = *told ? checks->all.v[*told - 1].pid : 0;
 
-	if (ferror(stdout))	/* which was said */
+	if (ferror(stdout)) /* which was said */
 		return EXIT_FAILED;
 	for (size_t i = *told; i < checks->all.n; i++) {
 		const struct check *check = &checks->all.v[i];
@@ -193,15 +193,17 @@ static int check_all(const struct ut_cmd *cmd, struct checks *checks, const stru
 
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct opts opts = {0};
-	struct checks checks = {0};
+	struct opts opts = { 0 };
+	struct checks checks = { 0 };
 	int operands, status;
 	bool done;
 
 	status = cli_parse(cmd, argc, argv, &opts, &operands, NULL, &done);
 	if (!done && operands && !opts.runtimes && !opts.runtime_file) {
-		status = cli_fail(cmd, EXIT_USAGE, "takes files with --runtimes alone, and here is '%s'; a process is "
-				  "named with -p", argv[0]);
+		status = cli_fail(cmd, EXIT_USAGE,
+				  "takes files with --runtimes alone, and here is '%s'; a process is "
+				  "named with -p",
+				  argv[0]);
 	} else if (!done) {
 		status = check_all(cmd, &checks, &opts, argv, (size_t)operands);
 	}

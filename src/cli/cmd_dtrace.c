@@ -31,8 +31,8 @@ static int take_operands(const struct ut_cmd *cmd, struct dtrace_options *opts)
 		bool is_source = ends_with_d(name) || !strcmp(name, "-");
 
 		if (is_source && named)
-			return cli_fail(cmd, EXIT_USAGE, "'%s' is a provider file without -s; every one of several needs it",
-					name);
+			return cli_fail(cmd, EXIT_USAGE,
+					"'%s' is a provider file without -s; every one of several needs it", name);
 		if (is_source && vec_push(&opts->sources, name))
 			return cli_fail(cmd, EXIT_FAILED, "out of memory");
 		if (!is_source && opts->header)
@@ -65,7 +65,7 @@ static int check_options(const struct ut_cmd *cmd, struct dtrace_options *opts)
 
 static int choose_machine(const struct ut_cmd *cmd, const struct dtrace_options *opts, enum elf_machine *ret)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	if (!opts->machine)
 		return dtrace_target(ret, &err) ? cli_fail_err(cmd, &err) : 0;
@@ -79,7 +79,7 @@ static int choose_machine(const struct ut_cmd *cmd, const struct dtrace_options 
 static int read_source(const struct dtrace_options *opts, const char *path, struct dtrace_providers *ret,
 		       struct ut_err *err)
 {
-	struct buf text = {0};
+	struct buf text = { 0 };
 	int status;
 
 	if (opts->preprocess)
@@ -87,14 +87,15 @@ static int read_source(const struct dtrace_options *opts, const char *path, stru
 	else
 		status = dtrace_read(path, &text, err);
 	if (!status)
-		status = dtrace_parse(strcmp(path, "-") ? path : "<stdin>", text.data ? text.data : "", text.len, ret, err);
+		status = dtrace_parse(strcmp(path, "-") ? path : "<stdin>", text.data ? text.data : "", text.len, ret,
+				      err);
 	buf_done(&text);
 	return status;
 }
 
 static int read_sources(const struct ut_cmd *cmd, const struct dtrace_options *opts, struct dtrace_providers *ret)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	for (size_t i = 0; i < opts->sources.n; i++)
 		if (read_source(opts, opts->sources.v[i], ret, &err))
@@ -124,7 +125,7 @@ static char *default_output(const struct dtrace_options *opts)
 /* The sources' names without their folders, so that the same sources give the same header anywhere. */
 static char *source_names(const struct dtrace_options *opts)
 {
-	struct buf out = {0};
+	struct buf out = { 0 };
 
 	for (size_t i = 0; i < opts->sources.n; i++)
 		buf_addf(&out, "%s%s", i ? ", " : "",
@@ -159,13 +160,13 @@ static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *o
 {
 	AUTO_FREE char *made = opts->output ? NULL : default_output(opts);
 	const char *output = opts->output ? opts->output : made;
-	struct ut_err err = {0};
-	struct buf out = {0};
+	struct ut_err err = { 0 };
+	struct buf out = { 0 };
 	int status;
 
 	if (output && is_source(opts, output))
-		return cli_fail(cmd, EXIT_USAGE, "'%s' is the provider file itself, and would be lost; -o names another",
-				output);
+		return cli_fail(cmd, EXIT_USAGE,
+				"'%s' is the provider file itself, and would be lost; -o names another", output);
 	status = output ? make(opts, providers, machine, &out, &err) : ut_err_nomem(&err);
 	if (!status)
 		status = dtrace_write(output, out.data ? out.data : "", out.len, &err);
@@ -182,7 +183,7 @@ static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *o
 static int build(const struct ut_cmd *cmd, struct dtrace_options *opts)
 {
 	enum elf_machine machine = ELF_MACHINE_UNKNOWN;
-	struct dtrace_providers providers = {0};
+	struct dtrace_providers providers = { 0 };
 	int status = check_options(cmd, opts);
 
 	if (!status && opts->object)
@@ -197,7 +198,7 @@ static int build(const struct ut_cmd *cmd, struct dtrace_options *opts)
 
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct dtrace_options opts = {0};
+	struct dtrace_options opts = { 0 };
 	int status = dtrace_options_parse(cmd, argc, argv, &opts);
 
 	if (!status && opts.help)

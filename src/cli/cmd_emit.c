@@ -169,12 +169,13 @@ const struct ut_cmd cmd_emit = {
 	.name = "emit",
 	.usage = "begin|end|mark|count NAME [VALUE] [--id=N | --text=TEXT] [--own]",
 	.summary = "announce a user event from a shell script",
-	.details = "The event is that of the process that runs the command, so that a begin and an end from two\n"
-		   "calls of a script are one span. Watch it with: usertrace trace e:NAME; with -p, the script's, also\n"
-		   "with -f, since the command is a child of the script.\n\n"
-		   "  usertrace emit begin backup; tar cf backup.tar .; usertrace emit end backup\n"
-		   "  usertrace emit count queue 17\n"
-		   "  usertrace emit mark deployed --text \"$version\"\n",
+	.details =
+		"The event is that of the process that runs the command, so that a begin and an end from two\n"
+		"calls of a script are one span. Watch it with: usertrace trace e:NAME; with -p, the script's, also\n"
+		"with -f, since the command is a child of the script.\n\n"
+		"  usertrace emit begin backup; tar cf backup.tar .; usertrace emit end backup\n"
+		"  usertrace emit count queue 17\n"
+		"  usertrace emit mark deployed --text \"$version\"\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.numbers = true,

@@ -19,8 +19,8 @@ struct opts {
 };
 
 static const struct ut_opt options[] = {
-	{ 'o', "output", "FILE", "write to FILE; its suffix says what: .svg, .folded, .pb.gz, .speedscope.json", OPT_STRING,
-	  offsetof(struct opts, output) },
+	{ 'o', "output", "FILE", "write to FILE; its suffix says what: .svg, .folded, .pb.gz, .speedscope.json",
+	  OPT_STRING, offsetof(struct opts, output) },
 	{ 0, "diff", NULL, "two files: show the second, coloured by what has changed since the first", OPT_FLAG,
 	  offsetof(struct opts, diff) },
 	{ 0, "base", "FILE", "the same, the first file named apart", OPT_STRING, offsetof(struct opts, base) },
@@ -52,12 +52,13 @@ static int write_profile(const struct ut_cmd *cmd, const struct opts *opts, cons
 			 const struct out_options *o)
 {
 	struct writing w = { .p = p, .o = o, .format = &out_svg };
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	int r;
 
 	if (opts->output && strcmp(opts->output, "-")) {
 		w.format = out_format_of(opts->output);
-		return out_file_write(opts->output, write_format, &w, &err) ? cli_fail(cmd, EXIT_FAILED, "%s", err.msg) : EXIT_OK;
+		return out_file_write(opts->output, write_format, &w, &err) ? cli_fail(cmd, EXIT_FAILED, "%s", err.msg)
+									    : EXIT_OK;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	r = write_format(&w, STDOUT_FILENO, &err);
@@ -83,9 +84,11 @@ static int check(const struct ut_cmd *cmd, struct opts *opts, struct out_options
 	if (opts->min_pixels)
 		o->min_pixels = strtod(opts->min_pixels, &end);
 	if (*end || o->min_pixels < 0 || o->min_pixels > 100 || (opts->min_pixels && !(o->min_pixels >= 0)))
-		return cli_fail(cmd, EXIT_USAGE, "--min-pixels %s: a number from 0 to 100 such as 0.5", opts->min_pixels);
+		return cli_fail(cmd, EXIT_USAGE, "--min-pixels %s: a number from 0 to 100 such as 0.5",
+				opts->min_pixels);
 	if (opts->output && strcmp(opts->output, "-") && !out_format_of(opts->output))
-		return cli_fail(cmd, EXIT_USAGE, "-o '%s': its suffix names no format; .svg, .folded, .pb.gz and .speedscope.json do",
+		return cli_fail(cmd, EXIT_USAGE,
+				"-o '%s': its suffix names no format; .svg, .folded, .pb.gz and .speedscope.json do",
 				opts->output);
 	if (!opts->output && isatty(STDOUT_FILENO))
 		return cli_fail(cmd, EXIT_USAGE, "would write a picture to the terminal; -o FILE.svg names a file");
@@ -114,7 +117,7 @@ static bool is_function(const struct profile_frame *f) { return f->kind != FRAME
 /* Is a function of one in the other? True also when there is no memory to find out. */
 static bool have_common(const struct profile *a, const struct profile *b)
 {
-	AUTO(strings_done) struct strings names = {0};
+	AUTO(strings_done) struct strings names = { 0 };
 	size_t n;
 
 	for (size_t i = 0; i < a->frames.n; i++)
@@ -131,8 +134,10 @@ static bool have_common(const struct profile *a, const struct profile *b)
 static void warn_of_unlike(const struct ut_cmd *cmd, const struct profile *base, const struct profile *p)
 {
 	if (has_waits(base) != has_waits(p))
-		cli_fail(cmd, EXIT_OK, "the %s file has waits, which count by their time, and the %s has none: their shares are "
-			 "of different things", has_waits(base) ? "first" : "second", has_waits(base) ? "second" : "first");
+		cli_fail(cmd, EXIT_OK,
+			 "the %s file has waits, which count by their time, and the %s has none: their shares are "
+			 "of different things",
+			 has_waits(base) ? "first" : "second", has_waits(base) ? "second" : "first");
 	else if (!have_common(base, p))
 		cli_fail(cmd, EXIT_OK, "the two files have no function in common: are they of one program?");
 }
@@ -145,7 +150,8 @@ static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_op
 	int status = 0;
 
 	if (!file && isatty(STDIN_FILENO))
-		return cli_fail(cmd, EXIT_USAGE, "needs stacks: a file, or standard input; 'usertrace help flame' has examples");
+		return cli_fail(cmd, EXIT_USAGE,
+				"needs stacks: a file, or standard input; 'usertrace help flame' has examples");
 	if (base_file)
 		status = profile_file_read(cmd, base_file, &base);
 	o->base = base;
@@ -164,8 +170,8 @@ static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_op
 
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct opts opts = {0};
-	struct out_options o = {0};
+	struct opts opts = { 0 };
+	struct out_options o = { 0 };
 	int operands, status;
 	bool done;
 
@@ -186,14 +192,15 @@ const struct ut_cmd cmd_flame = {
 	.name = "flame",
 	.usage = "[-i] [-r] [-o FILE.svg] [FILE | - | --diff A B]",
 	.summary = "folded stacks to a flame graph",
-	.details = "Reads what stackcollapse scripts and 'usertrace profile -o x.folded' write: a line a stack,\n"
-		   "'main;parse;read 42'. What ends in _[k] is the kernel's, _[j] compiled at run time, _[i] inlined.\n\n"
-		   "Examples:\n"
-		   "  usertrace flame stacks.folded -o stacks.svg\n"
-		   "  perf script | stackcollapse-perf.pl | usertrace flame > perf.svg\n"
-		   "  usertrace flame --diff before.folded after.folded -o changed.svg\n"
-		   "  usertrace flame -r -i stacks.folded -o leaves.svg     who calls the functions that run\n"
-		   "  usertrace flame stacks.folded -o stacks.pb.gz         for 'go tool pprof'\n",
+	.details =
+		"Reads what stackcollapse scripts and 'usertrace profile -o x.folded' write: a line a stack,\n"
+		"'main;parse;read 42'. What ends in _[k] is the kernel's, _[j] compiled at run time, _[i] inlined.\n\n"
+		"Examples:\n"
+		"  usertrace flame stacks.folded -o stacks.svg\n"
+		"  perf script | stackcollapse-perf.pl | usertrace flame > perf.svg\n"
+		"  usertrace flame --diff before.folded after.folded -o changed.svg\n"
+		"  usertrace flame -r -i stacks.folded -o leaves.svg     who calls the functions that run\n"
+		"  usertrace flame stacks.folded -o stacks.pb.gz         for 'go tool pprof'\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,

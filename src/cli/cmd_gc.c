@@ -31,7 +31,8 @@ static const struct ut_opt options[] = {
 	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
 	{ 'k', "kind", "LIST",
 	  "what to show: gc, gc-phase, safepoint, compile, class-load, park, request, exception, thread, signal, with "
-	  "commas between, or all (default: gc, and signals in the summary)", OPT_STRING, AT(kinds) },
+	  "commas between, or all (default: gc, and signals in the summary)",
+	  OPT_STRING, AT(kinds) },
 	{ 'm', "min", "TIME", "no line for what was shorter (5ms, 0.5); the summary counts it", OPT_SECONDS,
 	  AT(min_ns) },
 	{ 0, "runtime", "FILE", "another runtime, described in FILE", OPT_STRING, AT(runtime) },
@@ -118,8 +119,9 @@ static int open_watch(struct run *r, struct ut_err *err)
 
 static int open_output(struct run *r, struct ut_err *err)
 {
-	struct gc_output_options oo = { .lines = !r->o.only_summary, .summary = r->o.summary, .min_ns = r->o.min_ns,
-					.all = r->o.all };
+	struct gc_output_options oo = {
+		.lines = !r->o.only_summary, .summary = r->o.summary, .min_ns = r->o.min_ns, .all = r->o.all
+	};
 	int code = gc_kinds_parse(r->o.kinds ? r->o.kinds : "gc", &oo.kinds, err);
 
 	r->out_fd = STDOUT_FILENO;
@@ -190,7 +192,7 @@ static int fail(struct run *r, const struct ut_err *err, int code)
 {
 	int status = fail_running(r->cmd, err, code, r->o.output);
 
-	exit_status(r);	/* a command goes on to its end, whatever became of us */
+	exit_status(r); /* a command goes on to its end, whatever became of us */
 	return status;
 }
 
@@ -209,7 +211,7 @@ static int watch(struct run *r)
 		code = gc_output_end(r->output, gc_watch_start_ns(r->watch) + r->totals.elapsed_ns);
 	}
 	if (code == -EPIPE)
-		return exit_status(r);	/* the reader has seen enough */
+		return exit_status(r); /* the reader has seen enough */
 	if (code)
 		return fail(r, &err, code);
 	say_nobody(r);
@@ -220,7 +222,9 @@ static int watch(struct run *r)
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct run r = {
-		.cmd = cmd, .out_fd = -1, .stop_fd = -1,
+		.cmd = cmd,
+		.out_fd = -1,
+		.stop_fd = -1,
 		.o = { .duration_ns = UINT64_MAX, .count = UINT64_MAX, .summary = true, .measure = true },
 	};
 	struct ut_err err = { 0 };

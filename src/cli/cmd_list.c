@@ -34,7 +34,7 @@ void list_words_done(struct list_words *words)
 
 void list_say(struct list *list, int status, const char *fmt, ...)
 {
-	struct buf raw = {0}, safe = {0};
+	struct buf raw = { 0 }, safe = { 0 };
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -119,7 +119,7 @@ int list_operands(struct list *list, char **words, int n, struct list_words *ret
 
 static int list_files(struct list *list, char **words, int n)
 {
-	AUTO(list_words_done) struct list_words files = {0};
+	AUTO(list_words_done) struct list_words files = { 0 };
 	int status = list_operands(list, words, n, &files);
 
 	for (size_t i = 0; !status && i < files.v.n; i++)
@@ -173,7 +173,7 @@ static int finish(struct list *list)
 
 static int ask(struct list *list, const struct opts *opts, char **words, int n)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	int status;
 
 	if (runtimes_load(&list->runtimes, &err))
@@ -187,7 +187,7 @@ static int ask(struct list *list, const struct opts *opts, char **words, int n)
 
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct opts opts = {0};
+	struct opts opts = { 0 };
 	AUTO_FREE struct list *list = calloc(1, sizeof(*list));
 	int operands, status;
 	bool done;

@@ -14,7 +14,7 @@
 #include "proc/runtime.h"
 #include "sym/code_check.h"
 
-#define ASK_MS 10000	/* a large virtual machine comes to a safepoint first */
+#define ASK_MS 10000 /* a large virtual machine comes to a safepoint first */
 
 struct opts {
 	struct pid_list pids;
@@ -25,9 +25,10 @@ static const struct ut_opt options[] = {
 	{ 'p', "pid", "PID", "the process (comma-separated, may come again)", OPT_PIDS, offsetof(struct opts, pids) },
 	{ 0, "check", NULL, "look at what is there, and have nothing written", OPT_FLAG, offsetof(struct opts, check) },
 	{ 0, "json", NULL, "one JSON object for each process", OPT_FLAG, offsetof(struct opts, json) },
-	{ 0, "clean", NULL, "remove maps and dumps of processes that have ended, from /tmp or the named folders", OPT_FLAG,
-	  offsetof(struct opts, clean) },
-	{ 0, "dry-run", NULL, "with --clean: name the files, and remove none", OPT_FLAG, offsetof(struct opts, dry_run) },
+	{ 0, "clean", NULL, "remove maps and dumps of processes that have ended, from /tmp or the named folders",
+	  OPT_FLAG, offsetof(struct opts, clean) },
+	{ 0, "dry-run", NULL, "with --clean: name the files, and remove none", OPT_FLAG,
+	  offsetof(struct opts, dry_run) },
 };
 
 /* One process and what is known of it. */
@@ -35,9 +36,9 @@ struct subject {
 	pid_t pid;
 	char comm[16];
 	const struct runtime *runtime;
-	const char *hint;		/* how it would have a map; NULL */
+	const char *hint; /* how it would have a map; NULL */
 	bool asked;
-	struct ut_err refused;		/* code 0: it has written its map */
+	struct ut_err refused; /* code 0: it has written its map */
 	struct code_report report;
 };
 
@@ -48,10 +49,14 @@ static void add_file(struct buf *out, const struct code_file_report *f)
 	buf_add_escaped(out, f->path, strlen(f->path));
 	buf_addf(out, ": %" PRIu64 " %s, %s\n", f->entries, f->entries == 1 ? "entry" : "entries",
 		 human_bytes(f->bytes, bytes));
-	buf_addf(out, "  %" PRIu64 " in run-time code, %" PRIu64 " in code of files, %" PRIu64 " in data, %" PRIu64
-		 " where nothing is mapped any more\n", f->in_runtime, f->in_files, f->in_data, f->nowhere);
+	buf_addf(out,
+		 "  %" PRIu64 " in run-time code, %" PRIu64 " in code of files, %" PRIu64 " in data, %" PRIu64
+		 " where nothing is mapped any more\n",
+		 f->in_runtime, f->in_files, f->in_data, f->nowhere);
 	if (f->again)
-		buf_addf(out, "  %" PRIu64 " %s a place that another has too: the one that came last before a moment counts\n",
+		buf_addf(out,
+			 "  %" PRIu64
+			 " %s a place that another has too: the one that came last before a moment counts\n",
 			 f->again, f->again == 1 ? "names" : "name");
 	if (!f->counted)
 		buf_adds(out, "  too large to compare all entries with each other\n");
@@ -75,7 +80,8 @@ static void add_no_map(struct buf *out, const struct subject *s)
 	buf_adds(out, "no code map that can be used\n");
 	if (s->hint)
 		buf_addf(out, "to have one, start it so: %s\n", s->hint);
-	else if (s->runtime && !s->asked && map_hint_tell(s->runtime, NULL, &lacks, &remedy) && lacks.data && remedy.data)
+	else if (s->runtime && !s->asked && map_hint_tell(s->runtime, NULL, &lacks, &remedy) && lacks.data &&
+		 remedy.data)
 		buf_addf(out, "%s: %s\n", lacks.data, remedy.data);
 }
 
@@ -93,8 +99,8 @@ static void add_text(struct buf *out, const struct subject *s)
 	if (!r->files.n)
 		add_no_map(out, s);
 	if (r->runtime_bytes)
-		buf_addf(out, "run-time code: %s resident, %.1f %% of it has a name\n", human_bytes(r->runtime_bytes, bytes),
-			 share(r));
+		buf_addf(out, "run-time code: %s resident, %.1f %% of it has a name\n",
+			 human_bytes(r->runtime_bytes, bytes), share(r));
 	else
 		buf_adds(out, "run-time code: none\n");
 }
@@ -109,8 +115,10 @@ static void add_json_file(struct buf *out, const struct code_file_report *f)
 		buf_addf(out, ",\"first_bad_line\":%" PRIu64, f->first_bad);
 	if (f->counted)
 		buf_addf(out, ",\"named_again\":%" PRIu64, f->again);
-	buf_addf(out, ",\"in_runtime_code\":%" PRIu64 ",\"in_files\":%" PRIu64 ",\"in_data\":%" PRIu64 ",\"nowhere\":%" PRIu64
-		 "}", f->in_runtime, f->in_files, f->in_data, f->nowhere);
+	buf_addf(out,
+		 ",\"in_runtime_code\":%" PRIu64 ",\"in_files\":%" PRIu64 ",\"in_data\":%" PRIu64
+		 ",\"nowhere\":%" PRIu64 "}",
+		 f->in_runtime, f->in_files, f->in_data, f->nowhere);
 }
 
 static void add_json_text(struct buf *out, const char *key, const char *text)
@@ -135,7 +143,8 @@ static void add_json(struct buf *out, const struct subject *s)
 		buf_adds(out, i ? "," : "");
 		add_json_file(out, &r->files.v[i]);
 	}
-	buf_addf(out, "],\"runtime_code_bytes\":%" PRIu64 ",\"named_bytes\":%" PRIu64, r->runtime_bytes, r->named_bytes);
+	buf_addf(out, "],\"runtime_code_bytes\":%" PRIu64 ",\"named_bytes\":%" PRIu64, r->runtime_bytes,
+		 r->named_bytes);
 	add_json_text(out, "hint", r->files.n ? NULL : s->hint);
 	buf_adds(out, ",\"notes\":[");
 	for (size_t i = 0; i < r->notes.n; i++) {
@@ -214,8 +223,9 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	if (done)
 		return status;
 	if (opts.clean == (opts.pids.n > 0))
-		status = cli_fail(cmd, EXIT_USAGE, opts.clean ? "--clean is for all processes, and goes without -p"
-							      : "needs a process, -p PID, or --clean");
+		status = cli_fail(cmd, EXIT_USAGE,
+				  opts.clean ? "--clean is for all processes, and goes without -p"
+					     : "needs a process, -p PID, or --clean");
 	else if (opts.dry_run && !opts.clean)
 		status = cli_fail(cmd, EXIT_USAGE, "--dry-run goes with --clean; --check has nothing written");
 	else if (n && !opts.clean)

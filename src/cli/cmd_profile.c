@@ -35,8 +35,8 @@ static const struct ut_opt options[] = {
 	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG,
 	  AT(follow) },
 	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
-	{ 'F', "frequency", "HZ", "samples of each processor in a second (default 999); 0 with --off-cpu: none", OPT_U64,
-	  AT(frequency) },
+	{ 'F', "frequency", "HZ", "samples of each processor in a second (default 999); 0 with --off-cpu: none",
+	  OPT_U64, AT(frequency) },
 	{ 0, "off-cpu", NULL, "also where threads wait, and for how long", OPT_FLAG, AT(off_cpu) },
 	{ 0, "on", "PROBE", "a sample each time that this probe fires, not by the clock; may be repeated", OPT_STRINGS,
 	  AT(on) },
@@ -64,7 +64,7 @@ struct run {
 	const struct ut_cmd *cmd;
 	struct opts o;
 	char **command;
-	const struct out_format *format;	/* NULL: the table */
+	const struct out_format *format; /* NULL: the table */
 	struct runtimes runtimes;
 	struct profile_record record;
 	struct profile *profile;
@@ -79,7 +79,8 @@ static int check_targets(const struct run *r, char *const *operands, int n)
 	const struct opts *o = &r->o;
 
 	if (n && !operands[0][strspn(operands[0], "0123456789,")])
-		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean -p %s?", operands[0], operands[0]);
+		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean -p %s?", operands[0],
+				operands[0]);
 	if (n && strchr(operands[0], ':'))
 		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean --on '%s'?", operands[0],
 				operands[0]);
@@ -118,11 +119,13 @@ static int settle_frequency(struct run *r)
 		return EXIT_OK;
 	}
 	if (!o->frequency && !o->off_cpu && !o->on.n)
-		return usage(r->cmd, "-F 0 takes no samples; with --off-cpu it leaves the waits, with --on the probe's events");
+		return usage(r->cmd,
+			     "-F 0 takes no samples; with --off-cpu it leaves the waits, with --on the probe's events");
 	if (o->frequency > 1000000 || (max && o->frequency > max))
-		return cli_fail(r->cmd, EXIT_USAGE,
-				"-F %llu is more than this kernel allows, %llu: see sysctl kernel.perf_event_max_sample_rate",
-				(unsigned long long)o->frequency, (unsigned long long)(max ? max : 1000000));
+		return cli_fail(
+			r->cmd, EXIT_USAGE,
+			"-F %llu is more than this kernel allows, %llu: see sysctl kernel.perf_event_max_sample_rate",
+			(unsigned long long)o->frequency, (unsigned long long)(max ? max : 1000000));
 	return EXIT_OK;
 }
 
@@ -174,7 +177,8 @@ static int check_probes(const struct run *r)
 		if ((text[0] == 'e' || text[0] == 's') && text[1] == ':')
 			return cli_fail(r->cmd, EXIT_USAGE,
 					"--on '%s': such events have no stack; there is one with u:, p:, r: and t: "
-					"(usertrace trace '%s' shows the events)", text, text);
+					"(usertrace trace '%s' shows the events)",
+					text, text);
 	}
 	return EXIT_OK;
 }
@@ -201,12 +205,24 @@ static int open_record(struct run *r, struct ut_err *err)
 {
 	const struct opts *o = &r->o;
 	struct profile_record_options ro = {
-		.pids = o->pids.v, .npids = o->pids.n, .all = o->all, .command = r->command,
+		.pids = o->pids.v,
+		.npids = o->pids.n,
+		.all = o->all,
+		.command = r->command,
 		.follow = r->command ? !o->no_follow : o->follow,
-		.probes = o->on.v, .nprobes = o->on.n, .frequency_hz = (uint32_t)o->frequency, .waits = o->off_cpu,
-		.no_kernel = !o->kernel, .gc = o->gc, .lines = o->lines, .verbose = o->verbose,
-		.progress = isatty(STDERR_FILENO), .duration_ns = o->duration_ns == UINT64_MAX ? 0 : o->duration_ns,
-		.ring_bytes = o->ring_bytes, .stop_fd = r->stop_fd, .note = say_note,
+		.probes = o->on.v,
+		.nprobes = o->on.n,
+		.frequency_hz = (uint32_t)o->frequency,
+		.waits = o->off_cpu,
+		.no_kernel = !o->kernel,
+		.gc = o->gc,
+		.lines = o->lines,
+		.verbose = o->verbose,
+		.progress = isatty(STDERR_FILENO),
+		.duration_ns = o->duration_ns == UINT64_MAX ? 0 : o->duration_ns,
+		.ring_bytes = o->ring_bytes,
+		.stop_fd = r->stop_fd,
+		.note = say_note,
 	};
 	int code = runtimes_load(&r->runtimes, err);
 
@@ -223,7 +239,8 @@ static int write_format(void *ctx, int fd, struct ut_err *err)
 
 static int print_table(const struct run *r)
 {
-	struct hot_options ho = { .threads = r->o.per_thread, .color = !r->o.json && terminal_wants_color(STDOUT_FILENO) };
+	struct hot_options ho = { .threads = r->o.per_thread,
+				  .color = !r->o.json && terminal_wants_color(STDOUT_FILENO) };
 	struct buf text = { 0 };
 	unsigned height;
 	int code;
@@ -240,7 +257,7 @@ static int print_table(const struct run *r)
 static int write_profile(struct run *r, struct ut_err *err)
 {
 	if (!r->o.output || out_file_is_special(r->o.output))
-		stop_signals_restore(r->stop_fd);	/* who does not read must not keep us alive */
+		stop_signals_restore(r->stop_fd); /* who does not read must not keep us alive */
 	if (r->o.output)
 		return out_file_write(r->o.output, write_format, r, err);
 	return r->format ? write_format(r, STDOUT_FILENO, err) : print_table(r);
@@ -287,7 +304,7 @@ static int profile(struct run *r)
 	bool unmatched;
 
 	if (code && !r->record.stop_ns)
-		return fail_running(r->cmd, &err, code, r->o.output);	/* it never began */
+		return fail_running(r->cmd, &err, code, r->o.output); /* it never began */
 	if (code)
 		return fail(r, &err, code);
 	say_end(&r->o.pids, end);
@@ -297,7 +314,7 @@ static int profile(struct run *r)
 	profile_say_totals(&r->record, r->profile);
 	profile_say_nothing(&r->record, r->profile);
 	code = write_profile(r, &err);
-	if (code && code != -EPIPE)	/* a reader that has seen enough is no failure */
+	if (code && code != -EPIPE) /* a reader that has seen enough is no failure */
 		return fail(r, &err, code);
 	status = exit_status(r);
 	return status == EXIT_OK && unmatched ? EXIT_FAILED : status;
@@ -306,7 +323,8 @@ static int profile(struct run *r)
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct run r = {
-		.cmd = cmd, .stop_fd = -1,
+		.cmd = cmd,
+		.stop_fd = -1,
 		.o = { .duration_ns = UINT64_MAX, .frequency = FREQUENCY_UNSET, .kernel = true, .gc = true },
 	};
 	struct ut_err err = { 0 };

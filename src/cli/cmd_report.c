@@ -21,13 +21,16 @@ struct opts {
 };
 
 static const struct ut_opt options[] = {
-	{ 'f', "function", "PATTERN", "callers and callees of functions with such names (* and ?), instead of the tables",
-	  OPT_STRING, offsetof(struct opts, function) },
-	{ 'n', "rows", "COUNT", "functions in a table (default 20; JSON has all)", OPT_U64, offsetof(struct opts, rows) },
+	{ 'f', "function", "PATTERN",
+	  "callers and callees of functions with such names (* and ?), instead of the tables", OPT_STRING,
+	  offsetof(struct opts, function) },
+	{ 'n', "rows", "COUNT", "functions in a table (default 20; JSON has all)", OPT_U64,
+	  offsetof(struct opts, rows) },
 	{ 't', "threads", NULL, "a table for each thread too", OPT_FLAG, offsetof(struct opts, threads) },
 	{ 0, "json", NULL, "one JSON object", OPT_FLAG, offsetof(struct opts, json) },
-	{ 'o', "output", "FILE", "write to FILE; its suffix says what: .txt, .json, .svg, .folded, .pb.gz, .speedscope.json",
-	  OPT_STRING, offsetof(struct opts, output) },
+	{ 'o', "output", "FILE",
+	  "write to FILE; its suffix says what: .txt, .json, .svg, .folded, .pb.gz, .speedscope.json", OPT_STRING,
+	  offsetof(struct opts, output) },
 	{ 0, "to", "FORMAT", "write the profile itself as svg, folded, pprof or speedscope", OPT_STRING,
 	  offsetof(struct opts, to) },
 };
@@ -35,7 +38,7 @@ static const struct ut_opt options[] = {
 struct run {
 	const struct ut_cmd *cmd;
 	struct opts o;
-	const struct out_format *format;	/* NULL: the report */
+	const struct out_format *format; /* NULL: the report */
 	struct profile *profile;
 };
 
@@ -48,13 +51,15 @@ static bool ends_in(const char *s, const char *end)
 
 static int unknown_format(const struct run *r)
 {
-	const char *names[16] = {0};
+	const char *names[16] = { 0 };
 	size_t n = 0, near[1];
 
 	if (!r->o.to)
 		return cli_fail(r->cmd, EXIT_USAGE,
-				"-o '%s': its suffix names no format; .txt and .json do for the report, .svg, .folded, .pb.gz and "
-				".speedscope.json for the profile", r->o.output);
+				"-o '%s': its suffix names no format; .txt and .json do for the report, .svg, .folded, "
+				".pb.gz and "
+				".speedscope.json for the profile",
+				r->o.output);
 	for (; out_formats[n] && n < ARRAY_SIZE(names); n++)
 		names[n] = out_formats[n]->name;
 	if (suggest(r->o.to, names, n, near, 1))
@@ -67,7 +72,7 @@ static int check_output(struct run *r)
 {
 	struct opts *o = &r->o;
 	const char *file = o->output && strcmp(o->output, "-") ? o->output : NULL;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	if (o->to)
 		r->format = out_format_named(o->to);
@@ -78,7 +83,8 @@ static int check_output(struct run *r)
 	else if (!r->format && (o->to || (file && !o->json && !ends_in(file, ".txt"))))
 		return unknown_format(r);
 	if (r->format && (o->json || o->function || o->rows))
-		return cli_fail(r->cmd, EXIT_USAGE, "--json, --function and --rows are about the report; %s has the whole profile",
+		return cli_fail(r->cmd, EXIT_USAGE,
+				"--json, --function and --rows are about the report; %s has the whole profile",
 				r->format->name);
 	o->output = file;
 	if (r->format == &out_pprof && !file && isatty(STDOUT_FILENO))
@@ -91,7 +97,8 @@ static int check(struct run *r, int operands, char **argv)
 	if (!operands)
 		return cli_fail(r->cmd, EXIT_USAGE, "needs the name of a report: hot");
 	if (strcmp(argv[0], "hot"))
-		return cli_fail(r->cmd, EXIT_USAGE, "no report '%s'; there is hot: usertrace report hot %s", argv[0], argv[0]);
+		return cli_fail(r->cmd, EXIT_USAGE, "no report '%s'; there is hot: usertrace report hot %s", argv[0],
+				argv[0]);
 	if (operands > 2)
 		return cli_fail(r->cmd, EXIT_USAGE, "takes one file, and '%s' is another", argv[2]);
 	if (operands < 2 && isatty(STDIN_FILENO))
@@ -105,7 +112,7 @@ static int check(struct run *r, int operands, char **argv)
 static int write_report(const struct run *r, int fd)
 {
 	struct hot_options ho = { .rows = (unsigned)r->o.rows, .threads = r->o.threads, .function = r->o.function };
-	struct buf text = {0};
+	struct buf text = { 0 };
 	unsigned height;
 	int code;
 
@@ -130,7 +137,7 @@ static int write_it(void *ctx, int fd, struct ut_err *err)
 
 static int write_profile(struct run *r)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	int code;
 
 	if (r->o.output)

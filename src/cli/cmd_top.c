@@ -18,7 +18,7 @@
 #include "cli/terminal.h"
 #include "live/top.h"
 
-#define ESC_NS 50000000u	/* an escape that nothing follows within so long is the key */
+#define ESC_NS 50000000u /* an escape that nothing follows within so long is the key */
 #define BATCH_WIDTH 100
 
 struct opts {
@@ -50,9 +50,9 @@ struct run {
 	struct gc_watch *watch;
 	struct top *top;
 	struct top_screen screen, shown;
-	bool printed;			/* a table as plain text */
-	bool whole;			/* what the terminal shows is not known */
-	char keys[64];			/* typed, and not yet a whole key */
+	bool printed; /* a table as plain text */
+	bool whole; /* what the terminal shows is not known */
+	char keys[64]; /* typed, and not yet a whole key */
 	size_t nkeys;
 	uint64_t keys_ns, drawn_ns;
 	int stop_fd, signal_fd;
@@ -156,7 +156,8 @@ static int draw(struct run *r)
 /* A table for the end would only say again what the last one says, which is not a second old. */
 static bool is_fresh(const struct run *r)
 {
-	return r->printed && monotonic_ns() - r->drawn_ns < (r->o.interval_ns < 1000000000u ? r->o.interval_ns : 1000000000u);
+	return r->printed &&
+	       monotonic_ns() - r->drawn_ns < (r->o.interval_ns < 1000000000u ? r->o.interval_ns : 1000000000u);
 }
 
 static int print_batch(struct run *r)
@@ -243,8 +244,12 @@ static int flush(void *ctx)
 static int on_process(void *ctx, struct gc_process *p)
 {
 	struct run *r = ctx;
-	struct top_who who = { .pid = p->pid, .runtime = p->runtime ? p->runtime->name : NULL, .version = p->version,
-			       .seen_ns = p->seen_ns, .hints = p->hints, .nhints = p->nhints };
+	struct top_who who = { .pid = p->pid,
+			       .runtime = p->runtime ? p->runtime->name : NULL,
+			       .version = p->version,
+			       .seen_ns = p->seen_ns,
+			       .hints = p->hints,
+			       .nhints = p->nhints };
 
 	memcpy(who.comm, p->comm, sizeof(who.comm));
 	return top_process(r->top, &who);
@@ -282,8 +287,13 @@ static void on_note(void *ctx, const char *text)
 
 static int top(struct run *r)
 {
-	struct gc_watch_sink sink = { .ctx = r, .process = on_process, .gone = on_gone, .span = on_span,
-				      .lost = on_lost, .flush = flush, .note = on_note };
+	struct gc_watch_sink sink = { .ctx = r,
+				      .process = on_process,
+				      .gone = on_gone,
+				      .span = on_span,
+				      .lost = on_lost,
+				      .flush = flush,
+				      .note = on_note };
 	enum session_end end = SESSION_STOPPED;
 	struct session_totals totals = { 0 };
 	struct ut_err err = { 0 };
@@ -300,7 +310,7 @@ static int top(struct run *r)
 		code = gc_watch_run(r->watch, &end, &totals, &err);
 	terminal_leave();
 	if (!code && r->o.batch && !is_fresh(r))
-		code = print_batch(r);	/* as it was at the end */
+		code = print_batch(r); /* as it was at the end */
 	if (code && code != -ECANCELED && code != -EPIPE)
 		return fail_running(r->cmd, &err, code, NULL);
 	say_end(&r->o.pids, end);
@@ -309,7 +319,9 @@ static int top(struct run *r)
 
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct run r = { .cmd = cmd, .stop_fd = -1, .signal_fd = -1,
+	struct run r = { .cmd = cmd,
+			 .stop_fd = -1,
+			 .signal_fd = -1,
 			 .o = { .duration_ns = UINT64_MAX, .interval_ns = 1000000000u } };
 	struct ut_err err = { 0 };
 	char **command = NULL;
@@ -342,13 +354,12 @@ const struct ut_cmd cmd_top = {
 	.name = "top",
 	.usage = "[-a | -p PID] [OPTION…]",
 	.summary = "runtimes in a table: collections, stops, allocation",
-	.details =
-		"Keys: arrows select, Enter opens a process, s and r sort, / filters, p pauses, h helps, q quits.\n"
-		"\n"
-		"Examples:\n"
-		"  usertrace top                          all runtimes of the machine\n"
-		"  usertrace top -p 123 -k gc,safepoint\n"
-		"  usertrace top -b -d 10 > table.txt\n",
+	.details = "Keys: arrows select, Enter opens a process, s and r sort, / filters, p pauses, h helps, q quits.\n"
+		   "\n"
+		   "Examples:\n"
+		   "  usertrace top                          all runtimes of the machine\n"
+		   "  usertrace top -p 123 -k gc,safepoint\n"
+		   "  usertrace top -b -d 10 > table.txt\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,

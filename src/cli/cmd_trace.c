@@ -45,10 +45,11 @@ static const struct ut_opt options[] = {
 	{ 0, "explain", NULL, "print the plan and its instructions; attach nothing (needs no root)", OPT_FLAG,
 	  AT(explain) },
 	{ 0, "one-by-one", NULL, "attach each site by itself, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },
-	{ 0, "no-prctl", NULL, "user events (e:) from <usertrace.h> alone: tracing prctl costs every system call a little",
-	  OPT_FLAG, AT(no_prctl) },
-	{ 0, "no-sleep", NULL,
-	  "never make a program wait for its own memory: for programs that are not to be trusted", OPT_FLAG, AT(no_sleep) },
+	{ 0, "no-prctl", NULL,
+	  "user events (e:) from <usertrace.h> alone: tracing prctl costs every system call a little", OPT_FLAG,
+	  AT(no_prctl) },
+	{ 0, "no-sleep", NULL, "never make a program wait for its own memory: for programs that are not to be trusted",
+	  OPT_FLAG, AT(no_sleep) },
 	{ 0, "no-forks", NULL,
 	  "the programs do not fork: take places that are faster but, on this kernel, end forked children", OPT_FLAG,
 	  AT(no_forks) },
@@ -65,16 +66,18 @@ static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *c
 		if (probes[i][0] && !probes[i][strspn(probes[i], "0123456789,")])
 			return cli_fail(cmd, EXIT_USAGE, "'%s' is no probe; did you mean -p %s?", probes[i], probes[i]);
 		if (i && !strchr(probes[i], ':'))
-			return cli_fail(cmd, EXIT_USAGE,
-					"'%s' is no probe: one is KIND:WHERE:NAME, in quotes with all that belongs to it; a "
-					"command to trace comes after '--'", probes[i]);
+			return cli_fail(
+				cmd, EXIT_USAGE,
+				"'%s' is no probe: one is KIND:WHERE:NAME, in quotes with all that belongs to it; a "
+				"command to trace comes after '--'",
+				probes[i]);
 	}
 	if (!o->max_events || !o->duration_ns)
 		return usage(cmd, "--max-events and --duration are more than 0");
 	if (!nprobes && !o->all && !o->pids.n && !command)
-		return usage(cmd,
-			     "no probe given; try 'u:python:gc__start', 'usertrace list -p PID' for what there is, and -a for "
-			     "what programs announce");
+		return usage(cmd, "no probe given; try 'u:python:gc__start', 'usertrace list -p PID' for what there "
+				  "is, and -a for "
+				  "what programs announce");
 	if (o->pids.n && o->all)
 		return usage(cmd, "-p and -a exclude each other");
 	if (command && (o->pids.n || o->all))
@@ -100,13 +103,13 @@ struct run {
 	struct trace_output *output;
 	struct session_sink sink;
 	struct session_totals totals;
-	char *log;		/* the verifier's, when a program was refused */
+	char *log; /* the verifier's, when a program was refused */
 	int out_fd, stop_fd;
 };
 
 static int open_session(struct run *r, char *const *probes, int nprobes, char *const *command, struct ut_err *err)
 {
-	static const char *const everything[] = { "e:*" };	/* without a probe: what programs announce */
+	static const char *const everything[] = { "e:*" }; /* without a probe: what programs announce */
 	struct session_options so = {
 		.probes = nprobes ? (const char *const *)probes : everything,
 		.nprobes = nprobes ? (size_t)nprobes : 1,
@@ -248,7 +251,8 @@ static void say_silence(const struct run *r)
 		fprintf(stderr, "usertrace: %.*s\n", (int)(end - line), line);
 	buf_done(&silent);
 	if (!r->totals.events && plan_wants_user_events(plan) && r->o.pids.n && !r->o.follow)
-		fputs("usertrace: what its children announce, such as a script's usertrace emit, is traced with -f\n", stderr);
+		fputs("usertrace: what its children announce, such as a script's usertrace emit, is traced with -f\n",
+		      stderr);
 	for (size_t i = 0; !r->totals.events && i < plan->probes.n; i++) {
 		const struct runtime *rt = runtime_of_provider(&r->runtimes, plan->probes.v[i].provider);
 
@@ -256,7 +260,8 @@ static void say_silence(const struct run *r)
 			continue;
 		told = rt;
 		for (size_t k = 0; k < rt->hint.n; k++)
-			fprintf(stderr, "%s%s\n", k ? "  " : "usertrace: nothing fired; what is known of it:\n  ", rt->hint.v[k]);
+			fprintf(stderr, "%s%s\n", k ? "  " : "usertrace: nothing fired; what is known of it:\n  ",
+				rt->hint.v[k]);
 	}
 }
 
@@ -319,7 +324,7 @@ static int trace(struct run *r, bool has_command)
 			fputs(r->log, stderr);
 		return fail_running(r->cmd, &err, code, r->o.output);
 	}
-	code = r->sink.flush(r->output);	/* the header */
+	code = r->sink.flush(r->output); /* the header */
 	if (!code)
 		code = session_run(r->session, &r->sink, &end, &err);
 	stopped = session_stop(r->session, &r->sink, &r->totals, &err);
@@ -327,7 +332,7 @@ static int trace(struct run *r, bool has_command)
 	if (!code)
 		code = trace_output_stop(r->output, session_start_ns(r->session) + r->totals.elapsed_ns);
 	if (code == -EPIPE)
-		return exit_status(r, has_command, false);	/* the reader has seen enough */
+		return exit_status(r, has_command, false); /* the reader has seen enough */
 	if (code)
 		return fail_traced(r, &err, code);
 	say_end(&r->o.pids, end);
@@ -340,7 +345,9 @@ static int trace(struct run *r, bool has_command)
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct run r = {
-		.cmd = cmd, .out_fd = -1, .stop_fd = -1,
+		.cmd = cmd,
+		.out_fd = -1,
+		.stop_fd = -1,
 		.o = { .text_limit = 1024, .max_events = UINT64_MAX, .duration_ns = UINT64_MAX },
 	};
 	struct ut_err err = { 0 };

@@ -13,15 +13,15 @@ enum check_state { CHECK_OK, CHECK_WARN, CHECK_NO };
 
 struct check {
 	enum check_state state;
-	pid_t pid;		/* 0: the machine, not a process */
-	char *thing, *meaning;	/* owned */
-	char *remedy;		/* owned; NULL: nothing to do */
+	pid_t pid; /* 0: the machine, not a process */
+	char *thing, *meaning; /* owned */
+	char *remedy; /* owned; NULL: nothing to do */
 };
 
 struct checks {
 	VEC(struct check) all;
-	pid_t pid;		/* for the checks that are added next */
-	bool failed;		/* out of memory: some are missing */
+	pid_t pid; /* for the checks that are added next */
+	bool failed; /* out of memory: some are missing */
 };
 
 /* Adds one; @remedy may be NULL, the meaning has printf's rules. */

@@ -17,24 +17,32 @@
 
 /* Beside those in PATH: runtimes are often libraries, or programs behind a launcher. */
 static const char *const folders[] = {
-	"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/usr/lib/jvm/*/lib/server",
-	"/usr/local/lib/jvm/*/lib/server", "/opt/*/lib/server", "/usr/lib/postgresql/*/bin",
-	"/usr/lib/erlang/erts-*/bin", "/usr/lib/clisp-*/base", "/usr/lib/dotnet/shared/Microsoft.NETCore.App/*",
+	"/usr/lib/x86_64-linux-gnu",
+	"/usr/lib64",
+	"/usr/lib",
+	"/usr/local/lib",
+	"/usr/lib/jvm/*/lib/server",
+	"/usr/local/lib/jvm/*/lib/server",
+	"/opt/*/lib/server",
+	"/usr/lib/postgresql/*/bin",
+	"/usr/lib/erlang/erts-*/bin",
+	"/usr/lib/clisp-*/base",
+	"/usr/lib/dotnet/shared/Microsoft.NETCore.App/*",
 	"/usr/share/dotnet/shared/Microsoft.NETCore.App/*",
 };
 
 struct candidate {
 	const struct runtime *runtime;
 	struct file_id id;
-	char *path;		/* owned; no link */
-	bool part;		/* another one needs it */
+	char *path; /* owned; no link */
+	bool part; /* another one needs it */
 	struct list_words needs;
 };
 
 struct search {
 	const struct runtimes *runtimes;
 	VEC(struct candidate) found;
-	bool failed;		/* out of memory */
+	bool failed; /* out of memory */
 };
 
 static void auto_closedir(DIR **dir)
@@ -212,8 +220,7 @@ static void tell_candidate(struct search *s, const struct candidate *c,
 }
 
 /* Which files of a process are its own runtime: by their names, or else the program. Flags into @ret; false: none. */
-static bool find_own(const struct search *s, const struct runtime *runtime, const struct mapped_files *files,
-		     bool *ret)
+static bool find_own(const struct search *s, const struct runtime *runtime, const struct mapped_files *files, bool *ret)
 {
 	bool any = false;
 

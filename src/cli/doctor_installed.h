@@ -9,13 +9,16 @@
 #include "base/vec.h"
 #include "proc/runtime.h"
 
-struct installed_file { char *path; int fd; };
+struct installed_file {
+	char *path;
+	int fd;
+};
 
 struct installed {
 	const struct runtime *runtime;
-	char version[32];			/* "": it does not tell */
-	pid_t pid;				/* it was found in this process; 0: in a folder */
-	VEC(struct installed_file) files;	/* the runtime's own first, then what it needs */
+	char version[32]; /* "": it does not tell */
+	pid_t pid; /* it was found in this process; 0: in a folder */
+	VEC(struct installed_file) files; /* the runtime's own first, then what it needs */
 };
 
 /*

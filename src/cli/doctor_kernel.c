@@ -100,8 +100,11 @@ static void tell_all(struct checks *c, const struct machine *m, bool rights)
 
 static void tell_attaching(struct checks *c, const struct machine *m)
 {
-	struct words older = { TRY_UPROBE_EVENT, CHECK_NO, "perf uprobes",
-			       "there: the way of attaching that is left", "there is no way of attaching",
+	struct words older = { TRY_UPROBE_EVENT,
+			       CHECK_NO,
+			       "perf uprobes",
+			       "there: the way of attaching that is left",
+			       "there is no way of attaching",
 			       "use a kernel with CONFIG_UPROBE_EVENTS" };
 
 	if (m->multi) {
@@ -137,7 +140,8 @@ static void tell_nop5(struct checks *c, unsigned harm)
 			   "left alone: sites on 5-byte nops do not overwrite what a function keeps there");
 	if (harm & NOP5_FORKS)
 		checks_add(c, CHECK_WARN, "forked children", remedy,
-			   "a probe on a 5-byte nop ends children that the program forks here; sites on such nops are refused "
+			   "a probe on a 5-byte nop ends children that the program forks here; sites on such nops are "
+			   "refused "
 			   "unless --no-forks says that there are none");
 	else
 		checks_add(c, CHECK_OK, "forked children", NULL, "live on after a probe on a 5-byte nop was hit");
@@ -186,6 +190,7 @@ void doctor_kernel(struct checks *c)
 	tell_limits(c, &m);
 	doctor_user_events(c, &m, rights);
 	checks_add(c, CHECK_OK, "BTF", NULL, "%s",
-		   m.btf ? "there: how a process ended is told with its spans, and how long programs stand still is measured"
+		   m.btf ? "there: how a process ended is told with its spans, and how long programs stand still is "
+			   "measured"
 			 : "not there: how a process ended is not told with its spans");
 }

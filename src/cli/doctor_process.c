@@ -24,9 +24,9 @@ struct provider {
 	size_t probes, sites, defects;
 };
 
-struct found {			/* over all files of a process */
+struct found { /* over all files of a process */
 	size_t probes, files, semaphores, raised;
-	struct buf listened;	/* names of probes with a raised semaphore */
+	struct buf listened; /* names of probes with a raised semaphore */
 };
 
 static int compare_notes(const void *a, const void *b)
@@ -82,7 +82,7 @@ static void add_semaphore(struct found *found, const struct usdt_note *note, int
 static void count_notes(struct checks *c, struct found *found, const struct usdt_note **sorted, size_t n, int mem,
 			const struct mappings *maps, const struct mapped_file *file)
 {
-	struct provider p = {0};
+	struct provider p = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		const struct usdt_note *note = sorted[i];
@@ -130,9 +130,9 @@ static const char *more_rights(void)
 static void look_at_file(struct checks *c, struct found *found, pid_t pid, int mem, const struct mappings *maps,
 			 const struct mapped_file *file)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	AUTO_CLOSE int fd = mapping_open(pid, &file->first, &err);
-	struct usdt_notes notes = {0};
+	struct usdt_notes notes = { 0 };
 	struct elf_image *img;
 
 	if (fd < 0) {
@@ -140,7 +140,7 @@ static void look_at_file(struct checks *c, struct found *found, pid_t pid, int m
 		return;
 	}
 	if (elf_image_open(fd, &img, &err))
-		return;		/* not an ELF file: something mapped executable that holds no probes */
+		return; /* not an ELF file: something mapped executable that holds no probes */
 	found->files++;
 	if (usdt_has_notes(img) && !usdt_notes_read(img, &notes, &err))
 		look_at_notes(c, found, &notes, mem, maps, file);
@@ -178,10 +178,10 @@ static void tell_without_probes(struct checks *c, const struct runtime *runtime)
 
 static void look_at_files(struct checks *c, pid_t pid, const struct runtime *runtime)
 {
-	struct mapped_files files = {0};
-	struct mappings maps = {0};
-	struct found found = {0};
-	struct ut_err err = {0};
+	struct mapped_files files = { 0 };
+	struct mappings maps = { 0 };
+	struct found found = { 0 };
+	struct ut_err err = { 0 };
 	AUTO_CLOSE int mem = procfs_open(pid, "mem");
 
 	if (mapped_files_read(pid, &files, &err) || mappings_read(pid, &maps, &err)) {
@@ -259,15 +259,16 @@ static void look_at_code_map(struct checks *c, pid_t pid, const struct runtimes 
 		checks_add(c, CHECK_OK, "names", NULL, "the code that it compiles has a map, /tmp/perf-%d.map",
 			   process_ns_pid(pid));
 	else if (hotspot_is(pid))
-		checks_add(c, CHECK_OK, "names", NULL, "'usertrace profile' asks it for the names of the code it compiles");
+		checks_add(c, CHECK_OK, "names", NULL,
+			   "'usertrace profile' asks it for the names of the code it compiles");
 	else
 		tell_no_names(c, runtime, map_hint(runtimes, pid, runtime));
 }
 
 void doctor_process(struct checks *c, pid_t pid)
 {
-	struct runtimes runtimes = {0};
-	struct ut_err err = {0};
+	struct runtimes runtimes = { 0 };
+	struct ut_err err = { 0 };
 	struct process_id id;
 	const struct runtime *runtime = NULL;
 	char cmdline[128], comm[16];

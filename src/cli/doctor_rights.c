@@ -160,10 +160,10 @@ static void look_at_own_namespaces(struct checks *c)
 			   "the host's: events have the process ids that are seen here");
 	else
 		checks_add(
-		    c, CHECK_WARN, "pid namespace",
-		    "run it on the host, or in a container that shares the host's (docker run --pid=host)",
-		    "not the host's: events have the host's process ids, which mean something else here; commands, "
-		    "children and kernel tracepoints of a process are not recognised (--no-follow for the first)");
+			c, CHECK_WARN, "pid namespace",
+			"run it on the host, or in a container that shares the host's (docker run --pid=host)",
+			"not the host's: events have the host's process ids, which mean something else here; commands, "
+			"children and kernel tracepoints of a process are not recognised (--no-follow for the first)");
 }
 
 static void look_at_tracefs(struct checks *c)

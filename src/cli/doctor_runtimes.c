@@ -21,17 +21,17 @@
 struct want {
 	const struct runtime_span *span;
 	const struct runtime_span_probe *probe;
-	char *text;		/* owned */
-	size_t request;		/* in the plan of what is looked at now; NOT_ASKED: its span is for other versions */
+	char *text; /* owned */
+	size_t request; /* in the plan of what is looked at now; NOT_ASKED: its span is for other versions */
 	size_t nprobes;
-	bool bad;		/* it does not fit there, which was told */
+	bool bad; /* it does not fit there, which was told */
 };
 
 struct described {
 	const struct runtime *runtime;
-	bool users;			/* by a file of the user's */
-	VEC(struct want) wants;		/* those that are probe language */
-	size_t found;			/* files of it that are here */
+	bool users; /* by a file of the user's */
+	VEC(struct want) wants; /* those that are probe language */
+	size_t found; /* files of it that are here */
 };
 
 struct run {
@@ -69,11 +69,15 @@ static int check_names(const struct probe_spec *spec, struct ut_err *err)
 	const char *bad = spec->format ? nameless(spec->format) : NULL;
 
 	if (!spec->format && spec->args.n)
-		return ut_err_set(err, -EINVAL, "'%s': its values have no names; they get them in a format: "
-				  "\"full=%%d\", arg1", spec->text);
+		return ut_err_set(err, -EINVAL,
+				  "'%s': its values have no names; they get them in a format: "
+				  "\"full=%%d\", arg1",
+				  spec->text);
 	if (bad)
-		return ut_err_set(err, -EINVAL, "'%s': the value at '%s' has no name, or is no number and no text; "
-				  "each is written name=%%d, %%u, %%s or %%.*s", spec->text, bad);
+		return ut_err_set(err, -EINVAL,
+				  "'%s': the value at '%s' has no name, or is no number and no text; "
+				  "each is written name=%%d, %%u, %%s or %%.*s",
+				  spec->text, bad);
 	return 0;
 }
 
@@ -276,12 +280,12 @@ static void tell_missing(struct checks *c, const struct described *d, const stru
 	struct ut_err err = { 0 };
 
 	if (w->bad)
-		return;		/* told already */
+		return; /* told already */
 	if (!thing || plan_of(&text, 1, i, &plan, &err) || !plan_complete(plan, i->files.v[0].path, NULL, &err))
 		c->failed |= !thing;
 	else
-		checks_add(c, CHECK_WARN, thing, text[0] == 'u' ? other_build : symbols, "%s:%u: %s", d->runtime->origin,
-			   w->probe->line, err.msg);
+		checks_add(c, CHECK_WARN, thing, text[0] == 'u' ? other_build : symbols, "%s:%u: %s",
+			   d->runtime->origin, w->probe->line, err.msg);
 	plan_free(plan);
 }
 
@@ -298,7 +302,7 @@ static void tell_span(struct checks *c, const struct described *d, const struct 
 	for (size_t k = 0; k < ARRAY_SIZE(roles); k++) {
 		const struct want *w = missing(d, s, roles[k]);
 
-		if (w) {	/* its end is often of the same function: one reason is enough */
+		if (w) { /* its end is often of the same function: one reason is enough */
 			tell_missing(c, d, w, i);
 			break;
 		}

@@ -12,7 +12,7 @@ struct switch_rule {
 	const char *runtime;
 	enum where where;
 	const char *const
-	    *words; /* any of them, NULL-terminated; as part of a word of the command line or environment */
+		*words; /* any of them, NULL-terminated; as part of a word of the command line or environment */
 	const char *with, *without, *remedy;
 };
 
@@ -53,7 +53,7 @@ static bool is_set(const struct switch_rule *rule, const struct buf *cmdline, co
 
 void doctor_switches(struct checks *c, pid_t pid, const char *runtime)
 {
-	AUTO_BUF struct buf cmdline = {0}, env = {0};
+	AUTO_BUF struct buf cmdline = { 0 }, env = { 0 };
 	bool readable = !procfs_read(pid, "cmdline", &cmdline) && !procfs_read(pid, "environ", &env);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {

@@ -58,10 +58,10 @@ static void tell_prctl_on(struct checks *c, const struct machine *m)
 			   strerror(-m->tried[TRY_PRCTL]));
 	else if (m->costs.prctl_measured)
 		checks_add(
-		    c, CHECK_OK, "events by prctl", NULL,
-		    "can be traced: one costs its program at least %s while they are traced, and every system call "
-		    "of this machine %s more",
-		    ns_text(m->costs.prctl_on_ns).s, ns_text(m->costs.other_ns).s);
+			c, CHECK_OK, "events by prctl", NULL,
+			"can be traced: one costs its program at least %s while they are traced, and every system call "
+			"of this machine %s more",
+			ns_text(m->costs.prctl_on_ns).s, ns_text(m->costs.other_ns).s);
 	else
 		checks_add(c, CHECK_OK, "events by prctl", NULL, "can be traced");
 }

@@ -11,19 +11,22 @@
 
 /* OPT_FLAG options are set through this table; those with a value are told apart by their letter. */
 const struct ut_opt dtrace_option_table[DTRACE_OPTIONS] = {
-	{ 'h', NULL, NULL, "write the C header: a macro for each probe, and one that asks whether it is traced", OPT_FLAG,
-	  MEMBER(header) },
-	{ 'G', NULL, NULL, "write the object with the semaphores, to be linked to the program; object files on the command "
-	  "line are left alone", OPT_FLAG, MEMBER(object) },
+	{ 'h', NULL, NULL, "write the C header: a macro for each probe, and one that asks whether it is traced",
+	  OPT_FLAG, MEMBER(header) },
+	{ 'G', NULL, NULL,
+	  "write the object with the semaphores, to be linked to the program; object files on the command "
+	  "line are left alone",
+	  OPT_FLAG, MEMBER(object) },
 	{ 's', NULL, "FILE", "the provider file; - is standard input; may come again", OPT_STRING, 0 },
 	{ 'o', NULL, "FILE", "write there instead of NAME.h or NAME.o here; - is standard output", OPT_STRING, 0 },
 	{ 'C', NULL, NULL, "run the C preprocessor first: $CPP, or $CC -E, or cpp", OPT_FLAG, MEMBER(preprocess) },
 	{ 'I', NULL, "DIR", "for the preprocessor, as are -D, -U and -include FILE", OPT_STRING, 0 },
 	{ 'D', NULL, "NAME[=VALUE]", "for the preprocessor", OPT_STRING, 0 },
 	{ 'U', NULL, "NAME", "for the preprocessor", OPT_STRING, 0 },
-	{ 'm', "machine", "MACHINE", "x86_64 or aarch64, for -G; otherwise what $CC builds for, or this machine", OPT_STRING,
-	  0 },
-	{ 0, "no-copy", NULL, "the header says #include <usertrace.h> and holds no copy of it", OPT_FLAG, MEMBER(no_copy) },
+	{ 'm', "machine", "MACHINE", "x86_64 or aarch64, for -G; otherwise what $CC builds for, or this machine",
+	  OPT_STRING, 0 },
+	{ 0, "no-copy", NULL, "the header says #include <usertrace.h> and holds no copy of it", OPT_FLAG,
+	  MEMBER(no_copy) },
 	{ 'v', "verbose", NULL, "say what was found and written", OPT_FLAG, MEMBER(verbose) },
 	{ 'V', "version", NULL, "print the version", OPT_FLAG, MEMBER(version) },
 };
@@ -64,22 +67,13 @@ static int add_preprocessor(struct parser *p, const char *option, const char *va
 static int store_value(struct parser *p, char letter, const char *value)
 {
 	switch (letter) {
-	case 's':
-		return vec_push(&p->opts->sources, value) ? no_memory(p) : 0;
-	case 'o':
-		p->opts->output = value;
-		return 0;
-	case 'm':
-		p->opts->machine = value;
-		return 0;
-	case 'I':
-		return add_preprocessor(p, "-I", value);
-	case 'D':
-		return add_preprocessor(p, "-D", value);
-	case 'U':
-		return add_preprocessor(p, "-U", value);
-	default:
-		return 0;
+	case 's': return vec_push(&p->opts->sources, value) ? no_memory(p) : 0;
+	case 'o': p->opts->output = value; return 0;
+	case 'm': p->opts->machine = value; return 0;
+	case 'I': return add_preprocessor(p, "-I", value);
+	case 'D': return add_preprocessor(p, "-D", value);
+	case 'U': return add_preprocessor(p, "-U", value);
+	default: return 0;
 	}
 }
 
@@ -94,9 +88,10 @@ static const struct ut_opt *find_letter(char letter)
 static int refuse_letter(struct parser *p, char letter, const char *word)
 {
 	if (strchr(TRACING, letter))
-		return cli_fail(p->cmd, EXIT_USAGE,
-				"-%c is for tracing; this is the part of dtrace(1) that builds, -h and -G; 'usertrace %s' %s",
-				letter, letter == 'l' ? "list" : "trace", letter == 'l' ? "lists probes" : "traces");
+		return cli_fail(
+			p->cmd, EXIT_USAGE,
+			"-%c is for tracing; this is the part of dtrace(1) that builds, -h and -G; 'usertrace %s' %s",
+			letter, letter == 'l' ? "list" : "trace", letter == 'l' ? "lists probes" : "traces");
 	return cli_fail(p->cmd, EXIT_USAGE, "no option -%c (in '%s'); 'usertrace help dtrace' lists the options",
 			letter > 0x20 && letter < 0x7f ? letter : '?', word);
 }

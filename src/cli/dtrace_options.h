@@ -7,13 +7,13 @@
 #include "cli/cli.h"
 
 struct dtrace_options {
-	bool header, object;		/* -h, -G */
-	bool preprocess;		/* -C */
+	bool header, object; /* -h, -G */
+	bool preprocess; /* -C */
 	bool no_copy, verbose;
 	bool help, version;
-	bool bits32;			/* -32 */
-	const char *output;		/* NULL: from the source's name */
-	const char *machine;		/* NULL: the compiler's */
+	bool bits32; /* -32 */
+	const char *output; /* NULL: from the source's name */
+	const char *machine; /* NULL: the compiler's */
 	VEC(const char *) sources, preprocessor, operands;
 };
 

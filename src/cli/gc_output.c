@@ -11,15 +11,15 @@
 #include "cli/running.h"
 #include "report/gc.h"
 
-#define ENDED_MAX 512	/* accounts of processes that have ended: there may be any number of those */
+#define ENDED_MAX 512 /* accounts of processes that have ended: there may be any number of those */
 
 struct account {
 	const struct gc_process *p;
-	struct gc_process own;	/* p, once it has ended: the watch keeps it no longer. Its hints are ours then */
+	struct gc_process own; /* p, once it has ended: the watch keeps it no longer. Its hints are ours then */
 	struct gcstat *stat;
-	uint64_t end_ns;	/* 0: it goes on */
+	uint64_t end_ns; /* 0: it goes on */
 	uint64_t spans, busy_ns;
-	uint64_t open_handlers;	/* of signals, whose end did not come */
+	uint64_t open_handlers; /* of signals, whose end did not come */
 };
 
 struct gc_output {
@@ -255,8 +255,14 @@ static void on_note(void *ctx, const char *text)
 
 struct gc_watch_sink gc_output_sink(struct gc_output *o)
 {
-	return (struct gc_watch_sink){ .ctx = o, .process = on_process, .gone = on_gone, .span = on_span,
-				       .lost = on_lost, .flush = flush, .attached = on_attached, .note = on_note };
+	return (struct gc_watch_sink){ .ctx = o,
+				       .process = on_process,
+				       .gone = on_gone,
+				       .span = on_span,
+				       .lost = on_lost,
+				       .flush = flush,
+				       .attached = on_attached,
+				       .note = on_note };
 }
 
 int gc_output_start(struct gc_output *o, uint64_t start_ns)
@@ -300,8 +306,12 @@ static int add_hints(const struct account *a, char *room, size_t size, sentences
 static int summary_of(struct gc_output *o, const struct account *a, uint64_t end_ns)
 {
 	const struct live_gc_options *live = &o->options.live;
-	struct report_gc_who who = { .pid = a->p->pid, .comm = a->p->comm, .version = a->p->version, .lost = o->lost,
-				     .runtime = a->p->runtime ? a->p->runtime->name : NULL, .ended = a->end_ns != 0 };
+	struct report_gc_who who = { .pid = a->p->pid,
+				     .comm = a->p->comm,
+				     .version = a->p->version,
+				     .lost = o->lost,
+				     .runtime = a->p->runtime ? a->p->runtime->name : NULL,
+				     .ended = a->end_ns != 0 };
 	struct gcstat_report report;
 	sentences hints = { 0 };
 	char jumped[128];

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define COLUMNS 100
-#define HELP_COLUMN 27	/* where the explanations of options begin */
+#define HELP_COLUMN 27 /* where the explanations of options begin */
 
 /* Columns of UTF-8 text without wide characters: continuation bytes take none. */
 static size_t columns(const char *s, size_t len)
@@ -84,7 +84,7 @@ void cli_help_text(const struct ut_cmd *cmd, struct buf *out)
 	for (size_t i = 0; i < cmd->noptions; i++) {
 		add_option(out, &cmd->options[i]);
 		if (cmd->options[i].short_name == 'h')
-			help.short_name = 0;	/* it means something else here */
+			help.short_name = 0; /* it means something else here */
 	}
 	add_option(out, &help);
 	if (cmd->details)
@@ -93,7 +93,7 @@ void cli_help_text(const struct ut_cmd *cmd, struct buf *out)
 
 void cli_help(const struct ut_cmd *cmd, bool to_stderr)
 {
-	struct buf out = {0};
+	struct buf out = { 0 };
 
 	cli_help_text(cmd, &out);
 	if (out.data)
@@ -103,7 +103,7 @@ void cli_help(const struct ut_cmd *cmd, bool to_stderr)
 
 void cli_put_sentence(const char *sentence)
 {
-	struct buf out = {0};
+	struct buf out = { 0 };
 
 	for (const char *p = sentence; *p;) {
 		size_t plain = strcspn(p, "\n\t\\");

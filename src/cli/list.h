@@ -9,31 +9,33 @@
 #include "proc/process.h"
 #include "proc/runtime.h"
 
-struct list_words { VEC(char *) v; };	/* owned */
+struct list_words {
+	VEC(char *) v;
+}; /* owned */
 void list_words_done(struct list_words *words);
 
 struct list {
 	const struct ut_cmd *cmd;
-	const char *pattern;		/* NULL: everything */
+	const char *pattern; /* NULL: everything */
 	bool json, verbose;
 	struct runtimes runtimes;
-	struct buf out;			/* for standard output */
-	size_t shown;			/* probes, with -a rows, that fitted */
-	struct list_words others;	/* "provider:name" of those that did not: for near misses */
-	char *functions;		/* a file with functions that fit, where no probe does; owned, NULL: none */
-	int status;			/* the worst so far */
-	struct operands operands;	/* of the site just looked at */
-	struct usdt_args args;		/* of the probe just looked at */
+	struct buf out; /* for standard output */
+	size_t shown; /* probes, with -a rows, that fitted */
+	struct list_words others; /* "provider:name" of those that did not: for near misses */
+	char *functions; /* a file with functions that fit, where no probe does; owned, NULL: none */
+	int status; /* the worst so far */
+	struct operands operands; /* of the site just looked at */
+	struct usdt_args args; /* of the probe just looked at */
 };
 
 /* Whom the list is about: a file that was named, or a process with all its files. */
 struct list_subject {
-	pid_t pid, ns_pid;		/* 0: a file */
+	pid_t pid, ns_pid; /* 0: a file */
 	char comm[16];
-	const char *path;		/* the file's, or the program's; NULL: unknown */
-	const struct runtime *runtime;	/* NULL: none that is known */
-	size_t files, probes, shown;	/* files that were read, sites in them, sites that fitted */
-	bool own_probes;		/* some are of its runtime */
+	const char *path; /* the file's, or the program's; NULL: unknown */
+	const struct runtime *runtime; /* NULL: none that is known */
+	size_t files, probes, shown; /* files that were read, sites in them, sites that fitted */
+	bool own_probes; /* some are of its runtime */
 };
 
 /* A file while it is looked at. */
@@ -42,7 +44,7 @@ struct list_file {
 	bool deleted;
 	struct elf_image *img;
 	struct usdt_notes notes;
-	VEC(const struct usdt_note *) sites;	/* those that fit; by provider, name and address */
+	VEC(const struct usdt_note *) sites; /* those that fit; by provider, name and address */
 };
 /* Reads the notes and picks those that fit. -ENOTSUP for files of other machines. To be followed by list_file_done. */
 int list_file_read(struct list *list, struct list_file *file, int fd, struct ut_err *err);

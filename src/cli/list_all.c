@@ -17,9 +17,9 @@ struct row_process {
 
 struct row {
 	struct file_id program_id;
-	char *program, *file;			/* owned; file is NULL when it is the program itself */
+	char *program, *file; /* owned; file is NULL when it is the program itself */
 	const struct runtime *runtime;
-	const struct seen_provider *provider;	/* NULL: a runtime without probes */
+	const struct seen_provider *provider; /* NULL: a runtime without probes */
 	VEC(struct row_process) processes;
 };
 
@@ -27,11 +27,11 @@ struct all {
 	struct list *list;
 	struct seen_files seen;
 	VEC(struct row) rows;
-	size_t refused;		/* processes that we may not look at */
-	bool failed;		/* out of memory: some rows are missing */
+	size_t refused; /* processes that we may not look at */
+	bool failed; /* out of memory: some rows are missing */
 };
 
-struct one {	/* a process while it is looked at */
+struct one { /* a process while it is looked at */
 	struct row_process process;
 	struct mapped_files files;
 	const struct mapping *program;
@@ -78,7 +78,7 @@ static void add_to_row(struct all *all, struct one *one, const struct seen_provi
 {
 	struct row *row = find_row(all, one, provider);
 
-	if (!one->process.ns_pid) {	/* asked only for those that have something to show */
+	if (!one->process.ns_pid) { /* asked only for those that have something to show */
 		one->process.ns_pid = process_ns_pid(one->process.pid);
 		process_comm(one->process.pid, one->process.comm);
 	}
@@ -119,7 +119,7 @@ static void look_at_process(struct all *all, struct one *one)
 static void look_at_all(struct all *all)
 {
 	AUTO_FREE struct process_id *ids = NULL;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	size_t n = 0;
 
 	if (process_list(&ids, &n, &err))
@@ -209,7 +209,7 @@ static void add_text_row(struct buf *out, struct buf *scratch, const struct row 
 
 static void add_text(struct all *all)
 {
-	struct buf scratch = {0};
+	struct buf scratch = { 0 };
 	size_t widths[COLUMNS];
 
 	for (int c = 0; c < COLUMNS; c++) {

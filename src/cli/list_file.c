@@ -182,7 +182,7 @@ void list_path(struct list *list, const char *path)
 {
 	struct list_subject subject = { .path = path, .runtime = runtime_of_path(list, path) };
 	AUTO(list_file_done) struct list_file file = { .path = path };
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	AUTO_CLOSE int fd = open_file(path, &err);
 	int r = fd < 0 ? fd : list_file(list, &subject, &file, fd, &err);
 

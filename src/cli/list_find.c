@@ -12,7 +12,12 @@
 #include "cli/list.h"
 
 static const char *const library_folders[] = {
-	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/local/lib", "/usr/lib",
+	"/lib/x86_64-linux-gnu",
+	"/usr/lib/x86_64-linux-gnu",
+	"/lib64",
+	"/usr/lib64",
+	"/usr/local/lib",
+	"/usr/lib",
 	"/lib",
 };
 

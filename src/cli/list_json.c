@@ -78,7 +78,7 @@ static void add_args(struct buf *out, const struct usdt_args *args)
 static void add_function(struct buf *out, const struct list_file *file, uint64_t vaddr)
 {
 	const struct elf_symbol *function = elf_function_at(file->img, vaddr);
-	struct buf name = {0};
+	struct buf name = { 0 };
 
 	if (!function)
 		return;
@@ -129,7 +129,7 @@ static void add_site(struct list *list, const struct list_file *file, const stru
 void list_json(struct list *list, const struct list_subject *subject, const struct list_file *file)
 {
 	struct buf *out = &list->out;
-	struct list_probe probe = {0};
+	struct list_probe probe = { 0 };
 
 	while (list_next(file, &probe)) {
 		list_probe_args(list, file, &probe);

@@ -9,10 +9,7 @@
 
 #define NEAR_MAX 3
 
-static void add_escaped(struct buf *out, const char *s)
-{
-	buf_add_escaped(out, s, strlen(s));
-}
+static void add_escaped(struct buf *out, const char *s) { buf_add_escaped(out, s, strlen(s)); }
 
 static void add_runtime_name(struct buf *out, const struct runtime *runtime)
 {
@@ -81,7 +78,7 @@ static void add_hints(struct buf *out, const struct list_subject *s)
 /* The libraries of a file that have probes; returns how many. */
 static size_t add_needed(struct buf *out, int fd)
 {
-	AUTO(list_words_done) struct list_words libraries = {0};
+	AUTO(list_words_done) struct list_words libraries = { 0 };
 
 	list_needed(fd, true, &libraries);
 	for (size_t i = 0; i < libraries.v.n; i++) {
@@ -147,7 +144,7 @@ static bool lacks_probes(const struct list *list, const struct list_subject *s)
 
 void list_tell_without(struct list *list, const struct list_subject *s, int fd)
 {
-	struct buf out = {0};
+	struct buf out = { 0 };
 	size_t needed = 0;
 
 	if (!lacks_probes(list, s))
@@ -168,10 +165,7 @@ void list_tell_without(struct list *list, const struct list_subject *s, int fd)
 		add_json(list, s);
 }
 
-static int compare_words(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
+static int compare_words(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* The names to compare with; each once. Borrowed from list->others. */
 static size_t unique_others(struct list *list, const char **ret)
@@ -235,7 +229,7 @@ void list_look_for_functions(struct list *list, const char *path, int fd)
 void list_tell_miss(struct list *list)
 {
 	AUTO_FREE const char **names = calloc(list->others.v.n + 1, sizeof(*names));
-	AUTO(buf_done) struct buf near = {0};
+	AUTO(buf_done) struct buf near = { 0 };
 	size_t n;
 
 	if (!list->pattern || !names || (!list->others.v.n && !list->functions))

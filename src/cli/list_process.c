@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/list.h"
 
-struct unusable {	/* files of a process that could not be looked at */
+struct unusable { /* files of a process that could not be looked at */
 	size_t n, foreign;
 	struct ut_err first;
 };
@@ -17,12 +17,12 @@ static void look_at_file(struct list *list, struct list_subject *subject, const 
 			 struct unusable *unusable)
 {
 	AUTO(list_file_done) struct list_file file = { .path = mapped->first.path, .deleted = mapped->first.deleted };
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	AUTO_CLOSE int fd = mapping_open(subject->pid, &mapped->first, &err);
 	int r = fd < 0 ? fd : list_file(list, subject, &file, fd, &err);
 
 	if (!r || (fd >= 0 && r == -ENOEXEC))
-		return;		/* not ELF: an archive of classes or the like, which holds no probes */
+		return; /* not ELF: an archive of classes or the like, which holds no probes */
 	if (fd < 0) {
 		if (!unusable->n++)
 			unusable->first = err;
@@ -77,14 +77,14 @@ static void look_for_functions(struct list *list, pid_t pid, const struct mapped
 static void look_at_files(struct list *list, struct list_subject *subject, const struct mapped_files *files)
 {
 	size_t before = list->out.len;
-	struct unusable unusable = {0};
+	struct unusable unusable = { 0 };
 
 	if (!list->json)
 		add_heading(list, subject);
 	for (size_t i = 0; i < files->files.n; i++)
 		look_at_file(list, subject, &files->files.v[i], &unusable);
 	if (!subject->shown && list->out.len > before) {
-		list->out.len = before;		/* a heading over nothing */
+		list->out.len = before; /* a heading over nothing */
 		list->out.data[before] = '\0';
 	}
 	tell_unusable(list, subject, &unusable);
@@ -96,10 +96,10 @@ static void look_at_files(struct list *list, struct list_subject *subject, const
 
 void list_process(struct list *list, pid_t pid)
 {
-	AUTO(mapped_files_done) struct mapped_files files = {0};
+	AUTO(mapped_files_done) struct mapped_files files = { 0 };
 	struct list_subject subject = { .pid = pid };
 	struct process_id id;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	if (process_identify(pid, &id, &err) || mapped_files_read(pid, &files, &err)) {
 		list_say(list, EXIT_FAILED, "%s", err.msg);
@@ -109,7 +109,7 @@ void list_process(struct list *list, pid_t pid)
 	subject.ns_pid = process_ns_pid(pid);
 	subject.runtime = runtime_of_process(&list->runtimes, pid);
 	if (subject.runtime && subject.runtime->library)
-		subject.runtime = NULL;		/* what a program is made of is not what it is */
+		subject.runtime = NULL; /* what a program is made of is not what it is */
 	if (files.files.n && files.files.v[0].is_program)
 		subject.path = files.files.v[0].first.path;
 	if (!files.files.n)

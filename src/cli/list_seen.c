@@ -61,7 +61,7 @@ static void count_probes(struct seen_files *seen, struct list *list, struct seen
 			 const struct mapping *m)
 {
 	AUTO(list_file_done) struct list_file file = { .path = m->path };
-	struct list_probe probe = {0};
+	struct list_probe probe = { 0 };
 	AUTO_CLOSE int fd = mapping_open(pid, m, NULL);
 
 	if (fd < 0) {

@@ -6,8 +6,8 @@
 #include "cli/list.h"
 
 struct seen_provider {
-	char *name;	/* owned */
-	size_t probes, sites, guarded;	/* guarded: probes with a semaphore */
+	char *name; /* owned */
+	size_t probes, sites, guarded; /* guarded: probes with a semaphore */
 };
 
 struct seen_file {
@@ -16,9 +16,9 @@ struct seen_file {
 };
 
 struct seen_files {
-	struct seen_file **slots;	/* a hash table, open addressing */
-	size_t n, nslots;		/* a power of two */
-	size_t unopened;		/* files that could not be opened */
+	struct seen_file **slots; /* a hash table, open addressing */
+	size_t n, nslots; /* a power of two */
+	size_t unopened; /* files that could not be opened */
 };
 
 /* The file behind a mapping; NULL when memory ran out. It lives until seen_files_done. */

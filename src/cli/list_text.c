@@ -8,7 +8,7 @@
 #include "cli/list.h"
 #include "elf/demangle.h"
 
-#define NAME_COLUMNS_MAX 56	/* a longer name shifts its own row only */
+#define NAME_COLUMNS_MAX 56 /* a longer name shifts its own row only */
 
 static void add_name(struct buf *out, const struct list_probe *probe)
 {
@@ -22,8 +22,8 @@ static void add_name(struct buf *out, const struct list_probe *probe)
 /* Columns of the longest name and of the largest number of sites. */
 static void measure(const struct list_file *file, size_t *ret_name, size_t *ret_sites)
 {
-	struct buf name = {0};
-	struct list_probe probe = {0};
+	struct buf name = { 0 };
+	struct list_probe probe = { 0 };
 
 	*ret_name = *ret_sites = 0;
 	while (list_next(file, &probe)) {
@@ -125,7 +125,7 @@ static void add_probe(struct list *list, const struct list_file *file, const str
 
 void list_text(struct list *list, const struct list_file *file)
 {
-	struct list_probe probe = {0};
+	struct list_probe probe = { 0 };
 	size_t name, sites;
 	int digits = 1;
 

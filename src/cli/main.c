@@ -11,18 +11,8 @@
 #include "cli/commands.h"
 
 const struct ut_cmd *const ut_commands[] = {
-	&cmd_list,
-	&cmd_trace,
-	&cmd_gc,
-	&cmd_top,
-	&cmd_profile,
-	&cmd_flame,
-	&cmd_report,
-	&cmd_map,
-	&cmd_emit,
-	&cmd_dtrace,
-	&cmd_doctor,
-	NULL,
+	&cmd_list,   &cmd_trace, &cmd_gc,   &cmd_top,	 &cmd_profile, &cmd_flame,
+	&cmd_report, &cmd_map,	 &cmd_emit, &cmd_dtrace, &cmd_doctor,  NULL,
 };
 
 static const struct ut_cmd *find_command(const char *name)
@@ -43,7 +33,7 @@ static void print_overview(FILE *to)
 
 static int unknown_command(const char *name)
 {
-	const char *names[ARRAY_SIZE(ut_commands)] = {0};
+	const char *names[ARRAY_SIZE(ut_commands)] = { 0 };
 	size_t n = 0, near[1];
 
 	while (ut_commands[n]) {

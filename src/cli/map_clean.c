@@ -22,7 +22,7 @@
 struct cleaning {
 	const struct ut_cmd *cmd;
 	bool dry_run;
-	VEC(int) alive;		/* numbers in use, in any namespace */
+	VEC(int) alive; /* numbers in use, in any namespace */
 	uint64_t n, bytes;
 	int status;
 };
@@ -108,8 +108,9 @@ int map_clean(const struct ut_cmd *cmd, const char *const *folders, size_t n, bo
 	char bytes[32], count[32];
 
 	if (!process_in_first_pid_namespace())
-		return cli_fail(cmd, EXIT_FAILED, "from inside a pid namespace it cannot be seen which processes have ended: run "
-						  "it on the host");
+		return cli_fail(cmd, EXIT_FAILED,
+				"from inside a pid namespace it cannot be seen which processes have ended: run "
+				"it on the host");
 	if (find_alive(&c, &err)) {
 		vec_done(&c.alive);
 		return cli_fail_err(cmd, &err);

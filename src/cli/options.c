@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-#define PID_LIMIT (1u << 22)	/* the kernel's largest pid_max on 64-bit machines */
+#define PID_LIMIT (1u << 22) /* the kernel's largest pid_max on 64-bit machines */
 
 struct parser {
 	const struct ut_cmd *cmd;
@@ -20,10 +20,7 @@ struct parser {
 	bool help;
 };
 
-void pid_list_done(struct pid_list *pids)
-{
-	vec_done(pids);
-}
+void pid_list_done(struct pid_list *pids) { vec_done(pids); }
 
 static int bad_value(struct parser *p, const char *option, const char *value, const char *wanted)
 {
@@ -52,32 +49,24 @@ static int store(struct parser *p, const struct ut_opt *opt, const char *option,
 
 	switch (opt->type) {
 	case OPT_FLAG:
-	case OPT_NOFLAG:
-		*(bool *)member = opt->type == OPT_FLAG;
-		return 0;
+	case OPT_NOFLAG: *(bool *)member = opt->type == OPT_FLAG; return 0;
 	case OPT_STRING:
-	case OPT_TEXT:
-		*(const char **)member = value;
-		return 0;
-	case OPT_U64:
-		return parse_u64(value, member) ? bad_value(p, option, value, "a whole number") : 0;
+	case OPT_TEXT: *(const char **)member = value; return 0;
+	case OPT_U64: return parse_u64(value, member) ? bad_value(p, option, value, "a whole number") : 0;
 	case OPT_SIZE:
 		return parse_size(value, member) ? bad_value(p, option, value, "a size such as 4096, 64K or 8M") : 0;
 	case OPT_SECONDS:
 		return parse_duration(value, member) ? bad_value(p, option, value, "a time such as 3, 0.5, 250ms or 2m")
 						     : 0;
-	case OPT_PIDS:
-		return store_pids(p, option, value, member);
+	case OPT_PIDS: return store_pids(p, option, value, member);
 	case OPT_STRINGS:
-		return vec_push((struct string_list *)member, value) ? cli_fail(p->cmd, EXIT_FAILED, "out of memory") : 0;
+		return vec_push((struct string_list *)member, value) ? cli_fail(p->cmd, EXIT_FAILED, "out of memory")
+								     : 0;
 	}
 	return 0;
 }
 
-static bool takes_value(const struct ut_opt *opt)
-{
-	return opt->type != OPT_FLAG && opt->type != OPT_NOFLAG;
-}
+static bool takes_value(const struct ut_opt *opt) { return opt->type != OPT_FLAG && opt->type != OPT_NOFLAG; }
 
 /* The value of @opt: what is attached to it, or the next word. */
 static int store_with_value(struct parser *p, const struct ut_opt *opt, const char *option, char *attached)
@@ -95,7 +84,7 @@ static int store_with_value(struct parser *p, const struct ut_opt *opt, const ch
 /* The long options near to @name, as "; did you mean --a or --b?", or where to find them all. */
 static void add_near_misses(const struct ut_cmd *cmd, const char *name, struct buf *out)
 {
-	VEC(const char *) names = {0};
+	VEC(const char *) names = { 0 };
 	size_t near[3], n;
 
 	for (size_t i = 0; i < cmd->noptions; i++)
@@ -113,7 +102,7 @@ static void add_near_misses(const struct ut_cmd *cmd, const char *name, struct b
 
 static int unknown_long(struct parser *p, const char *name)
 {
-	struct buf hint = {0};
+	struct buf hint = { 0 };
 	int status;
 
 	add_near_misses(p->cmd, name, &hint);

@@ -28,8 +28,8 @@ static void tell(const struct ut_cmd *cmd, const char *path, const struct profil
 		cli_fail(cmd, EXIT_OK, "%s: %s with a fraction, rounded to whole numbers", shown(path),
 			 bad->rounded == 1 ? "a count" : "counts");
 	if (p->totals.saturated)
-		cli_fail(cmd, EXIT_OK, "%s: the counts are more than 64 bits hold together; shares are of %llu", shown(path),
-			 (unsigned long long)UINT64_MAX);
+		cli_fail(cmd, EXIT_OK, "%s: the counts are more than 64 bits hold together; shares are of %llu",
+			 shown(path), (unsigned long long)UINT64_MAX);
 }
 
 static int open_input(const struct ut_cmd *cmd, const char *path, int *ret)
@@ -59,7 +59,8 @@ static bool is_markup(const struct profile_bad *bad)
 static int explain_nothing(const struct ut_cmd *cmd, const char *path, const struct profile_bad *bad)
 {
 	if (!strncmp(bad->first, "PERFILE2", 8))
-		return cli_fail(cmd, EXIT_USAGE, "%s is a file of perf: 'perf script | stackcollapse-perf.pl' makes folded stacks of it",
+		return cli_fail(cmd, EXIT_USAGE,
+				"%s is a file of perf: 'perf script | stackcollapse-perf.pl' makes folded stacks of it",
 				shown(path));
 	return cli_fail(cmd, EXIT_USAGE, "%s: no stacks; needs lines such as 'main;parse;read 42'", shown(path));
 }
@@ -68,12 +69,12 @@ static int explain_nothing(const struct ut_cmd *cmd, const char *path, const str
 static bool is_pprof(int fd)
 {
 	unsigned char begin[OUT_PPROF_BEGIN];
-	ssize_t n = pread(fd, begin, sizeof begin, lseek(fd, 0, SEEK_CUR));
+	ssize_t n = pread(fd, begin, sizeof(begin), lseek(fd, 0, SEEK_CUR));
 	int pipes[2];
 
 	if (n < 0 && !pipe2(pipes, O_CLOEXEC)) {
-		if (tee(fd, pipes[1], sizeof begin, 0) > 0)
-			n = read(pipes[0], begin, sizeof begin);
+		if (tee(fd, pipes[1], sizeof(begin), 0) > 0)
+			n = read(pipes[0], begin, sizeof(begin));
 		close(pipes[0]);
 		close(pipes[1]);
 	}
@@ -82,7 +83,7 @@ static bool is_pprof(int fd)
 
 static int read_pprof(const struct ut_cmd *cmd, const char *path, int fd, struct profile *p)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	if (out_read_pprof(p, fd, &err)) {
 		cli_fail(cmd, EXIT_FAILED, "%s %s", shown(path), err.msg);
@@ -95,7 +96,7 @@ int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile
 {
 	AUTO_CLOSE int fd = -1;
 	struct profile_bad bad;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	int status = open_input(cmd, path, &fd);
 
 	if (status)
@@ -111,7 +112,8 @@ int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile
 		return cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
 	}
 	if (is_markup(&bad))
-		return cli_fail(cmd, EXIT_USAGE, "%s is a picture already; needs folded stacks, or a file for pprof", shown(path));
+		return cli_fail(cmd, EXIT_USAGE, "%s is a picture already; needs folded stacks, or a file for pprof",
+				shown(path));
 	tell(cmd, path, *ret, &bad);
 	return (*ret)->weights.n ? 0 : explain_nothing(cmd, path, &bad);
 }

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
-#define REASONS 4	/* that are told */
+#define REASONS 4 /* that are told */
 
 static void say_counts(const struct profile_record *r, const struct profile_totals *t)
 {

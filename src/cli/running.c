@@ -64,7 +64,7 @@ int write_out(int fd, struct buf *out)
 	}
 	out->len -= done;
 	if (done)
-		memmove(out->data, out->data + done, out->len);	/* nothing is written twice after a failure */
+		memmove(out->data, out->data + done, out->len); /* nothing is written twice after a failure */
 	return r;
 }
 
@@ -94,7 +94,7 @@ void say_attached(const struct plan *plan, const struct pid_list *pids, bool inc
 
 void say_attached_more(size_t nprobes, size_t nsites)
 {
-	if (nprobes)	/* else: of a probe that is attached elsewhere already */
+	if (nprobes) /* else: of a probe that is attached elsewhere already */
 		fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"),
 			nsites, plural(nsites, "site"));
 	else

@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 #include "record/session.h"
 
-
 /*
  * From here on SIGINT, SIGTERM and SIGHUP make a descriptor readable, and a closed pipe is an error of write. Returns
  * the descriptor.
@@ -19,7 +18,7 @@ void stop_signals_restore(int fd);
  * from @out, also after a failure. */
 int write_out(int fd, struct buf *out);
 
-bool ring_size_is_right(uint64_t bytes);	/* 0, or a power of two from 4K to 1G */
+bool ring_size_is_right(uint64_t bytes); /* 0, or a power of two from 4K to 1G */
 
 /* Sentences on standard error. */
 void say_attached(const struct plan *plan, const struct pid_list *pids, bool incomplete);

@@ -15,8 +15,8 @@
 
 #include "base/auto.h"
 
-#define PATIENCE_MS 200	/* so long a screenful may wait for a slow line */
-#define PIECE 256	/* a terminal that can be written to takes at least so much */
+#define PATIENCE_MS 200 /* so long a screenful may wait for a slow line */
+#define PIECE 256 /* a terminal that can be written to takes at least so much */
 
 /* Another screen, no cursor, no wrapping at the right edge; and back. */
 static const char ENTER[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
@@ -67,7 +67,7 @@ static void on_crash(int number)
 {
 	if (entered)
 		put_back();
-	raise(number);	/* the handler was for one time: this ends us as it would have */
+	raise(number); /* the handler was for one time: this ends us as it would have */
 }
 
 static void handle_crashes(bool on)
@@ -88,7 +88,7 @@ int terminal_enter(struct ut_err *err)
 		return ut_err_set(err, -errno, "cannot ask for the terminal's settings: %s", strerror(errno));
 	raw = saved;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
-	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL | INLCR);	/* without IXON Ctrl-S stops nothing */
+	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL | INLCR); /* without IXON Ctrl-S stops nothing */
 	raw.c_cc[VMIN] = 0;
 	raw.c_cc[VTIME] = 0;
 	if (tcsetattr(STDIN_FILENO, TCSANOW, &raw))
@@ -105,7 +105,7 @@ void terminal_leave(void)
 {
 	if (!entered)
 		return;
-	tcflush(STDIN_FILENO, TCIFLUSH);	/* keys that were meant for us are not for the shell */
+	tcflush(STDIN_FILENO, TCIFLUSH); /* keys that were meant for us are not for the shell */
 	put_back();
 	entered = 0;
 	handle_crashes(false);
@@ -119,7 +119,7 @@ void terminal_suspend(void)
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTSTP);
 	raise(SIGTSTP);
-	sigprocmask(SIG_UNBLOCK, &stop, NULL);	/* stops here */
+	sigprocmask(SIG_UNBLOCK, &stop, NULL); /* stops here */
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 	terminal_enter(NULL);
 }

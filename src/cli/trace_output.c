@@ -18,14 +18,16 @@
 #define WRITE_AT (64u << 10)
 #define PID_CACHE 4096
 
-struct pid_entry { pid_t pid, ns_pid; };
+struct pid_entry {
+	pid_t pid, ns_pid;
+};
 
 struct trace_output {
 	struct trace_output_options options;
 	const struct plan *plan;
 	struct live_printer *printer;
-	VEC(struct live_probe *) probes;	/* by the plan's number; made when first needed */
-	struct trace_user *user;		/* NULL without e: */
+	VEC(struct live_probe *) probes; /* by the plan's number; made when first needed */
+	struct trace_user *user; /* NULL without e: */
 	struct sym *sym;
 	struct buf out;
 	struct pid_entry pids[PID_CACHE];
@@ -85,7 +87,11 @@ static pid_t ns_pid_of(void *ctx, pid_t pid);
 static int start_user(struct trace_output *o)
 {
 	struct trace_user_options options = {
-		.plan = o->plan, .printer = o->printer, .out = &o->out, .ns_pid = ns_pid_of, .ctx = o,
+		.plan = o->plan,
+		.printer = o->printer,
+		.out = &o->out,
+		.ns_pid = ns_pid_of,
+		.ctx = o,
 	};
 
 	if (!plan_wants_user_events(o->plan) && !plan_wants_signals(o->plan))
@@ -221,10 +227,7 @@ static void on_note(void *ctx, const char *text)
 	say_note(text);
 }
 
-static void on_process(void *ctx, pid_t pid)
-{
-	trace_output_note_process(ctx, pid);
-}
+static void on_process(void *ctx, pid_t pid) { trace_output_note_process(ctx, pid); }
 
 struct session_sink trace_output_sink(struct trace_output *o)
 {

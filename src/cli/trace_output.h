@@ -9,8 +9,8 @@
 struct trace_output;
 
 struct trace_output_options {
-	struct live_options live;	/* its sym is ours to set */
-	int fd;				/* where lines go; borrowed */
+	struct live_options live; /* its sym is ours to set */
+	int fd; /* where lines go; borrowed */
 	bool header;
 };
 
@@ -21,13 +21,13 @@ struct trace_output *trace_output_free(struct trace_output *o);
 struct session_sink trace_output_sink(struct trace_output *o);
 /* Reads what stacks of a process will need, while it lives. */
 void trace_output_note_process(struct trace_output *o, pid_t pid);
-int trace_output_start(struct trace_output *o, uint64_t start_ns);	/* -ENOMEM */
+int trace_output_start(struct trace_output *o, uint64_t start_ns); /* -ENOMEM */
 /* The stream has ended: spans that are still open are told. As the sink's methods. */
 int trace_output_stop(struct trace_output *o, uint64_t stop_ns);
 /* User events that were printed for a probe of the plan: the session does not count them. */
 uint64_t trace_output_count(const struct trace_output *o, size_t probe);
 /* Sentences for the totals, appended. */
 void trace_output_totals(const struct trace_output *o, struct buf *out);
-void trace_output_silent(const struct trace_output *o, struct buf *out);	/* user events that were asked for in vain */
+void trace_output_silent(const struct trace_output *o, struct buf *out); /* user events that were asked for in vain */
 
 #endif

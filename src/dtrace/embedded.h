@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
-struct dtrace_embedded { const char *name, *text; size_t len; };
+struct dtrace_embedded {
+	const char *name, *text;
+	size_t len;
+};
 
 extern const struct dtrace_embedded dtrace_embedded[];
 extern const size_t dtrace_embedded_n;

@@ -45,7 +45,7 @@ static int preprocessor(struct run_words *words, struct ut_err *err)
 
 int dtrace_preprocess(const char *path, const char *const *options, size_t n, struct buf *ret, struct ut_err *err)
 {
-	struct run_words words = {0};
+	struct run_words words = { 0 };
 	/* Compilers take NAME.d for another language's. */
 	int status = preprocessor(&words, err);
 
@@ -77,14 +77,15 @@ static int machine_of(const char *cc, const char *triplet, enum elf_machine *ret
 	*ret = elf_machine_named(triplet, len);
 	if (*ret != ELF_MACHINE_UNKNOWN)
 		return 0;
-	return ut_err_set(err, -EINVAL,
-			  "$CC ('%s') builds for '%.*s', and objects are written for x86_64 and aarch64 only; -m names one",
-			  cc, (int)(len > 40 ? 40 : len), triplet);
+	return ut_err_set(
+		err, -EINVAL,
+		"$CC ('%s') builds for '%.*s', and objects are written for x86_64 and aarch64 only; -m names one", cc,
+		(int)(len > 40 ? 40 : len), triplet);
 }
 
 static int ask_compiler(const char *cc, struct run_words *words, enum elf_machine *ret, struct ut_err *err)
 {
-	struct buf out = {0};
+	struct buf out = { 0 };
 	int status = run_split(words, cc, err);
 
 	if (!status && (has_word(words, "-m32") || has_word(words, "-mx32")))
@@ -103,7 +104,7 @@ static int ask_compiler(const char *cc, struct run_words *words, enum elf_machin
 int dtrace_target(enum elf_machine *ret, struct ut_err *err)
 {
 	const char *cc = variable("CC");
-	struct run_words words = {0};
+	struct run_words words = { 0 };
 	int status = 0;
 
 	if (cc)
@@ -177,7 +178,7 @@ int dtrace_write(const char *path, const char *bytes, size_t len, struct ut_err 
 	if (!strcmp(path, "-"))
 		return write_all(1, "standard output", bytes, len, err);
 	if (stat(path, &st) < 0 ? lstat(path, &st) < 0 : S_ISREG(st.st_mode)) {
-		target = realpath(path, NULL);	/* through links; NULL when there is nothing yet */
+		target = realpath(path, NULL); /* through links; NULL when there is nothing yet */
 		return replace(path, target ? target : path, bytes, len, err);
 	}
 	/* a link to what is not there yet, or no regular file */

@@ -9,24 +9,26 @@
 
 #include "base/auto.h"
 
-#define LINE_MAX_NUMBER 100000000u	/* a marker that says more is not believed */
-#define SHOWN_BEFORE 60			/* bytes of a long line that an error shows around its place */
+#define LINE_MAX_NUMBER 100000000u /* a marker that says more is not believed */
+#define SHOWN_BEFORE 60 /* bytes of a long line that an error shows around its place */
 #define SHOWN_AFTER 40
 
 void dtrace_lexer_init(struct dtrace_lexer *l, const char *name, const char *text, size_t len)
 {
-	*l = (struct dtrace_lexer){ .begin = text, .at = text, .end = text + len, .file = name,
-				    .file_len = strlen(name), .line = 1, .fresh = true };
+	*l = (struct dtrace_lexer){ .begin = text,
+				    .at = text,
+				    .end = text + len,
+				    .file = name,
+				    .file_len = strlen(name),
+				    .line = 1,
+				    .fresh = true };
 }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static bool is_word(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+static bool is_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 static bool looks_at(const struct dtrace_lexer *l, const char *what)
 {
@@ -37,8 +39,9 @@ static bool looks_at(const struct dtrace_lexer *l, const char *what)
 
 static struct dtrace_token token_here(const struct dtrace_lexer *l, enum dtrace_token_kind kind, size_t len)
 {
-	return (struct dtrace_token){ .kind = kind, .text = l->at, .len = len, .file = l->file,
-				      .file_len = l->file_len, .line = l->line };
+	return (struct dtrace_token){
+		.kind = kind, .text = l->at, .len = len, .file = l->file, .file_len = l->file_len, .line = l->line
+	};
 }
 
 /* Steps over one character and counts lines. */
@@ -180,7 +183,8 @@ int dtrace_lex(struct dtrace_lexer *l, struct dtrace_token *ret, struct ut_err *
 	if (!len && (*l->at == '"' || *l->at == '\''))
 		status = lex_text(l, ret, err);
 	else if (!len && (*l->at <= ' ' || *l->at > '~'))
-		return dtrace_error_at(l, ret, err, "byte 0x%02x has no place in a provider file", (unsigned char)*l->at);
+		return dtrace_error_at(l, ret, err, "byte 0x%02x has no place in a provider file",
+				       (unsigned char)*l->at);
 	l->at += ret->len;
 	return status;
 }
@@ -225,6 +229,6 @@ int dtrace_error_at(const struct dtrace_lexer *l, const struct dtrace_token *t, 
 	vsnprintf(sentence, sizeof(sentence), fmt, ap);
 	va_end(ap);
 	mark(l, t, place, sizeof(place));
-	return ut_err_set(err, -EINVAL, "%.*s:%u: %s\n%s", (int)(t->file_len > 300 ? 300 : t->file_len), t->file, t->line,
-			  sentence, place);
+	return ut_err_set(err, -EINVAL, "%.*s:%u: %s\n%s", (int)(t->file_len > 300 ? 300 : t->file_len), t->file,
+			  t->line, sentence, place);
 }

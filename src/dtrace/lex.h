@@ -11,16 +11,16 @@
 
 enum dtrace_token_kind {
 	DTRACE_END,
-	DTRACE_WORD,	/* letters, digits and '_' */
-	DTRACE_TEXT,	/* a string or a character, with its quotes */
-	DTRACE_SIGN,	/* one character */
+	DTRACE_WORD, /* letters, digits and '_' */
+	DTRACE_TEXT, /* a string or a character, with its quotes */
+	DTRACE_SIGN, /* one character */
 };
 
 struct dtrace_token {
 	enum dtrace_token_kind kind;
-	const char *text;		/* in the source, @len bytes */
+	const char *text; /* in the source, @len bytes */
 	size_t len;
-	const char *file;		/* what a line marker said, or the name of the source; @file_len bytes */
+	const char *file; /* what a line marker said, or the name of the source; @file_len bytes */
 	size_t file_len;
 	unsigned line;
 };
@@ -31,8 +31,8 @@ struct dtrace_lexer {
 	const char *file;
 	size_t file_len;
 	unsigned line;
-	bool fresh;		/* nothing but blanks on this line so far: a '#' begins a directive */
-	bool conditional;	/* there was an #if, which only a preprocessor understands */
+	bool fresh; /* nothing but blanks on this line so far: a '#' begins a directive */
+	bool conditional; /* there was an #if, which only a preprocessor understands */
 };
 
 void dtrace_lexer_init(struct dtrace_lexer *l, const char *name, const char *text, size_t len);
@@ -40,8 +40,7 @@ void dtrace_lexer_init(struct dtrace_lexer *l, const char *name, const char *tex
 int dtrace_lex(struct dtrace_lexer *l, struct dtrace_token *ret, struct ut_err *err);
 /* "file:line: sentence" and below it the line with the token marked. Returns -EINVAL. */
 int dtrace_error_at(const struct dtrace_lexer *l, const struct dtrace_token *t, struct ut_err *err, const char *fmt,
-		    ...)
-	__attribute__((format(printf, 4, 5)));
+		    ...) __attribute__((format(printf, 4, 5)));
 
 bool dtrace_is_sign(const struct dtrace_token *t, char sign);
 bool dtrace_is_word(const struct dtrace_token *t, const char *word);

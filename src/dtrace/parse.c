@@ -68,15 +68,17 @@ static int skip_item(struct dtrace_parser *p, struct ut_err *err)
 
 	for (unsigned n = 0; !ret; n++) {
 		if (p->tok.kind == DTRACE_END)
-			return dtrace_error_at(&p->lexer, &first, err,
-					       "neither a provider nor a declaration begins here; ';' is missing, or all of it is no "
-					       "provider file");
+			return dtrace_error_at(
+				&p->lexer, &first, err,
+				"neither a provider nor a declaration begins here; ';' is missing, or all of it is no "
+				"provider file");
 		if (dtrace_is_sign(&p->tok, ';'))
 			return dtrace_next(p, err);
 		if (dtrace_is_sign(&p->tok, '{')) {
 			if (n == 2 && words == 2 && is_nearly_provider(&first))
-				return dtrace_error_at(&p->lexer, &first, err, "'%.*s' is not known; did you mean 'provider'?",
-						       (int)first.len, first.text);
+				return dtrace_error_at(&p->lexer, &first, err,
+						       "'%.*s' is not known; did you mean 'provider'?", (int)first.len,
+						       first.text);
 			return dtrace_skip_group(p, err);
 		}
 		words += p->tok.kind == DTRACE_WORD;
@@ -90,8 +92,11 @@ static int skip_item(struct dtrace_parser *p, struct ut_err *err)
 
 static int add_alias(struct dtrace_parser *p, const struct dtrace_declared *d, struct ut_err *err)
 {
-	struct dtrace_alias alias = { .name = strndup(d->name.text, d->name.len), .cast = d->cast,
-				      .is_truth = d->is_truth, .is_void = d->is_void, .is_struct = d->is_struct };
+	struct dtrace_alias alias = { .name = strndup(d->name.text, d->name.len),
+				      .cast = d->cast,
+				      .is_truth = d->is_truth,
+				      .is_void = d->is_void,
+				      .is_struct = d->is_struct };
 
 	if (!alias.name || vec_push(&p->out->aliases, alias)) {
 		free(alias.name);
@@ -143,8 +148,9 @@ static int read_probes(struct dtrace_parser *p, size_t provider, struct ut_err *
 			ret = dtrace_error_at(&p->lexer, &p->tok, err, "the file ends in provider '%s'; '}' is missing",
 					      p->out->all.v[provider].name);
 		else
-			ret = dtrace_error_at(&p->lexer, &p->tok, err,
-					      "a provider holds lines such as 'probe gc__start(int generation);', and this is none");
+			ret = dtrace_error_at(
+				&p->lexer, &p->tok, err,
+				"a provider holds lines such as 'probe gc__start(int generation);', and this is none");
 	}
 	return ret ? ret : dtrace_next(p, err);
 }

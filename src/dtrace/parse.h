@@ -8,15 +8,15 @@
 
 struct dtrace_parser {
 	struct dtrace_lexer lexer;
-	struct dtrace_token tok;	/* the one that is looked at */
+	struct dtrace_token tok; /* the one that is looked at */
 	struct dtrace_providers *out;
 };
 
 /* What a declaration declares. */
 struct dtrace_declared {
-	const char *cast;		/* as in struct dtrace_arg */
+	const char *cast; /* as in struct dtrace_arg */
 	bool is_truth;
-	bool is_void, is_struct;	/* by value */
+	bool is_void, is_struct; /* by value */
 	bool has_name;
 	struct dtrace_token name;
 };

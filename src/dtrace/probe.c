@@ -9,7 +9,7 @@
 #include "base/auto.h"
 
 #define ENABLED "_ENABLED"
-#define PROBES_MAX 16384	/* each is compared with all others */
+#define PROBES_MAX 16384 /* each is compared with all others */
 
 static char upper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c; }
 
@@ -61,8 +61,8 @@ static bool macros_clash(const char *a, const char *b)
 	size_t la = strlen(a), lb = strlen(b);
 	size_t shorter = la < lb ? la : lb;
 
-	return !strncmp(a, b, shorter) && (!strcmp(a + shorter, b + shorter) || !strcmp(a + shorter, ENABLED) ||
-					   !strcmp(b + shorter, ENABLED));
+	return !strncmp(a, b, shorter) &&
+	       (!strcmp(a + shorter, b + shorter) || !strcmp(a + shorter, ENABLED) || !strcmp(b + shorter, ENABLED));
 }
 
 static int check_clash(const struct dtrace_parser *p, size_t provider, const struct dtrace_probe *probe,
@@ -80,9 +80,10 @@ static int check_clash(const struct dtrace_parser *p, size_t provider, const str
 				return dtrace_error_at(&p->lexer, t, err, "probe '%s' is already declared at %s%s",
 						       probe->name, o->place, hint);
 			if (macros_clash(o->macro, probe->macro))
-				return dtrace_error_at(&p->lexer, t, err,
-						       "the macros of probe '%s' would be those of '%s' (%s); rename one",
-						       probe->name, o->name, o->place);
+				return dtrace_error_at(
+					&p->lexer, t, err,
+					"the macros of probe '%s' would be those of '%s' (%s); rename one", probe->name,
+					o->name, o->place);
 		}
 	}
 	return 0;
@@ -100,9 +101,10 @@ static int check_reserved(const struct dtrace_parser *p, size_t provider, const 
 		return dtrace_error_at(&p->lexer, t, err,
 				       "usertrace:event is the probe of usertrace.h's own events; choose another name");
 	if (is_compilers_macro(name) || is_compilers_macro(probe->name))
-		return dtrace_error_at(&p->lexer, t, err,
-				       "'%s' is a macro of the C compiler, which puts 1 in its place; choose another name",
-				       is_compilers_macro(name) ? name : probe->name);
+		return dtrace_error_at(
+			&p->lexer, t, err,
+			"'%s' is a macro of the C compiler, which puts 1 in its place; choose another name",
+			is_compilers_macro(name) ? name : probe->name);
 	return 0;
 }
 
@@ -111,7 +113,7 @@ static char *source_text(const struct dtrace_parser *p, const char *from, const 
 {
 	struct dtrace_lexer l = p->lexer;
 	struct dtrace_token t, before = { .kind = DTRACE_END };
-	struct buf out = {0};
+	struct buf out = { 0 };
 
 	for (l.at = from; l.at < to && !dtrace_lex(&l, &t, NULL) && t.text < to && t.kind != DTRACE_END; before = t) {
 		bool tight = before.kind == DTRACE_END || (before.kind == DTRACE_SIGN && strchr("*([", *before.text)) ||
@@ -137,10 +139,12 @@ static int add_arg(struct dtrace_parser *p, struct dtrace_probe *probe, const st
 		return dtrace_error_at(&p->lexer, first, err,
 				       "a structure cannot be an argument by value; pass its address");
 	if (probe->nargs == DTRACE_ARGS_MAX)
-		return dtrace_error_at(&p->lexer, first, err,
-				       "probe '%s' has more than %d arguments; put some into a structure and pass its address",
-				       probe->name, DTRACE_ARGS_MAX);
-	*arg = (struct dtrace_arg){ .decl = source_text(p, first->text, p->tok.text), .cast = d->cast,
+		return dtrace_error_at(
+			&p->lexer, first, err,
+			"probe '%s' has more than %d arguments; put some into a structure and pass its address",
+			probe->name, DTRACE_ARGS_MAX);
+	*arg = (struct dtrace_arg){ .decl = source_text(p, first->text, p->tok.text),
+				    .cast = d->cast,
 				    .is_truth = d->is_truth };
 	if (!arg->decl)
 		return ut_err_nomem(err);
@@ -231,8 +235,8 @@ static int read_into(struct dtrace_parser *p, size_t provider, struct dtrace_pro
 	if (ret)
 		return ret;
 	probe->macro = dtrace_macro_name(p->out->all.v[provider].name, probe->name);
-	if (!probe->macro ||
-	    asprintf(&probe->place, "%.*s:%u", (int)(name.file_len > 200 ? 200 : name.file_len), name.file, name.line) < 0) {
+	if (!probe->macro || asprintf(&probe->place, "%.*s:%u", (int)(name.file_len > 200 ? 200 : name.file_len),
+				      name.file, name.line) < 0) {
 		probe->place = NULL;
 		return ut_err_nomem(err);
 	}
@@ -244,7 +248,7 @@ static int read_into(struct dtrace_parser *p, size_t provider, struct dtrace_pro
 
 int dtrace_read_probe(struct dtrace_parser *p, size_t provider, struct ut_err *err)
 {
-	struct dtrace_probe probe = {0};
+	struct dtrace_probe probe = { 0 };
 	int ret = read_into(p, provider, &probe, err);
 
 	if (!ret && vec_push(&p->out->all.v[provider].probes, probe))

@@ -10,19 +10,19 @@
 #include "base/err.h"
 #include "base/vec.h"
 
-#define DTRACE_ARGS_MAX 12	/* as SystemTap's macros */
+#define DTRACE_ARGS_MAX 12 /* as SystemTap's macros */
 #define DTRACE_NAME_MAX 255
 
 struct dtrace_arg {
-	char *decl;		/* as declared: "unsigned int size" */
-	const char *cast;	/* the C type to convert to, static; NULL: only the program knows the type */
-	bool is_truth;		/* a bool: 0 or 1 */
+	char *decl; /* as declared: "unsigned int size" */
+	const char *cast; /* the C type to convert to, static; NULL: only the program knows the type */
+	bool is_truth; /* a bool: 0 or 1 */
 };
 
 struct dtrace_probe {
-	char *name;		/* as declared: "gc__start" */
-	char *macro;		/* "CCL_GC_START" */
-	char *place;		/* "probes.d:12", for complaints */
+	char *name; /* as declared: "gc__start" */
+	char *macro; /* "CCL_GC_START" */
+	char *place; /* "probes.d:12", for complaints */
 	struct dtrace_arg args[DTRACE_ARGS_MAX];
 	unsigned nargs;
 };
@@ -32,14 +32,14 @@ struct dtrace_provider {
 	VEC(struct dtrace_probe) probes;
 };
 
-struct dtrace_alias {		/* a typedef of the file itself */
+struct dtrace_alias { /* a typedef of the file itself */
 	char *name;
 	const char *cast;
 	bool is_truth, is_void, is_struct;
 };
 
 struct dtrace_providers {
-	VEC(struct dtrace_provider) all;	/* in the order of the files */
+	VEC(struct dtrace_provider) all; /* in the order of the files */
 	VEC(struct dtrace_alias) aliases;
 	size_t nprobes;
 };

@@ -56,7 +56,7 @@ int run_split(struct run_words *words, const char *line, struct ut_err *err)
 	int ret = 0;
 
 	while (!ret) {
-		struct buf word = {0};
+		struct buf word = { 0 };
 		AUTO_FREE char *text = NULL;
 
 		while (is_blank(*line))

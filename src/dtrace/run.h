@@ -7,7 +7,9 @@
 #include "base/err.h"
 #include "base/vec.h"
 
-struct run_words { VEC(char *) list; };
+struct run_words {
+	VEC(char *) list;
+};
 
 /* Appends the words of @line, at its blanks, with '…', "…" and \ for what holds some. */
 int run_split(struct run_words *words, const char *line, struct ut_err *err);

@@ -7,24 +7,57 @@
 #include "dtrace/parse.h"
 
 #define NESTING_MAX 16
-#define POINTER "unsigned long"	/* takes any pointer without a word from the compiler, functions' too */
+#define POINTER "unsigned long" /* takes any pointer without a word from the compiler, functions' too */
 
 /* The names that <stdint.h>, <sys/types.h>, Solaris and D give to plain numbers. */
-static const struct { const char *name, *cast; } builtin[] = {
-	{ "int8_t", "signed char" }, { "uint8_t", "unsigned char" }, { "int16_t", "short" },
-	{ "uint16_t", "unsigned short" }, { "int32_t", "int" }, { "uint32_t", "unsigned int" },
-	{ "int64_t", "long" }, { "uint64_t", "unsigned long" }, { "intptr_t", "long" },
-	{ "uintptr_t", "unsigned long" }, { "intmax_t", "long" }, { "uintmax_t", "unsigned long" },
-	{ "size_t", "unsigned long" }, { "ssize_t", "long" }, { "ptrdiff_t", "long" }, { "off_t", "long" },
-	{ "off64_t", "long" }, { "time_t", "long" }, { "pid_t", "int" }, { "uid_t", "unsigned int" },
-	{ "gid_t", "unsigned int" }, { "id_t", "unsigned int" }, { "mode_t", "unsigned int" },
-	{ "uchar_t", "unsigned char" }, { "ushort_t", "unsigned short" }, { "uint_t", "unsigned int" },
-	{ "ulong_t", "unsigned long" }, { "longlong_t", "long" }, { "u_longlong_t", "unsigned long" },
-	{ "u_char", "unsigned char" }, { "u_short", "unsigned short" }, { "u_int", "unsigned int" },
-	{ "u_long", "unsigned long" }, { "ushort", "unsigned short" }, { "uint", "unsigned int" },
-	{ "ulong", "unsigned long" }, { "u_int8_t", "unsigned char" }, { "u_int16_t", "unsigned short" },
-	{ "u_int32_t", "unsigned int" }, { "u_int64_t", "unsigned long" }, { "hrtime_t", "long" },
-	{ "boolean_t", "int" }, { "caddr_t", POINTER }, { "string", POINTER }, { "wchar_t", "int" },
+static const struct {
+	const char *name, *cast;
+} builtin[] = {
+	{ "int8_t", "signed char" },
+	{ "uint8_t", "unsigned char" },
+	{ "int16_t", "short" },
+	{ "uint16_t", "unsigned short" },
+	{ "int32_t", "int" },
+	{ "uint32_t", "unsigned int" },
+	{ "int64_t", "long" },
+	{ "uint64_t", "unsigned long" },
+	{ "intptr_t", "long" },
+	{ "uintptr_t", "unsigned long" },
+	{ "intmax_t", "long" },
+	{ "uintmax_t", "unsigned long" },
+	{ "size_t", "unsigned long" },
+	{ "ssize_t", "long" },
+	{ "ptrdiff_t", "long" },
+	{ "off_t", "long" },
+	{ "off64_t", "long" },
+	{ "time_t", "long" },
+	{ "pid_t", "int" },
+	{ "uid_t", "unsigned int" },
+	{ "gid_t", "unsigned int" },
+	{ "id_t", "unsigned int" },
+	{ "mode_t", "unsigned int" },
+	{ "uchar_t", "unsigned char" },
+	{ "ushort_t", "unsigned short" },
+	{ "uint_t", "unsigned int" },
+	{ "ulong_t", "unsigned long" },
+	{ "longlong_t", "long" },
+	{ "u_longlong_t", "unsigned long" },
+	{ "u_char", "unsigned char" },
+	{ "u_short", "unsigned short" },
+	{ "u_int", "unsigned int" },
+	{ "u_long", "unsigned long" },
+	{ "ushort", "unsigned short" },
+	{ "uint", "unsigned int" },
+	{ "ulong", "unsigned long" },
+	{ "u_int8_t", "unsigned char" },
+	{ "u_int16_t", "unsigned short" },
+	{ "u_int32_t", "unsigned int" },
+	{ "u_int64_t", "unsigned long" },
+	{ "hrtime_t", "long" },
+	{ "boolean_t", "int" },
+	{ "caddr_t", POINTER },
+	{ "string", POINTER },
+	{ "wchar_t", "int" },
 };
 
 bool dtrace_builtin_type(const struct dtrace_token *t, struct dtrace_declared *ret)
@@ -40,13 +73,14 @@ bool dtrace_builtin_type(const struct dtrace_token *t, struct dtrace_declared *r
 /* How often each word of C's own types came. */
 struct words {
 	unsigned n_long, n_short, n_signed, n_unsigned, n_char, n_int, n_float, n_double, n_bool, n_void, n_int128;
-	bool other;		/* a tag or a name stands for the type */
+	bool other; /* a tag or a name stands for the type */
 };
 
 static bool is_qualifier(const struct dtrace_token *t)
 {
-	static const char *const words[] = { "const", "volatile", "restrict", "register", "__const", "__const__",
-					     "__volatile__", "__restrict", "__restrict__", "__extension__", "userland" };
+	static const char *const words[] = { "const",	     "volatile",      "restrict",     "register",
+					     "__const",	     "__const__",     "__volatile__", "__restrict",
+					     "__restrict__", "__extension__", "userland" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (dtrace_is_word(t, words[i]))
@@ -56,11 +90,15 @@ static bool is_qualifier(const struct dtrace_token *t)
 
 static bool count_word(struct words *w, const struct dtrace_token *t)
 {
-	const struct { const char *word; unsigned *count; } known[] = {
-		{ "long", &w->n_long }, { "short", &w->n_short }, { "signed", &w->n_signed },
+	const struct {
+		const char *word;
+		unsigned *count;
+	} known[] = {
+		{ "long", &w->n_long },		{ "short", &w->n_short },	{ "signed", &w->n_signed },
 		{ "__signed__", &w->n_signed }, { "unsigned", &w->n_unsigned }, { "char", &w->n_char },
-		{ "int", &w->n_int }, { "float", &w->n_float }, { "double", &w->n_double }, { "_Bool", &w->n_bool },
-		{ "bool", &w->n_bool }, { "void", &w->n_void }, { "__int128", &w->n_int128 },
+		{ "int", &w->n_int },		{ "float", &w->n_float },	{ "double", &w->n_double },
+		{ "_Bool", &w->n_bool },	{ "bool", &w->n_bool },		{ "void", &w->n_void },
+		{ "__int128", &w->n_int128 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
@@ -175,7 +213,7 @@ static int read_words(struct dtrace_parser *p, struct words *w, struct dtrace_de
 static int read_type(struct dtrace_parser *p, struct dtrace_declared *d, bool *ret_wide, struct ut_err *err)
 {
 	struct dtrace_token first = p->tok;
-	struct words w = {0};
+	struct words w = { 0 };
 	int ret = read_words(p, &w, d, err);
 
 	if (ret)
@@ -215,14 +253,14 @@ static int read_suffixes(struct dtrace_parser *p, struct dtrace_declared *d, str
 static bool opens_declarator(const struct dtrace_parser *p)
 {
 	struct dtrace_parser ahead = *p;
-	struct dtrace_declared ignored = {0};
+	struct dtrace_declared ignored = { 0 };
 
 	if (!dtrace_is_sign(&p->tok, '(') || dtrace_next(&ahead, NULL))
 		return false;
 	if (dtrace_is_sign(&ahead.tok, '*') || dtrace_is_sign(&ahead.tok, '('))
 		return true;
 	return ahead.tok.kind == DTRACE_WORD && !is_tag(&ahead.tok) && !is_qualifier(&ahead.tok) &&
-	       !count_word(&(struct words){0}, &ahead.tok) && !dtrace_builtin_type(&ahead.tok, &ignored) &&
+	       !count_word(&(struct words){ 0 }, &ahead.tok) && !dtrace_builtin_type(&ahead.tok, &ignored) &&
 	       !dtrace_next(&ahead, NULL) && dtrace_is_sign(&ahead.tok, ')');
 }
 
@@ -254,7 +292,7 @@ static int read_declarator(struct dtrace_parser *p, struct dtrace_declared *d, u
 int dtrace_declaration(struct dtrace_parser *p, struct dtrace_declared *ret, struct ut_err *err)
 {
 	struct dtrace_token first = p->tok;
-	struct dtrace_declared d = {0};
+	struct dtrace_declared d = { 0 };
 	bool wide = false;
 	int status = read_type(p, &d, &wide, err);
 
@@ -263,7 +301,8 @@ int dtrace_declaration(struct dtrace_parser *p, struct dtrace_declared *ret, str
 	if (status)
 		return status;
 	if (wide && d.cast && strcmp(d.cast, POINTER))
-		return dtrace_error_at(&p->lexer, &first, err, "a value of 16 bytes cannot be an argument; pass its address");
+		return dtrace_error_at(&p->lexer, &first, err,
+				       "a value of 16 bytes cannot be an argument; pass its address");
 	*ret = d;
 	return 0;
 }

@@ -11,9 +11,19 @@
 
 /* Pointer encodings of the LSB's .eh_frame. */
 enum {
-	ENC_ABSPTR = 0x00, ENC_UDATA2 = 0x02, ENC_UDATA4 = 0x03, ENC_UDATA8 = 0x04,
-	ENC_SDATA2 = 0x0a, ENC_SDATA4 = 0x0b, ENC_SDATA8 = 0x0c,
-	ENC_PCREL = 0x10, ENC_TEXTREL = 0x20, ENC_DATAREL = 0x30, ENC_FORMAT = 0x0f, ENC_SIGNED = 0x08, ENC_BASE = 0xf0,
+	ENC_ABSPTR = 0x00,
+	ENC_UDATA2 = 0x02,
+	ENC_UDATA4 = 0x03,
+	ENC_UDATA8 = 0x04,
+	ENC_SDATA2 = 0x0a,
+	ENC_SDATA4 = 0x0b,
+	ENC_SDATA8 = 0x0c,
+	ENC_PCREL = 0x10,
+	ENC_TEXTREL = 0x20,
+	ENC_DATAREL = 0x30,
+	ENC_FORMAT = 0x0f,
+	ENC_SIGNED = 0x08,
+	ENC_BASE = 0xf0,
 	ENC_OMIT = 0xff,
 };
 
@@ -94,9 +104,12 @@ static inline size_t encoded_size(uint8_t enc, bool is_64)
 {
 	switch (enc & ENC_FORMAT) {
 	case ENC_ABSPTR: return is_64 ? 8 : 4;
-	case ENC_UDATA2: case ENC_SDATA2: return 2;
-	case ENC_UDATA4: case ENC_SDATA4: return 4;
-	case ENC_UDATA8: case ENC_SDATA8: return 8;
+	case ENC_UDATA2:
+	case ENC_SDATA2: return 2;
+	case ENC_UDATA4:
+	case ENC_SDATA4: return 4;
+	case ENC_UDATA8:
+	case ENC_SDATA8: return 8;
 	default: return 0;
 	}
 }

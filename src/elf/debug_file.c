@@ -17,7 +17,7 @@
 #include "elf/image_priv.h"
 
 #define CRC_CHUNK 65536
-#define CRC_BYTES_MAX (2ull << 30)	/* a larger file is not read whole for its checksum */
+#define CRC_BYTES_MAX (2ull << 30) /* a larger file is not read whole for its checksum */
 
 const char *image_debug_root = "/usr/lib/debug";
 
@@ -36,10 +36,10 @@ static bool read_debuglink(struct elf_image *img, struct debuglink *ret)
 		return false;
 	len = strnlen(s->data, s->data_size);
 	crc_at = (len + 4) & ~(size_t)3;
-	if (!len || len > NAME_MAX || memchr(s->data, '/', len) || crc_at + sizeof ret->crc > s->data_size)
+	if (!len || len > NAME_MAX || memchr(s->data, '/', len) || crc_at + sizeof(ret->crc) > s->data_size)
 		return false;
 	memcpy(ret->name, s->data, len + 1);
-	memcpy(&ret->crc, (char *)s->data + crc_at, sizeof ret->crc);
+	memcpy(&ret->crc, (char *)s->data + crc_at, sizeof(ret->crc));
 	return true;
 }
 
@@ -76,16 +76,16 @@ static bool same_build(struct elf_image *img, struct elf_image *debug, const str
 /* Opens @path below @root (-1: our own) if it is a regular file: to open a device could do something. */
 static int open_below(int root, const char *path)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 	AUTO_CLOSE int peek = -1;
 	struct stat st;
 	char again[64];
 	int fd;
 
-	peek = root < 0 ? open(path, O_PATH | O_CLOEXEC) : (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+	peek = root < 0 ? open(path, O_PATH | O_CLOEXEC) : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	if (peek < 0 || fstat(peek, &st) || !S_ISREG(st.st_mode))
 		return -ENOENT;
-	snprintf(again, sizeof again, "/proc/self/fd/%d", peek);
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", peek);
 	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd < 0 ? -errno : fd;
 }
@@ -128,7 +128,7 @@ static void own_path(const struct elf_image *img, char ret[PATH_MAX])
 	char proc[64];
 	ssize_t len;
 
-	snprintf(proc, sizeof proc, "/proc/self/fd/%d", img->fd);
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", img->fd);
 	len = readlink(proc, ret, PATH_MAX - 1);
 	ret[len > 0 && ret[0] == '/' ? len : 0] = '\0';
 }
@@ -144,7 +144,7 @@ static struct elf_image *find_by_link(struct elf_image *img, int root, const cha
 		return NULL;
 	folder = (int)(strrchr(own, '/') - own);
 	for (unsigned i = 0; i < 3 && !debug; i++) {
-		snprintf(path, sizeof path, "%s%.*s%s/%s", i == 2 ? image_debug_root : "", folder, own,
+		snprintf(path, sizeof(path), "%s%.*s%s/%s", i == 2 ? image_debug_root : "", folder, own,
 			 i == 1 ? "/.debug" : "", link.name);
 		debug = open_debug_file(img, root, path, &link);
 	}
@@ -156,7 +156,7 @@ static struct elf_image *find_below(struct elf_image *img, int root, const char 
 	struct elf_image *debug = NULL;
 	char path[PATH_MAX];
 
-	if (path_by_build_id(img, path, sizeof path))
+	if (path_by_build_id(img, path, sizeof(path)))
 		debug = open_debug_file(img, root, path, NULL);
 	return debug ? debug : find_by_link(img, root, own);
 }
@@ -178,7 +178,7 @@ void elf_image_find_debug(struct elf_image *img, int root, const char *path)
 	if (img->debug || img->fd < 0 || img->symtabs_loaded || image_section(img, ".debug_info"))
 		return;
 	img->debug = find_below(img, root, path);
-	img->debug_tried = img->debug != NULL;	/* else it may be in our own root */
+	img->debug_tried = img->debug != NULL; /* else it may be in our own root */
 }
 
 const char *elf_debug_root(const char *folder)

@@ -7,7 +7,7 @@
 #include "elf/image_priv.h"
 
 #define UNPACKED_MAX (256ull << 20)
-#define DECODER_MAX (128ull << 20)	/* xz -9 needs 65 MiB */
+#define DECODER_MAX (128ull << 20) /* xz -9 needs 65 MiB */
 
 /* Unpacks into memory that grows as the data come, whatever sizes the stream claims. NULL: not to be had. */
 static uint8_t *unpack(const void *bytes, size_t n, size_t *ret_n)

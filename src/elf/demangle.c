@@ -7,7 +7,7 @@
 
 #include "elf/demangle.h"
 
-#define MANGLED_MAX 4096	/* libiberty needs stack in proportion to the length */
+#define MANGLED_MAX 4096 /* libiberty needs stack in proportion to the length */
 #define DEMANGLED_MAX 16384
 
 struct sink {
@@ -41,13 +41,13 @@ static bool demangle(const char *name, struct sink *sink)
 		return false;
 	if (rust_demangle_callback(name, DMGL_NO_OPTS, sink_add, sink))
 		return true;
-	buf_reset(&sink->out);	/* it may have begun before it gave up */
+	buf_reset(&sink->out); /* it may have begun before it gave up */
 	return cplus_demangle_v3_callback(name, DMGL_NO_OPTS, sink_add, sink);
 }
 
 void elf_demangle(const char *name, struct buf *out)
 {
-	struct sink sink = {0};
+	struct sink sink = { 0 };
 
 	if (looks_mangled(name) && demangle(name, &sink) && sink.out.len)
 		buf_add_escaped(out, sink.out.data, sink.out.len);

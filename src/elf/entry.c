@@ -23,7 +23,7 @@ static uint64_t main_from(const uint8_t *code, size_t at, uint64_t vaddr)
 	for (; at + 7 < START_BYTES; at++) {
 		int32_t v;
 
-		memcpy(&v, code + at + 3, sizeof v);
+		memcpy(&v, code + at + 3, sizeof(v));
 		if (memcmp(code + at, "\x48\x8d\x3d", 3) == 0)
 			return vaddr + at + 7 + (uint64_t)(int64_t)v;
 		if (memcmp(code + at, "\x48\xc7\xc7", 3) == 0)
@@ -39,8 +39,8 @@ static void load_entry(struct elf_image *img)
 	size_t at;
 
 	img->entry_loaded = true;
-	if (!elf_image_is_x86_64(img) || !image_read(img, offsetof(Elf64_Ehdr, e_entry), &entry, sizeof entry) ||
-	    !elf_read_at(img, entry, code, sizeof code))
+	if (!elf_image_is_x86_64(img) || !image_read(img, offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry)) ||
+	    !elf_read_at(img, entry, code, sizeof(code)))
 		return;
 	at = start_prologue(code);
 	if (!at)
@@ -53,10 +53,10 @@ static void load_entry(struct elf_image *img)
 static bool is_signal_return(struct elf_image *img, uint64_t vaddr)
 {
 	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
-	uint8_t bytes[sizeof code + 1];
+	uint8_t bytes[sizeof(code) + 1];
 
-	return elf_image_is_x86_64(img) && elf_read_at(img, vaddr, bytes, sizeof bytes) &&
-	       (memcmp(bytes, code, sizeof code) == 0 || memcmp(bytes + 1, code, sizeof code) == 0);
+	return elf_image_is_x86_64(img) && elf_read_at(img, vaddr, bytes, sizeof(bytes)) &&
+	       (memcmp(bytes, code, sizeof(code)) == 0 || memcmp(bytes + 1, code, sizeof(code)) == 0);
 }
 
 const char *elf_entry_name(struct elf_image *img, uint64_t vaddr)

@@ -68,8 +68,12 @@ static Elf64_Phdr widen_phdr(const Elf32_Phdr *p)
 
 static int add_segment(struct elf_image *img, const Elf64_Phdr *p, struct ut_err *err)
 {
-	struct elf_segment s = { .vaddr = p->p_vaddr, .offset = p->p_offset, .filesz = p->p_filesz, .memsz = p->p_memsz,
-				 .exec = p->p_flags & PF_X, .write = p->p_flags & PF_W };
+	struct elf_segment s = { .vaddr = p->p_vaddr,
+				 .offset = p->p_offset,
+				 .filesz = p->p_filesz,
+				 .memsz = p->p_memsz,
+				 .exec = p->p_flags & PF_X,
+				 .write = p->p_flags & PF_W };
 
 	if (s.vaddr + s.memsz < s.vaddr || s.offset + s.filesz < s.offset || s.filesz > s.memsz)
 		return ut_err_set(err, -EBADMSG,
@@ -101,9 +105,9 @@ static int read_phdrs(struct elf_image *img, uint64_t offset, size_t n, size_t e
 		Elf32_Phdr narrow;
 
 		if (img->is_64) {
-			memcpy(&p, bytes + i * entsize, sizeof p);
+			memcpy(&p, bytes + i * entsize, sizeof(p));
 		} else {
-			memcpy(&narrow, bytes + i * entsize, sizeof narrow);
+			memcpy(&narrow, bytes + i * entsize, sizeof(narrow));
 			p = widen_phdr(&narrow);
 		}
 		img->phdrs.v[img->phdrs.n++] = p;
@@ -124,7 +128,7 @@ static int set_section_table(struct elf_image *img, uint64_t offset, uint64_t n,
 
 	if (!offset)
 		return 0;
-	if (!n)		/* 65280 sections or more: their number is in the first one */
+	if (!n) /* 65280 sections or more: their number is in the first one */
 		n = 1;
 	if (entsize != want || offset > img->size || n > (img->size - offset) / want)
 		return ut_err_set(err, -EBADMSG,
@@ -138,21 +142,24 @@ static int set_section_table(struct elf_image *img, uint64_t offset, uint64_t n,
 
 static void name_machine(struct elf_image *img, unsigned char class, unsigned char data)
 {
-	static const struct { uint16_t machine; const char *name; } names[] = {
-		{ EM_386, "x86" }, { EM_X86_64, "x86-64" }, { EM_AARCH64, "AArch64" }, { EM_ARM, "ARM" },
-		{ EM_RISCV, "RISC-V" }, { EM_PPC64, "PowerPC" }, { EM_PPC, "PowerPC" }, { EM_S390, "S/390" },
-		{ EM_MIPS, "MIPS" }, { EM_LOONGARCH, "LoongArch" }, { EM_SPARCV9, "SPARC" }, { EM_BPF, "BPF" },
+	static const struct {
+		uint16_t machine;
+		const char *name;
+	} names[] = {
+		{ EM_386, "x86" },	{ EM_X86_64, "x86-64" },       { EM_AARCH64, "AArch64" }, { EM_ARM, "ARM" },
+		{ EM_RISCV, "RISC-V" }, { EM_PPC64, "PowerPC" },       { EM_PPC, "PowerPC" },	  { EM_S390, "S/390" },
+		{ EM_MIPS, "MIPS" },	{ EM_LOONGARCH, "LoongArch" }, { EM_SPARCV9, "SPARC" },	  { EM_BPF, "BPF" },
 	};
 	const char *bits = class == ELFCLASS64 ? "64-bit" : class == ELFCLASS32 ? "32-bit" : "unknown-class";
 	const char *order = data == ELFDATA2MSB ? "big-endian " : "";
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (names[i].machine == img->machine) {
-			snprintf(img->machine_name, sizeof img->machine_name, "%s %s%s", bits, order, names[i].name);
+			snprintf(img->machine_name, sizeof(img->machine_name), "%s %s%s", bits, order, names[i].name);
 			return;
 		}
 	}
-	snprintf(img->machine_name, sizeof img->machine_name, "%s %smachine %u", bits, order, img->machine);
+	snprintf(img->machine_name, sizeof(img->machine_name), "%s %smachine %u", bits, order, img->machine);
 }
 
 static int read_header64(struct elf_image *img, struct ut_err *err)
@@ -160,7 +167,7 @@ static int read_header64(struct elf_image *img, struct ut_err *err)
 	Elf64_Ehdr h;
 	int r;
 
-	if (!image_read(img, 0, &h, sizeof h))
+	if (!image_read(img, 0, &h, sizeof(h)))
 		return ut_err_set(err, -EBADMSG, "truncated ELF file: it ends inside its header");
 	r = read_phdrs(img, h.e_phoff, h.e_phnum, h.e_phentsize, err);
 	return r ? r : set_section_table(img, h.e_shoff, h.e_shnum, h.e_shentsize, h.e_shstrndx, err);
@@ -171,7 +178,7 @@ static int read_header32(struct elf_image *img, struct ut_err *err)
 	Elf32_Ehdr h;
 	int r;
 
-	if (!image_read(img, 0, &h, sizeof h))
+	if (!image_read(img, 0, &h, sizeof(h)))
 		return ut_err_set(err, -EBADMSG, "truncated ELF file: it ends inside its header");
 	r = read_phdrs(img, h.e_phoff, h.e_phnum, h.e_phentsize, err);
 	return r ? r : set_section_table(img, h.e_shoff, h.e_shnum, h.e_shentsize, h.e_shstrndx, err);
@@ -184,7 +191,8 @@ static int read_header(struct elf_image *img, struct ut_err *err)
 
 	if (!image_read(img, 0, ident, SELFMAG) || memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return ut_err_set(err, -ENOEXEC, "not an ELF program or library");
-	if (!image_read(img, 0, ident, sizeof ident) || !image_read(img, EI_NIDENT, type_machine, sizeof type_machine))
+	if (!image_read(img, 0, ident, sizeof(ident)) ||
+	    !image_read(img, EI_NIDENT, type_machine, sizeof(type_machine)))
 		return ut_err_set(err, -EBADMSG, "truncated ELF file: it ends inside its header");
 	img->is_64 = ident[EI_CLASS] == ELFCLASS64;
 	img->is_little = ident[EI_DATA] == ELFDATA2LSB;
@@ -193,14 +201,14 @@ static int read_header(struct elf_image *img, struct ut_err *err)
 	img->type = img->is_little ? type_machine[0] : __builtin_bswap16(type_machine[0]);
 	img->machine = img->is_little ? type_machine[1] : __builtin_bswap16(type_machine[1]);
 	name_machine(img, ident[EI_CLASS], ident[EI_DATA]);
-	if (!img->is_little)	/* enough to say what it is */
+	if (!img->is_little) /* enough to say what it is */
 		return 0;
 	return img->is_64 ? read_header64(img, err) : read_header32(img, err);
 }
 
 static int image_new(int fd, const void *mem, uint64_t size, struct elf_image **ret, struct ut_err *err)
 {
-	struct elf_image *img = calloc(1, sizeof *img);
+	struct elf_image *img = calloc(1, sizeof(*img));
 	int r;
 
 	if (!img) {
@@ -264,20 +272,11 @@ bool elf_image_is_x86_64(const struct elf_image *img)
 	return img->is_64 && img->is_little && img->machine == EM_X86_64;
 }
 
-bool elf_image_is_pie(const struct elf_image *img)
-{
-	return img->type == ET_DYN;
-}
+bool elf_image_is_pie(const struct elf_image *img) { return img->type == ET_DYN; }
 
-const char *elf_image_machine(const struct elf_image *img)
-{
-	return img->machine_name;
-}
+const char *elf_image_machine(const struct elf_image *img) { return img->machine_name; }
 
-bool elf_image_stat(const struct elf_image *img, struct stat *ret)
-{
-	return img->fd >= 0 && fstat(img->fd, ret) == 0;
-}
+bool elf_image_stat(const struct elf_image *img, struct stat *ret) { return img->fd >= 0 && fstat(img->fd, ret) == 0; }
 
 size_t elf_image_segments(const struct elf_image *img, const struct elf_segment **ret)
 {

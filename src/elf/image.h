@@ -12,22 +12,24 @@
 
 struct elf_image;
 
-struct elf_segment {		/* a PT_LOAD */
+struct elf_segment { /* a PT_LOAD */
 	uint64_t vaddr, offset, filesz, memsz;
 	bool exec, write;
 };
 
 struct elf_symbol {
-	const char *name;	/* lives as long as the image */
-	uint64_t vaddr, size;	/* size may be 0 */
-	bool is_func;		/* STT_FUNC or STT_GNU_IFUNC */
-	bool is_ifunc;		/* the address is a resolver, run once by the dynamic linker */
-	bool is_object;		/* STT_OBJECT */
-	bool is_tls;		/* STT_TLS: vaddr is an offset, not an address */
+	const char *name; /* lives as long as the image */
+	uint64_t vaddr, size; /* size may be 0 */
+	bool is_func; /* STT_FUNC or STT_GNU_IFUNC */
+	bool is_ifunc; /* the address is a resolver, run once by the dynamic linker */
+	bool is_object; /* STT_OBJECT */
+	bool is_tls; /* STT_TLS: vaddr is an offset, not an address */
 	bool is_local, is_weak;
 };
 
-struct elf_build_id { uint8_t size, bytes[40]; };	/* size 0: the file has none */
+struct elf_build_id {
+	uint8_t size, bytes[40];
+}; /* size 0: the file has none */
 
 /*
  * Opens the ELF file behind @fd, which is borrowed: the image keeps a duplicate. Not an ELF file at all is -ENOEXEC
@@ -37,10 +39,10 @@ struct elf_build_id { uint8_t size, bytes[40]; };	/* size 0: the file has none *
 int elf_image_open(int fd, struct elf_image **ret, struct ut_err *err);
 /* The same over bytes in memory, which must outlive the image (tests, fuzzing). */
 int elf_image_from_memory(const void *bytes, size_t size, struct elf_image **ret, struct ut_err *err);
-struct elf_image *elf_image_free(struct elf_image *img);	/* returns NULL, takes NULL */
+struct elf_image *elf_image_free(struct elf_image *img); /* returns NULL, takes NULL */
 
 bool elf_image_is_x86_64(const struct elf_image *img);
-bool elf_image_is_pie(const struct elf_image *img);		/* ET_DYN: its addresses are relative */
+bool elf_image_is_pie(const struct elf_image *img); /* ET_DYN: its addresses are relative */
 /* "32-bit x86", "64-bit AArch64", …: for the sentence that refuses it. */
 const char *elf_image_machine(const struct elf_image *img);
 const struct elf_build_id *elf_image_build_id(struct elf_image *img);

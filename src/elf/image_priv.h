@@ -15,39 +15,39 @@
 #define TABLE_BYTES_MAX (64ull << 20)
 
 struct section {
-	const char *name;	/* in the image's section_names; "" when it has none */
+	const char *name; /* in the image's section_names; "" when it has none */
 	uint32_t type, link;
 	uint64_t flags, vaddr, offset, size, entsize;
-	void *data;		/* owned; read when first asked for */
+	void *data; /* owned; read when first asked for */
 	size_t data_size;
 };
 
-struct symtab {			/* where .symtab or .dynsym is in a file; all inside of it */
-	const struct elf_image *in;	/* the file: the image itself, or the one with its debugging symbols */
+struct symtab { /* where .symtab or .dynsym is in a file; all inside of it */
+	const struct elf_image *in; /* the file: the image itself, or the one with its debugging symbols */
 	uint64_t offset, n;
 	uint64_t strings, strings_size;
-	uint64_t versions, nversions;	/* the version table that belongs to .dynsym */
+	uint64_t versions, nversions; /* the version table that belongs to .dynsym */
 };
 
-struct function {		/* one per address that a function symbol has */
+struct function { /* one per address that a function symbol has */
 	uint64_t vaddr;
-	uint64_t reach;		/* the highest end of this and all functions before it */
+	uint64_t reach; /* the highest end of this and all functions before it */
 	uint32_t symbol;
 };
 
 struct function_start {
-	uint64_t vaddr;		/* first: searched for as a number */
-	uint64_t entry;		/* vaddr of its entry in .eh_frame */
+	uint64_t vaddr; /* first: searched for as a number */
+	uint64_t entry; /* vaddr of its entry in .eh_frame */
 };
 
-struct function_starts {	/* from the unwind tables; sorted */
+struct function_starts { /* from the unwind tables; sorted */
 	struct function_start *v;
 	size_t n, cap;
 	bool loaded;
 };
 
 struct elf_image {
-	int fd;			/* -1 for an image in memory */
+	int fd; /* -1 for an image in memory */
 	const uint8_t *mem;
 	uint64_t size;
 
@@ -55,9 +55,9 @@ struct elf_image {
 	uint16_t type, machine;
 	char machine_name[48];
 	VEC(struct elf_segment) segments;
-	VEC(Elf64_Phdr) phdrs;	/* all of them; 32-bit ones widened */
+	VEC(Elf64_Phdr) phdrs; /* all of them; 32-bit ones widened */
 
-	uint64_t shoff, shnum;	/* the table is in the file when shoff is not 0 */
+	uint64_t shoff, shnum; /* the table is in the file when shoff is not 0 */
 	uint32_t shstrndx;
 	bool sections_loaded;
 	char *section_names;
@@ -66,22 +66,22 @@ struct elf_image {
 
 	bool build_id_loaded, go_loaded, is_go;
 	bool entry_loaded;
-	uint64_t start_vaddr, main_vaddr;	/* 0: not known */
+	uint64_t start_vaddr, main_vaddr; /* 0: not known */
 	struct elf_build_id build_id;
 
 	bool symtabs_loaded, symbols_loaded;
 	struct symtab symtabs[2];
 	bool debug_tried, mini_tried;
-	struct elf_image *debug;	/* owned; the separate file with debugging symbols */
-	struct elf_image *mini;		/* owned; the symbol table in .gnu_debugdata */
-	void *owned;			/* the bytes at mem, when they are ours to free */
+	struct elf_image *debug; /* owned; the separate file with debugging symbols */
+	struct elf_image *mini; /* owned; the symbol table in .gnu_debugdata */
+	void *owned; /* the bytes at mem, when they are ours to free */
 	unsigned nsymtabs;
-	char *strings[2];	/* of each table; names of symbols point into them */
+	char *strings[2]; /* of each table; names of symbols point into them */
 	VEC(struct elf_symbol) symbols;
 	VEC(struct function) functions;
-	VEC(char *) names;	/* symbol names without their version */
+	VEC(char *) names; /* symbol names without their version */
 	struct function_starts starts;
-	struct stubs *stubs;	/* of the PLT; read when first asked for */
+	struct stubs *stubs; /* of the PLT; read when first asked for */
 };
 
 /* Copies file bytes; false when they are not all there. */
@@ -104,13 +104,13 @@ struct elf_image *image_debug_file(struct elf_image *img);
 /* The symbols that Fedora's build keeps in a stripped file (.gnu_debugdata), unpacked once; the image's. NULL: none. */
 struct elf_image *image_mini_file(struct elf_image *img);
 void image_free_stubs(struct elf_image *img);
-extern const char *image_debug_root;	/* /usr/lib/debug; tests have their own */
+extern const char *image_debug_root; /* /usr/lib/debug; tests have their own */
 /* One raw symbol after the other, through a small buffer: tables are too large to copy for one question. */
 struct symbol_walk {
 	const struct symtab *table;
-	uint8_t *buf;		/* freed by symbol_walk_done */
-	uint64_t next;		/* index of the symbol that comes next */
-	size_t at, filled;	/* symbols in the buffer */
+	uint8_t *buf; /* freed by symbol_walk_done */
+	uint64_t next; /* index of the symbol that comes next */
+	size_t at, filled; /* symbols in the buffer */
 };
 struct symbol_walk symbol_walk_over(const struct symtab *table);
 bool symbol_next(struct symbol_walk *w, Elf64_Sym *ret);
@@ -125,7 +125,7 @@ bool image_function_symbol(struct elf_image *img, uint64_t vaddr, bool *ret_part
 
 /* One note; the pointers go into the walked bytes. */
 struct note {
-	const char *owner;	/* owner_len bytes, without the NUL that belongs there */
+	const char *owner; /* owner_len bytes, without the NUL that belongs there */
 	size_t owner_len;
 	uint32_t type;
 	const uint8_t *desc;
@@ -134,7 +134,7 @@ struct note {
 struct note_walk {
 	const uint8_t *at, *end;
 	size_t align;
-	bool broken;		/* what is left over is not a note */
+	bool broken; /* what is left over is not a note */
 };
 struct note_walk note_walk_over(const void *bytes, size_t len, uint64_t align);
 bool note_next(struct note_walk *w, struct note *ret);

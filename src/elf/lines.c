@@ -18,12 +18,12 @@ static uint64_t size_in_memory(const struct elf_image *img, const struct section
 {
 	Elf64_Chdr header;
 
-	if (s->name[1] == 'z')		/* an older way; deflate's best */
+	if (s->name[1] == 'z') /* an older way; deflate's best */
 		return s->size * 1040;
 	if (!(s->flags & SHF_COMPRESSED))
 		return s->size;
-	if (!img->is_64 || !image_read(img, s->offset, &header, sizeof header) ||
-	    header.ch_size > s->size * 1040 + 64)	/* deflate's best */
+	if (!img->is_64 || !image_read(img, s->offset, &header, sizeof(header)) ||
+	    header.ch_size > s->size * 1040 + 64) /* deflate's best */
 		return DEBUG_BYTES_MAX + 1;
 	return s->size + header.ch_size;
 }
@@ -63,14 +63,14 @@ static struct elf_image *image_with_dwarf(struct elf_image *img)
 
 static int add_unit(struct elf_lines *l, Dwarf_Die *die, uint64_t bytes)
 {
-	struct unit unit = {.die = *die, .bytes = bytes};
+	struct unit unit = { .die = *die, .bytes = bytes };
 	ptrdiff_t next = 0;
 	Dwarf_Addr base, start, end;
 
 	if (l->units.n >= UNITS_MAX || vec_push(&l->units, unit))
 		return -ENOMEM;
 	while ((next = dwarf_ranges(die, next, &base, &start, &end)) > 0) {
-		struct code_range r = {.start = start, .end = end, .what = (uint32_t)l->units.n - 1};
+		struct code_range r = { .start = start, .end = end, .what = (uint32_t)l->units.n - 1 };
 
 		/* Sections that the linker dropped are at 0. */
 		if (start && start < end && (l->ranges.n >= UNIT_RANGES_MAX || vec_push(&l->ranges, r)))
@@ -97,14 +97,14 @@ static void find_units(struct elf_lines *l)
 struct elf_lines *elf_lines_open(struct elf_image *img)
 {
 	struct elf_image *with = image_with_dwarf(img);
-	struct elf_lines *l = with ? calloc(1, sizeof *l) : NULL;
+	struct elf_lines *l = with ? calloc(1, sizeof(*l)) : NULL;
 
 	if (!l)
 		return NULL;
 	elf_version(EV_CURRENT);
 	/* elf_memory takes char *, but does not write for as long as nobody asks for an update. */
-	l->elf = with->mem ? elf_memory((char *)(uintptr_t)with->mem, with->size) :
-			     elf_begin(with->fd, ELF_C_READ, NULL);
+	l->elf = with->mem ? elf_memory((char *)(uintptr_t)with->mem, with->size)
+			   : elf_begin(with->fd, ELF_C_READ, NULL);
 	l->dwarf = l->elf ? dwarf_begin_elf(l->elf, DWARF_C_READ, NULL) : NULL;
 	if (!l->dwarf || !lines_may_be_read(l))
 		return elf_lines_free(l);
@@ -152,8 +152,8 @@ static void set_call(struct elf_lines *l, struct unit *u, Dwarf_Die *die, struct
 	size_t n;
 
 	ret->line = line <= UINT32_MAX ? (uint32_t)line : 0;
-	if (dwarf_hasattr(die, DW_AT_call_file) && unit_lines_fit(l, u) && dwarf_getsrcfiles(&u->die, &files, &n) == 0 &&
-	    file < n)
+	if (dwarf_hasattr(die, DW_AT_call_file) && unit_lines_fit(l, u) &&
+	    dwarf_getsrcfiles(&u->die, &files, &n) == 0 && file < n)
 		ret->file = dwarf_filesrc(files, (size_t)file, NULL, NULL);
 }
 
@@ -178,9 +178,9 @@ size_t elf_lines_at(struct elf_lines *l, uint64_t vaddr, struct elf_place ret[EL
 	if (!u)
 		return 0;
 	n = unit_chain(l, u, vaddr, chain);
-	memset(ret, 0, (n ? n : 1) * sizeof *ret);
+	memset(ret, 0, (n ? n : 1) * sizeof(*ret));
 	set_line(l, u, vaddr, &ret[0]);
-	for (size_t i = 0; i < n; i++) {	/* the outermost comes first in the chain */
+	for (size_t i = 0; i < n; i++) { /* the outermost comes first in the chain */
 		struct elf_place *place = &ret[n - 1 - i];
 		Dwarf_Die die;
 

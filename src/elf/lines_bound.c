@@ -8,7 +8,7 @@
 
 #define UNIT_ROWS_MAX (2u << 20)
 #define FILE_ROWS_MAX (8u << 20)
-#define HEADER_MAX 23		/* up to the opcode base, with lengths of 64 bits */
+#define HEADER_MAX 23 /* up to the opcode base, with lengths of 64 bits */
 
 static bool is_strings(const char *name)
 {
@@ -52,7 +52,7 @@ static uint64_t get(const uint8_t **at, size_t n)
 {
 	uint64_t v = 0;
 
-	memcpy(&v, *at, n);	/* such files are little-endian */
+	memcpy(&v, *at, n); /* such files are little-endian */
 	*at += n;
 	return v;
 }
@@ -86,7 +86,7 @@ static bool fits(struct elf_lines *l, struct unit *u)
 	uint64_t rows;
 
 	if (!data || !dwarf_attr(&u->die, DW_AT_stmt_list, &attr) || dwarf_formudata(&attr, &at) || at >= data->d_size)
-		return true;	/* there are none */
+		return true; /* there are none */
 	rows = rows_at_most((const uint8_t *)data->d_buf + at, (const uint8_t *)data->d_buf + data->d_size);
 	if (rows > UNIT_ROWS_MAX || l->rows + rows > FILE_ROWS_MAX)
 		return false;

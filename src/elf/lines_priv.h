@@ -10,10 +10,13 @@
 
 struct code_range {
 	uint64_t start, end;
-	uint64_t reach;		/* the highest end of this and all before it */
-	uint32_t what;		/* number of a unit or a node */
+	uint64_t reach; /* the highest end of this and all before it */
+	uint32_t what; /* number of a unit or a node */
 };
-struct code_ranges { struct code_range *v; size_t n, cap; };
+struct code_ranges {
+	struct code_range *v;
+	size_t n, cap;
+};
 
 /* lines_ranges.c. Sorts, and makes ready to be searched. */
 void code_ranges_index(struct code_ranges *r);
@@ -22,32 +25,34 @@ const struct code_range *code_ranges_find(const struct code_ranges *r, uint64_t 
 
 /* A function that has code, or a call that was inlined into one, with all such calls below it behind it. */
 struct node {
-	uint64_t die;		/* its offset */
-	uint32_t end;		/* number of the first node behind its own */
-	uint32_t first, n;	/* its ranges, in the unit's spans */
+	uint64_t die; /* its offset */
+	uint32_t end; /* number of the first node behind its own */
+	uint32_t first, n; /* its ranges, in the unit's spans */
 	bool inlined;
 };
 
-struct span { uint64_t start, end; };
+struct span {
+	uint64_t start, end;
+};
 
 struct unit {
 	Dwarf_Die die;
-	uint64_t bytes;		/* of the unit */
+	uint64_t bytes; /* of the unit */
 	enum { LINES_NOT_KNOWN, LINES_FIT, LINES_TOO_MANY } lines;
 	bool loaded;
-	VEC(struct node) nodes;		/* parents before children */
+	VEC(struct node) nodes; /* parents before children */
 	VEC(struct span) spans;
-	struct code_ranges functions;	/* what: number of a node */
+	struct code_ranges functions; /* what: number of a node */
 };
 
 struct elf_lines {
 	Elf *elf;
 	Dwarf *dwarf;
 	VEC(struct unit) units;
-	struct code_ranges ranges;	/* what: number of a unit */
-	uint64_t nodes;			/* of all units */
-	uint64_t rows;			/* of lines, at most, of all units that were asked for them */
-	Elf_Data *line_data, *info_data;	/* sections as elfutils has them; NULL: there is none */
+	struct code_ranges ranges; /* what: number of a unit */
+	uint64_t nodes; /* of all units */
+	uint64_t rows; /* of lines, at most, of all units that were asked for them */
+	Elf_Data *line_data, *info_data; /* sections as elfutils has them; NULL: there is none */
 };
 
 /* lines_unit.c. Offsets of what @vaddr is in, the function first, then the calls inlined there. Returns how many. */

@@ -16,7 +16,7 @@ void code_ranges_index(struct code_ranges *r)
 	uint64_t reach = 0;
 
 	if (r->n)
-		qsort(r->v, r->n, sizeof *r->v, compare_ranges);
+		qsort(r->v, r->n, sizeof(*r->v), compare_ranges);
 	for (size_t i = 0; i < r->n; i++) {
 		if (reach < r->v[i].end)
 			reach = r->v[i].end;

@@ -7,34 +7,42 @@
 #include "elf/lines_priv.h"
 
 #define DEPTH_MAX 256
-#define NODES_MAX (16u << 20)	/* of a file: half a gigabyte of memory */
+#define NODES_MAX (16u << 20) /* of a file: half a gigabyte of memory */
 
 static bool may_hold_code(int tag)
 {
 	switch (tag) {
-	case DW_TAG_compile_unit: case DW_TAG_partial_unit: case DW_TAG_namespace: case DW_TAG_module:
-	case DW_TAG_structure_type: case DW_TAG_class_type: case DW_TAG_union_type: case DW_TAG_interface_type:
-	case DW_TAG_subprogram: case DW_TAG_inlined_subroutine: case DW_TAG_lexical_block:
-	case DW_TAG_try_block: case DW_TAG_catch_block: case DW_TAG_with_stmt:
-		return true;
-	default:
-		return false;
+	case DW_TAG_compile_unit:
+	case DW_TAG_partial_unit:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt: return true;
+	default: return false;
 	}
 }
 
 /* A node for @die when it has code. 0, or -ENOMEM. */
 static int add_node(struct elf_lines *l, struct unit *u, Dwarf_Die *die, bool inlined)
 {
-	struct node node = {.die = dwarf_dieoffset(die), .first = (uint32_t)u->spans.n, .inlined = inlined};
+	struct node node = { .die = dwarf_dieoffset(die), .first = (uint32_t)u->spans.n, .inlined = inlined };
 	Dwarf_Addr base, start, end;
 	ptrdiff_t next = 0;
 
 	while ((next = dwarf_ranges(die, next, &base, &start, &end)) > 0) {
-		struct code_range r = {.start = start, .end = end, .what = (uint32_t)u->nodes.n};
+		struct code_range r = { .start = start, .end = end, .what = (uint32_t)u->nodes.n };
 
 		if (!start || start >= end)
 			continue;
-		if (u->spans.n >= NODES_MAX || vec_push(&u->spans, ((struct span){start, end})) ||
+		if (u->spans.n >= NODES_MAX || vec_push(&u->spans, ((struct span){ start, end })) ||
 		    (!inlined && vec_push(&u->functions, r)))
 			return -ENOMEM;
 	}
@@ -47,7 +55,7 @@ static int add_node(struct elf_lines *l, struct unit *u, Dwarf_Die *die, bool in
 /* One place of the walk: an entry whose children are being walked, and the node that it made, if any. */
 struct level {
 	Dwarf_Die die;
-	size_t node;		/* number + 1; 0: none */
+	size_t node; /* number + 1; 0: none */
 };
 
 static void close_level(struct unit *u, const struct level *at)
@@ -77,7 +85,7 @@ static int enter(struct elf_lines *l, struct unit *u, struct level *at)
  */
 static bool find_beside(Dwarf_Die *die, Dwarf_Die *ret, const char **ret_end)
 {
-	*ret = (Dwarf_Die){0};
+	*ret = (Dwarf_Die){ 0 };
 	if (dwarf_siblingof(die, ret) == 0)
 		return true;
 	*ret_end = (const char *)ret->addr > (const char *)die->addr && !*(const char *)ret->addr ? ret->addr : NULL;
@@ -94,7 +102,8 @@ static bool find_behind(struct elf_lines *l, struct unit *u, Dwarf_Die *ret, con
 	if (!info || at <= info || (size_t)(at - info) >= l->info_data->d_size || (size_t)(at - info) >= unit_end)
 		return false;
 	if (*at)
-		return dwarf_offdie(l->dwarf, dwarf_dieoffset(&u->die) + (uint64_t)(at - (const char *)u->die.addr), ret);
+		return dwarf_offdie(l->dwarf, dwarf_dieoffset(&u->die) + (uint64_t)(at - (const char *)u->die.addr),
+				    ret);
 	*end = at;
 	return false;
 }

@@ -26,19 +26,19 @@ bool note_next(struct note_walk *w, struct note *ret)
 	if (!left || w->broken)
 		return false;
 	w->broken = true;
-	if (left < sizeof h)
+	if (left < sizeof(h))
 		return false;
-	memcpy(&h, w->at, sizeof h);
-	left -= sizeof h;
+	memcpy(&h, w->at, sizeof(h));
+	left -= sizeof(h);
 	if (h.n_namesz > left)
 		return false;
 	skip = padded(h.n_namesz, w->align, left);
 	if (h.n_descsz > left - skip)
 		return false;
-	ret->owner = (const char *)w->at + sizeof h;
+	ret->owner = (const char *)w->at + sizeof(h);
 	ret->owner_len = strnlen(ret->owner, h.n_namesz);
 	ret->type = h.n_type;
-	ret->desc = w->at + sizeof h + skip;
+	ret->desc = w->at + sizeof(h) + skip;
 	ret->desc_len = h.n_descsz;
 	w->at = ret->desc + padded(h.n_descsz, w->align, left - skip);
 	w->broken = false;
@@ -108,8 +108,8 @@ const struct elf_build_id *elf_image_build_id(struct elf_image *img)
 	if (img->build_id_loaded)
 		return id;
 	img->build_id_loaded = true;
-	if (find_loaded_note(img, "GNU", NT_GNU_BUILD_ID, id->bytes, sizeof id->bytes, &len) ||
-	    find_section_note(img, ".note.gnu.build-id", "GNU", NT_GNU_BUILD_ID, id->bytes, sizeof id->bytes, &len))
+	if (find_loaded_note(img, "GNU", NT_GNU_BUILD_ID, id->bytes, sizeof(id->bytes), &len) ||
+	    find_section_note(img, ".note.gnu.build-id", "GNU", NT_GNU_BUILD_ID, id->bytes, sizeof(id->bytes), &len))
 		id->size = (uint8_t)len;
 	return id;
 }
@@ -123,7 +123,7 @@ bool elf_image_is_go(struct elf_image *img)
 	if (!img->go_loaded) {
 		img->go_loaded = true;
 		img->is_go = image_section(img, ".go.buildinfo") || image_section(img, ".note.go.buildid") ||
-			     find_loaded_note(img, "Go", GO_BUILD_ID, desc, sizeof desc, &len);
+			     find_loaded_note(img, "Go", GO_BUILD_ID, desc, sizeof(desc), &len);
 	}
 	return img->is_go;
 }

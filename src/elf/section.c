@@ -28,10 +28,10 @@ static Elf64_Shdr shdr_at(const struct elf_image *img, const uint8_t *table, siz
 	Elf32_Shdr narrow;
 
 	if (img->is_64) {
-		memcpy(&wide, table + i * sizeof wide, sizeof wide);
+		memcpy(&wide, table + i * sizeof(wide), sizeof(wide));
 		return wide;
 	}
-	memcpy(&narrow, table + i * sizeof narrow, sizeof narrow);
+	memcpy(&narrow, table + i * sizeof(narrow), sizeof(narrow));
 	return widen_shdr(&narrow);
 }
 
@@ -88,8 +88,14 @@ void image_load_sections(struct elf_image *img)
 		const char *name = s.sh_name < img->section_names_size ? img->section_names + s.sh_name : "";
 
 		img->sections.v[img->sections.n++] = (struct section){
-			.name = name, .type = s.sh_type, .link = s.sh_link, .flags = s.sh_flags, .vaddr = s.sh_addr,
-			.offset = s.sh_offset, .size = s.sh_size, .entsize = s.sh_entsize,
+			.name = name,
+			.type = s.sh_type,
+			.link = s.sh_link,
+			.flags = s.sh_flags,
+			.vaddr = s.sh_addr,
+			.offset = s.sh_offset,
+			.size = s.sh_size,
+			.entsize = s.sh_entsize,
 		};
 	}
 }
@@ -130,11 +136,11 @@ static bool plausible_compression(const struct elf_image *img, const struct sect
 	uint64_t size;
 
 	if (img->is_64) {
-		if (!image_read(img, s->offset, &wide, sizeof wide))
+		if (!image_read(img, s->offset, &wide, sizeof(wide)))
 			return false;
 		size = wide.ch_type == ELFCOMPRESS_ZLIB ? wide.ch_size : UINT64_MAX;
 	} else {
-		if (!image_read(img, s->offset, &narrow, sizeof narrow))
+		if (!image_read(img, s->offset, &narrow, sizeof(narrow)))
 			return false;
 		size = narrow.ch_type == ELFCOMPRESS_ZLIB ? narrow.ch_size : UINT64_MAX;
 	}
@@ -151,8 +157,8 @@ static bool decompress(struct elf_image *img, struct section *s)
 		return false;
 	elf_version(EV_CURRENT);
 	/* elf_memory takes char *, but does not write for as long as nobody asks for an update. */
-	AUTO(auto_elf_end_) Elf *elf = img->mem ? elf_memory((char *)(uintptr_t)img->mem, img->size) :
-						  elf_begin(img->fd, ELF_C_READ, NULL);
+	AUTO(auto_elf_end_)
+	Elf *elf = img->mem ? elf_memory((char *)(uintptr_t)img->mem, img->size) : elf_begin(img->fd, ELF_C_READ, NULL);
 	if (!elf)
 		return false;
 	scn = elf_getscn(elf, index);

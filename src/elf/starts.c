@@ -19,7 +19,7 @@ static void sort_starts(struct function_starts *s)
 	for (size_t i = 1; i < s->n; i++) {
 		if (s->v[i - 1].vaddr <= s->v[i].vaddr)
 			continue;
-		qsort(s->v, s->n, sizeof *s->v, compare_u64);
+		qsort(s->v, s->n, sizeof(*s->v), compare_u64);
 		return;
 	}
 }
@@ -38,17 +38,17 @@ static bool starts_from_header(struct elf_image *img, const Elf64_Phdr *p)
 	if (!bytes || bytes[0] != 1 || encoded_size(bytes[1], img->is_64) != 4 || bytes[2] != ENC_UDATA4 ||
 	    bytes[3] != (ENC_DATAREL | ENC_SDATA4))
 		return false;
-	memcpy(&n, bytes + 8, sizeof n);
+	memcpy(&n, bytes + 8, sizeof(n));
 	if (!n || n > (p->p_filesz - HEADER) / ENTRY || vec_reserve(s, n))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		int32_t distance[2];
 
-		memcpy(distance, bytes + HEADER + (size_t)i * ENTRY, sizeof distance);
+		memcpy(distance, bytes + HEADER + (size_t)i * ENTRY, sizeof(distance));
 		s->v[s->n++] = (struct function_start){ p->p_vaddr + (uint64_t)(int64_t)distance[0],
 							p->p_vaddr + (uint64_t)(int64_t)distance[1] };
 	}
-	sort_starts(s);		/* a table that lies */
+	sort_starts(s); /* a table that lies */
 	return true;
 }
 
@@ -124,7 +124,7 @@ static void starts_from_section(struct elf_image *img)
 	while (!c.bad && c.at < c.end) {
 		uint32_t len = (uint32_t)take_bytes(&c, 4);
 
-		if (len > (size_t)(c.end - c.at))	/* also the 64-bit form, which no toolchain writes */
+		if (len > (size_t)(c.end - c.at)) /* also the 64-bit form, which no toolchain writes */
 			break;
 		if (len)
 			take_entry(img, s, (struct cursor){ .at = c.at, .end = c.at + len });
@@ -151,10 +151,10 @@ static void load_starts(struct elf_image *img)
 static bool looks_like_entry(struct elf_image *img, uint64_t vaddr)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	uint8_t code[sizeof endbr64];
+	uint8_t code[sizeof(endbr64)];
 
 	return vaddr % 16 == 0 ||
-	       (elf_read_at(img, vaddr, code, sizeof code) && memcmp(code, endbr64, sizeof code) == 0);
+	       (elf_read_at(img, vaddr, code, sizeof(code)) && memcmp(code, endbr64, sizeof(code)) == 0);
 }
 
 bool elf_is_function_start(struct elf_image *img, uint64_t vaddr)
@@ -167,26 +167,26 @@ bool elf_is_function_start(struct elf_image *img, uint64_t vaddr)
 		return true;
 	load_starts(img);
 	return !is_part && img->starts.n &&
-	       bsearch(&vaddr, img->starts.v, img->starts.n, sizeof *img->starts.v, compare_u64) &&
+	       bsearch(&vaddr, img->starts.v, img->starts.n, sizeof(*img->starts.v), compare_u64) &&
 	       looks_like_entry(img, vaddr);
 }
 
 /* The length of the range of the entry at @entry, read from the file; 0 when it cannot be. */
 static uint64_t entry_length(struct elf_image *img, uint64_t entry)
 {
-	enum { CIE_MAX = 256 };		/* to the end of its augmentation */
+	enum { CIE_MAX = 256 }; /* to the end of its augmentation */
 	uint8_t bytes[CIE_MAX], fde[24] = {};
 	struct cursor cie = { .at = bytes, .end = bytes + CIE_MAX };
-	struct cursor c = { .at = fde + 8, .end = fde + sizeof fde };
+	struct cursor c = { .at = fde + 8, .end = fde + sizeof(fde) };
 	uint32_t back, len;
 	uint64_t at;
 	uint8_t enc;
 
-	if (!elf_read_at(img, entry, fde, sizeof fde) && !elf_read_at(img, entry, fde, 16))	/* the last one */
+	if (!elf_read_at(img, entry, fde, sizeof(fde)) && !elf_read_at(img, entry, fde, 16)) /* the last one */
 		return 0;
-	memcpy(&back, fde + 4, sizeof back);
+	memcpy(&back, fde + 4, sizeof(back));
 	at = entry + 4 - back;
-	if (!back || back > entry + 4 || !elf_read_at(img, at, &len, sizeof len) || len < 4)
+	if (!back || back > entry + 4 || !elf_read_at(img, at, &len, sizeof(len)) || len < 4)
 		return 0;
 	if (len < CIE_MAX)
 		cie.end = bytes + len;

@@ -11,15 +11,15 @@
 #define RELOCATIONS_MAX (1u << 22)
 
 struct slot {
-	uint64_t vaddr;		/* of the pointer; first: searched for as a number */
-	uint32_t symbol;	/* number in .dynsym; 0: none */
-	uint64_t addend;	/* with symbol 0: address of an indirect function's resolver */
+	uint64_t vaddr; /* of the pointer; first: searched for as a number */
+	uint32_t symbol; /* number in .dynsym; 0: none */
+	uint64_t addend; /* with symbol 0: address of an indirect function's resolver */
 };
 
 struct stubs {
-	VEC(struct slot) slots;		/* sorted */
-	VEC(struct slot) pushed;	/* in order of .rela.plt: lazy stubs push a number */
-	uint64_t dynsym, ndynsym, strings, strings_size;	/* offsets and sizes in the file */
+	VEC(struct slot) slots; /* sorted */
+	VEC(struct slot) pushed; /* in order of .rela.plt: lazy stubs push a number */
+	uint64_t dynsym, ndynsym, strings, strings_size; /* offsets and sizes in the file */
 	VEC(char *) names;
 };
 
@@ -35,9 +35,9 @@ static void add_relocations(struct elf_image *img, const struct section *s, stru
 	size_t n = s->size / sizeof(Elf64_Rela);
 	AUTO_FREE Elf64_Rela *r = NULL;
 
-	if (s->type != SHT_RELA || s->entsize != sizeof *r || n > RELOCATIONS_MAX)
+	if (s->type != SHT_RELA || s->entsize != sizeof(*r) || n > RELOCATIONS_MAX)
 		return;
-	r = image_copy(img, s->offset, n * sizeof *r);
+	r = image_copy(img, s->offset, n * sizeof(*r));
 	for (size_t i = 0; r && i < n; i++) {
 		uint32_t type = ELF64_R_TYPE(r[i].r_info);
 		struct slot slot = { r[i].r_offset, ELF64_R_SYM(r[i].r_info), (uint64_t)r[i].r_addend };
@@ -73,7 +73,7 @@ static struct stubs *load_stubs(struct elf_image *img)
 {
 	if (img->stubs)
 		return img->stubs;
-	img->stubs = calloc(1, sizeof *img->stubs);
+	img->stubs = calloc(1, sizeof(*img->stubs));
 	if (!img->stubs)
 		return NULL;
 	image_load_sections(img);
@@ -82,7 +82,7 @@ static struct stubs *load_stubs(struct elf_image *img)
 		if (strncmp(img->sections.v[i].name, ".rela.", 6) == 0)
 			add_relocations(img, &img->sections.v[i], img->stubs);
 	if (img->stubs->slots.n)
-		qsort(img->stubs->slots.v, img->stubs->slots.n, sizeof *img->stubs->slots.v, compare_slots);
+		qsort(img->stubs->slots.v, img->stubs->slots.n, sizeof(*img->stubs->slots.v), compare_slots);
 	return img->stubs;
 }
 
@@ -129,13 +129,14 @@ static const struct slot *stub_slot(const struct stubs *stubs, uint64_t start, c
 
 	at += at < size && code[at] == 0xf2;
 	if (at + 6 <= size && code[at] == 0xff && code[at + 1] == 0x25) {
-		memcpy(&displacement, code + at + 2, sizeof displacement);
+		memcpy(&displacement, code + at + 2, sizeof(displacement));
 		struct slot key = { .vaddr = start + at + 6 + (uint64_t)(int64_t)displacement };
 
-		return stubs->slots.n ? bsearch(&key, stubs->slots.v, stubs->slots.n, sizeof key, compare_slots) : NULL;
+		return stubs->slots.n ? bsearch(&key, stubs->slots.v, stubs->slots.n, sizeof(key), compare_slots)
+				      : NULL;
 	}
 	if (at + 5 <= size && code[at] == 0x68) {
-		memcpy(&number, code + at + 1, sizeof number);
+		memcpy(&number, code + at + 1, sizeof(number));
 		return number < stubs->pushed.n && stubs->pushed.v[number].vaddr ? &stubs->pushed.v[number] : NULL;
 	}
 	return NULL;
@@ -153,7 +154,7 @@ static const char *slot_name(struct elf_image *img, struct stubs *stubs, const s
 		return f ? f->name : NULL;
 	}
 	if (slot->symbol >= stubs->ndynsym ||
-	    !image_read(img, stubs->dynsym + slot->symbol * sizeof sym, &sym, sizeof sym) ||
+	    !image_read(img, stubs->dynsym + slot->symbol * sizeof(sym), &sym, sizeof(sym)) ||
 	    sym.st_name >= stubs->strings_size)
 		return NULL;
 	left = stubs->strings_size - sym.st_name;

@@ -117,7 +117,7 @@ static void load_symbols(struct elf_image *img)
 	}
 	if (!img->symbols.n)
 		return;
-	qsort(img->symbols.v, img->symbols.n, sizeof *img->symbols.v, compare_symbols);
+	qsort(img->symbols.v, img->symbols.n, sizeof(*img->symbols.v), compare_symbols);
 	merge_duplicates(img);
 	index_functions(img);
 }

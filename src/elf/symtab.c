@@ -8,7 +8,7 @@
 #include "elf/image_priv.h"
 
 #define CHUNK_BYTES 65536
-#define NAME_BYTES_MAX 4096	/* longer names cannot be asked for */
+#define NAME_BYTES_MAX 4096 /* longer names cannot be asked for */
 
 static bool lies_inside(const struct elf_image *img, const struct section *s)
 {
@@ -41,7 +41,10 @@ static void add_symtab(struct elf_image *img, const struct elf_image *in, const 
 	strings = &in->sections.v[s->link];
 	if (strings->type != SHT_STRTAB || !lies_inside(in, strings))
 		return;
-	*t = (struct symtab){ .in = in, .offset = s->offset, .n = s->size / entsize, .strings = strings->offset,
+	*t = (struct symtab){ .in = in,
+			      .offset = s->offset,
+			      .n = s->size / entsize,
+			      .strings = strings->offset,
 			      .strings_size = strings->size };
 	if (s->type == SHT_DYNSYM)
 		find_versions(in, t);
@@ -95,8 +98,9 @@ static bool refill(struct symbol_walk *w, size_t entsize)
 	size_t n = left < CHUNK_BYTES / entsize ? (size_t)left : CHUNK_BYTES / entsize;
 
 	w->at = 0;
-	w->filled =
-	    n && w->buf && image_read(w->table->in, w->table->offset + w->next * entsize, w->buf, n * entsize) ? n : 0;
+	w->filled = n && w->buf && image_read(w->table->in, w->table->offset + w->next * entsize, w->buf, n * entsize)
+			    ? n
+			    : 0;
 	return w->filled != 0;
 }
 
@@ -109,12 +113,16 @@ bool symbol_next(struct symbol_walk *w, Elf64_Sym *ret)
 		return false;
 	w->next++;
 	if (w->table->in->is_64) {
-		memcpy(ret, w->buf + w->at++ * sizeof *ret, sizeof *ret);
+		memcpy(ret, w->buf + w->at++ * sizeof(*ret), sizeof(*ret));
 		return true;
 	}
-	memcpy(&narrow, w->buf + w->at++ * sizeof narrow, sizeof narrow);
-	*ret = (Elf64_Sym){ .st_name = narrow.st_name, .st_info = narrow.st_info, .st_other = narrow.st_other,
-			    .st_shndx = narrow.st_shndx, .st_value = narrow.st_value, .st_size = narrow.st_size };
+	memcpy(&narrow, w->buf + w->at++ * sizeof(narrow), sizeof(narrow));
+	*ret = (Elf64_Sym){ .st_name = narrow.st_name,
+			    .st_info = narrow.st_info,
+			    .st_other = narrow.st_other,
+			    .st_shndx = narrow.st_shndx,
+			    .st_value = narrow.st_value,
+			    .st_size = narrow.st_size };
 	return true;
 }
 
@@ -153,14 +161,14 @@ const char *image_keep_name(struct elf_image *img, const char *name, size_t len)
 /* A place in a string table where the wanted name stands, with or without a version behind it. */
 struct place {
 	uint64_t offset;
-	bool old;		/* "name@VERSION": new programs do not link to it; "name@@VERSION" is the one they do */
+	bool old; /* "name@VERSION": new programs do not link to it; "name@@VERSION" is the one they do */
 	bool versioned;
 };
 
 struct find {
 	const char *name;
 	size_t len;
-	VEC(struct place) places;	/* in the table at hand, by offset */
+	VEC(struct place) places; /* in the table at hand, by offset */
 	struct elf_symbol best;
 	bool found, best_is_old, several;
 };
@@ -199,7 +207,7 @@ static int find_places(const struct symtab *t, struct find *f)
 			return 0;
 		done += n;
 		fill += n;
-		if (done == t->strings_size) {	/* a last string without its NUL ends here as well */
+		if (done == t->strings_size) { /* a last string without its NUL ends here as well */
 			memset(buf + fill, 0, 2);
 			return note_places(f, buf, fill + 2, done - fill);
 		}
@@ -238,7 +246,7 @@ static bool is_old_version(const struct symtab *t, uint64_t index, const struct 
 	if (p->versioned)
 		return p->old;
 	return index < t->nversions &&
-	       image_read(t->in, t->versions + index * sizeof version, &version, sizeof version) && version & HIDDEN;
+	       image_read(t->in, t->versions + index * sizeof(version), &version, sizeof(version)) && version & HIDDEN;
 }
 
 static void consider(struct find *f, const struct elf_symbol *s, bool old)

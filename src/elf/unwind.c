@@ -6,7 +6,7 @@
 #include "elf/unwind_priv.h"
 
 #define USER_END (1ull << 47)
-#define REACH_MAX 0xffff0000ull		/* of addresses behind the base: they are kept in 32 bits */
+#define REACH_MAX 0xffff0000ull /* of addresses behind the base: they are kept in 32 bits */
 #define PAGE_MASK ((1ull << UT_UNWIND_PAGE_SHIFT) - 1)
 
 static int compare_ranges(const void *a, const void *b)
@@ -20,7 +20,7 @@ static void join_ranges(struct unwind_build *b)
 {
 	size_t n = 0;
 
-	qsort(b->code.v, b->code.n, sizeof *b->code.v, compare_ranges);
+	qsort(b->code.v, b->code.n, sizeof(*b->code.v), compare_ranges);
 	b->base = b->code.v[0].start & ~PAGE_MASK;
 	for (size_t i = 0; i < b->code.n; i++) {
 		struct code_range r = b->code.v[i];
@@ -70,8 +70,8 @@ static uint64_t dynamic_value(const struct elf_image *img, int64_t tag)
 
 		if (p->p_type != PT_DYNAMIC)
 			continue;
-		for (uint64_t k = 0; k < ENTRIES_MAX && (k + 1) * sizeof d <= p->p_filesz; k++) {
-			if (!image_read(img, p->p_offset + k * sizeof d, &d, sizeof d) || d.d_tag == DT_NULL)
+		for (uint64_t k = 0; k < ENTRIES_MAX && (k + 1) * sizeof(d) <= p->p_filesz; k++) {
+			if (!image_read(img, p->p_offset + k * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
 				break;
 			if (d.d_tag == tag)
 				return d.d_un.d_val;
@@ -96,10 +96,10 @@ static bool begins_program(struct elf_image *img, uint64_t entry)
 	uint8_t code[8];
 	const uint8_t *p = code;
 
-	if (!elf_read_at(img, entry, code, sizeof code))
+	if (!elf_read_at(img, entry, code, sizeof(code)))
 		return false;
-	if (memcmp(p, endbr64, sizeof endbr64) == 0)
-		p += sizeof endbr64;
+	if (memcmp(p, endbr64, sizeof(endbr64)) == 0)
+		p += sizeof(endbr64);
 	return (p[0] == 0x31 && p[1] == 0xed) || (p[0] == 0x48 && p[1] == 0x31 && p[2] == 0xed) ||
 	       (p[0] == 0x48 && p[1] == 0x89 && p[2] == 0xe7);
 }
@@ -109,7 +109,7 @@ static void find_entry(struct unwind_build *b)
 {
 	Elf64_Ehdr h;
 
-	if (!image_read(b->img, 0, &h, sizeof h) || !h.e_entry || !unwind_is_code(b, h.e_entry, h.e_entry + 1))
+	if (!image_read(b->img, 0, &h, sizeof(h)) || !h.e_entry || !unwind_is_code(b, h.e_entry, h.e_entry + 1))
 		return;
 	if (is_program(b->img) || begins_program(b->img, h.e_entry))
 		b->entry = h.e_entry;
@@ -138,7 +138,7 @@ static int end_at_entry(struct unwind_build *b, struct unwind_layer *layer)
 
 static int finish_layer(struct unwind_build *b, struct unwind_layer *layer, struct unwind_rows *rows)
 {
-	struct unwind_rows flat = {0};
+	struct unwind_rows flat = { 0 };
 	int r = end_at_entry(b, layer);
 
 	if (!r)
@@ -158,7 +158,7 @@ static int finish_layer(struct unwind_build *b, struct unwind_layer *layer, stru
 /* Go's entries are wrong where a signal returns, so the code comes before .debug_frame. */
 static int read_layers(struct unwind_build *b, struct unwind_rows *rows)
 {
-	struct unwind_layer layer = {0};
+	struct unwind_layer layer = { 0 };
 	int r = unwind_read_eh_frame(b, &layer);
 
 	if (!r)
@@ -177,13 +177,13 @@ static int read_layers(struct unwind_build *b, struct unwind_rows *rows)
 
 static int build(struct unwind_build *b)
 {
-	struct unwind_rows rows = {0};
+	struct unwind_rows rows = { 0 };
 	int r;
 
-	b->table->rules = calloc(1, sizeof *b->table->rules);
+	b->table->rules = calloc(1, sizeof(*b->table->rules));
 	if (!b->table->rules)
 		return -ENOMEM;
-	b->table->nrules = 1;	/* what is not known */
+	b->table->nrules = 1; /* what is not known */
 	b->rules_cap = 1;
 	b->data_base = dynamic_value(b->img, DT_PLTGOT);
 	find_entry(b);
@@ -199,7 +199,7 @@ int unwind_table_build(struct elf_image *img, struct unwind_table *ret, struct u
 	struct unwind_build b = { .img = img, .table = ret };
 	int r;
 
-	*ret = (struct unwind_table){0};
+	*ret = (struct unwind_table){ 0 };
 	if (!elf_image_is_x86_64(img)) {
 		ret->why = "it is not for x86-64";
 		return 0;
@@ -227,7 +227,7 @@ void unwind_table_done(struct unwind_table *t)
 	free(t->directory);
 	free(t->rows);
 	free(t->rules);
-	*t = (struct unwind_table){0};
+	*t = (struct unwind_table){ 0 };
 }
 
 const struct ut_unwind_rule *unwind_table_find(const struct unwind_table *t, uint64_t vaddr)
@@ -240,7 +240,7 @@ const struct ut_unwind_rule *unwind_table_find(const struct unwind_table *t, uin
 		return &unknown;
 	low = t->directory[page - t->first_page];
 	high = t->directory[page - t->first_page + 1];
-	while (high - low > 1) {	/* the first row begins at or before it */
+	while (high - low > 1) { /* the first row begins at or before it */
 		uint32_t middle = low + (high - low) / 2;
 
 		if (UT_UNWIND_ROW_LOW(t->rows[middle]) <= (vaddr & PAGE_MASK))

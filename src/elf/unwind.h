@@ -9,16 +9,16 @@
 #include "wire/unwind.h"
 
 struct unwind_table {
-	uint32_t first_page, pages;	/* of 64 KiB of vaddr, from the first address that is known to the last */
-	uint32_t *directory;		/* pages + 1 entries: number of a row in rows */
+	uint32_t first_page, pages; /* of 64 KiB of vaddr, from the first address that is known to the last */
+	uint32_t *directory; /* pages + 1 entries: number of a row in rows */
 	uint32_t *rows;
 	uint32_t nrows;
-	struct ut_unwind_rule *rules;	/* numbers in rows mean these; rules[0] is UT_CFA_UNKNOWN */
+	struct ut_unwind_rule *rules; /* numbers in rows mean these; rules[0] is UT_CFA_UNKNOWN */
 	uint32_t nrules;
 	/* What could not be compiled, for doctor and tests: */
-	uint32_t bad_entries;		/* of .eh_frame that contradict the file or themselves */
-	uint32_t unsupported;		/* rows that became UT_CFA_UNSUPPORTED */
-	const char *why;		/* static: why there is no row at all; NULL when there are some */
+	uint32_t bad_entries; /* of .eh_frame that contradict the file or themselves */
+	uint32_t unsupported; /* rows that became UT_CFA_UNSUPPORTED */
+	const char *why; /* static: why there is no row at all; NULL when there are some */
 };
 
 /*

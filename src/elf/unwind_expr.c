@@ -6,10 +6,7 @@
 
 enum { RSP = 7, RIP = 16 };
 
-static bool is_literal(uint8_t op)
-{
-	return op >= DW_OP_lit0 && op <= DW_OP_lit31;
-}
+static bool is_literal(uint8_t op) { return op >= DW_OP_lit0 && op <= DW_OP_lit31; }
 
 /* The base register of an expression; 0xff when it does not begin with one. */
 static uint8_t take_register(struct cursor *c, int64_t *ret_off)
@@ -33,8 +30,8 @@ static bool is_stub(struct cursor c, int64_t *ret_byte)
 		return false;
 	byte = take_byte(&c);
 	*ret_byte = byte - DW_OP_lit0;
-	return is_literal(byte) && byte <= DW_OP_lit15 && (size_t)(c.end - c.at) == sizeof tail &&
-	       memcmp(c.at, tail, sizeof tail) == 0;
+	return is_literal(byte) && byte <= DW_OP_lit15 && (size_t)(c.end - c.at) == sizeof(tail) &&
+	       memcmp(c.at, tail, sizeof(tail)) == 0;
 }
 
 /* What is added to a value that was read, to the end of the expression. */

@@ -13,9 +13,9 @@ struct frames {
 	size_t size;
 	uint64_t vaddr;
 	bool is_eh;
-	bool by_header;		/* the size is not known: the first end mark is the end */
-	uint64_t entries_max;	/* entries of functions to take */
-	VEC(struct cie) cies;	/* by offset, as they come */
+	bool by_header; /* the size is not known: the first end mark is the end */
+	uint64_t entries_max; /* entries of functions to take */
+	VEC(struct cie) cies; /* by offset, as they come */
 	size_t last_cie;
 };
 
@@ -36,7 +36,7 @@ static bool read_augmentation(struct cie *cie, const Dwarf_CIE *raw)
 
 	cie->encoding = ENC_ABSPTR;
 	cie->sized = *a == 'z';
-	if (!cie->sized)	/* "eh" and others of old have data whose size nobody knows */
+	if (!cie->sized) /* "eh" and others of old have data whose size nobody knows */
 		return a[strspn(a, "SB")] == '\0';
 	if (!raw->augmentation_data)
 		return !a[1];
@@ -48,14 +48,15 @@ static bool read_augmentation(struct cie *cie, const Dwarf_CIE *raw)
 		else if (*a == 'P')
 			take_bytes(&c, encoded_size(take_byte(&c), true));
 		else if (*a != 'S' && *a != 'B')
-			break;	/* what is unknown has a size */
+			break; /* what is unknown has a size */
 	}
 	return !c.bad && is_known_encoding(cie->encoding);
 }
 
 static int take_cie(struct frames *f, uint64_t offset, const Dwarf_CIE *raw)
 {
-	struct cie cie = { .offset = offset, .code_align = raw->code_alignment_factor,
+	struct cie cie = { .offset = offset,
+			   .code_align = raw->code_alignment_factor,
 			   .data_align = raw->data_alignment_factor };
 
 	cie.bad = raw->return_address_register != 16 || !read_augmentation(&cie, raw);
@@ -91,14 +92,11 @@ static uint64_t base_of(const struct frames *f, uint8_t enc, uint64_t here)
 	switch (enc & ENC_BASE) {
 	case ENC_PCREL: return here;
 	case ENC_DATAREL: return f->b->data_base;
-	default: return 0;	/* ENC_TEXTREL: relative to where the file is loaded */
+	default: return 0; /* ENC_TEXTREL: relative to where the file is loaded */
 	}
 }
 
-static uint64_t address_of(const struct frames *f, const uint8_t *at)
-{
-	return f->vaddr + (uint64_t)(at - f->bytes);
-}
+static uint64_t address_of(const struct frames *f, const uint8_t *at) { return f->vaddr + (uint64_t)(at - f->bytes); }
 
 /* 0, -ENOMEM, or -EBADMSG. */
 static int take_fde(struct frames *f, const Dwarf_FDE *raw)
@@ -118,7 +116,7 @@ static int take_fde(struct frames *f, const Dwarf_FDE *raw)
 		take_block(&c);
 	if (c.bad)
 		return -EBADMSG;
-	if (!length || !start)		/* the linker threw the function away */
+	if (!length || !start) /* the linker threw the function away */
 		return 0;
 	if (start + length < start || !unwind_is_code(f->b, start, start + length))
 		return -EBADMSG;
@@ -140,11 +138,11 @@ static int take_entry(struct frames *f, Dwarf_Off offset, Dwarf_Off *next)
 	int r;
 
 	*next = offset;
-	if (f->size - offset < sizeof length)
+	if (f->size - offset < sizeof(length))
 		return 1;
-	memcpy(&length, f->bytes + offset, sizeof length);
-	if (!length) {	/* an end mark, or one that a linker left in the middle */
-		*next = offset + sizeof length;
+	memcpy(&length, f->bytes + offset, sizeof(length));
+	if (!length) { /* an end mark, or one that a linker left in the middle */
+		*next = offset + sizeof(length);
 		return f->by_header;
 	}
 	r = dwarf_next_cfi(ident, &data, f->is_eh, offset, next, &entry);
@@ -169,7 +167,7 @@ static int take_entries(struct frames *f)
 		if (r == -ENOMEM)
 			return r;
 		f->b->table->bad_entries += r != 0;
-		if (next <= offset || next > f->size)	/* nobody knows where the next one begins */
+		if (next <= offset || next > f->size) /* nobody knows where the next one begins */
 			return 0;
 	}
 	return 0;
@@ -187,10 +185,10 @@ static int read_frames(struct frames *f)
 static bool read_header(struct unwind_build *b, const Elf64_Phdr *p, uint64_t *ret_vaddr, uint64_t *ret_entries)
 {
 	uint8_t bytes[20];
-	struct cursor c = { .at = bytes + 4, .end = bytes + sizeof bytes };
-	size_t len = p->p_filesz < sizeof bytes ? (size_t)p->p_filesz : sizeof bytes;
+	struct cursor c = { .at = bytes + 4, .end = bytes + sizeof(bytes) };
+	size_t len = p->p_filesz < sizeof(bytes) ? (size_t)p->p_filesz : sizeof(bytes);
 
-	memset(bytes, 0, sizeof bytes);
+	memset(bytes, 0, sizeof(bytes));
 	if (len < 8 || !image_read(b->img, p->p_offset, bytes, len) || bytes[0] != 1)
 		return false;
 	if (bytes[1] == ENC_OMIT || ((bytes[1] & ENC_BASE) == ENC_DATAREL))
@@ -210,8 +208,8 @@ static uint8_t *read_by_header(struct frames *f)
 	uint64_t offset;
 
 	for (size_t i = 0; i < img->phdrs.n; i++)
-		if (img->phdrs.v[i].p_type == PT_GNU_EH_FRAME && read_header(f->b, &img->phdrs.v[i], &f->vaddr,
-									      &f->entries_max))
+		if (img->phdrs.v[i].p_type == PT_GNU_EH_FRAME &&
+		    read_header(f->b, &img->phdrs.v[i], &f->vaddr, &f->entries_max))
 			break;
 	f->by_header = true;
 	for (size_t i = 0; f->vaddr && i < img->segments.n; i++) {

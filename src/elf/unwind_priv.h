@@ -14,16 +14,16 @@
 /* How the CFA is told at a place. */
 enum cfa_how { CFA_NONE, CFA_REGISTER, CFA_READ, CFA_STUB, CFA_OTHER };
 struct cfa_rule {
-	uint8_t how;		/* enum cfa_how */
+	uint8_t how; /* enum cfa_how */
 	uint8_t reg;
-	int64_t off;		/* CFA_REGISTER, CFA_READ */
-	int64_t add;		/* CFA_READ: added to what was read; CFA_STUB: the byte */
+	int64_t off; /* CFA_REGISTER, CFA_READ */
+	int64_t add; /* CFA_READ: added to what was read; CFA_STUB: the byte */
 };
 
 /* Where the caller's value of a register is told to be. */
 enum saved_how { SAVED_SAME, SAVED_AT_CFA, SAVED_AT_REGISTER, SAVED_UNDEFINED, SAVED_OTHER };
 struct saved_rule {
-	uint8_t how;		/* enum saved_how */
+	uint8_t how; /* enum saved_how */
 	uint8_t reg;
 	int64_t off;
 };
@@ -31,48 +31,60 @@ struct saved_rule {
 enum kept_register { KEPT_RA, KEPT_RBP, KEPT_RBX, KEPT };
 struct frame_state {
 	struct cfa_rule cfa;
-	struct cfa_rule plain;	/* as it was last told by a register: what half of a definition changes */
+	struct cfa_rule plain; /* as it was last told by a register: what half of a definition changes */
 	struct saved_rule saved[KEPT];
 };
 
 /* A common entry: what several functions' entries begin with. */
 struct cie {
-	uint64_t offset;	/* in the section */
+	uint64_t offset; /* in the section */
 	uint64_t code_align;
 	int64_t data_align;
-	uint8_t encoding;	/* of pointers in entries */
-	bool sized;		/* entries have augmentation data, led by its size */
+	uint8_t encoding; /* of pointers in entries */
+	bool sized; /* entries have augmentation data, led by its size */
 	bool bad;
 	struct frame_state initial;
 };
 
 /* Rows of a stretch of code; addresses count from the build's base. A stretch that nothing is known of is rule 0. */
-struct unwind_row { uint32_t at, rule; };
-struct unwind_rows { struct unwind_row *v; size_t n, cap; };
+struct unwind_row {
+	uint32_t at, rule;
+};
+struct unwind_rows {
+	struct unwind_row *v;
+	size_t n, cap;
+};
 
 /* One entry: its rows begin at its start and lie inside of it. */
-struct unwind_span { uint32_t start, end, first, n; };
+struct unwind_span {
+	uint32_t start, end, first, n;
+};
 
-struct unwind_layer {		/* what one source knows */
-	struct unwind_rows rows;	/* of all spans, in the order of the file */
-	struct { struct unwind_span *v; size_t n, cap; } spans;
+struct unwind_layer { /* what one source knows */
+	struct unwind_rows rows; /* of all spans, in the order of the file */
+	struct {
+		struct unwind_span *v;
+		size_t n, cap;
+	} spans;
 	bool unsorted;
 };
 
-struct code_range { uint64_t start, end; };
+struct code_range {
+	uint64_t start, end;
+};
 
 struct unwind_build {
 	struct elf_image *img;
 	struct unwind_table *table;
-	uint64_t base;		/* begin of a page; addresses are in the 4 GiB behind it */
-	VEC(struct code_range) code;	/* executable bytes of the file, sorted, apart from each other */
-	uint64_t data_base;	/* what ENC_DATAREL means */
-	uint64_t entry;		/* where the kernel or the dynamic linker begins; 0: nowhere, or not certain */
+	uint64_t base; /* begin of a page; addresses are in the 4 GiB behind it */
+	VEC(struct code_range) code; /* executable bytes of the file, sorted, apart from each other */
+	uint64_t data_base; /* what ENC_DATAREL means */
+	uint64_t entry; /* where the kernel or the dynamic linker begins; 0: nowhere, or not certain */
 
-	uint32_t *hash;		/* number of a rule + 1, at its place; a power of two of them */
+	uint32_t *hash; /* number of a rule + 1, at its place; a power of two of them */
 	uint32_t hash_size;
 	size_t rules_cap;
-	struct ut_unwind_rule last;	/* the rule that was asked for last, and its number */
+	struct ut_unwind_rule last; /* the rule that was asked for last, and its number */
 	uint32_t last_number;
 };
 

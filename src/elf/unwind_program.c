@@ -6,30 +6,27 @@
 
 #include "elf/unwind_priv.h"
 
-#define REMEMBERED_MAX 32	/* states that are remembered at a time; compilers need 2 */
+#define REMEMBERED_MAX 32 /* states that are remembered at a time; compilers need 2 */
 
 enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
 
 struct program {
-	struct unwind_build *b;		/* NULL: a common entry, without places */
+	struct unwind_build *b; /* NULL: a common entry, without places */
 	struct unwind_layer *layer;
 	const struct cie *cie;
 	struct cursor c;
 	const uint8_t *begin;
-	uint64_t here;			/* address of begin */
+	uint64_t here; /* address of begin */
 	uint64_t loc, end;
 	size_t first_row;
 	struct frame_state now;
-	bool changed;			/* since the last row */
+	bool changed; /* since the last row */
 	int error;
 	unsigned depth;
 	struct frame_state remembered[REMEMBERED_MAX];
 };
 
-static bool fits_16(int64_t v)
-{
-	return v >= INT16_MIN && v <= INT16_MAX;
-}
+static bool fits_16(int64_t v) { return v >= INT16_MIN && v <= INT16_MAX; }
 
 /*
  * A register's place as a distance from the CFA (UT_SAVED_CFA) or from rbp. One that is told in a way we do not follow
@@ -49,8 +46,8 @@ static uint8_t place_of(const struct frame_state *f, const struct saved_rule *s,
 	if (!fits_16(off))
 		return UT_SAVED_UNDEFINED;
 	*ret = (int16_t)off;
-	return s->how == SAVED_AT_REGISTER && !(f->cfa.how == CFA_REGISTER && s->reg == f->cfa.reg) ? UT_SAVED_RBP :
-												     UT_SAVED_CFA;
+	return s->how == SAVED_AT_REGISTER && !(f->cfa.how == CFA_REGISTER && s->reg == f->cfa.reg) ? UT_SAVED_RBP
+												    : UT_SAVED_CFA;
 }
 
 static bool lies_at(const struct saved_rule *s, int64_t off)
@@ -61,7 +58,7 @@ static bool lies_at(const struct saved_rule *s, int64_t off)
 /* glibc's __restore_rt tells where the kernel has put each register. */
 static bool is_signal_frame(const struct frame_state *f)
 {
-	enum { UC_RBP = 120, UC_RBX = 128, UC_RSP = 160, UC_RIP = 168 };	/* in a ucontext */
+	enum { UC_RBP = 120, UC_RBX = 128, UC_RSP = 160, UC_RIP = 168 }; /* in a ucontext */
 
 	return f->cfa.how == CFA_READ && f->cfa.reg == RSP && f->cfa.off == UC_RSP && !f->cfa.add &&
 	       lies_at(&f->saved[KEPT_RA], UC_RIP) && lies_at(&f->saved[KEPT_RBP], UC_RBP) &&
@@ -84,7 +81,7 @@ static bool set_cfa(const struct cfa_rule *cfa, struct ut_unwind_rule *ret)
 static struct ut_unwind_rule rule_of(const struct frame_state *f)
 {
 	static const struct ut_unwind_rule unsupported = { .cfa = UT_CFA_UNSUPPORTED };
-	struct ut_unwind_rule ret = {0};
+	struct ut_unwind_rule ret = { 0 };
 
 	if (f->saved[KEPT_RA].how == SAVED_UNDEFINED)
 		return (struct ut_unwind_rule){ .cfa = UT_CFA_OUTERMOST };
@@ -132,7 +129,7 @@ static void advance(struct program *p, uint64_t units)
 
 	if (__builtin_mul_overflow(units, p->cie->code_align, &distance) ||
 	    __builtin_add_overflow(distance, p->loc, &distance))
-		distance = p->end;	/* out of the function: nothing that follows matters */
+		distance = p->end; /* out of the function: nothing that follows matters */
 	go_to(p, distance);
 }
 
@@ -156,10 +153,7 @@ static void save(struct program *p, uint64_t reg, struct saved_rule rule)
 	p->changed = true;
 }
 
-static int64_t factored(const struct program *p, uint64_t v)
-{
-	return (int64_t)(v * (uint64_t)p->cie->data_align);
-}
+static int64_t factored(const struct program *p, uint64_t v) { return (int64_t)(v * (uint64_t)p->cie->data_align); }
 
 static void save_at(struct program *p, uint64_t reg, int64_t off)
 {
@@ -235,7 +229,7 @@ static bool run_move(struct program *p, uint8_t op)
 	case DW_CFA_MIPS_advance_loc8: advance(p, take_bytes(&p->c, 8)); return true;
 	case DW_CFA_remember_state: remember(p); return true;
 	case DW_CFA_restore_state: recall(p); return true;
-	case DW_CFA_GNU_args_size: take_leb(&p->c); return true;	/* for exceptions alone */
+	case DW_CFA_GNU_args_size: take_leb(&p->c); return true; /* for exceptions alone */
 	default: return false;
 	}
 }
@@ -254,12 +248,8 @@ static bool run_cfa(struct program *p, uint8_t op)
 		reg = take_leb(c);
 		define_cfa(p, reg, factored(p, (uint64_t)take_sleb(c)));
 		return true;
-	case DW_CFA_def_cfa_register:
-		redefine_cfa(p, take_leb(c), p->now.plain.off);
-		return true;
-	case DW_CFA_def_cfa_offset:
-		redefine_cfa(p, p->now.plain.reg, (int64_t)take_leb(c));
-		return true;
+	case DW_CFA_def_cfa_register: redefine_cfa(p, take_leb(c), p->now.plain.off); return true;
+	case DW_CFA_def_cfa_offset: redefine_cfa(p, p->now.plain.reg, (int64_t)take_leb(c)); return true;
 	case DW_CFA_def_cfa_offset_sf:
 		redefine_cfa(p, p->now.plain.reg, factored(p, (uint64_t)take_sleb(c)));
 		return true;
@@ -267,8 +257,7 @@ static bool run_cfa(struct program *p, uint8_t op)
 		p->now.cfa = cfa_from_expression(take_block(c));
 		p->changed = true;
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 }
 
@@ -288,11 +277,23 @@ static bool run_register(struct program *p, uint8_t op)
 	case DW_CFA_restore_extended: restore(p, reg); return true;
 	case DW_CFA_undefined: save_how(p, reg, SAVED_UNDEFINED); return true;
 	case DW_CFA_same_value: save_how(p, reg, SAVED_SAME); return true;
-	case DW_CFA_register: take_leb(c); save_how(p, reg, SAVED_OTHER); return true;
+	case DW_CFA_register:
+		take_leb(c);
+		save_how(p, reg, SAVED_OTHER);
+		return true;
 	case DW_CFA_expression: save(p, reg, saved_from_expression(take_block(c))); return true;
-	case DW_CFA_val_offset: take_leb(c); save_how(p, reg, SAVED_OTHER); return true;
-	case DW_CFA_val_offset_sf: take_sleb(c); save_how(p, reg, SAVED_OTHER); return true;
-	case DW_CFA_val_expression: take_block(c); save_how(p, reg, SAVED_OTHER); return true;
+	case DW_CFA_val_offset:
+		take_leb(c);
+		save_how(p, reg, SAVED_OTHER);
+		return true;
+	case DW_CFA_val_offset_sf:
+		take_sleb(c);
+		save_how(p, reg, SAVED_OTHER);
+		return true;
+	case DW_CFA_val_expression:
+		take_block(c);
+		save_how(p, reg, SAVED_OTHER);
+		return true;
 	default: return false;
 	}
 }
@@ -327,7 +328,7 @@ void cie_run(struct cie *cie, struct cursor program)
 	p.c = program;
 	p.begin = program.at;
 	p.here = p.loc = p.end = 0;
-	p.now = (struct frame_state){0};
+	p.now = (struct frame_state){ 0 };
 	p.changed = false;
 	p.error = 0;
 	p.depth = 0;
@@ -339,7 +340,7 @@ void cie_run(struct cie *cie, struct cursor program)
 int fde_run(struct unwind_build *b, struct unwind_layer *layer, const struct cie *cie, uint64_t start, uint64_t end,
 	    struct cursor program, uint64_t here)
 {
-	struct program p;	/* large, and written before it is read */
+	struct program p; /* large, and written before it is read */
 
 	p.b = b;
 	p.layer = layer;

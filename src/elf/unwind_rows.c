@@ -8,7 +8,7 @@ static uint32_t hash_of(const struct ut_unwind_rule *rule)
 {
 	uint64_t half[2];
 
-	memcpy(half, rule, sizeof half);
+	memcpy(half, rule, sizeof(half));
 	half[0] = (half[0] ^ half[1] * 0x9fb21c651e98df25ull) * 0xff51afd7ed558ccdull;
 	return (uint32_t)(half[0] >> 32);
 }
@@ -18,7 +18,7 @@ static uint32_t *find_place(const struct unwind_build *b, const struct ut_unwind
 {
 	uint32_t at = hash_of(rule) & (b->hash_size - 1);
 
-	while (b->hash[at] && memcmp(&b->table->rules[b->hash[at] - 1], rule, sizeof *rule) != 0)
+	while (b->hash[at] && memcmp(&b->table->rules[b->hash[at] - 1], rule, sizeof(*rule)) != 0)
 		at = (at + 1) & (b->hash_size - 1);
 	return &b->hash[at];
 }
@@ -30,7 +30,7 @@ static int grow_hash(struct unwind_build *b)
 
 	if (b->table->nrules < b->hash_size / 2)
 		return 0;
-	hash = calloc(size, sizeof *hash);
+	hash = calloc(size, sizeof(*hash));
 	if (!hash)
 		return -ENOMEM;
 	free(b->hash);
@@ -47,7 +47,7 @@ int unwind_rule_number(struct unwind_build *b, const struct ut_unwind_rule *rule
 	struct unwind_table *t = b->table;
 	uint32_t *place;
 
-	if (memcmp(rule, &b->last, sizeof *rule) == 0) {
+	if (memcmp(rule, &b->last, sizeof(*rule)) == 0) {
 		*ret = b->last_number;
 		return 0;
 	}
@@ -55,9 +55,9 @@ int unwind_rule_number(struct unwind_build *b, const struct ut_unwind_rule *rule
 		return -ENOMEM;
 	place = find_place(b, rule);
 	if (!*place && t->nrules >= UT_UNWIND_RULES_MAX - 1 && rule->cfa != UT_CFA_UNSUPPORTED)
-		return unwind_rule_number(b, &unsupported, ret);	/* the last one is kept free for it */
+		return unwind_rule_number(b, &unsupported, ret); /* the last one is kept free for it */
 	if (!*place) {
-		if (vec_grow_((void **)&t->rules, &b->rules_cap, t->nrules + 1, sizeof *t->rules))
+		if (vec_grow_((void **)&t->rules, &b->rules_cap, t->nrules + 1, sizeof(*t->rules)))
 			return -ENOMEM;
 		t->rules[t->nrules++] = *rule;
 		*place = t->nrules;
@@ -72,7 +72,7 @@ uint32_t unwind_rows_at(const struct unwind_rows *rows, uint32_t at)
 {
 	size_t low = 0, high = rows->n;
 
-	while (low < high) {	/* the last row that begins at or before it */
+	while (low < high) { /* the last row that begins at or before it */
 		size_t middle = low + (high - low) / 2;
 
 		if (rows->v[middle].at <= at)
@@ -87,7 +87,7 @@ bool unwind_is_code(const struct unwind_build *b, uint64_t start, uint64_t end)
 {
 	size_t low = 0, high = b->code.n;
 
-	while (low < high) {	/* the last range that begins at or before start */
+	while (low < high) { /* the last range that begins at or before start */
 		size_t middle = low + (high - low) / 2;
 
 		if (b->code.v[middle].start <= start)
@@ -112,8 +112,10 @@ static int compare_spans(const void *a, const void *b)
 
 int unwind_close_span(struct unwind_build *b, struct unwind_layer *layer, size_t first, uint64_t start, uint64_t end)
 {
-	struct unwind_span s = { .start = (uint32_t)(start - b->base), .end = (uint32_t)(end - b->base),
-				 .first = (uint32_t)first, .n = (uint32_t)(layer->rows.n - first) };
+	struct unwind_span s = { .start = (uint32_t)(start - b->base),
+				 .end = (uint32_t)(end - b->base),
+				 .first = (uint32_t)first,
+				 .n = (uint32_t)(layer->rows.n - first) };
 
 	if (!s.n)
 		return 0;
@@ -144,12 +146,14 @@ static int put(struct unwind_rows *rows, uint32_t at, uint32_t rule)
 	return vec_push(rows, ((struct unwind_row){ at, rule }));
 }
 
-struct open_span { uint32_t end, next, last; };	/* rows [next, last) are still to come */
+struct open_span {
+	uint32_t end, next, last;
+}; /* rows [next, last) are still to come */
 
 struct sweep {
 	const struct unwind_layer *layer;
 	struct unwind_rows *out;
-	VEC(struct open_span) open;	/* the later begun on top */
+	VEC(struct open_span) open; /* the later begun on top */
 };
 
 /* The rows of the top span that begin before @upto. */
@@ -197,7 +201,7 @@ int unwind_flatten(struct unwind_layer *layer, struct unwind_rows *ret)
 	int r = vec_reserve(ret, layer->rows.n + 1);
 
 	if (layer->unsorted)
-		qsort(layer->spans.v, layer->spans.n, sizeof *layer->spans.v, compare_spans);
+		qsort(layer->spans.v, layer->spans.n, sizeof(*layer->spans.v), compare_spans);
 	for (size_t i = 0; !r && i < layer->spans.n; i++) {
 		const struct unwind_span *span = &layer->spans.v[i];
 
@@ -217,7 +221,7 @@ int unwind_flatten(struct unwind_layer *layer, struct unwind_rows *ret)
 
 int unwind_overlay(struct unwind_rows *rows, const struct unwind_rows *weak)
 {
-	struct unwind_rows out = {0};
+	struct unwind_rows out = { 0 };
 	uint32_t rule = 0, weak_rule = 0, at;
 	size_t i = 0, k = 0;
 	int r;
@@ -257,11 +261,11 @@ int unwind_paginate(struct unwind_build *b, const struct unwind_rows *rows)
 	if (!rows->n)
 		return 0;
 	first = rows->v[0].at >> UT_UNWIND_PAGE_SHIFT;
-	last = (rows->v[rows->n - 1].at - 1) >> UT_UNWIND_PAGE_SHIFT;	/* the last row is where knowledge ends */
+	last = (rows->v[rows->n - 1].at - 1) >> UT_UNWIND_PAGE_SHIFT; /* the last row is where knowledge ends */
 	t->pages = last - first + 1;
 	t->first_page = (uint32_t)(b->base >> UT_UNWIND_PAGE_SHIFT) + first;
-	t->directory = malloc((t->pages + 1) * sizeof *t->directory);
-	t->rows = malloc((rows->n + t->pages) * sizeof *t->rows);
+	t->directory = malloc((t->pages + 1) * sizeof(*t->directory));
+	t->rows = malloc((rows->n + t->pages) * sizeof(*t->rows));
 	if (!t->directory || !t->rows)
 		return -ENOMEM;
 	for (uint32_t page = first; page <= last; page++) {

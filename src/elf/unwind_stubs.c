@@ -15,18 +15,19 @@ static struct ut_unwind_rule rsp_plus(int32_t off)
 
 static struct ut_unwind_rule stub_from_byte(int16_t byte)
 {
-	return (struct ut_unwind_rule){ .cfa = UT_CFA_PLT, .cfa_reg = RSP, .cfa_off = 8, .cfa_add = byte,
-					.ra_off = -8 };
+	return (struct ut_unwind_rule){
+		.cfa = UT_CFA_PLT, .cfa_reg = RSP, .cfa_off = 8, .cfa_add = byte, .ra_off = -8
+	};
 }
 
 struct adder {
 	struct unwind_build *b;
 	struct unwind_layer *layer;
 	int error;
-	unsigned returns;	/* from signals, so far */
+	unsigned returns; /* from signals, so far */
 };
 
-#define RETURNS_MAX 64		/* there is one in a libc */
+#define RETURNS_MAX 64 /* there is one in a libc */
 
 static void add(struct adder *a, uint64_t start, uint64_t end, struct ut_unwind_rule rule)
 {
@@ -38,18 +39,18 @@ static void add(struct adder *a, uint64_t start, uint64_t end, struct ut_unwind_
 static int16_t lazy_stub(const uint8_t *p)
 {
 	if (p[0] == 0xff && p[1] == 0x25 && p[6] == 0x68 && p[11] == 0xe9)
-		return 11;	/* jmp *got; push; jmp */
+		return 11; /* jmp *got; push; jmp */
 	if (memcmp(p, endbr64, 4) == 0 && p[4] == 0x68 && (p[9] == 0xe9 || (p[9] == 0xf2 && p[10] == 0xe9)))
-		return 9;	/* endbr64; push; jmp */
+		return 9; /* endbr64; push; jmp */
 	if (p[0] == 0x68 && p[5] == 0xf2 && p[6] == 0xe9)
-		return 5;	/* push; bnd jmp */
+		return 5; /* push; bnd jmp */
 	return 0;
 }
 
 static bool is_first_stub(const uint8_t *p)
 {
-	return p[0] == 0xff && p[1] == 0x35 && ((p[6] == 0xff && p[7] == 0x25) ||
-						(p[6] == 0xf2 && p[7] == 0xff && p[8] == 0x25));
+	return p[0] == 0xff && p[1] == 0x35 &&
+	       ((p[6] == 0xff && p[7] == 0x25) || (p[6] == 0xf2 && p[7] == 0xff && p[8] == 0x25));
 }
 
 /* A stub that only jumps. */
@@ -98,7 +99,7 @@ static void add_stubs(struct adder *a, const struct unwind_rows *known)
 	if (s && s->type == SHT_PROGBITS && unwind_is_code(a->b, s->vaddr, s->vaddr + s->size) &&
 	    !unwind_rows_at(known, (uint32_t)(s->vaddr - a->b->base)))
 		add_plt(a, s);
-	for (size_t i = 0; i < ARRAY_SIZE(jumps); i++) {	/* no stub of theirs ever pushes */
+	for (size_t i = 0; i < ARRAY_SIZE(jumps); i++) { /* no stub of theirs ever pushes */
 		s = image_section(a->b->img, jumps[i]);
 		if (s && s->type == SHT_PROGBITS)
 			add(a, s->vaddr, s->vaddr + s->size, rsp_plus(8));
@@ -120,22 +121,19 @@ static size_t sigreturn_head(const uint8_t *bytes, const uint8_t *p)
  * A handler returns to the first byte, and who looks for the code of a return address looks a byte before it. There is
  * a nop in musl, and padding in Go; where the end of another function is there instead, it stays that function's.
  */
-static bool is_padding(uint8_t byte)
-{
-	return byte == 0x90 || byte == 0xcc || byte == 0;
-}
+static bool is_padding(uint8_t byte) { return byte == 0x90 || byte == 0xcc || byte == 0; }
 
 static void find_returns(struct adder *a, uint64_t vaddr, const uint8_t *bytes, size_t len)
 {
 	const uint8_t *p = bytes, *end = bytes + len;
 
-	while ((p = memmem(p, (size_t)(end - p), sigreturn, sizeof sigreturn))) {
+	while ((p = memmem(p, (size_t)(end - p), sigreturn, sizeof(sigreturn)))) {
 		size_t head = sigreturn_head(bytes, p);
 		const uint8_t *first = p - head;
 
 		if (head && first > bytes && is_padding(first[-1]))
 			first--;
-		p += sizeof sigreturn;
+		p += sizeof(sigreturn);
 		if (head && a->returns++ < RETURNS_MAX)
 			add(a, vaddr + (uint64_t)(first - bytes), vaddr + (uint64_t)(p - bytes),
 			    (struct ut_unwind_rule){ .cfa = UT_CFA_SIGNAL });
@@ -144,7 +142,7 @@ static void find_returns(struct adder *a, uint64_t vaddr, const uint8_t *bytes, 
 
 enum { CHUNK = 65536, OVERLAP = 16 };
 
-struct chunk {		/* file bytes from vaddr on */
+struct chunk { /* file bytes from vaddr on */
 	uint64_t vaddr;
 	size_t len;
 	uint8_t bytes[CHUNK];
@@ -167,7 +165,7 @@ static bool read_chunk(struct adder *a, struct chunk *c, uint64_t start, uint64_
 
 static void search_gap(struct adder *a, struct chunk *c, uint64_t start, uint64_t end, uint64_t readable)
 {
-	while (end - start > sizeof sigreturn && a->returns < RETURNS_MAX && !a->error &&
+	while (end - start > sizeof(sigreturn) && a->returns < RETURNS_MAX && !a->error &&
 	       read_chunk(a, c, start, end, readable)) {
 		uint64_t have = c->vaddr + c->len, stop = end < have ? end : have;
 
@@ -179,10 +177,7 @@ static void search_gap(struct adder *a, struct chunk *c, uint64_t start, uint64_
 }
 
 /* Less than 16 bytes before a multiple of 16 are what compilers leave before a function. */
-static bool is_alignment(uint64_t start, uint64_t end)
-{
-	return end - start < 16 && end % 16 == 0;
-}
+static bool is_alignment(uint64_t start, uint64_t end) { return end - start < 16 && end % 16 == 0; }
 
 static void search_range(struct adder *a, struct chunk *c, const struct code_range *range,
 			 const struct unwind_rows *known, size_t *i)
@@ -206,7 +201,7 @@ static void search_range(struct adder *a, struct chunk *c, const struct code_ran
 
 static void add_returns(struct adder *a, const struct unwind_rows *known)
 {
-	AUTO_FREE struct chunk *c = malloc(sizeof *c);
+	AUTO_FREE struct chunk *c = malloc(sizeof(*c));
 	size_t i = 0;
 
 	if (!c) {
@@ -229,7 +224,7 @@ static size_t end_of_start(const struct unwind_build *b, const uint8_t *code, si
 			return i + 6;
 		if (code[i] != 0xe8)
 			continue;
-		memcpy(&distance, code + i + 1, sizeof distance);
+		memcpy(&distance, code + i + 1, sizeof(distance));
 		target = b->entry + i + 5 + (uint64_t)(int64_t)distance;
 		if (unwind_is_code(b, target, target + 1))
 			return i + 5;
@@ -242,17 +237,17 @@ static void add_start(struct adder *a)
 {
 	static const uint8_t loader[] = { 0x48, 0x89, 0xe7, 0xe8 }, leave[] = { 0x41, 0xff, 0xe4 };
 	enum { START = 48, LOADER = 128 };
-	uint8_t code[LOADER] = {0};
-	size_t len = sizeof code, end;
+	uint8_t code[LOADER] = { 0 };
+	size_t len = sizeof(code), end;
 	const uint8_t *p = NULL;
 
 	if (!a->b->entry)
 		return;
 	while (len && !elf_read_at(a->b->img, a->b->entry, code, len))
 		len /= 2;
-	if (len > sizeof loader && memcmp(code, loader, sizeof loader) == 0)
-		p = memmem(code, len, leave, sizeof leave);
-	end = p ? (size_t)(p - code) + sizeof leave : end_of_start(a->b, code, len < START ? len : START);
+	if (len > sizeof(loader) && memcmp(code, loader, sizeof(loader)) == 0)
+		p = memmem(code, len, leave, sizeof(leave));
+	end = p ? (size_t)(p - code) + sizeof(leave) : end_of_start(a->b, code, len < START ? len : START);
 	if (end)
 		add(a, a->b->entry, a->b->entry + end, (struct ut_unwind_rule){ .cfa = UT_CFA_OUTERMOST });
 }
@@ -260,8 +255,8 @@ static void add_start(struct adder *a)
 /* Go's threads and goroutines begin in these, whose entries of old releases do not say so. */
 static void add_go_starts(struct adder *a)
 {
-	static const char *const names[] = { "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart",
-					     "runtime.mstart.abi0", "runtime.rt0_go", "runtime.rt0_go.abi0" };
+	static const char *const names[] = { "runtime.goexit",	    "runtime.goexit.abi0", "runtime.mstart",
+					     "runtime.mstart.abi0", "runtime.rt0_go",	   "runtime.rt0_go.abi0" };
 	struct elf_symbol s;
 
 	if (!elf_image_is_go(a->b->img))

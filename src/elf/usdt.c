@@ -130,11 +130,11 @@ static bool read_note(const struct elf_image *img, const struct note *raw, uint6
 	const char *at = (const char *)raw->desc, *end = at + raw->desc_len;
 	uint64_t address[3], move;
 
-	if (raw->desc_len < sizeof address)
+	if (raw->desc_len < sizeof(address))
 		return false;
-	memcpy(address, at, sizeof address);
-	at += sizeof address;
-	*ret = (struct usdt_note){0};
+	memcpy(address, at, sizeof(address));
+	at += sizeof(address);
+	*ret = (struct usdt_note){ 0 };
 	ret->provider = take_string(&at, end);
 	ret->name = ret->provider ? take_string(&at, end) : NULL;
 	ret->args = ret->name ? take_string(&at, end) : NULL;
@@ -196,8 +196,8 @@ static int read_stretches(struct elf_image *img, const struct stretches *from, s
 
 int usdt_notes_read(struct elf_image *img, struct usdt_notes *ret, struct ut_err *err)
 {
-	struct usdt_notes notes = {0};
-	struct stretches found = {0};
+	struct usdt_notes notes = { 0 };
+	struct stretches found = { 0 };
 	int r = find_stretches(img, &found, err);
 
 	if (!r && found.total && !img->is_64 && usdt_has_notes(img))
@@ -218,5 +218,5 @@ void usdt_notes_done(struct usdt_notes *notes)
 {
 	vec_done(&notes->notes);
 	free(notes->strings);
-	*notes = (struct usdt_notes){0};
+	*notes = (struct usdt_notes){ 0 };
 }

@@ -10,18 +10,18 @@
 #include "elf/image.h"
 
 struct usdt_note {
-	const char *provider, *name, *args;	/* live as long as the list; args may be "" */
-	uint64_t vaddr;		/* the site, in the file's own addresses, after base adjustment */
-	uint64_t offset;	/* the same as file offset */
-	uint64_t sem_vaddr;	/* the semaphore (a 16-bit counter); 0: the probe has none */
-	uint64_t sem_offset;	/* its file offset, through its own segment; 0 when there is none */
-	const char *defect;	/* NULL, or why this site cannot be attached ("outside any text segment", …) */
+	const char *provider, *name, *args; /* live as long as the list; args may be "" */
+	uint64_t vaddr; /* the site, in the file's own addresses, after base adjustment */
+	uint64_t offset; /* the same as file offset */
+	uint64_t sem_vaddr; /* the semaphore (a 16-bit counter); 0: the probe has none */
+	uint64_t sem_offset; /* its file offset, through its own segment; 0 when there is none */
+	const char *defect; /* NULL, or why this site cannot be attached ("outside any text segment", …) */
 };
 
 struct usdt_notes {
-	VEC(struct usdt_note) notes;	/* in file order */
-	void *strings;			/* owns every string above */
-	size_t broken;			/* notes of the right owner that could not be read at all */
+	VEC(struct usdt_note) notes; /* in file order */
+	void *strings; /* owns every string above */
+	size_t broken; /* notes of the right owner that could not be read at all */
 };
 
 /*

@@ -11,7 +11,7 @@
 #include "base/auto.h"
 #include "base/vec.h"
 
-#define SEMAPHORE_SIZE 2	/* an unsigned short, as the kernel counts */
+#define SEMAPHORE_SIZE 2 /* an unsigned short, as the kernel counts */
 #define NAMES_BYTES_MAX (64u << 20)
 
 enum section { NONE, PROBES, STACK, PROPERTY, SYMBOLS, STRINGS, SECTION_NAMES, NSECTIONS };
@@ -49,7 +49,10 @@ static const struct layout {
 struct writer {
 	int fd;
 	Elf *elf;
-	struct { void *bytes; size_t size; } content[NSECTIONS];
+	struct {
+		void *bytes;
+		size_t size;
+	} content[NSECTIONS];
 	uint32_t name_at[NSECTIONS];
 	VEC(Elf64_Sym) symbols;
 	struct buf strings, section_names;
@@ -58,8 +61,11 @@ struct writer {
 
 enum elf_machine elf_machine_named(const char *name, size_t len)
 {
-	static const struct { const char *name; enum elf_machine machine; } known[] = {
-		{ "x86_64", ELF_MACHINE_X86_64 }, { "x86-64", ELF_MACHINE_X86_64 }, { "amd64", ELF_MACHINE_X86_64 },
+	static const struct {
+		const char *name;
+		enum elf_machine machine;
+	} known[] = {
+		{ "x86_64", ELF_MACHINE_X86_64 },   { "x86-64", ELF_MACHINE_X86_64 }, { "amd64", ELF_MACHINE_X86_64 },
 		{ "aarch64", ELF_MACHINE_AARCH64 }, { "arm64", ELF_MACHINE_AARCH64 },
 	};
 
@@ -86,13 +92,16 @@ static int elf_failed(struct ut_err *err)
 /* The symbol table and its strings. */
 static int make_symbols(struct writer *w, const char *const *names, size_t n, struct ut_err *err)
 {
-	if (vec_push(&w->symbols, (Elf64_Sym){0}))
+	if (vec_push(&w->symbols, (Elf64_Sym){ 0 }))
 		return ut_err_nomem(err);
 	buf_addc(&w->strings, '\0');
 	for (size_t i = 0; i < n; i++) {
-		Elf64_Sym symbol = { .st_name = (Elf64_Word)w->strings.len, .st_shndx = PROBES,
-				     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_other = STV_HIDDEN,
-				     .st_value = i * SEMAPHORE_SIZE, .st_size = SEMAPHORE_SIZE };
+		Elf64_Sym symbol = { .st_name = (Elf64_Word)w->strings.len,
+				     .st_shndx = PROBES,
+				     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+				     .st_other = STV_HIDDEN,
+				     .st_value = i * SEMAPHORE_SIZE,
+				     .st_size = SEMAPHORE_SIZE };
 
 		buf_add(&w->strings, names[i], strlen(names[i]) + 1);
 		if (w->strings.len > NAMES_BYTES_MAX)
@@ -114,7 +123,7 @@ static void make_section_names(struct writer *w)
 
 static void set_content(struct writer *w, enum section s, const void *bytes, size_t size)
 {
-	w->content[s].bytes = (void *)bytes;	/* libelf reads it only */
+	w->content[s].bytes = (void *)bytes; /* libelf reads it only */
 	w->content[s].size = size;
 }
 

@@ -94,10 +94,7 @@ void asm_alui(struct asm_buf *a, int op, enum bpf_reg dst, int32_t imm)
 	emit(a, (uint8_t)(BPF_ALU64 | op | BPF_K), dst, R0, 0, imm);
 }
 
-static uint8_t width(unsigned size)
-{
-	return size == 1 ? BPF_B : size == 2 ? BPF_H : size == 4 ? BPF_W : BPF_DW;
-}
+static uint8_t width(unsigned size) { return size == 1 ? BPF_B : size == 2 ? BPF_H : size == 4 ? BPF_W : BPF_DW; }
 
 void asm_load(struct asm_buf *a, unsigned size, enum bpf_reg dst, enum bpf_reg base, int off)
 {
@@ -155,15 +152,9 @@ void asm_jcci(struct asm_buf *a, int cond, enum bpf_reg dst, int32_t imm, unsign
 	emit(a, (uint8_t)(BPF_JMP | cond | BPF_K), dst, R0, 0, imm);
 }
 
-void asm_call(struct asm_buf *a, int helper)
-{
-	emit(a, BPF_JMP | BPF_CALL, R0, R0, 0, helper);
-}
+void asm_call(struct asm_buf *a, int helper) { emit(a, BPF_JMP | BPF_CALL, R0, R0, 0, helper); }
 
-void asm_exit(struct asm_buf *a)
-{
-	emit(a, BPF_JMP | BPF_EXIT, R0, R0, 0, 0);
-}
+void asm_exit(struct asm_buf *a) { emit(a, BPF_JMP | BPF_EXIT, R0, R0, 0, 0); }
 
 void asm_map(struct asm_buf *a, enum bpf_reg dst, enum gen_map map)
 {

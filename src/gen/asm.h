@@ -18,44 +18,46 @@ enum bpf_reg { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP };
  * disassembly.
  */
 enum gen_map {
-	GEN_MAP_RINGS,	/* array of ring buffers, by CPU */
-	GEN_MAP_LOST,	/* array of one value: 64 bytes per CPU, the first 8 count events lost for want of
+	GEN_MAP_RINGS, /* array of ring buffers, by CPU */
+	GEN_MAP_LOST, /* array of one value: 64 bytes per CPU, the first 8 count events lost for want of
 			 * room, the next 8 those of processes that were refused */
 	GEN_MAP_FOLLOW, /* hash: process id → 1 */
 	GEN_MAP_STARTS, /* hash: function, process and stack pointer → time of the call */
 	GEN_MAP_REFUSED, /* hash: process id → what it may still write: struct gen_refused */
 	GEN_MAP_PROCESSES, /* hash: process id → struct gen_process, of those that are measured */
 	GEN_MAP_THREADS, /* hash: thread id → struct gen_thread */
-	GEN_MAP_SLOTS,	/* array of one value for each CPU: struct gen_slot */
-	GEN_MAP_NAMES,	/* longest prefix: struct gen_name → whose a thread of that name is */
+	GEN_MAP_SLOTS, /* array of one value for each CPU: struct gen_slot */
+	GEN_MAP_NAMES, /* longest prefix: struct gen_name → whose a thread of that name is */
 	GEN_MAP_HANDLERS, /* hash: thread id → struct gen_handlers */
 	GEN_MAP_WALK_UPROBE, /* array of one program: what takes a sample of a probe's stack (src/bpf/sample.bpf.c) */
 	GEN_MAP_WALK_TRACEPOINT,
 	GEN_MAPS
 };
 
-struct asm_fixup { unsigned insn, label; };
+struct asm_fixup {
+	unsigned insn, label;
+};
 
 struct asm_buf {
 	VEC(struct bpf_insn) insns;
-	VEC(int) labels;		/* instruction index; -1 while not placed */
+	VEC(int) labels; /* instruction index; -1 while not placed */
 	VEC(struct asm_fixup) fixups;
-	int error;			/* 0, -ENOMEM, -E2BIG (a jump too far) */
+	int error; /* 0, -ENOMEM, -E2BIG (a jump too far) */
 };
 
 void asm_done(struct asm_buf *a);
 /* Resolves all jumps. 0 or the first error. */
 int asm_finish(struct asm_buf *a);
 
-unsigned asm_label(struct asm_buf *a);			/* a new label, not placed */
-void asm_place(struct asm_buf *a, unsigned label);	/* here */
+unsigned asm_label(struct asm_buf *a); /* a new label, not placed */
+void asm_place(struct asm_buf *a, unsigned label); /* here */
 /* Does anything jump to it so far? What nothing reaches, the kernel refuses. */
 bool asm_used(const struct asm_buf *a, unsigned label);
 
 void asm_mov(struct asm_buf *a, enum bpf_reg dst, enum bpf_reg src);
-void asm_mov32(struct asm_buf *a, enum bpf_reg dst, enum bpf_reg src);	/* clears the upper half */
-void asm_movi(struct asm_buf *a, enum bpf_reg dst, int32_t imm);	/* sign-extended */
-void asm_imm64(struct asm_buf *a, enum bpf_reg dst, uint64_t imm);	/* shortest form */
+void asm_mov32(struct asm_buf *a, enum bpf_reg dst, enum bpf_reg src); /* clears the upper half */
+void asm_movi(struct asm_buf *a, enum bpf_reg dst, int32_t imm); /* sign-extended */
+void asm_imm64(struct asm_buf *a, enum bpf_reg dst, uint64_t imm); /* shortest form */
 /* op: BPF_ADD, BPF_SUB, BPF_AND, BPF_LSH, … on 64 bits. */
 void asm_alu(struct asm_buf *a, int op, enum bpf_reg dst, enum bpf_reg src);
 void asm_alui(struct asm_buf *a, int op, enum bpf_reg dst, int32_t imm);
@@ -75,7 +77,7 @@ void asm_jcc(struct asm_buf *a, int cond, enum bpf_reg dst, enum bpf_reg src, un
 void asm_jcci(struct asm_buf *a, int cond, enum bpf_reg dst, int32_t imm, unsigned label);
 void asm_call(struct asm_buf *a, int helper);
 void asm_exit(struct asm_buf *a);
-void asm_map(struct asm_buf *a, enum bpf_reg dst, enum gen_map map);		/* the map itself */
-void asm_map_value(struct asm_buf *a, enum bpf_reg dst, enum gen_map map);	/* the first byte of its one value */
+void asm_map(struct asm_buf *a, enum bpf_reg dst, enum gen_map map); /* the map itself */
+void asm_map_value(struct asm_buf *a, enum bpf_reg dst, enum gen_map map); /* the first byte of its one value */
 
 #endif

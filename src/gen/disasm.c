@@ -9,13 +9,16 @@
 #include "gen/gen.h"
 
 static const char *const map_names[GEN_MAPS] = {
-	[GEN_MAP_RINGS] = "rings", [GEN_MAP_LOST] = "lost", [GEN_MAP_FOLLOW] = "follow", [GEN_MAP_STARTS] = "starts",
-	[GEN_MAP_REFUSED] = "refused", [GEN_MAP_PROCESSES] = "processes", [GEN_MAP_THREADS] = "threads",
-	[GEN_MAP_SLOTS] = "slots", [GEN_MAP_NAMES] = "names", [GEN_MAP_HANDLERS] = "handlers",
-	[GEN_MAP_WALK_UPROBE] = "walk", [GEN_MAP_WALK_TRACEPOINT] = "walk",
+	[GEN_MAP_RINGS] = "rings",	 [GEN_MAP_LOST] = "lost",	 [GEN_MAP_FOLLOW] = "follow",
+	[GEN_MAP_STARTS] = "starts",	 [GEN_MAP_REFUSED] = "refused",	 [GEN_MAP_PROCESSES] = "processes",
+	[GEN_MAP_THREADS] = "threads",	 [GEN_MAP_SLOTS] = "slots",	 [GEN_MAP_NAMES] = "names",
+	[GEN_MAP_HANDLERS] = "handlers", [GEN_MAP_WALK_UPROBE] = "walk", [GEN_MAP_WALK_TRACEPOINT] = "walk",
 };
 
-static const struct { int number; const char *name; } helpers[] = {
+static const struct {
+	int number;
+	const char *name;
+} helpers[] = {
 	{ BPF_FUNC_map_lookup_elem, "map_lookup_elem" },
 	{ BPF_FUNC_map_update_elem, "map_update_elem" },
 	{ BPF_FUNC_map_delete_elem, "map_delete_elem" },
@@ -124,15 +127,9 @@ static void jump(const struct bpf_insn *i, size_t at, struct buf *out)
 	size_t target = at + 1 + (size_t)i->off;
 
 	switch (BPF_OP(i->code)) {
-	case BPF_CALL:
-		buf_addf(out, "call %s#%d", helper_name(i->imm), i->imm);
-		return;
-	case BPF_EXIT:
-		buf_adds(out, "exit");
-		return;
-	case BPF_JA:
-		buf_addf(out, "goto %zu", target);
-		return;
+	case BPF_CALL: buf_addf(out, "call %s#%d", helper_name(i->imm), i->imm); return;
+	case BPF_EXIT: buf_adds(out, "exit"); return;
+	case BPF_JA: buf_addf(out, "goto %zu", target); return;
 	default:
 		buf_addf(out, "if %s %s ", reg(i->dst_reg), jump_op(BPF_OP(i->code)));
 		source(i, out);
@@ -144,8 +141,8 @@ static void atomic(const struct bpf_insn *i, struct buf *out)
 {
 	if (i->imm & BPF_FETCH)
 		buf_addf(out, "%s = ", reg(i->src_reg));
-	buf_addf(out, i->imm == BPF_XCHG ? "lock xchg *(%s *)(%s %+d), %s" : "lock *(%s *)(%s %+d) += %s", width(i->code),
-		 reg(i->dst_reg), i->off, reg(i->src_reg));
+	buf_addf(out, i->imm == BPF_XCHG ? "lock xchg *(%s *)(%s %+d), %s" : "lock *(%s *)(%s %+d) += %s",
+		 width(i->code), reg(i->dst_reg), i->off, reg(i->src_reg));
 }
 
 static void memory(const struct bpf_insn *i, struct buf *out)
@@ -154,9 +151,7 @@ static void memory(const struct bpf_insn *i, struct buf *out)
 	case BPF_LDX:
 		buf_addf(out, "%s = *(%s *)(%s %+d)", reg(i->dst_reg), width(i->code), reg(i->src_reg), i->off);
 		break;
-	case BPF_ST:
-		buf_addf(out, "*(%s *)(%s %+d) = %d", width(i->code), reg(i->dst_reg), i->off, i->imm);
-		break;
+	case BPF_ST: buf_addf(out, "*(%s *)(%s %+d) = %d", width(i->code), reg(i->dst_reg), i->off, i->imm); break;
 	default:
 		if (BPF_MODE(i->code) == BPF_ATOMIC) {
 			atomic(i, out);
@@ -187,20 +182,16 @@ void disasm(const struct bpf_insn *insns, size_t n, struct buf *out)
 
 		buf_addf(out, "%6zu: ", at);
 		switch (BPF_CLASS(i->code)) {
-		case BPF_ALU: case BPF_ALU64:
-			alu(i, out);
-			break;
-		case BPF_JMP: case BPF_JMP32:
-			jump(i, at, out);
-			break;
+		case BPF_ALU:
+		case BPF_ALU64: alu(i, out); break;
+		case BPF_JMP:
+		case BPF_JMP32: jump(i, at, out); break;
 		case BPF_LD:
 			if (at + 1 < n)
 				wide(i, out);
 			at++;
 			break;
-		default:
-			memory(i, out);
-			break;
+		default: memory(i, out); break;
 		}
 		buf_addc(out, '\n');
 	}

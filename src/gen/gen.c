@@ -25,7 +25,7 @@ int gen_refuse(struct gen *g, const struct expr *e, const char *fmt, ...)
 
 /* Some variable of an expression that cannot be read at a site. */
 struct unreadable {
-	const char *text, *reason;	/* text: as the note or the kernel has it */
+	const char *text, *reason; /* text: as the note or the kernel has it */
 };
 
 static bool unreadable_var(const struct expr *e, const struct gen_site *site, struct unreadable *ret)
@@ -110,7 +110,7 @@ static void gen_output(struct gen *g, const struct expr *e, int to, uint32_t fau
 /* A zero that the verifier does not know (see gen_truth): what a register has not in common with itself. */
 static void clear_faults(struct gen *g)
 {
-	if (g->checked->spec->kind == PROBE_TRACEPOINT) {	/* its record may be too short to read there */
+	if (g->checked->spec->kind == PROBE_TRACEPOINT) { /* its record may be too short to read there */
 		asm_storei(g->a, 8, FP, SP_FAULTS, 0);
 		return;
 	}
@@ -167,7 +167,7 @@ static void gen_call_key_args(struct gen *g)
 /* SP_DURATION from the time noted at the entry; a call that began before we did has none and is let go. */
 static void gen_duration(struct gen *g, unsigned out)
 {
-	gen_call_key(g, 8);	/* the return address is off the stack by now */
+	gen_call_key(g, 8); /* the return address is off the stack by now */
 	gen_call_key_args(g);
 	asm_call(g->a, BPF_FUNC_map_lookup_elem);
 	asm_jcci(g->a, BPF_JEQ, R0, 0, out);
@@ -396,7 +396,7 @@ int gen_relocate(struct asm_buf *program, const int *fds)
 				return -EINVAL;
 			insn->imm = fds[insn->imm];
 		}
-		i++;	/* the second half of the wide instruction */
+		i++; /* the second half of the wide instruction */
 	}
 	return 0;
 }

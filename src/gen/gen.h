@@ -19,35 +19,35 @@
 #define GEN_TEXT_FIRST 128
 
 enum gen_filter {
-	GEN_FILTER_NONE,	/* the attachment selects the process, or everybody is wanted */
-	GEN_FILTER_FOLLOW,	/* only processes in GEN_MAP_FOLLOW */
-	GEN_FILTER_NOT_SELF,	/* everybody but process self_tgid */
+	GEN_FILTER_NONE, /* the attachment selects the process, or everybody is wanted */
+	GEN_FILTER_FOLLOW, /* only processes in GEN_MAP_FOLLOW */
+	GEN_FILTER_NOT_SELF, /* everybody but process self_tgid */
 };
 
 /* One operand as the generator needs it: the symbol's distance from the site is worked out. */
 struct gen_site {
-	const struct operands *operands;	/* u:, resolved; NULL for other kinds */
-	uint64_t site_vaddr;			/* where the probe is attached, in the file's numbering */
-	const struct tracepoint *tracepoint;	/* t: */
+	const struct operands *operands; /* u:, resolved; NULL for other kinds */
+	uint64_t site_vaddr; /* where the probe is attached, in the file's numbering */
+	const struct tracepoint *tracepoint; /* t: */
 };
 
 struct gen_options {
-	uint32_t text_limit;		/* bytes of a text that are copied at most, 1…GEN_TEXT_LIMIT_MAX */
-	bool may_sleep;			/* uprobes: pages that are not resident are read by sleeping */
+	uint32_t text_limit; /* bytes of a text that are copied at most, 1…GEN_TEXT_LIMIT_MAX */
+	bool may_sleep; /* uprobes: pages that are not resident are read by sleeping */
 	enum gen_filter filter;
 	int32_t self_tgid;
-	uint32_t ncpus;			/* possible CPUs: size of GEN_MAP_RINGS */
-	uint32_t wake_bytes;		/* wake the reader when a ring holds this much; 0: never */
-	uint64_t state_base_ns;		/* spans: what the times of words count from */
-	bool sample;			/* no record: the program ends in the one that samples the stack */
-	uint32_t fair_bytes;		/* user events: from here on a process that floods is refused; 0: never */
+	uint32_t ncpus; /* possible CPUs: size of GEN_MAP_RINGS */
+	uint32_t wake_bytes; /* wake the reader when a ring holds this much; 0: never */
+	uint64_t state_base_ns; /* spans: what the times of words count from */
+	bool sample; /* no record: the program ends in the one that samples the stack */
+	uint32_t fair_bytes; /* user events: from here on a process that floods is refused; 0: never */
 };
 
 /* Instructions without a jump out of them; ends with an exit. */
 struct gen_body {
 	struct asm_buf code;
-	bool sleeps;		/* it calls what only a sleepable program may call */
-	uint32_t record_size;	/* bytes of the largest record it sends */
+	bool sleeps; /* it calls what only a sleepable program may call */
+	uint32_t record_size; /* bytes of the largest record it sends */
 };
 
 /* The body for @checked at @site; -EINVAL with a sentence where the language allows what the generator cannot. */

@@ -6,10 +6,7 @@
 #include "gen/gen_priv.h"
 
 /* Bytes of the literal and its terminating NUL that take part. */
-static unsigned literal_bytes(const struct expr *literal)
-{
-	return (unsigned)literal->string_len + 1;
-}
+static unsigned literal_bytes(const struct expr *literal) { return (unsigned)literal->string_len + 1; }
 
 static void copy_call(struct gen *g, unsigned size, int helper)
 {

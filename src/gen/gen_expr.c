@@ -55,10 +55,7 @@ static void gen_less(struct gen *g, enum bpf_reg left, enum bpf_reg right, bool 
 	asm_mov(g->a, R0, R2);
 }
 
-static bool is_unsigned64(const struct type *t)
-{
-	return t->size == 8 && !t->is_signed;
-}
+static bool is_unsigned64(const struct type *t) { return t->size == 8 && !t->is_signed; }
 
 static void gen_comparison(struct gen *g, const struct expr *e)
 {
@@ -127,9 +124,7 @@ static void gen_arithmetic(struct gen *g, const struct expr *e)
 		else
 			gen_signed_division(g, e);
 		break;
-	default:
-		gen_comparison(g, e);
-		return;
+	default: gen_comparison(g, e); return;
 	}
 	gen_extend(g, e->type.size, e->type.is_signed);
 }
@@ -203,7 +198,7 @@ static void gen_unary(struct gen *g, const struct expr *e, unsigned temp)
 		if (!e->type.pointee_size)
 			gen_extend(g, e->type.size, e->type.is_signed);
 		break;
-	default:	/* EXPR_DEREF */
+	default: /* EXPR_DEREF */
 		asm_mov(g->a, R3, R0);
 		gen_read_user(g, SP_KEY, e->type.size);
 		asm_load(g->a, e->type.size, R0, FP, SP_KEY);
@@ -212,10 +207,7 @@ static void gen_unary(struct gen *g, const struct expr *e, unsigned temp)
 	}
 }
 
-static bool is_text(const struct expr *e)
-{
-	return e->type.kind == TYPE_CHARS || e->type.kind == TYPE_LITERAL;
-}
+static bool is_text(const struct expr *e) { return e->type.kind == TYPE_CHARS || e->type.kind == TYPE_LITERAL; }
 
 static void gen_equality(struct gen *g, const struct expr *e, unsigned temp)
 {
@@ -230,33 +222,25 @@ static void gen_equality(struct gen *g, const struct expr *e, unsigned temp)
 void gen_expr(struct gen *g, const struct expr *e, unsigned temp)
 {
 	switch (e->op) {
-	case EXPR_INT:
-		asm_imm64(g->a, R0, e->value);
-		break;
-	case EXPR_STRING:
-		gen_refuse(g, e, "text can only be compared with == and !=");
-		break;
-	case EXPR_VAR:
-		gen_var(g, e, temp);
-		break;
-	case EXPR_NEG: case EXPR_NOT: case EXPR_BITNOT: case EXPR_CAST: case EXPR_DEREF:
-		gen_unary(g, e, temp);
-		break;
-	case EXPR_LAND: case EXPR_LOR:
-		gen_logical(g, e, temp);
-		break;
-	case EXPR_COND:
-		gen_cond(g, e, temp);
-		break;
-	case EXPR_EQ: case EXPR_NE:
+	case EXPR_INT: asm_imm64(g->a, R0, e->value); break;
+	case EXPR_STRING: gen_refuse(g, e, "text can only be compared with == and !="); break;
+	case EXPR_VAR: gen_var(g, e, temp); break;
+	case EXPR_NEG:
+	case EXPR_NOT:
+	case EXPR_BITNOT:
+	case EXPR_CAST:
+	case EXPR_DEREF: gen_unary(g, e, temp); break;
+	case EXPR_LAND:
+	case EXPR_LOR: gen_logical(g, e, temp); break;
+	case EXPR_COND: gen_cond(g, e, temp); break;
+	case EXPR_EQ:
+	case EXPR_NE:
 		if (is_text(e->a) || is_text(e->b)) {
 			gen_equality(g, e, temp);
 			break;
 		}
 		gen_binary(g, e, temp);
 		break;
-	default:
-		gen_binary(g, e, temp);
-		break;
+	default: gen_binary(g, e, temp); break;
 	}
 }

@@ -26,7 +26,7 @@ static int life_end(struct asm_buf *a, unsigned out, struct gen_body *ret, struc
 	return user_finish(a, out, err);
 }
 
-#define CLONE_THREAD_FLAG 0x10000	/* CLONE_THREAD of linux/sched.h */
+#define CLONE_THREAD_FLAG 0x10000 /* CLONE_THREAD of linux/sched.h */
 
 int gen_fork_body(const struct gen_fork *fork, struct gen_body *ret, struct ut_err *err)
 {
@@ -64,7 +64,7 @@ static void read_kernel(struct asm_buf *a, int to, int32_t size, int offset)
 	asm_call(a, BPF_FUNC_probe_read_kernel);
 }
 
-#define SIGNAL_GROUP_EXIT_FLAG 4	/* SIGNAL_GROUP_EXIT of linux/sched/signal.h */
+#define SIGNAL_GROUP_EXIT_FLAG 4 /* SIGNAL_GROUP_EXIT of linux/sched/signal.h */
 
 /* SU_VALUE = @size bytes of the thread's signal_struct, at @offset. */
 static void read_signals(struct asm_buf *a, const struct gen_exit *e, int32_t size, int offset)
@@ -97,7 +97,7 @@ static void gen_is_last(struct asm_buf *a, const struct gen_exit *e)
 		read_signals(a, e, 4, e->signal_live);
 		asm_load(a, 4, R1, FP, SU_VALUE);
 		asm_jcci(a, BPF_JNE, R1, 0, no);
-	} else {	/* the first thread usually is */
+	} else { /* the first thread usually is */
 		asm_call(a, BPF_FUNC_get_current_pid_tgid);
 		asm_mov32(a, R1, R0);
 		asm_alui(a, BPF_RSH, R0, 32);

@@ -11,19 +11,19 @@
  * R9 its ring: the program has set R6, R8 and R9 (gen_ring). R0…R5 are scratch. The stack, 512 bytes down from FP:
  */
 enum gen_stack {
-	SP_KEY = -8,			/* map keys, small reads */
-	SP_FAULT_ADDR = -16,		/* address of the read that failed */
-	SP_FAULTS = -24,		/* ut_rec_event.faults */
+	SP_KEY = -8, /* map keys, small reads */
+	SP_FAULT_ADDR = -16, /* address of the read that failed */
+	SP_FAULTS = -24, /* ut_rec_event.faults */
 	SP_DURATION = -32,
-	SP_RETRY = -40,			/* bit i: text i needs another try */
-	SP_KEY2 = -56,			/* 16 bytes: the key of GEN_MAP_STARTS */
-	SP_VALUES = -184,		/* OUTPUTS_MAX values, 8 bytes each, upward */
-	SP_LENGTHS = -312,		/* OUTPUTS_MAX lengths of %.*s */
-	SP_TEMPS = -440,		/* 16 temporaries of expressions */
-	SP_LITERAL = -512,		/* 72 bytes: text that is compared with a literal */
+	SP_RETRY = -40, /* bit i: text i needs another try */
+	SP_KEY2 = -56, /* 16 bytes: the key of GEN_MAP_STARTS */
+	SP_VALUES = -184, /* OUTPUTS_MAX values, 8 bytes each, upward */
+	SP_LENGTHS = -312, /* OUTPUTS_MAX lengths of %.*s */
+	SP_TEMPS = -440, /* 16 temporaries of expressions */
+	SP_LITERAL = -512, /* 72 bytes: text that is compared with a literal */
 };
 #define SP_TEMPS_MAX 16
-#define GEN_LITERAL_ROOM 64	/* with its NUL; the checker refuses longer ones */
+#define GEN_LITERAL_ROOM 64 /* with its NUL; the checker refuses longer ones */
 
 struct gen {
 	struct asm_buf *a;
@@ -31,9 +31,9 @@ struct gen {
 	const struct gen_site *site;
 	const struct gen_options *options;
 	struct ut_err *err;
-	int error;		/* first refusal */
+	int error; /* first refusal */
 	bool sleeps;
-	unsigned on_fault;	/* label: where a failed read of user memory goes, its address in SP_FAULT_ADDR */
+	unsigned on_fault; /* label: where a failed read of user memory goes, its address in SP_FAULT_ADDR */
 };
 
 /* Value of @e into R0; temporaries from number @temp on may be used. gen_expr.c */

@@ -104,7 +104,7 @@ int gen_signal_body(const struct gen_signal *s, const struct gen_options *option
 	asm_storei(a, 8, FP, SU_WHAT, s ? UT_BEGIN : UT_END);
 	if (s) {
 		asm_load(a, 8, R1, R6, (int)s->handler);
-		asm_jcci(a, BPF_JLE, R1, 1, u.out);	/* SIG_DFL, SIG_IGN */
+		asm_jcci(a, BPF_JLE, R1, 1, u.out); /* SIG_DFL, SIG_IGN */
 		asm_load(a, 4, R1, R6, (int)s->number);
 		asm_store(a, 8, FP, SU_ID, R1);
 		asm_load(a, 4, R1, R6, (int)s->code);

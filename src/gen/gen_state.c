@@ -121,7 +121,7 @@ void state_take_stops(struct asm_buf *a, enum bpf_reg process)
 	asm_fetch_add(a, process, PROCESS(open), R1);
 	asm_jcc(a, BPF_JSGT, R1, R2, end);
 	asm_jcc(a, BPF_JEQ, R1, R2, exact);
-	asm_storei(a, 8, process, PROCESS(open), 0);	/* two threads ended the same one */
+	asm_storei(a, 8, process, PROCESS(open), 0); /* two threads ended the same one */
 	asm_place(a, exact);
 	state_next_round(a, process);
 	asm_place(a, end);
@@ -224,7 +224,7 @@ static void find_thread(struct state *s, int arg, unsigned out)
 	asm_jcci(s->a, BPF_JEQ, R0, 0, new);
 	asm_load(s->a, 4, R1, R0, THREAD(process));
 	asm_load(s->a, 4, R2, FP, ST_TGID);
-	asm_jcc(s->a, BPF_JEQ, R1, R2, found);	/* else the number was another's */
+	asm_jcc(s->a, BPF_JEQ, R1, R2, found); /* else the number was another's */
 	asm_place(s->a, new);
 	asm_load(s->a, 8, R3, R6, 8 * arg);
 	read_task(s, ST_NAME + (int)offsetof(struct gen_name, comm), s->o->task.comm, GEN_COMM);
@@ -252,8 +252,8 @@ static void role_now(struct state *s)
 
 static void count_role(struct state *s, bool enter) { state_count_role(s->a, R8, enter); }
 
-#define TASK_HELD 12	/* __TASK_STOPPED and __TASK_TRACED of linux/sched.h */
-#define TASK_ENDED 128	/* its TASK_DEAD */
+#define TASK_HELD 12 /* __TASK_STOPPED and __TASK_TRACED of linux/sched.h */
+#define TASK_ENDED 128 /* its TASK_DEAD */
 
 /* Off the processor while the program is stopped: it waits. Goes to @out when it does not, or waits already. */
 static void begin_to_wait(struct state *s, unsigned out)
@@ -279,7 +279,7 @@ static void switch_out(struct state *s)
 	state_find(s->a, GEN_MAP_THREADS, ST_TID);
 	asm_jcci(s->a, BPF_JEQ, R0, 0, end);
 	asm_mov(s->a, R7, R0);
-	asm_load(s->a, 8, R1, R6, 8 * 3);	/* the state it leaves in: the event has it since Linux 5.18 */
+	asm_load(s->a, 8, R1, R6, 8 * 3); /* the state it leaves in: the event has it since Linux 5.18 */
 	asm_alui(s->a, BPF_AND, R1, TASK_HELD);
 	asm_jcci(s->a, BPF_JEQ, R1, 0, not_held);
 	asm_load(s->a, 8, R1, R7, THREAD(held));
@@ -289,7 +289,7 @@ static void switch_out(struct state *s)
 	asm_place(s->a, not_held);
 	asm_load(s->a, 8, R1, R6, 8 * 3);
 	asm_alui(s->a, BPF_AND, R1, TASK_ENDED);
-	asm_jcci(s->a, BPF_JNE, R1, 0, end);	/* it will never run again */
+	asm_jcci(s->a, BPF_JNE, R1, 0, end); /* it will never run again */
 	asm_load(s->a, 8, R1, R9, SLOT(role));
 	asm_jcci(s->a, BPF_JNE, R1, GEN_ROLE_PROGRAM, end);
 	begin_to_wait(s, end);
@@ -324,13 +324,13 @@ static void switch_in(struct state *s)
 	asm_jcci(s->a, BPF_JEQ, R1, 0, end);
 	asm_storei(s->a, 8, R7, THREAD(waits), 0);
 	asm_load(s->a, 8, R2, R8, PROCESS(round));
-	asm_jcc(s->a, BPF_JNE, R1, R2, end);	/* it waited for a stop that has ended: taken back then */
+	asm_jcc(s->a, BPF_JNE, R1, R2, end); /* it waited for a stop that has ended: taken back then */
 	asm_load(s->a, 8, R1, FP, ST_NOW);
 	asm_alui(s->a, BPF_ADD, R1, -1);
 	asm_fetch_add(s->a, R8, PROCESS(waiting), R1);
 	asm_alui(s->a, BPF_AND, R1, WORD_COUNT_MASK);
 	asm_jcci(s->a, BPF_JNE, R1, 0, end);
-	state_enter(s->a, R8, PROCESS(waiting));	/* the round has changed since, and all were taken back */
+	state_enter(s->a, R8, PROCESS(waiting)); /* the round has changed since, and all were taken back */
 	asm_place(s->a, end);
 }
 
@@ -359,7 +359,8 @@ int gen_state_switch(const struct gen_state_options *o, struct asm_buf *ret)
 	state_find(ret, GEN_MAP_PROCESSES, ST_TGID);
 	asm_jcci(ret, BPF_JEQ, R0, 0, clear);
 	asm_mov(ret, R8, R0);
-	state_now(ret, o->base_ns);	/* the clock is read for those alone whom it is for: it costs as much as all the rest */
+	state_now(ret,
+		  o->base_ns); /* the clock is read for those alone whom it is for: it costs as much as all the rest */
 	switch_out(&s);
 	asm_place(ret, clear);
 	asm_storei(ret, 4, R9, SLOT(thread), 0);
@@ -421,7 +422,7 @@ int gen_state_rename(const struct gen_state_options *o, struct asm_buf *ret)
 	find_process(&s, 0, out);
 	read_tid(&s, 0);
 	state_find(ret, GEN_MAP_THREADS, ST_TID);
-	asm_jcci(ret, BPF_JEQ, R0, 0, out);	/* it has not run yet: its name is read when it does */
+	asm_jcci(ret, BPF_JEQ, R0, 0, out); /* it has not run yet: its name is read when it does */
 	asm_mov(ret, R7, R0);
 	asm_storei(ret, 8, FP, comm, 0);
 	asm_storei(ret, 8, FP, comm + 8, 0);
@@ -524,7 +525,7 @@ int gen_state_free(const struct gen_state_options *o, struct asm_buf *ret)
 struct gen_process gen_process_new(uint64_t base_ns, uint64_t now_ns, bool fresh)
 {
 	uint64_t now = (now_ns - base_ns) >> UT_WORD_UNIT_SHIFT;
-	uint64_t nobody = -(now << UT_WORD_COUNT_BITS);	/* since now */
+	uint64_t nobody = -(now << UT_WORD_COUNT_BITS); /* since now */
 
 	return (struct gen_process){ .none_runs = nobody, .held = nobody, .round = 1, .since = fresh ? now : 0 };
 }

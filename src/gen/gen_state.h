@@ -18,21 +18,21 @@ enum gen_role { GEN_ROLE_PROGRAM, GEN_ROLE_COLLECTOR, GEN_ROLE_SERVICE };
 /* Value of GEN_MAP_PROCESSES. Words and times as in wire/record.h. */
 struct gen_process {
 	uint64_t none_runs, program, collector, waiting, held;
-	uint64_t open;		/* spans that stop the program and are open */
+	uint64_t open; /* spans that stop the program and are open */
 	/* changes whenever open leaves 0 or comes to it: what threads remember of earlier ones is void */
 	uint64_t round;
-	uint64_t since;		/* unit times: measured since then; 0: since before anything of it could be missed */
+	uint64_t since; /* unit times: measured since then; 0: since before anything of it could be missed */
 };
 
 /* Value of GEN_MAP_THREADS. */
 struct gen_thread {
 	uint32_t process;
-	uint32_t role;		/* enum gen_role, by its name */
-	uint64_t waits;		/* the round in which it waits, 0: none */
-	uint64_t collects;	/* how many stops it has begun */
-	uint64_t collects_in;	/* the round that holds for */
-	uint64_t stack;		/* its stack pointer when it began the first of them, where that was a function's entry */
-	uint64_t held;		/* 1: a signal or a debugger stopped it */
+	uint32_t role; /* enum gen_role, by its name */
+	uint64_t waits; /* the round in which it waits, 0: none */
+	uint64_t collects; /* how many stops it has begun */
+	uint64_t collects_in; /* the round that holds for */
+	uint64_t stack; /* its stack pointer when it began the first of them, where that was a function's entry */
+	uint64_t held; /* 1: a signal or a debugger stopped it */
 };
 
 /* Value of GEN_MAP_SLOTS: who runs here, and what it was counted as; thread 0: nobody of interest. */
@@ -44,13 +44,15 @@ struct gen_slot {
 #define GEN_COMM 16
 /* Key of GEN_MAP_NAMES; the value is an enum gen_role. Of a whole name all GEN_COMM bytes count, with its NULs. */
 struct gen_name {
-	uint32_t bits;		/* of process and comm that count */
+	uint32_t bits; /* of process and comm that count */
 	uint32_t process;
 	char comm[GEN_COMM];
 };
 
 /* Where the kernel keeps what is asked for; all must be known. */
-struct gen_task { int tgid, pid, comm; };
+struct gen_task {
+	int tgid, pid, comm;
+};
 
 struct gen_state_options {
 	struct gen_task task;

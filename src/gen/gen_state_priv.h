@@ -10,11 +10,11 @@
 
 /* Where a body has temporaries of expressions and literals, which are needed no more by then. */
 enum state_stack {
-	ST_NAME = -376,		/* struct gen_name */
-	ST_VALUE = -440,	/* what is put into a map */
-	ST_NOW = -448,		/* unit time, shifted to where words have it */
-	ST_PROCESS = -456,	/* address of the struct gen_process, or 0 */
-	ST_THREAD = -464,	/* of the struct gen_thread, or 0 */
+	ST_NAME = -376, /* struct gen_name */
+	ST_VALUE = -440, /* what is put into a map */
+	ST_NOW = -448, /* unit time, shifted to where words have it */
+	ST_PROCESS = -456, /* address of the struct gen_process, or 0 */
+	ST_THREAD = -464, /* of the struct gen_thread, or 0 */
 	ST_SLOT = -472,
 	ST_KEY = -480,
 	ST_TGID = -488,

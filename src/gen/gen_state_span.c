@@ -175,7 +175,7 @@ static void end_stop(struct gen *g)
 	asm_jcci(a, BPF_JNE, R2, 0, not_here);
 	asm_load(a, 4, R1, R3, THREAD(role));
 	change_role(g);
-	asm_place(a, not_here);	/* another thread may have begun it */
+	asm_place(a, not_here); /* another thread may have begun it */
 	asm_load(a, 8, R1, R7, PROCESS(open));
 	asm_jcci(a, BPF_JEQ, R1, 0, end);
 	asm_movi(a, R1, 1);
@@ -223,7 +223,9 @@ static void gen_known(struct asm_buf *a)
 
 void gen_state_copy(struct gen *g, const struct layout *layout)
 {
-	static const struct { int from, to; } words[] = {
+	static const struct {
+		int from, to;
+	} words[] = {
 		{ PROCESS(none_runs), STATE(none_runs) }, { PROCESS(program), STATE(program) },
 		{ PROCESS(collector), STATE(collector) }, { PROCESS(waiting), STATE(waiting) },
 		{ PROCESS(held), STATE(held) },

@@ -277,23 +277,12 @@ void gen_text(struct gen *g, unsigned i, const struct layout *layout, uint32_t r
 	const struct layout_slot *slot = &layout->slot[i];
 
 	switch (g->checked->outputs[i].kind) {
-	case OUTPUT_STRING:
-		gen_string(g, i, slot, room, try_no);
-		break;
-	case OUTPUT_BYTES:
-		gen_bytes(g, i, slot, room, try_no);
-		break;
-	case OUTPUT_CHARS:
-		gen_chars(g, i, slot, room, try_no);
-		break;
-	case OUTPUT_USTACK:
-		gen_stack(g, slot, BPF_F_USER_STACK);
-		break;
-	case OUTPUT_KSTACK:
-		gen_stack(g, slot, 0);
-		break;
-	default:
-		break;
+	case OUTPUT_STRING: gen_string(g, i, slot, room, try_no); break;
+	case OUTPUT_BYTES: gen_bytes(g, i, slot, room, try_no); break;
+	case OUTPUT_CHARS: gen_chars(g, i, slot, room, try_no); break;
+	case OUTPUT_USTACK: gen_stack(g, slot, BPF_F_USER_STACK); break;
+	case OUTPUT_KSTACK: gen_stack(g, slot, 0); break;
+	default: break;
 	}
 }
 

@@ -14,13 +14,13 @@
 
 #define NAME_READ (UT_NAME_ROOM + 1)
 #define TEXT_READ (UT_USER_TEXT_ROOM + 1)
-#define PAGE 4096	/* no program has anything below */
-#define NO_OPERATION 0xf	/* a kind that does not exist */
+#define PAGE 4096 /* no program has anything below */
+#define NO_OPERATION 0xf /* a kind that does not exist */
 
 #define HEAD(member) ((int)offsetof(struct ut_rec_event, member))
 #define USER(member) ((int)offsetof(struct ut_rec_user, member))
 #define REFUSED(member) ((int)offsetof(struct gen_refused, member))
-#define REFUSED_COUNTER 8	/* behind the count of lost events of this CPU */
+#define REFUSED_COUNTER 8 /* behind the count of lost events of this CPU */
 #define MEMBER_SIZE(type, member) sizeof(((type *)0)->member)
 
 static void move(struct user *u, int to, unsigned from)
@@ -202,7 +202,7 @@ void user_head(struct asm_buf *a)
 	asm_alui(a, BPF_ADD, R1, HEAD(comm));
 	asm_movi(a, R2, MEMBER_SIZE(struct ut_rec_event, comm));
 	asm_call(a, BPF_FUNC_get_current_comm);
-	asm_storei(a, 8, R7, HEAD(faults), 0);	/* and text_room */
+	asm_storei(a, 8, R7, HEAD(faults), 0); /* and text_room */
 }
 
 void user_copy_word(struct asm_buf *a, unsigned size, int to, int from)
@@ -254,7 +254,7 @@ static void gen_submit(struct user *u, uint32_t size)
 	unsigned quiet = asm_label(u->a), wake = asm_label(u->a), usual = asm_label(u->a);
 
 	asm_load(u->a, 8, R1, FP, SU_NAME_ADDR);
-	asm_jcci(u->a, BPF_JEQ, R1, 0, usual);	/* NULL stays NULL */
+	asm_jcci(u->a, BPF_JEQ, R1, 0, usual); /* NULL stays NULL */
 	asm_load(u->a, 8, R1, FP, SU_NAME_LEN);
 	asm_movi(u->a, R2, BPF_RB_FORCE_WAKEUP);
 	asm_jcci(u->a, BPF_JSLT, R1, 0, wake);
@@ -301,7 +301,8 @@ int user_finish(struct asm_buf *a, unsigned out, struct ut_err *err)
 	asm_exit(a);
 	r = asm_finish(a);
 	return r == -ENOMEM ? ut_err_nomem(err)
-			    : r ? ut_err_set(err, r, "the generator left a jump without a target") : 0;
+	       : r	    ? ut_err_set(err, r, "the generator left a jump without a target")
+			    : 0;
 }
 
 int gen_user_body(const struct gen_prctl *prctl, const struct gen_options *options, struct gen_body *ret,

@@ -17,29 +17,35 @@
  * window of time: a sixteenth of what is left. That is for the others, until the reader has caught up.
  */
 #define GEN_FAIR_FROM(ring_bytes) ((ring_bytes) / 4 * 3)
-#define GEN_FAIR_WINDOW_SHIFT 24	/* 2^24 ns: 16.8 ms */
+#define GEN_FAIR_WINDOW_SHIFT 24 /* 2^24 ns: 16.8 ms */
 #define GEN_FAIR_BYTES(fair_bytes) ((fair_bytes) / 48)
 
 /* Value of GEN_MAP_REFUSED, by process. */
 struct gen_refused {
-	uint64_t window;	/* time >> GEN_FAIR_WINDOW_SHIFT */
-	uint64_t bytes;		/* in it */
-	uint64_t refused;	/* events, since the start */
+	uint64_t window; /* time >> GEN_FAIR_WINDOW_SHIFT */
+	uint64_t bytes; /* in it */
+	uint64_t refused; /* events, since the start */
 };
 
 /* Offsets of the arguments in the record of syscalls:sys_enter_prctl. */
-struct gen_prctl { unsigned option, arg[4]; };
+struct gen_prctl {
+	unsigned option, arg[4];
+};
 
 /* The lane of <usertrace.h>: a uprobe. @prctl NULL; else the lane of the system call: a tracepoint, which cannot sleep. */
 int gen_user_body(const struct gen_prctl *prctl, const struct gen_options *options, struct gen_body *ret,
 		  struct ut_err *err);
 
 /* Value of GEN_MAP_HANDLERS, by thread: the signals whose handlers it runs. */
-#define GEN_HANDLERS 8	/* a power of two */
-struct gen_handlers { uint64_t depth, number[GEN_HANDLERS]; };
+#define GEN_HANDLERS 8 /* a power of two */
+struct gen_handlers {
+	uint64_t depth, number[GEN_HANDLERS];
+};
 
 /* In the record of signal:signal_deliver. */
-struct gen_signal { unsigned number, code, handler; };
+struct gen_signal {
+	unsigned number, code, handler;
+};
 
 /*
  * A run of a signal's handler: its begin, on that event, or with @s NULL its end, on syscalls:sys_enter_rt_sigreturn. The
@@ -50,12 +56,14 @@ int gen_signal_body(const struct gen_signal *s, const struct gen_options *option
 
 /* Where the kernel keeps what is asked for at a thread's end; -1: not known on this kernel. */
 struct gen_exit {
-	int task_exit_code;	/* in task_struct */
-	int task_signal, signal_live, signal_flags;	/* task_struct.signal, signal_struct.live and flags */
-	int group_dead;		/* in the tracepoint's record: kernel 6.15 and later */
+	int task_exit_code; /* in task_struct */
+	int task_signal, signal_live, signal_flags; /* task_struct.signal, signal_struct.live and flags */
+	int group_dead; /* in the tracepoint's record: kernel 6.15 and later */
 };
 /* In the record of task:task_newtask. */
-struct gen_fork { unsigned pid, clone_flags; };
+struct gen_fork {
+	unsigned pid, clone_flags;
+};
 
 int gen_fork_body(const struct gen_fork *fork, struct gen_body *ret, struct ut_err *err);
 int gen_exec_body(struct gen_body *ret, struct ut_err *err);

@@ -18,13 +18,13 @@ enum user_stack {
 	SU_TEXT_ADDR = -48,
 	SU_NAME_LEN = -56,
 	SU_TEXT_LEN = -64,
-	SU_AVAILABLE = -72,		/* bytes in the ring before this event */
-	SU_REFUSED = -96,		/* struct gen_refused, for a process that has none */
-	SU_NAME = -240,			/* UT_NAME_ROOM and a word more, to tell the longest from a longer one */
-	SU_HANDLERS = -320,		/* struct gen_handlers, for a thread that has none */
+	SU_AVAILABLE = -72, /* bytes in the ring before this event */
+	SU_REFUSED = -96, /* struct gen_refused, for a process that has none */
+	SU_NAME = -240, /* UT_NAME_ROOM and a word more, to tell the longest from a longer one */
+	SU_HANDLERS = -320, /* struct gen_handlers, for a thread that has none */
 };
 
-#define LIFE_COUNTER 16		/* behind the count of lost events of this CPU: lost records that are nobody's event */
+#define LIFE_COUNTER 16 /* behind the count of lost events of this CPU: lost records that are nobody's event */
 
 struct user {
 	struct asm_buf *a;

@@ -11,8 +11,8 @@
 int gen_pt_regs(enum reg r)
 {
 	static const int offset[] = {
-		[X86_R15] = 0, [X86_R14] = 8, [X86_R13] = 16, [X86_R12] = 24, [X86_RBP] = 32, [X86_RBX] = 40,
-		[X86_R11] = 48, [X86_R10] = 56, [X86_R9] = 64, [X86_R8] = 72, [X86_RAX] = 80, [X86_RCX] = 88,
+		[X86_R15] = 0,	[X86_R14] = 8,	 [X86_R13] = 16,  [X86_R12] = 24,  [X86_RBP] = 32,  [X86_RBX] = 40,
+		[X86_R11] = 48, [X86_R10] = 56,	 [X86_R9] = 64,	  [X86_R8] = 72,   [X86_RAX] = 80,  [X86_RCX] = 88,
 		[X86_RDX] = 96, [X86_RSI] = 104, [X86_RDI] = 112, [X86_RIP] = 128, [X86_RSP] = 152,
 	};
 
@@ -30,7 +30,7 @@ void gen_read_user(struct gen *g, int to, unsigned size)
 	asm_movi(g->a, R2, (int32_t)size);
 	asm_call(g->a, BPF_FUNC_probe_read_user);
 	asm_jcci(g->a, BPF_JEQ, R0, 0, done);
-	if (g->options->may_sleep) {	/* the page may be there, only not in memory now */
+	if (g->options->may_sleep) { /* the page may be there, only not in memory now */
 		asm_mov(g->a, R1, FP);
 		asm_alui(g->a, BPF_ADD, R1, to);
 		asm_movi(g->a, R2, (int32_t)size);
@@ -77,25 +77,19 @@ static void gen_address(struct gen *g, const struct operand *op)
 static void gen_operand(struct gen *g, const struct operand *op)
 {
 	switch (op->kind) {
-	case OPERAND_CONST:
-		asm_imm64(g->a, R0, op->value);
-		return;
+	case OPERAND_CONST: asm_imm64(g->a, R0, op->value); return;
 	case OPERAND_REG:
 		asm_load(g->a, 8, R0, R6, gen_pt_regs(op->base));
 		if (op->shift)
 			asm_alui(g->a, BPF_RSH, R0, op->shift);
 		break;
-	case OPERAND_ADDR:
-		gen_symbol(g, op);
-		break;
+	case OPERAND_ADDR: gen_symbol(g, op); break;
 	case OPERAND_MEM:
 		gen_address(g, op);
 		gen_read_user(g, SP_KEY, op->size);
 		asm_load(g->a, 8, R0, FP, SP_KEY);
 		break;
-	default:
-		asm_movi(g->a, R0, 0);
-		return;
+	default: asm_movi(g->a, R0, 0); return;
 	}
 	gen_extend(g, op->size, op->is_signed && !op->is_float);
 }
@@ -154,18 +148,10 @@ void gen_var(struct gen *g, const struct expr *e, unsigned temp)
 {
 	(void)temp;
 	switch (e->var) {
-	case VAR_ARG:
-		gen_arg(g, e);
-		break;
-	case VAR_FIELD:
-		gen_field(g, e);
-		break;
-	case VAR_RETVAL:
-		asm_load(g->a, 8, R0, R6, gen_pt_regs(X86_RAX));
-		break;
-	case VAR_DURATION:
-		asm_load(g->a, 8, R0, FP, SP_DURATION);
-		break;
+	case VAR_ARG: gen_arg(g, e); break;
+	case VAR_FIELD: gen_field(g, e); break;
+	case VAR_RETVAL: asm_load(g->a, 8, R0, R6, gen_pt_regs(X86_RAX)); break;
+	case VAR_DURATION: asm_load(g->a, 8, R0, FP, SP_DURATION); break;
 	case VAR_PID:
 		asm_call(g->a, BPF_FUNC_get_current_pid_tgid);
 		asm_alui(g->a, BPF_RSH, R0, 32);
@@ -174,14 +160,8 @@ void gen_var(struct gen *g, const struct expr *e, unsigned temp)
 		asm_call(g->a, BPF_FUNC_get_current_pid_tgid);
 		asm_mov32(g->a, R0, R0);
 		break;
-	case VAR_CPU:
-		asm_call(g->a, BPF_FUNC_get_smp_processor_id);
-		break;
-	case VAR_TIME:
-		asm_call(g->a, BPF_FUNC_ktime_get_ns);
-		break;
-	default:
-		gen_refuse(g, e, "text can only be compared with == and !=, or printed");
-		break;
+	case VAR_CPU: asm_call(g->a, BPF_FUNC_get_smp_processor_id); break;
+	case VAR_TIME: asm_call(g->a, BPF_FUNC_ktime_get_ns); break;
+	default: gen_refuse(g, e, "text can only be compared with == and !=, or printed"); break;
 	}
 }

@@ -54,15 +54,15 @@ static int explain_refusal(const struct kernel_prog *prog, int r, char **log, st
 		return ut_err_nomem(err);
 	fd = load(prog, text, LOG_SIZE);
 	if (fd >= 0)
-		return fd;	/* it was memory, and now there is some */
+		return fd; /* it was memory, and now there is some */
 	copy = strdup(text);
 	telling_line(text, line, sizeof(line));
 	if (log)
 		*log = take_ptr(copy);
-	return ut_err_set(
-	    err, r,
-	    "the kernel refused the generated program (%s): %s; this is a fault of usertrace, -v shows the whole log",
-	    strerror(-r), line);
+	return ut_err_set(err, r,
+			  "the kernel refused the generated program (%s): %s; this is a fault of usertrace, -v shows "
+			  "the whole log",
+			  strerror(-r), line);
 }
 
 int kernel_prog_load(const struct kernel_prog *prog, char **log, struct ut_err *err)
@@ -75,7 +75,8 @@ int kernel_prog_load(const struct kernel_prog *prog, char **log, struct ut_err *
 int kernel_load_empty(bool multi)
 {
 	const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 }, { .code = BPF_JMP | BPF_EXIT },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	const struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .insns = insns, .n = 2, .multi = multi };
 
@@ -161,9 +162,9 @@ int kernel_uprobe_event(const char *path, uint64_t offset, uint64_t sem_offset, 
 	if (type < 0 || return_bit < 0)
 		return -ENODEV;
 	if (sem_offset >> 32)
-		return -EOVERFLOW;	/* the event has 32 bits for it */
+		return -EOVERFLOW; /* the event has 32 bits for it */
 	attr.type = (uint32_t)type;
-	attr.config = (is_return ? 1ull << return_bit : 0) | sem_offset << 32;	/* PERF_UPROBE_REF_CTR_OFFSET_SHIFT */
+	attr.config = (is_return ? 1ull << return_bit : 0) | sem_offset << 32; /* PERF_UPROBE_REF_CTR_OFFSET_SHIFT */
 	attr.uprobe_path = (uintptr_t)path;
 	attr.probe_offset = offset;
 	return perf_event_open(&attr, pid);
@@ -197,7 +198,11 @@ int kernel_link_event(int prog_fd, int event_fd, uint64_t cookie)
 int kernel_link_own(int prog_fd, bool multi, uint64_t offset, uint64_t sem_offset, uint64_t cookie, int *event)
 {
 	const struct kernel_uprobes u = {
-		.path = "/proc/self/exe", .n = 1, .offsets = &offset, .cookies = &cookie, .pid = getpid(),
+		.path = "/proc/self/exe",
+		.n = 1,
+		.offsets = &offset,
+		.cookies = &cookie,
+		.pid = getpid(),
 		.sem_offsets = sem_offset ? &sem_offset : NULL,
 	};
 
@@ -207,10 +212,7 @@ int kernel_link_own(int prog_fd, bool multi, uint64_t offset, uint64_t sem_offse
 	return *event < 0 ? *event : kernel_link_event(prog_fd, *event, cookie);
 }
 
-int kernel_starts_map(void)
-{
-	return bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "ut_starts", 16, 8, 16384, NULL);
-}
+int kernel_starts_map(void) { return bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "ut_starts", 16, 8, 16384, NULL); }
 
 int kernel_refused_map(unsigned value_size)
 {

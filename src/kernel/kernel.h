@@ -17,7 +17,7 @@
 #define UT_BPF_F_UPROBE_MULTI_RETURN 1u
 
 struct kernel_prog {
-	enum bpf_prog_type type;	/* BPF_PROG_TYPE_KPROBE for uprobes, BPF_PROG_TYPE_TRACEPOINT */
+	enum bpf_prog_type type; /* BPF_PROG_TYPE_KPROBE for uprobes, BPF_PROG_TYPE_TRACEPOINT */
 	const struct bpf_insn *insns;
 	size_t n;
 	bool sleepable, multi;
@@ -37,11 +37,11 @@ int kernel_load_empty(bool multi);
 bool kernel_has_uprobe_multi(void);
 
 struct kernel_uprobes {
-	const char *path;		/* of the file: /proc/self/fd/N */
+	const char *path; /* of the file: /proc/self/fd/N */
 	size_t n;
-	const uint64_t *offsets, *sem_offsets, *cookies;	/* n each; sem_offsets may be NULL */
+	const uint64_t *offsets, *sem_offsets, *cookies; /* n each; sem_offsets may be NULL */
 	bool is_return;
-	pid_t pid;			/* 0: every process */
+	pid_t pid; /* 0: every process */
 };
 /* One link for all; a negative errno without a sentence (the caller knows more). */
 int kernel_link_uprobes(int prog_fd, const struct kernel_uprobes *u);

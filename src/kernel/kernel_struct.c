@@ -34,19 +34,14 @@ static long rest_of(const struct btf_type *type)
 	switch (BTF_INFO_KIND(type->info)) {
 	case BTF_KIND_INT:
 	case BTF_KIND_VAR:
-	case 17: /* BTF_KIND_DECL_TAG */
-		return 4;
-	case BTF_KIND_ARRAY:
-		return 12;
+	case 17: /* BTF_KIND_DECL_TAG */ return 4;
+	case BTF_KIND_ARRAY: return 12;
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
-	case 19: /* BTF_KIND_ENUM64 */
-		return 12 * n;
-	case BTF_KIND_DATASEC:
-		return 12 * n;
+	case 19: /* BTF_KIND_ENUM64 */ return 12 * n;
+	case BTF_KIND_DATASEC: return 12 * n;
 	case BTF_KIND_ENUM:
-	case BTF_KIND_FUNC_PROTO:
-		return 8 * n;
+	case BTF_KIND_FUNC_PROTO: return 8 * n;
 	case BTF_KIND_PTR:
 	case BTF_KIND_FWD:
 	case BTF_KIND_TYPEDEF:
@@ -55,10 +50,8 @@ static long rest_of(const struct btf_type *type)
 	case BTF_KIND_RESTRICT:
 	case BTF_KIND_FUNC:
 	case 16: /* BTF_KIND_FLOAT */
-	case 18: /* BTF_KIND_TYPE_TAG */
-		return 0;
-	default:
-		return -1;
+	case 18: /* BTF_KIND_TYPE_TAG */ return 0;
+	default: return -1;
 	}
 }
 

@@ -11,7 +11,7 @@
 
 struct kernel_member {
 	const char *type, *member;
-	int offset;		/* in bytes; -1: not there */
+	int offset; /* in bytes; -1: not there */
 };
 
 /* Fills in the offsets; all -1 when the kernel does not tell. */

@@ -93,7 +93,7 @@ void event_text(const struct live_event *e, unsigned output, struct event_text *
 		ret->state = UT_TEXT_FAULT;
 		return;
 	}
-	if (!slot->text) {	/* comm */
+	if (!slot->text) { /* comm */
 		ret->bytes = e->rec->comm;
 		ret->len = strnlen(e->rec->comm, sizeof(e->rec->comm));
 		return;

@@ -12,11 +12,11 @@
 enum {
 	WIDTH_SECONDS = 12,
 	WIDTH_PID = 8,
-	WIDTH_COMM = 16,	/* 15 bytes, which may be more columns when escaped */
+	WIDTH_COMM = 16, /* 15 bytes, which may be more columns when escaped */
 	WIDTH_WHAT = 22,
-	WIDTH_TIME = 8,		/* "1.23 ms", and '>' before it */
-	WIDTH_FREED = 11,	/* "999,999 obj" */
-	WIDTH_HEAP = 11,	/* "1023M→1023M" */
+	WIDTH_TIME = 8, /* "1.23 ms", and '>' before it */
+	WIDTH_FREED = 11, /* "999,999 obj" */
+	WIDTH_HEAP = 11, /* "1023M→1023M" */
 };
 
 /* Escape sequences around what stands out: nothing else of a line depends on colour. */
@@ -66,7 +66,7 @@ static void add_seconds(const struct live_gc_options *o, uint64_t ns, struct buf
 	uint64_t us = (before ? o->start_ns - ns : ns - o->start_ns) / 1000;
 	char text[40];
 
-	snprintf(text, sizeof text, "%s%llu.%06llu", before ? "-" : "", (unsigned long long)(us / 1000000),
+	snprintf(text, sizeof(text), "%s%llu.%06llu", before ? "-" : "", (unsigned long long)(us / 1000000),
 		 (unsigned long long)(us % 1000000));
 	/* Never cut: a number that lost its end is a wrong one. */
 	buf_add_cell(out, text, strlen(text), strlen(text) > WIDTH_SECONDS ? strlen(text) : WIDTH_SECONDS, true, false);
@@ -166,11 +166,11 @@ static void add_memory(const struct collect_span *s, struct buf *out)
 		strcat(freed, " obj");
 	}
 	if (s->has_before && s->has_after)
-		snprintf(heap, sizeof heap, "%s→%s", human_bytes(s->before, from), human_bytes(s->after, to));
+		snprintf(heap, sizeof(heap), "%s→%s", human_bytes(s->before, from), human_bytes(s->after, to));
 	else if (s->has_after)
-		snprintf(heap, sizeof heap, "→%s", human_bytes(s->after, to));
+		snprintf(heap, sizeof(heap), "→%s", human_bytes(s->after, to));
 	else if (s->has_before)
-		snprintf(heap, sizeof heap, "%s→", human_bytes(s->before, from));
+		snprintf(heap, sizeof(heap), "%s→", human_bytes(s->before, from));
 	add_cell(out, freed, text_width(freed, strlen(freed)) > WIDTH_FREED ? strlen(freed) : WIDTH_FREED, true, NULL);
 	add_cell(out, heap, WIDTH_HEAP, true, NULL);
 }
@@ -216,7 +216,7 @@ static void add_names(const struct collect_span *s, struct buf *out, size_t star
 		add_part(out, start, s->label, strlen(s->label));
 	buf_done(&what);
 	if (s->name[0] && strcmp(s->name, s->label))
-		add_part(out, start, s->name, strnlen(s->name, sizeof s->name));
+		add_part(out, start, s->name, strnlen(s->name, sizeof(s->name)));
 	if (s->has_objects && s->has_freed) {
 		add_words(out, start, human_count(s->objects, number));
 		buf_adds(out, s->objects == 1 ? " object" : " objects");
@@ -230,7 +230,7 @@ static void add_rest(const struct collect_span *s, struct buf *out)
 	char number[32];
 
 	if (s->cause[0])
-		add_part(out, start, s->cause, strnlen(s->cause, sizeof s->cause));
+		add_part(out, start, s->cause, strnlen(s->cause, sizeof(s->cause)));
 	add_names(s, out, start);
 	if (words)
 		add_words(out, start, words);
@@ -249,7 +249,7 @@ static void add_process(const struct collect_span *s, struct buf *out)
 	buf_addu(&text, s->pid);
 	add_cell(out, text.data ? text.data : "", text.len > WIDTH_PID ? text.len : WIDTH_PID, true, NULL);
 	buf_reset(&text);
-	buf_add_escaped(&text, s->comm, strnlen(s->comm, sizeof s->comm));
+	buf_add_escaped(&text, s->comm, strnlen(s->comm, sizeof(s->comm)));
 	add_cell(out, text.data ? text.data : "", WIDTH_COMM, false, NULL);
 	buf_done(&text);
 }
@@ -276,7 +276,7 @@ void live_gc_line(const struct live_gc_options *o, const struct collect_span *s,
 	len = out->len;
 	add_rest(s, out);
 	if (out->len == len && len)
-		out->data[--out->len] = '\0';	/* the blank behind the last column */
+		out->data[--out->len] = '\0'; /* the blank behind the last column */
 	buf_addc(out, '\n');
 }
 
@@ -287,7 +287,7 @@ void live_gc_lost(const struct live_gc_options *o, uint64_t n, uint64_t from_ns,
 		return;
 	}
 	if (from_ns < o->start_ns)
-		from_ns = o->start_ns;	/* 0, too: nothing came before */
+		from_ns = o->start_ns; /* 0, too: nothing came before */
 	if (to_ns < from_ns)
 		to_ns = from_ns;
 	buf_addf(out, "-- %llu %s lost between %.6f and %.6f --\n", (unsigned long long)n, plural(n, "event"),

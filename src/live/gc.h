@@ -11,10 +11,10 @@
 
 struct live_gc_options {
 	bool json;
-	bool color;		/* escape sequences; the caller has looked whether it is a terminal */
-	bool process;		/* columns PID and COMM: more than one process may come */
-	uint64_t start_ns;	/* CLOCK_MONOTONIC */
-	uint64_t mono_ns, wall_ns;	/* one moment on CLOCK_MONOTONIC and on CLOCK_REALTIME; wall_ns 0: not known */
+	bool color; /* escape sequences; the caller has looked whether it is a terminal */
+	bool process; /* columns PID and COMM: more than one process may come */
+	uint64_t start_ns; /* CLOCK_MONOTONIC */
+	uint64_t mono_ns, wall_ns; /* one moment on CLOCK_MONOTONIC and on CLOCK_REALTIME; wall_ns 0: not known */
 };
 
 /* Column titles; nothing for JSON. */

@@ -27,7 +27,7 @@ static void add_wall(const struct live_gc_options *o, const char *key, uint64_t 
 	char text[40];
 	struct tm tm;
 
-	if (!o->wall_ns || !gmtime_r(&second, &tm) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm))
+	if (!o->wall_ns || !gmtime_r(&second, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
 		return;
 	buf_addf(out, ",\"%s\":\"%s.%09uZ\"", key, text, (unsigned)(wall % 1000000000u));
 }
@@ -40,7 +40,7 @@ static void add_who(const struct collect_span *s, struct buf *out)
 		add_text("runtime", s->def->runtime, out);
 	add_number("pid", s->pid, out);
 	add_number("tid", s->tid, out);
-	add_bytes("comm", s->comm, strnlen(s->comm, sizeof s->comm), out);
+	add_bytes("comm", s->comm, strnlen(s->comm, sizeof(s->comm)), out);
 	add_number("number", s->number, out);
 	add_text("label", s->label, out);
 	if (s->name[0])
@@ -124,10 +124,14 @@ static void add_values(const struct collect_span *s, struct buf *out)
 void gc_json(const struct live_gc_options *o, const struct collect_span *s, struct buf *out)
 {
 	static const char *const close[] = {
-		[COLLECT_ENDED] = "ended", [COLLECT_CUT_AT_START] = "cut-at-start",
-		[COLLECT_CUT_AT_STOP] = "cut-at-stop", [COLLECT_DIED] = "died", [COLLECT_EXEC] = "exec",
+		[COLLECT_ENDED] = "ended",
+		[COLLECT_CUT_AT_START] = "cut-at-start",
+		[COLLECT_CUT_AT_STOP] = "cut-at-stop",
+		[COLLECT_DIED] = "died",
+		[COLLECT_EXEC] = "exec",
 		[COLLECT_THREAD_ENDED] = "thread-ended",
-		[COLLECT_INHERITED] = "inherited", [COLLECT_FORGOTTEN] = "forgotten",
+		[COLLECT_INHERITED] = "inherited",
+		[COLLECT_FORGOTTEN] = "forgotten",
 	};
 
 	add_who(s, out);

@@ -38,7 +38,8 @@ static bool needs_quotes(const struct event_text *name)
 static void add_func(const struct head *h, struct buf *out)
 {
 	static const struct step plain = { .kind = STEP_TEXT, .number = { .width = -1, .precision = -1 } };
-	static const struct step quoted = { .kind = STEP_TEXT, .quoted = true,
+	static const struct step quoted = { .kind = STEP_TEXT,
+					    .quoted = true,
 					    .number = { .width = -1, .precision = -1 } };
 
 	if (h->is_foreign)
@@ -87,7 +88,8 @@ static void keep(struct line_head *l, const struct head *h, const char *text, si
 static struct line_head *place_of(struct live_printer *p, const struct head *h)
 {
 	size_t n = h->func.len;
-	unsigned char first = n ? (unsigned char)h->func.bytes[0] : 0, last = n ? (unsigned char)h->func.bytes[n - 1] : 0;
+	unsigned char first = n ? (unsigned char)h->func.bytes[0] : 0,
+		      last = n ? (unsigned char)h->func.bytes[n - 1] : 0;
 
 	return &p->heads[(h->tid ^ first ^ (last << 1) ^ (unsigned)n) % LINE_HEADS];
 }

@@ -39,15 +39,9 @@ static void add_fault(uint64_t address, struct buf *out)
 void json_text(const struct event_text *t, struct buf *out)
 {
 	switch (t->state) {
-	case UT_TEXT_WHOLE:
-		buf_add_json(out, t->bytes, t->len);
-		break;
-	case UT_TEXT_NULL:
-		buf_adds(out, "null");
-		break;
-	case UT_TEXT_FAULT:
-		add_fault(t->address, out);
-		break;
+	case UT_TEXT_WHOLE: buf_add_json(out, t->bytes, t->len); break;
+	case UT_TEXT_NULL: buf_adds(out, "null"); break;
+	case UT_TEXT_FAULT: add_fault(t->address, out); break;
 	default:
 		buf_adds(out, "{\"text\":");
 		buf_add_json(out, t->bytes, t->len);
@@ -84,7 +78,8 @@ static void add_value(const struct live_event *e, unsigned i, struct buf *out)
 {
 	const struct type *type = &e->probe->checked->outputs[i].type;
 	struct int_spec spec = {
-	    .base = 10, .plain = true, .is_signed = type->is_signed, .size = type->size ? type->size : 8};
+		.base = 10, .plain = true, .is_signed = type->is_signed, .size = type->size ? type->size : 8
+	};
 
 	if (event_faulted(e, i))
 		add_fault(event_value(e, i), out);

@@ -89,7 +89,7 @@ static void add_line(struct live_printer *p, const struct live_event *e, struct 
 	end = head_print(p, &h, out);
 	from = out->len;
 	steps_run(e, out);
-	if (out->len == from && !out->failed)	/* no message: no blanks at the end of the line */
+	if (out->len == from && !out->failed) /* no message: no blanks at the end of the line */
 		out->len = end;
 	buf_addc(out, '\n');
 }

@@ -17,17 +17,17 @@ struct live_user_text;
 
 struct live_options {
 	bool json;
-	bool wall_time;		/* a column TIME: HH:MM:SS.uuuuuu, local time */
-	bool since_start;	/* a column SECONDS: since start_ns */
-	bool cpu;		/* a column CPU */
-	unsigned decimals;	/* of SECONDS: 6 (also for 0) or 9 */
-	uint64_t start_ns;	/* CLOCK_MONOTONIC */
-	uint64_t mono_ns, wall_ns;	/* one moment on CLOCK_MONOTONIC and on CLOCK_REALTIME; wall_ns 0: not known */
-	struct sym *sym;	/* borrowed; NULL: stacks print as numbers */
+	bool wall_time; /* a column TIME: HH:MM:SS.uuuuuu, local time */
+	bool since_start; /* a column SECONDS: since start_ns */
+	bool cpu; /* a column CPU */
+	unsigned decimals; /* of SECONDS: 6 (also for 0) or 9 */
+	uint64_t start_ns; /* CLOCK_MONOTONIC */
+	uint64_t mono_ns, wall_ns; /* one moment on CLOCK_MONOTONIC and on CLOCK_REALTIME; wall_ns 0: not known */
+	struct sym *sym; /* borrowed; NULL: stacks print as numbers */
 };
 
 struct live_printer;
-struct live_printer *live_printer_new(const struct live_options *options);	/* NULL: out of memory */
+struct live_printer *live_printer_new(const struct live_options *options); /* NULL: out of memory */
 struct live_printer *live_printer_free(struct live_printer *p);
 
 /* A checked probe, prepared for printing: its format compiled, its keys quoted. Borrows @checked. NULL: no memory. */
@@ -36,15 +36,15 @@ struct live_probe *live_probe_new(const struct probe_checked *checked);
 struct live_probe *live_probe_free(struct live_probe *p);
 
 struct live_event {
-	const struct ut_rec_event *rec;	/* 8-byte aligned; foreign: sizes inside are checked here */
-	size_t size;			/* bytes at rec */
+	const struct ut_rec_event *rec; /* 8-byte aligned; foreign: sizes inside are checked here */
+	size_t size; /* bytes at rec */
 	unsigned cpu;
 	struct live_probe *probe;
-	const char *func;		/* column FUNC: name of the probe, function or event */
-	const char *provider_or_file;	/* for JSON: what stands before the name */
-	const char *const *unreadable;	/* per output, NULL or why this site cannot read it; NULL: it reads all */
-	pid_t ns_pid;			/* pid in the process's own namespace; 0 or the same: not shown */
-	const struct live_user_text *name;	/* e: the column FUNC is this text of the program, whatever it is */
+	const char *func; /* column FUNC: name of the probe, function or event */
+	const char *provider_or_file; /* for JSON: what stands before the name */
+	const char *const *unreadable; /* per output, NULL or why this site cannot read it; NULL: it reads all */
+	pid_t ns_pid; /* pid in the process's own namespace; 0 or the same: not shown */
+	const struct live_user_text *name; /* e: the column FUNC is this text of the program, whatever it is */
 	uint64_t caller; /* where the probed function returns to, if neither walk nor record knows; 0: none */
 };
 

@@ -8,14 +8,14 @@
 
 /* A whole number and how C prints it. */
 struct int_spec {
-	uint8_t base;		/* 8, 10, 16 */
-	uint8_t size;		/* bytes of the value that count */
+	uint8_t base; /* 8, 10, 16 */
+	uint8_t size; /* bytes of the value that count */
 	bool is_signed;
-	bool plain;		/* decimal without flags, width and precision */
+	bool plain; /* decimal without flags, width and precision */
 	bool upper, left, plus, space, alt, zero;
-	bool is_pointer;	/* %p: 0x…, and (nil) */
-	bool is_hex;		/* 0x… also for zero: values without a format */
-	int width, precision;	/* -1: none */
+	bool is_pointer; /* %p: 0x…, and (nil) */
+	bool is_hex; /* 0x… also for zero: values without a format */
+	int width, precision; /* -1: none */
 };
 
 enum step_kind { STEP_LITERAL, STEP_INT, STEP_CHAR, STEP_FLOAT, STEP_TEXT, STEP_STACK };
@@ -24,30 +24,30 @@ enum step_kind { STEP_LITERAL, STEP_INT, STEP_CHAR, STEP_FLOAT, STEP_TEXT, STEP_
 struct step {
 	enum step_kind kind;
 	unsigned output;
-	const char *literal;	/* borrowed from the checked probe */
+	const char *literal; /* borrowed from the checked probe */
 	size_t literal_len;
-	struct int_spec number;	/* STEP_INT; its width and flags serve the others as well */
-	bool quoted;		/* STEP_TEXT in the style without a format */
-	char spec[40];		/* STEP_FLOAT: for snprintf */
+	struct int_spec number; /* STEP_INT; its width and flags serve the others as well */
+	bool quoted; /* STEP_TEXT in the style without a format */
+	char spec[40]; /* STEP_FLOAT: for snprintf */
 };
 
 struct live_probe {
 	const struct probe_checked *checked;
-	struct layout layout;	/* for text_room */
+	struct layout layout; /* for text_room */
 	uint32_t text_room;
 	bool has_layout;
 	VEC(struct step) steps;
-	char *keys[OUTPUTS_MAX];	/* owned: JSON strings for "args", quoted */
-	char *names[OUTPUTS_MAX];	/* owned: the expressions as typed */
+	char *keys[OUTPUTS_MAX]; /* owned: JSON strings for "args", quoted */
+	char *names[OUTPUTS_MAX]; /* owned: the expressions as typed */
 };
 
-enum {	/* widths with the blank behind; those of BCC's trace where it has them */
-	WIDTH_TIME = 16,
-	WIDTH_SECONDS = 13,
-	WIDTH_CPU = 4,
-	WIDTH_PID = 8,
-	WIDTH_COMM = 16,
-	WIDTH_FUNC = 17,
+enum { /* widths with the blank behind; those of BCC's trace where it has them */
+       WIDTH_TIME = 16,
+       WIDTH_SECONDS = 13,
+       WIDTH_CPU = 4,
+       WIDTH_PID = 8,
+       WIDTH_COMM = 16,
+       WIDTH_FUNC = 17,
 };
 
 #define LINE_HEADS 32
@@ -60,17 +60,17 @@ struct line_head {
 	char func[40];
 	uint8_t func_len;
 	bool is_foreign;
-	uint8_t len, trimmed;	/* bytes of text; the same without the blanks at the end */
+	uint8_t len, trimmed; /* bytes of text; the same without the blanks at the end */
 	char text[128];
 };
 
 struct live_printer {
 	struct live_options opts;
-	int64_t second, utc_second;	/* of the wall clock, for which these texts are right */
-	char hms[16];		/* "12:34:56." in local time */
-	char utc[32];		/* "2026-01-31T12:34:56." */
+	int64_t second, utc_second; /* of the wall clock, for which these texts are right */
+	char hms[16]; /* "12:34:56." in local time */
+	char utc[32]; /* "2026-01-31T12:34:56." */
 	struct buf scratch;
-	struct line_head heads[LINE_HEADS];	/* by thread and function */
+	struct line_head heads[LINE_HEADS]; /* by thread and function */
 };
 
 /* The value of an output that has one: in the record's head, or behind it. */
@@ -84,7 +84,7 @@ struct event_text {
 	const char *bytes;
 	size_t len;
 	enum ut_text_state state;
-	uint64_t address;	/* where it was read; 0: inside the record of the event */
+	uint64_t address; /* where it was read; 0: inside the record of the event */
 };
 void event_text(const struct live_event *e, unsigned output, struct event_text *ret);
 /* 0, or -EBADMSG when the record's sizes do not fit its probe. */
@@ -104,9 +104,9 @@ void pad_since(const struct int_spec *spec, size_t from, struct buf *out);
 struct head {
 	uint32_t pid, tid;
 	pid_t ns_pid;
-	const char *comm;	/* 16 bytes */
+	const char *comm; /* 16 bytes */
 	struct event_text func;
-	bool is_foreign;	/* func is a text of the program: it may be anything, or missing */
+	bool is_foreign; /* func is a text of the program: it may be anything, or missing */
 };
 /* The columns from PID to FUNC. Returns where a line without a message ends. */
 size_t head_print(struct live_printer *p, const struct head *h, struct buf *out);

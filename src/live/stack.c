@@ -49,7 +49,7 @@ static void read_stack(const struct live_event *e, unsigned output, struct stack
 	if (ret->n)
 		memcpy(ret->frames, t.bytes, ret->n * sizeof(uint64_t));
 	while (ret->n && !ret->frames[ret->n - 1])
-		ret->n--;	/* the end of a chain of frame pointers */
+		ret->n--; /* the end of a chain of frame pointers */
 	if (!ret->is_kernel)
 		insert_caller(ret, e->caller ? e->caller : recorded_caller(e));
 }

@@ -22,19 +22,13 @@ static void set_conversion(struct int_spec *s, char conv, const struct type *typ
 	s->size = type->size ? type->size : 8;
 	s->base = 10;
 	switch (conv) {
-	case 'd':
-		s->is_signed = type->is_signed;
-		return;
-	case 'o':
-		s->base = 8;
-		break;
+	case 'd': s->is_signed = type->is_signed; return;
+	case 'o': s->base = 8; break;
 	case 'X':
 		s->upper = true;
 		s->base = 16;
 		break;
-	case 'x':
-		s->base = 16;
-		break;
+	case 'x': s->base = 16; break;
 	case 'p':
 		s->base = 16;
 		s->alt = s->is_pointer = true;
@@ -159,7 +153,7 @@ static void run_float(const struct step *s, uint64_t v, const struct type *type,
 	float f;
 
 	if (type->size == 4) {
-		memcpy(&f, &v, sizeof(f));	/* little endian: the low half */
+		memcpy(&f, &v, sizeof(f)); /* little endian: the low half */
 		d = f;
 	} else {
 		memcpy(&d, &v, sizeof(d));
@@ -205,18 +199,12 @@ static void run_step(const struct step *s, const struct live_event *e, struct bu
 		return;
 	}
 	switch (s->kind) {
-	case STEP_INT:
-		number_print(&s->number, event_value(e, s->output), out);
-		break;
-	case STEP_CHAR:
-		run_char(s, event_value(e, s->output), out);
-		break;
+	case STEP_INT: number_print(&s->number, event_value(e, s->output), out); break;
+	case STEP_CHAR: run_char(s, event_value(e, s->output), out); break;
 	case STEP_FLOAT:
 		run_float(s, event_value(e, s->output), &e->probe->checked->outputs[s->output].type, out);
 		break;
-	default:
-		run_text(s, e, out);
-		break;
+	default: run_text(s, e, out); break;
 	}
 }
 

@@ -102,7 +102,7 @@ static int add_line(struct top *t, struct top_row *row, const struct collect_spa
 		return 0;
 	live_gc_line(&lo, span, &text);
 	if (text.len)
-		text.data[--text.len] = '\0';	/* the end of the line */
+		text.data[--text.len] = '\0'; /* the end of the line */
 	free(*place);
 	*place = buf_take(&text);
 	if (!*place)
@@ -179,7 +179,7 @@ static bool may_go(const struct top *t, const struct top_row *row, uint64_t now_
 {
 	bool faded = row->gone_ns && now_ns > row->gone_ns && now_ns - row->gone_ns >= TOP_FADE_NS;
 
-	return faded && !(t->paused && row->frozen);	/* what a paused table shows stays */
+	return faded && !(t->paused && row->frozen); /* what a paused table shows stays */
 }
 
 /* Those that ended long ago, but for the one that somebody looks at. */

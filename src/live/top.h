@@ -13,29 +13,29 @@
 #include "base/buf.h"
 #include "model/collect.h"
 
-#define TOP_FADE_NS 10000000000u	/* so long an ended process stays in the table */
+#define TOP_FADE_NS 10000000000u /* so long an ended process stays in the table */
 
 struct top_options {
-	bool ascii;		/* print nothing but ASCII */
-	bool styled;		/* bold, reverse: escape sequences */
-	bool color;		/* with styled: colours as well */
-	const char *kind;	/* what counts as a collection; NULL: every span. Outlives the table */
-	uint64_t start_ns;	/* all times are CLOCK_MONOTONIC */
-	uint64_t wall_ns;	/* of start_ns on CLOCK_REALTIME; 0: not known */
+	bool ascii; /* print nothing but ASCII */
+	bool styled; /* bold, reverse: escape sequences */
+	bool color; /* with styled: colours as well */
+	const char *kind; /* what counts as a collection; NULL: every span. Outlives the table */
+	uint64_t start_ns; /* all times are CLOCK_MONOTONIC */
+	uint64_t wall_ns; /* of start_ns on CLOCK_REALTIME; 0: not known */
 };
 
 struct top_who {
 	uint32_t pid;
 	char comm[16];
-	const char *runtime, *version;	/* copied; NULL or "": not known */
+	const char *runtime, *version; /* copied; NULL or "": not known */
 	uint64_t seen_ns;
-	const char *const *hints;	/* sentences on what of it cannot be seen; copied */
+	const char *const *hints; /* sentences on what of it cannot be seen; copied */
 	size_t nhints;
 };
 
 struct top;
 
-struct top *top_new(const struct top_options *o);	/* NULL: out of memory */
+struct top *top_new(const struct top_options *o); /* NULL: out of memory */
 struct top *top_free(struct top *t);
 
 /* What happens. 0 or -ENOMEM. A pid that is there already is another program from now on. */
@@ -48,8 +48,17 @@ void top_note(struct top *t, const char *text, uint64_t now_ns);
 
 /* Keys: a Unicode character (Enter is '\r'), or one of these. */
 enum top_key {
-	KEY_NONE = 0x110000,	/* a sequence without a meaning here */
-	KEY_UP, KEY_DOWN, KEY_LEFT, KEY_RIGHT, KEY_HOME, KEY_END, KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_DELETE, KEY_ESC,
+	KEY_NONE = 0x110000, /* a sequence without a meaning here */
+	KEY_UP,
+	KEY_DOWN,
+	KEY_LEFT,
+	KEY_RIGHT,
+	KEY_HOME,
+	KEY_END,
+	KEY_PAGE_UP,
+	KEY_PAGE_DOWN,
+	KEY_DELETE,
+	KEY_ESC,
 };
 /*
  * The first key in @len bytes from a terminal, and how many bytes it took; 0: it is not complete. @last: no more will

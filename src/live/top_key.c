@@ -11,13 +11,16 @@
 /* What stands behind ESC [ or ESC O: parameters, then one letter or '~'. */
 static uint32_t sequence_key(const char *params, size_t len, char final)
 {
-	static const struct { char final; uint32_t key; } letters[] = {
-		{ 'A', KEY_UP }, { 'B', KEY_DOWN }, { 'C', KEY_RIGHT }, { 'D', KEY_LEFT },
-		{ 'H', KEY_HOME }, { 'F', KEY_END },
+	static const struct {
+		char final;
+		uint32_t key;
+	} letters[] = {
+		{ 'A', KEY_UP },   { 'B', KEY_DOWN }, { 'C', KEY_RIGHT },
+		{ 'D', KEY_LEFT }, { 'H', KEY_HOME }, { 'F', KEY_END },
 	};
 	static const uint32_t numbers[] = {
-		[1] = KEY_HOME, [3] = KEY_DELETE, [4] = KEY_END, [5] = KEY_PAGE_UP, [6] = KEY_PAGE_DOWN,
-		[7] = KEY_HOME, [8] = KEY_END,
+		[1] = KEY_HOME,	     [3] = KEY_DELETE, [4] = KEY_END, [5] = KEY_PAGE_UP,
+		[6] = KEY_PAGE_DOWN, [7] = KEY_HOME,   [8] = KEY_END,
 	};
 
 	if (final == '~') {
@@ -25,9 +28,9 @@ static uint32_t sequence_key(const char *params, size_t len, char final)
 
 		if (len > 1 && params[1] != ';')
 			return KEY_NONE;
-		return n < sizeof numbers / sizeof *numbers && numbers[n] ? numbers[n] : KEY_NONE;
+		return n < sizeof(numbers) / sizeof(*numbers) && numbers[n] ? numbers[n] : KEY_NONE;
 	}
-	for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+	for (size_t i = 0; i < sizeof(letters) / sizeof(*letters); i++)
 		if (letters[i].final == final)
 			return letters[i].key;
 	return KEY_NONE;
@@ -56,7 +59,7 @@ static size_t parse_escape(const char *s, size_t len, bool last, uint32_t *ret)
 	if (len == 1)
 		return last;
 	if (s[1] != '[' && s[1] != 'O')
-		return 1;	/* Esc, then another key */
+		return 1; /* Esc, then another key */
 	if (len == 2 && last) {
 		*ret = KEY_NONE;
 		return 2;
@@ -153,7 +156,7 @@ static void pause_toggle(struct top *t)
 		row->frozen = NULL;
 		if (!t->paused)
 			continue;
-		row->frozen = malloc(sizeof(*row->frozen));	/* without one, the row is not shown meanwhile */
+		row->frozen = malloc(sizeof(*row->frozen)); /* without one, the row is not shown meanwhile */
 		if (row->frozen)
 			*row->frozen = row->rate;
 	}
@@ -176,12 +179,17 @@ static bool movement(uint32_t key, unsigned page, long *ret)
 	long rows = page > 1 ? (long)page - 1 : 1;
 
 	switch (key) {
-	case KEY_UP: case 'k': *ret = -1; return true;
-	case KEY_DOWN: case 'j': *ret = 1; return true;
+	case KEY_UP:
+	case 'k': *ret = -1; return true;
+	case KEY_DOWN:
+	case 'j': *ret = 1; return true;
 	case KEY_PAGE_UP: *ret = -rows; return true;
-	case KEY_PAGE_DOWN: case ' ': *ret = rows; return true;
-	case KEY_HOME: case 'g': *ret = -1000000; return true;
-	case KEY_END: case 'G': *ret = 1000000; return true;
+	case KEY_PAGE_DOWN:
+	case ' ': *ret = rows; return true;
+	case KEY_HOME:
+	case 'g': *ret = -1000000; return true;
+	case KEY_END:
+	case 'G': *ret = 1000000; return true;
 	default: return false;
 	}
 }
@@ -195,15 +203,21 @@ static enum top_act sort_by(struct top *t, enum top_column c)
 
 static bool sort_key(uint32_t key, const struct top *t, enum top_column *ret)
 {
-	static const struct { char key; enum top_column column; } keys[] = {
-		{ 'c', COLUMN_RATE }, { 't', COLUMN_SHARE }, { 'l', COLUMN_LONGEST }, { 'a', COLUMN_ALLOCATION },
+	static const struct {
+		char key;
+		enum top_column column;
+	} keys[] = {
+		{ 'c', COLUMN_RATE },
+		{ 't', COLUMN_SHARE },
+		{ 'l', COLUMN_LONGEST },
+		{ 'a', COLUMN_ALLOCATION },
 	};
 
 	if (key == 's') {
 		*ret = (t->sort + 1) % COLUMN_MINUTE;
 		return true;
 	}
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		if (key == (uint32_t)keys[i].key) {
 			*ret = keys[i].column;
 			return true;
@@ -223,28 +237,23 @@ static enum top_act table_key(struct top *t, uint32_t key)
 	if (sort_key(key, t, &column))
 		return sort_by(t, column);
 	switch (key) {
-	case 'q':
-		return TOP_QUIT;
+	case 'q': return TOP_QUIT;
 	case KEY_ESC:
 		if (!t->filter_len)
 			return TOP_QUIT;
 		clear_filter(t);
 		return top_arrange(t) ? TOP_QUIT : TOP_DRAW;
-	case 'r':
-		t->reverse = !t->reverse;
-		return sort_by(t, t->sort);
-	case '/':
-		t->typing = true;
-		return TOP_DRAW;
-	case '\r': case KEY_RIGHT:
+	case 'r': t->reverse = !t->reverse; return sort_by(t, t->sort);
+	case '/': t->typing = true; return TOP_DRAW;
+	case '\r':
+	case KEY_RIGHT:
 		if (!t->shown.n)
 			return TOP_NOTHING;
 		move(t, 0);
 		t->scroll = 0;
 		t->page = PAGE_PROCESS;
 		return TOP_DRAW;
-	default:
-		return TOP_NOTHING;
+	default: return TOP_NOTHING;
 	}
 }
 

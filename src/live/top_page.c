@@ -24,7 +24,7 @@ static void add_who(const struct top *t, const struct top_row *row, struct buf *
 	buf_reset(out);
 	top_style(t, STYLE_BOLD, out);
 	buf_addf(out, "%u ", row->pid);
-	buf_add_escaped(out, row->comm, strnlen(row->comm, sizeof row->comm));
+	buf_add_escaped(out, row->comm, strnlen(row->comm, sizeof(row->comm)));
 	top_style(t, STYLE_PLAIN, out);
 	buf_adds(out, ", ");
 	buf_add_escaped(out, row->runtime, strlen(row->runtime));
@@ -112,7 +112,7 @@ static void add_minute(const struct top *t, const struct top_row *row, struct to
 	struct rate_view v;
 	unsigned i = 0;
 
-	while (i + 1 < sizeof bar_widths / sizeof *bar_widths && bar_widths[i] + 14 > s->width)
+	while (i + 1 < sizeof(bar_widths) / sizeof(*bar_widths) && bar_widths[i] + 14 > s->width)
 		i++;
 	rate_view(top_rate(t, row), t->paused ? t->paused_ns : t->now_ns, bar_widths[i], &v);
 	label("last minute", text);
@@ -227,7 +227,7 @@ void top_draw_help(struct top *t, struct top_screen *s)
 	};
 	struct buf text = { 0 };
 
-	for (unsigned i = 0; i < sizeof help / sizeof *help; i++) {
+	for (unsigned i = 0; i < sizeof(help) / sizeof(*help); i++) {
 		buf_reset(&text);
 		buf_adds(&text, help[i]);
 		top_put(t, s, i, &text);

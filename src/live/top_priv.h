@@ -7,43 +7,53 @@
 #include "live/top.h"
 #include "model/rate.h"
 
-#define TOP_LINES 200	/* of each process */
-#define TOP_KINDS 16	/* of each process: all there are, RUNTIME_KINDS and signal */
+#define TOP_LINES 200 /* of each process */
+#define TOP_KINDS 16 /* of each process: all there are, RUNTIME_KINDS and signal */
 
-struct top_kind { const char *kind; uint64_t count, total_ns, longest_ns; };
+struct top_kind {
+	const char *kind;
+	uint64_t count, total_ns, longest_ns;
+};
 
 struct top_row {
 	uint64_t serial;
 	uint32_t pid;
-	char comm[16], runtime[64];	/* name and version */
-	uint64_t seen_ns, gone_ns;	/* gone_ns 0: it is there */
-	bool replaced;			/* its pid is another row's by now */
-	struct buf hints;		/* each with a line's end, safe to print */
-	struct rate rate, *frozen;	/* frozen: a copy, while the table is paused */
+	char comm[16], runtime[64]; /* name and version */
+	uint64_t seen_ns, gone_ns; /* gone_ns 0: it is there */
+	bool replaced; /* its pid is another row's by now */
+	struct buf hints; /* each with a line's end, safe to print */
+	struct rate rate, *frozen; /* frozen: a copy, while the table is paused */
 	struct rate_view view;
 	struct top_kind kind[TOP_KINDS];
 	unsigned nkinds;
-	char *line[TOP_LINES];		/* by number modulo TOP_LINES; owned */
+	char *line[TOP_LINES]; /* by number modulo TOP_LINES; owned */
 	uint64_t nlines;
 };
 
 enum top_column {
-	COLUMN_PID, COLUMN_COMMAND, COLUMN_RUNTIME, COLUMN_RATE, COLUMN_SHARE, COLUMN_LONGEST, COLUMN_ALLOCATION,
-	COLUMN_MINUTE, COLUMNS,
+	COLUMN_PID,
+	COLUMN_COMMAND,
+	COLUMN_RUNTIME,
+	COLUMN_RATE,
+	COLUMN_SHARE,
+	COLUMN_LONGEST,
+	COLUMN_ALLOCATION,
+	COLUMN_MINUTE,
+	COLUMNS,
 };
 
 enum top_page { PAGE_TABLE, PAGE_PROCESS, PAGE_HELP };
 
 struct top {
 	struct top_options o;
-	VEC(struct top_row *) rows;	/* owned; in the order they came */
-	VEC(struct top_row *) shown;	/* those that the filter lets through, sorted */
-	struct top_row *last;		/* that the newest span was of */
-	uint64_t serial, selected;	/* selected: a serial; 0: the first row */
-	size_t first;			/* shown at the top of the table */
-	unsigned page_rows;		/* that fitted when it was last drawn */
+	VEC(struct top_row *) rows; /* owned; in the order they came */
+	VEC(struct top_row *) shown; /* those that the filter lets through, sorted */
+	struct top_row *last; /* that the newest span was of */
+	uint64_t serial, selected; /* selected: a serial; 0: the first row */
+	size_t first; /* shown at the top of the table */
+	unsigned page_rows; /* that fitted when it was last drawn */
 	enum top_page page, behind_help;
-	uint64_t scroll;		/* lines of the open process above the screen */
+	uint64_t scroll; /* lines of the open process above the screen */
 	enum top_column sort;
 	bool reverse, paused, typing;
 	char filter[64];

@@ -10,11 +10,19 @@
 #include "live/gc_priv.h"
 #include "live/top_priv.h"
 
-static const struct { const char *title; unsigned width; bool right; } columns[COLUMNS] = {
-	[COLUMN_PID] = { "PID", 7, true },	[COLUMN_COMMAND] = { "COMMAND", 15, false },
-	[COLUMN_RUNTIME] = { "RUNTIME", 12, false },	[COLUMN_RATE] = { "GC/S", 5, true },
-	[COLUMN_SHARE] = { "STOPPED", 8, true },	[COLUMN_LONGEST] = { "LONGEST", 8, true },
-	[COLUMN_ALLOCATION] = { "ALLOC/S", 8, true },	[COLUMN_MINUTE] = { "MINUTE", 10, false },
+static const struct {
+	const char *title;
+	unsigned width;
+	bool right;
+} columns[COLUMNS] = {
+	[COLUMN_PID] = { "PID", 7, true },
+	[COLUMN_COMMAND] = { "COMMAND", 15, false },
+	[COLUMN_RUNTIME] = { "RUNTIME", 12, false },
+	[COLUMN_RATE] = { "GC/S", 5, true },
+	[COLUMN_SHARE] = { "STOPPED", 8, true },
+	[COLUMN_LONGEST] = { "LONGEST", 8, true },
+	[COLUMN_ALLOCATION] = { "ALLOC/S", 8, true },
+	[COLUMN_MINUTE] = { "MINUTE", 10, false },
 };
 
 static unsigned total(const unsigned w[COLUMNS])
@@ -39,7 +47,7 @@ static void widen(unsigned width, unsigned w[COLUMNS])
 	wanted = spare < wanted ? spare : wanted;
 	w[COLUMN_RUNTIME] += wanted;
 	spare -= wanted;
-	for (unsigned i = 0; i < sizeof bars / sizeof *bars; i++)
+	for (unsigned i = 0; i < sizeof(bars) / sizeof(*bars); i++)
 		if (bars[i] - 12 <= spare)
 			w[COLUMN_MINUTE] = bars[i];
 }
@@ -56,7 +64,7 @@ void top_layout(unsigned width, unsigned w[COLUMNS])
 		widen(width, w);
 		return;
 	}
-	for (unsigned i = 0; i < sizeof first / sizeof *first && total(w) > width; i++)
+	for (unsigned i = 0; i < sizeof(first) / sizeof(*first) && total(w) > width; i++)
 		w[first[i]] = 0;
 	over = total(w) > width ? total(w) - width : 0;
 	w[COLUMN_COMMAND] -= over < 7 ? over : 7;
@@ -69,8 +77,8 @@ void top_layout(unsigned width, unsigned w[COLUMNS])
 void top_style(const struct top *t, enum top_style style, struct buf *out)
 {
 	static const char *const sequences[] = {
-		[STYLE_PLAIN] = "\033[0m", [STYLE_BOLD] = "\033[1m", [STYLE_REVERSE] = "\033[7m",
-		[STYLE_DIM] = "\033[2m", [STYLE_YELLOW] = "\033[33m", [STYLE_RED] = "\033[31m",
+		[STYLE_PLAIN] = "\033[0m", [STYLE_BOLD] = "\033[1m",	[STYLE_REVERSE] = "\033[7m",
+		[STYLE_DIM] = "\033[2m",   [STYLE_YELLOW] = "\033[33m", [STYLE_RED] = "\033[31m",
 	};
 
 	if (t->o.styled && (t->o.color || style < STYLE_YELLOW))
@@ -90,7 +98,7 @@ enum top_style top_style_of_share(double share)
 void top_share_text(const struct rate_view *v, double share, struct buf *out)
 {
 	if (!v->measured && share > 0)
-		buf_adds(out, "≤");	/* the collector may have let the program run */
+		buf_adds(out, "≤"); /* the collector may have let the program run */
 	if (share > 0 && share < 0.0005)
 		buf_adds(out, v->measured ? "<0.1 %" : "0.1 %");
 	else
@@ -126,7 +134,7 @@ static void add_cell_text(const struct top_row *row, enum top_column c, struct b
 
 	switch (c) {
 	case COLUMN_PID: buf_addu(out, row->pid); break;
-	case COLUMN_COMMAND: buf_add_escaped(out, row->comm, strnlen(row->comm, sizeof row->comm)); break;
+	case COLUMN_COMMAND: buf_add_escaped(out, row->comm, strnlen(row->comm, sizeof(row->comm))); break;
 	case COLUMN_RUNTIME: buf_add_escaped(out, row->runtime, strlen(row->runtime)); break;
 	case COLUMN_RATE: add_rate(v->per_second, out); break;
 	case COLUMN_SHARE:
@@ -166,7 +174,7 @@ static enum top_style cell_style(const struct top_row *row, enum top_column c)
 void top_row_text(const struct top *t, const struct top_row *row, const unsigned w[COLUMNS], bool selected,
 		  struct buf *out)
 {
-	bool whole = selected || row->gone_ns;	/* one style for all of the line */
+	bool whole = selected || row->gone_ns; /* one style for all of the line */
 	const char *gap = "";
 
 	if (whole)
@@ -202,7 +210,7 @@ void top_titles(const struct top *t, const unsigned w[COLUMNS], struct buf *out)
 
 		if (!w[c])
 			continue;
-		snprintf(text, sizeof text, "%s%s", columns[c].title, t->sort != c ? "" : t->reverse ? "↑" : "↓");
+		snprintf(text, sizeof(text), "%s%s", columns[c].title, t->sort != c ? "" : t->reverse ? "↑" : "↓");
 		buf_adds(out, gap);
 		gap = " ";
 		buf_add_cell(out, text, strlen(text), w[c], columns[c].right, false);
@@ -216,7 +224,7 @@ static void add_clock(const struct top *t, uint64_t now_ns, struct buf *out)
 	char text[16];
 	struct tm tm;
 
-	if (t->o.wall_ns && localtime_r(&second, &tm) && strftime(text, sizeof text, "%H:%M:%S", &tm))
+	if (t->o.wall_ns && localtime_r(&second, &tm) && strftime(text, sizeof(text), "%H:%M:%S", &tm))
 		buf_adds(out, text);
 	else
 		buf_addf(out, "%llu s", (unsigned long long)(since / 1000000000u));
@@ -270,8 +278,8 @@ static void draw_empty(const struct top *t, struct top_screen *s, unsigned y)
 {
 	struct buf text = { 0 };
 
-	buf_adds(&text, t->rows.n ? "nothing has that text; Esc shows all again" :
-				    "no process with a runtime yet; each that starts comes here");
+	buf_adds(&text, t->rows.n ? "nothing has that text; Esc shows all again"
+				  : "no process with a runtime yet; each that starts comes here");
 	top_put(t, s, y, &text);
 	buf_done(&text);
 }

@@ -60,7 +60,7 @@ size_t top_cut(const char *text, size_t len, size_t width, struct buf *out)
 		buf_add(out, text + at, n);
 		used += columns;
 		at += n;
-		if (at < len && text[at] != '\033') {	/* full: only sequences are of interest from here on */
+		if (at < len && text[at] != '\033') { /* full: only sequences are of interest from here on */
 			next = memchr(text + at, '\033', len - at);
 			if (!next)
 				break;
@@ -119,13 +119,16 @@ void top_screen_diff(const struct top_screen *old, const struct top_screen *new,
 /* One letter of ASCII for what these pages have besides. */
 static char ascii_for(const char *s)
 {
-	static const struct { const char *from; char to; } known[] = {
-		{ "…", '~' }, { "µ", 'u' }, { "→", '>' }, { "·", '.' }, { "↓", 'v' }, { "↑", '^' }, { "≤", '<' },
-		{ "▁", ':' }, { "▂", '-' }, { "▃", '=' }, { "▄", '+' }, { "▅", '*' }, { "▆", '%' }, { "▇", '#' },
-		{ "█", '@' },
+	static const struct {
+		const char *from;
+		char to;
+	} known[] = {
+		{ "…", '~' }, { "µ", 'u' }, { "→", '>' }, { "·", '.' }, { "↓", 'v' },
+		{ "↑", '^' }, { "≤", '<' }, { "▁", ':' }, { "▂", '-' }, { "▃", '=' },
+		{ "▄", '+' }, { "▅", '*' }, { "▆", '%' }, { "▇", '#' }, { "█", '@' },
 	};
 
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (!strncmp(s, known[i].from, strlen(known[i].from)))
 			return known[i].to;
 	return '?';

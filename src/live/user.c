@@ -97,8 +97,11 @@ static void add_flags(const struct span *s, struct buf *out)
 static void add_closed(const struct span *s, struct buf *out)
 {
 	static const char *const words[] = {
-		[SPAN_OPEN] = "open for ", [SPAN_ENDED] = "end ", [SPAN_THREAD_ENDED] = "thread ended after ",
-		[SPAN_PROCESS_ENDED] = "process ended after ", [SPAN_EXEC] = "replaced by exec after ",
+		[SPAN_OPEN] = "open for ",
+		[SPAN_ENDED] = "end ",
+		[SPAN_THREAD_ENDED] = "thread ended after ",
+		[SPAN_PROCESS_ENDED] = "process ended after ",
+		[SPAN_EXEC] = "replaced by exec after ",
 		[SPAN_FORGOTTEN] = "forgotten after ",
 	};
 
@@ -114,8 +117,10 @@ static void add_closed(const struct span *s, struct buf *out)
 static void add_end(const struct live_user *u, struct buf *out)
 {
 	static const char *const without[] = {
-		[SPAN_END_MATCHED] = "end", [SPAN_END_BEFORE_ATTACH] = "end (began before tracing)",
-		[SPAN_END_ORPHAN] = "end (no begin)", [SPAN_END_AFTER_LOSS] = "end (its begin may be lost)",
+		[SPAN_END_MATCHED] = "end",
+		[SPAN_END_BEFORE_ATTACH] = "end (began before tracing)",
+		[SPAN_END_ORPHAN] = "end (no begin)",
+		[SPAN_END_AFTER_LOSS] = "end (its begin may be lost)",
 		[SPAN_END_INHERITED] = "end (began in the parent)",
 	};
 
@@ -148,7 +153,8 @@ static void add_what(const struct live_user *u, struct buf *out)
 
 static void add_details(const struct live_user *u, struct buf *out)
 {
-	static const struct step quoted = { .kind = STEP_TEXT, .quoted = true,
+	static const struct step quoted = { .kind = STEP_TEXT,
+					    .quoted = true,
 					    .number = { .width = -1, .precision = -1 } };
 	struct event_text t;
 	uint64_t id;
@@ -166,7 +172,11 @@ static void add_details(const struct live_user *u, struct buf *out)
 
 void live_print_user(struct live_printer *p, const struct live_user *u, struct buf *out)
 {
-	struct head h = { .pid = u->pid, .tid = u->tid, .ns_pid = u->ns_pid, .comm = u->comm, .func = user_name(u),
+	struct head h = { .pid = u->pid,
+			  .tid = u->tid,
+			  .ns_pid = u->ns_pid,
+			  .comm = u->comm,
+			  .func = user_name(u),
 			  .is_foreign = true };
 
 	if (p->opts.json) {

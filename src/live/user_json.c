@@ -14,8 +14,13 @@ static void add_string(const char *key, const char *s, struct buf *out)
 
 static void add_flags(unsigned flags, struct buf *out)
 {
-	static const struct { unsigned flag; const char *name; } names[] = {
-		{ SPAN_LOST_INSIDE, "\"lost\"" }, { SPAN_CROSSED, "\"crossed\"" }, { SPAN_CLOCK_STEP, "\"clock\"" },
+	static const struct {
+		unsigned flag;
+		const char *name;
+	} names[] = {
+		{ SPAN_LOST_INSIDE, "\"lost\"" },
+		{ SPAN_CROSSED, "\"crossed\"" },
+		{ SPAN_CLOCK_STEP, "\"clock\"" },
 	};
 	bool first = true;
 
@@ -47,8 +52,10 @@ static void add_exit(const struct span *s, struct buf *out)
 static void add_span(const struct live_user *u, struct buf *out)
 {
 	static const char *const without[] = {
-		[SPAN_END_BEFORE_ATTACH] = "before attach", [SPAN_END_ORPHAN] = "orphan",
-		[SPAN_END_AFTER_LOSS] = "after loss", [SPAN_END_INHERITED] = "inherited",
+		[SPAN_END_BEFORE_ATTACH] = "before attach",
+		[SPAN_END_ORPHAN] = "orphan",
+		[SPAN_END_AFTER_LOSS] = "after loss",
+		[SPAN_END_INHERITED] = "inherited",
 	};
 	const struct span *s = u->span;
 

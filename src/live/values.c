@@ -8,9 +8,14 @@
 
 #include "live/print_priv.h"
 
-struct named_step { char *name; const struct step *step; };
+struct named_step {
+	char *name;
+	const struct step *step;
+};
 
-struct live_values { VEC(struct named_step) named; };
+struct live_values {
+	VEC(struct named_step) named;
+};
 
 /* The word that stands before a '=' at the literal's end; "" for none. */
 static char *name_before(const struct step *literal)
@@ -55,8 +60,7 @@ struct live_values *live_values_new(const struct live_probe *p)
 	for (size_t i = 1; v && i < p->steps.n && v->named.n < LIVE_VALUES_MAX; i++) {
 		const struct step *before = &p->steps.v[i - 1];
 
-		if (before->kind == STEP_LITERAL && has_value(&p->steps.v[i]) &&
-		    add_named(v, before, &p->steps.v[i]))
+		if (before->kind == STEP_LITERAL && has_value(&p->steps.v[i]) && add_named(v, before, &p->steps.v[i]))
 			return live_values_free(v);
 	}
 	return v;
@@ -106,8 +110,7 @@ static bool read_value(const struct named_step *n, const struct live_event *e, s
 	return !event_faulted(e, s->output);
 }
 
-int live_values_read(const struct live_values *v, const struct live_event *e,
-		     struct collect_value ret[LIVE_VALUES_MAX])
+int live_values_read(const struct live_values *v, const struct live_event *e, struct collect_value ret[LIVE_VALUES_MAX])
 {
 	int n = 0, r = event_check(e);
 

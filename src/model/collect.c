@@ -22,7 +22,7 @@ static void number_kinds(struct collect *c)
 struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t start_ns, uint64_t base_ns,
 			    int (*fn)(void *ctx, const struct collect_span *span), void *ctx)
 {
-	struct collect *c = calloc(1, sizeof *c);
+	struct collect *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -33,8 +33,8 @@ struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t s
 	c->fn = fn;
 	c->ctx = ctx;
 	TAILQ_INIT(&c->procs);
-	c->kind_of = calloc(n + 1, sizeof *c->kind_of);
-	c->nests = calloc(n + 1, sizeof *c->nests);
+	c->kind_of = calloc(n + 1, sizeof(*c->kind_of));
+	c->nests = calloc(n + 1, sizeof(*c->nests));
 	if (!c->kind_of || !c->nests)
 		return collect_free(c);
 	number_kinds(c);
@@ -62,8 +62,8 @@ uint64_t collect_stopped_since(const struct collect *c, uint32_t pid)
 	if (!proc)
 		return 0;
 	TAILQ_FOREACH(item, &proc->items, of_proc)
-		if (!item->left_out && item->span.def->stops && !strcmp(item->span.def->kind, "gc"))
-			return item->span.begin_ns;
+	if (!item->left_out && item->span.def->stops && !strcmp(item->span.def->kind, "gc"))
+		return item->span.begin_ns;
 	return 0;
 }
 
@@ -72,10 +72,14 @@ const struct collect_counts *collect_counts(const struct collect *c) { return &c
 static int give(struct collect *c, struct collect_span *span, enum collect_close close)
 {
 	uint64_t *const count[] = {
-		[COLLECT_ENDED] = &c->counts.spans,	      [COLLECT_CUT_AT_START] = &c->counts.cut_at_start,
-		[COLLECT_CUT_AT_STOP] = &c->counts.cut_at_stop, [COLLECT_DIED] = &c->counts.died,
-		[COLLECT_EXEC] = &c->counts.died,	      [COLLECT_THREAD_ENDED] = &c->counts.died,
-		[COLLECT_INHERITED] = &c->counts.inherited,   [COLLECT_FORGOTTEN] = &c->counts.forgotten,
+		[COLLECT_ENDED] = &c->counts.spans,
+		[COLLECT_CUT_AT_START] = &c->counts.cut_at_start,
+		[COLLECT_CUT_AT_STOP] = &c->counts.cut_at_stop,
+		[COLLECT_DIED] = &c->counts.died,
+		[COLLECT_EXEC] = &c->counts.died,
+		[COLLECT_THREAD_ENDED] = &c->counts.died,
+		[COLLECT_INHERITED] = &c->counts.inherited,
+		[COLLECT_FORGOTTEN] = &c->counts.forgotten,
 	};
 
 	++*count[close];
@@ -96,9 +100,9 @@ static int join_values(struct collect *c, const struct collect_item *item, const
 	if (n && vec_reserve(&c->joined, n))
 		return -ENOMEM;
 	if (item->nvalues)
-		memcpy(c->joined.v, item->values, item->nvalues * sizeof *item->values);
+		memcpy(c->joined.v, item->values, item->nvalues * sizeof(*item->values));
 	if (end && end->nvalues)
-		memcpy(c->joined.v + item->nvalues, end->values, end->nvalues * sizeof *end->values);
+		memcpy(c->joined.v + item->nvalues, end->values, end->nvalues * sizeof(*end->values));
 	c->joined.n = n;
 	return 0;
 }
@@ -209,12 +213,17 @@ static enum collect_close why_no_begin(const struct collect *c, struct collect_p
 static int end_without_begin(struct collect *c, struct collect_proc *proc, const struct collect_event *e)
 {
 	struct collect_span span = {
-		.def = &c->defs[e->def], .pid = e->pid, .tid = e->tid, .end_ns = e->time_ns, .values = e->values,
-		.nvalues = e->nvalues, .number = ++proc->defs[e->def].numbered,
+		.def = &c->defs[e->def],
+		.pid = e->pid,
+		.tid = e->tid,
+		.end_ns = e->time_ns,
+		.values = e->values,
+		.nvalues = e->nvalues,
+		.number = ++proc->defs[e->def].numbered,
 	};
 	enum collect_close close = why_no_begin(c, proc, e, &span.begin_ns);
 
-	memcpy(span.comm, e->comm, sizeof span.comm);
+	memcpy(span.comm, e->comm, sizeof(span.comm));
 	if (span.begin_ns > span.end_ns)
 		span.begin_ns = span.end_ns;
 	span.lost_inside = lost_since(c, span.begin_ns);
@@ -256,7 +265,7 @@ static int end(struct collect *c, const struct collect_event *e)
 		collect_item_decide(c, item);
 	if (item)
 		r = close_item(c, item, COLLECT_ENDED, e->time_ns, e);
-	else if (fit == COLLECT_FITS)	/* else nobody knows whether it is one of these */
+	else if (fit == COLLECT_FITS) /* else nobody knows whether it is one of these */
 		r = end_without_begin(c, proc, e);
 	if (fit == COLLECT_FITS)
 		proc->defs[e->def].seen = true;
@@ -299,7 +308,7 @@ int collect_fork(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t chi
 	struct collect_proc *p = pid == child ? NULL : collect_proc_find(c, child);
 	int r = 0;
 
-	if (p)	/* its number has come again; its end was lost */
+	if (p) /* its number has come again; its end was lost */
 		r = collect_process_exit(c, time_ns, child);
 	if (!parent || pid == child)
 		return r;
@@ -313,7 +322,7 @@ int collect_fork(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t chi
 
 		p->defs[i].inherited = parent->defs[i].inherited;
 		TAILQ_FOREACH(item, &parent->defs[i].items, of_def)
-			p->defs[i].inherited++;
+		p->defs[i].inherited++;
 	}
 	return r;
 }
@@ -368,7 +377,8 @@ int collect_stop(struct collect *c, uint64_t time_ns)
 	struct collect_proc *p;
 	int r = 0, one;
 
-	TAILQ_FOREACH(p, &c->procs, of_all) {
+	TAILQ_FOREACH(p, &c->procs, of_all)
+	{
 		one = close_all(c, p, COLLECT_CUT_AT_STOP, time_ns, 0);
 		r = r ? r : one;
 	}

@@ -24,18 +24,24 @@
 #include "model/stall.h"
 
 #define COLLECT_OPEN_MAX 4096
-#define COLLECT_TEXT_MAX 120	/* bytes of name and cause, a NUL among them; longer ones are cut */
+#define COLLECT_TEXT_MAX 120 /* bytes of name and cause, a NUL among them; longer ones are cut */
 
-struct collect_word { const char *value; int64_t number; const char *text; };
-struct collect_only { const char *value, *glob; };
+struct collect_word {
+	const char *value;
+	int64_t number;
+	const char *text;
+};
+struct collect_only {
+	const char *value, *glob;
+};
 enum collect_by { COLLECT_BY_THREAD, COLLECT_BY_PROCESS, COLLECT_BY_ID };
 
 /* One [span] of a runtime (proc/runtime.h has the meaning). The strings are the caller's and outlive the engine. */
 struct collect_def {
-	const char *runtime, *kind, *title;	/* title may be NULL */
+	const char *runtime, *kind, *title; /* title may be NULL */
 	enum collect_by by;
 	bool stops;
-	const char *part_of;			/* NULL: nothing */
+	const char *part_of; /* NULL: nothing */
 	const struct collect_word *words;
 	size_t nwords;
 	const struct collect_only *only;
@@ -45,7 +51,7 @@ struct collect_def {
 /* One value of a probe, by its name in the format. */
 struct collect_value {
 	const char *name;
-	bool is_text;		/* then text, len; else number */
+	bool is_text; /* then text, len; else number */
 	int64_t number;
 	const char *text;
 	size_t len;
@@ -57,46 +63,48 @@ struct collect_event {
 	uint64_t time_ns;
 	uint32_t pid, tid;
 	char comm[16];
-	unsigned def;			/* index into the definitions */
+	unsigned def; /* index into the definitions */
 	enum collect_role role;
-	const struct collect_value *values;	/* those that could be read */
+	const struct collect_value *values; /* those that could be read */
 	size_t nvalues;
-	const struct ut_rec_state *state;	/* NULL: not measured */
+	const struct ut_rec_state *state; /* NULL: not measured */
 };
 
 enum collect_close {
 	COLLECT_ENDED,
-	COLLECT_CUT_AT_START,	/* an end whose begin was before we looked: begin_ns is the session's start */
-	COLLECT_CUT_AT_STOP,	/* still open when we stopped looking */
-	COLLECT_DIED,		/* its process ended inside */
-	COLLECT_EXEC,		/* its process became another program inside */
-	COLLECT_THREAD_ENDED,	/* its thread ended inside */
-	COLLECT_INHERITED,	/* an end in a child that was forked inside */
-	COLLECT_FORGOTTEN,	/* too many open ones, or its begin or its end was lost */
+	COLLECT_CUT_AT_START, /* an end whose begin was before we looked: begin_ns is the session's start */
+	COLLECT_CUT_AT_STOP, /* still open when we stopped looking */
+	COLLECT_DIED, /* its process ended inside */
+	COLLECT_EXEC, /* its process became another program inside */
+	COLLECT_THREAD_ENDED, /* its thread ended inside */
+	COLLECT_INHERITED, /* an end in a child that was forked inside */
+	COLLECT_FORGOTTEN, /* too many open ones, or its begin or its end was lost */
 };
 
 struct collect_span {
 	const struct collect_def *def;
-	enum collect_close close;	/* all but COLLECT_ENDED: cut; not in any statistics of lengths */
-	uint32_t pid, tid;		/* of the begin */
+	enum collect_close close; /* all but COLLECT_ENDED: cut; not in any statistics of lengths */
+	uint32_t pid, tid; /* of the begin */
 	char comm[16];
 	uint64_t begin_ns, end_ns;
-	uint64_t number;		/* of this definition in this program, from 1, as they began */
-	const char *label;		/* how it is called: words, else name, title or kind; never NULL */
-	char name[COLLECT_TEXT_MAX], cause[COLLECT_TEXT_MAX];	/* "": none */
+	uint64_t number; /* of this definition in this program, from 1, as they began */
+	const char *label; /* how it is called: words, else name, title or kind; never NULL */
+	char name[COLLECT_TEXT_MAX], cause[COLLECT_TEXT_MAX]; /* "": none */
 	bool has_before, has_after, has_freed, has_objects, has_heap;
-	uint64_t before, after, freed, objects, heap;	/* bytes; objects: freed ones. freed: told, or before - after */
+	uint64_t before, after, freed, objects, heap; /* bytes; objects: freed ones. freed: told, or before - after */
 	struct stall stall;
-	bool nested;			/* inside another of the same kind of its process */
-	bool lost_inside;		/* events were lost between its begin and its end */
-	const struct collect_value *values;	/* of its begin, then of its end: for JSON; live during the call */
+	bool nested; /* inside another of the same kind of its process */
+	bool lost_inside; /* events were lost between its begin and its end */
+	const struct collect_value *values; /* of its begin, then of its end: for JSON; live during the call */
 	size_t nvalues;
 };
 
 struct collect;
 
 /* spans: those that ended; died: exec and the end of a thread as well. */
-struct collect_counts { uint64_t spans, cut_at_start, cut_at_stop, died, forgotten, inherited; };
+struct collect_counts {
+	uint64_t spans, cut_at_start, cut_at_stop, died, forgotten, inherited;
+};
 
 /* @defs lives as long as the engine. @fn gets each span; who called gets its negative result. NULL: no memory. */
 struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t start_ns, uint64_t base_ns,

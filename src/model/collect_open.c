@@ -23,8 +23,8 @@ struct collect_proc *collect_proc_find(const struct collect *c, uint32_t pid)
 	struct collect_proc *p;
 
 	LIST_FOREACH(p, &c->proc_bucket[proc_bucket(pid)], of_bucket)
-		if (p->pid == pid)
-			return p;
+	if (p->pid == pid)
+		return p;
 	return NULL;
 }
 
@@ -34,7 +34,7 @@ struct collect_proc *collect_proc_get(struct collect *c, uint32_t pid)
 
 	if (p)
 		return p;
-	p = calloc(1, sizeof *p + c->ndefs * sizeof *p->defs + c->nkinds * sizeof *p->kinds);
+	p = calloc(1, sizeof(*p) + c->ndefs * sizeof(*p->defs) + c->nkinds * sizeof(*p->kinds));
 	if (!p)
 		return NULL;
 	p->pid = pid;
@@ -86,7 +86,7 @@ static size_t text_room(const struct collect_value *v)
 
 static size_t room_of(const struct collect_event *e, size_t n)
 {
-	size_t room = n * sizeof *e->values;
+	size_t room = n * sizeof(*e->values);
 
 	for (size_t i = 0; i < n; i++)
 		room += strlen(e->values[i].name) + 1 + text_room(&e->values[i]);
@@ -139,7 +139,7 @@ struct collect_item *collect_item_new(struct collect *c, struct collect_proc *pr
 				      enum collect_fit fit)
 {
 	size_t n = fit == COLLECT_FITS_NOT ? 0 : e->nvalues < COLLECT_VALUES_MAX ? e->nvalues : COLLECT_VALUES_MAX;
-	struct collect_item *item = calloc(1, sizeof *item + room_of(e, n));
+	struct collect_item *item = calloc(1, sizeof(*item) + room_of(e, n));
 
 	if (!item)
 		return NULL;
@@ -154,8 +154,8 @@ struct collect_item *collect_item_new(struct collect *c, struct collect_proc *pr
 	item->nvalues = n;
 	copy_values(item, e);
 	item->span =
-	    (struct collect_span){ .def = &c->defs[e->def], .pid = e->pid, .tid = e->tid, .begin_ns = e->time_ns };
-	memcpy(item->span.comm, e->comm, sizeof item->span.comm);
+		(struct collect_span){ .def = &c->defs[e->def], .pid = e->pid, .tid = e->tid, .begin_ns = e->time_ns };
+	memcpy(item->span.comm, e->comm, sizeof(item->span.comm));
 	item_enter(c, item);
 	if (fit == COLLECT_FITS)
 		collect_item_decide(c, item);
@@ -187,7 +187,7 @@ struct collect_item *collect_item_find(const struct collect *c, const struct col
 	struct collect_item *item;
 
 	LIST_FOREACH(item, &c->bucket[item_bucket(proc->pid, def, key)], of_bucket)
-		if (item->proc == proc && item->def == def && item->key == key && may_close(item, fit))
-			return item;
+	if (item->proc == proc && item->def == def && item->key == key && may_close(item, fit))
+		return item;
 	return NULL;
 }

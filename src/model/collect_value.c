@@ -21,9 +21,10 @@ static bool fits(const struct collect_value *v, const char *glob)
 	char text[256];
 
 	if (v->is_text)
-		snprintf(text, sizeof text, "%.*s", v->len < sizeof text ? (int)v->len : (int)sizeof text - 1, v->text);
+		snprintf(text, sizeof(text), "%.*s", v->len < sizeof(text) ? (int)v->len : (int)sizeof(text) - 1,
+			 v->text);
 	else
-		snprintf(text, sizeof text, "%" PRId64, v->number);
+		snprintf(text, sizeof(text), "%" PRId64, v->number);
 	return glob_match(glob, text);
 }
 
@@ -83,8 +84,9 @@ static void learn_name(struct collect_span *s, const struct collect_event *e, co
 		learn_text(s->name, name);
 		return;
 	}
-	len = snprintf(both, sizeof both, "%.*s.%.*s", (int)(class->len < COLLECT_TEXT_MAX ? class->len : COLLECT_TEXT_MAX),
-		       class->text, (int)(name->len < COLLECT_TEXT_MAX ? name->len : COLLECT_TEXT_MAX - 2), name->text);
+	len = snprintf(both, sizeof(both), "%.*s.%.*s",
+		       (int)(class->len < COLLECT_TEXT_MAX ? class->len : COLLECT_TEXT_MAX), class->text,
+		       (int)(name->len < COLLECT_TEXT_MAX ? name->len : COLLECT_TEXT_MAX - 2), name->text);
 	learn_text(s->name, &(struct collect_value){ .text = both, .len = (size_t)len });
 }
 
@@ -94,7 +96,12 @@ static void learn_number(struct collect_span *s, const struct collect_value *v, 
 {
 	take_fn take = role == COLLECT_INSIDE ? add : keep;
 	bool begins = role == COLLECT_BEGIN;
-	const struct { const char *name; bool *has; uint64_t *to; take_fn take; } known[] = {
+	const struct {
+		const char *name;
+		bool *has;
+		uint64_t *to;
+		take_fn take;
+	} known[] = {
 		{ "used", begins ? &s->has_before : &s->has_after, begins ? &s->before : &s->after, take },
 		{ "before", &s->has_before, &s->before, take },
 		{ "after", &s->has_after, &s->after, take },

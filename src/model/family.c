@@ -5,11 +5,13 @@
 #include <stdlib.h>
 
 struct member {
-	uint32_t child;		/* 0: none */
+	uint32_t child; /* 0: none */
 	struct family_parent parent;
 };
 
-struct family { struct member v[FAMILY_MAX]; };
+struct family {
+	struct member v[FAMILY_MAX];
+};
 
 struct family *family_new(void) { return calloc(1, sizeof(struct family)); }
 

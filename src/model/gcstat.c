@@ -9,17 +9,17 @@
 #include "model/gcstat_priv.h"
 
 struct row {
-	char *runtime, *kind, *label, *part_of;	/* label, part_of: NULL or text */
+	char *runtime, *kind, *label, *part_of; /* label, part_of: NULL or text */
 	struct lengths lengths;
 	struct cover cover;
-	struct gcstat_row sum;	/* what can be added up as it comes */
+	struct gcstat_row sum; /* what can be added up as it comes */
 };
 
 /* All of a kind of one runtime. */
 struct kind {
 	struct row all;
 	VEC(struct row *) labels;
-	struct row *others;	/* of labels beyond the limit */
+	struct row *others; /* of labels beyond the limit */
 };
 
 struct gcstat {
@@ -27,15 +27,15 @@ struct gcstat {
 	size_t max_exact, max_labels;
 	VEC(struct kind *) kinds;
 	struct stops stops;
-	uint64_t stopping, unmeasured;	/* spans that stop the program; of which it is not known for how long */
+	uint64_t stopping, unmeasured; /* spans that stop the program; of which it is not known for how long */
 	struct gcstat_longest longest_stop, longest_gc_stop;
 	uint64_t close[COLLECT_FORGOTTEN + 1], lost_inside;
-	VEC(struct gcstat_row) rows;	/* of the latest report */
+	VEC(struct gcstat_row) rows; /* of the latest report */
 };
 
 struct gcstat *gcstat_new_limited(uint64_t start_ns, size_t max_exact, size_t max_stops, size_t max_labels)
 {
-	struct gcstat *g = calloc(1, sizeof *g);
+	struct gcstat *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return NULL;
@@ -104,7 +104,7 @@ static struct kind *kind_of(struct gcstat *g, const struct collect_def *def)
 		if (!strcmp(k->all.kind, def->kind) && !strcmp(k->all.runtime, def->runtime))
 			return k;
 	}
-	k = calloc(1, sizeof *k);
+	k = calloc(1, sizeof(*k));
 	if (!k)
 		return NULL;
 	if (row_init(&k->all, g, def, NULL) < 0 || vec_push(&g->kinds, k) < 0) {
@@ -124,7 +124,7 @@ static struct row *label_of(struct gcstat *g, struct kind *k, const struct colle
 			return k->labels.v[i];
 	if (full && k->others)
 		return k->others;
-	r = calloc(1, sizeof *r);
+	r = calloc(1, sizeof(*r));
 	if (!r)
 		return NULL;
 	if (row_init(r, g, span->def, full ? GCSTAT_OTHERS : span->label) < 0 || vec_push(&k->labels, r) < 0) {
@@ -155,9 +155,9 @@ static void longest(struct gcstat_longest *l, uint64_t ns, const struct collect_
 		return;
 	l->ns = ns;
 	l->begin_ns = span->begin_ns;
-	copy_text(l->kind, sizeof l->kind, span->def->kind);
-	copy_text(l->label, sizeof l->label, span->label);
-	copy_text(l->cause, sizeof l->cause, span->cause);
+	copy_text(l->kind, sizeof(l->kind), span->def->kind);
+	copy_text(l->label, sizeof(l->label), span->label);
+	copy_text(l->cause, sizeof(l->cause), span->cause);
 }
 
 static uint64_t stop_of(const struct collect_span *span)
@@ -265,8 +265,8 @@ static struct gcstat_row row_report(const struct gcstat *g, struct row *r)
 
 static unsigned place_of_kind(const char *kind)
 {
-	static const char *const order[] = { "gc", "gc-phase", "safepoint", "compile", "class-load", "park", "request",
-					     "exception", "thread", "signal" };
+	static const char *const order[] = { "gc",   "gc-phase", "safepoint", "compile", "class-load",
+					     "park", "request",	 "exception", "thread",	 "signal" };
 	unsigned i = 0;
 
 	while (i < ARRAY_SIZE(order) && strcmp(order[i], kind) != 0)
@@ -297,12 +297,12 @@ static int report_rows(struct gcstat *g)
 
 	g->rows.n = 0;
 	if (g->kinds.n)
-		qsort(g->kinds.v, g->kinds.n, sizeof *g->kinds.v, by_kind);
+		qsort(g->kinds.v, g->kinds.n, sizeof(*g->kinds.v), by_kind);
 	for (size_t i = 0; i < g->kinds.n && !r; i++) {
 		struct kind *k = g->kinds.v[i];
 
 		if (k->labels.n)
-			qsort(k->labels.v, k->labels.n, sizeof *k->labels.v, by_total);
+			qsort(k->labels.v, k->labels.n, sizeof(*k->labels.v), by_total);
 		r = vec_push(&g->rows, row_report(g, &k->all));
 		for (size_t l = 0; l < k->labels.n && !r; l++)
 			r = vec_push(&g->rows, row_report(g, k->labels.v[l]));
@@ -313,8 +313,8 @@ static int report_rows(struct gcstat *g)
 /* With safepoints shown, the one around a collection is a little longer; what one wants to know is the collection. */
 static struct gcstat_longest longest_stop(const struct gcstat *g)
 {
-	return g->longest_gc_stop.ns >= g->longest_stop.ns / 10 * 9 && g->longest_gc_stop.ns ? g->longest_gc_stop :
-											      g->longest_stop;
+	return g->longest_gc_stop.ns >= g->longest_stop.ns / 10 * 9 && g->longest_gc_stop.ns ? g->longest_gc_stop
+											     : g->longest_stop;
 }
 
 int gcstat_report(struct gcstat *g, uint64_t end_ns, struct gcstat_report *ret)
@@ -325,14 +325,21 @@ int gcstat_report(struct gcstat *g, uint64_t end_ns, struct gcstat_report *ret)
 	if (r < 0)
 		return r;
 	*ret = (struct gcstat_report){
-		.start_ns = g->start_ns, .end_ns = end_ns > g->start_ns ? end_ns : g->start_ns,
-		.rows = g->rows.v, .nrows = g->rows.n,
-		.stopped_ns = g->stops.stopped_ns, .pause_ns = g->stops.pause_ns,
-		.measured = !g->stopping || g->unmeasured < g->stopping, .unmeasured = g->unmeasured,
-		.longest_stop = longest_stop(g), .joined_stops = g->stops.joined,
-		.cut_at_start = g->close[COLLECT_CUT_AT_START], .cut_at_stop = g->close[COLLECT_CUT_AT_STOP],
+		.start_ns = g->start_ns,
+		.end_ns = end_ns > g->start_ns ? end_ns : g->start_ns,
+		.rows = g->rows.v,
+		.nrows = g->rows.n,
+		.stopped_ns = g->stops.stopped_ns,
+		.pause_ns = g->stops.pause_ns,
+		.measured = !g->stopping || g->unmeasured < g->stopping,
+		.unmeasured = g->unmeasured,
+		.longest_stop = longest_stop(g),
+		.joined_stops = g->stops.joined,
+		.cut_at_start = g->close[COLLECT_CUT_AT_START],
+		.cut_at_stop = g->close[COLLECT_CUT_AT_STOP],
 		.died = g->close[COLLECT_DIED] + g->close[COLLECT_EXEC] + g->close[COLLECT_THREAD_ENDED],
-		.forgotten = g->close[COLLECT_FORGOTTEN], .inherited = g->close[COLLECT_INHERITED],
+		.forgotten = g->close[COLLECT_FORGOTTEN],
+		.inherited = g->close[COLLECT_INHERITED],
 		.lost_inside = g->lost_inside,
 	};
 	ret->stops = stops_histogram(&g->stops, ret->histogram);

@@ -21,7 +21,7 @@
 struct gcstat;
 
 struct gcstat_longest {
-	uint64_t ns, begin_ns;		/* 0: there is none */
+	uint64_t ns, begin_ns; /* 0: there is none */
 	char kind[16], label[64], cause[COLLECT_TEXT_MAX];
 };
 
@@ -32,41 +32,41 @@ struct gcstat_longest {
  */
 struct gcstat_row {
 	const char *runtime, *kind, *label;
-	const char *part_of;		/* "gc": there were count / part_of_count of these to each */
+	const char *part_of; /* "gc": there were count / part_of_count of these to each */
 	uint64_t part_of_count;
 	uint64_t count, total_ns, median_ns, p90_ns, p99_ns, p999_ns;
-	uint64_t covered_ns;		/* in which one was open at least, each moment once: for the share of the run */
-	uint64_t stopped_count;		/* of how many it is known how long the program stood still */
+	uint64_t covered_ns; /* in which one was open at least, each moment once: for the share of the run */
+	uint64_t stopped_count; /* of how many it is known how long the program stood still */
 	uint64_t stopped_ns, waited_ns, collector_ns, program_ns, held_ns;
-	uint64_t freed;			/* bytes, of those that tell */
+	uint64_t freed; /* bytes, of those that tell */
 	bool stops, has_freed;
 	struct gcstat_longest longest, longest_stop;
-	uint64_t cut, died;		/* not in the numbers above */
+	uint64_t cut, died; /* not in the numbers above */
 };
 
-#define GCSTAT_WINDOWS 5		/* 1 ms, 10 ms, 100 ms, 1 s, 10 s */
-#define GCSTAT_BUCKETS 40		/* bucket i holds [2^i, 2^(i+1)) µs, the first all below 2 */
+#define GCSTAT_WINDOWS 5 /* 1 ms, 10 ms, 100 ms, 1 s, 10 s */
+#define GCSTAT_BUCKETS 40 /* bucket i holds [2^i, 2^(i+1)) µs, the first all below 2 */
 
 struct gcstat_report {
 	uint64_t start_ns, end_ns;
-	const struct gcstat_row *rows;	/* the kind's row before those of its labels; by kind, then by total */
+	const struct gcstat_row *rows; /* the kind's row before those of its labels; by kind, then by total */
 	size_t nrows;
-	uint64_t stops;			/* how often the program was stopped; those that touch are one */
-	uint64_t stopped_ns, pause_ns;	/* of all spans that stop the program, each moment once */
-	bool measured;			/* stopped_ns is known; else it is pause_ns */
-	uint64_t unmeasured;		/* spans that stop, not known for how long: stopped_ns has all of them */
-	struct gcstat_longest longest_stop;	/* of a collection, if that is nearly as long as the longest of all */
+	uint64_t stops; /* how often the program was stopped; those that touch are one */
+	uint64_t stopped_ns, pause_ns; /* of all spans that stop the program, each moment once */
+	bool measured; /* stopped_ns is known; else it is pause_ns */
+	uint64_t unmeasured; /* spans that stop, not known for how long: stopped_ns has all of them */
+	struct gcstat_longest longest_stop; /* of a collection, if that is nearly as long as the longest of all */
 	uint64_t window_ns[GCSTAT_WINDOWS];
-	double utilisation[GCSTAT_WINDOWS];	/* least share of one that the program had; <0: the run was shorter */
-	uint64_t histogram[GCSTAT_BUCKETS];	/* of stops */
-	bool joined_stops;		/* utilisation is a lower bound */
+	double utilisation[GCSTAT_WINDOWS]; /* least share of one that the program had; <0: the run was shorter */
+	uint64_t histogram[GCSTAT_BUCKETS]; /* of stops */
+	bool joined_stops; /* utilisation is a lower bound */
 	/* died: exec and the end of a thread, too; forgotten: its begin or its end was lost, or too many were open */
 	uint64_t cut_at_start, cut_at_stop, died, forgotten, inherited, lost_inside;
 };
 
 struct gcstat *gcstat_new(uint64_t start_ns);
 struct gcstat *gcstat_free(struct gcstat *g);
-int gcstat_add(struct gcstat *g, const struct collect_span *span);	/* 0 or -ENOMEM */
+int gcstat_add(struct gcstat *g, const struct collect_span *span); /* 0 or -ENOMEM */
 /* Adds up until now; valid until the next call with @g. @end_ns: of the run, or of the process. */
 int gcstat_report(struct gcstat *g, uint64_t end_ns, struct gcstat_report *ret);
 

@@ -36,14 +36,14 @@ static void drop_older_half(struct cover *c)
 	size_t half = c->piece.n / 2;
 
 	c->floor_ns = c->piece.v[half - 1].end_ns;
-	memmove(c->piece.v, c->piece.v + half, (c->piece.n - half) * sizeof *c->piece.v);
+	memmove(c->piece.v, c->piece.v + half, (c->piece.n - half) * sizeof(*c->piece.v));
 	c->piece.n -= half;
 }
 
 /* What lies in the new piece leaves the list. The new one has its times as well, unless it tells nothing of them. */
 static void swallow(struct cover *c, struct cover_piece *p)
 {
-	struct cover_times inside = {0};
+	struct cover_times inside = { 0 };
 
 	while (c->piece.n && c->piece.v[c->piece.n - 1].begin_ns >= p->begin_ns) {
 		const struct cover_piece *inner = &c->piece.v[--c->piece.n];
@@ -66,7 +66,7 @@ int cover_add(struct cover *c, uint64_t begin_ns, uint64_t end_ns, const struct 
 		swallow(c, &p);
 	if (c->piece.n && c->piece.v[c->piece.n - 1].end_ns > p.begin_ns)
 		p.begin_ns = c->piece.v[c->piece.n - 1].end_ns;
-	if (p.begin_ns >= p.end_ns)	/* all of it is counted */
+	if (p.begin_ns >= p.end_ns) /* all of it is counted */
 		return 0;
 	c->piece.v[c->piece.n++] = p;
 	c->total_ns += p.end_ns - p.begin_ns;

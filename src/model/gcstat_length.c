@@ -5,7 +5,7 @@
 
 #include "model/gcstat_priv.h"
 
-#define PARTS_BITS 7	/* 128 buckets for each power of two */
+#define PARTS_BITS 7 /* 128 buckets for each power of two */
 #define PARTS (1u << PARTS_BITS)
 #define BUCKETS ((64 - PARTS_BITS + 1) * PARTS)
 
@@ -29,7 +29,7 @@ static uint64_t middle_of(unsigned bucket)
 
 static int to_buckets(struct lengths *l)
 {
-	l->bucket = calloc(BUCKETS, sizeof *l->bucket);
+	l->bucket = calloc(BUCKETS, sizeof(*l->bucket));
 	if (!l->bucket)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->exact.n; i++)
@@ -88,7 +88,7 @@ uint64_t lengths_percentile(struct lengths *l, unsigned permille)
 	if (l->bucket)
 		return bucket_percentile(l, rank);
 	if (!l->sorted)
-		qsort(l->exact.v, l->exact.n, sizeof *l->exact.v, by_length);
+		qsort(l->exact.v, l->exact.n, sizeof(*l->exact.v), by_length);
 	l->sorted = true;
 	return l->exact.v[rank - 1];
 }

@@ -9,7 +9,7 @@
 /* gcstat_length.c. Lengths of spans: exactly, or from @max on in buckets. */
 struct lengths {
 	VEC(uint64_t) exact;
-	uint64_t *bucket;	/* NULL: all are in exact */
+	uint64_t *bucket; /* NULL: all are in exact */
 	size_t max;
 	uint64_t n, shortest, longest;
 	bool sorted;
@@ -21,13 +21,18 @@ uint64_t lengths_percentile(struct lengths *l, unsigned permille);
 void lengths_done(struct lengths *l);
 
 /* gcstat_cover.c. What spans cover, each moment once, and their times without those inside. They come as they end. */
-#define COVER_MAX 4096	/* disjoint pieces; what ends before the last of those that were dropped is taken as covered */
+#define COVER_MAX 4096 /* disjoint pieces; what ends before the last of those that were dropped is taken as covered */
 
-struct cover_times { uint64_t stopped_ns, waited_ns, collector_ns, program_ns, held_ns; };
-struct cover_piece { uint64_t begin_ns, end_ns; struct cover_times times; };
+struct cover_times {
+	uint64_t stopped_ns, waited_ns, collector_ns, program_ns, held_ns;
+};
+struct cover_piece {
+	uint64_t begin_ns, end_ns;
+	struct cover_times times;
+};
 
 struct cover {
-	VEC(struct cover_piece) piece;	/* in order */
+	VEC(struct cover_piece) piece; /* in order */
 	uint64_t floor_ns, total_ns;
 	struct cover_times times;
 };
@@ -38,16 +43,16 @@ void cover_done(struct cover *c);
 /* gcstat_stop.c. When the program was stopped, and for how much of that. */
 struct stop {
 	uint64_t begin_ns, end_ns, stopped_ns;
-	bool counted;	/* in the histogram already */
-	bool joined;	/* of several: where in it the stopped time lies is not known */
+	bool counted; /* in the histogram already */
+	bool joined; /* of several: where in it the stopped time lies is not known */
 };
 
 struct stops {
-	VEC(struct stop) list;		/* in order, without overlaps */
+	VEC(struct stop) list; /* in order, without overlaps */
 	size_t max;
 	bool joined;
 	uint64_t stopped_ns, pause_ns;
-	uint64_t counted, histogram[GCSTAT_BUCKETS];	/* of those that were counted before they were joined */
+	uint64_t counted, histogram[GCSTAT_BUCKETS]; /* of those that were counted before they were joined */
 };
 
 int stops_add(struct stops *s, uint64_t begin_ns, uint64_t end_ns, uint64_t stopped_ns);

@@ -17,7 +17,10 @@ static uint64_t portion(uint64_t ns, uint64_t part, uint64_t of)
 }
 
 /* The pieces that a new stop meets, and what they have of it already. */
-struct meeting { size_t first, end, gaps; uint64_t free_ns, stopped_ns; };
+struct meeting {
+	size_t first, end, gaps;
+	uint64_t free_ns, stopped_ns;
+};
 
 static struct meeting meet(const struct stops *s, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -41,7 +44,10 @@ static struct meeting meet(const struct stops *s, uint64_t begin_ns, uint64_t en
 }
 
 /* Puts pieces into the gaps, from the last to the first; what is behind them has moved. */
-struct filling { struct stop *to; uint64_t free_ns, stopped_ns; };
+struct filling {
+	struct stop *to;
+	uint64_t free_ns, stopped_ns;
+};
 
 static void fill_gap(struct filling *f, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -59,7 +65,7 @@ static void fill(struct stops *s, const struct meeting *m, uint64_t begin_ns, ui
 {
 	struct filling f = { s->list.v + m->end + m->gaps - 1, m->free_ns, stopped_ns };
 
-	memmove(s->list.v + m->end + m->gaps, s->list.v + m->end, (s->list.n - m->end) * sizeof *s->list.v);
+	memmove(s->list.v + m->end + m->gaps, s->list.v + m->end, (s->list.n - m->end) * sizeof(*s->list.v));
 	for (size_t i = m->end; i-- > m->first;) {
 		struct stop old = s->list.v[i];
 
@@ -84,7 +90,7 @@ uint64_t stops_histogram(const struct stops *s, uint64_t ret[GCSTAT_BUCKETS])
 {
 	uint64_t n = s->counted, ns;
 
-	memmove(ret, s->histogram, sizeof s->histogram);
+	memmove(ret, s->histogram, sizeof(s->histogram));
 	for (size_t i = 0, run = 0; i < s->list.n; i = run) {
 		bool counted = false;
 
@@ -110,13 +116,13 @@ static int by_size(const void *a, const void *b)
 static uint64_t median_pair(const struct stops *s)
 {
 	size_t n = s->list.n - 1;
-	AUTO_FREE uint64_t *pair = malloc(n * sizeof *pair);
+	AUTO_FREE uint64_t *pair = malloc(n * sizeof(*pair));
 
 	if (!pair)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		pair[i] = s->list.v[i + 1].end_ns - s->list.v[i].begin_ns;
-	qsort(pair, n, sizeof *pair, by_size);
+	qsort(pair, n, sizeof(*pair), by_size);
 	return pair[n / 2];
 }
 
@@ -125,7 +131,7 @@ static int join(struct stops *s)
 {
 	uint64_t limit_ns = s->list.n > 1 ? median_pair(s) : 0;
 	size_t to = 0;
-	bool fresh = true;	/* the last one is not of two yet */
+	bool fresh = true; /* the last one is not of two yet */
 
 	if (!limit_ns)
 		return -ENOMEM;
@@ -174,7 +180,12 @@ int stops_add(struct stops *s, uint64_t begin_ns, uint64_t end_ns, uint64_t stop
  * How long the program was stopped until a time, for times that grow. Of a joined piece, what was stopped comes as
  * early as it can for the end of a window, and as late for its begin: never less than there was.
  */
-struct sum { const struct stops *s; bool early; size_t at; double before; };
+struct sum {
+	const struct stops *s;
+	bool early;
+	size_t at;
+	double before;
+};
 
 static double part_until(const struct sum *sum, const struct stop *p, uint64_t ns)
 {

@@ -30,7 +30,7 @@ static uint64_t load8(const char *s)
 {
 	uint64_t v;
 
-	memcpy(&v, s, sizeof v);
+	memcpy(&v, s, sizeof(v));
 	return v;
 }
 
@@ -38,7 +38,7 @@ static uint32_t load4(const char *s)
 {
 	uint32_t v;
 
-	memcpy(&v, s, sizeof v);
+	memcpy(&v, s, sizeof(v));
 	return v;
 }
 
@@ -56,7 +56,8 @@ static uint64_t hash_bytes(const char *s, size_t len)
 		a = load4(s);
 		b = load4(s + i - 4);
 	} else if (i) {
-		a = (uint64_t)(unsigned char)s[0] << 16 | (uint64_t)(unsigned char)s[i / 2] << 8 | (unsigned char)s[i - 1];
+		a = (uint64_t)(unsigned char)s[0] << 16 | (uint64_t)(unsigned char)s[i / 2] << 8 |
+		    (unsigned char)s[i - 1];
 	}
 	return mix(a ^ h, b);
 }
@@ -98,7 +99,7 @@ static int table_room(struct profile_table *t, const struct profile *p,
 
 	if (t->mask && (t->used + 1) * 3 <= (t->mask + 1) * 2)
 		return 0;
-	slots = profile_table_alloc(n * sizeof *slots);
+	slots = profile_table_alloc(n * sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	move_slots(t, slots, n, p, hash_of);
@@ -112,7 +113,7 @@ int profile_table_reset(struct profile_table *t, size_t n)
 	while (size * 2 < n * 3 + 3)
 		size *= 2;
 	free(t->slots);
-	*t = (struct profile_table){ .slots = profile_table_alloc(size * sizeof *t->slots) };
+	*t = (struct profile_table){ .slots = profile_table_alloc(size * sizeof(*t->slots)) };
 	if (!t->slots)
 		return -ENOMEM;
 	t->mask = size - 1;
@@ -133,7 +134,7 @@ static char *arena_take(struct profile_index *x, size_t len)
 
 	if (len > x->left) {
 		size_t size = len > ARENA_CHUNK / 8 ? len : ARENA_CHUNK;
-		struct arena_chunk *c = malloc(sizeof *c + size);
+		struct arena_chunk *c = malloc(sizeof(*c) + size);
 
 		if (!c)
 			return NULL;
@@ -176,11 +177,11 @@ static const char *intern(struct profile *p, const char *s, size_t len)
 	for (at = hash_bytes(s, len) & x->strings.mask; x->strings.slots[at]; at = (at + 1) & x->strings.mask)
 		if (same_text(x->texts.v[x->strings.slots[at] - 1], s, len))
 			return x->texts.v[x->strings.slots[at] - 1];
-	copy = arena_take(x, sizeof head + len + 1);
+	copy = arena_take(x, sizeof(head) + len + 1);
 	if (!copy)
 		return NULL;
-	memcpy(copy, &head, sizeof head);
-	copy += sizeof head;
+	memcpy(copy, &head, sizeof(head));
+	copy += sizeof(head);
 	memcpy(copy, s, len);
 	copy[len] = 0;
 	if (vec_push(&x->texts, copy))
@@ -211,10 +212,7 @@ static uint32_t wanted_hash(const char *name, size_t len, const struct frame *f)
 	return (uint32_t)(h ^ h >> 32);
 }
 
-static bool same_or_null(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
+static bool same_or_null(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
 static bool is_wanted(const struct profile_frame *have, const struct wanted *w)
 {
@@ -366,7 +364,7 @@ int profile_index_nodes(struct profile *p)
 
 	for (uint32_t i = 1; i < p->nodes.n; i++)
 		n += p->nodes.v[i].parent + 1 != i;
-	if (profile_table_reset(t, n > t->used ? n : t->used))	/* it fills as much again */
+	if (profile_table_reset(t, n > t->used ? n : t->used)) /* it fills as much again */
 		return -ENOMEM;
 	for (uint32_t i = 1; i < p->nodes.n; i++) {
 		size_t at = node_hash(p, i) & t->mask;
@@ -464,8 +462,9 @@ void profile_add_soon(const struct profile *p, uint32_t node, uint32_t thread, e
 int profile_add(struct profile *p, uint32_t node, uint32_t thread, enum profile_state state, uint64_t count,
 		uint64_t value_ns)
 {
-	struct profile_weight n = { .node = node, .thread = thread, .state = (uint8_t)state, .count = count,
-				    .value_ns = value_ns };
+	struct profile_weight n = {
+		.node = node, .thread = thread, .state = (uint8_t)state, .count = count, .value_ns = value_ns
+	};
 	struct profile_table *t = &p->index->weights;
 	struct profile_weight *w;
 	size_t at;
@@ -490,12 +489,12 @@ int profile_add(struct profile *p, uint32_t node, uint32_t thread, enum profile_
 
 struct profile *profile_new(void)
 {
-	struct profile *p = calloc(1, sizeof *p);
+	struct profile *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
 	p->pruned = NONE;
-	p->index = calloc(1, sizeof *p->index);
+	p->index = calloc(1, sizeof(*p->index));
 	if (!p->index || push_node(p, NONE, NONE) == NONE)
 		return profile_free(p);
 	return p;

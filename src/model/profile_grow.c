@@ -9,23 +9,26 @@
 
 #include "model/profile_priv.h"
 
-#define MANY_NODES (6u << 20)	/* from which on it is worth to prune */
-#define WAITING 16		/* batches that may wait, so that reading goes on while the tree is pruned */
+#define MANY_NODES (6u << 20) /* from which on it is worth to prune */
+#define WAITING 16 /* batches that may wait, so that reading goes on while the tree is pruned */
 
 struct profile_grower {
 	struct profile *p;
 	uint32_t thread;
-	size_t many;			/* nodes at which the tree is pruned; 0: not at all */
-	VEC(uint32_t) path;		/* of the stack before */
-	struct { uint32_t node; uint64_t count; } last;	/* that is not yet added; node 0: none */
+	size_t many; /* nodes at which the tree is pruned; 0: not at all */
+	VEC(uint32_t) path; /* of the stack before */
+	struct {
+		uint32_t node;
+		uint64_t count;
+	} last; /* that is not yet added; node 0: none */
 
 	pthread_t worker;
 	bool working;
-	unsigned given;			/* batches so far */
+	unsigned given; /* batches so far */
 	/* Under the lock: */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct profile_batch batches[WAITING];	/* a ring; what is full is the worker's */
+	struct profile_batch batches[WAITING]; /* a ring; what is full is the worker's */
 	unsigned first, full;
 	bool end;
 	int code;
@@ -33,7 +36,7 @@ struct profile_grower {
 
 struct profile_grower *profile_grower_new(struct profile *p, uint32_t thread)
 {
-	struct profile_grower *g = calloc(1, sizeof *g);
+	struct profile_grower *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return NULL;

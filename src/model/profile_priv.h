@@ -6,21 +6,24 @@
 #include "model/profile.h"
 
 struct profile_table {
-	uint32_t *slots;	/* number + 1; 0: free */
-	size_t mask, used;	/* mask: slots - 1; 0: no slots yet */
+	uint32_t *slots; /* number + 1; 0: free */
+	size_t mask, used; /* mask: slots - 1; 0: no slots yet */
 };
 
 struct arena_chunk;
 
 /* How many nodes there were when the tree was pruned, and what each that came later may miss. */
-struct profile_generation { uint32_t first; uint64_t missing; };
+struct profile_generation {
+	uint32_t first;
+	uint64_t missing;
+};
 
 struct profile_index {
 	struct profile_table strings, frames, nodes, threads, weights;
-	VEC(const char *) texts;	/* what `strings` counts */
+	VEC(const char *) texts; /* what `strings` counts */
 	VEC(uint32_t) frame_hashes;
 	struct arena_chunk *chunks;
-	char *free;			/* in the newest chunk */
+	char *free; /* in the newest chunk */
 	size_t left;
 	VEC(struct profile_generation) generations;
 };
@@ -38,10 +41,13 @@ int profile_nodes(struct profile *p, uint32_t parent, const uint32_t *frames, si
 /* Empties the table of nodes and fills it anew, after they have moved. -ENOMEM. */
 int profile_index_nodes(struct profile *p);
 /* Stacks on their way into the tree: of each, how many frames it has in common with the one before, and the others. */
-struct profile_stack { uint32_t shared, n; uint64_t count; };
+struct profile_stack {
+	uint32_t shared, n;
+	uint64_t count;
+};
 struct profile_batch {
 	VEC(struct profile_stack) stacks;
-	VEC(uint32_t) frames;		/* one stack's behind the other's */
+	VEC(uint32_t) frames; /* one stack's behind the other's */
 };
 
 /*
@@ -49,7 +55,7 @@ struct profile_batch {
  * nodes, weights, totals.samples and totals.saturated; frames and threads are its creator's.
  */
 struct profile_grower;
-struct profile_grower *profile_grower_new(struct profile *p, uint32_t thread);	/* NULL: out of memory */
+struct profile_grower *profile_grower_new(struct profile *p, uint32_t thread); /* NULL: out of memory */
 /* Takes what is in @b, and leaves it empty. -ENOMEM, also for what was given before. */
 int profile_grower_give(struct profile_grower *g, struct profile_batch *b);
 /* What was given is in the tree. -ENOMEM: not all is. */

@@ -9,7 +9,7 @@
 
 #include "model/profile_priv.h"
 
-#define GONE (1u << 31)		/* with a node: the nearest below it that stays */
+#define GONE (1u << 31) /* with a node: the nearest below it that stays */
 
 static uint32_t scale(uint64_t v, unsigned shift)
 {
@@ -70,7 +70,7 @@ static int move_weights(struct profile *p, const uint32_t *moved)
 		return -ENOMEM;
 	p->weights.n = 0;
 	for (size_t i = 0; i < n; i++) {
-		struct profile_weight w = p->weights.v[i];	/* what is added stands before it */
+		struct profile_weight w = p->weights.v[i]; /* what is added stands before it */
 		uint32_t node = moved[w.node];
 
 		if (node & GONE)
@@ -85,7 +85,7 @@ int profile_prune(struct profile *p, uint32_t *path, size_t npath)
 {
 	uint64_t total = p->totals.samples, least = (uint64_t)((double)total * p->prune_share);
 	unsigned shift = total >> 31 ? 33 - (unsigned)__builtin_clzll(total) : 0;
-	uint32_t *sums = calloc(p->nodes.n, sizeof *sums);
+	uint32_t *sums = calloc(p->nodes.n, sizeof(*sums));
 	int r = sums ? 0 : -ENOMEM;
 
 	if (r || p->pruned == UINT32_MAX) {

@@ -18,28 +18,28 @@
 
 #define NONE UINT32_MAX
 #define CHUNK (1u << 20)
-#define LINE_MAX_BYTES (64u << 20)	/* longer ones are no stacks */
-#define PADDING 64			/* bytes behind the buffer, so that whole words can be loaded at its end */
+#define LINE_MAX_BYTES (64u << 20) /* longer ones are no stacks */
+#define PADDING 64 /* bytes behind the buffer, so that whole words can be loaded at its end */
 #define HEAD_WORDS 4
-#define SPARSE (1u << 17)		/* known frames up to which a quarter of the table is used: most stand where they should */
-#define BATCH 32			/* frames that are looked up together */
-#define BATCH_FRAMES (64u << 10)	/* that go into the tree together */
+#define SPARSE (1u << 17) /* known frames up to which a quarter of the table is used: most stand where they should */
+#define BATCH 32 /* frames that are looked up together */
+#define BATCH_FRAMES (64u << 10) /* that go into the tree together */
 
 /* A frame as its text stands in the file: a cache line, which for most names holds all that is compared. */
 struct known {
-	uint64_t head[HEAD_WORDS];	/* the first bytes, 0 behind the end */
+	uint64_t head[HEAD_WORDS]; /* the first bytes, 0 behind the end */
 	uint64_t hash;
-	const char *text;		/* NULL: free */
+	const char *text; /* NULL: free */
 	uint32_t len;
 	uint32_t frame : 31, unnamed : 1;
-	bool cut, gc;			/* as the outermost frame: the stack is cut; it is in a collection */
+	bool cut, gc; /* as the outermost frame: the stack is cut; it is in a collection */
 } __attribute__((aligned(64)));
 
 /* A frame of the line before. */
 struct step {
-	size_t end;			/* in the line */
-	uint32_t unnamed;		/* how many up to this one have no name */
-	bool cut, gc;			/* as in known */
+	size_t end; /* in the line */
+	uint32_t unnamed; /* how many up to this one have no name */
+	bool cut, gc; /* as in known */
 };
 
 struct reader {
@@ -47,28 +47,28 @@ struct reader {
 	struct profile_bad *bad;
 	int fd;
 	char *buf;
-	size_t cap, n;			/* bytes that are there */
-	size_t at;			/* of the line that comes next, */
-	size_t scanned;			/* which has no end before this */
-	size_t before, before_len;	/* the stack of the last good line */
+	size_t cap, n; /* bytes that are there */
+	size_t at; /* of the line that comes next, */
+	size_t scanned; /* which has no end before this */
+	size_t before, before_len; /* the stack of the last good line */
 	uint64_t line;
 	struct profile_grower *grower;
-	struct profile_batch out;	/* stacks for the tree */
-	struct profile_totals totals;	/* but for the samples */
-	bool end, skipping;		/* skipping: inside a line that is too long */
-	VEC(struct step) steps;		/* of that stack */
-	struct known batch[BATCH];	/* frames of this one that are not looked up yet */
+	struct profile_batch out; /* stacks for the tree */
+	struct profile_totals totals; /* but for the samples */
+	bool end, skipping; /* skipping: inside a line that is too long */
+	VEC(struct step) steps; /* of that stack */
+	struct known batch[BATCH]; /* frames of this one that are not looked up yet */
 	size_t ends[BATCH], nbatch;
-	struct known *known;		/* a table */
+	struct known *known; /* a table */
 	size_t known_size, nknown;
-	VEC(char *) texts;		/* chunks in which the known texts are */
+	VEC(char *) texts; /* chunks in which the known texts are */
 	size_t text_left;
 };
 
 /* What a line says. */
 struct line {
 	const char *s;
-	size_t len;		/* of the stack */
+	size_t len; /* of the stack */
 	uint64_t count;
 	bool rounded, too_big;
 };
@@ -150,9 +150,11 @@ static bool is_address(const char *s, size_t len)
 	return true;
 }
 
-static const char *const no_names[] = { "[unknown", "[no name", "[no symbols", "[unresolved", "[no map", "[kernel hides" };
-static const char *const wait_words[] = { "[wait", "[block", "[sleep", "[runnable", "[idle", "[off-cpu", "[off_cpu", "[disk",
-					  "[uninterruptible", "[stopped]" };
+static const char *const no_names[] = {
+	"[unknown", "[no name", "[no symbols", "[unresolved", "[no map", "[kernel hides"
+};
+static const char *const wait_words[] = { "[wait",    "[block",	  "[sleep", "[runnable",	"[idle",
+					  "[off-cpu", "[off_cpu", "[disk",  "[uninterruptible", "[stopped]" };
 
 static bool starts_with_any(const char *s, size_t len, const char *const *list, size_t n)
 {
@@ -174,8 +176,14 @@ static enum frame_kind kind_of(const char *s, size_t len)
 
 uint32_t profile_frame_folded(struct profile *p, const char *s, size_t len)
 {
-	static const struct { const char *suffix; enum frame_kind kind; } kinds[] = {
-		{ "_[k]", FRAME_KERNEL }, { "_[j]", FRAME_COMPILED }, { "_[i]", FRAME_INLINED }, { "_[w]", FRAME_WAITING },
+	static const struct {
+		const char *suffix;
+		enum frame_kind kind;
+	} kinds[] = {
+		{ "_[k]", FRAME_KERNEL },
+		{ "_[j]", FRAME_COMPILED },
+		{ "_[i]", FRAME_INLINED },
+		{ "_[w]", FRAME_WAITING },
 	};
 
 	if (!len)
@@ -183,15 +191,15 @@ uint32_t profile_frame_folded(struct profile *p, const char *s, size_t len)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (len > 4 && !memcmp(s + len - 4, kinds[i].suffix, 4))
 			return profile_frame_bytes(p, s, len - 4, kinds[i].kind, is_address(s, len - 4));
-	return profile_frame_bytes(p, s, len, kind_of(s, len), is_address(s, len) ||
-				   starts_with_any(s, len, no_names, ARRAY_SIZE(no_names)));
+	return profile_frame_bytes(p, s, len, kind_of(s, len),
+				   is_address(s, len) || starts_with_any(s, len, no_names, ARRAY_SIZE(no_names)));
 }
 
 static uint64_t load8(const char *s)
 {
 	uint64_t v;
 
-	memcpy(&v, s, sizeof v);
+	memcpy(&v, s, sizeof(v));
 	return v;
 }
 
@@ -240,7 +248,7 @@ static int grow_known(struct reader *r)
 
 	if (r->nknown * 4 < r->known_size * (r->known_size < SPARSE ? 1 : 3))
 		return 0;
-	v = profile_table_alloc(n * sizeof *v);
+	v = profile_table_alloc(n * sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->known_size; i++) {
@@ -437,14 +445,16 @@ static int take_stack(struct reader *r, const struct line *l)
 	count_line(r, l);
 	if (vec_push(&r->out.stacks, s))
 		return -ENOMEM;
-	return r->out.frames.n < BATCH_FRAMES && r->out.stacks.n < BATCH_FRAMES ? 0 : profile_grower_give(r->grower, &r->out);
+	return r->out.frames.n < BATCH_FRAMES && r->out.stacks.n < BATCH_FRAMES
+		       ? 0
+		       : profile_grower_give(r->grower, &r->out);
 }
 
 static void take_bad(struct reader *r, const char *s, size_t len)
 {
 	if (r->bad->lines++)
 		return;
-	len = len < sizeof r->bad->first - 1 ? len : sizeof r->bad->first - 1;
+	len = len < sizeof(r->bad->first) - 1 ? len : sizeof(r->bad->first) - 1;
 	r->bad->first_line = r->line;
 	memcpy(r->bad->first, s, len);
 	r->bad->first[len] = 0;
@@ -596,7 +606,7 @@ static void add_totals(struct profile_totals *to, const struct profile_totals *t
 
 /* What our recordings of waits wrote. */
 
-enum wait_kind { NO_WAIT, READY, BLOCKED, IDLE };	/* of a frame; IDLE: the threads' names are below it */
+enum wait_kind { NO_WAIT, READY, BLOCKED, IDLE }; /* of a frame; IDLE: the threads' names are below it */
 
 /* NULL: no frame is such a word, or there is no memory (*@ret_code). */
 static uint8_t *find_wait_words(const struct profile *p, int *ret_code)
@@ -631,8 +641,9 @@ static enum profile_state state_of(const struct profile *p, const uint8_t *words
 	case READY: return PROFILE_RUNNABLE;
 	case BLOCKED: return PROFILE_BLOCKED;
 	}
-	return up && words[nodes[up].frame] == IDLE && p->frames.v[nodes[node].frame].kind == FRAME_WAITING ? PROFILE_BLOCKED :
-														 PROFILE_CPU;
+	return up && words[nodes[up].frame] == IDLE && p->frames.v[nodes[node].frame].kind == FRAME_WAITING
+		       ? PROFILE_BLOCKED
+		       : PROFILE_CPU;
 }
 
 /* Each node has one weight: nothing adds up by getting another state. */
@@ -659,7 +670,7 @@ int profile_read_folded(struct profile *p, int fd, struct profile_bad *ret_bad, 
 	struct reader r = { .p = p, .bad = ret_bad, .fd = fd, .cap = CHUNK };
 	int code, end;
 
-	*ret_bad = (struct profile_bad){0};
+	*ret_bad = (struct profile_bad){ 0 };
 	/* A larger pipe is filled and emptied with fewer switches between its two ends; nothing is lost without. */
 	fcntl(fd, F_SETPIPE_SZ, CHUNK);
 	code = prepare(&r);

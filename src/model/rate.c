@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define SECOND 1000000000u
-#define SUB 8	/* buckets to a power of two */
+#define SUB 8 /* buckets to a power of two */
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -28,7 +28,7 @@ static void advance(struct rate *r, uint64_t n)
 	if (n <= r->newest)
 		return;
 	if (n - r->newest >= RATE_SLOTS)
-		memset(r->slot, 0, sizeof r->slot);
+		memset(r->slot, 0, sizeof(r->slot));
 	else
 		for (uint64_t i = r->newest + 1; i <= n; i++)
 			r->slot[i % RATE_SLOTS] = (struct rate_slot){ 0 };
@@ -64,8 +64,8 @@ static void spread_stop(struct rate *r, const struct rate_stop *s)
 		struct rate_slot *slot = slot_of(r, n);
 
 		if (slot)
-			slot->stopped_ns += portion(s->stopped_ns, inside(r, n, s->begin_ns, s->end_ns),
-						    s->end_ns - s->begin_ns);
+			slot->stopped_ns +=
+				portion(s->stopped_ns, inside(r, n, s->begin_ns, s->end_ns), s->end_ns - s->begin_ns);
 	}
 }
 
@@ -104,13 +104,13 @@ static void join(struct rate *r, struct rate_stop *s)
 	all.stopped_ns -= told;
 	s->stopped_ns = least(s->stopped_ns - told, s->end_ns - s->begin_ns - least(covered, s->end_ns - s->begin_ns));
 	if (r->nstops == RATE_JOINED)
-		memmove(r->stop, r->stop + 1, --r->nstops * sizeof r->stop[0]);
+		memmove(r->stop, r->stop + 1, --r->nstops * sizeof(r->stop[0]));
 	r->stop[r->nstops++] = all;
 }
 
 static unsigned bucket_of(uint64_t ns)
 {
-	uint64_t eighths = ns / 125;	/* of a microsecond */
+	uint64_t eighths = ns / 125; /* of a microsecond */
 	unsigned power = eighths < SUB ? 0 : 60u - (unsigned)__builtin_clzll(eighths);
 	uint64_t i = power * SUB + (eighths >> power);
 
@@ -129,8 +129,8 @@ static void note_length(struct rate *r, const struct collect_span *s, uint64_t n
 		return;
 	r->longest_ns = ns;
 	r->longest_begin_ns = s->begin_ns;
-	snprintf(r->longest_label, sizeof r->longest_label, "%s", s->label);
-	snprintf(r->longest_cause, sizeof r->longest_cause, "%s", s->cause);
+	snprintf(r->longest_label, sizeof(r->longest_label), "%s", s->label);
+	snprintf(r->longest_cause, sizeof(r->longest_cause), "%s", s->cause);
 }
 
 static void add_stop(struct rate *r, const struct collect_span *s)
@@ -140,8 +140,8 @@ static void add_stop(struct rate *r, const struct collect_span *s)
 
 	if (stop.end_ns <= stop.begin_ns)
 		return;
-	stop.stopped_ns = ns = least(s->stall.known ? s->stall.stopped_ns : stop.end_ns - stop.begin_ns,
-				     stop.end_ns - stop.begin_ns);
+	stop.stopped_ns = ns =
+		least(s->stall.known ? s->stall.stopped_ns : stop.end_ns - stop.begin_ns, stop.end_ns - stop.begin_ns);
 	if (!s->stall.known)
 		r->unmeasured = true;
 	join(r, &stop);
@@ -236,7 +236,7 @@ static void view_window(const struct rate *r, uint64_t now_ns, struct rate_view 
 		sum.allocated_ns += s.allocated_ns;
 	}
 	elapsed = now_ns > r->start_ns + first * SECOND ? now_ns - r->start_ns - first * SECOND : 0;
-	elapsed = most(elapsed, SECOND);	/* the first moments say little */
+	elapsed = most(elapsed, SECOND); /* the first moments say little */
 	v->per_second = (double)sum.count * SECOND / (double)elapsed;
 	v->share = share_of(sum.stopped_ns, elapsed);
 	if (!r->has_allocation)
@@ -256,7 +256,9 @@ void rate_view(const struct rate *r, uint64_t now_ns, unsigned columns, struct r
 	/* An event may be newer than the caller's clock, by the time it took to come here. */
 	now_ns = most(now_ns, r->start_ns + r->newest * SECOND);
 	now = second_of(r, now_ns);
-	*ret = (struct rate_view){ .count = r->count, .stopped_ns = r->stopped_ns, .longest_ns = r->longest_ns,
+	*ret = (struct rate_view){ .count = r->count,
+				   .stopped_ns = r->stopped_ns,
+				   .longest_ns = r->longest_ns,
 				   .measured = !r->unmeasured,
 				   .nbar = columns && RATE_SLOTS % columns == 0 ? columns : 1 };
 	ret->total_share = share_of(r->stopped_ns, now_ns - r->start_ns);

@@ -8,46 +8,48 @@
 
 #include "model/collect.h"
 
-#define RATE_SLOTS 60		/* seconds that are kept */
-#define RATE_WINDOW 10		/* seconds that «lately» means */
-#define RATE_JOINED 32		/* stops that later ones may still overlap */
-#define RATE_BUCKETS 256	/* of lengths of stops: 8 to each power of two of a microsecond */
+#define RATE_SLOTS 60 /* seconds that are kept */
+#define RATE_WINDOW 10 /* seconds that «lately» means */
+#define RATE_JOINED 32 /* stops that later ones may still overlap */
+#define RATE_BUCKETS 256 /* of lengths of stops: 8 to each power of two of a microsecond */
 
 struct rate_slot {
 	uint64_t count, stopped_ns, longest_ns;
-	uint64_t allocated, allocated_ns;	/* bytes, and in how much of this second they are known */
+	uint64_t allocated, allocated_ns; /* bytes, and in how much of this second they are known */
 };
 
 /* Overlapping stops, joined: each moment counts once. */
-struct rate_stop { uint64_t begin_ns, end_ns, stopped_ns; };
+struct rate_stop {
+	uint64_t begin_ns, end_ns, stopped_ns;
+};
 
 struct rate {
 	uint64_t start_ns;
-	const char *kind;		/* what counts as a collection; NULL: each span */
-	uint64_t newest;		/* the newest second, counted from the start */
-	struct rate_slot slot[RATE_SLOTS];	/* by second modulo RATE_SLOTS */
+	const char *kind; /* what counts as a collection; NULL: each span */
+	uint64_t newest; /* the newest second, counted from the start */
+	struct rate_slot slot[RATE_SLOTS]; /* by second modulo RATE_SLOTS */
 	struct rate_stop stop[RATE_JOINED];
 	unsigned nstops;
 	uint64_t count, stopped_ns;
-	bool unmeasured;		/* of some stop it is only known how long the collector took */
+	bool unmeasured; /* of some stop it is only known how long the collector took */
 	uint64_t longest_ns, longest_begin_ns;
 	char longest_label[64], longest_cause[COLLECT_TEXT_MAX];
 	bool has_after, has_allocation;
-	uint64_t after, after_ns;	/* of the newest collection that told */
-	uint64_t pair_bytes, pair_ns;	/* allocated between the last two, in so much time */
+	uint64_t after, after_ns; /* of the newest collection that told */
+	uint64_t pair_bytes, pair_ns; /* allocated between the last two, in so much time */
 	uint64_t bucket[RATE_BUCKETS];
 	uint64_t nlengths;
 };
 
 struct rate_view {
-	double per_second, share;	/* of the last RATE_WINDOW seconds; share from 0 to 1 */
-	double total_share;		/* since the start */
+	double per_second, share; /* of the last RATE_WINDOW seconds; share from 0 to 1 */
+	double total_share; /* since the start */
 	uint64_t count, stopped_ns, longest_ns, minute_longest_ns;
-	bool measured;			/* shares are of time stood still; else of time that collections took */
+	bool measured; /* shares are of time stood still; else of time that collections took */
 	bool has_allocation;
-	double allocation;		/* bytes a second */
-	unsigned nbar;			/* columns of the bar asked for */
-	float bar[RATE_SLOTS];		/* share of each column's time, the newest last; <0: before the start */
+	double allocation; /* bytes a second */
+	unsigned nbar; /* columns of the bar asked for */
+	float bar[RATE_SLOTS]; /* share of each column's time, the newest last; <0: before the start */
 };
 
 /* @kind outlives it. */

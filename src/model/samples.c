@@ -51,7 +51,10 @@ uint64_t samples_bytes(const struct samples *s)
 }
 
 /* What is looked for, beside the log that it may be in. */
-struct key { const struct samples *s; const void *wanted; };
+struct key {
+	const struct samples *s;
+	const void *wanted;
+};
 
 static uint64_t process_hash(const void *ctx, uint32_t i)
 {
@@ -89,10 +92,7 @@ static uint32_t get_process(struct samples *s, uint32_t pid)
 	return SAMPLES_NONE;
 }
 
-static uint64_t hash_thread(const struct samples_thread *t)
-{
-	return samples_mix((uint64_t)t->process << 32 | t->tid);
-}
+static uint64_t hash_thread(const struct samples_thread *t) { return samples_mix((uint64_t)t->process << 32 | t->tid); }
 
 static uint64_t thread_hash(const void *ctx, uint32_t i)
 {
@@ -136,7 +136,7 @@ static uint32_t get_thread(struct samples *s, const struct ut_rec_event *e, uint
 	t = &s->threads.v[i];
 	t->first_ns = from_ns < t->first_ns ? from_ns : t->first_ns;
 	t->last_ns = e->time_ns > t->last_ns ? e->time_ns : t->last_ns;
-	if (e->comm[0]) {	/* else it was gone when it could have been asked */
+	if (e->comm[0]) { /* else it was gone when it could have been asked */
 		memcpy(t->comm, e->comm, sizeof(t->comm));
 		t->comm[sizeof(t->comm) - 1] = '\0';
 	}
@@ -266,7 +266,9 @@ static int add_row(struct samples *s, struct samples_row *row)
 
 int samples_sample(struct samples *s, const struct ut_rec_sample *rec, bool in_gc)
 {
-	struct samples_row row = { .time_ns = rec->head.time_ns, .count = 1, .in_gc = in_gc,
+	struct samples_row row = { .time_ns = rec->head.time_ns,
+				   .count = 1,
+				   .in_gc = in_gc,
 				   .state = rec->kind == UT_SAMPLE_PROBE ? PROFILE_EVENT : PROFILE_CPU };
 
 	if (rec->head.time_ns < s->start_ns)
@@ -278,7 +280,7 @@ int samples_sample(struct samples *s, const struct ut_rec_sample *rec, bool in_g
 
 /* The kernel's include/linux/sched.h: TASK_INTERRUPTIBLE 1, TASK_UNINTERRUPTIBLE 2, __TASK_STOPPED 4, __TASK_TRACED 8,
  * TASK_NOLOAD 0x400: with 2 it is TASK_IDLE, a sleep of the kernel's own threads. */
-#define STATE_ENDED 0xb0u	/* EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20, TASK_DEAD 0x80: it comes no more */
+#define STATE_ENDED 0xb0u /* EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20, TASK_DEAD 0x80: it comes no more */
 
 static enum samples_waits waits_of(uint32_t state)
 {
@@ -294,8 +296,7 @@ static enum samples_waits waits_of(uint32_t state)
 int samples_wait(struct samples *s, const struct ut_rec_wait *rec)
 {
 	uint64_t to = rec->head.time_ns, from = rec->from_ns > s->start_ns ? rec->from_ns : s->start_ns, woken;
-	struct samples_row row = { .time_ns = rec->from_ns ? rec->from_ns : to, .count = 1,
-				   .stack = SAMPLES_NONE };
+	struct samples_row row = { .time_ns = rec->from_ns ? rec->from_ns : to, .count = 1, .stack = SAMPLES_NONE };
 	bool is_new = rec->state & UT_STATE_NEW;
 	int r = 0;
 

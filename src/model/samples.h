@@ -30,16 +30,16 @@ void samples_mapped(struct samples *s, uint32_t pid);
 void samples_exec(struct samples *s, uint32_t pid);
 void samples_exit(struct samples *s, uint32_t pid, uint32_t tid, bool last);
 
-uint64_t samples_count(const struct samples *s);	/* of all kinds */
-uint64_t samples_bytes(const struct samples *s);	/* of memory, nearly */
+uint64_t samples_count(const struct samples *s); /* of all kinds */
+uint64_t samples_bytes(const struct samples *s); /* of memory, nearly */
 /* Stacks of the process that touch code compiled at run time and have come since the last call. */
 uint64_t samples_new_runtime(struct samples *s, uint32_t pid);
 
 struct samples_options {
-	uint64_t stop_ns;		/* when the recording ended */
-	uint64_t period_ns;		/* of the clock; 0: none */
-	bool idle;			/* idle waits as they are, see below */
-	const char *unit;		/* as profile_totals */
+	uint64_t stop_ns; /* when the recording ended */
+	uint64_t period_ns; /* of the clock; 0: none */
+	bool idle; /* idle waits as they are, see below */
+	const char *unit; /* as profile_totals */
 };
 
 /*
@@ -62,7 +62,10 @@ int samples_build(struct samples *s, const struct samples_options *o, struct pro
 
 /* After that, by count of samples, the most frequent first; *@ret lives as long as the samples: why stacks are cut, and
  * why frames have no name. Addresses are left out of these. */
-struct samples_reason { const char *text; uint64_t count; };
+struct samples_reason {
+	const char *text;
+	uint64_t count;
+};
 size_t samples_cuts(const struct samples *s, const struct samples_reason **ret);
 size_t samples_unnamed(const struct samples *s, const struct samples_reason **ret);
 

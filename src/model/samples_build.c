@@ -10,11 +10,11 @@
 /* The frames at an address that are the same for as long as a process has the same things mapped. */
 struct place {
 	uint64_t ip;
-	uint32_t age;		/* 0: the kernel */
-	uint32_t first, n;	/* in `place_frames` */
+	uint32_t age; /* 0: the kernel */
+	uint32_t first, n; /* in `place_frames` */
 };
 
-#define OURS_MAX 6	/* frames of the kernel that may be ours */
+#define OURS_MAX 6 /* frames of the kernel that may be ours */
 
 typedef VEC(uint32_t) numbers;
 typedef VEC(uint64_t) counters;
@@ -26,15 +26,15 @@ struct build {
 	VEC(struct place) places;
 	struct samples_index place_index;
 	numbers place_frames;
-	struct frames named;		/* of one address */
+	struct frames named; /* of one address */
 	/* The stack at hand, by frame numbers, innermost first, and how many of them are the kernel's. */
 	numbers stack;
 	size_t kernel;
 	const struct samples_row *stack_of;
-	uint32_t node[2];		/* of that stack, by in_gc; SAMPLES_NONE: not made yet */
-	counters cuts, unnamed;	/* by frame */
-	uint32_t *threads;		/* of the profile, by ours; SAMPLES_NONE: none yet */
-	uint32_t *idle_stacks, *same;	/* see samples_priv.h */
+	uint32_t node[2]; /* of that stack, by in_gc; SAMPLES_NONE: not made yet */
+	counters cuts, unnamed; /* by frame */
+	uint32_t *threads; /* of the profile, by ours; SAMPLES_NONE: none yet */
+	uint32_t *idle_stacks, *same; /* see samples_priv.h */
 	bool *have_run;
 };
 
@@ -52,7 +52,10 @@ static uint64_t place_hash(const void *ctx, uint32_t i)
 	return hash_place(&((const struct build *)ctx)->places.v[i]);
 }
 
-struct place_key { const struct build *b; struct place p; };
+struct place_key {
+	const struct build *b;
+	struct place p;
+};
 
 static bool place_equal(const void *ctx, uint32_t i)
 {
@@ -238,7 +241,8 @@ static bool is_idle(const struct build *b, const struct samples_row *row)
 		return !b->have_run[row->thread];
 	if (!stack->known)
 		return false;
-	if ((stack->end == UT_END_NONE && !stack->user) || samples_is_event_wait(b->p, b->stack.v, b->stack.n, b->kernel))
+	if ((stack->end == UT_END_NONE && !stack->user) ||
+	    samples_is_event_wait(b->p, b->stack.v, b->stack.n, b->kernel))
 		return true;
 	return b->idle_stacks[row->thread] == b->same[row->stack] &&
 	       !samples_is_lock_wait(b->p, b->stack.v, b->stack.n, b->kernel);
@@ -275,8 +279,10 @@ static uint32_t row_node(struct build *b, const struct samples_row *row)
 	if (row->stack != SAMPLES_NONE)
 		node = stack_node(b, row, cut);
 	else
-		node = below(b, 0, word(b, row->waits == WAIT_NEW ? "[not started yet]"
-								  : "[waiting since before the recording]", FRAME_REASON));
+		node = below(b, 0,
+			     word(b,
+				  row->waits == WAIT_NEW ? "[not started yet]" : "[waiting since before the recording]",
+				  FRAME_REASON));
 	return row->state == PROFILE_BLOCKED || row->state == PROFILE_RUNNABLE ? below(b, node, wait_frame(b, row))
 									       : node;
 }
@@ -429,7 +435,7 @@ static int prepare(struct build *b)
 	b->p->totals.duration_ns = b->o->stop_ns > s->start_ns ? b->o->stop_ns - s->start_ns : 0;
 	b->p->totals.period_ns = b->o->period_ns;
 	b->p->totals.unit = b->o->unit;
-	samples_index_done(&s->row_index);	/* the rows change places now */
+	samples_index_done(&s->row_index); /* the rows change places now */
 	if (s->rows.n)
 		qsort(s->rows.v, s->rows.n, sizeof(*s->rows.v), compare_rows);
 	settle(s, b->o->stop_ns);

@@ -6,34 +6,66 @@
 #include "base/auto.h"
 #include "model/samples_priv.h"
 
-#define USER_DEPTH 3	/* the system call's wrapper is among so many innermost frames of the program */
-#define LOCK_DEPTH 8	/* and the function that takes a lock among so many */
+#define USER_DEPTH 3 /* the system call's wrapper is among so many innermost frames of the program */
+#define LOCK_DEPTH 8 /* and the function that takes a lock among so many */
 
 /* Calls that wait for what comes from outside, without the marks that libraries and the kernel put around them. */
 static const char *const calls[] = {
-	"accept", "accept4", "clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "io_getevents",
-	"io_pgetevents", "io_uring_enter", "nanosleep", "pause", "poll", "ppoll", "pselect", "pselect6",
-	"pthread_clockjoin_ex", "pthread_join",
-	"restart_syscall", "rt_sigsuspend", "rt_sigtimedwait", "select", "sigsuspend", "sigtimedwait", "sigwait",
-	"sigwaitinfo", "sleep", "usleep", "wait4", "waitid", "waitpid",
+	"accept",	  "accept4",	     "clock_nanosleep", "epoll_pwait",
+	"epoll_pwait2",	  "epoll_wait",	     "io_getevents",	"io_pgetevents",
+	"io_uring_enter", "nanosleep",	     "pause",		"poll",
+	"ppoll",	  "pselect",	     "pselect6",	"pthread_clockjoin_ex",
+	"pthread_join",	  "restart_syscall", "rt_sigsuspend",	"rt_sigtimedwait",
+	"select",	  "sigsuspend",	     "sigtimedwait",	"sigwait",
+	"sigwaitinfo",	  "sleep",	     "usleep",		"wait4",
+	"waitid",	  "waitpid",
 };
 
 /* Functions of the kernel that do the waiting of these, in whatever way they were called. */
 static const char *const kernel_waits[] = {
-	"do_epoll_wait", "do_nanosleep", "do_poll", "do_select", "do_sigtimedwait", "do_sys_poll", "do_wait", "ep_poll",
-	"hrtimer_nanosleep", "inet_csk_accept", "inet_csk_wait_for_connect", "io_cqring_wait", "read_events",
-	"sigsuspend", "unix_accept",
+	"do_epoll_wait",
+	"do_nanosleep",
+	"do_poll",
+	"do_select",
+	"do_sigtimedwait",
+	"do_sys_poll",
+	"do_wait",
+	"ep_poll",
+	"hrtimer_nanosleep",
+	"inet_csk_accept",
+	"inet_csk_wait_for_connect",
+	"io_cqring_wait",
+	"read_events",
+	"sigsuspend",
+	"unix_accept",
 };
 
 /* Who waits for somebody else to let go of something. */
 static const char *const locks[] = {
-	"lll_lock_wait", "lll_lock_wait_private", "pthread_mutex_lock", "pthread_mutex_lock_full", "pthread_mutex_timedlock",
-	"pthread_mutex_clocklock", "pthread_mutex_clocklock_common", "pthread_mutex_cond_lock", "pthread_rwlock_rdlock",
-	"pthread_rwlock_timedrdlock", "pthread_rwlock_clockrdlock", "pthread_rwlock_wrlock", "pthread_rwlock_timedwrlock",
-	"pthread_rwlock_clockwrlock", "g_mutex_lock_slowpath", "ObjectMonitor::EnterI", "ObjectMonitor::enter",
-	"ObjectMonitor::ReenterI", "ObjectMonitor::enter_internal", "ObjectMonitor::reenter_internal",
-	"ObjectMonitor::enter_with_contention_mark", "std::sys::sync::mutex::futex::Mutex::lock_contended",
-	"std::sys::sync::rwlock::futex::RwLock::read_contended", "std::sys::sync::rwlock::futex::RwLock::write_contended",
+	"lll_lock_wait",
+	"lll_lock_wait_private",
+	"pthread_mutex_lock",
+	"pthread_mutex_lock_full",
+	"pthread_mutex_timedlock",
+	"pthread_mutex_clocklock",
+	"pthread_mutex_clocklock_common",
+	"pthread_mutex_cond_lock",
+	"pthread_rwlock_rdlock",
+	"pthread_rwlock_timedrdlock",
+	"pthread_rwlock_clockrdlock",
+	"pthread_rwlock_wrlock",
+	"pthread_rwlock_timedwrlock",
+	"pthread_rwlock_clockwrlock",
+	"g_mutex_lock_slowpath",
+	"ObjectMonitor::EnterI",
+	"ObjectMonitor::enter",
+	"ObjectMonitor::ReenterI",
+	"ObjectMonitor::enter_internal",
+	"ObjectMonitor::reenter_internal",
+	"ObjectMonitor::enter_with_contention_mark",
+	"std::sys::sync::mutex::futex::Mutex::lock_contended",
+	"std::sys::sync::rwlock::futex::RwLock::read_contended",
+	"std::sys::sync::rwlock::futex::RwLock::write_contended",
 	"parking_lot::raw_mutex::RawMutex::lock_slow",
 };
 
@@ -98,12 +130,16 @@ bool samples_is_lock_wait(const struct profile *p, const uint32_t *frames, size_
 }
 
 /* By the program's part alone: of a wait from before the recording the kernel's is not known. */
-struct part { const struct samples *s; uint32_t stack; };
+struct part {
+	const struct samples *s;
+	uint32_t stack;
+};
 
 static uint64_t hash_part(const struct samples *s, uint32_t i)
 {
 	const struct samples_stack *stack = &s->stacks.v[i];
-	uint64_t ips[SAMPLES_FRAMES], hash = samples_mix((uint64_t)stack->pid << 32 | (uint64_t)stack->user << 8 | stack->end);
+	uint64_t ips[SAMPLES_FRAMES],
+		hash = samples_mix((uint64_t)stack->pid << 32 | (uint64_t)stack->user << 8 | stack->end);
 
 	samples_unpack(s, stack, ips);
 	for (size_t k = 0; k < stack->user; k++)
@@ -163,7 +199,10 @@ bool *samples_have_run(const struct samples *s)
 }
 
 /* Where one thread slept in one stack. */
-struct slept { uint32_t thread, stack; uint64_t ns; };
+struct slept {
+	uint32_t thread, stack;
+	uint64_t ns;
+};
 
 static int compare_slept(const void *a, const void *b)
 {

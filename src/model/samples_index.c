@@ -81,7 +81,7 @@ int samples_pack(struct samples *s, struct samples_stack *stack, const uint64_t 
 		uint64_t d = v - before;
 
 		before = v;
-		d = d << 1 ^ (d >> 63 ? ~0ull : 0);	/* small ones of both signs are small numbers */
+		d = d << 1 ^ (d >> 63 ? ~0ull : 0); /* small ones of both signs are small numbers */
 		for (; d >= 0x80; d >>= 7)
 			s->arena.v[s->arena.n++] = (unsigned char)(d | 0x80);
 		s->arena.v[s->arena.n++] = (unsigned char)d;

@@ -7,10 +7,13 @@
 #include "model/waits.h"
 
 #define SAMPLES_NONE UINT32_MAX
-#define SAMPLES_FRAMES (2 * UT_WALK_FRAMES)	/* of a stack, at most; half of them the kernel's */
+#define SAMPLES_FRAMES (2 * UT_WALK_FRAMES) /* of a stack, at most; half of them the kernel's */
 
 /* Numbers of things by their hashes; what is equal is the owner's to say. Zero-initialise to use. */
-struct samples_index { uint32_t *slots; size_t cap, n; };
+struct samples_index {
+	uint32_t *slots;
+	size_t cap, n;
+};
 
 /* The number for which @equal says so, else SAMPLES_NONE. */
 uint32_t samples_index_find(const struct samples_index *x, uint64_t hash,
@@ -26,35 +29,35 @@ struct samples_process {
 	uint32_t pid;
 	char comm[16];
 	bool over;
-	uint32_t age;		/* counts what was mapped, over all processes */
-	uint64_t runtime;	/* new stacks that touch code compiled at run time */
+	uint32_t age; /* counts what was mapped, over all processes */
+	uint64_t runtime; /* new stacks that touch code compiled at run time */
 };
 
 struct samples_thread {
-	uint32_t process, tid;	/* process: number */
+	uint32_t process, tid; /* process: number */
 	char comm[16];
 	bool over;
-	uint64_t first_ns, last_ns;	/* when it was seen */
+	uint64_t first_ns, last_ns; /* when it was seen */
 };
 
 struct samples_stack {
 	uint64_t id, end_addr;
-	uint64_t at;		/* of its addresses, in the arena */
+	uint64_t at; /* of its addresses, in the arena */
 	uint32_t pid;
-	uint32_t age;		/* of its process when `runtime` was worked out */
+	uint32_t age; /* of its process when `runtime` was worked out */
 	uint16_t kernel, user;
 	uint8_t end;
 	bool known, runtime;
 };
 
 struct samples_row {
-	uint64_t moment;	/* a millisecond, or SAMPLES_AGE with an age */
-	uint64_t time_ns;	/* of the first */
+	uint64_t moment; /* a millisecond, or SAMPLES_AGE with an age */
+	uint64_t time_ns; /* of the first */
 	uint64_t count, value_ns;
-	uint32_t stack, thread;	/* stack SAMPLES_NONE: it waited since before the recording, or was new */
-	uint32_t age;		/* of its process */
-	uint8_t state;		/* enum profile_state */
-	uint8_t waits;		/* enum samples_waits */
+	uint32_t stack, thread; /* stack SAMPLES_NONE: it waited since before the recording, or was new */
+	uint32_t age; /* of its process */
+	uint8_t state; /* enum profile_state */
+	uint8_t waits; /* enum samples_waits */
 	bool in_gc;
 };
 #define SAMPLES_AGE (1ull << 63)
@@ -72,7 +75,7 @@ struct samples {
 	VEC(unsigned char) arena;
 	struct samples_index process_index, thread_index, stack_index, row_index;
 	samples_reasons cuts, unnamed;
-	VEC(char *) texts;	/* of the reasons */
+	VEC(char *) texts; /* of the reasons */
 };
 
 /* Addresses packed as differences to the one before. Kernel ones first. 0 or -ENOMEM. */

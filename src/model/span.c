@@ -8,7 +8,11 @@
 #include "model/span_priv.h"
 
 static const struct span_limits usual = {
-	.per_process = SPANS_PER_PROCESS, .all = SPANS_MAX, .idle = 16384, .heritage = 1024, .all_heritage = SPANS_MAX,
+	.per_process = SPANS_PER_PROCESS,
+	.all = SPANS_MAX,
+	.idle = 16384,
+	.heritage = 1024,
+	.all_heritage = SPANS_MAX,
 };
 
 static uint64_t fold(uint64_t a, uint64_t b)
@@ -22,8 +26,8 @@ static uint64_t hash_bytes(const struct spans *s, const char *bytes, size_t len)
 {
 	uint64_t h = s->seed[0] ^ len, word;
 
-	for (; len >= sizeof word; bytes += sizeof word, len -= sizeof word) {
-		memcpy(&word, bytes, sizeof word);
+	for (; len >= sizeof(word); bytes += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, bytes, sizeof(word));
 		h = fold(h ^ word, s->seed[1]);
 	}
 	word = 0;
@@ -76,7 +80,7 @@ static struct span_key *key_get(struct spans *s, const struct wanted *w)
 
 	if (k)
 		return k;
-	k = malloc(sizeof *k + w->len);
+	k = malloc(sizeof(*k) + w->len);
 	if (!k)
 		return NULL;
 	*k = (struct span_key){ .inner = w->inner, .pid = w->pid, .tid = w->tid, .has_id = w->has_id, .id = w->id };
@@ -104,7 +108,7 @@ static struct span_proc *proc_get(struct spans *s, uint32_t pid)
 
 	if (p)
 		return p;
-	p = calloc(1, sizeof *p);
+	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
 	p->pid = pid;
@@ -133,7 +137,7 @@ static struct span_thread *thread_get(struct spans *s, uint32_t pid, uint32_t ti
 
 	if (t)
 		return t;
-	t = calloc(1, sizeof *t);
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return NULL;
 	t->pid = pid;
@@ -163,7 +167,7 @@ static void seed(struct spans *s)
 	const void *random = (const void *)getauxval(AT_RANDOM);
 
 	if (random)
-		memcpy(s->seed, random, sizeof s->seed);
+		memcpy(s->seed, random, sizeof(s->seed));
 	s->seed[0] ^= 0x9e3779b97f4a7c15;
 	s->seed[1] |= 0x1000000000000001;
 }
@@ -171,7 +175,7 @@ static void seed(struct spans *s)
 struct spans *spans_new_limited(void (*closed)(void *ctx, const struct span *span), void *ctx,
 				const struct span_limits *limits)
 {
-	struct spans *s = calloc(1, sizeof *s);
+	struct spans *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -234,12 +238,13 @@ static void item_enter(struct spans *s, struct span_item *item)
 static struct span_item *item_new(struct spans *s, const struct span_event *e)
 {
 	struct wanted w = wanted_of(s, e);
-	struct span_item *item = malloc(sizeof *item);
+	struct span_item *item = malloc(sizeof(*item));
 
 	if (!item)
 		return NULL;
-	*item = (struct span_item){ .seq = s->seq++, .tid = e->tid, .value = e->value, .begin_ns = e->time_ns,
-				    .inner_until_ns = e->time_ns };
+	*item = (struct span_item){
+		.seq = s->seq++, .tid = e->tid, .value = e->value, .begin_ns = e->time_ns, .inner_until_ns = e->time_ns
+	};
 	item->proc = proc_get(s, e->pid);
 	item->thread = item->proc ? thread_get(s, e->pid, e->tid) : NULL;
 	item->key = item->thread ? key_get(s, &w) : NULL;
@@ -298,7 +303,7 @@ static enum span_end why_unmatched(struct spans *s, const struct span_event *e, 
 {
 	struct span_proc *proc = proc_find(s, e->pid);
 	const struct span_thread *thread = e->has_id ? NULL : thread_find(s, e->pid, e->tid);
-	struct since since = {0};
+	struct since since = { 0 };
 
 	/* Of the threads of a process only the first comes from its parent. */
 	if (proc && (e->has_id || e->tid == e->pid) && heritage_take(proc, w->inner))
@@ -317,8 +322,8 @@ static enum span_end why_unmatched(struct spans *s, const struct span_event *e, 
 static void count_end(struct span_counts *counts, enum span_end what)
 {
 	uint64_t *const of[] = {
-		[SPAN_END_MATCHED] = &counts->matched, [SPAN_END_BEFORE_ATTACH] = &counts->before_attach,
-		[SPAN_END_ORPHAN] = &counts->orphans, [SPAN_END_AFTER_LOSS] = &counts->after_loss,
+		[SPAN_END_MATCHED] = &counts->matched,	   [SPAN_END_BEFORE_ATTACH] = &counts->before_attach,
+		[SPAN_END_ORPHAN] = &counts->orphans,	   [SPAN_END_AFTER_LOSS] = &counts->after_loss,
 		[SPAN_END_INHERITED] = &counts->inherited,
 	};
 
@@ -349,7 +354,7 @@ static struct span_proc *proc_restart(struct spans *s, uint32_t pid, const struc
 		return NULL;
 	span_close_process(s, proc, ending);
 	heritage_free(s, proc);
-	proc->loss = (struct loss){0};
+	proc->loss = (struct loss){ 0 };
 	proc->started = true;
 	proc->started_ns = ending->time_ns;
 	return proc;
@@ -388,7 +393,7 @@ void spans_thread_exit(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t
 	if (!thread)
 		return;
 	span_close_thread(s, thread, &ending);
-	thread->started = true;		/* the next one of that number will have been */
+	thread->started = true; /* the next one of that number will have been */
 	thread->started_ns = time_ns;
 }
 
@@ -421,7 +426,7 @@ void spans_stop(struct spans *s, uint64_t time_ns)
 	table_clear(&s->procs);
 	table_clear(&s->threads);
 	table_clear(&s->keys);
-	s->loss = (struct loss){0};
+	s->loss = (struct loss){ 0 };
 }
 
 const struct span_counts *spans_counts(const struct spans *s) { return &s->counts; }

@@ -22,12 +22,12 @@
 
 #define SPANS_PER_PROCESS 16384
 #define SPANS_MAX 262144
-#define SPAN_NAME_MAX 128	/* bytes; longer names are cut, without a NUL */
+#define SPAN_NAME_MAX 128 /* bytes; longer names are cut, without a NUL */
 
 struct span_event {
 	uint64_t time_ns;
-	uint32_t pid, tid;	/* of whom the span is */
-	const char *name;	/* any bytes; copied */
+	uint32_t pid, tid; /* of whom the span is */
+	const char *name; /* any bytes; copied */
 	size_t name_len;
 	bool has_id;
 	uint64_t id;
@@ -35,34 +35,34 @@ struct span_event {
 };
 
 enum span_close {
-	SPAN_OPEN,		/* still open when the stream ended */
-	SPAN_ENDED,		/* by its own end */
+	SPAN_OPEN, /* still open when the stream ended */
+	SPAN_ENDED, /* by its own end */
 	SPAN_THREAD_ENDED,
-	SPAN_PROCESS_ENDED,	/* exit_code says how, where known */
-	SPAN_EXEC,		/* the program was replaced */
-	SPAN_FORGOTTEN,		/* too many open ones */
+	SPAN_PROCESS_ENDED, /* exit_code says how, where known */
+	SPAN_EXEC, /* the program was replaced */
+	SPAN_FORGOTTEN, /* too many open ones */
 };
 
 enum span_flag {
-	SPAN_LOST_INSIDE = 1,	/* events of its process, or of unknown ones, were lost meanwhile */
-	SPAN_CLOCK_STEP = 2,	/* the end was older than the begin */
-	SPAN_CROSSED = 4,	/* it and another of its thread end in an order that does not nest */
+	SPAN_LOST_INSIDE = 1, /* events of its process, or of unknown ones, were lost meanwhile */
+	SPAN_CLOCK_STEP = 2, /* the end was older than the begin */
+	SPAN_CROSSED = 4, /* it and another of its thread end in an order that does not nest */
 };
 
 struct span {
-	uint32_t pid, tid;	/* of the begin */
-	char name[SPAN_NAME_MAX];	/* name_len bytes, not terminated */
+	uint32_t pid, tid; /* of the begin */
+	char name[SPAN_NAME_MAX]; /* name_len bytes, not terminated */
 	size_t name_len;
 	bool has_id;
 	uint64_t id;
-	int64_t value;		/* of the begin */
+	int64_t value; /* of the begin */
 	uint64_t begin_ns, end_ns;
-	uint64_t own_ns;	/* without the spans directly inside it on its thread: see below */
-	unsigned depth;		/* 1: outermost on its thread when it began */
+	uint64_t own_ns; /* without the spans directly inside it on its thread: see below */
+	unsigned depth; /* 1: outermost on its thread when it began */
 	enum span_close close;
-	unsigned flags;		/* enum span_flag */
+	unsigned flags; /* enum span_flag */
 	bool exit_known;
-	int exit_code;		/* as wait(2) has it */
+	int exit_code; /* as wait(2) has it */
 };
 
 /*
@@ -74,15 +74,15 @@ struct span {
 /* What an end turned out to be. */
 enum span_end {
 	SPAN_END_MATCHED,
-	SPAN_END_BEFORE_ATTACH,	/* nothing of this name and id was seen to begin: it may have begun before */
-	SPAN_END_ORPHAN,	/* the same, though a begin would have been seen */
-	SPAN_END_AFTER_LOSS,	/* the same, but events were lost before it: its begin may be among them */
-	SPAN_END_INHERITED,	/* it began in the parent, before the fork */
+	SPAN_END_BEFORE_ATTACH, /* nothing of this name and id was seen to begin: it may have begun before */
+	SPAN_END_ORPHAN, /* the same, though a begin would have been seen */
+	SPAN_END_AFTER_LOSS, /* the same, but events were lost before it: its begin may be among them */
+	SPAN_END_INHERITED, /* it began in the parent, before the fork */
 };
 
 struct span_counts {
 	uint64_t begins, ends, matched, before_attach, orphans, after_loss, inherited;
-	uint64_t closed[SPAN_FORGOTTEN + 1];	/* by enum span_close */
+	uint64_t closed[SPAN_FORGOTTEN + 1]; /* by enum span_close */
 };
 
 struct spans;
@@ -111,6 +111,6 @@ void spans_lost(struct spans *s, uint32_t pid, uint64_t since_ns, uint64_t until
 void spans_stop(struct spans *s, uint64_t time_ns);
 
 const struct span_counts *spans_counts(const struct spans *s);
-size_t spans_open(const struct spans *s);	/* how many are open */
+size_t spans_open(const struct spans *s); /* how many are open */
 
 #endif

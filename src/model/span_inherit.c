@@ -5,12 +5,12 @@
 #include "model/span_priv.h"
 
 struct heir {
-	uint64_t hash;		/* 0: free */
+	uint64_t hash; /* 0: free */
 	size_t count;
 };
 
 struct heritage {
-	size_t n, n_slots;	/* a power of two, at least twice as many as are used */
+	size_t n, n_slots; /* a power of two, at least twice as many as are used */
 	struct heir slot[];
 };
 
@@ -41,7 +41,7 @@ static struct heritage *heritage_new(size_t want)
 
 	while (n_slots < 2 * want)
 		n_slots *= 2;
-	h = calloc(1, sizeof *h + n_slots * sizeof *h->slot);
+	h = calloc(1, sizeof(*h) + n_slots * sizeof(*h->slot));
 	if (h)
 		h->n_slots = n_slots;
 	return h;

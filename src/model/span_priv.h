@@ -10,7 +10,7 @@ struct link {
 	struct link *prev, *next;
 };
 
-#define link_of(l, type, member) ((type *)((char *)(l) - offsetof(type, member)))
+#define link_of(l, type, member) ((type *)((char *)(l)-offsetof(type, member)))
 
 static inline void link_init(struct link *l) { l->prev = l->next = l; }
 static inline bool link_is_alone(const struct link *l) { return l->next == l; }
@@ -36,18 +36,18 @@ static inline void link_drop(struct link *l)
  */
 struct node {
 	uint64_t hash;
-	struct node *next;	/* with the same bucket */
+	struct node *next; /* with the same bucket */
 	struct link idle;
 	size_t users;
 };
 
-#define TABLE_FIRST 64	/* buckets; a power of two */
+#define TABLE_FIRST 64 /* buckets; a power of two */
 
 struct table {
 	struct node **bucket;
 	size_t n_buckets, n, n_idle, max_idle;
-	struct link idle;	/* the longest idle first */
-	void (*drop)(void *ctx, struct node *n);	/* frees a member that has left */
+	struct link idle; /* the longest idle first */
+	void (*drop)(void *ctx, struct node *n); /* frees a member that has left */
 	void *ctx;
 	struct node *first[TABLE_FIRST];
 };
@@ -77,12 +77,12 @@ struct heritage;
 struct span_proc {
 	struct node node;
 	uint32_t pid;
-	bool started;		/* its program was seen to start, at started_ns; earlier events are not its own */
+	bool started; /* its program was seen to start, at started_ns; earlier events are not its own */
 	uint64_t started_ns;
 	struct loss loss;
-	struct link items;	/* the oldest first */
+	struct link items; /* the oldest first */
 	size_t open;
-	struct span_proc *busy_prev, *busy_next;	/* with as many open */
+	struct span_proc *busy_prev, *busy_next; /* with as many open */
 	struct heritage *heritage;
 	struct link heir;
 };
@@ -99,12 +99,12 @@ struct span_thread {
 /* What an end looks for: a name in a thread, or a name with an id in a process. */
 struct span_key {
 	struct node node;
-	uint64_t inner;		/* hash of name and id alone */
-	uint32_t pid, tid;	/* tid: 0 with an id */
+	uint64_t inner; /* hash of name and id alone */
+	uint32_t pid, tid; /* tid: 0 with an id */
 	bool has_id;
 	uint64_t id;
-	uint64_t begun_ns;	/* the latest begin */
-	struct link items;	/* the oldest first */
+	uint64_t begun_ns; /* the latest begin */
+	struct link items; /* the oldest first */
 	size_t name_len;
 	char name[];
 };
@@ -113,7 +113,7 @@ struct span_key {
 struct span_item {
 	struct span_key *key;
 	struct span_proc *proc;
-	struct span_thread *thread;	/* NULL: it has ended meanwhile */
+	struct span_thread *thread; /* NULL: it has ended meanwhile */
 	struct link of_all, of_key, of_proc, of_thread, of_plain, of_straight;
 	uint64_t seq;
 	uint32_t tid;
@@ -121,7 +121,7 @@ struct span_item {
 	bool crossed;
 	int64_t value;
 	uint64_t begin_ns;
-	uint64_t inner_ns, inner_until_ns;	/* time of spans directly inside, and the end of the last of them */
+	uint64_t inner_ns, inner_until_ns; /* time of spans directly inside, and the end of the last of them */
 };
 
 struct span_limits {
@@ -135,13 +135,13 @@ struct spans {
 	struct span_counts counts;
 	uint64_t seed[2];
 	struct table procs, threads, keys;
-	struct link items;	/* all that are open, the oldest first */
+	struct link items; /* all that are open, the oldest first */
 	size_t open;
 	uint64_t seq;
-	struct loss loss;	/* of nobody knows whom */
-	struct span_proc **busy;	/* by number of open spans; the latest change first */
+	struct loss loss; /* of nobody knows whom */
+	struct span_proc **busy; /* by number of open spans; the latest change first */
 	size_t most;
-	struct link heirs;	/* processes with a heritage, the oldest first */
+	struct link heirs; /* processes with a heritage, the oldest first */
 	size_t n_heritage;
 };
 

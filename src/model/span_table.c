@@ -24,7 +24,7 @@ static void put(struct node **bucket, size_t n_buckets, struct node *n)
 static void grow(struct table *t)
 {
 	size_t n_buckets = t->n_buckets * 2;
-	struct node **bucket = calloc(n_buckets, sizeof *bucket), *next;
+	struct node **bucket = calloc(n_buckets, sizeof(*bucket)), *next;
 
 	if (!bucket)
 		return;

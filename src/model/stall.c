@@ -4,7 +4,7 @@
 
 #define SUM_BITS (64 - UT_WORD_COUNT_BITS)
 #define COUNT_MASK ((UINT64_C(1) << UT_WORD_COUNT_BITS) - 1)
-#define MOST_PROCESSORS 8192	/* of any Linux */
+#define MOST_PROCESSORS 8192 /* of any Linux */
 
 /* Between an event's time and the reading of its words. */
 #define MOMENT ((int64_t)(UINT64_C(4000) >> UT_WORD_UNIT_SHIFT))
@@ -23,10 +23,7 @@ static uint64_t ns_of(int64_t units) { return units > 0 ? (uint64_t)units << UT_
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* Modulo 2^SUM_BITS, as the sum itself: many threads for many days make it wrap, and a difference does not mind. */
-static uint64_t word_units(uint64_t word, uint64_t now)
-{
-	return (uint64_t)sum_of(word) + (word & COUNT_MASK) * now;
-}
+static uint64_t word_units(uint64_t word, uint64_t now) { return (uint64_t)sum_of(word) + (word & COUNT_MASK) * now; }
 
 uint64_t stall_word_ns(uint64_t word, uint64_t base_ns, uint64_t ns)
 {
@@ -43,9 +40,9 @@ static int64_t zero_units(uint64_t word, int64_t now)
 
 	if (!now)
 		return 0;
-	if (sum < 0 || !word)	/* a word of 0 has been 0 since the base */
+	if (sum < 0 || !word) /* a word of 0 has been 0 since the base */
 		sum += now;
-	if (sum >= -MOMENT && sum < 0)	/* said a moment after this now */
+	if (sum >= -MOMENT && sum < 0) /* said a moment after this now */
 		return 0;
 	if (sum < 0)
 		sum += now * ((now - 1 - sum) / now);
@@ -60,7 +57,9 @@ uint64_t stall_zero_ns(uint64_t word, uint64_t base_ns, uint64_t ns)
 }
 
 /* A stretch of time, in units. */
-struct stretch { int64_t from, to; };
+struct stretch {
+	int64_t from, to;
+};
 
 static int64_t distance(int64_t value, int64_t most) { return value < 0 ? -value : value > most ? value - most : 0; }
 
@@ -73,7 +72,7 @@ static bool zero_between(uint64_t from, uint64_t to, const struct stretch *at, u
 	int64_t span = at->to - at->from, best = zero_units(to, at->to) - zero_units(from, at->from);
 	const int64_t other[] = { best - at->to, best + at->to, best - at->from, best + at->from };
 
-	for (unsigned i = 0; i < sizeof other / sizeof *other; i++)
+	for (unsigned i = 0; i < sizeof(other) / sizeof(*other); i++)
 		if (distance(other[i], span) + USUAL_SLACK < distance(best, span))
 			best = other[i];
 	*ret_ns = ns_of(best < span ? best : span);
@@ -95,7 +94,7 @@ static bool word_between(uint64_t from, uint64_t to, const struct stretch *at, i
 struct stall stall_between(const struct ut_rec_state *from, uint64_t from_ns, const struct ut_rec_state *to,
 			   uint64_t to_ns, uint64_t base_ns)
 {
-	struct stall s = {0};
+	struct stall s = { 0 };
 	struct stretch at;
 	uint64_t none_ns, free_ns, span_ns;
 
@@ -108,10 +107,10 @@ struct stall stall_between(const struct ut_rec_state *from, uint64_t from_ns, co
 		  word_between(from->collector, to->collector, &at, MOST_PROCESSORS, &s.collector_ns) &&
 		  word_between(from->waiting, to->waiting, &at, COUNT_MASK, &s.waited_ns);
 	if (!s.known)
-		return (struct stall){0};
+		return (struct stall){ 0 };
 	span_ns = to_ns - from_ns;
 	s.held_ns = span_ns - least(free_ns, span_ns);
-	if (s.held_ns < 2u << UT_WORD_UNIT_SHIFT)	/* nothing but rounding */
+	if (s.held_ns < 2u << UT_WORD_UNIT_SHIFT) /* nothing but rounding */
 		s.held_ns = 0;
 	none_ns = least(none_ns, span_ns);
 	s.stopped_ns = none_ns - least(none_ns, s.held_ns);

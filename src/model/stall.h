@@ -17,12 +17,12 @@
 #include "wire/record.h"
 
 struct stall {
-	bool known;		/* the process was measured from before the first state on */
-	uint64_t stopped_ns;	/* no thread of the program ran; without held_ns; at most the span */
-	uint64_t program_ns;	/* the program's threads ran, added up */
-	uint64_t collector_ns;	/* the collector's did */
-	uint64_t waited_ns;	/* the program's threads waited for it, added up */
-	uint64_t held_ns;	/* a signal or a debugger held the process */
+	bool known; /* the process was measured from before the first state on */
+	uint64_t stopped_ns; /* no thread of the program ran; without held_ns; at most the span */
+	uint64_t program_ns; /* the program's threads ran, added up */
+	uint64_t collector_ns; /* the collector's did */
+	uint64_t waited_ns; /* the program's threads waited for it, added up */
+	uint64_t held_ns; /* a signal or a debugger held the process */
 };
 
 /* Time that the threads of a word (program, collector, waiting) spent until @ns, from the base on. */

@@ -18,23 +18,23 @@
 #include "out/flame.h"
 #include "out/out_priv.h"
 
-#define ROW 18		/* a box and the gap below it */
-#define HEAD 84		/* above the boxes */
+#define ROW 18 /* a box and the gap below it */
+#define HEAD 84 /* above the boxes */
 #define MARGIN 10
-#define LETTER 6.63	/* how wide one is, of 11 pixels */
+#define LETTER 6.63 /* how wide one is, of 11 pixels */
 #define SHADES 6
-#define STEPS 8		/* of red and of blue */
+#define STEPS 8 /* of red and of blue */
 
 struct svg {
 	struct writer w;
 	const struct out_options *o;
-	const struct profile *p;	/* what it is about */
+	const struct profile *p; /* what it is about */
 	struct flame f;
 	double width, height;
 	const char *unit;
-	uint32_t *number;		/* of each label in #names, +1; 0: not in it */
-	VEC(uint32_t) names;		/* labels by that number */
-	VEC(uint32_t) thin;		/* boxes too narrow for a rectangle each */
+	uint32_t *number; /* of each label in #names, +1; 0: not in it */
+	VEC(uint32_t) names; /* labels by that number */
+	VEC(uint32_t) thin; /* boxes too narrow for a rectangle each */
 };
 
 /* Text. */
@@ -78,7 +78,7 @@ static void add_xml_safe(struct buf *b, const char *s, size_t len)
 
 void flame_add_xml(struct buf *b, const char *bytes, size_t len)
 {
-	struct buf safe = {0};
+	struct buf safe = { 0 };
 
 	buf_add_name(&safe, bytes, len);
 	b->failed |= safe.failed;
@@ -105,7 +105,7 @@ static void add_number(struct buf *b, double v, int digits)
 	n %= (long)scale[digits];
 	if (!n)
 		return;
-	len = snprintf(text, sizeof text, ".%0*ld", digits, n);
+	len = snprintf(text, sizeof(text), ".%0*ld", digits, n);
 	while (text[len - 1] == '0')
 		len--;
 	buf_add(b, text, (size_t)len);
@@ -140,11 +140,11 @@ static const char *name_of(const struct svg *s, const struct flame_box *b)
 static char kind_letter(uint8_t kind)
 {
 	static const char letters[] = {
-		[FRAME_NATIVE] = 'n', [FRAME_KERNEL] = 'k', [FRAME_COMPILED] = 'c', [FRAME_INTERPRETED] = 'y',
+		[FRAME_NATIVE] = 'n',  [FRAME_KERNEL] = 'k',  [FRAME_COMPILED] = 'c', [FRAME_INTERPRETED] = 'y',
 		[FRAME_INLINED] = 'i', [FRAME_WAITING] = 'w', [FRAME_REASON] = 'r',
 	};
 
-	return kind < sizeof letters ? letters[kind] : 'n';
+	return kind < sizeof(letters) ? letters[kind] : 'n';
 }
 
 /* The same for the same name in every picture. */
@@ -175,7 +175,8 @@ static void add_class(struct svg *s, const struct flame_box *b)
 	else if (!f)
 		buf_adds(&s->w.b, "all");
 	else
-		buf_addf(&s->w.b, "%c%u", s->f.source.waits && b->other == b->total ? 'w' : kind_letter(f->kind), shade(f->name));
+		buf_addf(&s->w.b, "%c%u", s->f.source.waits && b->other == b->total ? 'w' : kind_letter(f->kind),
+			 shade(f->name));
 }
 
 static double x_of(const struct svg *s, uint64_t v)
@@ -219,7 +220,7 @@ static void add_label(struct svg *s, const struct flame_box *b, double x, double
 {
 	size_t columns = width > 8 ? (size_t)((width - 7) / LETTER) : 0, used;
 	const char *name = name_of(s, b);
-	struct buf safe = {0};
+	struct buf safe = { 0 };
 
 	if (!columns)
 		return;
@@ -263,7 +264,8 @@ static int compare_thin(const void *a, const void *b, void *ctx)
 {
 	const struct svg *s = ctx;
 	const struct flame_box *x = &s->f.boxes.v[*(const uint32_t *)a], *y = &s->f.boxes.v[*(const uint32_t *)b];
-	unsigned p = kind_letter(s->f.source.p->frames.v[x->label].kind), q = kind_letter(s->f.source.p->frames.v[y->label].kind);
+	unsigned p = kind_letter(s->f.source.p->frames.v[x->label].kind),
+		 q = kind_letter(s->f.source.p->frames.v[y->label].kind);
 
 	if (p != q)
 		return p < q ? -1 : 1;
@@ -278,7 +280,7 @@ static int draw_thin(struct svg *s)
 	char open = 0;
 
 	if (s->thin.n)
-		qsort_r(s->thin.v, s->thin.n, sizeof *s->thin.v, compare_thin, s);
+		qsort_r(s->thin.v, s->thin.n, sizeof(*s->thin.v), compare_thin, s);
 	for (size_t i = 0; i < s->thin.n; i++) {
 		const struct flame_box *b = &s->f.boxes.v[s->thin.v[i]];
 		char kind = kind_letter(s->f.source.p->frames.v[b->label].kind);
@@ -330,7 +332,7 @@ static int draw_boxes(struct svg *s)
 
 static int number_names(struct svg *s)
 {
-	s->number = calloc(s->f.source.p->frames.n + 1, sizeof *s->number);
+	s->number = calloc(s->f.source.p->frames.n + 1, sizeof(*s->number));
 	if (!s->number)
 		return -ENOMEM;
 	for (size_t i = 1; i < s->f.boxes.n; i++) {
@@ -390,8 +392,10 @@ static int write_boxes(struct svg *s)
 
 static void add_title(struct svg *s)
 {
-	static const char *const what[] = { [PROFILE_CPU] = "CPU time", [PROFILE_RUNNABLE] = "Waiting for a processor",
-					    [PROFILE_BLOCKED] = "Waiting", [PROFILE_EVENT] = "Events" };
+	static const char *const what[] = { [PROFILE_CPU] = "CPU time",
+					    [PROFILE_RUNNABLE] = "Waiting for a processor",
+					    [PROFILE_BLOCKED] = "Waiting",
+					    [PROFILE_EVENT] = "Events" };
 	unsigned states = s->f.source.states;
 
 	if (s->o->title)
@@ -434,7 +438,9 @@ static void add_facts(struct svg *s)
 		buf_adds(&s->w.b, " · from the innermost frame to its callers");
 }
 
-struct key { const char *class, *says; };
+struct key {
+	const char *class, *says;
+};
 
 static void add_keys(struct svg *s, const struct key *keys, size_t n, const bool *used)
 {
@@ -443,7 +449,8 @@ static void add_keys(struct svg *s, const struct key *keys, size_t n, const bool
 	for (size_t i = 0; i < n; i++) {
 		if (used && !used[i])
 			continue;
-		buf_addf(&s->w.b, "<rect class=\"%s\" x=\"%.1f\" y=\"59\" width=\"12\" height=\"12\" rx=\"3\"/>", keys[i].class, x);
+		buf_addf(&s->w.b, "<rect class=\"%s\" x=\"%.1f\" y=\"59\" width=\"12\" height=\"12\" rx=\"3\"/>",
+			 keys[i].class, x);
 		buf_addf(&s->w.b, "<text class=\"sub\" x=\"%.1f\" y=\"69\">%s</text>", x + 17, keys[i].says);
 		x += 17 + 6.6 * (double)strlen(keys[i].says) + 16;
 	}
@@ -453,30 +460,39 @@ static void add_keys(struct svg *s, const struct key *keys, size_t n, const bool
 static void add_legend(struct svg *s)
 {
 	const struct key kinds[] = {
-		{ "n0", "native" }, { "k0", "kernel" }, { "c0", "compiled at run time" }, { "y0", "interpreted" },
-		{ "i0", "inlined" }, { "w0", s->f.source.waits ? "nothing but waits" : "waiting" }, { "r0", "says why, or groups" },
+		{ "n0", "native" },
+		{ "k0", "kernel" },
+		{ "c0", "compiled at run time" },
+		{ "y0", "interpreted" },
+		{ "i0", "inlined" },
+		{ "w0", s->f.source.waits ? "nothing but waits" : "waiting" },
+		{ "r0", "says why, or groups" },
 	};
-	static const uint8_t order[] = { FRAME_NATIVE, FRAME_KERNEL, FRAME_COMPILED, FRAME_INTERPRETED, FRAME_INLINED,
-					 FRAME_WAITING, FRAME_REASON };
-	static const struct key steps[] = { { "d0", "much less" }, { "d4", "less" }, { "d8", "as in the base" },
-					    { "d12", "more" }, { "d16", "much more, or new" } };
-	bool used[sizeof order] = {0};
+	static const uint8_t order[] = { FRAME_NATIVE,	FRAME_KERNEL,  FRAME_COMPILED, FRAME_INTERPRETED,
+					 FRAME_INLINED, FRAME_WAITING, FRAME_REASON };
+	static const struct key steps[] = { { "d0", "much less" },
+					    { "d4", "less" },
+					    { "d8", "as in the base" },
+					    { "d12", "more" },
+					    { "d16", "much more, or new" } };
+	bool used[sizeof(order)] = { 0 };
 
 	if (s->f.source.diff) {
-		add_keys(s, steps, sizeof steps / sizeof *steps, NULL);
+		add_keys(s, steps, sizeof(steps) / sizeof(*steps), NULL);
 		return;
 	}
 	for (size_t i = 0; i < s->names.n; i++)
-		for (size_t k = 0; k < sizeof order; k++)
+		for (size_t k = 0; k < sizeof(order); k++)
 			used[k] |= s->f.source.p->frames.v[s->names.v[i]].kind == order[k];
 	used[5] |= s->f.source.waits;
-	add_keys(s, kinds, sizeof order, used);
+	add_keys(s, kinds, sizeof(order), used);
 }
 
 static void write_head(struct svg *s)
 {
-	buf_adds(&s->w.b, "<rect id=\"back\" width=\"100%\" height=\"100%\"/>\n<g id=\"head\"><rect id=\"bar\" width=\"100%\" "
-			  "height=\"78\"/><text class=\"title\" x=\"12\" y=\"28\">");
+	buf_adds(&s->w.b,
+		 "<rect id=\"back\" width=\"100%\" height=\"100%\"/>\n<g id=\"head\"><rect id=\"bar\" width=\"100%\" "
+		 "height=\"78\"/><text class=\"title\" x=\"12\" y=\"28\">");
 	add_title(s);
 	buf_adds(&s->w.b, "</text><text class=\"sub\" x=\"12\" y=\"47\">");
 	add_facts(s);
@@ -488,8 +504,11 @@ static void write_head(struct svg *s)
 
 static void write_begin(struct svg *s)
 {
-	buf_addf(&s->w.b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" "
-		 "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\"", s->width, s->height, s->width, s->height);
+	buf_addf(
+		&s->w.b,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" "
+		"width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\"",
+		s->width, s->height, s->width, s->height);
 	buf_addf(&s->w.b, " data-unit=\"%s\"", s->f.source.times ? "ns" : "count");
 	buf_adds(&s->w.b, " data-word=\"");
 	add_xml(s, s->unit);

@@ -11,13 +11,13 @@
 
 struct order_step {
 	uint64_t start;
-	uint32_t box, parent;	/* parent: its new number */
+	uint32_t box, parent; /* parent: its new number */
 };
 
 struct order {
 	struct flame *f;
-	VEC(uint32_t) sorted;		/* boxes, by parent and name */
-	uint32_t *first, *n;		/* in `sorted`, of each box */
+	VEC(uint32_t) sorted; /* boxes, by parent and name */
+	uint32_t *first, *n; /* in `sorted`, of each box */
 	VEC(struct flame_box) laid;
 	VEC(struct order_step) todo;
 };
@@ -42,8 +42,8 @@ static int sort_boxes(struct order *o, uint64_t least)
 {
 	struct flame *f = o->f;
 
-	o->first = calloc(f->boxes.n, sizeof *o->first);
-	o->n = calloc(f->boxes.n, sizeof *o->n);
+	o->first = calloc(f->boxes.n, sizeof(*o->first));
+	o->n = calloc(f->boxes.n, sizeof(*o->n));
 	if (!o->first || !o->n)
 		return -ENOMEM;
 	for (uint32_t i = 1; i < f->boxes.n; i++) {
@@ -55,7 +55,7 @@ static int sort_boxes(struct order *o, uint64_t least)
 		}
 	}
 	if (o->sorted.n)
-		qsort_r(o->sorted.v, o->sorted.n, sizeof *o->sorted.v, compare, f);
+		qsort_r(o->sorted.v, o->sorted.n, sizeof(*o->sorted.v), compare, f);
 	for (size_t i = o->sorted.n; i-- > 0;) {
 		uint32_t parent = f->boxes.v[o->sorted.v[i]].parent;
 
@@ -94,7 +94,7 @@ static int lay_out(struct flame *f, uint64_t least)
 	int r = sort_boxes(&o, least);
 
 	if (!r)
-		r = vec_push(&o.todo, ((struct order_step){0}));
+		r = vec_push(&o.todo, ((struct order_step){ 0 }));
 	while (!r && o.todo.n)
 		r = lay_box(&o, o.todo.v[--o.todo.n]);
 	vec_done(&o.sorted);

@@ -108,7 +108,7 @@ int flame_forward(struct flame *f, uint64_t least)
 {
 	uint64_t total = f->source.total;
 	unsigned shift = total >> 32 ? 32 - (unsigned)__builtin_clzll(total) : 0;
-	uint32_t *sums = calloc(f->source.p->nodes.n, sizeof *sums);
+	uint32_t *sums = calloc(f->source.p->nodes.n, sizeof(*sums));
 	int r;
 
 	if (!sums)

@@ -9,19 +9,22 @@
 #include "out/flame.h"
 
 struct entry {
-	uint32_t at;		/* the node that comes next; 0: the stack is at its end */
-	uint32_t group;		/* the node of the thread; 0: none */
-	uint32_t label;		/* of what comes next */
+	uint32_t at; /* the node that comes next; 0: the stack is at its end */
+	uint32_t group; /* the node of the thread; 0: none */
+	uint32_t label; /* of what comes next */
 	uint64_t total, other;
 };
 
-struct part { size_t from, to; uint32_t box; };
+struct part {
+	size_t from, to;
+	uint32_t box;
+};
 
 struct turn {
 	struct flame *f;
 	uint64_t least;
 	VEC(struct entry) entries;
-	VEC(struct part) parts;		/* that are still to be parted */
+	VEC(struct part) parts; /* that are still to be parted */
 };
 
 static uint32_t outermost(const struct profile *p, uint32_t node)
@@ -115,7 +118,7 @@ static int divide(struct turn *t, struct part part, bool first)
 	int r = 0;
 
 	if (!look(t, part, first))
-		qsort(t->entries.v + part.from, part.to - part.from, sizeof *e, by_label);
+		qsort(t->entries.v + part.from, part.to - part.from, sizeof(*e), by_label);
 	for (size_t from = part.from, to; from < part.to && !r; from = to) {
 		for (to = from + 1; to < part.to && e[to].label == e[from].label; to++)
 			;

@@ -21,7 +21,7 @@ struct merge {
 	const struct out_options *o;
 	bool base;
 	uint32_t *label_of_frame;
-	uint32_t *merged, *group_of;	/* what a node became, and in which group + 1 */
+	uint32_t *merged, *group_of; /* what a node became, and in which group + 1 */
 	VEC(uint32_t) path;
 };
 
@@ -57,7 +57,7 @@ static uint32_t group_below(struct profile *to, uint32_t node, struct buf *name)
 static uint32_t group_root(const struct merge *m, const struct profile_thread *t)
 {
 	const struct out_options *o = m->o;
-	struct buf name = {0};
+	struct buf name = { 0 };
 	uint32_t node = 0;
 
 	if (o->by_process) {
@@ -111,8 +111,9 @@ static int merge_weights(struct merge *m)
 		if (node == NONE)
 			r = -ENOMEM;
 		else
-			r = profile_add(m->s->own, node, m->base || (!m->s->diff && OFF_CPU >> w->state & 1) ? OTHER : MAIN,
-					   PROFILE_CPU, v, 0);
+			r = profile_add(m->s->own, node,
+					m->base || (!m->s->diff && OFF_CPU >> w->state & 1) ? OTHER : MAIN, PROFILE_CPU,
+					v, 0);
 	}
 	free(order);
 	return r;
@@ -123,9 +124,9 @@ static int merge(struct flame_source *s, const struct profile *from, const struc
 	struct merge m = { .s = s, .from = from, .o = o, .base = base };
 	int r = -ENOMEM;
 
-	m.label_of_frame = calloc(from->frames.n + 1, sizeof *m.label_of_frame);
-	m.merged = calloc(from->nodes.n, sizeof *m.merged);
-	m.group_of = calloc(from->nodes.n, sizeof *m.group_of);
+	m.label_of_frame = calloc(from->frames.n + 1, sizeof(*m.label_of_frame));
+	m.merged = calloc(from->nodes.n, sizeof(*m.merged));
+	m.group_of = calloc(from->nodes.n, sizeof(*m.group_of));
 	if (m.label_of_frame && m.merged && m.group_of)
 		r = 0;
 	for (size_t i = 0; i < from->frames.n && !r; i++) {

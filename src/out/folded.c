@@ -19,14 +19,14 @@ struct folder {
 	const struct profile *p;
 	const struct out_options *o;
 	bool times;
-	VEC(char *) owned;		/* texts, freed at the end */
+	VEC(char *) owned; /* texts, freed at the end */
 	struct strings texts;
 	uint32_t *text_of_frame;
-	struct pairs nodes;		/* (parent, text) → node - 1 */
-	VEC(uint64_t) values;		/* of each of those */
-	uint32_t *merged, *group_of;	/* what a node of the profile became, and in which group + 1 */
+	struct pairs nodes; /* (parent, text) → node - 1 */
+	VEC(uint64_t) values; /* of each of those */
+	uint32_t *merged, *group_of; /* what a node of the profile became, and in which group + 1 */
 	VEC(uint32_t) path;
-	VEC(size_t) ends;		/* where each frame of the line ends */
+	VEC(size_t) ends; /* where each frame of the line ends */
 };
 
 /* Brackets say by themselves that it is no function. */
@@ -45,13 +45,13 @@ static void add_text(struct buf *b, const char *name)
 {
 	size_t len = strlen(name);
 
-	if (*name == '#') {	/* a line that begins so is a comment */
+	if (*name == '#') { /* a line that begins so is a comment */
 		buf_adds(b, "\\x23");
 		name++;
 		len--;
 	}
 	buf_add_name(b, name, len);
-	if (len && name[len - 1] == ' ') {	/* would be taken for one of those before the number */
+	if (len && name[len - 1] == ' ') { /* would be taken for one of those before the number */
 		b->len--;
 		buf_adds(b, "\\x20");
 	}
@@ -63,7 +63,7 @@ static void add_text(struct buf *b, const char *name)
 /* The number of a text that stands for @name in a line. */
 static uint32_t text_number(struct folder *f, const char *name, const char *suffix)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	size_t before = f->texts.v.n;
 	uint32_t number;
 	char *text;
@@ -81,7 +81,7 @@ static int name_frames(struct folder *f)
 {
 	const struct profile *p = f->p;
 
-	f->text_of_frame = calloc(p->frames.n + 1, sizeof *f->text_of_frame);
+	f->text_of_frame = calloc(p->frames.n + 1, sizeof(*f->text_of_frame));
 	if (!f->text_of_frame)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->frames.n; i++) {
@@ -97,8 +97,8 @@ static int name_frames(struct folder *f)
 /* The node below @parent; UINT32_MAX: out of memory. 0 is the root. */
 static uint32_t child(struct folder *f, uint32_t parent, uint32_t text)
 {
-	uint32_t number = parent == UINT32_MAX || text == UINT32_MAX ? UINT32_MAX :
-								       pairs_number(&f->nodes, parent, text);
+	uint32_t number =
+		parent == UINT32_MAX || text == UINT32_MAX ? UINT32_MAX : pairs_number(&f->nodes, parent, text);
 
 	if (number == UINT32_MAX || (number == f->values.n && vec_push(&f->values, 0)))
 		return UINT32_MAX;
@@ -111,7 +111,7 @@ static uint32_t group_root(struct folder *f, const struct profile_thread *t)
 	uint32_t node = 0;
 
 	for (unsigned i = 0; i < 2; i++) {
-		struct buf b = {0};
+		struct buf b = { 0 };
 
 		if (!f->o || !(i ? f->o->per_thread : f->o->by_process))
 			continue;
@@ -184,8 +184,8 @@ static int merge_all(struct folder *f)
 	uint32_t *order = (grouped ? out_order : out_order_by_node)(f->p, f->o, &n);
 	int r = order ? 0 : -ENOMEM;
 
-	f->merged = calloc(f->p->nodes.n + 1, sizeof *f->merged);
-	f->group_of = calloc(f->p->nodes.n + 1, sizeof *f->group_of);
+	f->merged = calloc(f->p->nodes.n + 1, sizeof(*f->merged));
+	f->group_of = calloc(f->p->nodes.n + 1, sizeof(*f->group_of));
 	if (!f->merged || !f->group_of)
 		r = -ENOMEM;
 	for (size_t i = 0; i < n && !r; i++) {
@@ -216,7 +216,7 @@ static int set_path(struct folder *f, struct buf *line, uint32_t node)
 	at = node;
 	for (size_t i = depth; i-- > 0; at = f->nodes.v.v[at - 1].a) {
 		if (i < common && f->path.v[i] == at)
-			break;	/* and so are all above */
+			break; /* and so are all above */
 		f->path.v[i] = at;
 		common = i < common ? i : common;
 	}
@@ -234,7 +234,7 @@ static int set_path(struct folder *f, struct buf *line, uint32_t node)
 static int write_lines(struct folder *f, int fd)
 {
 	struct writer w = { .fd = fd };
-	struct buf line = {0};
+	struct buf line = { 0 };
 	int r = 0, end;
 
 	f->path.n = 0;

@@ -6,11 +6,7 @@
 #include <string.h>
 
 const struct out_format *const out_formats[] = {
-	&out_svg,
-	&out_folded,
-	&out_pprof,
-	&out_speedscope,
-	NULL,
+	&out_svg, &out_folded, &out_pprof, &out_speedscope, NULL,
 };
 
 const struct out_format *out_format_named(const char *name)
@@ -64,16 +60,13 @@ bool out_has_times(const struct profile *p, const struct out_options *o)
 	return false;
 }
 
-const char *out_unit(const struct profile *p)
-{
-	return p->totals.unit && *p->totals.unit ? p->totals.unit : "samples";
-}
+const char *out_unit(const struct profile *p) { return p->totals.unit && *p->totals.unit ? p->totals.unit : "samples"; }
 
 /* One pass of a counting sort of the numbers in @from by @key of each weight, into @to. */
 static bool sort_pass(const struct profile *p, size_t n, const uint32_t *from, uint32_t *to, bool by_thread)
 {
 	size_t nkeys = by_thread ? p->threads.n : p->nodes.n, sum = 0;
-	uint32_t *at = calloc(nkeys + 1, sizeof *at);
+	uint32_t *at = calloc(nkeys + 1, sizeof(*at));
 
 	if (!at)
 		return false;
@@ -99,8 +92,8 @@ static bool sort_pass(const struct profile *p, size_t n, const uint32_t *from, u
 
 static uint32_t *sorted(const struct profile *p, const struct out_options *o, bool by_thread, size_t *ret_n)
 {
-	uint32_t *order = malloc((p->weights.n + 1) * sizeof *order);
-	uint32_t *other = malloc((p->weights.n + 1) * sizeof *other);
+	uint32_t *order = malloc((p->weights.n + 1) * sizeof(*order));
+	uint32_t *other = malloc((p->weights.n + 1) * sizeof(*other));
 	size_t n = 0;
 	bool ok = order && other;
 

@@ -7,28 +7,28 @@
 #include "model/profile.h"
 
 struct out_options {
-	const char *title;		/* NULL: made from the profile */
-	bool per_thread;		/* the thread is the outermost frame */
-	bool by_process;		/* the process is */
-	unsigned states;		/* bit for each enum profile_state; 0: all that are there */
+	const char *title; /* NULL: made from the profile */
+	bool per_thread; /* the thread is the outermost frame */
+	bool by_process; /* the process is */
+	unsigned states; /* bit for each enum profile_state; 0: all that are there */
 	/* Flame graphs: */
-	bool icicle;			/* root at the top */
-	bool reverse;			/* from the leaf: callers above */
-	const struct profile *base;	/* --diff: what it is compared with; NULL */
-	double min_pixels;		/* narrower frames are merged and counted; 0: a tenth */
-	unsigned width;			/* 0: 1200 */
+	bool icicle; /* root at the top */
+	bool reverse; /* from the leaf: callers above */
+	const struct profile *base; /* --diff: what it is compared with; NULL */
+	double min_pixels; /* narrower frames are merged and counted; 0: a tenth */
+	unsigned width; /* 0: 1200 */
 };
 
 struct out_format {
-	const char *name;		/* "svg" */
-	const char *suffixes;		/* ".svg", blanks between: how a file's name asks for it */
+	const char *name; /* "svg" */
+	const char *suffixes; /* ".svg", blanks between: how a file's name asks for it */
 	const char *summary;
 	/* The whole to @fd; -errno with a sentence, without one when writing failed. */
 	int (*write)(const struct profile *p, const struct out_options *o, int fd, struct ut_err *err);
 };
 
 extern const struct out_format out_svg, out_folded, out_pprof, out_speedscope;
-extern const struct out_format *const out_formats[];	/* NULL-terminated */
+extern const struct out_format *const out_formats[]; /* NULL-terminated */
 /* By a name, or by the suffix of a path; NULL: none. */
 const struct out_format *out_format_named(const char *name);
 const struct out_format *out_format_of(const char *path);

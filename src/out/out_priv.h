@@ -9,7 +9,7 @@
 /* Bytes on their way to a file. After a failure nothing more is written; the first is kept. */
 struct writer {
 	int fd;
-	struct buf b;	/* append here, then call writer_more() */
+	struct buf b; /* append here, then call writer_more() */
 	int code;
 };
 

@@ -22,7 +22,7 @@ enum { BATCH = 256, COLUMNS = 5, LABELS = 5 };
 struct batch {
 	Pprof__Sample samples[BATCH], *list[BATCH];
 	int64_t values[BATCH][COLUMNS];
-	VEC(uint64_t) locations;	/* of all; each sample has the next n_location_id of them */
+	VEC(uint64_t) locations; /* of all; each sample has the next n_location_id of them */
 	size_t n;
 	Pprof__Label labels[4 + PROFILE_STATES];
 	Pprof__Label *label_list[PROFILE_STATES][LABELS];
@@ -37,11 +37,11 @@ struct pprof {
 	struct writer w;
 	z_stream z;
 	struct buf packed;
-	VEC(char *) owned;		/* texts that had to be escaped */
+	VEC(char *) owned; /* texts that had to be escaped */
 	struct strings strings, modules;
-	struct pairs functions;		/* (name, file), as strings */
-	struct pairs locations;		/* (location it is inlined in or 0, frame) */
-	uint32_t *location_of;		/* of a node; 0: in no stack that is written */
+	struct pairs functions; /* (name, file), as strings */
+	struct pairs locations; /* (location it is inlined in or 0, frame) */
+	uint32_t *location_of; /* of a node; 0: in no stack that is written */
 	uint32_t thread;
 	struct batch batch;
 	int code;
@@ -61,7 +61,7 @@ static int64_t string(struct pprof *f, const char *s)
 	uint32_t number;
 
 	if (!is_plain(s)) {
-		struct buf b = {0};
+		struct buf b = { 0 };
 		char *text;
 
 		buf_add_name(&b, s, strlen(s));
@@ -254,7 +254,7 @@ static void add_sample(struct pprof *f, const struct profile_weight *w)
 			f->code = -ENOMEM;
 			return;
 		}
-		do {	/* the calls that are inlined in it are told with it */
+		do { /* the calls that are inlined in it are told with it */
 			inlined = f->locations.v.v[location - 1].a;
 			at = f->p->nodes.v[at].parent;
 			location = inlined;
@@ -302,8 +302,8 @@ static bool holds_inlined(const struct profile_frame *frame)
 static void find_locations(struct pprof *f)
 {
 	const struct profile *p = f->p;
-	uint32_t *of = calloc(p->nodes.n + 1, sizeof *of);
-	AUTO_FREE uint32_t *own = calloc(p->frames.n + 1, sizeof *own);	/* a frame's location, not inlined */
+	uint32_t *of = calloc(p->nodes.n + 1, sizeof(*of));
+	AUTO_FREE uint32_t *own = calloc(p->frames.n + 1, sizeof(*own)); /* a frame's location, not inlined */
 
 	f->location_of = of;
 	if (!of || !own) {
@@ -412,7 +412,7 @@ static void put_mappings(struct pprof *f)
 
 		mapping.id = i + 1;
 		mapping.filename = string(f, f->modules.v.v[i]);
-		mapping.has_functions = true;	/* or pprof would look for the file to find them */
+		mapping.has_functions = true; /* or pprof would look for the file to find them */
 		mapping.has_filenames = mapping.has_line_numbers = lines;
 		mapping.has_inline_frames = inlined;
 		piece.n_mapping = 1;
@@ -439,7 +439,7 @@ static void put_strings(struct pprof *f)
 /* The process that did most, by its name. */
 static const char *main_process(const struct pprof *f)
 {
-	AUTO_FREE uint64_t *sums = calloc(f->p->threads.n + 1, sizeof *sums);
+	AUTO_FREE uint64_t *sums = calloc(f->p->threads.n + 1, sizeof(*sums));
 	size_t best = 0;
 
 	for (size_t i = 0; sums && i < f->p->weights.n; i++)
@@ -506,7 +506,7 @@ static void put_head(struct pprof *f, const char *comment)
 
 static void put_all(struct pprof *f)
 {
-	struct buf comment = {0};
+	struct buf comment = { 0 };
 
 	string(f, "");
 	find_program(f);
@@ -543,7 +543,7 @@ static void done(struct pprof *f)
 static int write_pprof(const struct profile *p, const struct out_options *o, int fd, struct ut_err *err)
 {
 	const unsigned waiting = 1u << PROFILE_RUNNABLE | 1u << PROFILE_BLOCKED;
-	struct pprof *f = calloc(1, sizeof *f);
+	struct pprof *f = calloc(1, sizeof(*f));
 	int r;
 
 	if (!f)

@@ -16,12 +16,24 @@
 #include "out/profile.pb-c.h"
 
 enum { UNPACKED_MAX = 1 << 30, LINES_MAX = 4096 };
-#define FRAMES_MAX (UINT64_C(1) << 30)	/* of all stacks together: a small file may ask for any number */
+#define FRAMES_MAX (UINT64_C(1) << 30) /* of all stacks together: a small file may ask for any number */
 
-struct text { const char *s; size_t len; };
-struct module { uint64_t id; int64_t name; };
-struct function { uint64_t id; int64_t name, file; };
-struct location { uint64_t id; uint32_t first, n; };	/* in `frames`, the innermost first */
+struct text {
+	const char *s;
+	size_t len;
+};
+struct module {
+	uint64_t id;
+	int64_t name;
+};
+struct function {
+	uint64_t id;
+	int64_t name, file;
+};
+struct location {
+	uint64_t id;
+	uint32_t first, n;
+}; /* in `frames`, the innermost first */
 
 struct reader {
 	struct profile *p;
@@ -30,18 +42,18 @@ struct reader {
 	VEC(struct module) mappings;
 	VEC(struct function) functions;
 	VEC(Pprof__ValueType) types;
-	VEC(Pprof__Location *) packed;	/* until functions are known */
+	VEC(Pprof__Location *) packed; /* until functions are known */
 	VEC(struct location) locations;
 	VEC(uint32_t) frames;
 	VEC(int64_t) comments;
-	uint64_t nframes;		/* of all samples */
+	uint64_t nframes; /* of all samples */
 	int64_t default_type;
 	uint64_t period;
 	int64_t period_unit;
-	int count, state[PROFILE_STATES];	/* which value says it; -1: none */
+	int count, state[PROFILE_STATES]; /* which value says it; -1: none */
 	enum profile_state state_of_counts;
-	bool in_samples;		/* the second pass */
-	VEC(char) scratch[4];		/* strings that need a NUL */
+	bool in_samples; /* the second pass */
+	VEC(char) scratch[4]; /* strings that need a NUL */
 };
 
 static int bad(struct reader *r, const char *what)
@@ -95,8 +107,7 @@ static int take_fields(struct reader *r, const uint8_t *at, size_t len)
 			code = take_field(r, (unsigned)(tag >> 3), at, v);
 			at += v;
 			break;
-		default:
-			return bad(r, "a field is of a kind that is not in use");
+		default: return bad(r, "a field is of a kind that is not in use");
 		}
 	}
 	return code;
@@ -158,13 +169,14 @@ static int take_period_type(struct reader *r, const Pprof__ValueType *t)
 	return 0;
 }
 
-#define TAKE(type, message, take) do { \
-	Pprof__##type *m = pprof__##message##__unpack(NULL, len, bytes); \
-	if (!m) \
-		return bad(r, "a " #message " is cut or wrong"); \
-	code = take_##take(r, m); \
-	pprof__##message##__free_unpacked(m, NULL); \
-} while (0)
+#define TAKE(type, message, take) \
+	do { \
+		Pprof__##type *m = pprof__##message##__unpack(NULL, len, bytes); \
+		if (!m) \
+			return bad(r, "a " #message " is cut or wrong"); \
+		code = take_##take(r, m); \
+		pprof__##message##__free_unpacked(m, NULL); \
+	} while (0)
 
 static int take_field(struct reader *r, unsigned number, const uint8_t *bytes, size_t len)
 {
@@ -200,13 +212,17 @@ static int take_field(struct reader *r, unsigned number, const uint8_t *bytes, s
 
 static int compare_ids(const void *x, const void *y)
 {
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;	/* the first member of all of them */
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y; /* the first member of all of them */
 
 	return a < b ? -1 : a > b;
 }
 
-#define SORT(vec) do { if ((vec)->n) qsort((vec)->v, (vec)->n, sizeof *(vec)->v, compare_ids); } while (0)
-#define FIND(vec, id) ((vec)->n ? bsearch(&(id), (vec)->v, (vec)->n, sizeof *(vec)->v, compare_ids) : NULL)
+#define SORT(vec) \
+	do { \
+		if ((vec)->n) \
+			qsort((vec)->v, (vec)->n, sizeof(*(vec)->v), compare_ids); \
+	} while (0)
+#define FIND(vec, id) ((vec)->n ? bsearch(&(id), (vec)->v, (vec)->n, sizeof(*(vec)->v), compare_ids) : NULL)
 
 static struct text string(const struct reader *r, int64_t i)
 {
@@ -237,19 +253,21 @@ static bool is_kernel(const char *module)
 {
 	size_t len = strlen(module);
 
-	return !strcmp(module, "kernel") || !strncmp(module, "[kernel", 7) || (len > 3 && !strcmp(module + len - 3, ".ko"));
+	return !strcmp(module, "kernel") || !strncmp(module, "[kernel", 7) ||
+	       (len > 3 && !strcmp(module + len - 3, ".ko"));
 }
 
 static uint32_t frame_of(struct reader *r, const Pprof__Line *line, const Pprof__Location *l, bool inlined)
 {
 	const struct function *f = FIND(&r->functions, line->function_id);
 	const struct module *m = FIND(&r->mappings, l->mapping_id);
-	struct text name = f ? string(r, f->name) : (struct text){0};
+	struct text name = f ? string(r, f->name) : (struct text){ 0 };
 	struct frame frame = { .kind = FRAME_NATIVE };
 
-	if (name.len > 8 && !memcmp(name.s, "[idle: ", 7) && name.s[name.len - 1] == ']')	/* as we write a thread's name */
+	if (name.len > 8 && !memcmp(name.s, "[idle: ", 7) &&
+	    name.s[name.len - 1] == ']') /* as we write a thread's name */
 		return profile_frame_named(r->p, name.s + 7, name.len - 8, FRAME_WAITING);
-	if (!name.len || name.s[0] == '[')	/* words, not code */
+	if (!name.len || name.s[0] == '[') /* words, not code */
 		return profile_frame_folded(r->p, name.len ? name.s : "[no name]", name.len ? name.len : 9);
 	frame.name = c_string(r, 0, f->name);
 	frame.module = m ? base_name(c_string(r, 1, m->name)) : "";
@@ -263,7 +281,7 @@ static uint32_t frame_of(struct reader *r, const Pprof__Line *line, const Pprof_
 		frame.kind = FRAME_COMPILED;
 	else if (!strcmp(frame.module, "[interpreted]"))
 		frame.kind = FRAME_INTERPRETED;
-	if (*frame.module == '[')	/* a word instead of a file */
+	if (*frame.module == '[') /* a word instead of a file */
 		frame.module = "";
 	return profile_frame(r->p, &frame);
 }
@@ -272,7 +290,7 @@ static uint32_t frame_of(struct reader *r, const Pprof__Line *line, const Pprof_
 static uint32_t address_frame(struct reader *r, uint64_t address)
 {
 	char name[32];
-	int n = snprintf(name, sizeof name, "0x%llx", (unsigned long long)address);
+	int n = snprintf(name, sizeof(name), "0x%llx", (unsigned long long)address);
 
 	return profile_frame_folded(r->p, name, (size_t)n);
 }
@@ -284,7 +302,8 @@ static int take_location(struct reader *r, const Pprof__Location *l)
 	if (l->n_line > LINES_MAX)
 		return bad(r, "a location has too many lines");
 	for (size_t i = 0; i < l->n_line || !i; i++) {
-		uint32_t frame = l->n_line ? frame_of(r, l->line[i], l, i + 1 < l->n_line) : address_frame(r, l->address);
+		uint32_t frame =
+			l->n_line ? frame_of(r, l->line[i], l, i + 1 < l->n_line) : address_frame(r, l->address);
 
 		if (frame == UINT32_MAX || vec_push(&r->frames, frame))
 			return -ENOMEM;
@@ -295,7 +314,10 @@ static int take_location(struct reader *r, const Pprof__Location *l)
 
 /* --- samples --- */
 
-struct labels { int64_t thread, process; int pid, tid; };
+struct labels {
+	int64_t thread, process;
+	int pid, tid;
+};
 
 static bool is(struct reader *r, int64_t i, const char *wanted)
 {
@@ -308,7 +330,7 @@ static int small(int64_t v) { return v > 0 && v <= INT32_MAX ? (int)v : 0; }
 
 static uint32_t thread_of(struct reader *r, const Pprof__Sample *s)
 {
-	struct labels l = {0};
+	struct labels l = { 0 };
 
 	for (size_t i = 0; i < s->n_label; i++) {
 		const Pprof__Label *label = s->label[i];
@@ -388,13 +410,18 @@ static void keep_unit(struct reader *r, struct text unit)
 
 static void find_values(struct reader *r)
 {
-	static const struct { const char *type; enum profile_state state; } times[] = {
-		{ "cpu", PROFILE_CPU }, { "runnable", PROFILE_RUNNABLE }, { "blocked", PROFILE_BLOCKED },
+	static const struct {
+		const char *type;
+		enum profile_state state;
+	} times[] = {
+		{ "cpu", PROFILE_CPU },
+		{ "runnable", PROFILE_RUNNABLE },
+		{ "blocked", PROFILE_BLOCKED },
 		{ "delay", PROFILE_BLOCKED },
 	};
 	int counted = -1, preferred = -1;
 
-	memset(r->state, 0xff, sizeof r->state);
+	memset(r->state, 0xff, sizeof(r->state));
 	for (size_t i = 0; i < r->types.n && i < 64; i++) {
 		const Pprof__ValueType *t = &r->types.v[i];
 
@@ -421,8 +448,8 @@ static void read_comments(struct reader *r)
 		unsigned long long samples, lost, cut, frames, unnamed;
 
 		if (sscanf(c_string(r, 3, r->comments.v[i]),
-			   "usertrace: samples %llu, lost %llu, cut %llu, frames %llu, unnamed %llu", &samples, &lost, &cut,
-			   &frames, &unnamed) != 5)
+			   "usertrace: samples %llu, lost %llu, cut %llu, frames %llu, unnamed %llu", &samples, &lost,
+			   &cut, &frames, &unnamed) != 5)
 			continue;
 		t->lost = lost;
 		t->cut = cut;
@@ -450,7 +477,7 @@ static int read_message(struct reader *r, const void *bytes, size_t len)
 		code = take_location(r, r->packed.v[i]);
 	SORT(&r->locations);
 	find_values(r);
-	if (is(r, r->period_unit, "nanoseconds"))	/* else it is bytes, or events */
+	if (is(r, r->period_unit, "nanoseconds")) /* else it is bytes, or events */
 		r->p->totals.period_ns = r->period;
 	read_comments(r);
 	r->in_samples = true;
@@ -518,15 +545,13 @@ static int unpack(z_stream *z, struct buf *out, struct ut_err *err)
 		if (how != Z_OK && how != Z_STREAM_END && how != Z_BUF_ERROR)
 			return ut_err_set(err, -EINVAL, "is no gzip file, or is damaged");
 		if (out->len > UNPACKED_MAX)
-			return ut_err_set(err, -EFBIG, "is more than 1 GiB unpacked, which is more than a profile should be");
+			return ut_err_set(err, -EFBIG,
+					  "is more than 1 GiB unpacked, which is more than a profile should be");
 	}
 	return 0;
 }
 
-static bool is_gzip(const unsigned char *begin, size_t len)
-{
-	return len >= 2 && begin[0] == 0x1f && begin[1] == 0x8b;
-}
+static bool is_gzip(const unsigned char *begin, size_t len) { return len >= 2 && begin[0] == 0x1f && begin[1] == 0x8b; }
 
 /* Numbers may come first; then a type of values, which begins with one of its two numbers as no text does. */
 static bool is_message(const uint8_t *at, const uint8_t *end)
@@ -538,15 +563,19 @@ static bool is_message(const uint8_t *at, const uint8_t *end)
 		if (!varint(&at, end, &v))
 			return false;
 	}
-	return end - at >= 3 && (at[0] == (1 << 3 | 2) || at[0] == (11 << 3 | 2)) && (at[2] == 1 << 3 || at[2] == 2 << 3);
+	return end - at >= 3 && (at[0] == (1 << 3 | 2) || at[0] == (11 << 3 | 2)) &&
+	       (at[2] == 1 << 3 || at[2] == 2 << 3);
 }
 
-bool out_is_pprof(const unsigned char *begin, size_t len) { return is_gzip(begin, len) || is_message(begin, begin + len); }
+bool out_is_pprof(const unsigned char *begin, size_t len)
+{
+	return is_gzip(begin, len) || is_message(begin, begin + len);
+}
 
 /* Puts what is in it in its place. */
 static int unpack_file(struct buf *file, struct ut_err *err)
 {
-	struct buf message = {0};
+	struct buf message = { 0 };
 	z_stream z = { .next_in = (Bytef *)file->data, .avail_in = (uInt)file->len };
 	int r;
 
@@ -561,7 +590,7 @@ static int unpack_file(struct buf *file, struct ut_err *err)
 
 int out_read_pprof(struct profile *p, int fd, struct ut_err *err)
 {
-	struct buf file = {0};
+	struct buf file = { 0 };
 	int r = read_file(fd, &file, err);
 
 	if (!r && file.data && is_gzip((const unsigned char *)file.data, file.len))

@@ -20,7 +20,7 @@ struct scope {
 
 static void add_string(struct buf *b, const char *key, const char *s)
 {
-	struct buf name = {0};
+	struct buf name = { 0 };
 
 	buf_add_name(&name, s, strlen(s));
 	buf_addf(b, "\"%s\":", key);
@@ -70,7 +70,10 @@ static int add_stack(struct scope *s, uint32_t node)
 	return 0;
 }
 
-static uint64_t weight(const struct scope *s, const struct profile_weight *w) { return s->times ? w->value_ns : w->count; }
+static uint64_t weight(const struct scope *s, const struct profile_weight *w)
+{
+	return s->times ? w->value_ns : w->count;
+}
 
 /* The @n weights at @order are one thread's. */
 static int add_profile(struct scope *s, const uint32_t *order, size_t n, const char *name)
@@ -120,7 +123,7 @@ static int add_profiles(struct scope *s, const uint32_t *order, size_t n)
 	buf_adds(&s->w.b, "\"profiles\":[");
 	for (size_t i = 0, end; i < n && !r; i = end) {
 		uint32_t thread = s->p->weights.v[order[i]].thread;
-		struct buf name = {0};
+		struct buf name = { 0 };
 
 		for (end = i; end < n && s->p->weights.v[order[end]].thread == thread; end++)
 			;
@@ -140,8 +143,10 @@ static int write_speedscope(const struct profile *p, const struct out_options *o
 	AUTO_FREE uint32_t *order = out_order(p, o, &n);
 	int r = order ? 0 : -ENOMEM, end;
 
-	buf_addf(&s.w.b, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-			 "\"exporter\":\"usertrace %s\",\n", ut_version);
+	buf_addf(&s.w.b,
+		 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+		 "\"exporter\":\"usertrace %s\",\n",
+		 ut_version);
 	add_string(&s.w.b, "name", o && o->title ? o->title : "usertrace");
 	buf_adds(&s.w.b, ",\"activeProfileIndex\":0,\n");
 	add_frames(&s);

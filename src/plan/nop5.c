@@ -23,7 +23,9 @@ enum nop5_place nop5_place(struct elf_image *img, uint64_t vaddr)
 	if (elf_is_function_start(img, vaddr))
 		return NOP5_FIRST;
 	return vaddr >= 4 && elf_read_at(img, vaddr - 4, before, 4) && !memcmp(before, ENDBR64, 4) &&
-	       elf_is_function_start(img, vaddr - 4) ? NOP5_FIRST : NOP5_INSIDE;
+			       elf_is_function_start(img, vaddr - 4)
+		       ? NOP5_FIRST
+		       : NOP5_INSIDE;
 }
 
 bool nop5_begins_before(struct elf_image *img, uint64_t vaddr)

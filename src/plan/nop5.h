@@ -6,8 +6,8 @@
 #include "elf/image.h"
 
 enum nop5_place {
-	NOP5_NONE,	/* the instruction is another */
-	NOP5_FIRST,	/* the first of a function, after endbr64, if any */
+	NOP5_NONE, /* the instruction is another */
+	NOP5_FIRST, /* the first of a function, after endbr64, if any */
 	NOP5_INSIDE,
 };
 enum nop5_place nop5_place(struct elf_image *img, uint64_t vaddr);

@@ -121,7 +121,7 @@ int plan_new(const char *const *texts, size_t n, const struct plan_options *opti
 		if (!r && options->states)
 			plan->requests.v[i].state = options->states[i];
 	}
-	plan->options.states = NULL;	/* the caller's */
+	plan->options.states = NULL; /* the caller's */
 	if (r) {
 		plan_free(plan);
 		return r;
@@ -150,7 +150,7 @@ int plan_note(struct plan *plan, const char *fmt, ...)
 	if (r < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < plan->notes.n; i++) {
-		if (!strcmp(plan->notes.v[i], text)) {	/* told once is enough */
+		if (!strcmp(plan->notes.v[i], text)) { /* told once is enough */
 			free(text);
 			return 0;
 		}
@@ -301,13 +301,12 @@ int plan_look_file(struct plan_look *look)
 	return look->file;
 }
 
-int plan_look_image(struct plan_look *look)
-{
-	return look->img ? 0 : elf_image_open(look->fd, &look->img, look->err);
-}
+int plan_look_image(struct plan_look *look) { return look->img ? 0 : elf_image_open(look->fd, &look->img, look->err); }
 
 /* Everything appended since a mark is taken off again. */
-struct plan_mark { size_t probes, sites, bodies, files, seen; };
+struct plan_mark {
+	size_t probes, sites, bodies, files, seen;
+};
 
 static struct plan_mark mark_of(const struct plan *plan)
 {
@@ -401,7 +400,7 @@ static int look_for(struct plan_look *look, unsigned request)
 		r = plan_usdt(look, request);
 	else if (kind != PROBE_TRACEPOINT && kind != PROBE_USER)
 		r = plan_functions(look, request);
-	if (r && look->err) {	/* for those who go on: this is why it came to nothing */
+	if (r && look->err) { /* for those who go on: this is why it came to nothing */
 		plan_set_miss(&plan->requests.v[request], "%s", look->err->msg);
 		plan->requests.v[request].failed = true;
 	}
@@ -442,7 +441,11 @@ int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err)
 {
 	char real[PATH_MAX];
 	struct plan_mark mark = mark_of(plan);
-	struct plan_look look = { .plan = plan, .path = path, .fd = fd, .file = -1, .err = err,
+	struct plan_look look = { .plan = plan,
+				  .path = path,
+				  .fd = fd,
+				  .file = -1,
+				  .err = err,
 				  .real = real_path(fd, path, real, sizeof(real)) };
 	struct plan_seen seen;
 	struct stat st;

@@ -21,10 +21,10 @@
 struct plan_options {
 	struct gen_options gen;
 	enum gen_filter tracepoint_filter; /* in the place of gen.filter: kernel events cannot be attached by process */
-	const struct runtimes *runtimes;	/* default formats; may be NULL */
-	const enum probe_state *states;		/* by request; NULL: none. Used by plan_new alone */
-	size_t samples;				/* so many of the first requests: their events are samples */
-	bool lives;				/* forks, execs and exits come as well, e: requests or not */
+	const struct runtimes *runtimes; /* default formats; may be NULL */
+	const enum probe_state *states; /* by request; NULL: none. Used by plan_new alone */
+	size_t samples; /* so many of the first requests: their events are samples */
+	bool lives; /* forks, execs and exits come as well, e: requests or not */
 	/*
 	 * The requests are nobody's who could be asked to mend them: one that does not fit a file has nothing there, and
 	 * says so in its miss; formats need no excuse.
@@ -34,56 +34,56 @@ struct plan_options {
 
 struct plan_file {
 	struct file_id id;
-	char *path;		/* for people: as its process sees it */
-	int fd;			/* read-only */
+	char *path; /* for people: as its process sees it */
+	int fd; /* read-only */
 };
 
 struct plan_probe {
 	struct probe_checked *checked;
-	struct tracepoint tracepoint;	/* t: */
-	char *provider;		/* "python"; the file's base name for p: and r:; the category for t: */
-	char *func;		/* "gc__start" */
-	unsigned request;	/* index of the text it came from */
-	unsigned file;		/* index; unused for t: */
+	struct tracepoint tracepoint; /* t: */
+	char *provider; /* "python"; the file's base name for p: and r:; the category for t: */
+	char *func; /* "gc__start" */
+	unsigned request; /* index of the text it came from */
+	unsigned file; /* index; unused for t: */
 	unsigned nsites;
-	uint64_t events;	/* counted by the session */
+	uint64_t events; /* counted by the session */
 };
 
 /* What a site is attached as. */
 enum site_kind {
 	SITE_PROBE,
-	SITE_ENTRY,	/* r: with duration: the call */
+	SITE_ENTRY, /* r: with duration: the call */
 	SITE_RETURN,
 	SITE_TRACEPOINT,
-	SITE_USER,	/* e: the probe of <usertrace.h> */
-	SITE_PRCTL,	/* e: the system call */
-	SITE_SIGNAL,	/* s: a signal's handler begins or ends */
-	SITE_LIFE,	/* e: a fork, an exec, an exit; no event of its own */
+	SITE_USER, /* e: the probe of <usertrace.h> */
+	SITE_PRCTL, /* e: the system call */
+	SITE_SIGNAL, /* s: a signal's handler begins or ends */
+	SITE_LIFE, /* e: a fork, an exec, an exit; no event of its own */
 };
 
 struct plan_site {
 	enum site_kind kind;
 	unsigned probe, file;
-	unsigned tracepoint_id;		/* of those that sit on the kernel's events */
+	unsigned tracepoint_id; /* of those that sit on the kernel's events */
 	uint64_t vaddr, offset, sem_offset;
-	struct operands *operands;	/* u: owned; shared by nobody */
+	struct operands *operands; /* u: owned; shared by nobody */
 	uint32_t body;
-	enum nop5_place nop5;		/* see plan/nop5.h */
-	bool nop5_before;		/* SITE_USER: a faster place is 5 bytes in front of it */
-	bool excluded;			/* left out: attaching there would harm the program */
-	const char *unreadable[OUTPUTS_MAX];	/* per output; NULL: readable. Lives in operands, or for ever */
+	enum nop5_place nop5; /* see plan/nop5.h */
+	bool nop5_before; /* SITE_USER: a faster place is 5 bytes in front of it */
+	bool excluded; /* left out: attaching there would harm the program */
+	const char *unreadable[OUTPUTS_MAX]; /* per output; NULL: readable. Lives in operands, or for ever */
 };
 
 struct plan_request {
 	char *text;
-	struct probe_spec *spec;	/* for matching; each probe has a copy of its own */
+	struct probe_spec *spec; /* for matching; each probe has a copy of its own */
 	enum probe_state state;
-	unsigned nprobes;		/* that it became so far */
-	bool has_id;			/* WHERE is a path of ours: its identity */
+	unsigned nprobes; /* that it became so far */
+	bool has_id; /* WHERE is a path of ours: its identity */
 	struct file_id id;
-	bool failed;			/* miss is an error that was found in it: it fits a file, but not so */
-	bool weak_miss;			/* miss says only that a file of that name has no probes at all */
-	char *miss;			/* why a file that fits WHERE has nothing for it; NULL: no file fitted */
+	bool failed; /* miss is an error that was found in it: it fits a file, but not so */
+	bool weak_miss; /* miss says only that a file of that name has no probes at all */
+	char *miss; /* why a file that fits WHERE has nothing for it; NULL: no file fitted */
 };
 
 /* Which file was looked at. The number of one that nobody holds open may be another file's later. */
@@ -91,11 +91,14 @@ struct plan_seen {
 	struct file_id id;
 	struct timespec changed;
 	int64_t size;
-	bool held;		/* it is among the plan's files */
-	bool overlay;		/* each container's view of one file has a device number of its own */
+	bool held; /* it is among the plan's files */
+	bool overlay; /* each container's view of one file has a device number of its own */
 };
 
-struct name_list { char **v; size_t n, cap; };	/* owned strings */
+struct name_list {
+	char **v;
+	size_t n, cap;
+}; /* owned strings */
 
 struct plan {
 	struct plan_options options;
@@ -104,13 +107,13 @@ struct plan {
 	VEC(struct plan_site) sites;
 	VEC(struct plan_file) files;
 	VEC(struct gen_body) bodies;
-	VEC(struct plan_seen) seen;	/* files looked at, with or without a hit */
-	struct name_list names;	/* "provider:name" of USDT probes that a request could have meant: for near misses */
-	struct name_list providers;	/* and the providers of others */
-	VEC(char *) notes;		/* sentences to tell once */
+	VEC(struct plan_seen) seen; /* files looked at, with or without a hit */
+	struct name_list names; /* "provider:name" of USDT probes that a request could have meant: for near misses */
+	struct name_list providers; /* and the providers of others */
+	VEC(char *) notes; /* sentences to tell once */
 	size_t notes_told;
-	int user_probe;			/* the first e: request's, which the lanes' sites belong to; -1: none */
-	int signal_probe;		/* the first s: request's */
+	int user_probe; /* the first e: request's, which the lanes' sites belong to; -1: none */
+	int signal_probe; /* the first s: request's */
 };
 
 /* Parses all requests; -EINVAL with the marked place. */

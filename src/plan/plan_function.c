@@ -56,16 +56,18 @@ static int check_address(struct plan_look *look, const struct probe_spec *spec)
 	const struct elf_symbol *f = elf_function_at(look->img, spec->offset);
 
 	if (!elf_vaddr_is_text(look->img, spec->offset))
-		return 0;	/* said by check_place */
+		return 0; /* said by check_place */
 	if (f ? is_instruction(look->img, f->vaddr, spec->offset) : elf_is_function_start(look->img, spec->offset))
 		return 0;
 	if (f)
 		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
 				   "%s is in the middle of an instruction of %s; a probe there would break the program",
 				   spec->name, f->name);
-	return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
-			   "nothing in '%s' shows that an instruction begins at %s (no symbol covers it, no function begins "
-			   "there); a probe inside an instruction would break the program", look->path, spec->name);
+	return probe_error(
+		spec, spec->name_pos, strlen(spec->name), look->err,
+		"nothing in '%s' shows that an instruction begins at %s (no symbol covers it, no function begins "
+		"there); a probe inside an instruction would break the program",
+		look->path, spec->name);
 }
 
 static int check_place(struct plan_look *look, const struct probe_spec *spec, const char *func, uint64_t vaddr,
@@ -75,15 +77,16 @@ static int check_place(struct plan_look *look, const struct probe_spec *spec, co
 
 	if (vaddr != start && (!f || f->vaddr != start))
 		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
-				   "%s+0x%llx is not in %s: it ends before", func, (unsigned long long)(vaddr - start), func);
+				   "%s+0x%llx is not in %s: it ends before", func, (unsigned long long)(vaddr - start),
+				   func);
 	if (!elf_vaddr_is_text(look->img, vaddr))
 		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
 				   "0x%llx is not in the code of '%s'", (unsigned long long)vaddr, look->path);
 	if (vaddr != start && !is_instruction(look->img, start, vaddr))
 		return probe_error(
-		    spec, spec->name_pos, strlen(spec->name), look->err,
-		    "%s+0x%llx is in the middle of an instruction; a probe there would break the program", func,
-		    (unsigned long long)(vaddr - start));
+			spec, spec->name_pos, strlen(spec->name), look->err,
+			"%s+0x%llx is in the middle of an instruction; a probe there would break the program", func,
+			(unsigned long long)(vaddr - start));
 	return 0;
 }
 
@@ -140,10 +143,7 @@ static int add_function(struct plan_look *look, unsigned request, const char *fu
  * Parts that the compiler split off a function are jumped to: their "return address" is anything, and what would be put
  * in its place for r: would break the program.
  */
-static bool is_split_off(const char *name)
-{
-	return strstr(name, ".cold");
-}
+static bool is_split_off(const char *name) { return strstr(name, ".cold"); }
 
 /*
  * Demangling is slow, and a program has 100000 names. The identifier that a name ends in stands in the mangled one as it
@@ -151,8 +151,8 @@ static bool is_split_off(const char *name)
  */
 static bool may_demangle_to(const char *mangled, const char *wanted)
 {
-	static const char *const abbreviated[] = { "allocator", "basic_string", "string", "istream", "ostream",
-						   "iostream" };
+	static const char *const abbreviated[] = { "allocator", "basic_string", "string",
+						   "istream",	"ostream",	"iostream" };
 	const char *colon = strrchr(wanted, ':'), *last = colon ? colon + 1 : wanted;
 
 	for (const char *c = last; *c; c++)
@@ -204,10 +204,11 @@ static int add_matching(struct plan_look *look, unsigned request, size_t *ret_fo
 
 	for (size_t i = 0; !r && i < n; i++) {
 		if (symbols[i].vaddr == last || !symbol_matches(spec, &symbols[i]))
-			continue;	/* sorted by address: aliases of one function count once */
+			continue; /* sorted by address: aliases of one function count once */
 		why = cannot_be_probed(spec, &symbols[i]);
 		if (why) {
-			plan_set_miss(&look->plan->requests.v[request], "%s of %s %s", symbols[i].name, look->path, why);
+			plan_set_miss(&look->plan->requests.v[request], "%s of %s %s", symbols[i].name, look->path,
+				      why);
 			continue;
 		}
 		last = symbols[i].vaddr;
@@ -245,8 +246,8 @@ static int refuse_go(struct plan_look *look, const struct probe_spec *spec)
 	if (spec->kind != PROBE_RETURN || !elf_image_is_go(look->img))
 		return 0;
 	return probe_error(
-	    spec, 0, 1, look->err,
-	    "'%s' is a Go program: a return probe would crash it, because Go moves its stacks; use p:", look->path);
+		spec, 0, 1, look->err,
+		"'%s' is a Go program: a return probe would crash it, because Go moves its stacks; use p:", look->path);
 }
 
 int plan_functions(struct plan_look *look, unsigned request)
@@ -266,9 +267,9 @@ int plan_functions(struct plan_look *look, unsigned request)
 		return plan_request_is_path(req) ? r : 0;
 	if (!elf_image_is_x86_64(look->img))
 		return plan_request_is_path(req)
-			   ? ut_err_set(err, -ENOTSUP, "'%s' is for %s; only 64-bit x86 programs can be traced",
-					look->path, elf_image_machine(look->img))
-			   : 0;
+			       ? ut_err_set(err, -ENOTSUP, "'%s' is for %s; only 64-bit x86 programs can be traced",
+					    look->path, elf_image_machine(look->img))
+			       : 0;
 	r = refuse_go(look, spec);
 	if (r)
 		return r;

@@ -27,8 +27,9 @@ const char *plan_base_name(const char *path)
 
 bool library_matches(const char *where, const char *path)
 {
-	static const char *const forms[] = { "%s", "%s.so", "%s.so.*", "lib%s.so", "lib%s.so.*", "lib%s-*.so*",
-					     "%s.*" /* libstdc++.so.6 is a link to libstdc++.so.6.0.30 */ };
+	static const char *const
+		forms[] = { "%s",	  "%s.so",	 "%s.so.*", "lib%s.so",
+			    "lib%s.so.*", "lib%s-*.so*", "%s.*" /* libstdc++.so.6 is a link to libstdc++.so.6.0.30 */ };
 	const char *base = plan_base_name(path);
 	size_t n = ARRAY_SIZE(forms) - !strstr(where, ".so");
 	char pattern[512];
@@ -110,9 +111,9 @@ int plan_all(struct plan *plan, struct ut_err *err)
 	for (size_t i = 0; !r && i < n; i++) {
 		if (ids[i].pid == getpid())
 			continue;
-		r = look_at_process(plan, ids[i].pid, false, err);	/* thousands of mappings: not a call for each */
+		r = look_at_process(plan, ids[i].pid, false, err); /* thousands of mappings: not a call for each */
 		if (r == -ESRCH || r == -EPERM || r == -EACCES || r == -ENOENT)
-			r = 0;	/* it ended meanwhile, or is not ours to see */
+			r = 0; /* it ended meanwhile, or is not ours to see */
 	}
 	return r;
 }
@@ -151,7 +152,7 @@ static int look_at_named(struct plan *plan, const char *path, struct ut_err *err
 static int search_folders(struct plan *plan, struct plan_request *r, struct ut_err *err)
 {
 	static const char *const libraries =
-	    "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/usr/local/lib";
+		"/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/usr/local/lib";
 	AUTO_FREE char *folders = NULL;
 	static const char *const forms[] = { "%s/%s", "%s/%s.so", "%s/lib%s.so" };
 	char *save = NULL;
@@ -173,7 +174,7 @@ static int search_folders(struct plan *plan, struct plan_request *r, struct ut_e
 				int code = look_at_path(plan, path, err);
 
 				if (code != -ENOEXEC && code != -EBADMSG)
-					return code;	/* linker scripts (libc.so) and the like are passed over */
+					return code; /* linker scripts (libc.so) and the like are passed over */
 			}
 		}
 	}
@@ -208,8 +209,11 @@ static int search_versions(struct plan *plan, struct plan_request *r, struct ut_
 int plan_user_library(struct plan *plan, struct ut_err *err)
 {
 	static const char *const paths[] = {
-		"/usr/lib/x86_64-linux-gnu/libusertrace.so.0", "/usr/local/lib/x86_64-linux-gnu/libusertrace.so.0",
-		"/usr/local/lib/libusertrace.so.0", "/usr/lib/libusertrace.so.0", "/usr/lib64/libusertrace.so.0",
+		"/usr/lib/x86_64-linux-gnu/libusertrace.so.0",
+		"/usr/local/lib/x86_64-linux-gnu/libusertrace.so.0",
+		"/usr/local/lib/libusertrace.so.0",
+		"/usr/lib/libusertrace.so.0",
+		"/usr/lib64/libusertrace.so.0",
 	};
 	int r = 0;
 

@@ -50,10 +50,7 @@ static void add_runtime(const struct runtime *rt, struct buf *out)
 		buf_addf(out, "\n  %s", rt->hint.v[i]);
 }
 
-static const char *kind_word(const struct probe_spec *spec)
-{
-	return spec->kind == PROBE_USDT ? "probe" : "function";
-}
+static const char *kind_word(const struct probe_spec *spec) { return spec->kind == PROBE_USDT ? "probe" : "function"; }
 
 bool plan_is_complete(const struct plan *plan)
 {
@@ -64,8 +61,8 @@ bool plan_is_complete(const struct plan *plan)
 }
 
 /* The sentence for one request that came to nothing; -EINVAL. */
-static int complain(const struct plan *plan, const struct plan_request *r, const char *where, const struct runtime *runtime,
-		    struct ut_err *err)
+static int complain(const struct plan *plan, const struct plan_request *r, const char *where,
+		    const struct runtime *runtime, struct ut_err *err)
 {
 	/* a file of that name without probes says little where the provider was met elsewhere */
 	bool use_miss = r->miss && !(r->weak_miss && plan->names.n);

@@ -9,13 +9,13 @@
 struct plan_look {
 	struct plan *plan;
 	const char *path;
-	const char *real;		/* where links lead to; the path itself when that is not known */
+	const char *real; /* where links lead to; the path itself when that is not known */
 	int fd;
 	struct file_id id;
-	struct elf_image *img;		/* opened when first needed */
+	struct elf_image *img; /* opened when first needed */
 	struct usdt_notes notes;
 	bool notes_read;
-	int file;			/* index into plan->files; -1 until something in it is wanted */
+	int file; /* index into plan->files; -1 until something in it is wanted */
 	struct ut_err *err;
 };
 
@@ -29,9 +29,9 @@ bool library_matches(const char *where, const char *path);
  * that is built anew often gets the number of the old one.
  */
 bool plan_was_seen(const struct plan *plan, pid_t pid, const struct mapping *m, bool check);
-const char *plan_base_name(const char *path);	/* what stands behind the last '/' */
+const char *plan_base_name(const char *path); /* what stands behind the last '/' */
 int plan_look_image(struct plan_look *look);
-int plan_look_file(struct plan_look *look);	/* index of the file in the plan; adds it */
+int plan_look_file(struct plan_look *look); /* index of the file in the plan; adds it */
 
 /*
  * Reads the notes of the file once; look->notes_read says whether it has any. A file that cannot be read is an error
@@ -40,7 +40,7 @@ int plan_look_file(struct plan_look *look);	/* index of the file in the plan; ad
 int plan_look_notes(struct plan_look *look, bool by_name);
 /* NULL, or why this site cannot be attached. */
 const char *plan_site_defect(struct plan_look *look, const struct usdt_note *n);
-bool plan_is_user_event(const struct usdt_note *n);	/* the site of <usertrace.h> */
+bool plan_is_user_event(const struct usdt_note *n); /* the site of <usertrace.h> */
 
 int plan_usdt(struct plan_look *look, unsigned request);
 int plan_user(struct plan_look *look);

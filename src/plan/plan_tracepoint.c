@@ -89,7 +89,7 @@ int plan_tracepoints(struct plan *plan, struct ut_err *err)
 			tracefs = tracefs_open(err);
 		r = tracefs < 0 ? tracefs : add_events(plan, i, tracefs, err);
 		if (r == -ENOENT && tracefs >= 0 && err)
-			r = err->code = -EINVAL;	/* a name that the kernel does not have is bad input */
+			r = err->code = -EINVAL; /* a name that the kernel does not have is bad input */
 	}
 	return r;
 }

@@ -162,7 +162,7 @@ static bool is_nop(struct elf_image *img, uint64_t vaddr)
 	unsigned char b;
 
 	while (elf_read_at(img, vaddr, &b, 1)) {
-		if (b == 0x66 || b == 0x2e) {	/* prefixes of the longer forms */
+		if (b == 0x66 || b == 0x2e) { /* prefixes of the longer forms */
 			vaddr++;
 			continue;
 		}
@@ -213,8 +213,12 @@ static void refuse_other_kinds(struct operands *ops, const struct usdt_args *arg
 		    (op->is_float == (t->kind == TYPE_FLOAT) && (!op->is_float || op->size == t->size)))
 			continue;
 		snprintf(op->reason, sizeof(op->reason), "is %s here and %s at other sites of the probe",
-			 !op->is_float ? "an integer" : op->size == 4 ? "a float" : "a double",
-			 t->kind != TYPE_FLOAT ? "an integer" : t->size == 4 ? "a float" : "a double");
+			 !op->is_float	 ? "an integer"
+			 : op->size == 4 ? "a float"
+					 : "a double",
+			 t->kind != TYPE_FLOAT ? "an integer"
+			 : t->size == 4	       ? "a float"
+					       : "a double");
 		op->kind = OPERAND_UNREADABLE;
 	}
 }

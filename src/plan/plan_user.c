@@ -46,7 +46,10 @@ static int add_user_probe(struct plan *plan, unsigned request, struct ut_err *er
 }
 
 /* The fields of a kernel's event by name: their offsets, -1 for one that it does not have. */
-struct field { const char *name; int offset; };
+struct field {
+	const char *name;
+	int offset;
+};
 
 static int read_event(int tracefs, const char *category, const char *event, struct field *fields, size_t n,
 		      unsigned *ret_id, struct ut_err *err)
@@ -70,12 +73,12 @@ static int missing(const char *event, const struct field *fields, size_t n, stru
 {
 	for (size_t i = 0; i < n; i++)
 		if (fields[i].offset < 0)
-			return ut_err_set(err, -ENOTSUP, "the kernel's event %s has no field %s", event, fields[i].name);
+			return ut_err_set(err, -ENOTSUP, "the kernel's event %s has no field %s", event,
+					  fields[i].name);
 	return 0;
 }
 
-static int add_lane_site(struct plan *plan, enum site_kind kind, unsigned id, struct gen_body *body,
-			 struct ut_err *err)
+static int add_lane_site(struct plan *plan, enum site_kind kind, unsigned id, struct gen_body *body, struct ut_err *err)
 {
 	struct plan_site site = { .kind = kind, .tracepoint_id = id };
 
@@ -92,9 +95,10 @@ static int add_prctl(struct plan *plan, int tracefs, struct ut_err *err)
 	int r = read_event(tracefs, "syscalls", "sys_enter_prctl", f, ARRAY_SIZE(f), &id, err);
 
 	if (r == -ENOENT)
-		return ut_err_set(err, -ENOTSUP,
-				  "this kernel has no event for the prctl system call (CONFIG_FTRACE_SYSCALLS): --no-prctl "
-				  "traces what programs announce through <usertrace.h> alone");
+		return ut_err_set(
+			err, -ENOTSUP,
+			"this kernel has no event for the prctl system call (CONFIG_FTRACE_SYSCALLS): --no-prctl "
+			"traces what programs announce through <usertrace.h> alone");
 	if (!r)
 		r = missing("syscalls:sys_enter_prctl", f, ARRAY_SIZE(f), err);
 	if (r)
@@ -113,9 +117,10 @@ static int add_handler_end(struct plan *plan, int tracefs, struct ut_err *err)
 	int r = read_event(tracefs, "syscalls", "sys_enter_rt_sigreturn", NULL, 0, &id, err);
 
 	if (r == -ENOENT)
-		return ut_err_set(err, -ENOTSUP,
-				  "this kernel has no event for the end of a signal's handler (CONFIG_FTRACE_SYSCALLS); "
-				  "t:signal:signal_deliver shows where handlers begin");
+		return ut_err_set(
+			err, -ENOTSUP,
+			"this kernel has no event for the end of a signal's handler (CONFIG_FTRACE_SYSCALLS); "
+			"t:signal:signal_deliver shows where handlers begin");
 	if (!r)
 		r = gen_signal_body(NULL, &plan->options.gen, &body, err);
 	return r ? r : add_lane_site(plan, SITE_SIGNAL, id, &body, err);
@@ -131,7 +136,8 @@ static int add_signals(struct plan *plan, int tracefs, struct ut_err *err)
 	if (!r)
 		r = missing("signal:signal_deliver", f, ARRAY_SIZE(f), err);
 	if (!r)
-		r = gen_signal_body(&(struct gen_signal){ .number = (unsigned)f[0].offset, .code = (unsigned)f[1].offset,
+		r = gen_signal_body(&(struct gen_signal){ .number = (unsigned)f[0].offset,
+							  .code = (unsigned)f[1].offset,
 							  .handler = (unsigned)f[2].offset },
 				    &plan->options.gen, &body, err);
 	if (!r)
@@ -149,8 +155,9 @@ static int add_fork(struct plan *plan, int tracefs, struct ut_err *err)
 	if (!r)
 		r = missing("task:task_newtask", f, ARRAY_SIZE(f), err);
 	if (!r)
-		r = gen_fork_body(&(struct gen_fork){ .pid = (unsigned)f[0].offset, .clone_flags = (unsigned)f[1].offset },
-				  &body, err);
+		r = gen_fork_body(
+			&(struct gen_fork){ .pid = (unsigned)f[0].offset, .clone_flags = (unsigned)f[1].offset }, &body,
+			err);
 	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
 }
 
@@ -168,7 +175,9 @@ static int add_exec(struct plan *plan, int tracefs, struct ut_err *err)
 static int add_exit(struct plan *plan, int tracefs, struct ut_err *err)
 {
 	struct kernel_member m[] = {
-		{ "task_struct", "exit_code", -1 }, { "task_struct", "signal", -1 }, { "signal_struct", "live", -1 },
+		{ "task_struct", "exit_code", -1 },
+		{ "task_struct", "signal", -1 },
+		{ "signal_struct", "live", -1 },
 		{ "signal_struct", "flags", -1 },
 	};
 	struct field dead = { "group_dead", -1 };

@@ -8,7 +8,7 @@
 
 /* A string constant is compared in registers and on the small stack of a BPF program. */
 #define LITERAL_MAX 63
-#define USER_LITERAL_MAX 255	/* as long as a text of a user event; those are compared in the tracer */
+#define USER_LITERAL_MAX 255 /* as long as a text of a user event; those are compared in the tracer */
 
 struct checker {
 	struct probe_spec *spec;
@@ -16,7 +16,7 @@ struct checker {
 	struct probe_checked *checked;
 	struct ut_err *err;
 	bool in_predicate;
-	const char *unreadable;	/* reason of the last variable looked up that cannot be read; NULL: none so far */
+	const char *unreadable; /* reason of the last variable looked up that cannot be read; NULL: none so far */
 };
 
 /* Fills in the types below @e. Floats and text are right at the top only (for printing) and in comparisons of text. */
@@ -44,9 +44,9 @@ int check_error(const struct checker *c, const struct expr *e, const char *fmt, 
 
 /* One conversion of a format, before it is bound. */
 struct conversion {
-	size_t pos, len;	/* in the resolved format */
+	size_t pos, len; /* in the resolved format */
 	char flags[8];
-	int width, precision;	/* -1: none */
+	int width, precision; /* -1: none */
 	bool star_precision;
 	char conv;
 };

@@ -13,14 +13,10 @@
 const char *type_name(const struct type *t, char *ret)
 {
 	switch (t->kind) {
-	case TYPE_FLOAT:
-		return t->size == 4 ? "float" : "double";
+	case TYPE_FLOAT: return t->size == 4 ? "float" : "double";
 	case TYPE_CHARS:
-	case TYPE_LITERAL:
-		return "text";
-	default:
-		snprintf(ret, 16, "%sint%d", t->is_signed ? "" : "u", t->size * 8);
-		return ret;
+	case TYPE_LITERAL: return "text";
+	default: snprintf(ret, 16, "%sint%d", t->is_signed ? "" : "u", t->size * 8); return ret;
 	}
 }
 
@@ -69,10 +65,8 @@ static int need_int(struct checker *c, const struct expr *e)
 	case TYPE_CHARS:
 		return check_error(c, e, "%s is text: it can be compared with == \"text\", or printed with %%s",
 				   expr_words(c, e, words));
-	case TYPE_LITERAL:
-		return check_error(c, e, "a string can only be compared, with == and !=");
-	default:
-		return 0;
+	case TYPE_LITERAL: return check_error(c, e, "a string can only be compared, with == and !=");
+	default: return 0;
 	}
 }
 
@@ -88,8 +82,8 @@ static bool is_null(const struct expr *e) { return e->op == EXPR_INT && !e->valu
 /* Text of user events: there need not be one, and there is no memory to find one in. */
 static int check_user_text(struct checker *c, const struct expr *e)
 {
-	static const char *const kinds[] = { "begin", "end", "mark", "count", "open", "thread ended", "process ended",
-					     "exec", "forgotten" };
+	static const char *const kinds[] = { "begin",	     "end",	      "mark", "count",	  "open",
+					     "thread ended", "process ended", "exec", "forgotten" };
 	const struct expr *text = e->a, *literal = e->b;
 	char words[64], type[16];
 
@@ -122,7 +116,7 @@ static int check_text_compare(struct checker *c, struct expr *e)
 		return 0;
 	if (text->type.kind == TYPE_LITERAL || text->type.kind == TYPE_FLOAT)
 		return check_error(
-		    c, e, "a string can be compared with comm, a text field, or an argument that points to text");
+			c, e, "a string can be compared with comm, a text field, or an argument that points to text");
 	if (e->b->type.kind != TYPE_LITERAL)
 		return check_error(c, e, "text can be compared with a \"string\" only, not with another value");
 	if (!check_is_user(c) && text->type.kind == TYPE_INT && text->type.size != 8)
@@ -212,21 +206,14 @@ static int check_arithmetic(struct checker *c, struct expr *e)
 	e->type = common_type(e->a, e->b);
 	switch (e->op) {
 	case EXPR_ADD:
-	case EXPR_SUB:
-		return check_add(c, e);
+	case EXPR_SUB: return check_add(c, e);
 	case EXPR_DIV:
-	case EXPR_MOD:
-		return check_divisor(c, e);
+	case EXPR_MOD: return check_divisor(c, e);
 	case EXPR_SHL:
-	case EXPR_SHR:
-		e->type = int_type(8, !is_u64(e->a));
-		return check_shift(c, e);
+	case EXPR_SHR: e->type = int_type(8, !is_u64(e->a)); return check_shift(c, e);
 	case EXPR_LAND:
-	case EXPR_LOR:
-		e->type = int_type(4, true);
-		return 0;
-	default:
-		return 0;
+	case EXPR_LOR: e->type = int_type(4, true); return 0;
+	default: return 0;
 	}
 }
 
@@ -250,7 +237,8 @@ static int check_deref(struct checker *c, struct expr *e)
 
 static int no_memory_here(struct checker *c, const struct expr *e)
 {
-	return check_error(c, e, "the program's memory cannot be read here: of a user event only what it tells is kept");
+	return check_error(c, e,
+			   "the program's memory cannot be read here: of a user event only what it tells is kept");
 }
 
 static int check_unary(struct checker *c, struct expr *e)
@@ -305,29 +293,21 @@ int check_expr(struct checker *c, struct expr *e)
 	if (r)
 		return r;
 	switch (e->op) {
-	case EXPR_INT:
-		return 0;
-	case EXPR_STRING:
-		e->type = (struct type){ .kind = TYPE_LITERAL };
-		return 0;
-	case EXPR_VAR:
-		return check_name(c, e);
+	case EXPR_INT: return 0;
+	case EXPR_STRING: e->type = (struct type){ .kind = TYPE_LITERAL }; return 0;
+	case EXPR_VAR: return check_name(c, e);
 	case EXPR_NEG:
 	case EXPR_NOT:
 	case EXPR_BITNOT:
 	case EXPR_CAST:
-	case EXPR_DEREF:
-		return check_unary(c, e);
-	case EXPR_COND:
-		return check_cond(c, e);
+	case EXPR_DEREF: return check_unary(c, e);
+	case EXPR_COND: return check_cond(c, e);
 	case EXPR_LT:
 	case EXPR_LE:
 	case EXPR_GT:
 	case EXPR_GE:
 	case EXPR_EQ:
-	case EXPR_NE:
-		return check_compare(c, e);
-	default:
-		return check_arithmetic(c, e);
+	case EXPR_NE: return check_compare(c, e);
+	default: return check_arithmetic(c, e);
 	}
 }

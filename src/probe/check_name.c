@@ -11,7 +11,10 @@
 #include "probe/check.h"
 #include "probe/eval.h"
 
-#define INT_TYPE(bytes, sign) { .kind = TYPE_INT, .size = (bytes), .is_signed = (sign) }
+#define INT_TYPE(bytes, sign) \
+	{ \
+		.kind = TYPE_INT, .size = (bytes), .is_signed = (sign) \
+	}
 
 static const struct builtin {
 	const char *name;
@@ -20,7 +23,7 @@ static const struct builtin {
 	bool return_only;
 } builtins[] = {
 	{ "retval", VAR_RETVAL, INT_TYPE(8, false), true },
-	{ "duration", VAR_DURATION, INT_TYPE(8, true), true },	/* signed, so that it prints in decimal */
+	{ "duration", VAR_DURATION, INT_TYPE(8, true), true }, /* signed, so that it prints in decimal */
 	{ "pid", VAR_PID, INT_TYPE(4, true), false },
 	{ "tid", VAR_TID, INT_TYPE(4, true), false },
 	{ "comm", VAR_COMM, { .kind = TYPE_CHARS, .size = 16 }, false },
@@ -29,8 +32,8 @@ static const struct builtin {
 };
 #define NBUILTINS (sizeof(builtins) / sizeof(builtins[0]))
 
-static const char *const arg_names[] = {"arg1", "arg2",	 "arg3",  "arg4",  "arg5",  "arg6",  "arg7",  "arg8",
-					"arg9", "arg10", "arg11", "arg12", "arg13", "arg14", "arg15", "arg16"};
+static const char *const arg_names[] = { "arg1", "arg2",  "arg3",  "arg4",  "arg5",  "arg6",  "arg7",  "arg8",
+					 "arg9", "arg10", "arg11", "arg12", "arg13", "arg14", "arg15", "arg16" };
 #define NARG_NAMES (sizeof(arg_names) / sizeof(arg_names[0]))
 
 static bool is_return(const struct checker *c) { return c->scope->kind == PROBE_RETURN; }
@@ -148,8 +151,8 @@ static int no_such_arg(struct checker *c, const struct expr *e)
 		return not_at_user_event(c, e);
 	if (is_return(c))
 		return check_error(
-		    c, e,
-		    "arguments are gone when a function returns; r: has retval and duration, p: has the arguments");
+			c, e,
+			"arguments are gone when a function returns; r: has retval and duration, p: has the arguments");
 	if (check_has_fields(c) && c->scope->nfields) {
 		const char *first = c->scope->fields[0].name;
 
@@ -159,10 +162,10 @@ static int no_such_arg(struct checker *c, const struct expr *e)
 	if (!n)
 		return check_error(c, e, "%.100s has no arguments", c->scope->display);
 	if (c->scope->kind == PROBE_ENTRY)
-		return check_error(
-		    c, e,
-		    "a function's first %u arguments, arg1 to arg%u, are in registers and can be read; %.60s is not", n,
-		    n, e->string);
+		return check_error(c, e,
+				   "a function's first %u arguments, arg1 to arg%u, are in registers and can be read; "
+				   "%.60s is not",
+				   n, n, e->string);
 	list_names(arg_names, n < NARG_NAMES ? n : NARG_NAMES, list, sizeof(list));
 	return check_error(c, e, "%.100s has no %.60s; it has %u %s: %s", c->scope->display, e->string, n,
 			   plural(n, "argument"), list);

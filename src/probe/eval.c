@@ -7,8 +7,11 @@
 #include "probe/eval.h"
 #include "probe/layout.h"
 
-#define INT_TYPE(sign) { .kind = TYPE_INT, .size = 8, .is_signed = (sign) }
-#define ROOM_LEAST 64	/* rooms for texts double from here on: readers keep the layout of the last one */
+#define INT_TYPE(sign) \
+	{ \
+		.kind = TYPE_INT, .size = 8, .is_signed = (sign) \
+	}
+#define ROOM_LEAST 64 /* rooms for texts double from here on: readers keep the layout of the last one */
 
 /* duration is signed, as that of r: is: so it prints in decimal. */
 static const struct probe_field user_fields[USER_FIELDS] = {
@@ -21,7 +24,10 @@ static const struct probe_field user_fields[USER_FIELDS] = {
 };
 
 static const struct probe_scope user_scope = {
-	.kind = PROBE_USER, .display = "a user event", .fields = user_fields, .nfields = USER_FIELDS,
+	.kind = PROBE_USER,
+	.display = "a user event",
+	.fields = user_fields,
+	.nfields = USER_FIELDS,
 };
 
 const struct probe_scope *eval_user_scope(void) { return &user_scope; }
@@ -44,7 +50,7 @@ static bool texts_equal(const struct expr *e, const struct eval_scope *scope)
 {
 	struct eval_text text = text_of(e->a, scope);
 
-	if (e->b->op == EXPR_INT)	/* NULL */
+	if (e->b->op == EXPR_INT) /* NULL */
 		return !text.bytes;
 	return text.bytes && text.len == e->b->string_len && !memcmp(text.bytes, e->b->string, text.len);
 }
@@ -57,7 +63,7 @@ static uint64_t eval_var(const struct expr *e, const struct eval_scope *scope)
 	case VAR_TID: return scope->tid;
 	case VAR_CPU: return scope->cpu;
 	case VAR_TIME: return scope->time_ns;
-	default: return 0;	/* the checker lets no other through */
+	default: return 0; /* the checker lets no other through */
 	}
 }
 
@@ -112,8 +118,10 @@ static uint64_t calculate(const struct expr *e, uint64_t a, uint64_t b)
 	case EXPR_AND: ret = a & b; break;
 	case EXPR_OR: ret = a | b; break;
 	case EXPR_XOR: ret = a ^ b; break;
-	case EXPR_SHL: case EXPR_SHR: ret = shift(e, a, b & 63); break;
-	case EXPR_DIV: case EXPR_MOD: ret = divide(e, a, b); break;
+	case EXPR_SHL:
+	case EXPR_SHR: ret = shift(e, a, b & 63); break;
+	case EXPR_DIV:
+	case EXPR_MOD: ret = divide(e, a, b); break;
 	default: return compare(e, a, b);
 	}
 	return extend(ret, &e->type);
@@ -127,33 +135,30 @@ static uint64_t eval_unary(const struct expr *e, const struct eval_scope *scope)
 	case EXPR_NOT: return !a;
 	case EXPR_NEG: return extend(0 - a, &e->type);
 	case EXPR_BITNOT: return extend(~a, &e->type);
-	default: return extend(a, &e->type);	/* EXPR_CAST */
+	default: return extend(a, &e->type); /* EXPR_CAST */
 	}
 }
 
 uint64_t eval_expr(const struct expr *e, const struct eval_scope *scope)
 {
 	switch (e->op) {
-	case EXPR_INT:
-		return e->value;
-	case EXPR_STRING: case EXPR_DEREF:	/* the checker lets neither through */
-		return 0;
-	case EXPR_VAR:
-		return eval_var(e, scope);
-	case EXPR_NEG: case EXPR_NOT: case EXPR_BITNOT: case EXPR_CAST:
-		return eval_unary(e, scope);
-	case EXPR_LAND:
-		return eval_expr(e->a, scope) && eval_expr(e->b, scope);
-	case EXPR_LOR:
-		return eval_expr(e->a, scope) || eval_expr(e->b, scope);
-	case EXPR_COND:
-		return extend(eval_expr(eval_expr(e->a, scope) ? e->b : e->c, scope), &e->type);
-	case EXPR_EQ: case EXPR_NE:
+	case EXPR_INT: return e->value;
+	case EXPR_STRING:
+	case EXPR_DEREF: /* the checker lets neither through */ return 0;
+	case EXPR_VAR: return eval_var(e, scope);
+	case EXPR_NEG:
+	case EXPR_NOT:
+	case EXPR_BITNOT:
+	case EXPR_CAST: return eval_unary(e, scope);
+	case EXPR_LAND: return eval_expr(e->a, scope) && eval_expr(e->b, scope);
+	case EXPR_LOR: return eval_expr(e->a, scope) || eval_expr(e->b, scope);
+	case EXPR_COND: return extend(eval_expr(eval_expr(e->a, scope) ? e->b : e->c, scope), &e->type);
+	case EXPR_EQ:
+	case EXPR_NE:
 		if (e->a->type.kind == TYPE_CHARS)
 			return texts_equal(e, scope) == (e->op == EXPR_EQ);
 		break;
-	default:
-		break;
+	default: break;
 	}
 	return calculate(e, eval_expr(e->a, scope), eval_expr(e->b, scope));
 }
@@ -190,8 +195,9 @@ static void put_text(struct eval_text text, uint32_t room, char *at)
 
 static void put_head(const struct eval_scope *scope, uint32_t room, char *at)
 {
-	struct ut_rec_event head = { .time_ns = scope->time_ns, .pid = scope->pid, .tid = scope->tid,
-				     .text_room = room };
+	struct ut_rec_event head = {
+		.time_ns = scope->time_ns, .pid = scope->pid, .tid = scope->tid, .text_room = room
+	};
 
 	memcpy(head.comm, scope->comm, sizeof(head.comm));
 	memcpy(at, &head, sizeof(head));

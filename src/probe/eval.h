@@ -15,14 +15,14 @@ enum user_field { USER_KIND, USER_NAME, USER_VALUE, USER_ID, USER_TEXT, USER_DUR
 
 /* Comparisons see the bytes alone: what is not there differs from every string, "" too, and equals NULL. */
 struct eval_text {
-	const char *bytes;	/* not terminated; NULL: there is none, or it could not be read */
+	const char *bytes; /* not terminated; NULL: there is none, or it could not be read */
 	size_t len;
-	enum ut_text_state state;	/* for printing: UT_TEXT_WHOLE without bytes prints as UT_TEXT_NULL */
+	enum ut_text_state state; /* for printing: UT_TEXT_WHOLE without bytes prints as UT_TEXT_NULL */
 };
 
 struct eval_scope {
-	uint64_t values[USER_FIELDS];		/* of the fields that are numbers */
-	struct eval_text texts[USER_FIELDS];	/* of those that are text */
+	uint64_t values[USER_FIELDS]; /* of the fields that are numbers */
+	struct eval_text texts[USER_FIELDS]; /* of those that are text */
 	uint32_t pid, tid, cpu;
 	uint64_t time_ns;
 	char comm[16];

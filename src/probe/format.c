@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "probe/check.h"
 
-#define NUMBER_MAX 4095		/* wide enough for any screen, small enough for any buffer */
+#define NUMBER_MAX 4095 /* wide enough for any screen, small enough for any buffer */
 
 size_t format_text_pos(const struct probe_spec *spec, size_t index)
 {
@@ -92,8 +92,8 @@ static int check_conv(const struct checker *c, size_t start, size_t end, const s
 		return fail(c, start, end, "%n writes into the program and is not offered");
 	if (!strchr("duxXocspfFeEgGUK", conv->conv))
 		return fail(
-		    c, start, end,
-		    "unknown conversion; there are %d %u %x %X %o %c %s %p %f %e %g, %K and %U for stacks, and %%");
+			c, start, end,
+			"unknown conversion; there are %d %u %x %X %o %c %s %p %f %e %g, %K and %U for stacks, and %%");
 	if (conv->star_precision && conv->conv != 's')
 		return fail(c, start, end,
 			    "a precision from an argument is offered for text only: %.*s takes length and address");

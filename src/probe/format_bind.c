@@ -11,9 +11,9 @@
 
 struct binder {
 	struct checker *c;
-	unsigned next;		/* argument that the next conversion takes */
-	bool implicit;		/* no expressions were given: the probe's arguments in order */
-	unsigned wanted;	/* values that the whole format takes */
+	unsigned next; /* argument that the next conversion takes */
+	bool implicit; /* no expressions were given: the probe's arguments in order */
+	unsigned wanted; /* values that the whole format takes */
 };
 
 static int fail(const struct binder *b, const struct conversion *conv, const char *fmt, ...)
@@ -95,8 +95,10 @@ static int note_unsigned(struct checker *c, const struct expr *e)
 	if (e->op != EXPR_VAR || e->type.is_signed || e->type.size < 4 || check_is_user(c))
 		return 0;
 	if (c->scope->kind == PROBE_ENTRY || c->scope->kind == PROBE_RETURN)
-		return check_note(c, "%%d prints %s unsigned, as the type of a function's values is not known; "
-				  "(int)%s or (long)%s reads it signed", e->string, e->string, e->string);
+		return check_note(c,
+				  "%%d prints %s unsigned, as the type of a function's values is not known; "
+				  "(int)%s or (long)%s reads it signed",
+				  e->string, e->string, e->string);
 	return check_note(c, "%%d prints %s unsigned: %s declares it %s; (%s)%s reads it signed", e->string,
 			  c->scope->display, type_name(&e->type, type), e->type.size == 4 ? "int" : "long", e->string);
 }
@@ -147,7 +149,8 @@ static int bind_text(struct binder *b, const struct conversion *conv, const stru
 	if (e->type.kind == TYPE_CHARS)
 		return 0;
 	if (check_is_user(b->c))
-		return fail(b, conv, "%%s wants text and %s is %s; name, text, kind and comm are text, %%d prints this one",
+		return fail(b, conv,
+			    "%%s wants text and %s is %s; name, text, kind and comm are text, %%d prints this one",
 			    expr_words(b->c, e, words), type_name(&e->type, type));
 	if (is_address(e))
 		return 0;
@@ -198,7 +201,7 @@ static int bind_value(struct binder *b, const struct conversion *conv)
 		return output_add(b->c, OUTPUT_BYTES, e, len);
 	if (conv->conv == 's' && e->type.kind == TYPE_INT)
 		return output_add(b->c, OUTPUT_STRING, e, NULL);
-	if (e->type.is_pointer)	/* %p, %x: the address itself is asked for */
+	if (e->type.is_pointer) /* %p, %x: the address itself is asked for */
 		return output_add(b->c, OUTPUT_VALUE, e, NULL);
 	return output_add_plain(b->c, e);
 }
@@ -226,8 +229,10 @@ static int bind_literal(struct checker *c, struct buf *literal)
 
 static int bind_conversion(struct binder *b, const struct conversion *conv)
 {
-	struct format_piece piece = {
-	    .output = b->c->checked->noutputs, .width = conv->width, .precision = conv->precision, .conv = conv->conv};
+	struct format_piece piece = { .output = b->c->checked->noutputs,
+				      .width = conv->width,
+				      .precision = conv->precision,
+				      .conv = conv->conv };
 	int r;
 
 	memcpy(piece.flags, conv->flags, sizeof(piece.flags));

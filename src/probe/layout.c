@@ -10,10 +10,7 @@ bool output_has_value(enum output_kind kind)
 	return kind == OUTPUT_VALUE || kind == OUTPUT_STRING || kind == OUTPUT_BYTES;
 }
 
-bool output_is_stack(enum output_kind kind)
-{
-	return kind == OUTPUT_USTACK || kind == OUTPUT_KSTACK;
-}
+bool output_is_stack(enum output_kind kind) { return kind == OUTPUT_USTACK || kind == OUTPUT_KSTACK; }
 
 bool output_has_text(enum output_kind kind)
 {

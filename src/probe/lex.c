@@ -9,21 +9,26 @@
 #include "probe/lex.h"
 
 /* Longest first. */
-static const struct { const char *text; enum token_kind kind; } operators[] = {
+static const struct {
+	const char *text;
+	enum token_kind kind;
+} operators[] = {
 	{ "<<=", TOK_UNKNOWN }, { ">>=", TOK_UNKNOWN }, { "===", TOK_UNKNOWN }, { "!==", TOK_UNKNOWN },
-	{ "->", TOK_ARROW }, { "<<", TOK_SHL }, { ">>", TOK_SHR }, { "<=", TOK_LE }, { ">=", TOK_GE },
-	{ "==", TOK_EQ }, { "!=", TOK_NE }, { "&&", TOK_LAND }, { "||", TOK_LOR }, { "++", TOK_UNKNOWN },
-	{ "--", TOK_UNKNOWN }, { "+=", TOK_UNKNOWN }, { "-=", TOK_UNKNOWN }, { "*=", TOK_UNKNOWN },
-	{ "/=", TOK_UNKNOWN }, { "%=", TOK_UNKNOWN }, { "&=", TOK_UNKNOWN }, { "|=", TOK_UNKNOWN },
-	{ "^=", TOK_UNKNOWN }, { "=~", TOK_UNKNOWN }, { "<>", TOK_UNKNOWN },
-	{ "(", TOK_LPAREN }, { ")", TOK_RPAREN }, { ",", TOK_COMMA }, { "?", TOK_QUESTION }, { ":", TOK_COLON },
-	{ ".", TOK_DOT }, { "!", TOK_NOT }, { "~", TOK_TILDE }, { "*", TOK_MUL }, { "/", TOK_DIV }, { "%", TOK_MOD },
-	{ "+", TOK_PLUS }, { "-", TOK_MINUS }, { "<", TOK_LT }, { ">", TOK_GT }, { "&", TOK_AND }, { "^", TOK_XOR },
-	{ "|", TOK_OR }, { "=", TOK_UNKNOWN }, { "[", TOK_UNKNOWN }, { "]", TOK_UNKNOWN }, { ";", TOK_UNKNOWN },
-	{ "{", TOK_UNKNOWN }, { "}", TOK_UNKNOWN },
+	{ "->", TOK_ARROW },	{ "<<", TOK_SHL },	{ ">>", TOK_SHR },	{ "<=", TOK_LE },
+	{ ">=", TOK_GE },	{ "==", TOK_EQ },	{ "!=", TOK_NE },	{ "&&", TOK_LAND },
+	{ "||", TOK_LOR },	{ "++", TOK_UNKNOWN },	{ "--", TOK_UNKNOWN },	{ "+=", TOK_UNKNOWN },
+	{ "-=", TOK_UNKNOWN },	{ "*=", TOK_UNKNOWN },	{ "/=", TOK_UNKNOWN },	{ "%=", TOK_UNKNOWN },
+	{ "&=", TOK_UNKNOWN },	{ "|=", TOK_UNKNOWN },	{ "^=", TOK_UNKNOWN },	{ "=~", TOK_UNKNOWN },
+	{ "<>", TOK_UNKNOWN },	{ "(", TOK_LPAREN },	{ ")", TOK_RPAREN },	{ ",", TOK_COMMA },
+	{ "?", TOK_QUESTION },	{ ":", TOK_COLON },	{ ".", TOK_DOT },	{ "!", TOK_NOT },
+	{ "~", TOK_TILDE },	{ "*", TOK_MUL },	{ "/", TOK_DIV },	{ "%", TOK_MOD },
+	{ "+", TOK_PLUS },	{ "-", TOK_MINUS },	{ "<", TOK_LT },	{ ">", TOK_GT },
+	{ "&", TOK_AND },	{ "^", TOK_XOR },	{ "|", TOK_OR },	{ "=", TOK_UNKNOWN },
+	{ "[", TOK_UNKNOWN },	{ "]", TOK_UNKNOWN },	{ ";", TOK_UNKNOWN },	{ "{", TOK_UNKNOWN },
+	{ "}", TOK_UNKNOWN },
 };
 
-#define MICRO "\xc2\xb5"	/* U+00B5, as times are printed */
+#define MICRO "\xc2\xb5" /* U+00B5, as times are printed */
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -111,11 +116,11 @@ static int bad_escape(struct lexer *lx, size_t pos)
 
 	if (lx->text[pos + 1] == '0' || lx->text[pos + 1] == 'x')
 		return probe_error_at(
-		    lx->text, pos, len, lx->err,
-		    "an escape needs a code from 1 to 255 (\\x1b, \\033); NUL cannot stand in a string");
+			lx->text, pos, len, lx->err,
+			"an escape needs a code from 1 to 255 (\\x1b, \\033); NUL cannot stand in a string");
 	return probe_error_at(
-	    lx->text, pos, len, lx->err,
-	    "unknown escape in a string; there are \\n \\t \\r \\e \\\\ \\\" \\' \\a \\b \\f \\v, \\x1b and \\033");
+		lx->text, pos, len, lx->err,
+		"unknown escape in a string; there are \\n \\t \\r \\e \\\\ \\\" \\' \\a \\b \\f \\v, \\x1b and \\033");
 }
 
 static int lex_string(struct lexer *lx)
@@ -185,7 +190,10 @@ static size_t word_end(const char *text, size_t p)
 /* Nanoseconds in a unit of time; 0 when it is none. */
 static uint64_t unit_ns(const char *s, size_t len)
 {
-	static const struct { const char *name; uint64_t ns; } units[] = {
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
 		{ "ns", 1 }, { "us", 1000 }, { MICRO "s", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
 	};
 
@@ -209,8 +217,10 @@ static int lex_number_end(struct lexer *lx, size_t start, size_t p, size_t end, 
 	if (lex_suffix(lx->text + p, end - p, &lx->tok.is_unsigned))
 		return 0;
 	return probe_error_at(lx->text, start, end - start, lx->err, "'%.*s' is not a number%s", (int)(end - start),
-			      lx->text + start, base == 8 ? ": a leading 0 means octal, as in C" :
-			      base == 10 ? "; U or L may end one, and ns, us, ms or s a time" : "");
+			      lx->text + start,
+			      base == 8	   ? ": a leading 0 means octal, as in C"
+			      : base == 10 ? "; U or L may end one, and ns, us, ms or s a time"
+					   : "");
 }
 
 static int lex_number(struct lexer *lx)
@@ -222,8 +232,8 @@ static int lex_number(struct lexer *lx)
 
 	if (lx->text[end] == '.' && isdigit((unsigned char)lx->text[end + 1]))
 		return probe_error_at(
-		    lx->text, start, end + 2 - start, lx->err,
-		    "expressions have whole numbers only; floats can be printed, not calculated with");
+			lx->text, start, end + 2 - start, lx->err,
+			"expressions have whole numbers only; floats can be printed, not calculated with");
 	if (lx->text[p] == '0' && tolower((unsigned char)lx->text[p + 1]) == 'x' && hex_digit(lx->text[p + 2]) >= 0) {
 		base = 16;
 		p += 2;

@@ -10,15 +10,37 @@
 
 enum token_kind {
 	TOK_END,
-	TOK_INT,	/* value, is_unsigned */
-	TOK_STRING,	/* string, string_len */
-	TOK_NAME,	/* pos, len */
-	TOK_LPAREN, TOK_RPAREN, TOK_COMMA, TOK_QUESTION, TOK_COLON, TOK_ARROW, TOK_DOT,
-	TOK_NOT, TOK_TILDE,
-	TOK_MUL, TOK_DIV, TOK_MOD, TOK_PLUS, TOK_MINUS, TOK_SHL, TOK_SHR,
-	TOK_LT, TOK_LE, TOK_GT, TOK_GE, TOK_EQ, TOK_NE,
-	TOK_AND, TOK_XOR, TOK_OR, TOK_LAND, TOK_LOR,
-	TOK_UNKNOWN,	/* an operator that does not exist here, such as '=' or '[' */
+	TOK_INT, /* value, is_unsigned */
+	TOK_STRING, /* string, string_len */
+	TOK_NAME, /* pos, len */
+	TOK_LPAREN,
+	TOK_RPAREN,
+	TOK_COMMA,
+	TOK_QUESTION,
+	TOK_COLON,
+	TOK_ARROW,
+	TOK_DOT,
+	TOK_NOT,
+	TOK_TILDE,
+	TOK_MUL,
+	TOK_DIV,
+	TOK_MOD,
+	TOK_PLUS,
+	TOK_MINUS,
+	TOK_SHL,
+	TOK_SHR,
+	TOK_LT,
+	TOK_LE,
+	TOK_GT,
+	TOK_GE,
+	TOK_EQ,
+	TOK_NE,
+	TOK_AND,
+	TOK_XOR,
+	TOK_OR,
+	TOK_LAND,
+	TOK_LOR,
+	TOK_UNKNOWN, /* an operator that does not exist here, such as '=' or '[' */
 };
 
 struct token {
@@ -26,14 +48,14 @@ struct token {
 	size_t pos, len;
 	uint64_t value;
 	bool is_unsigned;
-	char *string;		/* owned by the lexer until taken */
+	char *string; /* owned by the lexer until taken */
 	size_t string_len;
 };
 
 struct lexer {
 	const char *text;
 	size_t pos;
-	struct token tok;	/* the current one */
+	struct token tok; /* the current one */
 	struct ut_err *err;
 };
 

@@ -23,7 +23,7 @@ static bool refuse(struct operand *op, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(op->reason, sizeof op->reason, fmt, ap);
+	vsnprintf(op->reason, sizeof(op->reason), fmt, ap);
 	va_end(ap);
 	op->kind = OPERAND_UNREADABLE;
 	op->base = op->index = X86_NONE;
@@ -116,7 +116,7 @@ static bool refuse_relocation(struct scan *s, const char *suffix, size_t n)
 	static const char *const thread_local_marks[] = { "tpoff", "dtpoff", "gottpoff", "tlsgd", "tlsld", "tlsdesc" };
 	int shown = (int)(n < 24 ? n : 24);
 
-	for (size_t i = 0; i < sizeof thread_local_marks / sizeof *thread_local_marks; i++)
+	for (size_t i = 0; i < sizeof(thread_local_marks) / sizeof(*thread_local_marks); i++)
 		if (strlen(thread_local_marks[i]) == n && strncasecmp(suffix, thread_local_marks[i], n) == 0)
 			return refuse(s->op, "is thread-local (@%.*s): its address differs from thread to thread",
 				      shown, suffix);
@@ -137,7 +137,7 @@ static bool parse_symbol(struct scan *s)
 		return refuse_relocation(s, s->at, word_length(s));
 	if (op->has_symbol)
 		return refuse(op, "combines two symbols");
-	if (n >= sizeof op->symbol)
+	if (n >= sizeof(op->symbol))
 		return refuse(op, "refers to a symbol whose name is too long (%zu bytes)", n);
 	memcpy(op->symbol, name, n);
 	op->symbol[n] = '\0';
@@ -316,10 +316,7 @@ static bool parse_constant(struct scan *s)
 	return true;
 }
 
-static bool is_operand_size(uint64_t size)
-{
-	return size == 1 || size == 2 || size == 4 || size == 8;
-}
+static bool is_operand_size(uint64_t size) { return size == 1 || size == 2 || size == 4 || size == 8; }
 
 /* [-]SIZE[f]@ */
 static bool parse_mark(struct scan *s)
@@ -373,7 +370,7 @@ void operand_parse(const char *text, size_t len, struct operand *ret)
 	while (s.end > s.at && is_blank(s.end[-1]))
 		s.end--;
 	skip_blanks(&s);
-	cut = (size_t)(s.end - s.at) < sizeof ret->text ? (size_t)(s.end - s.at) : sizeof ret->text - 1;
+	cut = (size_t)(s.end - s.at) < sizeof(ret->text) ? (size_t)(s.end - s.at) : sizeof(ret->text) - 1;
 	memcpy(ret->text, s.at, cut);
 	if (parse_mark(&s))
 		parse_body(&s);
@@ -427,13 +424,13 @@ int operands_parse(const char *args, struct operands *ret)
 
 void operand_resolve(struct operand *op, struct elf_image *img)
 {
-	char name[sizeof op->symbol];
+	char name[sizeof(op->symbol)];
 	struct elf_symbol s;
 	int r;
 
 	if (!op->has_symbol)
 		return;
-	memcpy(name, op->symbol, sizeof name);
+	memcpy(name, op->symbol, sizeof(name));
 	r = elf_symbol_find(img, name, &s);
 	if (r == 1 && s.is_tls)
 		refuse(op, "is %s, a thread-local variable: its address differs from thread to thread", name);

@@ -11,29 +11,44 @@
 
 /* General registers in the order of their x86 encoding; X86_NONE where an address has no base or no index. */
 enum reg {
-	X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI, X86_RDI,
-	X86_R8, X86_R9, X86_R10, X86_R11, X86_R12, X86_R13, X86_R14, X86_R15,
-	X86_RIP, X86_NONE = 0xff
+	X86_RAX,
+	X86_RCX,
+	X86_RDX,
+	X86_RBX,
+	X86_RSP,
+	X86_RBP,
+	X86_RSI,
+	X86_RDI,
+	X86_R8,
+	X86_R9,
+	X86_R10,
+	X86_R11,
+	X86_R12,
+	X86_R13,
+	X86_R14,
+	X86_R15,
+	X86_RIP,
+	X86_NONE = 0xff
 };
 
 enum operand_kind {
 	OPERAND_UNREADABLE, /* reason says why; nothing else is valid but size, is_signed and is_float where known */
-	OPERAND_CONST,	    /* value */
-	OPERAND_REG,	    /* base; bits shift…shift+8*size */
-	OPERAND_MEM,	    /* *(size bytes at base + index * scale + disp [+ symbol]) */
-	OPERAND_ADDR,	    /* the address symbol + disp itself ($symbol) */
+	OPERAND_CONST, /* value */
+	OPERAND_REG, /* base; bits shift…shift+8*size */
+	OPERAND_MEM, /* *(size bytes at base + index * scale + disp [+ symbol]) */
+	OPERAND_ADDR, /* the address symbol + disp itself ($symbol) */
 };
 
 struct operand {
 	enum operand_kind kind;
-	uint8_t size;		/* 1, 2, 4, 8 bytes */
+	uint8_t size; /* 1, 2, 4, 8 bytes */
 	bool is_signed;
-	bool is_float;		/* 'f' mark: the bits are an IEEE float (4) or double (8) */
+	bool is_float; /* 'f' mark: the bits are an IEEE float (4) or double (8) */
 	enum reg base, index;
-	uint8_t scale;		/* 1, 2, 4, 8 */
-	uint8_t shift;		/* 8 for %ah and its kin, else 0 */
-	int64_t disp;		/* constant part of the address */
-	uint64_t value;		/* OPERAND_CONST: cut to size, extended by its sign to 64 bits */
+	uint8_t scale; /* 1, 2, 4, 8 */
+	uint8_t shift; /* 8 for %ah and its kin, else 0 */
+	int64_t disp; /* constant part of the address */
+	uint64_t value; /* OPERAND_CONST: cut to size, extended by its sign to 64 bits */
 	/*
 	 * The address has a symbol. After operand_resolve, sym_vaddr is its address in the file's numbering, and the
 	 * running address is sym_vaddr + (running ip - site vaddr): right for PIE, prelinked and fixed programs alike.
@@ -42,7 +57,7 @@ struct operand {
 	bool has_symbol;
 	uint64_t sym_vaddr;
 	char symbol[128];
-	char text[96];		/* the operand as it stands in the note (cut if longer), for messages */
+	char text[96]; /* the operand as it stands in the note (cut if longer), for messages */
 	char reason[160]; /* OPERAND_UNREADABLE: a clause such as "is in %xmm0, which the kernel does not hand out" */
 };
 

@@ -48,9 +48,9 @@ static int parse_predicate(struct lexer *lx, struct probe_spec *spec)
 	r = lex_next(lx);
 	if (!r && continues_expr(lx->tok.kind))
 		return probe_error_at(
-		    lx->text, start, lx->tok.pos - start, lx->err,
-		    "the parentheses right after the name are the predicate; "
-		    "put the whole condition into one pair, or a format before an expression to print");
+			lx->text, start, lx->tok.pos - start, lx->err,
+			"the parentheses right after the name are the predicate; "
+			"put the whole condition into one pair, or a format before an expression to print");
 	return r;
 }
 
@@ -91,9 +91,9 @@ static int parse_end(struct lexer *lx, const struct probe_spec *spec)
 		return probe_error_at(lx->text, t->pos, t->len, lx->err, "this ')' has no '(' before it");
 	if (t->kind == TOK_STRING && !spec->format)
 		return probe_error_at(
-		    lx->text, t->pos, t->len, lx->err,
-		    "the format stands before the expressions, and the predicate in parentheses before the format: "
-		    "u:python:gc__start (arg1 == 2) \"gen %%d\", arg1");
+			lx->text, t->pos, t->len, lx->err,
+			"the format stands before the expressions, and the predicate in parentheses before the format: "
+			"u:python:gc__start (arg1 == 2) \"gen %%d\", arg1");
 	if (t->kind == TOK_STRING)
 		return probe_error_at(lx->text, t->pos, t->len, lx->err,
 				      "an operator or ',' is missing before this text");

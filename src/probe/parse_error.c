@@ -8,13 +8,13 @@
 #include "probe/lex.h"
 
 #define SENTENCE_MAX 380 /* bytes of struct ut_err.msg that the sentence may take; the rest is for text and mark */
-#define WINDOW_COLUMNS 70	/* of the text around the place; longer texts are shown in part */
-#define BEFORE_COLUMNS 40	/* of them at most so many before the place */
+#define WINDOW_COLUMNS 70 /* of the text around the place; longer texts are shown in part */
+#define BEFORE_COLUMNS 40 /* of them at most so many before the place */
 
 /* One character of the text as it is shown. */
 struct glyph {
-	size_t len;		/* bytes in the text */
-	unsigned columns;	/* 0, 1 or 2 */
+	size_t len; /* bytes in the text */
+	unsigned columns; /* 0, 1 or 2 */
 	char shown[4];
 	size_t nshown;
 };
@@ -43,13 +43,16 @@ static size_t utf8_decode(const char *s, size_t max, uint32_t *ret)
 /* Terminal columns of a code point: marks that combine take none, East Asian wide ones two. */
 static unsigned columns_of(uint32_t c)
 {
-	static const struct { uint32_t from, to; unsigned columns; } ranges[] = {
-		{ 0x300, 0x36f, 0 }, { 0x483, 0x489, 0 }, { 0x591, 0x5bd, 0 }, { 0x610, 0x61a, 0 }, { 0x64b, 0x65f, 0 },
-		{ 0x200b, 0x200f, 0 }, { 0x202a, 0x202e, 0 }, { 0x2060, 0x206f, 0 }, { 0x20d0, 0x20ff, 0 },
-		{ 0xfe00, 0xfe0f, 0 }, { 0xfe20, 0xfe2f, 0 }, { 0xfeff, 0xfeff, 0 }, { 0x1100, 0x115f, 2 },
-		{ 0x2e80, 0x303e, 2 }, { 0x3041, 0xa4cf, 2 }, { 0xac00, 0xd7a3, 2 }, { 0xf900, 0xfaff, 2 },
-		{ 0xfe30, 0xfe6f, 2 }, { 0xff00, 0xff60, 2 }, { 0xffe0, 0xffe6, 2 }, { 0x1f300, 0x1f64f, 2 },
-		{ 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
+	static const struct {
+		uint32_t from, to;
+		unsigned columns;
+	} ranges[] = {
+		{ 0x300, 0x36f, 0 },	 { 0x483, 0x489, 0 },	  { 0x591, 0x5bd, 0 },	   { 0x610, 0x61a, 0 },
+		{ 0x64b, 0x65f, 0 },	 { 0x200b, 0x200f, 0 },	  { 0x202a, 0x202e, 0 },   { 0x2060, 0x206f, 0 },
+		{ 0x20d0, 0x20ff, 0 },	 { 0xfe00, 0xfe0f, 0 },	  { 0xfe20, 0xfe2f, 0 },   { 0xfeff, 0xfeff, 0 },
+		{ 0x1100, 0x115f, 2 },	 { 0x2e80, 0x303e, 2 },	  { 0x3041, 0xa4cf, 2 },   { 0xac00, 0xd7a3, 2 },
+		{ 0xf900, 0xfaff, 2 },	 { 0xfe30, 0xfe6f, 2 },	  { 0xff00, 0xff60, 2 },   { 0xffe0, 0xffe6, 2 },
+		{ 0x1f300, 0x1f64f, 2 }, { 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)

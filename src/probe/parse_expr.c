@@ -13,16 +13,18 @@
 struct parser {
 	struct lexer *lx;
 	const char *what;
-	unsigned nesting;	/* of parentheses and unary operators: bounds the recursion here */
+	unsigned nesting; /* of parentheses and unary operators: bounds the recursion here */
 };
 
-static const struct { enum token_kind tok; enum expr_op op; int prec; } binaries[] = {
-	{ TOK_MUL, EXPR_MUL, 10 }, { TOK_DIV, EXPR_DIV, 10 }, { TOK_MOD, EXPR_MOD, 10 },
-	{ TOK_PLUS, EXPR_ADD, 9 }, { TOK_MINUS, EXPR_SUB, 9 },
-	{ TOK_SHL, EXPR_SHL, 8 }, { TOK_SHR, EXPR_SHR, 8 },
-	{ TOK_LT, EXPR_LT, 7 }, { TOK_LE, EXPR_LE, 7 }, { TOK_GT, EXPR_GT, 7 }, { TOK_GE, EXPR_GE, 7 },
-	{ TOK_EQ, EXPR_EQ, 6 }, { TOK_NE, EXPR_NE, 6 },
-	{ TOK_AND, EXPR_AND, 5 }, { TOK_XOR, EXPR_XOR, 4 }, { TOK_OR, EXPR_OR, 3 },
+static const struct {
+	enum token_kind tok;
+	enum expr_op op;
+	int prec;
+} binaries[] = {
+	{ TOK_MUL, EXPR_MUL, 10 },  { TOK_DIV, EXPR_DIV, 10 }, { TOK_MOD, EXPR_MOD, 10 }, { TOK_PLUS, EXPR_ADD, 9 },
+	{ TOK_MINUS, EXPR_SUB, 9 }, { TOK_SHL, EXPR_SHL, 8 },  { TOK_SHR, EXPR_SHR, 8 },  { TOK_LT, EXPR_LT, 7 },
+	{ TOK_LE, EXPR_LE, 7 },	    { TOK_GT, EXPR_GT, 7 },    { TOK_GE, EXPR_GE, 7 },	  { TOK_EQ, EXPR_EQ, 6 },
+	{ TOK_NE, EXPR_NE, 6 },	    { TOK_AND, EXPR_AND, 5 },  { TOK_XOR, EXPR_XOR, 4 },  { TOK_OR, EXPR_OR, 3 },
 	{ TOK_LAND, EXPR_LAND, 2 }, { TOK_LOR, EXPR_LOR, 1 },
 };
 
@@ -35,10 +37,16 @@ static int fail_at(const struct lexer *lx, size_t pos, size_t len, const char *s
 
 static int unknown_operator(const struct lexer *lx, const char *what)
 {
-	static const struct { const char *op, *hint; } hints[] = {
-		{ "=", "did you mean '=='?" }, { "===", "did you mean '=='?" }, { "!==", "did you mean '!='?" },
-		{ "<>", "did you mean '!='?" }, { "=~", "text is compared with == and !=" },
-		{ "[", "read memory with a cast: *(u32 *)(arg1 + 8)" }, { "++", "nothing can be changed here" },
+	static const struct {
+		const char *op, *hint;
+	} hints[] = {
+		{ "=", "did you mean '=='?" },
+		{ "===", "did you mean '=='?" },
+		{ "!==", "did you mean '!='?" },
+		{ "<>", "did you mean '!='?" },
+		{ "=~", "text is compared with == and !=" },
+		{ "[", "read memory with a cast: *(u32 *)(arg1 + 8)" },
+		{ "++", "nothing can be changed here" },
 		{ "--", "nothing can be changed here; write a blank between two minus signs" },
 		{ ";", "a probe has one format and a list of expressions" },
 	};
@@ -226,7 +234,7 @@ static int parse_parens(struct parser *p, struct expr **ret)
 		return r;
 	if (p->lx->tok.kind != TOK_RPAREN)
 		return parse_unexpected(p->lx, p->what, "')'");
-	(*ret)->pos = start;	/* marks show the parentheses too */
+	(*ret)->pos = start; /* marks show the parentheses too */
 	(*ret)->len = p->lx->pos - start;
 	return lex_next(p->lx);
 }
@@ -240,16 +248,11 @@ static int parse_primary(struct parser *p, struct expr **ret)
 	case TOK_INT:
 		r = make_int(p, t->pos, t->pos + t->len, t->value, t->is_unsigned, ret);
 		return r ? r : lex_next(p->lx);
-	case TOK_STRING:
-		return parse_string(p, ret);
-	case TOK_NAME:
-		return parse_name(p, ret);
-	case TOK_LPAREN:
-		return parse_parens(p, ret);
-	case TOK_AND:
-		return fail_at(p->lx, t->pos, t->len, "the address of a value cannot be taken");
-	default:
-		return parse_unexpected(p->lx, p->what, "a value");
+	case TOK_STRING: return parse_string(p, ret);
+	case TOK_NAME: return parse_name(p, ret);
+	case TOK_LPAREN: return parse_parens(p, ret);
+	case TOK_AND: return fail_at(p->lx, t->pos, t->len, "the address of a value cannot be taken");
+	default: return parse_unexpected(p->lx, p->what, "a value");
 	}
 }
 

@@ -43,11 +43,13 @@ static int no_kernel_functions(const char *text, size_t pos, size_t len, struct 
 /* The sentence for a kind that does not exist: other tracers' words for ours, kernel functions, or a forgotten kind. */
 static int unknown_kind(const char *text, size_t pos, size_t len, struct ut_err *err)
 {
-	static const struct { const char *word, *kind; } words[] = {
-		{ "usdt", "u" }, { "sdt", "u" }, { "uprobe", "p" }, { "uretprobe", "r" }, { "tracepoint", "t" },
-		{ "U", "u" }, { "P", "p" }, { "R", "r" }, { "T", "t" }, { "E", "e" },
-		{ "S", "s" }, { "signal", "s" }, { "sig", "s" }, { "user", "e" }, { "usertrace", "e" }, { "marker", "e" },
-		{ "event", "e" },
+	static const struct {
+		const char *word, *kind;
+	} words[] = {
+		{ "usdt", "u" },   { "sdt", "u" },    { "uprobe", "p" }, { "uretprobe", "r" }, { "tracepoint", "t" },
+		{ "U", "u" },	   { "P", "p" },      { "R", "r" },	 { "T", "t" },	       { "E", "e" },
+		{ "S", "s" },	   { "signal", "s" }, { "sig", "s" },	 { "user", "e" },      { "usertrace", "e" },
+		{ "marker", "e" }, { "event", "e" },
 	};
 	static const char *const kernel[] = { "kprobe", "kretprobe", "kfunc", "kretfunc", "fentry", "fexit", "k" };
 
@@ -67,9 +69,12 @@ static int parse_kind(struct probe_spec *spec, size_t *pos, struct ut_err *err)
 {
 	const char *text = spec->text;
 	size_t start = *pos, end = scan(text, start, ":\"(");
-	static const struct { char letter; enum probe_kind kind; } kinds[] = {
-		{ 'u', PROBE_USDT }, { 'p', PROBE_ENTRY }, { 'r', PROBE_RETURN }, { 't', PROBE_TRACEPOINT },
-		{ 'e', PROBE_USER }, { 's', PROBE_SIGNAL },
+	static const struct {
+		char letter;
+		enum probe_kind kind;
+	} kinds[] = {
+		{ 'u', PROBE_USDT },	   { 'p', PROBE_ENTRY }, { 'r', PROBE_RETURN },
+		{ 't', PROBE_TRACEPOINT }, { 'e', PROBE_USER },	 { 's', PROBE_SIGNAL },
 	};
 
 	if (!text[start])
@@ -77,11 +82,11 @@ static int parse_kind(struct probe_spec *spec, size_t *pos, struct ut_err *err)
 				      "the probe is empty; a probe is KIND:WHERE:NAME, such as u:python:gc__start");
 	if (text[end] != ':')
 		return probe_error_at(
-		    text, start, end - start, err,
-		    "a probe is KIND:WHERE:NAME, such as u:python:gc__start or p:c:malloc; the kinds are " KINDS);
+			text, start, end - start, err,
+			"a probe is KIND:WHERE:NAME, such as u:python:gc__start or p:c:malloc; the kinds are " KINDS);
 	*pos = end + 1;
 	spec->kind = PROBE_ENTRY;
-	if (end == start)	/* ":c:malloc": BCC's short form of p: */
+	if (end == start) /* ":c:malloc": BCC's short form of p: */
 		return 0;
 	for (size_t i = 0; end - start == 1 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (kinds[i].letter == text[start]) {
@@ -177,9 +182,9 @@ static int scan_function(const char *text, size_t start, size_t *ret_end, struct
 	while (text[end] == '(') {
 		if (!follows_operator(text, start, end) || text[end + 1] != ')')
 			return probe_error_at(
-			    text, end, 1, err,
-			    "a blank belongs between the function's name and the predicate; signatures are not "
-			    "read, arguments are arg1, arg2 …");
+				text, end, 1, err,
+				"a blank belongs between the function's name and the predicate; signatures are not "
+				"read, arguments are arg1, arg2 …");
 		end = scan(text, end + 2, "\"(");
 	}
 	*ret_end = end;
@@ -406,7 +411,8 @@ static int unknown_signal(const struct probe_spec *spec, struct ut_err *err)
 		return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), err,
 				      "no signal is called '%.60s'; did you mean '%s'?", spec->name, list[best]);
 	return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), err,
-			      "no signal is called '%.60s'; s:SIGSEGV is one by its name, s:* is every signal", spec->name);
+			      "no signal is called '%.60s'; s:SIGSEGV is one by its name, s:* is every signal",
+			      spec->name);
 }
 
 /* s:SIGSEGV, s:SEGV, s:11, or a pattern: the name becomes the one that is printed. */
@@ -435,8 +441,9 @@ static int parse_signal(struct probe_spec *spec, size_t start, size_t *ret_end, 
 	int r;
 
 	if (spec->text[scan(spec->text, start, "\"(")] != '"' && scan(spec->text, start, "\"(") == start)
-		return probe_error_at(spec->text, start, 0, err,
-				      "the signal is missing after ':'; s:SIGSEGV is one by its name, s:* is every signal");
+		return probe_error_at(
+			spec->text, start, 0, err,
+			"the signal is missing after ':'; s:SIGSEGV is one by its name, s:* is every signal");
 	r = parse_user(spec, start, ret_end, err);
 	return r ? r : settle_signal(spec, err);
 }

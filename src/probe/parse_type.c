@@ -7,24 +7,23 @@
 
 struct named_type {
 	const char *name;
-	uint8_t size;		/* 0: void */
+	uint8_t size; /* 0: void */
 	bool is_signed, is_bool;
 };
 
 static const struct named_type typedefs[] = {
-	{ "int8_t", 1, true, false }, { "int16_t", 2, true, false }, { "int32_t", 4, true, false },
-	{ "int64_t", 8, true, false }, { "uint8_t", 1, false, false }, { "uint16_t", 2, false, false },
-	{ "uint32_t", 4, false, false }, { "uint64_t", 8, false, false },
-	{ "u8", 1, false, false }, { "u16", 2, false, false }, { "u32", 4, false, false }, { "u64", 8, false, false },
-	{ "s8", 1, true, false }, { "s16", 2, true, false }, { "s32", 4, true, false }, { "s64", 8, true, false },
-	{ "i8", 1, true, false }, { "i16", 2, true, false }, { "i32", 4, true, false }, { "i64", 8, true, false },
-	{ "__u8", 1, false, false }, { "__u16", 2, false, false },
-	{ "__u32", 4, false, false }, { "__u64", 8, false, false },
-	{ "__s8", 1, true, false }, { "__s16", 2, true, false },
-	{ "__s32", 4, true, false }, { "__s64", 8, true, false },
-	{ "size_t", 8, false, false }, { "ssize_t", 8, true, false }, { "uintptr_t", 8, false, false },
-	{ "intptr_t", 8, true, false }, { "ptrdiff_t", 8, true, false }, { "bool", 1, false, true },
-	{ "_Bool", 1, false, true }, { "void", 0, false, false },
+	{ "int8_t", 1, true, false },	  { "int16_t", 2, true, false },   { "int32_t", 4, true, false },
+	{ "int64_t", 8, true, false },	  { "uint8_t", 1, false, false },  { "uint16_t", 2, false, false },
+	{ "uint32_t", 4, false, false },  { "uint64_t", 8, false, false }, { "u8", 1, false, false },
+	{ "u16", 2, false, false },	  { "u32", 4, false, false },	   { "u64", 8, false, false },
+	{ "s8", 1, true, false },	  { "s16", 2, true, false },	   { "s32", 4, true, false },
+	{ "s64", 8, true, false },	  { "i8", 1, true, false },	   { "i16", 2, true, false },
+	{ "i32", 4, true, false },	  { "i64", 8, true, false },	   { "__u8", 1, false, false },
+	{ "__u16", 2, false, false },	  { "__u32", 4, false, false },	   { "__u64", 8, false, false },
+	{ "__s8", 1, true, false },	  { "__s16", 2, true, false },	   { "__s32", 4, true, false },
+	{ "__s64", 8, true, false },	  { "size_t", 8, false, false },   { "ssize_t", 8, true, false },
+	{ "uintptr_t", 8, false, false }, { "intptr_t", 8, true, false },  { "ptrdiff_t", 8, true, false },
+	{ "bool", 1, false, true },	  { "_Bool", 1, false, true },	   { "void", 0, false, false },
 };
 
 /* The words that C combines freely. */
@@ -123,9 +122,9 @@ static int parse_base(struct lexer *lx, struct named_type *ret, bool *ret_char)
 	*ret_char = false;
 	if (is_not_here(lx))
 		return probe_error_at(
-		    lx->text, lx->tok.pos, lx->tok.len, lx->err,
-		    "casts know whole numbers and pointers to them; members are read by their offset: "
-		    "*(u32 *)(arg1 + 8)");
+			lx->text, lx->tok.pos, lx->tok.len, lx->err,
+			"casts know whole numbers and pointers to them; members are read by their offset: "
+			"*(u32 *)(arg1 + 8)");
 	if (!known)
 		return parse_words(lx, ret, ret_char);
 	*ret = *known;

@@ -10,8 +10,8 @@
 
 struct register_name {
 	enum reg reg;
-	uint8_t bytes;	/* 8 for rax, 4 for eax, … */
-	uint8_t shift;	/* 8 for ah, bh, ch, dh */
+	uint8_t bytes; /* 8 for rax, 4 for eax, … */
+	uint8_t shift; /* 8 for ah, bh, ch, dh */
 };
 
 /* False when the @len bytes at @name are no general register (or rip). */

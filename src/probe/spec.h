@@ -12,28 +12,28 @@ enum probe_kind { PROBE_USDT, PROBE_ENTRY, PROBE_RETURN, PROBE_TRACEPOINT, PROBE
 
 /* What becomes of a process's standing when a probe fires: its record has a struct ut_rec_state. Not typed: asked for. */
 enum probe_state {
-	STATE_NONE,		/* no state in the record */
-	STATE_SEE,		/* as it is: begins and ends of what does not stop the program, and what comes inside */
-	STATE_STOP,		/* the program is stopped from here on; this thread collects */
-	STATE_GO,		/* the newest stop ends */
+	STATE_NONE, /* no state in the record */
+	STATE_SEE, /* as it is: begins and ends of what does not stop the program, and what comes inside */
+	STATE_STOP, /* the program is stopped from here on; this thread collects */
+	STATE_GO, /* the newest stop ends */
 };
 
 /* Text pieces are owned, NUL-terminated. */
 struct probe_spec {
 	enum probe_kind kind;
 	enum probe_state state;
-	char *text;		/* the whole probe as typed */
-	char *where;		/* u: provider, library or path; p: r: library or path; t: category; e: s: "" */
-	char *provider;		/* u:WHERE:PROVIDER:NAME: the provider, else NULL */
-	char *name;		/* probe, function or event; may be a glob */
-	size_t where_pos, name_pos;	/* in text */
-	uint64_t offset;	/* p: FUNCTION+OFF */
+	char *text; /* the whole probe as typed */
+	char *where; /* u: provider, library or path; p: r: library or path; t: category; e: s: "" */
+	char *provider; /* u:WHERE:PROVIDER:NAME: the provider, else NULL */
+	char *name; /* probe, function or event; may be a glob */
+	size_t where_pos, name_pos; /* in text */
+	uint64_t offset; /* p: FUNCTION+OFF */
 	bool has_offset;
-	bool has_address;	/* p:PATH:0xADDR: name is a number, offset the address in the file's numbering */
-	struct expr *predicate;	/* NULL: none */
-	char *format;		/* NULL: none; escapes resolved; may hold NUL? no: refused */
-	size_t format_pos;	/* of the character after the opening quote, in text */
-	VEC(struct expr *) args;	/* owned */
+	bool has_address; /* p:PATH:0xADDR: name is a number, offset the address in the file's numbering */
+	struct expr *predicate; /* NULL: none */
+	char *format; /* NULL: none; escapes resolved; may hold NUL? no: refused */
+	size_t format_pos; /* of the character after the opening quote, in text */
+	VEC(struct expr *) args; /* owned */
 };
 
 /*
@@ -54,53 +54,54 @@ int probe_error(const struct probe_spec *spec, size_t pos, size_t len, struct ut
 /* What a probe offers to its expressions. Filled by the planner from notes, from the calling convention or from the
  * kernel's format description. */
 struct probe_field {
-	const char *name;	/* fields only */
+	const char *name; /* fields only */
 	struct type type;
-	const char *unreadable;	/* NULL, or the reason why it cannot be read at any site */
+	const char *unreadable; /* NULL, or the reason why it cannot be read at any site */
 };
 struct probe_scope {
 	enum probe_kind kind;
-	const char *display;	/* "python:gc__start": for messages */
-	const struct probe_field *args;		/* arg1… : u: by the note, p: arg1…arg6; none for r: and t: */
+	const char *display; /* "python:gc__start": for messages */
+	const struct probe_field *args; /* arg1… : u: by the note, p: arg1…arg6; none for r: and t: */
 	unsigned nargs;
-	const struct probe_field *fields;	/* t: and e: by name */
+	const struct probe_field *fields; /* t: and e: by name */
 	unsigned nfields;
 };
 
 enum output_kind {
-	OUTPUT_VALUE,	/* 64-bit value of expr */
-	OUTPUT_STRING,	/* NUL-terminated text at the user address expr */
-	OUTPUT_BYTES,	/* at most len bytes of text at the user address expr, for %.*s */
-	OUTPUT_CHARS,	/* text of a TYPE_CHARS variable (tracepoint field) */
-	OUTPUT_HEAD,	/* pid, tid, comm, cpu, time: in every record's head; needs no room */
-	OUTPUT_USTACK, OUTPUT_KSTACK,
+	OUTPUT_VALUE, /* 64-bit value of expr */
+	OUTPUT_STRING, /* NUL-terminated text at the user address expr */
+	OUTPUT_BYTES, /* at most len bytes of text at the user address expr, for %.*s */
+	OUTPUT_CHARS, /* text of a TYPE_CHARS variable (tracepoint field) */
+	OUTPUT_HEAD, /* pid, tid, comm, cpu, time: in every record's head; needs no room */
+	OUTPUT_USTACK,
+	OUTPUT_KSTACK,
 };
 
 struct output {
 	enum output_kind kind;
-	const struct expr *expr;	/* owned by the spec */
-	const struct expr *len;		/* OUTPUT_BYTES */
-	struct type type;		/* of expr */
+	const struct expr *expr; /* owned by the spec */
+	const struct expr *len; /* OUTPUT_BYTES */
+	struct type type; /* of expr */
 };
 
 /* One piece of a format: literal text, or a conversion of one output. */
 struct format_piece {
-	char *literal;		/* owned; NULL for a conversion */
+	char *literal; /* owned; NULL for a conversion */
 	size_t literal_len;
-	unsigned output;	/* index of the output it prints */
-	char flags[8];		/* of "-+ #0", as typed */
-	int width, precision;	/* -1: none */
-	char conv;		/* d u x X o c s p f e g (i → d, F E G as typed), 'U', 'K' */
+	unsigned output; /* index of the output it prints */
+	char flags[8]; /* of "-+ #0", as typed */
+	int width, precision; /* -1: none */
+	char conv; /* d u x X o c s p f e g (i → d, F E G as typed), 'U', 'K' */
 };
 
 #define OUTPUTS_MAX 16
 
 struct probe_checked {
-	struct probe_spec *spec;	/* owned */
+	struct probe_spec *spec; /* owned */
 	unsigned noutputs;
 	struct output outputs[OUTPUTS_MAX];
 	VEC(struct format_piece) format; /* empty: outputs are printed each by its own type, separated by blanks */
-	bool needs_entry;		/* r: with duration: the entry is probed as well */
+	bool needs_entry; /* r: with duration: the entry is probed as well */
 	VEC(char *) notes; /* owned: sentences to tell once («%d prints arg1 unsigned: the probe declares…») */
 };
 

@@ -11,10 +11,13 @@
 
 #define TRACEPOINT_FIELDS_MAX 256
 #define RECORD_BYTES_MAX 65536u
-#define CHARS_MAX 255		/* type.size has eight bits */
+#define CHARS_MAX 255 /* type.size has eight bits */
 
 /* A piece of the text, not terminated. */
-struct span { const char *p; size_t len; };
+struct span {
+	const char *p;
+	size_t len;
+};
 
 static struct span trim(struct span s)
 {
@@ -25,10 +28,7 @@ static struct span trim(struct span s)
 	return s;
 }
 
-static bool span_is(struct span s, const char *word)
-{
-	return s.len == strlen(word) && memcmp(s.p, word, s.len) == 0;
-}
+static bool span_is(struct span s, const char *word) { return s.len == strlen(word) && memcmp(s.p, word, s.len) == 0; }
 
 static bool span_begins(struct span s, const char *prefix)
 {
@@ -37,10 +37,7 @@ static bool span_begins(struct span s, const char *prefix)
 	return s.len >= len && memcmp(s.p, prefix, len) == 0;
 }
 
-static struct span span_skip(struct span s, size_t n)
-{
-	return trim((struct span){s.p + n, s.len - n});
-}
+static struct span span_skip(struct span s, size_t n) { return trim((struct span){ s.p + n, s.len - n }); }
 
 /* Cuts the text up to @sep off the front of *@s, without it. False when there is none. */
 static bool span_cut(struct span *s, char sep, struct span *ret)
@@ -49,7 +46,7 @@ static bool span_cut(struct span *s, char sep, struct span *ret)
 
 	if (!at)
 		return false;
-	*ret = (struct span){s->p, (size_t)(at - s->p)};
+	*ret = (struct span){ s->p, (size_t)(at - s->p) };
 	s->len -= ret->len + 1;
 	s->p = at + 1;
 	return true;
@@ -74,13 +71,13 @@ static bool span_number(struct span s, const char *key, uint32_t *ret)
 
 /* What the declaration says. */
 struct declaration {
-	struct span base;	/* "unsigned long", "char", "struct foo": without qualifiers, stars, name, brackets */
+	struct span base; /* "unsigned long", "char", "struct foo": without qualifiers, stars, name, brackets */
 	struct span name;
 	unsigned stars;
 	bool array, data_loc, rel_loc;
 };
 
-static const char *const qualifiers[] = {"const", "volatile", "__user", "__kernel"};
+static const char *const qualifiers[] = { "const", "volatile", "__user", "__kernel" };
 
 /* Takes qualifiers off both ends of a type ("const clockid_t", "char const"). */
 static struct span strip_qualifiers(struct span s)
@@ -91,26 +88,23 @@ static struct span strip_qualifiers(struct span s)
 		if (s.len > len && span_begins(s, qualifiers[i]) && isspace((unsigned char)s.p[len])) {
 			s = span_skip(s, len);
 			i = (size_t)-1;
-		} else if (s.len > len && span_is((struct span){s.p + s.len - len, len}, qualifiers[i]) &&
+		} else if (s.len > len && span_is((struct span){ s.p + s.len - len, len }, qualifiers[i]) &&
 			   isspace((unsigned char)s.p[s.len - len - 1])) {
-			s = trim((struct span){s.p, s.len - len});
+			s = trim((struct span){ s.p, s.len - len });
 			i = (size_t)-1;
 		}
 	}
 	return s;
 }
 
-static bool is_name_byte(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
+static bool is_name_byte(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 /* The last word is the name; brackets stand behind it ("comm[16]") or, for __data_loc, behind the type. */
 static bool parse_declaration(struct span s, struct declaration *ret)
 {
 	size_t start;
 
-	*ret = (struct declaration){0};
+	*ret = (struct declaration){ 0 };
 	if (span_begins(s, "__data_loc ")) {
 		ret->data_loc = true;
 		s = span_skip(s, 11);
@@ -124,24 +118,24 @@ static bool parse_declaration(struct span s, struct declaration *ret)
 		if (!open)
 			return false;
 		ret->array = true;
-		s = trim((struct span){s.p, (size_t)(open - s.p)});
+		s = trim((struct span){ s.p, (size_t)(open - s.p) });
 	}
 	for (start = s.len; start && is_name_byte(s.p[start - 1]); start--)
 		;
-	ret->name = (struct span){s.p + start, s.len - start};
-	s = trim((struct span){s.p, start});
+	ret->name = (struct span){ s.p + start, s.len - start };
+	s = trim((struct span){ s.p, start });
 	if (s.len && s.p[s.len - 1] == ']') {
 		const char *open = memrchr(s.p, '[', s.len);
 
 		if (!open)
 			return false;
 		ret->array = true;
-		s = trim((struct span){s.p, (size_t)(open - s.p)});
+		s = trim((struct span){ s.p, (size_t)(open - s.p) });
 	}
 	for (size_t i = 0; i < s.len; i++)
 		ret->stars += s.p[i] == '*';
 	if (ret->stars)
-		s = trim((struct span){s.p, (size_t)((const char *)memchr(s.p, '*', s.len) - s.p)});
+		s = trim((struct span){ s.p, (size_t)((const char *)memchr(s.p, '*', s.len) - s.p) });
 	ret->base = strip_qualifiers(s);
 	return ret->name.len > 0 && ret->base.len > 0;
 }
@@ -150,12 +144,17 @@ static bool parse_declaration(struct span s, struct declaration *ret)
  * The kernel stores arguments of system calls in words of 8 bytes and calls each of them unsigned, so that an `int dfd`
  * of -100 would read 4294967196. The declared type is the right one; its bytes are the first of the word.
  */
-static const struct { const char *name; uint8_t size; bool is_signed; } syscall_types[] = {
-	{"int", 4, true}, {"unsigned int", 4, false}, {"unsigned", 4, false}, {"pid_t", 4, true}, {"key_t", 4, true},
-	{"key_serial_t", 4, true}, {"clockid_t", 4, true}, {"timer_t", 4, true}, {"mqd_t", 4, true}, {"rwf_t", 4, true},
-	{"uid_t", 4, false}, {"gid_t", 4, false}, {"qid_t", 4, false}, {"u32", 4, false}, {"__u32", 4, false},
-	{"s32", 4, true}, {"__s32", 4, true}, {"umode_t", 2, false}, {"long", 8, true}, {"loff_t", 8, true},
-	{"off_t", 8, true}, {"ssize_t", 8, true},
+static const struct {
+	const char *name;
+	uint8_t size;
+	bool is_signed;
+} syscall_types[] = {
+	{ "int", 4, true },    { "unsigned int", 4, false }, { "unsigned", 4, false }, { "pid_t", 4, true },
+	{ "key_t", 4, true },  { "key_serial_t", 4, true },  { "clockid_t", 4, true }, { "timer_t", 4, true },
+	{ "mqd_t", 4, true },  { "rwf_t", 4, true },	     { "uid_t", 4, false },    { "gid_t", 4, false },
+	{ "qid_t", 4, false }, { "u32", 4, false },	     { "__u32", 4, false },    { "s32", 4, true },
+	{ "__s32", 4, true },  { "umode_t", 2, false },	     { "long", 8, true },      { "loff_t", 8, true },
+	{ "off_t", 8, true },  { "ssize_t", 8, true },
 };
 
 static void fix_syscall_type(struct span base, struct type *type)
@@ -168,10 +167,7 @@ static void fix_syscall_type(struct span base, struct type *type)
 		}
 }
 
-static bool is_aggregate(struct span base)
-{
-	return span_begins(base, "struct ") || span_begins(base, "union ");
-}
+static bool is_aggregate(struct span base) { return span_begins(base, "struct ") || span_begins(base, "union "); }
 
 static const char *why_no_array(const struct declaration *d)
 {
@@ -182,7 +178,7 @@ static const char *why_no_array(const struct declaration *d)
 
 static void set_chars(const struct declaration *d, struct tracepoint_field *f)
 {
-	f->type = (struct type){.kind = TYPE_CHARS};
+	f->type = (struct type){ .kind = TYPE_CHARS };
 	if (d->data_loc || d->rel_loc)
 		return;
 	if (f->size == 0)
@@ -195,7 +191,7 @@ static void set_chars(const struct declaration *d, struct tracepoint_field *f)
 
 static void set_scalar(const struct declaration *d, bool is_syscall, bool is_signed, struct tracepoint_field *f)
 {
-	f->type = (struct type){.kind = TYPE_INT, .size = (uint8_t)f->size, .is_signed = is_signed};
+	f->type = (struct type){ .kind = TYPE_INT, .size = (uint8_t)f->size, .is_signed = is_signed };
 	if (d->stars && f->size == 8) {
 		f->type.is_signed = false;
 		f->type.is_pointer = d->stars == 1 && span_is(d->base, "char");
@@ -213,7 +209,7 @@ static void classify(const struct declaration *d, bool is_syscall, bool is_signe
 
 	f->data_loc = d->data_loc;
 	f->rel_loc = d->rel_loc;
-	f->type = (struct type){.kind = TYPE_INT, .size = 8};
+	f->type = (struct type){ .kind = TYPE_INT, .size = 8 };
 	if (located && f->size != 4)
 		f->unreadable = "has a locator of an unknown kind";
 	else if ((d->array || located) && !d->stars && span_is(d->base, "char"))
@@ -244,14 +240,14 @@ static int bad(struct ut_err *err, const char *what, struct span line)
 static int parse_field(struct span line, bool is_syscall, struct tracepoint *tp, struct ut_err *err)
 {
 	struct span rest = line, decl, part;
-	struct tracepoint_field f = {0};
+	struct tracepoint_field f = { 0 };
 	struct declaration d;
 	uint32_t is_signed = 0;
 
 	if (!span_cut(&rest, ';', &decl) || !span_cut(&rest, ';', &part) || !span_number(part, "offset:", &f.offset) ||
 	    !span_cut(&rest, ';', &part) || !span_number(part, "size:", &f.size))
 		return bad(err, "a field without offset and size", line);
-	if (span_cut(&rest, ';', &part) && !span_number(part, "signed:", &is_signed))	/* not there before 2.6.36 */
+	if (span_cut(&rest, ';', &part) && !span_number(part, "signed:", &is_signed)) /* not there before 2.6.36 */
 		return bad(err, "a field with a strange sign", line);
 	decl = trim(span_skip(decl, strlen("field:")));
 	if (!parse_declaration(decl, &d))
@@ -307,15 +303,15 @@ static int parse_lines(struct span text, bool is_syscall, bool *ret_has_id, stru
 
 int tracepoint_parse(const char *category, const char *text, size_t len, struct tracepoint *ret, struct ut_err *err)
 {
-	struct tracepoint tp = {0};
+	struct tracepoint tp = { 0 };
 	bool has_id = false;
 	int r;
 
 	if (len && memchr(text, '\0', len))
-		return bad(err, "a NUL byte", (struct span){"", 0});
-	r = parse_lines((struct span){text, len}, strcmp(category, "syscalls") == 0, &has_id, &tp, err);
+		return bad(err, "a NUL byte", (struct span){ "", 0 });
+	r = parse_lines((struct span){ text, len }, strcmp(category, "syscalls") == 0, &has_id, &tp, err);
 	if (!r && !has_id)
-		r = bad(err, "no ID", (struct span){text, len});
+		r = bad(err, "no ID", (struct span){ text, len });
 	if (r) {
 		tracepoint_done(&tp);
 		return r;

@@ -8,20 +8,20 @@
 #include "probe/expr.h"
 
 struct tracepoint_field {
-	char *name;		/* owned */
-	char *decl;		/* owned: the C declaration as the kernel prints it, "const char * filename" */
+	char *name; /* owned */
+	char *decl; /* owned: the C declaration as the kernel prints it, "const char * filename" */
 	struct type type;
-	uint32_t offset, size;	/* bytes in the record; for __data_loc the 32-bit locator */
+	uint32_t offset, size; /* bytes in the record; for __data_loc the 32-bit locator */
 	bool data_loc,
-	    rel_loc; /* text elsewhere in the record: locator is len << 16 | offset (rel: after the locator) */
-	bool user_string;	/* a char pointer of a syscalls: event: points into user memory */
-	bool kernel_string;	/* any other char pointer */
-	const char *unreadable;	/* NULL, or why it cannot be used (arrays of structures …) */
+		rel_loc; /* text elsewhere in the record: locator is len << 16 | offset (rel: after the locator) */
+	bool user_string; /* a char pointer of a syscalls: event: points into user memory */
+	bool kernel_string; /* any other char pointer */
+	const char *unreadable; /* NULL, or why it cannot be used (arrays of structures …) */
 };
 
 struct tracepoint {
 	unsigned id;
-	VEC(struct tracepoint_field) fields;	/* without the common_ ones */
+	VEC(struct tracepoint_field) fields; /* without the common_ ones */
 };
 
 /* -EBADMSG with a sentence for text that is no format description. @category decides about user strings. */

@@ -27,7 +27,7 @@ static void merge(struct usdt_args *args, unsigned i, const struct operand *op)
 		return;
 	}
 	if (t.kind != f->type.kind || t.kind == TYPE_FLOAT)
-		return;	/* the first site's; the others cannot be read as that */
+		return; /* the first site's; the others cannot be read as that */
 	if (t.size > f->type.size)
 		f->type.size = t.size;
 	f->type.is_signed |= t.is_signed;

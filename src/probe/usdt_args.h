@@ -11,7 +11,7 @@
 /* Zero-initialise to use. Points into itself: not to be copied. */
 struct usdt_args {
 	unsigned n, nsites;
-	struct probe_field v[OPERANDS_MAX];	/* unreadable: at every site; the reason is the first one's */
+	struct probe_field v[OPERANDS_MAX]; /* unreadable: at every site; the reason is the first one's */
 	char reasons[OPERANDS_MAX][OPERAND_REASON_MAX];
 };
 

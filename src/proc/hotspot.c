@@ -23,17 +23,17 @@
 #include "proc/procfs.h"
 
 #define ANSWER_MAX (64u << 20)
-#define LOOK_AGAIN_MS 50	/* where the folder cannot be watched */
-#define LOST_MS 400		/* from the thread that listens to its socket */
+#define LOOK_AGAIN_MS 50 /* where the folder cannot be watched */
+#define LOST_MS 400 /* from the thread that listens to its socket */
 
 struct attach {
 	pid_t pid, ns_pid;
-	uint32_t uid;		/* effective */
-	int pidfd, tmp;		/* its /tmp */
+	uint32_t uid; /* effective */
+	int pidfd, tmp; /* its /tmp */
 	uint64_t until_ns;
-	uint64_t lost_ns;	/* since when there is a listener without a socket */
+	uint64_t lost_ns; /* since when there is a listener without a socket */
 	unsigned timeout_ms;
-	int asked_in;		/* the folder with our .attach_pid file; -1: none */
+	int asked_in; /* the folder with our .attach_pid file; -1: none */
 	struct ut_err *err;
 };
 
@@ -46,7 +46,7 @@ static int left_ms(const struct attach *a)
 
 bool hotspot_here(pid_t pid)
 {
-	struct mapped_files files = {0};
+	struct mapped_files files = { 0 };
 	bool found = false;
 
 	if (mapped_files_read(pid, &files, NULL))
@@ -73,7 +73,7 @@ static bool status_number(const char *status, const char *key, int base, uint64_
 /* Does it have a handler for SIGQUIT? Without one it would end. */
 static bool catches_quit(pid_t pid)
 {
-	AUTO_BUF struct buf status = {0};
+	AUTO_BUF struct buf status = { 0 };
 	uint64_t caught = 0;
 
 	if (procfs_read(pid, "status", &status) || !status_number(status.data, "\nSigCgt:\t", 16, &caught))
@@ -98,14 +98,15 @@ static int check_process(struct attach *a)
 	if (state == 'T' || state == 't')
 		return refuse(a, -EAGAIN, "is stopped and cannot answer; let it continue (kill -CONT)");
 	if (hotspot_flag(a->pid, "DisableAttachMechanism") == 1)
-		return refuse(a, -ENOTSUP, "runs with -XX:+DisableAttachMechanism and cannot be asked; start it without that, or "
+		return refuse(a, -ENOTSUP,
+			      "runs with -XX:+DisableAttachMechanism and cannot be asked; start it without that, or "
 			      "with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit");
 	return 0;
 }
 
 static int read_ids(struct attach *a)
 {
-	AUTO_BUF struct buf status = {0};
+	AUTO_BUF struct buf status = { 0 };
 	const char *uids;
 	unsigned real;
 
@@ -114,8 +115,10 @@ static int read_ids(struct attach *a)
 		return ut_err_set(a->err, -ESRCH, "no process %d", (int)a->pid);
 	a->ns_pid = process_ns_pid(a->pid);
 	if (geteuid() && geteuid() != a->uid)
-		return ut_err_set(a->err, -EACCES, "process %d is of user %u, and a virtual machine answers its own user and "
-				  "root only: run as root", (int)a->pid, a->uid);
+		return ut_err_set(a->err, -EACCES,
+				  "process %d is of user %u, and a virtual machine answers its own user and "
+				  "root only: run as root",
+				  (int)a->pid, a->uid);
 	return 0;
 }
 
@@ -126,11 +129,11 @@ static int open_its(pid_t pid, const char *link, const char *path)
 	AUTO_CLOSE int dir = -1;
 	char name[64];
 
-	snprintf(name, sizeof name, "/proc/%d/%s", (int)pid, link);
+	snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, link);
 	dir = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0 || !*path)
 		return take_fd(&dir);
-	return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 }
 
 static int attach_open(struct attach *a)
@@ -144,7 +147,8 @@ static int attach_open(struct attach *a)
 	a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
 	a->tmp = open_its(a->pid, "root", "tmp");
 	if (a->tmp < 0)
-		return ut_err_set(a->err, -errno, "the /tmp of process %d cannot be opened: %s", (int)a->pid, strerror(errno));
+		return ut_err_set(a->err, -errno, "the /tmp of process %d cannot be opened: %s", (int)a->pid,
+				  strerror(errno));
 	return 0;
 }
 
@@ -153,7 +157,7 @@ static void attach_done(struct attach *a)
 	if (a->asked_in >= 0) {
 		char name[32];
 
-		snprintf(name, sizeof name, ".attach_pid%d", (int)a->ns_pid);
+		snprintf(name, sizeof(name), ".attach_pid%d", (int)a->ns_pid);
 		unlinkat(a->asked_in, name, 0);
 		close(a->asked_in);
 	}
@@ -187,15 +191,15 @@ static int timed_out(struct attach *a, const char *what)
 
 	if (state == 'T' || state == 't')
 		return refuse(a, -EAGAIN, "is stopped and cannot answer; let it continue (kill -CONT)");
-	return ut_err_set(a->err, -ETIMEDOUT, "process %d %s within %u ms; it may be too busy: try again", (int)a->pid, what,
-			  a->timeout_ms);
+	return ut_err_set(a->err, -ETIMEDOUT, "process %d %s within %u ms; it may be too busy: try again", (int)a->pid,
+			  what, a->timeout_ms);
 }
 
 /* The socket is that of this very process: anybody may make a file of its name. */
 static bool is_its_socket(const struct attach *a, int fd)
 {
 	struct ucred peer;
-	socklen_t len = sizeof peer;
+	socklen_t len = sizeof(peer);
 
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid == a->pid;
 }
@@ -207,7 +211,7 @@ static bool listens(pid_t pid)
 	char name[32];
 	struct stat st;
 
-	snprintf(name, sizeof name, ".java_pid%d", (int)process_ns_pid(pid));
+	snprintf(name, sizeof(name), ".java_pid%d", (int)process_ns_pid(pid));
 	return tmp >= 0 && !fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode);
 }
 
@@ -221,16 +225,16 @@ static int connect_once(struct attach *a)
 	char name[32];
 	struct stat st;
 
-	snprintf(name, sizeof name, ".java_pid%d", (int)a->ns_pid);
+	snprintf(name, sizeof(name), ".java_pid%d", (int)a->ns_pid);
 	if (fstatat(a->tmp, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(st.st_mode) ||
 	    (st.st_uid != a->uid && st.st_uid != 0))
 		return -ENOENT;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d/%s", a->tmp, name);
-	if (connect(fd, (struct sockaddr *)&to, sizeof to))
-		return errno == EAGAIN ? -EAGAIN : -ENOENT;	/* refused: nobody listens any more */
+	snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/%s", a->tmp, name);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		return errno == EAGAIN ? -EAGAIN : -ENOENT; /* refused: nobody listens any more */
 	return is_its_socket(a, fd) ? take_fd(&fd) : -ENOENT;
 }
 
@@ -240,7 +244,7 @@ static int put_question_in(struct attach *a, int dir)
 	char name[32];
 	AUTO_CLOSE int fd = -1;
 
-	snprintf(name, sizeof name, ".attach_pid%d", (int)a->ns_pid);
+	snprintf(name, sizeof(name), ".attach_pid%d", (int)a->ns_pid);
 	fd = openat(dir, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
@@ -260,7 +264,7 @@ static bool is_question(const struct attach *a, int dir)
 	char name[32];
 	struct stat st;
 
-	snprintf(name, sizeof name, ".attach_pid%d", (int)a->ns_pid);
+	snprintf(name, sizeof(name), ".attach_pid%d", (int)a->ns_pid);
 	return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
 	       (st.st_uid == a->uid || st.st_uid == 0);
 }
@@ -276,7 +280,8 @@ static int put_question(struct attach *a)
 	if (cwd >= 0 && (r = put_question_in(a, cwd)) && r == -EEXIST && is_question(a, cwd))
 		r = 0;
 	return r ? ut_err_set(a->err, r, "neither /tmp nor the working directory of process %d can be written to: %s",
-			      (int)a->pid, strerror(-r)) : 0;
+			      (int)a->pid, strerror(-r))
+		 : 0;
 }
 
 /* To this process and no later one of its number. */
@@ -285,7 +290,8 @@ static int send_quit(struct attach *a)
 	int r;
 
 	if (!catches_quit(a->pid))
-		return refuse(a, -ENOTSUP, "does not take SIGQUIT as a question: it is still starting; try again later");
+		return refuse(a, -ENOTSUP,
+			      "does not take SIGQUIT as a question: it is still starting; try again later");
 	if (a->pidfd >= 0)
 		r = (int)syscall(SYS_pidfd_send_signal, a->pidfd, SIGQUIT, NULL, 0);
 	else
@@ -298,7 +304,7 @@ static int watch_tmp(const struct attach *a)
 	AUTO_CLOSE int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	char path[64];
 
-	snprintf(path, sizeof path, "/proc/self/fd/%d", a->tmp);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", a->tmp);
 	if (fd < 0 || inotify_add_watch(fd, path, IN_CREATE | IN_MOVED_TO | IN_ATTRIB) < 0)
 		return -1;
 	return take_fd(&fd);
@@ -312,7 +318,7 @@ static bool has_listener(pid_t pid)
 	struct dirent *entry;
 	bool found = false;
 
-	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
 	while (dir && !found && (entry = readdir(dir))) {
 		char comm[16];
@@ -347,7 +353,7 @@ static void drain(int fd)
 {
 	char events[4096];
 
-	while (fd >= 0 && read(fd, events, sizeof events) > 0)
+	while (fd >= 0 && read(fd, events, sizeof(events)) > 0)
 		;
 }
 
@@ -438,7 +444,7 @@ int hotspot_answer(const struct buf *answer, size_t *ret_text, struct ut_err *er
 /* Version, command and three arguments, each with its NUL. */
 static int exchange(struct attach *a, int fd, const char *command, struct buf *out)
 {
-	AUTO_BUF struct buf question = {0}, answer = {0};
+	AUTO_BUF struct buf question = { 0 }, answer = { 0 };
 	size_t text;
 	int r;
 
@@ -464,7 +470,9 @@ static int exchange(struct attach *a, int fd, const char *command, struct buf *o
 
 static int attach_start(struct attach *a, pid_t pid, unsigned timeout_ms, struct ut_err *err)
 {
-	*a = (struct attach){ .pid = pid, .pidfd = -1, .tmp = -1, .asked_in = -1, .timeout_ms = timeout_ms, .err = err };
+	*a = (struct attach){
+		.pid = pid, .pidfd = -1, .tmp = -1, .asked_in = -1, .timeout_ms = timeout_ms, .err = err
+	};
 	a->until_ns = monotonic_ns() + timeout_ms * 1000000ull;
 	return attach_open(a);
 }
@@ -488,24 +496,27 @@ static int check_place(const struct attach *a, struct stat *st, bool *ret_there,
 {
 	char name[32];
 
-	snprintf(name, sizeof name, "perf-%d.map", (int)a->ns_pid);
+	snprintf(name, sizeof(name), "perf-%d.map", (int)a->ns_pid);
 	*ret_there = !fstatat(a->tmp, name, st, AT_SYMLINK_NOFOLLOW);
 	if (!*ret_there || (S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == a->uid))
 		return 0;
-	return ut_err_set(err, -EACCES, "the map of process %d would be written to /tmp/%s, and what stands there is no file "
-			  "of its user: remove it first", (int)a->pid, name);
+	return ut_err_set(err, -EACCES,
+			  "the map of process %d would be written to /tmp/%s, and what stands there is no file "
+			  "of its user: remove it first",
+			  (int)a->pid, name);
 }
 
 static bool is_newer(const struct stat *a, const struct stat *b)
 {
-	return a->st_ino != b->st_ino || a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
+	return a->st_ino != b->st_ino || a->st_mtim.tv_sec != b->st_mtim.tv_sec ||
+	       a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
 }
 
 int hotspot_write_map(pid_t pid, unsigned timeout_ms, struct ut_err *err)
 {
 	AUTO(attach_done) struct attach a;
-	AUTO_BUF struct buf answer = {0};
-	struct stat before = {0}, after;
+	AUTO_BUF struct buf answer = { 0 };
+	struct stat before = { 0 }, after;
 	bool was_there, is_there = false;
 	int r = attach_start(&a, pid, timeout_ms, err);
 
@@ -514,12 +525,15 @@ int hotspot_write_map(pid_t pid, unsigned timeout_ms, struct ut_err *err)
 	if (!r)
 		r = hotspot_command(pid, "Compiler.perfmap", (unsigned)left_ms(&a), &answer, err);
 	if (r == -EIO && err && strstr(err->msg, "Unknown diagnostic command"))
-		return ut_err_set(err, -ENOTSUP, "the virtual machine of process %d cannot write a map: OpenJDK 17 and later can",
+		return ut_err_set(err, -ENOTSUP,
+				  "the virtual machine of process %d cannot write a map: OpenJDK 17 and later can",
 				  (int)pid);
 	if (!r)
 		r = check_place(&a, &after, &is_there, err);
 	if (!r && (!is_there || (was_there && !is_newer(&after, &before))))
-		return ut_err_set(err, -EIO, "the virtual machine of process %d did not write /tmp/perf-%d.map; is its /tmp full, "
-				  "or not to be written to?", (int)pid, (int)a.ns_pid);
+		return ut_err_set(err, -EIO,
+				  "the virtual machine of process %d did not write /tmp/perf-%d.map; is its /tmp full, "
+				  "or not to be written to?",
+				  (int)pid, (int)a.ns_pid);
 	return r;
 }

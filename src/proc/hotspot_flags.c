@@ -19,12 +19,12 @@
 #include "proc/procfs.h"
 
 #define FILE_MAX (1u << 20)
-#define FILES_MAX 32		/* option files in all, as they may name each other */
+#define FILES_MAX 32 /* option files in all, as they may name each other */
 
 struct flags {
 	pid_t pid;
-	const char *name;	/* "PreserveFramePointer" */
-	int value;		/* -1: not told */
+	const char *name; /* "PreserveFramePointer" */
+	int value; /* -1: not told */
 	int files;
 };
 
@@ -45,11 +45,11 @@ static int read_its_file(pid_t pid, const char *path, struct buf *out)
 	char folder[64];
 	struct stat st;
 
-	snprintf(folder, sizeof folder, "/proc/%d/%s", (int)pid, *path == '/' ? "root" : "cwd");
+	snprintf(folder, sizeof(folder), "/proc/%d/%s", (int)pid, *path == '/' ? "root" : "cwd");
 	if (*path != '/')
 		how.resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
 	dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = dir < 0 ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+	fd = dir < 0 ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return -ENOENT;
 	return fd_read_all(fd, FILE_MAX, out);
@@ -92,7 +92,7 @@ static void look_at_words(struct flags *f, char *text, bool comments)
 
 static void look_at_file(struct flags *f, const char *path, bool comments)
 {
-	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf text = { 0 };
 
 	if (f->files++ < FILES_MAX && !read_its_file(f->pid, path, &text) && text.data)
 		look_at_words(f, text.data, comments);
@@ -101,7 +101,7 @@ static void look_at_file(struct flags *f, const char *path, bool comments)
 /* "+Name" and "-Name", with or without -XX: before them. */
 static void look_at_settings(struct flags *f, const char *path)
 {
-	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf text = { 0 };
 	char *rest, *word;
 
 	if (f->files++ >= FILES_MAX || read_its_file(f->pid, path, &text) || !text.data)
@@ -117,9 +117,21 @@ static void look_at_settings(struct flags *f, const char *path)
 /* Does the option have its value in the next word? */
 static bool takes_word(const char *option)
 {
-	static const char *const with[] = { "-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules",
-		"--upgrade-module-path", "--limit-modules", "--add-exports", "--add-opens", "--add-reads", "--patch-module",
-		"--enable-native-access", "--source", "-splash" };
+	static const char *const with[] = { "-cp",
+					    "-classpath",
+					    "--class-path",
+					    "-p",
+					    "--module-path",
+					    "--add-modules",
+					    "--upgrade-module-path",
+					    "--limit-modules",
+					    "--add-exports",
+					    "--add-opens",
+					    "--add-reads",
+					    "--patch-module",
+					    "--enable-native-access",
+					    "--source",
+					    "-splash" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(with); i++)
 		if (!strcmp(option, with[i]))
@@ -207,7 +219,7 @@ int hotspot_flags_from(const struct buf *cmdline, const struct buf *environment,
 
 int hotspot_flag(pid_t pid, const char *name)
 {
-	AUTO_BUF struct buf cmdline = {0}, environment = {0};
+	AUTO_BUF struct buf cmdline = { 0 }, environment = { 0 };
 	int r = procfs_read(pid, "cmdline", &cmdline);
 
 	if (!r)
@@ -222,5 +234,5 @@ int hotspot_keeps_frame_pointers(pid_t pid)
 {
 	int r = hotspot_flag(pid, "PreserveFramePointer");
 
-	return r == 2 ? 0 : r;	/* no release has it on by default */
+	return r == 2 ? 0 : r; /* no release has it on by default */
 }

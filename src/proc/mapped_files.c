@@ -12,12 +12,11 @@
 #include "proc/maps.h"
 #include "proc/procfs.h"
 
-struct lines { VEC(struct maps_line) lines; };	/* they point into the text */
+struct lines {
+	VEC(struct maps_line) lines;
+}; /* they point into the text */
 
-static void lines_done(struct lines *l)
-{
-	vec_done(&l->lines);
-}
+static void lines_done(struct lines *l) { vec_done(&l->lines); }
 
 static int collect_executable(const struct buf *text, struct lines *ret)
 {
@@ -56,7 +55,7 @@ static void keep_first_of_each(struct lines *l)
 
 	if (!l->lines.n)
 		return;
-	qsort(l->lines.v, l->lines.n, sizeof *l->lines.v, compare_files);
+	qsort(l->lines.v, l->lines.n, sizeof(*l->lines.v), compare_files);
 	for (size_t i = 0; i < l->lines.n; i++) {
 		const struct file_id *id = &l->lines.v[i].m.file, *last = kept ? &l->lines.v[kept - 1].m.file : NULL;
 
@@ -64,7 +63,7 @@ static void keep_first_of_each(struct lines *l)
 			l->lines.v[kept++] = l->lines.v[i];
 	}
 	l->lines.n = kept;
-	qsort(l->lines.v, kept, sizeof *l->lines.v, compare_addresses);
+	qsort(l->lines.v, kept, sizeof(*l->lines.v), compare_addresses);
 }
 
 struct program {
@@ -80,12 +79,12 @@ static void read_program(pid_t pid, struct program *ret)
 	struct stat st;
 	ssize_t n;
 
-	snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
 	ret->known = stat(link, &st) == 0;
 	if (!ret->known)
 		return;
-	ret->file = (struct file_id){st.st_dev, st.st_ino};
-	n = readlink(link, ret->path, sizeof ret->path);
+	ret->file = (struct file_id){ st.st_dev, st.st_ino };
+	n = readlink(link, ret->path, sizeof(ret->path));
 	ret->path_len = n < 0 ? 0 : (size_t)n;
 }
 
@@ -103,7 +102,7 @@ static void move_to_front(struct lines *l, size_t i)
 {
 	struct maps_line line = l->lines.v[i];
 
-	memmove(l->lines.v + 1, l->lines.v, i * sizeof *l->lines.v);
+	memmove(l->lines.v + 1, l->lines.v, i * sizeof(*l->lines.v));
 	l->lines.v[0] = line;
 }
 
@@ -123,7 +122,7 @@ static bool program_to_front(pid_t pid, struct lines *l)
 static int copy_files(const struct lines *l, bool first_is_program, struct mapped_files *ret)
 {
 	for (size_t i = 0; i < l->lines.n; i++) {
-		struct mapped_file f = {.is_program = i == 0 && first_is_program};
+		struct mapped_file f = { .is_program = i == 0 && first_is_program };
 		int r = maps_line_copy(&l->lines.v[i], &f.first);
 
 		if (!r && vec_push(&ret->files, f)) {
@@ -138,9 +137,9 @@ static int copy_files(const struct lines *l, bool first_is_program, struct mappe
 
 int mapped_files_read(pid_t pid, struct mapped_files *ret, struct ut_err *err)
 {
-	AUTO_BUF struct buf text = {0};
-	AUTO(lines_done) struct lines lines = {0};
-	struct mapped_files found = {0};
+	AUTO_BUF struct buf text = { 0 };
+	AUTO(lines_done) struct lines lines = { 0 };
+	struct mapped_files found = { 0 };
 	int r = maps_text(pid, &text, err);
 
 	if (r)

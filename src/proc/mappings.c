@@ -43,7 +43,7 @@ int maps_error(pid_t pid, int r, struct ut_err *err)
 
 int mappings_read(pid_t pid, struct mappings *ret, struct ut_err *err)
 {
-	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf text = { 0 };
 	int r = maps_text(pid, &text, err);
 
 	if (r)
@@ -65,7 +65,7 @@ static int open_regular(int peek, struct stat *ret_st)
 		return -errno;
 	if (!S_ISREG(ret_st->st_mode))
 		return -ENODEV;
-	snprintf(again, sizeof again, "/proc/self/fd/%d", peek);
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", peek);
 	fd = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
@@ -82,7 +82,7 @@ bool mapping_is_of(const struct mapping *m, const struct stat *st)
 static bool link_shows(const char *link, const char *path)
 {
 	char target[PATH_MAX];
-	ssize_t n = readlink(link, target, sizeof target);
+	ssize_t n = readlink(link, target, sizeof(target));
 	size_t len = strlen(path);
 
 	if (n < 0 || (size_t)n < len || memcmp(target, path, len) != 0)
@@ -96,7 +96,7 @@ static int open_through_map_files(pid_t pid, const struct mapping *m)
 	struct stat st;
 	AUTO_CLOSE int peek = -1, fd = -1;
 
-	snprintf(link, sizeof link, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start, m->end);
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start, m->end);
 	peek = open(link, O_PATH | O_CLOEXEC);
 	if (peek < 0)
 		return -errno;
@@ -126,7 +126,7 @@ static int open_as_program(pid_t pid, const struct mapping *m)
 	AUTO_CLOSE int peek = -1;
 	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	peek = open(path, O_PATH | O_CLOEXEC);
 	return peek < 0 ? -errno : open_same_file(peek, m);
 }
@@ -134,17 +134,17 @@ static int open_as_program(pid_t pid, const struct mapping *m)
 /* The path as the process sees it. Paths in maps hold no links, so none is followed: it would lead out of its root. */
 static int open_through_root(pid_t pid, const struct mapping *m)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
 	AUTO_CLOSE int root = -1, peek = -1;
 	char path[64];
 
 	if (m->path[0] != '/')
 		return -ENOENT;
-	snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	peek = (int)syscall(SYS_openat2, root, m->path, &how, sizeof how);
+	peek = (int)syscall(SYS_openat2, root, m->path, &how, sizeof(how));
 	return peek < 0 ? -errno : open_same_file(peek, m);
 }
 
@@ -158,8 +158,8 @@ static int open_failed(pid_t pid, const struct mapping *m, int r, struct ut_err 
 		return ut_err_set(err, -EPERM, "may not open '%s' of process %d: run as root", path, (int)pid);
 	if (r == -ESTALE || r == -ENOENT)
 		return ut_err_set(
-		    err, r, "'%s' of process %d is another file by now; opening the one that is mapped needs root",
-		    path, (int)pid);
+			err, r, "'%s' of process %d is another file by now; opening the one that is mapped needs root",
+			path, (int)pid);
 	if (r == -ENODEV)
 		return ut_err_set(err, r, "'%s' of process %d is not a regular file", path, (int)pid);
 	return ut_err_set(err, r, "cannot open '%s' of process %d: %s", path, (int)pid, strerror(-r));

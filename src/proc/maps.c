@@ -11,7 +11,9 @@
 
 static const char deleted_mark[] = " (deleted)";
 
-struct cursor { const char *p, *end; };
+struct cursor {
+	const char *p, *end;
+};
 
 static int digit_value(char c)
 {
@@ -52,11 +54,11 @@ static bool take_rights(struct cursor *c, struct mapping *m)
 /* "START-END rwxp OFFSET MAJOR:MINOR INODE" and the path, if any. */
 static bool parse_line(const char *start, const char *end, struct maps_line *ret)
 {
-	struct cursor c = {start, end};
+	struct cursor c = { start, end };
 	struct mapping *m = &ret->m;
 	uint64_t major_nr, minor_nr;
 
-	*ret = (struct maps_line){0};
+	*ret = (struct maps_line){ 0 };
 	if (!take_number(&c, 16, '-', &m->start) || !take_number(&c, 16, ' ', &m->end) || !take_rights(&c, m) ||
 	    !take_number(&c, 16, ' ', &m->offset) || !take_number(&c, 16, ':', &major_nr) ||
 	    !take_number(&c, 16, ' ', &minor_nr) || !take_number(&c, 10, ' ', &m->file.ino))
@@ -73,7 +75,7 @@ static bool parse_line(const char *start, const char *end, struct maps_line *ret
 
 static void cut_deleted(struct maps_line *line)
 {
-	const size_t mark = sizeof deleted_mark - 1;
+	const size_t mark = sizeof(deleted_mark) - 1;
 
 	if (line->path_len <= mark || memcmp(line->path + line->path_len - mark, deleted_mark, mark) != 0)
 		return;
@@ -89,7 +91,7 @@ int maps_next(const char **text, const char *end, struct maps_line *ret)
 		return 0;
 	eol = memchr(start, '\n', (size_t)(end - start));
 	if (!eol)
-		return -EBADMSG;	/* the kernel ends every line */
+		return -EBADMSG; /* the kernel ends every line */
 	if (memchr(start, '\0', (size_t)(eol - start)) || !parse_line(start, eol, ret))
 		return -EBADMSG;
 	cut_deleted(ret);
@@ -108,8 +110,8 @@ bool maps_line_is_memory(const struct maps_line *line)
 {
 	if (line->m.file.ino == 0 || !path_begins(line, "/"))
 		return true;
-	return line->m.deleted && (path_begins(line, "/dev/zero") || path_begins(line, "/SYSV") ||
-				   path_begins(line, "/anon_hugepage"));
+	return line->m.deleted &&
+	       (path_begins(line, "/dev/zero") || path_begins(line, "/SYSV") || path_begins(line, "/anon_hugepage"));
 }
 
 int maps_line_copy(const struct maps_line *line, struct mapping *ret)
@@ -129,7 +131,7 @@ int maps_line_copy(const struct maps_line *line, struct mapping *ret)
 int mappings_parse(const char *text, size_t len, struct mappings *ret)
 {
 	const char *end = text + len;
-	struct mappings found = {0};
+	struct mappings found = { 0 };
 	struct maps_line line;
 	int r;
 

@@ -9,8 +9,8 @@
 #include "proc/process.h"
 
 struct maps_line {
-	struct mapping m;	/* path is NULL: see below */
-	const char *path;	/* into the text, not terminated, " (deleted)" cut off */
+	struct mapping m; /* path is NULL: see below */
+	const char *path; /* into the text, not terminated, " (deleted)" cut off */
 	size_t path_len;
 };
 

@@ -16,7 +16,7 @@
 #include "base/auto.h"
 #include "proc/procfs.h"
 
-#define STAT_STATE 3		/* numbers of fields as in proc(5) */
+#define STAT_STATE 3 /* numbers of fields as in proc(5) */
 #define STAT_PPID 4
 #define STAT_START 22
 
@@ -54,7 +54,7 @@ static int stat_number(const struct buf *stat, int number, uint64_t *ret)
 /* The number behind "KEY:" in /proc/PID/status, the last one of its line; 0 when there is none. */
 static long status_last_number(pid_t pid, const char *key)
 {
-	AUTO_BUF struct buf b = {0};
+	AUTO_BUF struct buf b = { 0 };
 	char *line, *end, *word;
 
 	if (procfs_read(pid, "status", &b) || !b.data)
@@ -93,7 +93,7 @@ static int check_is_process(pid_t pid, struct ut_err *err)
 
 int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err)
 {
-	AUTO_BUF struct buf b = {0};
+	AUTO_BUF struct buf b = { 0 };
 	uint64_t start;
 	int r;
 
@@ -107,13 +107,13 @@ int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err)
 	r = check_is_process(pid, err);
 	if (r)
 		return r;
-	*ret = (struct process_id){.pid = pid, .start_ticks = start};
+	*ret = (struct process_id){ .pid = pid, .start_ticks = start };
 	return 0;
 }
 
 bool process_is_alive(const struct process_id *id)
 {
-	AUTO_BUF struct buf b = {0};
+	AUTO_BUF struct buf b = { 0 };
 	const char *state;
 	uint64_t start;
 
@@ -125,7 +125,7 @@ bool process_is_alive(const struct process_id *id)
 
 char process_state(pid_t pid)
 {
-	AUTO_BUF struct buf b = {0};
+	AUTO_BUF struct buf b = { 0 };
 	const char *state;
 
 	if (procfs_read(pid, "stat", &b))
@@ -143,7 +143,7 @@ bool process_has_ended(pid_t pid)
 
 int process_uid(pid_t pid, uint32_t *ret)
 {
-	AUTO_BUF struct buf b = {0};
+	AUTO_BUF struct buf b = { 0 };
 	const char *line;
 	unsigned long id;
 
@@ -157,7 +157,7 @@ int process_uid(pid_t pid, uint32_t *ret)
 bool process_started_after(pid_t pid, uint64_t time_ns)
 {
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK), start;
-	AUTO_BUF struct buf b = {0};
+	AUTO_BUF struct buf b = { 0 };
 	struct timespec mono, boot;
 	int64_t asleep_ns;
 
@@ -166,12 +166,12 @@ bool process_started_after(pid_t pid, uint64_t time_ns)
 	clock_gettime(CLOCK_MONOTONIC, &mono);
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	asleep_ns = (boot.tv_sec - mono.tv_sec) * 1000000000 + (boot.tv_nsec - mono.tv_nsec);
-	return start * tick_ns > time_ns + (uint64_t)(asleep_ns > 0 ? asleep_ns : 0);	/* start is rounded down */
+	return start * tick_ns > time_ns + (uint64_t)(asleep_ns > 0 ? asleep_ns : 0); /* start is rounded down */
 }
 
 pid_t process_parent(pid_t pid)
 {
-	AUTO_BUF struct buf b = {0};
+	AUTO_BUF struct buf b = { 0 };
 	uint64_t parent;
 
 	if (procfs_read(pid, "stat", &b) || stat_number(&b, STAT_PPID, &parent) || parent > INT_MAX)
@@ -181,7 +181,7 @@ pid_t process_parent(pid_t pid)
 
 int process_comm(pid_t pid, char ret[16])
 {
-	AUTO_BUF struct buf b = {0};
+	AUTO_BUF struct buf b = { 0 };
 	size_t len;
 	int r = procfs_read(pid, "comm", &b);
 
@@ -191,7 +191,7 @@ int process_comm(pid_t pid, char ret[16])
 	len = b.len;
 	if (len && b.data[len - 1] == '\n')
 		len--;
-	if (len > 15)	/* kernel threads show longer ones */
+	if (len > 15) /* kernel threads show longer ones */
 		len = 15;
 	if (len)
 		memcpy(ret, b.data, len);
@@ -245,27 +245,27 @@ static void auto_closedir(DIR **d)
 int process_list(struct process_id **ret, size_t *ret_n, struct ut_err *err)
 {
 	AUTO(auto_closedir) DIR *dir = opendir("/proc");
-	VEC(struct process_id) ids = {0};
+	VEC(struct process_id) ids = { 0 };
 	struct dirent *entry;
 
 	if (!dir)
 		return ut_err_set(err, -errno, "cannot list /proc: %s", strerror(errno));
 	while ((entry = readdir(dir))) {
-		AUTO_BUF struct buf b = {0};
+		AUTO_BUF struct buf b = { 0 };
 		struct process_id id;
 
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		id.pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		if (procfs_read(id.pid, "stat", &b) || stat_number(&b, STAT_START, &id.start_ticks))
-			continue;	/* ended meanwhile, or hidden from us */
+			continue; /* ended meanwhile, or hidden from us */
 		if (vec_push(&ids, id)) {
 			vec_done(&ids);
 			return ut_err_nomem(err);
 		}
 	}
 	if (ids.n)
-		qsort(ids.v, ids.n, sizeof *ids.v, compare_pids);
+		qsort(ids.v, ids.n, sizeof(*ids.v), compare_pids);
 	*ret = ids.v;
 	*ret_n = ids.n;
 	return 0;

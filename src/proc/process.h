@@ -13,20 +13,20 @@
 /* A process is pid + start time; a pid alone may be reused. */
 struct process_id {
 	pid_t pid;
-	uint64_t start_ticks;	/* field 22 of /proc/PID/stat */
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat */
 };
 
 /* -ESRCH with a sentence («no process 123») when there is none; -EPERM when we may not look, with the remedy. */
 int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err);
-bool process_is_alive(const struct process_id *id);	/* same process, not a zombie */
+bool process_is_alive(const struct process_id *id); /* same process, not a zombie */
 /* State letter of /proc/PID/stat (R S D T t Z X), 0 when gone. */
 char process_state(pid_t pid);
-bool process_has_ended(pid_t pid);	/* gone, or a zombie; so is one of which only the first thread has ended */
-int process_uid(pid_t pid, uint32_t *ret);	/* real user id. -ESRCH */
+bool process_has_ended(pid_t pid); /* gone, or a zombie; so is one of which only the first thread has ended */
+int process_uid(pid_t pid, uint32_t *ret); /* real user id. -ESRCH */
 /* Did it start after @time_ns of CLOCK_MONOTONIC? Then an event of that time is of another process of its number. */
 bool process_started_after(pid_t pid, uint64_t time_ns);
-pid_t process_parent(pid_t pid);		/* 0: gone or unknown */
-int process_comm(pid_t pid, char ret[16]);	/* "" when gone */
+pid_t process_parent(pid_t pid); /* 0: gone or unknown */
+int process_comm(pid_t pid, char ret[16]); /* "" when gone */
 /* First argument words of the command line, blanks between, at most @size - 1 bytes. */
 int process_cmdline(pid_t pid, char *ret, size_t size);
 /* pid in the process's own, innermost namespace (last number of NSpid); equals pid when it has no other. */
@@ -35,24 +35,28 @@ pid_t process_ns_pid(pid_t pid);
  * others then. */
 bool process_in_first_pid_namespace(void);
 /* All process ids now (not threads), ascending. */
-int process_list(struct process_id **ret, size_t *ret_n, struct ut_err *err);	/* caller frees */
+int process_list(struct process_id **ret, size_t *ret_n, struct ut_err *err); /* caller frees */
 
 /* Identity of a file: never its path. */
-struct file_id { uint64_t dev, ino; };
+struct file_id {
+	uint64_t dev, ino;
+};
 
 struct mapping {
-	uint64_t start, end, offset;	/* addresses; file offset of start */
+	uint64_t start, end, offset; /* addresses; file offset of start */
 	bool exec, write;
-	struct file_id file;		/* ino 0: anonymous; dev as stat's st_dev */
-	char *path;			/* owned; as /proc/PID/maps shows it, " (deleted)" cut off; "" for anonymous */
+	struct file_id file; /* ino 0: anonymous; dev as stat's st_dev */
+	char *path; /* owned; as /proc/PID/maps shows it, " (deleted)" cut off; "" for anonymous */
 	bool deleted;
 };
 
-struct mappings { VEC(struct mapping) maps; };
+struct mappings {
+	VEC(struct mapping) maps;
+};
 
 /* The mappings of a process in address order. -ESRCH when it is gone. */
 int mappings_read(pid_t pid, struct mappings *ret, struct ut_err *err);
-int mappings_parse(const char *text, size_t len, struct mappings *ret);	/* the same from text; pure */
+int mappings_parse(const char *text, size_t len, struct mappings *ret); /* the same from text; pure */
 void mappings_done(struct mappings *m);
 struct stat;
 /* Is this the file that is mapped? Some filesystems show one device number in maps and another to stat. */
@@ -73,10 +77,12 @@ int mapping_open(pid_t pid, const struct mapping *m, struct ut_err *err);
  * first. A file that is mapped several times appears once.
  */
 struct mapped_file {
-	struct mapping first;		/* its lowest executable mapping; path owned */
-	bool is_program;		/* /proc/PID/exe */
+	struct mapping first; /* its lowest executable mapping; path owned */
+	bool is_program; /* /proc/PID/exe */
 };
-struct mapped_files { VEC(struct mapped_file) files; };
+struct mapped_files {
+	VEC(struct mapped_file) files;
+};
 int mapped_files_read(pid_t pid, struct mapped_files *ret, struct ut_err *err);
 void mapped_files_done(struct mapped_files *m);
 

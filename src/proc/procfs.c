@@ -10,14 +10,14 @@
 #include "base/auto.h"
 
 #define CHUNK 16384
-#define PROC_FILE_MAX (64u << 20)	/* a process may have 65,530 mappings and more; each line is short */
+#define PROC_FILE_MAX (64u << 20) /* a process may have 65,530 mappings and more; each line is short */
 
 int procfs_open(pid_t pid, const char *name)
 {
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0)
 		return fd;
@@ -46,7 +46,7 @@ int fd_read_all(int fd, size_t max, struct buf *out)
 		if (total > max)
 			return -EFBIG;
 	}
-	buf_add(out, "", 0);	/* whatever was written in place ends in a NUL, too */
+	buf_add(out, "", 0); /* whatever was written in place ends in a NUL, too */
 	return out->failed ? -ENOMEM : 0;
 }
 

@@ -45,7 +45,7 @@ static int read_regular(const char *path, struct buf *out)
 
 int runtimes_load_file(struct runtimes *ret, const char *path, struct ut_err *err)
 {
-	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf text = { 0 };
 	int r = read_regular(path, &text);
 
 	if (r == -EINVAL)
@@ -64,14 +64,14 @@ static int is_ini(const struct dirent *entry)
 
 struct loader {
 	struct runtimes found;
-	void (*broken)(void *ctx, const struct ut_err *err);	/* NULL: the first one ends it */
+	void (*broken)(void *ctx, const struct ut_err *err); /* NULL: the first one ends it */
 	void *ctx;
 	struct ut_err *err;
 };
 
 static int load_users_file(struct loader *l, const char *path)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	int r = runtimes_load_file(&l->found, path, l->broken ? &err : l->err);
 
 	if (!r || !l->broken)
@@ -90,9 +90,9 @@ static int load_folder(struct loader *l, const char *folder)
 		return 0;
 	for (int i = 0; i < n; i++) {
 		char path[PATH_MAX];
-		int len = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+		int len = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
 
-		if (!r && len > 0 && (size_t)len < sizeof path)
+		if (!r && len > 0 && (size_t)len < sizeof(path))
 			r = load_users_file(l, path);
 		free(entries[i]);
 	}
@@ -107,18 +107,18 @@ static int load_user_folder(struct loader *l)
 	int len;
 
 	if (config && config[0] == '/')
-		len = snprintf(folder, sizeof folder, "%s/usertrace/runtimes", config);
+		len = snprintf(folder, sizeof(folder), "%s/usertrace/runtimes", config);
 	else if (home && home[0] == '/')
-		len = snprintf(folder, sizeof folder, "%s/.config/usertrace/runtimes", home);
+		len = snprintf(folder, sizeof(folder), "%s/.config/usertrace/runtimes", home);
 	else
 		return 0;
-	return len > 0 && (size_t)len < sizeof folder ? load_folder(l, folder) : 0;
+	return len > 0 && (size_t)len < sizeof(folder) ? load_folder(l, folder) : 0;
 }
 
 int runtimes_load_good(struct runtimes *ret, void (*broken)(void *ctx, const struct ut_err *err), void *ctx,
 		       struct ut_err *err)
 {
-	struct loader l = {.broken = broken, .ctx = ctx, .err = err};
+	struct loader l = { .broken = broken, .ctx = ctx, .err = err };
 	int r = load_builtins(&l.found, err);
 
 	if (!r)
@@ -145,7 +145,10 @@ void runtimes_done(struct runtimes *r)
 }
 
 /* What fits best so far: the longest pattern, and of equal ones the last: the user's files come behind ours. */
-struct candidate { const struct runtime *runtime; size_t pattern_len; };
+struct candidate {
+	const struct runtime *runtime;
+	size_t pattern_len;
+};
 
 static void consider(const struct runtimes *r, const char *path, bool libraries, struct candidate *best)
 {
@@ -160,14 +163,14 @@ static void consider(const struct runtimes *r, const char *path, bool libraries,
 			size_t len = strlen(runtime->match.v[k]);
 
 			if (len >= best->pattern_len && glob_match(runtime->match.v[k], base))
-				*best = (struct candidate){runtime, len};
+				*best = (struct candidate){ runtime, len };
 		}
 	}
 }
 
 const struct runtime *runtime_of_file(const struct runtimes *r, const char *path)
 {
-	struct candidate best = {0};
+	struct candidate best = { 0 };
 
 	consider(r, path, false, &best);
 	if (!best.runtime)
@@ -178,7 +181,7 @@ const struct runtime *runtime_of_file(const struct runtimes *r, const char *path
 /* The program itself decides before the libraries it has loaded, and runtimes before what they are made of. */
 static const struct runtime *runtime_of_files(const struct runtimes *r, int pid, const struct mapped_files *files)
 {
-	struct candidate best = {0};
+	struct candidate best = { 0 };
 
 	if (files->files.n && files->files.v[0].is_program)
 		best.runtime = runtime_of_mapping(r, pid, &files->files.v[0].first);
@@ -190,7 +193,7 @@ static const struct runtime *runtime_of_files(const struct runtimes *r, int pid,
 
 const struct runtime *runtime_of_process(const struct runtimes *r, int pid)
 {
-	AUTO(mapped_files_done) struct mapped_files files = {0};
+	AUTO(mapped_files_done) struct mapped_files files = { 0 };
 
 	return mapped_files_read(pid, &files, NULL) ? NULL : runtime_of_files(r, pid, &files);
 }

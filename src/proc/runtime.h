@@ -69,36 +69,55 @@
  *
  * A '#' begins a comment at the start of a line, and behind a blank outside of double quotes.
  */
-struct runtime_offer { char *probe, *what; };
+struct runtime_offer {
+	char *probe, *what;
+};
 /* format: «"full=%d", arg1», as typed after the probe's name. */
-struct runtime_format { char *provider, *probe, *format; };
+struct runtime_format {
+	char *provider, *probe, *format;
+};
 
 #define RUNTIME_KINDS "gc gc-phase safepoint compile class-load park request exception thread"
 
 enum runtime_role { RUNTIME_BEGIN, RUNTIME_END, RUNTIME_INSIDE };
 enum runtime_by { RUNTIME_BY_THREAD, RUNTIME_BY_PROCESS, RUNTIME_BY_ID };
-struct runtime_span_probe { enum runtime_role role; char *text; unsigned line; };	/* text: a probe as typed */
-struct runtime_only { char *value, *glob; };
-struct runtime_word { char *value; long long number; char *text; };
+struct runtime_span_probe {
+	enum runtime_role role;
+	char *text;
+	unsigned line;
+}; /* text: a probe as typed */
+struct runtime_only {
+	char *value, *glob;
+};
+struct runtime_word {
+	char *value;
+	long long number;
+	char *text;
+};
 
 struct runtime_span {
 	char *kind;
-	char *title;		/* NULL: the kind */
+	char *title; /* NULL: the kind */
 	enum runtime_by by;
 	bool stops;
-	char *part_of, *with, *since, *before, *needs, *unseen;	/* NULL: none */
+	char *part_of, *with, *since, *before, *needs, *unseen; /* NULL: none */
 	VEC(struct runtime_span_probe) probe;
 	VEC(struct runtime_only) only;
 	VEC(struct runtime_word) word;
 	unsigned line;
 };
 
-struct runtime_map { char *since, *text; };	/* since NULL: every version */
-struct runtime_version { bool in_text; char *prefix; };	/* text "PREFIX", or name */
+struct runtime_map {
+	char *since, *text;
+}; /* since NULL: every version */
+struct runtime_version {
+	bool in_text;
+	char *prefix;
+}; /* text "PREFIX", or name */
 
 struct runtime {
-	char *name, *language, *origin;	/* origin: the file it was read from, "hotspot.ini" for a built-in one */
-	char *none;	/* why it has no spans; NULL */
+	char *name, *language, *origin; /* origin: the file it was read from, "hotspot.ini" for a built-in one */
+	char *none; /* why it has no spans; NULL */
 	bool library; /* kind = library: other runtimes use it, so it names a process only when nothing else does */
 	VEC(char *) match, symbol, provider, hint, collector, service;
 	VEC(struct runtime_version) version;
@@ -108,8 +127,11 @@ struct runtime {
 	VEC(struct runtime_span) span;
 };
 
-struct runtime_looked;	/* programs whose functions were looked at: each new process would read them again */
-struct runtimes { VEC(struct runtime) all; struct runtime_looked *looked; };	/* looked NULL: nothing is kept */
+struct runtime_looked; /* programs whose functions were looked at: each new process would read them again */
+struct runtimes {
+	VEC(struct runtime) all;
+	struct runtime_looked *looked;
+}; /* looked NULL: nothing is kept */
 
 /* Built-in ones and those of the two folders. A broken file of the user's is an error that names file and line. */
 int runtimes_load(struct runtimes *ret, struct ut_err *err);

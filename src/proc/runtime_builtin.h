@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct runtime_builtin {
-	const char *name;	/* "hotspot.ini" */
+	const char *name; /* "hotspot.ini" */
 	const char *text;
 	size_t len;
 };

@@ -11,11 +11,11 @@
 #include "base/text.h"
 
 #define LINES_MAX 10000
-#define MATCH_LITERALS_MIN 3	/* a pattern such as "*" or "a*" would claim half of the system */
+#define MATCH_LITERALS_MIN 3 /* a pattern such as "*" or "a*" would claim half of the system */
 
-#define NAME_MAX_COMM 15	/* the kernel keeps no more of a thread's name */
+#define NAME_MAX_COMM 15 /* the kernel keeps no more of a thread's name */
 #define PREFIX_MAX 64
-#define KEYS_MAX 16	/* of a section */
+#define KEYS_MAX 16 /* of a section */
 
 int ini_fail(const struct ini_parser *p, const char *fmt, ...)
 {
@@ -23,15 +23,12 @@ int ini_fail(const struct ini_parser *p, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof what, fmt, ap);
+	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	return ut_err_set(p->err, -EINVAL, "%s:%u: %s", p->origin, p->line, what);
 }
 
-bool ini_is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
+bool ini_is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 static char *trim(char *s)
 {
@@ -125,7 +122,7 @@ static int key_match(struct ini_parser *p, const char *value)
 		return ini_fail(p, "'%s' holds a '/': match is compared with the base name of a file", value);
 	if (literals < MATCH_LITERALS_MIN)
 		return ini_fail(p, "the pattern '%s' fits too many files: it needs at least %d plain characters", value,
-			    MATCH_LITERALS_MIN);
+				MATCH_LITERALS_MIN);
 	return ini_push_copy(p, &p->runtime.match, value);
 }
 
@@ -134,10 +131,7 @@ static int key_provider(struct ini_parser *p, const char *value)
 	return ini_push_copy(p, &p->runtime.provider, value);
 }
 
-static int key_hint(struct ini_parser *p, const char *value)
-{
-	return ini_push_copy(p, &p->runtime.hint, value);
-}
+static int key_hint(struct ini_parser *p, const char *value) { return ini_push_copy(p, &p->runtime.hint, value); }
 
 /* "PROBE | what it shows"; the probe itself may hold a '|', so the last one counts. */
 static int key_offer(struct ini_parser *p, const char *value)
@@ -171,8 +165,10 @@ static int push_thread(struct ini_parser *p, ini_strings *to, const char *key, c
 		return ini_fail(p, "'%s' would make every thread one of these: it needs the beginning of a name",
 				value);
 	if (len > NAME_MAX_COMM)
-		return ini_fail(p, "'%s' is longer than %d bytes: the kernel keeps no more of a thread's name, so "
-				"write '%.*s%s'", value, NAME_MAX_COMM, NAME_MAX_COMM, value, star ? "*" : "");
+		return ini_fail(p,
+				"'%s' is longer than %d bytes: the kernel keeps no more of a thread's name, so "
+				"write '%.*s%s'",
+				value, NAME_MAX_COMM, NAME_MAX_COMM, value, star ? "*" : "");
 	for (size_t i = 0; i < to->n; i++)
 		if (!strcmp(to->v[i], value))
 			return ini_fail(p, "'%s = %s' comes a second time", key, value);
@@ -223,12 +219,13 @@ static int version_prefix(struct ini_parser *p, const char *value, char **ret)
 	if (!*ret)
 		return ini_fail(p, "the version stands behind a text in double quotes: version = text \"node v\"");
 	return strlen(*ret) > PREFIX_MAX
-		       ? ini_fail(p, "the text before the version is longer than %d bytes", PREFIX_MAX) : 0;
+		       ? ini_fail(p, "the text before the version is longer than %d bytes", PREFIX_MAX)
+		       : 0;
 }
 
 static int key_version(struct ini_parser *p, const char *value)
 {
-	struct runtime_version v = {0};
+	struct runtime_version v = { 0 };
 	int r = 0;
 
 	v.in_text = !strncmp(value, "text", 4) && (ini_is_blank(value[4]) || value[4] == '"');
@@ -253,7 +250,7 @@ static int key_symbol(struct ini_parser *p, const char *value)
 /* "since 3.12: python3 -X perf", or what holds for all versions. */
 static int key_map(struct ini_parser *p, const char *value)
 {
-	struct runtime_map m = {0};
+	struct runtime_map m = { 0 };
 	const char *since = value + 5, *colon = strchr(value, ':');
 
 	if (!strncmp(value, "since", 5) && ini_is_blank(*since)) {
@@ -275,10 +272,11 @@ static int key_map(struct ini_parser *p, const char *value)
 }
 
 static const struct ini_key keys[] = {
-	{"name", key_name}, {"language", key_language}, {"kind", key_kind}, {"match", key_match},
-	{"symbol", key_symbol}, {"provider", key_provider}, {"version", key_version}, {"collector", key_collector},
-	{"service", key_service}, {"none", key_none}, {"offer", key_offer}, {"hint", key_hint},
-	{"map", key_map},
+	{ "name", key_name },	    { "language", key_language },   { "kind", key_kind },
+	{ "match", key_match },	    { "symbol", key_symbol },	    { "provider", key_provider },
+	{ "version", key_version }, { "collector", key_collector }, { "service", key_service },
+	{ "none", key_none },	    { "offer", key_offer },	    { "hint", key_hint },
+	{ "map", key_map },
 };
 
 static int unknown_key(const struct ini_parser *p, const struct ini_key *of, size_t n, const char *section,
@@ -290,7 +288,7 @@ static int unknown_key(const struct ini_parser *p, const struct ini_key *of, siz
 
 	for (size_t i = 0; i < n; i++) {
 		names[i] = of[i].name;
-		len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i ? ", " : "", names[i]);
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? ", " : "", names[i]);
 	}
 	if (suggest(name, names, n, &best, 1))
 		return ini_fail(p, "unknown key '%s' in %s; did you mean '%s'?", name, section, names[best]);
@@ -317,7 +315,7 @@ static void format_free(struct runtime_format *f)
 static int probe_line(struct ini_parser *p, const char *key, const char *value)
 {
 	const char *colon = strchr(key, ':');
-	struct runtime_format f = {0};
+	struct runtime_format f = { 0 };
 
 	if (!ini_quotes_are_closed(value))
 		return ini_fail(p, "the format of '%s' has no closing quote", key);
@@ -356,12 +354,9 @@ static int section_line(struct ini_parser *p, char *line)
 static int key_line(struct ini_parser *p, const char *key, const char *value)
 {
 	switch (p->section) {
-	case INI_RUNTIME:
-		return ini_set_key(p, keys, ARRAY_SIZE(keys), "[runtime]", key, value);
-	case INI_SPAN:
-		return span_line(p, key, value);
-	default:
-		return probe_line(p, key, value);
+	case INI_RUNTIME: return ini_set_key(p, keys, ARRAY_SIZE(keys), "[runtime]", key, value);
+	case INI_SPAN: return span_line(p, key, value);
+	default: return probe_line(p, key, value);
 	}
 }
 
@@ -489,7 +484,7 @@ static int add_runtime(struct runtimes *into, const struct runtime *r, struct ut
 
 int runtimes_parse(const char *origin, const char *text, size_t len, struct runtimes *into, struct ut_err *err)
 {
-	struct ini_parser p = {.origin = origin, .err = err};
+	struct ini_parser p = { .origin = origin, .err = err };
 	AUTO_FREE char *copy = NULL;
 	int r;
 

@@ -12,9 +12,9 @@ struct ini_parser {
 	unsigned line;
 	enum ini_section section;
 	struct runtime runtime;
-	unsigned first_bare_probe;	/* line of the first probe without "PROVIDER:" */
+	unsigned first_bare_probe; /* line of the first probe without "PROVIDER:" */
 	bool kind_given;
-	bool stops_given;		/* the span that is being read says itself whether it stops the program */
+	bool stops_given; /* the span that is being read says itself whether it stops the program */
 	bool by_given;
 	struct ut_err *err;
 };
@@ -24,7 +24,7 @@ struct ini_key {
 	int (*set)(struct ini_parser *p, const char *value);
 };
 
-typedef typeof(((struct runtime *)NULL)->match) ini_strings;	/* the header's lists of texts have one type */
+typedef typeof(((struct runtime *)NULL)->match) ini_strings; /* the header's lists of texts have one type */
 
 /* Sets "FILE:LINE: what" and returns -EINVAL. */
 int ini_fail(const struct ini_parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

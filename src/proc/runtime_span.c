@@ -10,13 +10,10 @@
 #include "base/auto.h"
 #include "base/text.h"
 
-#define VALUES_MAX 64	/* names that a message compares with */
+#define VALUES_MAX 64 /* names that a message compares with */
 #define VALUE_LEN_MAX 32
 
-static struct runtime_span *newest(struct ini_parser *p)
-{
-	return &p->runtime.span.v[p->runtime.span.n - 1];
-}
+static struct runtime_span *newest(struct ini_parser *p) { return &p->runtime.span.v[p->runtime.span.n - 1]; }
 
 /* Is @name one of the words of RUNTIME_KINDS? */
 static bool is_kind(const char *name)
@@ -44,7 +41,7 @@ static int unknown_kind(struct ini_parser *p, const char *name)
 
 int span_section(struct ini_parser *p, char *kind)
 {
-	struct runtime_span s = {.line = p->line};
+	struct runtime_span s = { .line = p->line };
 
 	if (!*kind)
 		return ini_fail(p, "the kind is missing: a section is called [span gc]; there are %s", RUNTIME_KINDS);
@@ -79,7 +76,7 @@ static int key_unseen(struct ini_parser *p, const char *value)
 static int add_probe(struct ini_parser *p, enum runtime_role role, const char *text)
 {
 	struct runtime_span *s = newest(p);
-	struct runtime_span_probe probe = {.role = role, .line = p->line};
+	struct runtime_span_probe probe = { .role = role, .line = p->line };
 
 	if (!text[0] || !strchr("upr", text[0]) || text[1] != ':' || !text[2])
 		return ini_fail(p, "'%.80s' is no probe: it begins with u:, p: or r:", text);
@@ -103,7 +100,9 @@ static int key_inside(struct ini_parser *p, const char *value) { return add_prob
 static int key_by(struct ini_parser *p, const char *value)
 {
 	static const char *const names[] = {
-		[RUNTIME_BY_THREAD] = "thread", [RUNTIME_BY_PROCESS] = "process", [RUNTIME_BY_ID] = "id",
+		[RUNTIME_BY_THREAD] = "thread",
+		[RUNTIME_BY_PROCESS] = "process",
+		[RUNTIME_BY_ID] = "id",
 	};
 
 	if (p->by_given)
@@ -206,7 +205,7 @@ static int key_only(struct ini_parser *p, const char *text)
 		return ut_err_nomem(p->err);
 	if (!is_value_name(value) || !*glob)
 		return ini_fail(p, "'only' is written 'VALUE GLOB', as in 'only = manager ZGC*'");
-	only = (struct runtime_only){value, glob};
+	only = (struct runtime_only){ value, glob };
 	if (vec_push(&newest(p)->only, only))
 		return ut_err_nomem(p->err);
 	value = glob = NULL;
@@ -235,8 +234,10 @@ static int key_word(struct ini_parser *p, const char *text)
 	if (!is_value_name(value) || !number || !*words)
 		return ini_fail(p, "'word' is written 'VALUE NUMBER WORDS', as in 'word = full 1 full'");
 	if (!parse_number(number, &word.number))
-		return ini_fail(p, "'%s' is no number: 'word' is written 'VALUE NUMBER WORDS', as in "
-				"'word = full 1 full'", number);
+		return ini_fail(p,
+				"'%s' is no number: 'word' is written 'VALUE NUMBER WORDS', as in "
+				"'word = full 1 full'",
+				number);
 	for (size_t i = 0; i < s->word.n; i++)
 		if (s->word.v[i].number == word.number && !strcmp(s->word.v[i].value, value))
 			return ini_fail(p, "%s %lld has a word already: '%s'", value, word.number, s->word.v[i].text);
@@ -249,21 +250,25 @@ static int key_word(struct ini_parser *p, const char *text)
 }
 
 static const struct ini_key keys[] = {
-	{"title", key_title}, {"begin", key_begin}, {"end", key_end}, {"inside", key_inside}, {"by", key_by},
-	{"only", key_only}, {"stops", key_stops}, {"part-of", key_part_of}, {"with", key_with}, {"word", key_word},
-	{"since", key_since}, {"before", key_before}, {"needs", key_needs}, {"unseen", key_unseen},
+	{ "title", key_title }, { "begin", key_begin },	  { "end", key_end },	  { "inside", key_inside },
+	{ "by", key_by },	{ "only", key_only },	  { "stops", key_stops }, { "part-of", key_part_of },
+	{ "with", key_with },	{ "word", key_word },	  { "since", key_since }, { "before", key_before },
+	{ "needs", key_needs }, { "unseen", key_unseen },
 };
 
 int span_line(struct ini_parser *p, const char *key, const char *value)
 {
 	char section[40];
 
-	snprintf(section, sizeof section, "[span %s]", newest(p)->kind);
+	snprintf(section, sizeof(section), "[span %s]", newest(p)->kind);
 	return ini_set_key(p, keys, ARRAY_SIZE(keys), section, key, value);
 }
 
 /* The names that have a value in a format: each «name=%». Default formats are for `trace`: they give none. */
-struct value_names { size_t n; char name[VALUES_MAX][VALUE_LEN_MAX]; };
+struct value_names {
+	size_t n;
+	char name[VALUES_MAX][VALUE_LEN_MAX];
+};
 
 static void add_value_names(const char *format, struct value_names *ret)
 {
@@ -299,15 +304,17 @@ static int check_value(struct ini_parser *p, const struct value_names *names, co
 	for (size_t i = 0; i < names->n; i++)
 		list[i] = names->name[i];
 	if (suggest(value, list, names->n, &best, 1))
-		return ini_fail(p, "'%s' asks for the value '%s', and no format of this span has it; did you mean "
-				"'%s'?", key, value, list[best]);
+		return ini_fail(p,
+				"'%s' asks for the value '%s', and no format of this span has it; did you mean "
+				"'%s'?",
+				key, value, list[best]);
 	return ini_fail(p, "'%s' asks for the value '%s', and no format of this span has it (%s=%%d)", key, value,
 			value);
 }
 
 static int check_values(struct ini_parser *p, const struct runtime_span *s)
 {
-	struct value_names names = {0};
+	struct value_names names = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < s->probe.n; i++)
@@ -322,7 +329,7 @@ static int check_values(struct ini_parser *p, const struct runtime_span *s)
 static int check_ids(struct ini_parser *p, const struct runtime_span *s)
 {
 	for (size_t i = 0; i < s->probe.n && s->by == RUNTIME_BY_ID; i++) {
-		struct value_names names = {0};
+		struct value_names names = { 0 };
 
 		if (s->probe.v[i].role == RUNTIME_INSIDE)
 			continue;
@@ -330,7 +337,7 @@ static int check_ids(struct ini_parser *p, const struct runtime_span *s)
 		p->line = s->probe.v[i].line;
 		if (!has_value(&names, "id"))
 			return ini_fail(p, "'by = id' needs a value id in the format of each begin and end, as in "
-					"\"id=%%d\", arg1");
+					   "\"id=%%d\", arg1");
 	}
 	return 0;
 }
@@ -356,7 +363,7 @@ static int check_kinds(struct ini_parser *p, const struct runtime_span *s)
 
 static int check_span(struct ini_parser *p, const struct runtime_span *s)
 {
-	size_t roles[3] = {0};
+	size_t roles[3] = { 0 };
 	int r;
 
 	p->line = s->line;

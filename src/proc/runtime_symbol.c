@@ -10,7 +10,7 @@
 #include "proc/process.h"
 #include "proc/runtime_priv.h"
 
-#define LOOKED 256	/* programs; one takes the place of another now and then */
+#define LOOKED 256 /* programs; one takes the place of another now and then */
 #define NO_RUNTIME SIZE_MAX
 
 struct looked_at {
@@ -19,17 +19,19 @@ struct looked_at {
 	ino_t ino;
 	off_t size;
 	struct timespec changed;
-	size_t runtime;		/* index, or NO_RUNTIME */
+	size_t runtime; /* index, or NO_RUNTIME */
 };
 
-struct runtime_looked { struct looked_at at[LOOKED]; };
+struct runtime_looked {
+	struct looked_at at[LOOKED];
+};
 
 void runtime_looked_reset(struct runtimes *r)
 {
 	if (r->looked)
-		memset(r->looked, 0, sizeof *r->looked);
+		memset(r->looked, 0, sizeof(*r->looked));
 	else
-		r->looked = calloc(1, sizeof *r->looked);
+		r->looked = calloc(1, sizeof(*r->looked));
 }
 
 static bool has_symbol_of(struct elf_image *img, const struct runtime *r)
@@ -48,7 +50,7 @@ const struct runtime *runtime_of_symbols(const struct runtimes *r, int fd)
 {
 	const struct runtime *found = NULL;
 	struct elf_image *img = NULL;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	if (elf_image_open(fd, &img, &err))
 		return NULL;
@@ -64,7 +66,7 @@ static bool is_program(int pid, const struct mapping *m)
 	char exe[64];
 	struct stat st;
 
-	snprintf(exe, sizeof exe, "/proc/%d/exe", pid);
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", pid);
 	return !stat(exe, &st) && mapping_is_of(m, &st);
 }
 
@@ -87,8 +89,8 @@ static const struct runtime *runtime_of_program(const struct runtimes *r, int fd
 	if (is_file(l, &st))
 		return l->runtime == NO_RUNTIME ? NULL : &r->all.v[l->runtime];
 	found = runtime_of_symbols(r, fd);
-	*l = (struct looked_at){ true, st.st_dev, st.st_ino, st.st_size, st.st_ctim,
-				 found ? (size_t)(found - r->all.v) : NO_RUNTIME };
+	*l = (struct looked_at){ true,	     st.st_dev,	 st.st_ino,
+				 st.st_size, st.st_ctim, found ? (size_t)(found - r->all.v) : NO_RUNTIME };
 	return found;
 }
 

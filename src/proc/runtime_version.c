@@ -10,13 +10,10 @@
 #include "elf/image.h"
 
 #define PIECE (64u << 10)
-#define SCAN_MAX (1ull << 30)	/* no runtime's file is larger, and a sparse one must not keep us */
-#define VERSION_MAX 32		/* as the header has it */
+#define SCAN_MAX (1ull << 30) /* no runtime's file is larger, and a sparse one must not keep us */
+#define VERSION_MAX 32 /* as the header has it */
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* The length of numbers with dots between them at @s: "3.11" of "3.11.so". */
 static size_t version_length(const char *s, const char *end)
@@ -70,7 +67,7 @@ static bool version_in_bytes(const char *bytes, size_t len, bool more, const cha
 		const char *number = s + prefix_len;
 
 		if (more && (size_t)(end - number) < VERSION_MAX)
-			return false;	/* the next piece begins before it */
+			return false; /* the next piece begins before it */
 		if (take_version(number, version_length(number, end), ret))
 			return true;
 		s++;

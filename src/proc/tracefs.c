@@ -78,7 +78,7 @@ static int open_mount(const char *point)
 /* The first mount that can be used, -ENOENT when there is none. */
 static int open_mounted(void)
 {
-	AUTO_BUF struct buf mounts = {0};
+	AUTO_BUF struct buf mounts = { 0 };
 	char *text, *point;
 	int fd = read_mounts(&mounts);
 
@@ -118,7 +118,8 @@ int tracefs_open(struct ut_err *err)
 		return ut_err_set(err, -EPERM, "may not use the kernel's trace filesystem (tracefs): run as root");
 	if (fd == -ENODEV)
 		return ut_err_set(
-		    err, fd, "this kernel has no tracefs (CONFIG_TRACING is off): kernel tracepoints cannot be traced");
+			err, fd,
+			"this kernel has no tracefs (CONFIG_TRACING is off): kernel tracepoints cannot be traced");
 	return ut_err_set(err, fd,
 			  "tracefs is not mounted and cannot be mounted privately (%s); try: mount -t tracefs nodev "
 			  "/sys/kernel/tracing",
@@ -127,7 +128,7 @@ int tracefs_open(struct ut_err *err)
 
 int tracefs_where(char *ret, size_t size)
 {
-	AUTO_BUF struct buf mounts = {0};
+	AUTO_BUF struct buf mounts = { 0 };
 	char *text, *point;
 	int r = read_mounts(&mounts);
 
@@ -147,10 +148,7 @@ static bool is_plain_name(const char *name)
 	return name[0] && name[0] != '.' && !strchr(name, '/') && strlen(name) < 128;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* Folders below @path whose name fits @pattern, sorted. */
 static int list_folders(int dirfd, const char *path, const char *pattern, struct tracefs_names *ret)
@@ -178,7 +176,7 @@ static int list_folders(int dirfd, const char *path, const char *pattern, struct
 		}
 	}
 	if (ret->names.n)
-		qsort(ret->names.v, ret->names.n, sizeof *ret->names.v, compare_names);
+		qsort(ret->names.v, ret->names.n, sizeof(*ret->names.v), compare_names);
 	return 0;
 }
 
@@ -186,7 +184,7 @@ static int list_events(int dirfd, const char *category, const char *pattern, str
 {
 	char path[160];
 
-	snprintf(path, sizeof path, "events/%s", category);
+	snprintf(path, sizeof(path), "events/%s", category);
 	return list_folders(dirfd, path, pattern, ret);
 }
 
@@ -202,30 +200,30 @@ static void near_miss(const char *wanted, const struct tracefs_names *names, con
 
 static int no_such_event(int dirfd, const char *category, const char *event, struct ut_err *err)
 {
-	AUTO(tracefs_names_done) struct tracefs_names names = {0};
+	AUTO(tracefs_names_done) struct tracefs_names names = { 0 };
 	char hint[320], prefix[140];
 
 	if (list_events(dirfd, category, "*", &names) == 0) {
-		snprintf(prefix, sizeof prefix, "%s:", category);
-		near_miss(event, &names, prefix, hint, sizeof hint);
+		snprintf(prefix, sizeof(prefix), "%s:", category);
+		near_miss(event, &names, prefix, hint, sizeof(hint));
 		return ut_err_set(err, -ENOENT, "no kernel tracepoint %s:%s%s", category, event, hint);
 	}
 	tracefs_names_done(&names);
 	list_folders(dirfd, "events", "*", &names);
-	near_miss(category, &names, "", hint, sizeof hint);
+	near_miss(category, &names, "", hint, sizeof(hint));
 	return ut_err_set(err, -ENOENT, "no kernel tracepoints of category '%s'%s", category, hint);
 }
 
 int tracefs_format(int dirfd, const char *category, const char *event, char **ret, size_t *ret_len, struct ut_err *err)
 {
-	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf text = { 0 };
 	AUTO_CLOSE int fd = -1;
 	char path[320];
 	int r;
 
 	if (!is_plain_name(category) || !is_plain_name(event))
 		return ut_err_set(err, -ENOENT, "no kernel tracepoint %.60s:%.60s", category, event);
-	snprintf(path, sizeof path, "events/%s/%s/format", category, event);
+	snprintf(path, sizeof(path), "events/%s/%s/format", category, event);
 	fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno == ENOENT)
 		return no_such_event(dirfd, category, event, err);
@@ -254,7 +252,7 @@ static int add_event(struct tracefs_names *ret, const char *category, const char
 
 static int add_category(int dirfd, const char *category, const char *pattern, struct tracefs_names *ret)
 {
-	AUTO(tracefs_names_done) struct tracefs_names events = {0};
+	AUTO(tracefs_names_done) struct tracefs_names events = { 0 };
 	int r = list_events(dirfd, category, pattern, &events);
 
 	for (size_t i = 0; !r && i < events.names.n; i++)
@@ -264,8 +262,8 @@ static int add_category(int dirfd, const char *category, const char *pattern, st
 
 int tracefs_events(int dirfd, const char *category, const char *event, struct tracefs_names *ret, struct ut_err *err)
 {
-	AUTO(tracefs_names_done) struct tracefs_names categories = {0};
-	struct tracefs_names found = {0};
+	AUTO(tracefs_names_done) struct tracefs_names categories = { 0 };
+	struct tracefs_names found = { 0 };
 	int r = list_folders(dirfd, "events", category, &categories);
 
 	for (size_t i = 0; !r && i < categories.names.n; i++)

@@ -18,7 +18,9 @@ int tracefs_where(char *ret, size_t size);
 /* Text of events/CATEGORY/EVENT/format; caller frees. -ENOENT with a sentence when there is no such event. */
 int tracefs_format(int dirfd, const char *category, const char *event, char **ret, size_t *ret_len, struct ut_err *err);
 /* "CATEGORY:EVENT" of every event whose names fit the two globs; owned strings. */
-struct tracefs_names { VEC(char *) names; };
+struct tracefs_names {
+	VEC(char *) names;
+};
 int tracefs_events(int dirfd, const char *category, const char *event, struct tracefs_names *ret, struct ut_err *err);
 void tracefs_names_done(struct tracefs_names *n);
 

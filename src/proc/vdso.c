@@ -10,7 +10,7 @@
 
 struct elf_image *vdso_open(void)
 {
-	AUTO(mappings_done) struct mappings maps = {0};
+	AUTO(mappings_done) struct mappings maps = { 0 };
 
 	if (mappings_read(getpid(), &maps, NULL))
 		return NULL;

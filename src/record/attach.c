@@ -25,7 +25,7 @@ struct attach {
 	bool multi;
 	VEC(pid_t) pids;
 	VEC(int) progs;
-	VEC(int) links;		/* links and, the older way, the events they sit on */
+	VEC(int) links; /* links and, the older way, the events they sit on */
 };
 
 struct attach *attach_new(const struct attach_options *options)
@@ -145,7 +145,7 @@ static int keep_link(struct attach *a, int fd)
 	return 0;
 }
 
-#define KERNEL_ENOTSUPP 524	/* the kernel's own, without a name here */
+#define KERNEL_ENOTSUPP 524 /* the kernel's own, without a name here */
 
 static int refused(const struct round *r, const struct plan_site *s, pid_t pid, int code)
 {
@@ -183,7 +183,11 @@ static int link_multi(const struct round *r, const struct group *g, size_t from,
 	size_t n = to - from;
 	AUTO_FREE uint64_t *numbers = calloc(3 * n, sizeof(*numbers));
 	uint64_t *offsets = numbers, *sems = numbers + n, *cookies = numbers + 2 * n;
-	struct kernel_uprobes u = { .path = path, .n = n, .offsets = offsets, .cookies = cookies, .pid = pid,
+	struct kernel_uprobes u = { .path = path,
+				    .n = n,
+				    .offsets = offsets,
+				    .cookies = cookies,
+				    .pid = pid,
 				    .is_return = g->kind == SITE_RETURN };
 	int fd;
 
@@ -257,8 +261,7 @@ static int load_part(const struct round *r, const struct group *g, size_t from, 
 	const struct gen_body *bodies[BODIES_MAX];
 	uint32_t numbers[BODIES_MAX];
 	struct asm_buf code = { 0 };
-	struct kernel_prog prog = { .type =
-					is_tracepoint(g) ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE,
+	struct kernel_prog prog = { .type = is_tracepoint(g) ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE,
 				    .multi = r->a->multi && !is_tracepoint(g) };
 	struct gen_options options = r->plan->options.gen;
 	size_t n = 0;
@@ -340,9 +343,10 @@ static int check_nop5(const struct round *r, const struct plan_site *s)
 
 	if (!why)
 		return 0;
-	return ut_err_set(r->err, -EOPNOTSUPP,
-			  "%s in '%s' at 0x%llx is %s; rebuilt with a probe header that emits a 1-byte nop it can be traced",
-			  site_name(r, s, name), r->plan->files.v[s->file].path, (unsigned long long)s->vaddr, why);
+	return ut_err_set(
+		r->err, -EOPNOTSUPP,
+		"%s in '%s' at 0x%llx is %s; rebuilt with a probe header that emits a 1-byte nop it can be traced",
+		site_name(r, s, name), r->plan->files.v[s->file].path, (unsigned long long)s->vaddr, why);
 }
 
 /* Sites of one kind and file, from the round's first on, beginning with the one at @seed. */

@@ -10,15 +10,15 @@
 struct attach;
 
 struct attach_options {
-	const pid_t *pids;	/* processes to attach to; npids 0: every process that maps the file */
+	const pid_t *pids; /* processes to attach to; npids 0: every process that maps the file */
 	size_t npids;
-	int map_fds[GEN_MAPS];	/* -1 for maps that no program uses */
-	bool no_multi;		/* use the older way (tests) */
-	bool no_forks;		/* the programs do not fork: see record/nop5_harm.h */
-	bool verbose;		/* keep the verifier's log when a program is refused */
+	int map_fds[GEN_MAPS]; /* -1 for maps that no program uses */
+	bool no_multi; /* use the older way (tests) */
+	bool no_forks; /* the programs do not fork: see record/nop5_harm.h */
+	bool verbose; /* keep the verifier's log when a program is refused */
 };
 
-struct attach *attach_new(const struct attach_options *options);	/* NULL: out of memory */
+struct attach *attach_new(const struct attach_options *options); /* NULL: out of memory */
 /*
  * Loads what the sites from @first on need and attaches them. On failure nothing of this call stays attached, and what
  * was attached before stays. The sentence names probe, file and reason. @log: the verifier's log when a program was

@@ -19,7 +19,7 @@ static void run_child(int release, int failed, char *const *argv)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (read(release, &go, 1) != 1)
-		_exit(127);	/* the tracer is gone or gave up */
+		_exit(127); /* the tracer is gone or gave up */
 	execvp(argv[0], argv);
 	r = errno;
 	if (write(failed, &r, sizeof(r)) < 0)
@@ -83,7 +83,7 @@ void child_abandon(struct child *c)
 {
 	if (!c->pid)
 		return;
-	if (c->release_fd >= 0)	/* not let go yet: it ends by itself */
+	if (c->release_fd >= 0) /* not let go yet: it ends by itself */
 		close(c->release_fd);
 	if (c->failed_fd >= 0)
 		close(c->failed_fd);

@@ -8,9 +8,9 @@
 #include "base/err.h"
 
 struct child {
-	pid_t pid;		/* 0: none */
-	int release_fd;		/* our end; writing lets it go on to exec */
-	int failed_fd;		/* gives errno when exec fails, end of file when it worked */
+	pid_t pid; /* 0: none */
+	int release_fd; /* our end; writing lets it go on to exec */
+	int failed_fd; /* gives errno when exec fails, end of file when it worked */
 };
 
 /* Forks; the child waits. @argv is NULL-terminated. The child blocks no signals and SIGPIPE ends it. */

@@ -40,8 +40,9 @@ static int drop(int fd)
 
 static int try_prog(enum bpf_prog_type type, bool sleepable)
 {
-	const struct kernel_prog prog = { .type = type, .insns = return_0, .n = ARRAY_SIZE(return_0),
-					  .sleepable = sleepable };
+	const struct kernel_prog prog = {
+		.type = type, .insns = return_0, .n = ARRAY_SIZE(return_0), .sleepable = sleepable
+	};
 
 	return drop(kernel_prog_load(&prog, NULL, NULL));
 }
@@ -85,13 +86,13 @@ static bool is_jited(void)
 static void try_maps(struct machine *m)
 {
 	AUTO_CLOSE int ring =
-	    bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_ring", 0, 0, (uint32_t)sysconf(_SC_PAGESIZE), NULL);
+		bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_ring", 0, 0, (uint32_t)sysconf(_SC_PAGESIZE), NULL);
 	LIBBPF_OPTS(bpf_map_create_opts, outer, .inner_map_fd = (uint32_t)ring);
 	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
 
 	m->tried[TRY_RING] = ring < 0 ? ring : 0;
 	m->tried[TRY_RING_ARRAY] =
-	    ring < 0 ? ring : drop(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, 1, &outer));
+		ring < 0 ? ring : drop(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, 1, &outer));
 	m->tried[TRY_COUNTERS] = drop(bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_lost", 4, 8, 1, &mapped));
 	m->tried[TRY_STARTS] = drop(kernel_starts_map());
 }
@@ -227,7 +228,8 @@ static int try_mapwatch(void)
 
 void record_doctor(struct machine *ret)
 {
-	*ret = (struct machine){ .multi = kernel_has_uprobe_multi(), .nop5_harm = nop5_harm_of_kernel(),
+	*ret = (struct machine){ .multi = kernel_has_uprobe_multi(),
+				 .nop5_harm = nop5_harm_of_kernel(),
 				 .jited = is_jited() };
 	ret->tried[TRY_KPROBE] = try_prog(BPF_PROG_TYPE_KPROBE, false);
 	ret->tried[TRY_SLEEPABLE] = try_prog(BPF_PROG_TYPE_KPROBE, true);

@@ -27,18 +27,18 @@
 
 #define FOLLOW_MAX 32768
 #define CONTROL_BYTES 65536
-#define SP_PID (-4)	/* the stack of the programs below: a process id, */
-#define SP_ONE (-8)	/* and what the set holds for it */
+#define SP_PID (-4) /* the stack of the programs below: a process id, */
+#define SP_ONE (-8) /* and what the set holds for it */
 
 struct follow {
 	int map_fd;
-	VEC(int) fds;		/* programs, events and links, closed together */
+	VEC(int) fds; /* programs, events and links, closed together */
 	/* hold */
-	int control_fd;		/* ring of process ids that are being stopped; -1 */
+	int control_fd; /* ring of process ids that are being stopped; -1 */
 	unsigned long *consumer;
 	const unsigned long *producer;
 	VEC(struct file_id) linkers;
-	int hold_prog;		/* for dynamic linkers */
+	int hold_prog; /* for dynamic linkers */
 	pid_t guardian;
 	int guardian_fd;
 };
@@ -124,14 +124,14 @@ static int load_hold(const struct follow *f, enum bpf_prog_type type, bool multi
 	asm_movi(&a, R3, 4);
 	asm_movi(&a, R4, BPF_RB_FORCE_WAKEUP);
 	asm_call(&a, BPF_FUNC_ringbuf_output);
-	asm_jcci(&a, BPF_JNE, R0, 0, out);	/* never stop whom nobody hears of */
+	asm_jcci(&a, BPF_JNE, R0, 0, out); /* never stop whom nobody hears of */
 	asm_movi(&a, R1, SIGSTOP);
 	asm_call(&a, BPF_FUNC_send_signal);
 	return load_and_free(&a, out, type, multi, err);
 }
 
 static int find_event(int tracefs, const char *event, const char *field, unsigned *ret_id, unsigned *ret_offset,
-		       struct ut_err *err)
+		      struct ut_err *err)
 {
 	const struct tracepoint_field *f;
 	struct tracepoint tp = { 0 };
@@ -463,7 +463,7 @@ static int hold_at(struct follow *f, int fd, struct ut_err *err)
 													   : -ENOENT;
 	elf_image_free(img);
 	if (r)
-		return 0;	/* not a linker that we know: libraries are found at the next exec or not at all */
+		return 0; /* not a linker that we know: libraries are found at the next exec or not at all */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (kernel_has_uprobe_multi()) {
 		link = kernel_link_uprobes(f->hold_prog, &u);

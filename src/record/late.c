@@ -12,24 +12,26 @@
 #include "base/auto.h"
 #include "elf/image.h"
 
-#define NOTES 4096	/* mappings that are remembered */
-#define CHILDREN 4096	/* a power of two */
-#define GENERATIONS 8	/* of forks without exec */
-#define BUDGETS 1024	/* a power of two */
-#define KNOWN 512	/* a power of two */
-#define KNOWN_SIZE 256	/* the longest that is asked for */
+#define NOTES 4096 /* mappings that are remembered */
+#define CHILDREN 4096 /* a power of two */
+#define GENERATIONS 8 /* of forks without exec */
+#define BUDGETS 1024 /* a power of two */
+#define KNOWN 512 /* a power of two */
+#define KNOWN_SIZE 256 /* the longest that is asked for */
 #define PAGE 4096
 
 struct noted {
 	pid_t pid;
 	uint64_t start, end, offset;
 	struct file_id file;
-	char *path;		/* owned */
-	bool looked;		/* into the file, for where all of it is in the process: */
-	uint64_t low, high;	/* equal: nothing of it can be read */
+	char *path; /* owned */
+	bool looked; /* into the file, for where all of it is in the process: */
+	uint64_t low, high; /* equal: nothing of it can be read */
 };
 
-struct child { pid_t pid, parent; };
+struct child {
+	pid_t pid, parent;
+};
 
 /* What a process has used of its reads in this window. */
 struct budget {
@@ -72,8 +74,9 @@ void late_note(struct late *l, pid_t pid, const struct mapping *m)
 	if (!path)
 		return;
 	free(n->path);
-	*n = (struct noted){ .pid = pid, .start = m->start, .end = m->end, .offset = m->offset, .file = m->file,
-			     .path = path };
+	*n = (struct noted){
+		.pid = pid, .start = m->start, .end = m->end, .offset = m->offset, .file = m->file, .path = path
+	};
 	l->next = (l->next + 1) % NOTES;
 }
 

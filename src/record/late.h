@@ -12,7 +12,7 @@
 
 struct late;
 
-struct late *late_new(void);	/* NULL: out of memory */
+struct late *late_new(void); /* NULL: out of memory */
 struct late *late_free(struct late *l);
 /* A process mapped a file; told in advance. The oldest are forgotten. @path as the process sees it. */
 void late_note(struct late *l, pid_t pid, const struct mapping *m);

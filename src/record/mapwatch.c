@@ -43,15 +43,23 @@ struct mmap2 {
 static int open_cpu(struct mapwatch *w, unsigned cpu)
 {
 	struct perf_event_attr attr = {
-		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY,
-		.mmap = 1, .mmap2 = 1, .watermark = 1, .wakeup_watermark = 1,
-		.sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.mmap = 1,
+		.mmap2 = 1,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+		.sample_id_all = 1,
+		.sample_type = PERF_SAMPLE_TIME,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 	};
 	struct watch_ring *r = &w->v[w->n];
 
 	r->fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (r->fd < 0)
-		return errno == ENODEV ? 0 : -errno;	/* a CPU that is off */
+		return errno == ENODEV ? 0 : -errno; /* a CPU that is off */
 	r->page = mmap(NULL, (RING_PAGES + 1) * w->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
 	if (r->page == MAP_FAILED) {
 		int code = -errno;
@@ -129,8 +137,12 @@ static int hand_over(struct mmap2 *rec, mapwatch_fn *fn, void *ctx)
 	uint64_t time_ns;
 	char name[PATH_MAX];
 	struct mapping m = {
-		.start = rec->addr, .end = rec->addr + rec->len, .offset = rec->pgoff, .exec = true,
-		.write = rec->prot & PROT_WRITE, .path = name,
+		.start = rec->addr,
+		.end = rec->addr + rec->len,
+		.offset = rec->pgoff,
+		.exec = true,
+		.write = rec->prot & PROT_WRITE,
+		.path = name,
 		.file = { .dev = makedev(rec->maj, rec->min), .ino = rec->ino },
 	};
 

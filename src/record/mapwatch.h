@@ -13,7 +13,7 @@ struct mapwatch;
 
 int mapwatch_open(struct mapwatch **ret, struct ut_err *err);
 struct mapwatch *mapwatch_close(struct mapwatch *w);
-unsigned mapwatch_fds(const struct mapwatch *w);	/* number of descriptors to poll for reading */
+unsigned mapwatch_fds(const struct mapwatch *w); /* number of descriptors to poll for reading */
 int mapwatch_fd(const struct mapwatch *w, unsigned i);
 /* @m without a file (ino 0): memory, "" or a name such as "[heap]". @time_ns: CLOCK_MONOTONIC. A negative result ends the
  * walk and is returned. */

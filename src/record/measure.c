@@ -22,12 +22,15 @@
 #define CPUS_MAX 4096
 
 /* A process whose threads' names are in the table: of so many processes one must not search it for those of one. */
-struct named { pid_t pid; const struct runtime *runtime; };
+struct named {
+	pid_t pid;
+	const struct runtime *runtime;
+};
 
 struct measure {
 	uint64_t base_ns;
 	int processes_fd, threads_fd, slots_fd, names_fd;
-	VEC(int) fds;		/* programs and links */
+	VEC(int) fds; /* programs and links */
 	VEC(struct named) named;
 };
 
@@ -48,12 +51,12 @@ static int make_maps(struct measure *m, struct ut_err *err)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, later, .map_flags = BPF_F_NO_PREALLOC);
 
-	m->processes_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "ut_processes", 4, sizeof(struct gen_process), PROCESSES_MAX,
-					 NULL);
+	m->processes_fd =
+		bpf_map_create(BPF_MAP_TYPE_HASH, "ut_processes", 4, sizeof(struct gen_process), PROCESSES_MAX, NULL);
 	if (m->processes_fd < 0)
 		return no_map(m->processes_fd, err);
-	m->threads_fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "ut_threads", 4, sizeof(struct gen_thread), THREADS_MAX,
-				       NULL);
+	m->threads_fd =
+		bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "ut_threads", 4, sizeof(struct gen_thread), THREADS_MAX, NULL);
 	if (m->threads_fd < 0)
 		return no_map(m->threads_fd, err);
 	m->slots_fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "ut_slots", 4, sizeof(struct gen_slot), 1, NULL);
@@ -66,7 +69,9 @@ static int make_maps(struct measure *m, struct ut_err *err)
 static int find_task(struct gen_task *ret, struct ut_err *err)
 {
 	struct kernel_member members[] = {
-		{ "task_struct", "tgid", -1 }, { "task_struct", "pid", -1 }, { "task_struct", "comm", -1 },
+		{ "task_struct", "tgid", -1 },
+		{ "task_struct", "pid", -1 },
+		{ "task_struct", "comm", -1 },
 	};
 
 	kernel_members_find(members, ARRAY_SIZE(members));
@@ -117,7 +122,9 @@ static int attach_to(struct measure *m, int prog, const char *event, struct ut_e
 
 	if (prog < 0)
 		return prog;
-	return fd < 0 ? ut_err_set(err, fd, "cannot watch the kernel's event %s: %s; --no-measure does without", event, strerror(-fd)) : 0;
+	return fd < 0 ? ut_err_set(err, fd, "cannot watch the kernel's event %s: %s; --no-measure does without", event,
+				   strerror(-fd))
+		      : 0;
 }
 
 static int attach_all(struct measure *m, const struct gen_state_options *o, struct ut_err *err)
@@ -230,9 +237,9 @@ static void name_threads(struct measure *m, pid_t pid, const struct runtime *r)
 		return;
 	for (size_t i = 0; i < m->named.n; i++)
 		if (m->named.v[i].pid == pid && m->named.v[i].runtime == r)
-			return;	/* they stay as long as the process */
+			return; /* they stay as long as the process */
 	if (vec_push(&m->named, named))
-		return;		/* no memory: what could not be taken off again is not put there */
+		return; /* no memory: what could not be taken off again is not put there */
 	put_names(m, pid, r->collector.v, r->collector.n, GEN_ROLE_COLLECTOR);
 	put_names(m, pid, r->service.v, r->service.n, GEN_ROLE_SERVICE);
 }
@@ -256,7 +263,7 @@ int measure_process(struct measure *m, pid_t pid, const struct runtime *runtime,
 	uint32_t key = (uint32_t)pid;
 	int r;
 
-	name_threads(m, pid, runtime);	/* before its threads are looked at */
+	name_threads(m, pid, runtime); /* before its threads are looked at */
 	p = gen_process_new(m->base_ns, monotonic_ns(), fresh);
 	r = bpf_map_update_elem(m->processes_fd, &key, &p, BPF_NOEXIST);
 	if (!r || r == -EEXIST)

@@ -8,13 +8,13 @@
 
 struct queue {
 	struct merge_item *v;
-	size_t first, end, cap;	/* the items are v[first … end) */
+	size_t first, end, cap; /* the items are v[first … end) */
 	uint64_t seal;
 };
 
 struct merge {
 	unsigned n;
-	uint64_t seal;		/* the least of all seals */
+	uint64_t seal; /* the least of all seals */
 	struct queue rings[];
 };
 

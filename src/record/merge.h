@@ -20,14 +20,14 @@ struct merge;
 
 struct merge_item {
 	uint64_t time_ns;
-	const void *rec;	/* NULL: events were lost here */
+	const void *rec; /* NULL: events were lost here */
 	uint32_t size;
-	uint32_t lost;		/* rec NULL: how many */
-	uint64_t since_ns;	/* rec NULL: time of the last record before the gap; 0: none */
-	uint64_t position;	/* of the caller; merge_oldest tells the lowest that is still held */
+	uint32_t lost; /* rec NULL: how many */
+	uint64_t since_ns; /* rec NULL: time of the last record before the gap; 0: none */
+	uint64_t position; /* of the caller; merge_oldest tells the lowest that is still held */
 };
 
-struct merge *merge_new(unsigned nrings);		/* NULL: out of memory */
+struct merge *merge_new(unsigned nrings); /* NULL: out of memory */
 struct merge *merge_free(struct merge *m);
 
 /* 0 or -ENOMEM. Of equal times, what was added first to a ring stays first. */

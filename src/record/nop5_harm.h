@@ -17,9 +17,9 @@
 #include "plan/nop5.h"
 
 enum nop5_harm {
-	NOP5_RED_ZONE = 1,	/* tried: it writes into the red zone */
-	NOP5_FORKS = 2,		/* tried: it ends forked children */
-	NOP5_UNTRIED = 4,	/* could not be tried (no rights) */
+	NOP5_RED_ZONE = 1, /* tried: it writes into the red zone */
+	NOP5_FORKS = 2, /* tried: it ends forked children */
+	NOP5_UNTRIED = 4, /* could not be tried (no rights) */
 };
 /* What this kernel does: a set of enum nop5_harm, 0 for none. Tried on a function of our own, once. */
 unsigned nop5_harm_of_kernel(void);

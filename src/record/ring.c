@@ -13,12 +13,12 @@
 #include "base/clock.h"
 #include "wire/record.h"
 
-#define LOST_STRIDE 8	/* counters are 64 bytes apart: no two CPUs share a cache line */
+#define LOST_STRIDE 8 /* counters are 64 bytes apart: no two CPUs share a cache line */
 
 struct ring {
 	int fd;
-	unsigned long *consumer;		/* page of our own */
-	const unsigned long *producer;		/* the kernel's page, and behind it the data */
+	unsigned long *consumer; /* page of our own */
+	const unsigned long *producer; /* the kernel's page, and behind it the data */
 	const char *data;
 	/*
 	 * A record that goes over the end of the data and on at its beginning, put together. One is enough: its place
@@ -26,9 +26,9 @@ struct ring {
 	 * would map the data twice in a row; that counts as twice the resident memory.)
 	 */
 	char *wrapped;
-	uint64_t read;				/* how far we have read; the consumer position is behind it */
-	uint32_t lost;				/* last number seen in a record or in the counter */
-	uint64_t last_ns;			/* time of the last record read */
+	uint64_t read; /* how far we have read; the consumer position is behind it */
+	uint32_t lost; /* last number seen in a record or in the counter */
+	uint64_t last_ns; /* time of the last record read */
 };
 
 uint64_t rings_default_size(unsigned ncpus)
@@ -52,8 +52,9 @@ static int open_ring(struct ring *ring, uint64_t size, struct ut_err *err)
 	if (ring->fd < 0)
 		return ut_err_set(err, ring->fd, "cannot make a ring buffer of %llu KiB: %s%s",
 				  (unsigned long long)size / 1024, strerror(-ring->fd),
-				  ring->fd == -ENOMEM ? "; try a smaller --buffer" :
-				  ring->fd == -EMFILE ? "; raise the limit (ulimit -n)" : "");
+				  ring->fd == -ENOMEM	? "; try a smaller --buffer"
+				  : ring->fd == -EMFILE ? "; raise the limit (ulimit -n)"
+							: "");
 	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (p == MAP_FAILED)
 		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
@@ -167,11 +168,12 @@ int rings_fd(const struct rings *r, unsigned cpu) { return r->v[cpu].fd; }
 static int add_gap(struct ring *ring, struct merge *merge, unsigned cpu, uint32_t lost, uint64_t time_ns)
 {
 	struct merge_item gap = {
-	    .time_ns = time_ns, .lost = lost - ring->lost, .since_ns = ring->last_ns, .position = UINT64_MAX};
+		.time_ns = time_ns, .lost = lost - ring->lost, .since_ns = ring->last_ns, .position = UINT64_MAX
+	};
 
 	if ((int32_t)gap.lost <= 0)
 		return 0;
-	if (gap.since_ns > time_ns)	/* the record before it nests in the one behind it, or came after we looked */
+	if (gap.since_ns > time_ns) /* the record before it nests in the one behind it, or came after we looked */
 		gap.since_ns = time_ns;
 	ring->lost = lost;
 	return merge_add(merge, cpu, &gap);
@@ -230,7 +232,7 @@ static int read_ring(struct rings *r, unsigned cpu, struct merge *merge, uint64_
 		}
 		ring->read += (size + BPF_RINGBUF_HDR_SZ + 7u) & ~7ull;
 	}
-	if (!code)	/* all that was there is read, so what was lost before we looked fell behind it */
+	if (!code) /* all that was there is read, so what was lost before we looked fell behind it */
 		code = add_gap(ring, merge, cpu, lost, time);
 	merge_seal(merge, cpu, time);
 	return code;

@@ -13,12 +13,12 @@
 #include "record/merge.h"
 
 struct rings {
-	unsigned n;		/* possible CPUs */
-	int outer_fd;		/* array of rings by CPU, for the programs */
-	int lost_fd;		/* array of one value: 64 bytes for each CPU */
-	uint64_t size_bytes;	/* of one ring */
+	unsigned n; /* possible CPUs */
+	int outer_fd; /* array of rings by CPU, for the programs */
+	int lost_fd; /* array of one value: 64 bytes for each CPU */
+	uint64_t size_bytes; /* of one ring */
 	struct ring *v;
-	uint64_t *lost;		/* mapped; [cpu * 8] */
+	uint64_t *lost; /* mapped; [cpu * 8] */
 	uint64_t lost_size;
 };
 

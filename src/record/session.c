@@ -12,7 +12,6 @@
 #include "plan/plan_priv.h"
 #include "record/session_priv.h"
 
-
 const struct plan *session_plan(const struct session *s) { return s->plan; }
 const struct runtime *session_runtime(const struct session *s) { return s->runtime; }
 uint64_t session_state_base_ns(const struct session *s) { return s->state_base_ns; }
@@ -32,7 +31,7 @@ int session_add_target(struct session *s, pid_t pid, struct ut_err *err)
 	int r, code;
 
 	if (is_target(s, pid))
-		return 0;	/* named twice; attached twice each event would come twice */
+		return 0; /* named twice; attached twice each event would come twice */
 	if (pid == getpid())
 		return ut_err_set(err, -EINVAL, "process %d is usertrace itself: each line would make another", pid);
 	t.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -179,8 +178,8 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	}
 	s->rings = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
 	s->rings.size_bytes =
-	    options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
-	s->state_base_ns = monotonic_ns() - 1000000000u;	/* before anything that is counted */
+		options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
+	s->state_base_ns = monotonic_ns() - 1000000000u; /* before anything that is counted */
 	s->starts_fd = s->refused_fd = s->handlers_fd = s->epoll_fd = -1;
 	no_states = options->states && measure_possible(&why);
 	if (no_states)
@@ -189,7 +188,7 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	if (!r && no_states && plan_note(s->plan, "%s", why.msg))
 		r = ut_err_nomem(err);
 	if (!r && plan_wants_user_events(s->plan) && !session_has_targets(options))
-		s->options.all = true;	/* what programs announce names no program */
+		s->options.all = true; /* what programs announce names no program */
 	for (size_t i = 0; !r && i < options->npids; i++)
 		r = session_add_target(s, options->pids[i], err);
 	if (!r)
@@ -209,7 +208,7 @@ struct session *session_close(struct session *s)
 	if (!s)
 		return NULL;
 	attach_free(s->attach);
-	follow_close(s->follow);	/* lets go on whom it holds: it is waited for below */
+	follow_close(s->follow); /* lets go on whom it holds: it is waited for below */
 	child_abandon(&s->child);
 	mapwatch_close(s->watch);
 	if (s->open_rings)

@@ -15,42 +15,42 @@
 struct session;
 
 struct session_options {
-	const char *const *probes;	/* as typed */
+	const char *const *probes; /* as typed */
 	size_t nprobes;
-	const int *pids;		/* processes to look into; none with all or a command */
+	const int *pids; /* processes to look into; none with all or a command */
 	size_t npids;
-	bool all;			/* every process, those to come as well */
-	bool follow;			/* children of pids or of the command too */
-	bool wait;			/* probes that no file has yet may come later */
-	bool explain;			/* the command will not run: what it would map is looked for on the usual paths */
-	char *const *command;		/* NULL, or started held and let go when all is in place */
-	uint64_t ring_bytes;		/* 0: the default; a power of two otherwise */
-	uint32_t text_limit;		/* bytes of a text, 1…GEN_TEXT_LIMIT_MAX */
-	uint64_t max_events;		/* 0: no end */
-	uint64_t duration_ns;		/* 0: no end */
-	int stop_fd;			/* readable: stop; -1: none */
-	bool verbose;			/* keep the verifier's log */
-	bool no_multi;			/* attach the older way (tests) */
-	bool no_forks;			/* the programs do not fork: see record/nop5_harm.h */
-	bool no_sleep;			/* no handler waits for a page of the program */
-	bool no_prctl;			/* user events from <usertrace.h> alone */
+	bool all; /* every process, those to come as well */
+	bool follow; /* children of pids or of the command too */
+	bool wait; /* probes that no file has yet may come later */
+	bool explain; /* the command will not run: what it would map is looked for on the usual paths */
+	char *const *command; /* NULL, or started held and let go when all is in place */
+	uint64_t ring_bytes; /* 0: the default; a power of two otherwise */
+	uint32_t text_limit; /* bytes of a text, 1…GEN_TEXT_LIMIT_MAX */
+	uint64_t max_events; /* 0: no end */
+	uint64_t duration_ns; /* 0: no end */
+	int stop_fd; /* readable: stop; -1: none */
+	bool verbose; /* keep the verifier's log */
+	bool no_multi; /* attach the older way (tests) */
+	bool no_forks; /* the programs do not fork: see record/nop5_harm.h */
+	bool no_sleep; /* no handler waits for a page of the program */
+	bool no_prctl; /* user events from <usertrace.h> alone */
 	/*
 	 * By probe, as probes is: what it begins or ends. NULL: nothing is measured. Where the kernel does not tell enough
 	 * to measure, a note says so, and no event has a state.
 	 */
 	const enum probe_state *states;
-	bool described;			/* the probes are from descriptions of runtimes: see plan_options */
-	bool lives;			/* forks, execs and exits to the sink, e: probes or not */
-	const struct session_sampling *sampling;	/* NULL: none. Then lives and mappings are told as well */
+	bool described; /* the probes are from descriptions of runtimes: see plan_options */
+	bool lives; /* forks, execs and exits to the sink, e: probes or not */
+	const struct session_sampling *sampling; /* NULL: none. Then lives and mappings are told as well */
 };
 
 struct session_event {
-	const struct ut_rec_event *rec;		/* valid during the call */
+	const struct ut_rec_event *rec; /* valid during the call */
 	uint32_t size;
 	unsigned cpu;
 	const struct plan_probe *probe;
 	const struct plan_site *site;
-	const struct ut_rec_state *state;	/* NULL: not of a span, or the session does not measure */
+	const struct ut_rec_state *state; /* NULL: not of a span, or the session does not measure */
 };
 
 /* What became of a thread or process, as far as spans need it. */
@@ -59,12 +59,12 @@ struct session_life {
 	uint64_t time_ns;
 	uint32_t pid, tid;
 	char comm[16];
-	uint32_t uid;		/* of that thread */
-	uint32_t child;		/* UT_LIFE_FORK */
-	bool last;		/* UT_LIFE_EXIT: the process is gone */
-	bool group;		/* or going: all its threads are ending */
+	uint32_t uid; /* of that thread */
+	uint32_t child; /* UT_LIFE_FORK */
+	bool last; /* UT_LIFE_EXIT: the process is gone */
+	bool group; /* or going: all its threads are ending */
 	bool code_known;
-	int code;		/* as wait(2) has it */
+	int code; /* as wait(2) has it */
 };
 
 /* Each method may be NULL. A negative result stops the session; session_run returns it. */
@@ -88,7 +88,7 @@ struct session_sink {
 	int (*refused)(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns);
 	/* @count events of this CPU's ring are missing between the two times; @since_ns 0: nothing came before. */
 	int (*lost)(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns);
-	int (*flush)(void *ctx);		/* after each batch */
+	int (*flush)(void *ctx); /* after each batch */
 	/* Probes came into being while running: a program or library was mapped. */
 	void (*attached)(void *ctx, size_t nprobes, size_t nsites);
 	/* A process of the command is being held, with its libraries mapped: what stacks need can be read now. */
@@ -101,21 +101,21 @@ struct session_sink {
 
 struct session_totals {
 	uint64_t events, lost,
-	    missed; /* given to the sink; lost for want of room; not seen because a program was busy on that CPU */
-	uint64_t refused;		/* of the lost ones, those of processes that flooded */
-	uint64_t lost_life;		/* forks, execs and exits that did not fit; none of the lost ones */
-	uint64_t busy;			/* samples without a user stack, as another walk was under way */
-	uint64_t malformed;		/* user events with an operation that does not exist */
-	uint64_t elapsed_ns;		/* from the attachment to the stop */
+		missed; /* given to the sink; lost for want of room; not seen because a program was busy on that CPU */
+	uint64_t refused; /* of the lost ones, those of processes that flooded */
+	uint64_t lost_life; /* forks, execs and exits that did not fit; none of the lost ones */
+	uint64_t busy; /* samples without a user stack, as another walk was under way */
+	uint64_t malformed; /* user events with an operation that does not exist */
+	uint64_t elapsed_ns; /* from the attachment to the stop */
 	size_t nprobes, nsites;
-	bool multi;			/* which way of attaching was used */
+	bool multi; /* which way of attaching was used */
 };
 
 enum session_end { SESSION_STOPPED, SESSION_TARGETS_ENDED, SESSION_COMMAND_ENDED, SESSION_MAX_EVENTS, SESSION_TIME };
 
 int session_open(const struct session_options *options, const struct runtimes *runtimes, struct session **ret,
 		 struct ut_err *err);
-struct session *session_close(struct session *s);	/* from any state; leaves nothing attached */
+struct session *session_close(struct session *s); /* from any state; leaves nothing attached */
 const struct plan *session_plan(const struct session *s);
 /* The runtime that a command turned out to be, as long as no probe was found in it; else NULL. */
 const struct runtime *session_runtime(const struct session *s);

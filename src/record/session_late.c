@@ -23,7 +23,7 @@ static void attach_more(struct session *s, size_t first_probe, size_t first_site
 	char *log = NULL;
 
 	if (s->plan->sites.n == first_site) {
-		session_tell_notes(s);	/* why a file has nothing, too */
+		session_tell_notes(s); /* why a file has nothing, too */
 		return;
 	}
 	if (session_settle_nop5(s, first_site, &err) || attach_sites(s->attach, s->plan, first_site, &log, &err)) {
@@ -60,7 +60,7 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_n
 	if (s->late)
 		late_note(s->late, pid, m);
 	r = plan_mapping(s->plan, pid, m, &err);
-	if (r)	/* once, not each time that somebody maps the file */
+	if (r) /* once, not each time that somebody maps the file */
 		plan_note(s->plan, "%s", err.msg);
 	if (s->measure && runtime_of_mapping(s->plan->options.runtimes, pid, m))
 		session_measure(s, pid, true);
@@ -88,7 +88,7 @@ void session_serve_held(struct session *s)
 		struct ut_err err = { 0 };
 
 		if (plan_process(s->plan, pid, &err) && err.code != -ESRCH)
-			plan_note(s->plan, "%s", err.msg);	/* once, not at each exec */
+			plan_note(s->plan, "%s", err.msg); /* once, not at each exec */
 		session_measure(s, pid, false);
 		session_sample_process(s, pid);
 		attach_more(s, first_probe, first_site);

@@ -45,7 +45,7 @@ int session_measure_start(struct session *s, struct ut_err *err)
 	if (r || !s->measure)
 		return r;
 	r = measure_running(s, !measure_settle(), err);
-	measure_settle();	/* now they are counted as they come back */
+	measure_settle(); /* now they are counted as they come back */
 	return r;
 }
 

@@ -27,31 +27,31 @@ struct refused_account {
 
 struct session {
 	struct session_options options;
-	struct session_sampling sampling;	/* what options.sampling points to */
+	struct session_sampling sampling; /* what options.sampling points to */
 	struct plan *plan;
 	struct attach *attach;
 	struct rings rings;
 	struct merge *merge;
 	struct follow *follow;
 	struct mapwatch *watch;
-	int starts_fd;		/* GEN_MAP_STARTS */
-	int refused_fd;		/* GEN_MAP_REFUSED */
-	int handlers_fd;	/* GEN_MAP_HANDLERS */
-	uint64_t refused_seen;	/* sum of the CPUs' counters when we last looked */
-	uint64_t refused_ns;	/* and when that was */
-	VEC(struct refused_account) refused;	/* by process: what was told so far */
-	struct late *late;	/* NULL without e: */
-	struct measure *measure;	/* NULL: nothing is measured */
-	struct sampler *sampler;	/* NULL: no samples */
-	VEC(pid_t) changed;		/* sampled processes with mappings that the kernel does not know yet */
-	pid_t again_pid;		/* whose mappings were read again last, as a stack asked for it; when */
+	int starts_fd; /* GEN_MAP_STARTS */
+	int refused_fd; /* GEN_MAP_REFUSED */
+	int handlers_fd; /* GEN_MAP_HANDLERS */
+	uint64_t refused_seen; /* sum of the CPUs' counters when we last looked */
+	uint64_t refused_ns; /* and when that was */
+	VEC(struct refused_account) refused; /* by process: what was told so far */
+	struct late *late; /* NULL without e: */
+	struct measure *measure; /* NULL: nothing is measured */
+	struct sampler *sampler; /* NULL: no samples */
+	VEC(pid_t) changed; /* sampled processes with mappings that the kernel does not know yet */
+	pid_t again_pid; /* whose mappings were read again last, as a stack asked for it; when */
 	uint64_t again_ns;
 	uint64_t state_base_ns;
 	struct child child;
-	uint64_t command_ns;	/* with sampling: since when the child is the command; 0: not yet */
-	const struct runtime *runtime;	/* of a process that was held; NULL: none was recognised */
+	uint64_t command_ns; /* with sampling: since when the child is the command; 0: not yet */
+	const struct runtime *runtime; /* of a process that was held; NULL: none was recognised */
 	VEC(struct target) targets;
-	size_t ended;		/* targets */
+	size_t ended; /* targets */
 	int epoll_fd;
 	const struct session_sink *sink;
 	uint64_t start_ns, stop_ns, last_sweep_ns;

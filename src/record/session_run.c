@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "record/session_priv.h"
 
-#define IDLE_MS_MAX 40	/* a person sees a line at once */
+#define IDLE_MS_MAX 40 /* a person sees a line at once */
 #define SWEEP_NS 1000000000u
 
 static int give_item(struct session *s, const struct merge_item *item, unsigned cpu)
@@ -16,7 +16,7 @@ static int give_item(struct session *s, const struct merge_item *item, unsigned 
 	struct session_event e = { .rec = item->rec, .size = item->size, .cpu = cpu };
 
 	if (s->stop_ns && begun_ns > s->stop_ns)
-		return 0;	/* it came while we were letting go, which can take long on old kernels */
+		return 0; /* it came while we were letting go, which can take long on old kernels */
 	if (!item->rec) {
 		s->totals.lost += item->lost;
 		return sink->lost ? sink->lost(sink->ctx, item->lost, cpu, item->since_ns, item->time_ns) : 0;
@@ -24,7 +24,7 @@ static int give_item(struct session *s, const struct merge_item *item, unsigned 
 	if (session_is_sample(e.rec))
 		return session_give_sample(s, e.rec, e.size);
 	if (e.rec->site >= s->plan->sites.n)
-		return 0;	/* cannot be; never follow a number that came from outside */
+		return 0; /* cannot be; never follow a number that came from outside */
 	e.site = &s->plan->sites.v[e.rec->site];
 	if (e.site->kind == SITE_USER || e.site->kind == SITE_PRCTL || e.site->kind == SITE_SIGNAL)
 		return session_give_user(s, e.rec, e.size, e.site->kind == SITE_SIGNAL, cpu);
@@ -56,7 +56,7 @@ static int pump(struct session *s, uint64_t *ret_n, struct ut_err *err)
 	rings_release(&s->rings, s->merge);
 	if (r >= 0)
 		r = session_tell_refused(s);
-	if (r >= 0 && s->sink->flush)	/* also what an earlier round has read */
+	if (r >= 0 && s->sink->flush) /* also what an earlier round has read */
 		r = s->sink->flush(s->sink->ctx);
 	return r < 0 ? r : 0;
 }
@@ -156,7 +156,6 @@ int session_run(struct session *s, const struct session_sink *sink, enum session
 	}
 	return r;
 }
-
 
 int session_stop(struct session *s, const struct session_sink *sink, struct session_totals *ret, struct ut_err *err)
 {

@@ -32,7 +32,8 @@ static void look_at(struct session *s, pid_t pid)
 /* What the child did before it became the command was our own. */
 static bool is_ours(const struct session *s, const struct ut_rec_event *head)
 {
-	return s->options.command && (pid_t)head->pid == s->child.pid && (!s->command_ns || head->time_ns < s->command_ns);
+	return s->options.command && (pid_t)head->pid == s->child.pid &&
+	       (!s->command_ns || head->time_ns < s->command_ns);
 }
 
 void session_sample_process(struct session *s, pid_t pid)
@@ -40,7 +41,7 @@ void session_sample_process(struct session *s, pid_t pid)
 	if (!s->sampler)
 		return;
 	if (pid == s->child.pid && !s->command_ns)
-		s->command_ns = monotonic_ns();	/* at the latest: the exec's own record says it better */
+		s->command_ns = monotonic_ns(); /* at the latest: the exec's own record says it better */
 	look_at(s, pid);
 	sampler_note_threads(s->sampler, pid);
 }
@@ -60,8 +61,12 @@ int session_sample_open(struct session *s, struct ut_err *err)
 {
 	const struct session_options *o = &s->options;
 	struct sampler_options so = {
-		.sampling = o->sampling, .all = o->all, .children = o->follow,
-		.rings_fd = s->rings.outer_fd, .lost_fd = s->rings.lost_fd, .ncpus = s->rings.n,
+		.sampling = o->sampling,
+		.all = o->all,
+		.children = o->follow,
+		.rings_fd = s->rings.outer_fd,
+		.lost_fd = s->rings.lost_fd,
+		.ncpus = s->rings.n,
 		.verbose = o->verbose,
 		.multi = !o->no_multi && kernel_has_uprobe_multi(),
 	};
@@ -70,12 +75,13 @@ int session_sample_open(struct session *s, struct ut_err *err)
 	if (!o->sampling)
 		return 0;
 	if (!process_in_first_pid_namespace())
-		return ut_err_set(err, -EINVAL,
-				  "usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do "
-				  "not see: run it on the host");
+		return ut_err_set(
+			err, -EINVAL,
+			"usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do "
+			"not see: run it on the host");
 	r = sampler_open(&so, &s->sampler, err);
 	for (size_t i = 0; !r && i < s->targets.n; i++) {
-		if (s->child.pid == s->targets.v[i].id.pid)	/* not the program yet that it is going to be */
+		if (s->child.pid == s->targets.v[i].id.pid) /* not the program yet that it is going to be */
 			r = unwind_maps_want(sampler_unwind(s->sampler), s->targets.v[i].id.pid, err);
 		else
 			session_sample_process(s, s->targets.v[i].id.pid);
@@ -117,7 +123,7 @@ void session_sample_mapped(struct session *s, pid_t pid, const struct mapping *m
 	for (size_t i = 0; i < s->changed.n; i++)
 		if (s->changed.v[i] == pid)
 			return;
-	vec_push(&s->changed, pid);	/* without memory: it is read again when a stack shows that it must be */
+	vec_push(&s->changed, pid); /* without memory: it is read again when a stack shows that it must be */
 }
 
 void session_sample_refresh(struct session *s)
@@ -155,7 +161,8 @@ static void look_again_at(struct session *s, const struct ut_rec_stack *rec)
 	pid_t pid = (pid_t)rec->head.pid;
 	uint64_t now = monotonic_ns();
 
-	if ((rec->end != UT_END_NO_MAPPING && rec->end != UT_END_NO_PROCESS) || !is_sampled(s, pid) || is_ours(s, &rec->head))
+	if ((rec->end != UT_END_NO_MAPPING && rec->end != UT_END_NO_PROCESS) || !is_sampled(s, pid) ||
+	    is_ours(s, &rec->head))
 		return;
 	if (s->again_pid == pid && now - s->again_ns < AGAIN_NS)
 		return;
@@ -193,7 +200,7 @@ static int give_sample(struct session *s, const struct ut_rec_event *head, size_
 /* A process of the command that is stopped until its probes are in place (record/follow.h) does not wait of itself. */
 static bool was_held(const struct ut_rec_wait *rec)
 {
-	return rec->state & 4 && rec->runnable_ns && rec->waker == (uint32_t)gettid();	/* SIGCONT was ours */
+	return rec->state & 4 && rec->runnable_ns && rec->waker == (uint32_t)gettid(); /* SIGCONT was ours */
 }
 
 static int give_wait(struct session *s, const struct ut_rec_event *head, size_t size)
@@ -211,7 +218,10 @@ static int give_wait(struct session *s, const struct ut_rec_event *head, size_t 
 	return s->sink->wait(s->sink->ctx, &rec);
 }
 
-bool session_is_sample(const struct ut_rec_event *rec) { return rec->site >= UT_SITE_STACK && rec->site <= UT_SITE_WAIT; }
+bool session_is_sample(const struct ut_rec_event *rec)
+{
+	return rec->site >= UT_SITE_STACK && rec->site <= UT_SITE_WAIT;
+}
 
 int session_give_sample(struct session *s, const struct ut_rec_event *rec, size_t size)
 {

@@ -106,9 +106,10 @@ static int open_follow(struct session *s, struct ut_err *err)
 		return 0;
 	if (!process_in_first_pid_namespace())
 		return ut_err_set(
-		    err, -EINVAL,
-		    "usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do not see: "
-		    "run it on the host for kernel events and for following children, or use --no-follow");
+			err, -EINVAL,
+			"usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do not "
+			"see: "
+			"run it on the host for kernel events and for following children, or use --no-follow");
 	r = follow_open(s->options.follow, hold, &s->follow, err);
 	for (size_t i = 0; !r && i < s->targets.n; i++)
 		r = follow_add(s->follow, s->targets.v[i].id.pid, err);
@@ -131,8 +132,8 @@ static int watch_fd(struct session *s, int fd, uint32_t events, struct ut_err *e
 	struct epoll_event e = { .events = events, .data.fd = fd };
 
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e)
-		   ? ut_err_set(err, -errno, "cannot wait for events: %s", strerror(errno))
-		   : 0;
+		       ? ut_err_set(err, -errno, "cannot wait for events: %s", strerror(errno))
+		       : 0;
 }
 
 /* Rings wake us by their fill level: edge-triggered, since they are readable most of the time. */
@@ -165,7 +166,9 @@ static int open_attach(struct session *s, struct ut_err *err)
 			     [GEN_MAP_STARTS] = s->starts_fd,
 			     [GEN_MAP_REFUSED] = s->refused_fd,
 			     [GEN_MAP_HANDLERS] = s->handlers_fd,
-			     [GEN_MAP_PROCESSES] = -1, [GEN_MAP_THREADS] = -1, [GEN_MAP_SLOTS] = -1,
+			     [GEN_MAP_PROCESSES] = -1,
+			     [GEN_MAP_THREADS] = -1,
+			     [GEN_MAP_SLOTS] = -1,
 			     [GEN_MAP_NAMES] = -1 },
 		.no_multi = s->options.no_multi,
 		.no_forks = s->options.no_forks,
@@ -265,7 +268,7 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	if (!r && s->options.command)
 		r = start_command(s, err);
 	if (!r)
-		r = open_watch(s, err);	/* before the plan is acted on: what is mapped meanwhile is seen */
+		r = open_watch(s, err); /* before the plan is acted on: what is mapped meanwhile is seen */
 	if (!r)
 		r = open_follow(s, err);
 	if (!r)
@@ -287,7 +290,7 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	if (r)
 		return r;
 	s->start_ns = s->last_sweep_ns = s->refused_ns = monotonic_ns();
-	setpriority(PRIO_PROCESS, 0, READER_NICE);	/* may be refused; then it reads as it is */
+	setpriority(PRIO_PROCESS, 0, READER_NICE); /* may be refused; then it reads as it is */
 	session_tell_notes(s);
 	return s->options.command ? child_release(&s->child, s->options.command[0], err) : 0;
 }

@@ -8,7 +8,8 @@
 #include "usertrace.h"
 
 _Static_assert((int)USER_BEGIN == (int)UT_BEGIN && (int)USER_END == (int)UT_END && (int)USER_MARK == (int)UT_MARK &&
-	       (int)USER_COUNT == (int)UT_COUNT, "the kinds of <usertrace.h>");
+		       (int)USER_COUNT == (int)UT_COUNT,
+	       "the kinds of <usertrace.h>");
 
 #define KIND_MASK 0xfu
 #define FLAGS ((uint32_t)UT_ID | (uint32_t)UT_TEXT | (uint32_t)UT_PARENT)

@@ -9,26 +9,26 @@
 
 #include "wire/record.h"
 
-enum user_kind { USER_BEGIN = 1, USER_END, USER_MARK, USER_COUNT };	/* numbers of <usertrace.h> */
+enum user_kind { USER_BEGIN = 1, USER_END, USER_MARK, USER_COUNT }; /* numbers of <usertrace.h> */
 
 /* A text of a program. */
 struct user_text {
-	const char *bytes;	/* len of them, any; inside the record */
+	const char *bytes; /* len of them, any; inside the record */
 	size_t len;
 	enum ut_text_state state;
-	uint64_t address;	/* in the program */
+	uint64_t address; /* in the program */
 };
 
 struct user_event {
 	const struct ut_rec_event *head;
 	enum user_kind kind;
-	uint32_t uid;		/* of the thread that sent it */
-	bool is_signal;		/* of s: the run of a signal's handler; value is the code at its begin */
-	bool for_parent;	/* it speaks for the process that started its own */
+	uint32_t uid; /* of the thread that sent it */
+	bool is_signal; /* of s: the run of a signal's handler; value is the code at its begin */
+	bool for_parent; /* it speaks for the process that started its own */
 	bool has_id, has_text;
 	uint64_t id;
 	int64_t value;
-	struct user_text name, text;	/* text: UT_TEXT_NULL when there is none */
+	struct user_text name, text; /* text: UT_TEXT_NULL when there is none */
 };
 
 /*

@@ -35,7 +35,9 @@ const char *gc_percent(double part, double whole, char *ret)
 
 void gc_noun(const char *kind, uint64_t n, struct buf *out)
 {
-	static const struct { const char *kind, *noun; } nouns[] = {
+	static const struct {
+		const char *kind, *noun;
+	} nouns[] = {
 		{ "gc", "collection" },		{ "gc-phase", "phase" },	{ "compile", "compilation" },
 		{ "class-load", "class load" }, { "signal", "signal handler" },
 	};

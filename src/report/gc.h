@@ -8,11 +8,11 @@
 
 struct report_gc_who {
 	uint32_t pid;
-	const char *comm, *runtime, *version;	/* runtime NULL: none was recognised; version NULL or "": not known */
-	uint64_t wall_start_ns;		/* CLOCK_REALTIME of the report's start; 0: not known */
-	uint64_t lost;			/* events lost in the kernel's rings meanwhile, of any process */
-	bool ended;			/* the process is gone */
-	const char *const *hints;	/* sentences on what more there is: what needs a flag, what is not known */
+	const char *comm, *runtime, *version; /* runtime NULL: none was recognised; version NULL or "": not known */
+	uint64_t wall_start_ns; /* CLOCK_REALTIME of the report's start; 0: not known */
+	uint64_t lost; /* events lost in the kernel's rings meanwhile, of any process */
+	bool ended; /* the process is gone */
+	const char *const *hints; /* sentences on what more there is: what needs a flag, what is not known */
 	size_t nhints;
 };
 

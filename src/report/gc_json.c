@@ -73,7 +73,7 @@ static void add_row(const struct gcstat_row *row, struct buf *out)
 
 static void add_who(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
 {
-	struct buf sentence = {0};
+	struct buf sentence = { 0 };
 
 	buf_adds(out, "{\"type\":\"summary\",");
 	json_add_number("pid", who->pid, out);

@@ -15,7 +15,7 @@ enum {
 	WIDTH_SHARE = 7,
 	WIDTH_TIME = 7,
 	WIDTH_AT = 7,
-	WIDTH_CAUSE = 14,	/* 100 columns in all; the sentence and the JSON have it whole */
+	WIDTH_CAUSE = 14, /* 100 columns in all; the sentence and the JSON have it whole */
 	WIDTH_FACT = 10,
 	WIDTH_BAR = 40,
 	LABELS_SHOWN = 12,
@@ -57,15 +57,15 @@ static void add_longest(const struct gcstat_report *r, const struct gcstat_row *
 {
 	const struct gcstat_longest *l = &row->longest;
 	uint64_t since_ns = l->begin_ns > r->start_ns ? l->begin_ns - r->start_ns : 0;
-	struct buf cause = {0};
+	struct buf cause = { 0 };
 	size_t columns;
 	char at[32];
 
 	add_time(out, l->ns);
 	if (since_ns < 1000000000)
 		human_ns(since_ns, at);
-	else	/* to find it among the lines */
-		snprintf(at, sizeof at, "%.2f s", (double)since_ns / 1e9);
+	else /* to find it among the lines */
+		snprintf(at, sizeof(at), "%.2f s", (double)since_ns / 1e9);
 	add_number(out, at, WIDTH_AT);
 	gc_add_escaped(&cause, l->cause);
 	columns = text_width(cause.data ? cause.data : "", cause.len);
@@ -96,7 +96,7 @@ static void add_numbers(const struct gcstat_report *r, const struct gcstat_row *
 static void add_row(const struct gcstat_report *r, const struct gcstat_row *row, const char *label, struct buf *out)
 {
 	const char *name = row->label ? row->label : label && strcmp(label, row->kind) ? label : NULL;
-	struct buf what = {0};
+	struct buf what = { 0 };
 	size_t head;
 
 	gc_add_escaped(&what, row->label ? " " : row->kind);
@@ -217,7 +217,7 @@ static void add_parts(const struct gcstat_report *r, struct buf *out)
 
 		if (!row->label || !row->part_of || !row->part_of_count || !row->count)
 			continue;
-		if (!strcmp(row->part_of, row->kind))	/* it would be counted among what it is a part of */
+		if (!strcmp(row->part_of, row->kind)) /* it would be counted among what it is a part of */
 			continue;
 		add_fact(out, "parts");
 		buf_addf(out, "%.1f ", (double)row->count / (double)row->part_of_count);
@@ -251,7 +251,7 @@ static void add_facts(const struct gcstat_report *r, struct buf *out)
 		add_freed(row, out);
 	}
 	add_parts(r, out);
-	if (out->len == before && out->len)	/* there are none */
+	if (out->len == before && out->len) /* there are none */
 		out->data[--out->len] = '\0';
 }
 
@@ -331,7 +331,10 @@ static void add_some(const struct gcstat_report *r, uint64_t n, struct buf *out)
 
 static void add_missing(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
 {
-	const struct { uint64_t n; const char *one, *more; } parts[] = {
+	const struct {
+		uint64_t n;
+		const char *one, *more;
+	} parts[] = {
 		{ r->cut_at_start, "had begun before we looked: not counted",
 		  "had begun before we looked: not counted" },
 		{ r->cut_at_stop, "had not ended when we stopped looking: not counted",
@@ -361,7 +364,7 @@ static void add_missing(const struct gcstat_report *r, const struct report_gc_wh
 
 static void add_notes(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
 {
-	struct buf notes = {0};
+	struct buf notes = { 0 };
 
 	add_missing(r, who, &notes);
 	for (size_t i = 0; i < who->nhints; i++) {
@@ -401,7 +404,7 @@ static void add_when(const struct gcstat_report *r, const struct report_gc_who *
 
 	buf_adds(out, "watched for ");
 	gc_add_ns(out, gc_wall_ns(r));
-	if (who->wall_start_ns && localtime_r(&second, &tm) && strftime(text, sizeof text, "%H:%M:%S", &tm))
+	if (who->wall_start_ns && localtime_r(&second, &tm) && strftime(text, sizeof(text), "%H:%M:%S", &tm))
 		buf_addf(out, " from %s on", text);
 	buf_adds(out, who->ended ? ", until it ended\n" : "\n");
 }

@@ -49,16 +49,18 @@ static const char *reason_of(struct hot *h, const struct profile_frame *frame)
 static int find_functions(struct hot *h)
 {
 	const struct profile *p = h->p;
-	struct pairs pairs = {0};
+	struct pairs pairs = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < p->frames.n && !r; i++) {
 		const struct profile_frame *frame = &p->frames.v[i];
 		struct hot_function f = { .name = reason_of(h, frame),
-					  .module = frame->module ? frame->module : "", .kind = frame->kind,
+					  .module = frame->module ? frame->module : "",
+					  .kind = frame->kind,
 					  .unnamed = frame->unnamed };
 		uint32_t name = strings_number(&h->strings, f.name), module = strings_number(&h->strings, f.module);
-		uint32_t number = name == HOT_NONE || module == HOT_NONE ? HOT_NONE : pairs_number(&pairs, name, module);
+		uint32_t number =
+			name == HOT_NONE || module == HOT_NONE ? HOT_NONE : pairs_number(&pairs, name, module);
 
 		if (number == HOT_NONE || (number == h->functions.n && vec_push(&h->functions, f)))
 			r = -ENOMEM;
@@ -84,17 +86,46 @@ static bool begins_with_any(const char *s, const char *const *list, size_t n)
 bool hot_is_plumbing(uint8_t kind, const char *module, const char *name)
 {
 	static const char *const modules[] = {
-		"libc.so", "libc-2.", "libpthread", "ld-linux", "ld-musl", "libstdc++", "libc++", "linux-vdso",
-		"[vdso]", "libuv.so",
+		"libc.so",   "libc-2.", "libpthread", "ld-linux", "ld-musl",
+		"libstdc++", "libc++",	"linux-vdso", "[vdso]",	  "libuv.so",
 	};
 	/* Wrappers that runtimes and C++ put around the C library's. */
 	static const char *const names[] = {
-		"uv_cond_", "uv_sem_", "uv_mutex_", "os::PlatformEvent::", "PlatformEvent::", "os::PlatformMonitor::",
-		"PlatformMonitor::", "PlatformMutex::", "Parker::park", "Monitor::wait", "Mutex::lock", "std::condition_variable",
-		"std::__condvar", "std::mutex", "std::unique_lock", "std::lock_guard", "__gthread_", "pthread_", "__pthread_",
-		"___pthread_", "__GI_", "__libc_", "__internal_syscall_cancel", "__syscall_cancel", "__new_sem_wait", "sem_wait",
-		"do_futex_wait", "futex_wait", "__futex", "__lll_", "void std::condition_variable", "PyThread_acquire_lock",
-		"PosixSemaphore::", "v8::base::", "node::ConditionVariable",
+		"uv_cond_",
+		"uv_sem_",
+		"uv_mutex_",
+		"os::PlatformEvent::",
+		"PlatformEvent::",
+		"os::PlatformMonitor::",
+		"PlatformMonitor::",
+		"PlatformMutex::",
+		"Parker::park",
+		"Monitor::wait",
+		"Mutex::lock",
+		"std::condition_variable",
+		"std::__condvar",
+		"std::mutex",
+		"std::unique_lock",
+		"std::lock_guard",
+		"__gthread_",
+		"pthread_",
+		"__pthread_",
+		"___pthread_",
+		"__GI_",
+		"__libc_",
+		"__internal_syscall_cancel",
+		"__syscall_cancel",
+		"__new_sem_wait",
+		"sem_wait",
+		"do_futex_wait",
+		"futex_wait",
+		"__futex",
+		"__lll_",
+		"void std::condition_variable",
+		"PyThread_acquire_lock",
+		"PosixSemaphore::",
+		"v8::base::",
+		"node::ConditionVariable",
 	};
 
 	if (kind == FRAME_WAITING || kind == FRAME_KERNEL)
@@ -208,10 +239,10 @@ static void count_all(struct hot *h)
 
 void hot_count_thread(struct hot *h, uint32_t thread)
 {
-	memset(h->seen, 0, h->functions.n * sizeof *h->seen);
+	memset(h->seen, 0, h->functions.n * sizeof(*h->seen));
 	for (size_t i = 0; i < h->functions.n; i++) {
-		memset(h->functions.v[i].self, 0, sizeof h->functions.v[i].self);
-		memset(h->functions.v[i].total, 0, sizeof h->functions.v[i].total);
+		memset(h->functions.v[i].self, 0, sizeof(h->functions.v[i].self));
+		memset(h->functions.v[i].total, 0, sizeof(h->functions.v[i].total));
 	}
 	for (size_t i = 0; i < h->p->weights.n; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
@@ -243,14 +274,14 @@ static void find_units(struct hot *h)
 /* What each function did itself in each thread, for the hottest of each. */
 static int count_thread_functions(struct hot *h, uint32_t *row_of, enum profile_state state)
 {
-	VEC(uint64_t) sums = {0};
-	struct pairs pairs = {0};
+	VEC(uint64_t) sums = { 0 };
+	struct pairs pairs = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < h->p->weights.n && !r; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
-		uint32_t self = w->state == state && hot_wants(h, w->state) && !hot_is_idle(h, w) ?
-					hot_self_node(h->p, w) : 0;
+		uint32_t self =
+			w->state == state && hot_wants(h, w->state) && !hot_is_idle(h, w) ? hot_self_node(h->p, w) : 0;
 		uint32_t number;
 
 		if (!self)
@@ -288,19 +319,19 @@ static int compare_threads(const void *x, const void *y)
 
 static int find_threads(struct hot *h)
 {
-	AUTO_FREE uint32_t *row_of = malloc((h->p->threads.n + 1) * sizeof *row_of);
+	AUTO_FREE uint32_t *row_of = malloc((h->p->threads.n + 1) * sizeof(*row_of));
 	int r;
 
 	if (!row_of)
 		return -ENOMEM;
-	memset(row_of, 0xff, (h->p->threads.n + 1) * sizeof *row_of);
+	memset(row_of, 0xff, (h->p->threads.n + 1) * sizeof(*row_of));
 	for (size_t i = 0; i < h->p->weights.n; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
 		struct hot_thread *t, new = { .number = w->thread };
 
 		if (!hot_wants(h, w->state))
 			continue;
-		memset(new.hottest, 0xff, sizeof new.hottest);
+		memset(new.hottest, 0xff, sizeof(new.hottest));
 		if (row_of[w->thread] == HOT_NONE) {
 			row_of[w->thread] = (uint32_t)h->threads.n;
 			if (vec_push(&h->threads, new))
@@ -314,13 +345,17 @@ static int find_threads(struct hot *h)
 	if (!r && h->primary != PROFILE_BLOCKED)
 		r = count_thread_functions(h, row_of, PROFILE_BLOCKED);
 	if (h->threads.n)
-		qsort(h->threads.v, h->threads.n, sizeof *h->threads.v, compare_threads);
+		qsort(h->threads.v, h->threads.n, sizeof(*h->threads.v), compare_threads);
 	return r;
 }
 
 /* --- order --- */
 
-struct rank { const struct hot_function *f; enum profile_state state; bool by_total; };
+struct rank {
+	const struct hot_function *f;
+	enum profile_state state;
+	bool by_total;
+};
 
 static int compare_functions(const void *x, const void *y)
 {
@@ -334,13 +369,13 @@ static int compare_functions(const void *x, const void *y)
 		return ta > tb ? -1 : 1;
 	if (va != vb)
 		return va > vb ? -1 : 1;
-	return a->f < b->f ? -1 : a->f > b->f;	/* as they were first seen */
+	return a->f < b->f ? -1 : a->f > b->f; /* as they were first seen */
 }
 
 uint32_t *hot_rank(const struct hot *h, enum profile_state state, bool by_total, size_t *ret_n)
 {
-	uint32_t *ret = malloc((h->functions.n + 1) * sizeof *ret);
-	AUTO_FREE struct rank *ranks = malloc((h->functions.n + 1) * sizeof *ranks);
+	uint32_t *ret = malloc((h->functions.n + 1) * sizeof(*ret));
+	AUTO_FREE struct rank *ranks = malloc((h->functions.n + 1) * sizeof(*ranks));
 	size_t n = 0;
 
 	*ret_n = 0;
@@ -351,7 +386,7 @@ uint32_t *hot_rank(const struct hot *h, enum profile_state state, bool by_total,
 	for (size_t i = 0; i < h->functions.n; i++)
 		if (h->functions.v[i].total[state])
 			ranks[n++] = (struct rank){ &h->functions.v[i], state, by_total };
-	qsort(ranks, n, sizeof *ranks, compare_functions);
+	qsort(ranks, n, sizeof(*ranks), compare_functions);
 	for (size_t i = 0; i < n; i++)
 		ret[i] = (uint32_t)(ranks[i].f - h->functions.v);
 	*ret_n = n;
@@ -361,8 +396,8 @@ uint32_t *hot_rank(const struct hot *h, enum profile_state state, bool by_total,
 /* Of each function that waits, the one below it in which most of that is done. */
 static int find_low(struct hot *h)
 {
-	VEC(uint64_t) sums = {0};
-	struct pairs pairs = {0};
+	VEC(uint64_t) sums = { 0 };
+	struct pairs pairs = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < h->p->weights.n && !r; i++) {
@@ -458,7 +493,8 @@ int hot_reasons(const struct hot *h, hot_reasons_list *ret)
 
 		if (!f->unnamed_frames)
 			continue;
-		snprintf(new.text, sizeof new.text, len ? "%.*s]" : "%.*s", len ? (int)len : (int)strlen(f->name), f->name);
+		snprintf(new.text, sizeof(new.text), len ? "%.*s]" : "%.*s", len ? (int)len : (int)strlen(f->name),
+			 f->name);
 		while (at < ret->n && strcmp(ret->v[at].text, new.text))
 			at++;
 		if (at == ret->n && vec_push(ret, new))
@@ -466,7 +502,7 @@ int hot_reasons(const struct hot *h, hot_reasons_list *ret)
 		add_u64(&ret->v[at].frames, f->unnamed_frames);
 	}
 	if (ret->n)
-		qsort(ret->v, ret->n, sizeof *ret->v, compare_reasons);
+		qsort(ret->v, ret->n, sizeof(*ret->v), compare_reasons);
 	return 0;
 }
 
@@ -475,15 +511,15 @@ int hot_make(struct hot *h, const struct profile *p, const struct hot_options *o
 	int r;
 
 	*h = (struct hot){ .p = p, .o = o };
-	h->function_of = calloc(p->frames.n + 1, sizeof *h->function_of);
+	h->function_of = calloc(p->frames.n + 1, sizeof(*h->function_of));
 	h->idle = calloc(p->frames.n + 1, 1);
 	if (!h->function_of || !h->idle)
 		return -ENOMEM;
 	r = find_functions(h);
-	h->seen = calloc(h->functions.n + 1, sizeof *h->seen);
+	h->seen = calloc(h->functions.n + 1, sizeof(*h->seen));
 	if (r || !h->seen)
 		return -ENOMEM;
-	h->depth = calloc(p->nodes.n + 1, sizeof *h->depth);
+	h->depth = calloc(p->nodes.n + 1, sizeof(*h->depth));
 	if (!h->depth)
 		return -ENOMEM;
 	for (size_t i = 1; i < p->nodes.n; i++)

@@ -9,8 +9,8 @@
 
 struct edges {
 	struct hot *h;
-	uint32_t *place;	/* of a function among the chosen, + 1 */
-	struct pairs pairs;	/* (place × 2 + caller, other) → edge */
+	uint32_t *place; /* of a function among the chosen, + 1 */
+	struct pairs pairs; /* (place × 2 + caller, other) → edge */
 };
 
 static int count_edge(struct edges *e, uint32_t chosen, uint32_t other, bool caller, const struct profile_weight *w,
@@ -72,7 +72,7 @@ static int compare_edges(const void *x, const void *y)
 
 int hot_find_edges(struct hot *h)
 {
-	AUTO_FREE uint32_t *place = calloc(h->functions.n + 1, sizeof *place);
+	AUTO_FREE uint32_t *place = calloc(h->functions.n + 1, sizeof(*place));
 	struct edges e = { .h = h, .place = place };
 	int r = place ? 0 : -ENOMEM;
 
@@ -85,7 +85,7 @@ int hot_find_edges(struct hot *h)
 			r = count_stack(&e, w, i + 1);
 	}
 	if (h->edges.n)
-		qsort(h->edges.v, h->edges.n, sizeof *h->edges.v, compare_edges);
+		qsort(h->edges.v, h->edges.n, sizeof(*h->edges.v), compare_edges);
 	pairs_done(&e.pairs);
 	return r;
 }

@@ -8,7 +8,7 @@
 static void add_totals(const struct hot *h, struct buf *out)
 {
 	const struct profile_totals *t = &h->p->totals;
-	hot_reasons_list reasons = {0};
+	hot_reasons_list reasons = { 0 };
 
 	buf_adds(out, "\"totals\":{");
 	if (!t->times_only)
@@ -176,7 +176,7 @@ static void add_thread(struct hot *h, const struct hot_thread *t, struct buf *ou
 
 int hot_json(const struct profile *p, const struct hot_options *o, struct buf *out)
 {
-	struct buf sentence = {0};
+	struct buf sentence = { 0 };
 	struct hot h;
 	int r = hot_make(&h, p, o);
 
@@ -187,7 +187,7 @@ int hot_json(const struct profile *p, const struct hot_options *o, struct buf *o
 		add_totals(&h, out);
 		add_states(&h, out);
 		add_chosen(&h, out);
-		buf_adds(out, "\"threads\":[");	/* last: their functions change the counts */
+		buf_adds(out, "\"threads\":["); /* last: their functions change the counts */
 		for (size_t i = 0; i < h.threads.n; i++)
 			add_thread(&h, &h.threads.v[i], out);
 		json_close_with(']', out);

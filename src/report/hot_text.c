@@ -27,7 +27,7 @@ enum {
 struct text {
 	struct hot *h;
 	struct buf *out;
-	size_t module;		/* columns */
+	size_t module; /* columns */
 };
 
 static void begin_color(const struct text *t, const char *code)
@@ -72,7 +72,7 @@ static void add_share(const struct text *t, uint64_t part, uint64_t whole)
 static void add_name(const struct text *t, size_t used, const char *name)
 {
 	size_t width = t->h->o->width, left = width > used + WIDTH_NAME_LEAST ? width - used : WIDTH_NAME_LEAST;
-	struct buf b = {0};
+	struct buf b = { 0 };
 
 	buf_add_name(&b, name, strlen(name));
 	hot_add_middle(t->out, b.data ? b.data : "", b.len, width ? left : SIZE_MAX);
@@ -83,7 +83,7 @@ static void add_name(const struct text *t, size_t used, const char *name)
 
 static void add_module(const struct text *t, const struct hot_function *f)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 
 	buf_add_name(&b, hot_module(f), strlen(hot_module(f)));
 	buf_adds(t->out, "  ");
@@ -97,7 +97,7 @@ static void add_module(const struct text *t, const struct hot_function *f)
 /* "[unknown code, no map] 12, …" */
 static void add_reasons(const struct hot *h, struct buf *out)
 {
-	hot_reasons_list reasons = {0};
+	hot_reasons_list reasons = { 0 };
 	char n[32];
 
 	if (hot_reasons(h, &reasons))
@@ -117,7 +117,10 @@ static void add_reasons(const struct hot *h, struct buf *out)
 static void add_times(const struct hot *h, struct buf *out)
 {
 	static const char *const words[PROFILE_STATES] = {
-		"of CPU time", "of waits for a processor", "of waits", "of events",
+		"of CPU time",
+		"of waits for a processor",
+		"of waits",
+		"of events",
 	};
 	const char *before = "";
 	char n[32];
@@ -134,9 +137,14 @@ static void add_times(const struct hot *h, struct buf *out)
 
 static void add_counts(const struct hot *h, struct buf *out)
 {
-	static const struct { enum profile_state state; const char *one, *more; } words[] = {
-		{ PROFILE_CPU, "sample", "samples" }, { PROFILE_EVENT, "event", "events" },
-		{ PROFILE_BLOCKED, "wait", "waits" }, { PROFILE_RUNNABLE, "wait for a processor", "waits for a processor" },
+	static const struct {
+		enum profile_state state;
+		const char *one, *more;
+	} words[] = {
+		{ PROFILE_CPU, "sample", "samples" },
+		{ PROFILE_EVENT, "event", "events" },
+		{ PROFILE_BLOCKED, "wait", "waits" },
+		{ PROFILE_RUNNABLE, "wait for a processor", "waits for a processor" },
 	};
 	const char *before = "";
 	char n[32];
@@ -214,7 +222,8 @@ static void add_name_and_low(const struct text *t, size_t used, const struct hot
 		both = NULL;
 		t->out->failed = true;
 	}
-	add_name(t, used, both && (!t->h->o->width || used + text_width(both, strlen(both)) <= t->h->o->width) ? both : f->name);
+	add_name(t, used,
+		 both && (!t->h->o->width || used + text_width(both, strlen(both)) <= t->h->o->width) ? both : f->name);
 }
 
 static void add_row(const struct text *t, const struct hot_function *f, enum profile_state s, uint64_t value)
@@ -250,7 +259,7 @@ static void add_by_self(const struct text *t, enum profile_state s, uint64_t val
 /* Those with the most under them that did not come up by themselves. */
 static void add_by_total(const struct text *t, enum profile_state s, uint64_t value, size_t max, const bool *shown)
 {
-	bool waits = s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE;	/* how one does that is always the same */
+	bool waits = s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE; /* how one does that is always the same */
 	size_t n, rows = 0;
 	AUTO_FREE uint32_t *order = hot_rank(t->h, s, true, &n);
 
@@ -259,7 +268,8 @@ static void add_by_total(const struct text *t, enum profile_state s, uint64_t va
 	for (size_t i = 0; order && i < n && rows < max; i++) {
 		const struct hot_function *f = &t->h->functions.v[order[i]];
 
-		if (shown[order[i]] || f->kind == FRAME_WAITING || (waits && hot_is_plumbing(f->kind, f->module, f->name)))
+		if (shown[order[i]] || f->kind == FRAME_WAITING ||
+		    (waits && hot_is_plumbing(f->kind, f->module, f->name)))
 			continue;
 		if (!rows++) {
 			buf_addc(t->out, '\n');
@@ -273,7 +283,7 @@ static void add_by_total(const struct text *t, enum profile_state s, uint64_t va
 
 static void add_functions(const struct text *t, enum profile_state s, uint64_t value, size_t max)
 {
-	AUTO_FREE bool *shown = calloc(t->h->functions.n + 1, sizeof *shown);
+	AUTO_FREE bool *shown = calloc(t->h->functions.n + 1, sizeof(*shown));
 	size_t n, left;
 	AUTO_FREE uint32_t *order = hot_rank(t->h, s, false, &n);
 
@@ -299,10 +309,12 @@ static void add_advice(const struct text *t)
 	for (size_t i = 0; i < h->functions.n; i++) {
 		const struct hot_function *f = &h->functions.v[i];
 
-		if (!hot_reason_len(f->name) || !(f->self[PROFILE_CPU] | f->self[PROFILE_BLOCKED] | f->self[PROFILE_EVENT]))
+		if (!hot_reason_len(f->name) ||
+		    !(f->self[PROFILE_CPU] | f->self[PROFILE_BLOCKED] | f->self[PROFILE_EVENT]))
 			continue;
-		buf_adds(t->out, "\n[no symbols: FILE+0x…] is a function of a stripped file: its debugging symbols name it, "
-				 "on Debian the package …-dbgsym\nor …-dbg (docs/profile.md)\n");
+		buf_adds(t->out,
+			 "\n[no symbols: FILE+0x…] is a function of a stripped file: its debugging symbols name it, "
+			 "on Debian the package …-dbgsym\nor …-dbg (docs/profile.md)\n");
 		return;
 	}
 }
@@ -397,7 +409,7 @@ static void add_chosen(const struct text *t, uint32_t chosen, enum profile_state
 	buf_addf(t->out, "%s of it all, ", hot_share(f->total[s], t->h->states[s].value, share));
 	buf_addf(t->out, "%s by itself\n", hot_share(f->self[s], t->h->states[s].value, share));
 	if (t->h->edges.n)
-		qsort_r(t->h->edges.v, t->h->edges.n, sizeof *t->h->edges.v, compare_edges, &s);
+		qsort_r(t->h->edges.v, t->h->edges.n, sizeof(*t->h->edges.v), compare_edges, &s);
 	add_neighbours(t, chosen, true, s);
 	add_neighbours(t, chosen, false, s);
 }
@@ -408,7 +420,8 @@ static void add_all_chosen(const struct text *t)
 
 	for (size_t i = 0; i < h->chosen.n; i++)
 		for (unsigned s = 0; s < PROFILE_STATES; s++)
-			if (h->functions.v[h->chosen.v[i]].total[s] && (h->o->function || (s == h->primary && i < h->nhottest)))
+			if (h->functions.v[h->chosen.v[i]].total[s] &&
+			    (h->o->function || (s == h->primary && i < h->nhottest)))
 				add_chosen(t, h->chosen.v[i], (enum profile_state)s);
 	for (size_t i = 0; i < h->waits.n; i++)
 		add_chosen(t, h->waits.v[i], PROFILE_BLOCKED);
@@ -422,12 +435,12 @@ static void add_all_chosen(const struct text *t)
 
 static void add_thread_name(const struct text *t, const struct profile_thread *thread)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	char n[32];
 
 	buf_add_name(&b, thread->comm ? thread->comm : "", thread->comm ? strlen(thread->comm) : 0);
 	buf_add_cell(t->out, b.data ? b.data : "", b.len, WIDTH_COMM, false, false);
-	snprintf(n, sizeof n, "%d", thread->tid);
+	snprintf(n, sizeof(n), "%d", thread->tid);
 	add_number(t->out, n, WIDTH_TID);
 	buf_done(&b);
 }
@@ -435,7 +448,10 @@ static void add_thread_name(const struct text *t, const struct profile_thread *t
 static const enum profile_state columns[] = { PROFILE_CPU, PROFILE_EVENT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
 
 /* A column more: where each thread waits. */
-static bool says_waits(const struct hot *h) { return h->states[PROFILE_BLOCKED].value && h->primary != PROFILE_BLOCKED; }
+static bool says_waits(const struct hot *h)
+{
+	return h->states[PROFILE_BLOCKED].value && h->primary != PROFILE_BLOCKED;
+}
 
 static void add_thread_head(const struct text *t)
 {
@@ -482,7 +498,7 @@ static void add_thread(const struct text *t, const struct hot_thread *thread)
 	buf_adds(t->out, "  ");
 	if (says_waits(t->h)) {
 		const char *name = thread_function(t, thread, t->h->primary);
-		struct buf b = {0}, cut = {0};
+		struct buf b = { 0 }, cut = { 0 };
 
 		buf_add_name(&b, name, strlen(name));
 		hot_add_middle(&cut, b.data ? b.data : "", b.len, WIDTH_HOTTEST);
@@ -530,8 +546,11 @@ static void add_thread_tables(const struct text *t)
 			buf_add_name(t->out, who->comm ? who->comm : "", who->comm ? strlen(who->comm) : 0);
 			buf_addf(t->out, " %d", who->tid);
 			end_color(t);
-			buf_addf(t->out, ": %s %s\n", s == PROFILE_CPU ? "ran" : s == PROFILE_EVENT ? "events" :
-				 s == PROFILE_BLOCKED ? "waited" : "waited for a processor",
+			buf_addf(t->out, ": %s %s\n",
+				 s == PROFILE_CPU	? "ran"
+				 : s == PROFILE_EVENT	? "events"
+				 : s == PROFILE_BLOCKED ? "waited"
+							: "waited for a processor",
 				 hot_amount(t->h, s, thread->value[s], n));
 			add_functions(t, s, thread->value[s], max);
 		}
@@ -556,7 +575,7 @@ static size_t module_width(const struct hot *h)
 /* Its parts on lines of their own where one line would be long. */
 static void add_sentence(const struct hot *h, struct buf *out)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	size_t column = 0;
 
 	hot_sentence(h, &b);

@@ -8,7 +8,7 @@
 #include "base/width.h"
 #include "report/hot_priv.h"
 
-enum { NAME_COLUMNS = 56 };	/* of a name in a sentence */
+enum { NAME_COLUMNS = 56 }; /* of a name in a sentence */
 
 const char *hot_state_name(enum profile_state state)
 {
@@ -19,7 +19,8 @@ const char *hot_state_name(enum profile_state state)
 
 const char *hot_kind_name(uint8_t kind)
 {
-	static const char *const names[] = { "native", "kernel", "compiled", "interpreted", "inlined", "waiting", "reason" };
+	static const char *const names[] = { "native",	"kernel",  "compiled", "interpreted",
+					     "inlined", "waiting", "reason" };
 
 	return kind < ARRAY_SIZE(names) ? names[kind] : "native";
 }
@@ -100,7 +101,7 @@ void hot_add_middle(struct buf *out, const char *s, size_t len, size_t columns)
 
 static void add_name(const struct hot_function *f, struct buf *out)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 
 	buf_add_name(&b, f->name, strlen(f->name));
 	hot_add_middle(out, b.data ? b.data : "", b.len, NAME_COLUMNS);
@@ -118,7 +119,8 @@ static bool is_function(const struct hot_function *f, enum profile_state s)
 {
 	bool waits = s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE;
 
-	return !f->unnamed && f->kind != FRAME_REASON && f->kind != FRAME_WAITING && !(waits && f->kind == FRAME_KERNEL);
+	return !f->unnamed && f->kind != FRAME_REASON && f->kind != FRAME_WAITING &&
+	       !(waits && f->kind == FRAME_KERNEL);
 }
 
 /* The function that is nearest to the leaves and still has half of the value under it; of those as near the smallest. */
@@ -237,8 +239,10 @@ static void add_waits(const struct hot *h, struct buf *out)
 
 	if (blocked->value && f && h->primary != PROFILE_BLOCKED) {
 		buf_addf(out, "; threads waited for %s, ", hot_amount(h, PROFILE_BLOCKED, blocked->value, text));
-		buf_addf(out, "%s of it in ", f->self[PROFILE_BLOCKED] == blocked->value ? "all" :
-			 share_in_words(f->self[PROFILE_BLOCKED], blocked->value, share));
+		buf_addf(out, "%s of it in ",
+			 f->self[PROFILE_BLOCKED] == blocked->value
+				 ? "all"
+				 : share_in_words(f->self[PROFILE_BLOCKED], blocked->value, share));
 		add_name(f, out);
 	}
 	if (ready->value && ready->times && h->primary != PROFILE_RUNNABLE && ready->value >= ran / 50)
@@ -251,8 +255,8 @@ void hot_sentence(const struct hot *h, struct buf *out)
 	size_t begin = out->len;
 
 	if (!h->states[h->primary].value) {
-		buf_adds(out, h->states[PROFILE_BLOCKED].idle ? "nothing ran, and all that waited was idle" :
-								"nothing was sampled");
+		buf_adds(out, h->states[PROFILE_BLOCKED].idle ? "nothing ran, and all that waited was idle"
+							      : "nothing was sampled");
 		return;
 	}
 	add_where(h, h->primary, out);
@@ -261,6 +265,6 @@ void hot_sentence(const struct hot *h, struct buf *out)
 	add_waits(h, out);
 	if (out->len == begin)
 		buf_adds(out, h->frames ? "no function that was sampled has a name" : "no sample has a stack");
-	if (out->len > begin + 2 && out->data[begin] == ';')	/* it begins with one of the parts */
+	if (out->len > begin + 2 && out->data[begin] == ';') /* it begins with one of the parts */
 		memmove(out->data + begin, out->data + begin + 2, (out->len -= 2) - begin + 1);
 }

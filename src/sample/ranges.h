@@ -7,10 +7,14 @@
 
 #include "base/vec.h"
 
-struct range { uint32_t first, n; };
-struct ranges { VEC(struct range) unused; };	/* ascending, none touches the next */
+struct range {
+	uint32_t first, n;
+};
+struct ranges {
+	VEC(struct range) unused;
+}; /* ascending, none touches the next */
 
-int ranges_open(struct ranges *r, uint32_t n);	/* -ENOMEM */
+int ranges_open(struct ranges *r, uint32_t n); /* -ENOMEM */
 void ranges_done(struct ranges *r);
 /* The first of @n numbers; UINT32_MAX: there is no such run. */
 uint32_t ranges_take(struct ranges *r, uint32_t n);

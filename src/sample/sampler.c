@@ -26,8 +26,8 @@ struct sampler {
 	struct session_sampling sampling;
 	struct sample *skel;
 	struct unwind_maps *unwind;
-	struct standing *standing;	/* NULL: waits are not recorded */
-	VEC(int) fds;		/* events and links */
+	struct standing *standing; /* NULL: waits are not recorded */
+	VEC(int) fds; /* events and links */
 	bool cycles;
 	uint64_t start_ns;
 };
@@ -52,7 +52,8 @@ static void choose_programs(struct sampler *s)
 	bpf_program__set_autoload(k->progs.sample_uprobe, probes);
 	bpf_program__set_autoload(k->progs.sample_tracepoint, probes);
 	if (s->options.multi)
-		bpf_program__set_expected_attach_type(k->progs.sample_uprobe, (enum bpf_attach_type)UT_BPF_TRACE_UPROBE_MULTI);
+		bpf_program__set_expected_attach_type(k->progs.sample_uprobe,
+						      (enum bpf_attach_type)UT_BPF_TRACE_UPROBE_MULTI);
 }
 
 static int choose_maps(struct sampler *s)
@@ -95,9 +96,12 @@ static int load(struct sampler *s, struct ut_err *err)
 	if (!r && s->sampling.probes)
 		r = fill_walkers(s);
 	if (r == -EPERM || r == -EACCES)
-		return ut_err_set(err, r, "may not load programs into the kernel: run as root, or with CAP_BPF and CAP_PERFMON");
+		return ut_err_set(
+			err, r, "may not load programs into the kernel: run as root, or with CAP_BPF and CAP_PERFMON");
 	if (r)
-		ut_err_set(err, r, "the kernel refuses the programs that take samples: %s (usertrace doctor tells what is missing)",
+		ut_err_set(err, r,
+			   "the kernel refuses the programs that take samples: %s (usertrace doctor tells what is "
+			   "missing)",
 			   strerror(-r));
 	return r;
 }
@@ -105,8 +109,10 @@ static int load(struct sampler *s, struct ut_err *err)
 static int open_unwind(struct sampler *s, struct ut_err *err)
 {
 	const struct unwind_fds fds = {
-		.rows = bpf_map__fd(s->skel->maps.ut_rows), .directory = bpf_map__fd(s->skel->maps.ut_directory),
-		.rules = bpf_map__fd(s->skel->maps.ut_rules), .mappings = bpf_map__fd(s->skel->maps.ut_mappings),
+		.rows = bpf_map__fd(s->skel->maps.ut_rows),
+		.directory = bpf_map__fd(s->skel->maps.ut_directory),
+		.rules = bpf_map__fd(s->skel->maps.ut_rules),
+		.mappings = bpf_map__fd(s->skel->maps.ut_mappings),
 		.sampled = bpf_map__fd(s->skel->maps.ut_sampled),
 	};
 
@@ -187,7 +193,8 @@ static int open_clock(const struct sampler *s, bool cycles, unsigned cpu)
 		.size = sizeof(attr),
 		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
-		.freq = 1, .sample_freq = s->sampling.frequency_hz,
+		.freq = 1,
+		.sample_freq = s->sampling.frequency_hz,
 	};
 
 	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -198,7 +205,7 @@ static int attach_clock(struct sampler *s, unsigned cpu)
 	int fd = open_clock(s, s->cycles, cpu), prog = bpf_program__fd(s->skel->progs.sample_clock);
 
 	if (fd < 0)
-		return errno == ENODEV || errno == ENXIO ? 0 : -errno;	/* a CPU that is off */
+		return errno == ENODEV || errno == ENXIO ? 0 : -errno; /* a CPU that is off */
 	if (keep(s, fd))
 		return -ENOMEM;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
@@ -216,9 +223,12 @@ static int start_clock(struct sampler *s, struct ut_err *err)
 	for (unsigned cpu = 0; !r && cpu < s->options.ncpus; cpu++)
 		r = attach_clock(s, cpu);
 	if (r == -EINVAL)
-		return ut_err_set(err, r, "the kernel refuses %u samples a second: kernel.perf_event_max_sample_rate sets the limit",
-				  s->sampling.frequency_hz);
-	return r ? ut_err_set(err, r, "cannot take samples by the clock: %s (needs root or CAP_PERFMON)", strerror(-r)) : 0;
+		return ut_err_set(
+			err, r,
+			"the kernel refuses %u samples a second: kernel.perf_event_max_sample_rate sets the limit",
+			s->sampling.frequency_hz);
+	return r ? ut_err_set(err, r, "cannot take samples by the clock: %s (needs root or CAP_PERFMON)", strerror(-r))
+		 : 0;
 }
 
 static int attach_raw(struct sampler *s, const struct bpf_program *prog, const char *event, struct ut_err *err)
@@ -231,13 +241,13 @@ static int attach_raw(struct sampler *s, const struct bpf_program *prog, const c
 int sampler_start(struct sampler *s, struct ut_err *err)
 {
 	struct sample *k = s->skel;
-	const struct { const struct bpf_program *prog; const char *event; } raw[] = {
-		{ k->progs.sample_exit, "sched_process_exit" },
-		{ k->progs.sample_exec, "sched_process_exec" },
-		{ k->progs.sample_fork, "sched_process_fork" },
-		{ k->progs.sample_wakeup_new, "sched_wakeup_new" },
-		{ k->progs.sample_waking, "sched_waking" },
-		{ k->progs.sample_switch, "sched_switch" },
+	const struct {
+		const struct bpf_program *prog;
+		const char *event;
+	} raw[] = {
+		{ k->progs.sample_exit, "sched_process_exit" }, { k->progs.sample_exec, "sched_process_exec" },
+		{ k->progs.sample_fork, "sched_process_fork" }, { k->progs.sample_wakeup_new, "sched_wakeup_new" },
+		{ k->progs.sample_waking, "sched_waking" },	{ k->progs.sample_switch, "sched_switch" },
 	};
 	int r = 0;
 
@@ -303,7 +313,8 @@ void sampler_tell_standing(struct sampler *s, struct ut_rec_wait *rec)
 		standing_tell(s->standing, rec);
 }
 
-int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, const struct ut_rec_wait *rec), void *ctx)
+int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, const struct ut_rec_wait *rec),
+		       void *ctx)
 {
 	int fd = bpf_map__fd(s->skel->maps.ut_away), r = 0;
 	uint32_t tid, *at = NULL;

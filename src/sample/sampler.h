@@ -8,21 +8,21 @@
 
 /* Samples of stacks, by the clock, by waiting, or by probes. */
 struct session_sampling {
-	uint32_t frequency_hz;	/* samples of each processor in a second; 0: none */
-	bool waits;		/* where threads leave the processor, and for how long */
-	size_t probes;		/* so many of the first probes: each event of them is a sample instead of an event */
-	bool no_kernel;		/* without the kernel's part of stacks */
+	uint32_t frequency_hz; /* samples of each processor in a second; 0: none */
+	bool waits; /* where threads leave the processor, and for how long */
+	size_t probes; /* so many of the first probes: each event of them is a sample instead of an event */
+	bool no_kernel; /* without the kernel's part of stacks */
 };
 
 struct sampler;
 
 struct sampler_options {
 	const struct session_sampling *sampling;
-	bool all, children;	/* whom: every process; children of those that are told */
-	int rings_fd, lost_fd;	/* the session's */
+	bool all, children; /* whom: every process; children of those that are told */
+	int rings_fd, lost_fd; /* the session's */
 	unsigned ncpus;
-	bool verbose;		/* libbpf's own words to standard error: why the kernel refuses a program */
-	bool multi;		/* probes are attached many at a time: a program of that kind takes their samples */
+	bool verbose; /* libbpf's own words to standard error: why the kernel refuses a program */
+	bool multi; /* probes are attached many at a time: a program of that kind takes their samples */
 };
 
 int sampler_open(const struct sampler_options *o, struct sampler **ret, struct ut_err *err);
@@ -42,7 +42,8 @@ void sampler_tell_standing(struct sampler *s, struct ut_rec_wait *rec);
 /* No more samples. */
 void sampler_stop(struct sampler *s);
 /* After that: threads that are still away, as records cut at @now_ns. @fn returns a negative number to end it. */
-int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, const struct ut_rec_wait *rec), void *ctx);
+int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, const struct ut_rec_wait *rec),
+		       void *ctx);
 /* Walks that were not made, as another was under way on that processor. */
 uint64_t sampler_busy(const struct sampler *s);
 

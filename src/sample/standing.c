@@ -23,30 +23,34 @@ static int standing_find(struct walk *w, uint64_t pc, struct ut_unwind_rule *rul
 #define WALK_INLINE static
 #include "bpf/walk.h"
 
-#define PATIENCE_NS 300000000u	/* for all threads together: nobody reads the rings meanwhile */
-#define CHUNKS 64u		/* of rows that are kept: a power of two */
+#define PATIENCE_NS 300000000u /* for all threads together: nobody reads the rings meanwhile */
+#define CHUNKS 64u /* of rows that are kept: a power of two */
 #define TRIES 2
 
 struct thread {
 	pid_t pid, tid;
-	uint64_t stack;		/* 0: none, or told */
+	uint64_t stack; /* 0: none, or told */
 	uint64_t walked_ns;
 };
 
-struct chunk { uint32_t number; bool known; uint32_t rows[SAMPLE_CHUNK_ROWS]; };
+struct chunk {
+	uint32_t number;
+	bool known;
+	uint32_t rows[SAMPLE_CHUNK_ROWS];
+};
 
 struct standing {
-	VEC(struct thread) threads;	/* by tid when they are walked */
+	VEC(struct thread) threads; /* by tid when they are walked */
 	bool walked;
 	const struct unwind_maps *maps;
-	pid_t pid;			/* whose mappings these are */
+	pid_t pid; /* whose mappings these are */
 	struct ut_unwind_mapping *mappings;
 	size_t nmappings;
 	struct chunk *chunks;
 	struct walk walk;
 };
 
-#define STANDING_OF(w) ((struct standing *)(void *)((char *)(w) - offsetof(struct standing, walk)))
+#define STANDING_OF(w) ((struct standing *)(void *)((char *)(w)-offsetof(struct standing, walk)))
 
 struct standing *standing_new(void) { return calloc(1, sizeof(struct standing)); }
 
@@ -73,7 +77,7 @@ struct standing *standing_free(struct standing *s)
 void standing_add(struct standing *s, pid_t pid, pid_t tid)
 {
 	if (!s->walked)
-		vec_push(&s->threads, ((struct thread){ .pid = pid, .tid = tid }));	/* without memory: no stack */
+		vec_push(&s->threads, ((struct thread){ .pid = pid, .tid = tid })); /* without memory: no stack */
 }
 
 static int standing_read(const struct walk *w, void *to, size_t size, uint64_t address)
@@ -101,9 +105,10 @@ static const struct ut_unwind_rule *rule_of(struct standing *s, const struct ut_
 	uint64_t vaddr = pc - m->bias, page = (vaddr >> UT_UNWIND_PAGE_SHIFT) - m->first_page;
 	uint32_t range[2], row;
 
-	if (page >= m->pages || !unwind_maps_page(s->maps, m->directory + (uint32_t)page, range) || range[0] >= range[1])
+	if (page >= m->pages || !unwind_maps_page(s->maps, m->directory + (uint32_t)page, range) ||
+	    range[0] >= range[1])
 		return NULL;
-	while (range[1] - range[0] > 1) {	/* the last row that is not above; the first never is */
+	while (range[1] - range[0] > 1) { /* the last row that is not above; the first never is */
 		uint32_t middle = range[0] + (range[1] - range[0]) / 2;
 
 		if (!row_at(s, middle, &row))
@@ -212,8 +217,14 @@ static int give(struct standing *s, const struct thread *t,
 {
 	const struct walk *w = &s->walk;
 	struct ut_rec_stack rec = {
-		.head = { .time_ns = t->walked_ns, .site = UT_SITE_STACK, .pid = (uint32_t)t->pid, .tid = (uint32_t)t->tid },
-		.id = t->stack, .end = w->end, .end_addr = w->end_addr, .user = (uint16_t)w->n,
+		.head = { .time_ns = t->walked_ns,
+			  .site = UT_SITE_STACK,
+			  .pid = (uint32_t)t->pid,
+			  .tid = (uint32_t)t->tid },
+		.id = t->stack,
+		.end = w->end,
+		.end_addr = w->end_addr,
+		.user = (uint16_t)w->n,
 	};
 
 	process_comm(t->tid, rec.head.comm);
@@ -259,7 +270,7 @@ void standing_tell(struct standing *s, struct ut_rec_wait *rec)
 	t = bsearch(&key, s->threads.v, s->threads.n, sizeof(key), compare_threads);
 	if (!t || t->pid != (pid_t)rec->head.pid)
 		return;
-	if (rec->head.time_ns >= t->walked_ns)	/* else it ran before the walk, which saw a later wait */
+	if (rec->head.time_ns >= t->walked_ns) /* else it ran before the walk, which saw a later wait */
 		rec->stack = t->stack;
 	t->stack = 0;
 }

@@ -19,17 +19,20 @@
 struct process {
 	pid_t pid;
 	uint32_t first, n;
-	struct unwind_file **files;	/* that it has mapped, each once */
+	struct unwind_file **files; /* that it has mapped, each once */
 	size_t nfiles;
-	int bare;			/* a virtual machine whose code keeps no frame pointers: 1 yes, 0 no, -1 not asked */
+	int bare; /* a virtual machine whose code keeps no frame pointers: 1 yes, 0 no, -1 not asked */
 };
 
-struct old_place { struct range range; uint64_t since_ns; };
+struct old_place {
+	struct range range;
+	uint64_t since_ns;
+};
 
 struct unwind_maps {
 	struct unwind_tables tables;
 	struct ranges places;
-	VEC(struct process) processes;	/* by pid */
+	VEC(struct process) processes; /* by pid */
 	VEC(struct old_place) old;
 	uint32_t stamp;
 };
@@ -108,7 +111,7 @@ static bool is_bare(struct process *p)
 	return p->bare;
 }
 
-struct news {		/* what a process has mapped now */
+struct news { /* what a process has mapped now */
 	VEC(struct ut_unwind_mapping) mappings;
 	VEC(struct unwind_file *) files;
 };
@@ -120,14 +123,15 @@ static int use_file(struct news *news, struct unwind_file *f)
 			return 0;
 	if (vec_push(&news->files, f))
 		return -ENOMEM;
-	f->users++;	/* at once: it must not make room for the next one */
+	f->users++; /* at once: it must not make room for the next one */
 	return 0;
 }
 
 static int add_mapping(struct unwind_maps *m, struct process *p, const struct mapping *from, struct news *news)
 {
-	struct ut_unwind_mapping to = { .start = from->start, .end = from->end, .process = (uint32_t)p->pid,
-					.code = UT_CODE_RUNTIME };
+	struct ut_unwind_mapping to = {
+		.start = from->start, .end = from->end, .process = (uint32_t)p->pid, .code = UT_CODE_RUNTIME
+	};
 	struct unwind_file *f = NULL;
 
 	if (from->file.ino || strcmp(from->path, "[vdso]") == 0) {
@@ -145,7 +149,7 @@ static int add_mapping(struct unwind_maps *m, struct process *p, const struct ma
 	}
 	if (strcmp(from->path, "[uprobes]") == 0) {
 		to.code = UT_CODE_RETURNS;
-		to.start--;	/* returns go to its first byte, and a walk looks at the byte before */
+		to.start--; /* returns go to its first byte, and a walk looks at the byte before */
 	}
 	if (to.code == UT_CODE_RUNTIME && is_bare(p))
 		to.code = UT_CODE_BARE;
@@ -182,8 +186,9 @@ static void leave_place(struct unwind_maps *m, struct process *p)
 static int tell(struct unwind_maps *m, pid_t pid, uint32_t first, uint32_t n, uint32_t flags)
 {
 	uint32_t key = (uint32_t)pid;
-	struct ut_unwind_process value = { .first = first, .n = n, .stamp = ++m->stamp & 0xffffff, .flags = flags,
-					   .owner = key };
+	struct ut_unwind_process value = {
+		.first = first, .n = n, .stamp = ++m->stamp & 0xffffff, .flags = flags, .owner = key
+	};
 
 	return bpf_map_update_elem(m->tables.fds.sampled, &key, &value, BPF_ANY);
 }
@@ -236,12 +241,13 @@ int unwind_maps_process(struct unwind_maps *m, pid_t pid, struct ut_err *err)
 	if (r == -ENOMEM)
 		return ut_err_nomem(err);
 	if (r == -ESRCH || r == -ENOENT) {
-		unwind_maps_forget(m, pid);	/* gone: its number may be another's soon */
+		unwind_maps_forget(m, pid); /* gone: its number may be another's soon */
 		return 0;
 	}
 	if (r == -EACCES || r == -EPERM)
-		return 0;	/* not ours to look at: its samples say that nothing is known of it */
-	return r ? ut_err_set(err, r, "the kernel's tables of mappings are full: process %d is sampled without its callers",
+		return 0; /* not ours to look at: its samples say that nothing is known of it */
+	return r ? ut_err_set(err, r,
+			      "the kernel's tables of mappings are full: process %d is sampled without its callers",
 			      pid)
 		 : 0;
 }

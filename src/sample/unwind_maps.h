@@ -15,7 +15,9 @@
 struct unwind_maps;
 
 /* Descriptors of sample.bpf.c's maps, borrowed. */
-struct unwind_fds { int rows, directory, rules, mappings, sampled; };
+struct unwind_fds {
+	int rows, directory, rules, mappings, sampled;
+};
 
 int unwind_maps_open(const struct unwind_fds *fds, struct unwind_maps **ret, struct ut_err *err);
 struct unwind_maps *unwind_maps_close(struct unwind_maps *m);

@@ -11,26 +11,26 @@
 /* A file that was looked at. Its identity is its build id where it has one: copies of a file share a table. */
 struct unwind_file {
 	struct file_id id;
-	uint64_t changed_ns, size;	/* with the id: what a number that is used again differs in */
+	uint64_t changed_ns, size; /* with the id: what a number that is used again differs in */
 	struct elf_build_id build_id;
 	bool is_elf, has_table;
-	uint32_t code;			/* enum ut_unwind_code */
+	uint32_t code; /* enum ut_unwind_code */
 	uint32_t directory, first_page, pages;
 	uint32_t first_chunk, chunks;
-	struct elf_segment *segments;	/* owned: file offsets to addresses */
+	struct elf_segment *segments; /* owned: file offsets to addresses */
 	size_t nsegments;
-	unsigned users;			/* processes */
-	struct unwind_file *same;	/* whose table it uses, by build id; NULL: its own */
+	unsigned users; /* processes */
+	struct unwind_file *same; /* whose table it uses, by build id; NULL: its own */
 };
 
 struct unwind_tables {
 	struct unwind_fds fds;
 	struct ranges chunks, directory;
-	VEC(int) segments;		/* descriptors of the inner arrays made so far */
+	VEC(int) segments; /* descriptors of the inner arrays made so far */
 	VEC(struct unwind_file *) files;
-	struct ut_unwind_rule *rules;	/* as the kernel has them */
+	struct ut_unwind_rule *rules; /* as the kernel has them */
 	uint32_t nrules;
-	uint32_t *rule_index;		/* hash table: number + 1; 0 empty */
+	uint32_t *rule_index; /* hash table: number + 1; 0 empty */
 	size_t with_table;
 };
 

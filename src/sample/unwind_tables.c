@@ -11,7 +11,7 @@
 #include "proc/vdso.h"
 #include "sample/unwind_priv.h"
 
-#define RULE_INDEX (4u * UT_UNWIND_RULES_MAX)	/* a power of two */
+#define RULE_INDEX (4u * UT_UNWIND_RULES_MAX) /* a power of two */
 
 int unwind_tables_open(struct unwind_tables *t, const struct unwind_fds *fds)
 {
@@ -21,7 +21,7 @@ int unwind_tables_open(struct unwind_tables *t, const struct unwind_fds *fds)
 	if (!t->rules || !t->rule_index || ranges_open(&t->chunks, SAMPLE_SEGMENTS * SAMPLE_SEGMENT_CHUNKS) ||
 	    ranges_open(&t->directory, SAMPLE_DIRECTORY_MAX))
 		return -ENOMEM;
-	t->nrules = 1;	/* rule 0: nothing is known */
+	t->nrules = 1; /* rule 0: nothing is known */
 	return 0;
 }
 
@@ -320,7 +320,7 @@ bool unwind_file_bias(const struct unwind_file *f, const struct mapping *m, uint
 {
 	for (size_t i = 0; i < f->nsegments; i++) {
 		const struct elf_segment *s = &f->segments[i];
-		uint64_t page_offset = s->offset & ~4095ull;	/* the kernel maps whole pages */
+		uint64_t page_offset = s->offset & ~4095ull; /* the kernel maps whole pages */
 
 		if (m->offset < page_offset || m->offset >= s->offset + s->filesz || !s->exec)
 			continue;

@@ -23,9 +23,9 @@ static int open_tmp(pid_t pid)
 	char path[64];
 	AUTO_CLOSE int root = -1;
 
-	snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, "tmp", &how, sizeof how);
+	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, "tmp", &how, sizeof(how));
 }
 
 static void add_path(struct code_maps *c, pid_t number)
@@ -33,11 +33,11 @@ static void add_path(struct code_maps *c, pid_t number)
 	size_t i = c->npaths++;
 
 	if (c->owner.same_mounts) {
-		snprintf(c->path[i], sizeof c->path[i], "/tmp/perf-%d.map", (int)number);
-		snprintf(c->shown[i], sizeof c->shown[i], "/tmp/perf-%d.map", (int)number);
+		snprintf(c->path[i], sizeof(c->path[i]), "/tmp/perf-%d.map", (int)number);
+		snprintf(c->shown[i], sizeof(c->shown[i]), "/tmp/perf-%d.map", (int)number);
 	} else {
-		snprintf(c->path[i], sizeof c->path[i], "perf-%d.map", (int)number);
-		snprintf(c->shown[i], sizeof c->shown[i], "/proc/%d/root/tmp/perf-%d.map", (int)c->owner.id.pid,
+		snprintf(c->path[i], sizeof(c->path[i]), "perf-%d.map", (int)number);
+		snprintf(c->shown[i], sizeof(c->shown[i]), "/proc/%d/root/tmp/perf-%d.map", (int)c->owner.id.pid,
 			 (int)number);
 	}
 }
@@ -56,7 +56,7 @@ static void find_paths(struct code_maps *c)
 
 struct code_maps *code_maps_bare(const struct code_owner *o)
 {
-	struct code_maps *c = calloc(1, sizeof *c);
+	struct code_maps *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -76,7 +76,7 @@ static const char *base_name(const char *path)
 /* What its mappings tell: dumps, and whether it is a HotSpot. */
 static void look_at_mappings(struct code_maps *c, uint64_t time_ns)
 {
-	struct mappings maps = {0};
+	struct mappings maps = { 0 };
 
 	if (mappings_read(c->owner.id.pid, &maps, NULL))
 		return;
@@ -144,7 +144,7 @@ static void watch(const struct code_maps *c, int fd, uint32_t what)
 
 	if (c->watch < 0)
 		return;
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	inotify_add_watch(c->watch, path, what);
 }
 
@@ -152,8 +152,8 @@ static void watch(const struct code_maps *c, int fd, uint32_t what)
 static bool add_map(struct code_maps *c, struct code_map *m)
 {
 	if (c->maps.n == CODE_FILES_MAX) {
-		code_note(&c->notes, "'%s' was written anew more than %d times: not all of its names are used", m->shown,
-			  CODE_FILES_MAX);
+		code_note(&c->notes, "'%s' was written anew more than %d times: not all of its names are used",
+			  m->shown, CODE_FILES_MAX);
 		code_map_free(c->maps.v[--c->maps.n]);
 	}
 	if (vec_push(&c->maps, m)) {
@@ -195,7 +195,7 @@ static bool open_map(struct code_maps *c, size_t path, uint64_t begin_ns)
 		return false;
 	}
 	if (c->refused.stale && c->refused.ino == st.st_ino && c->refused.size <= (uint64_t)st.st_size)
-		m->from = c->refused.size;	/* it writes behind what an earlier process has left */
+		m->from = c->refused.size; /* it writes behind what an earlier process has left */
 	if (last)
 		code_map_close(last, begin_ns, false, &c->notes);
 	return add_map(c, m);
@@ -294,8 +294,8 @@ static void add_dump(struct code_maps *c, int fd, const char *shown, const struc
 	struct code_dump *d = NULL;
 
 	if (!code_is_trusted(&c->owner, st)) {
-		code_note(&c->notes, "'%s' belongs to user %u, and process %d to user %u: its names are not believed", shown,
-			  (unsigned)st->st_uid, (int)c->owner.id.pid, (unsigned)c->owner.uids[0]);
+		code_note(&c->notes, "'%s' belongs to user %u, and process %d to user %u: its names are not believed",
+			  shown, (unsigned)st->st_uid, (int)c->owner.id.pid, (unsigned)c->owner.uids[0]);
 	} else if (c->dumps.n < CODE_FILES_MAX) {
 		d = code_dump_new(fd, shown, st, &c->owner);
 	}
@@ -357,7 +357,7 @@ static bool merge(struct code_maps *c)
 	if (vec_reserve(&c->settled.q, c->settled.q.n + c->fresh.q.n))
 		return false;
 	if (c->fresh.q.n)
-		memcpy(c->settled.q.v + c->settled.q.n, c->fresh.q.v, c->fresh.q.n * sizeof *c->fresh.q.v);
+		memcpy(c->settled.q.v + c->settled.q.n, c->fresh.q.v, c->fresh.q.n * sizeof(*c->fresh.q.v));
 	c->settled.q.n += c->fresh.q.n;
 	vec_done(&c->fresh.q);
 	code_questions_sort(&c->settled);
@@ -398,7 +398,7 @@ void code_maps_find(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct
 {
 	struct code_question *q = code_question_find(&c->settled, addr, time_ns);
 
-	*ret = (struct code_answer){0};
+	*ret = (struct code_answer){ 0 };
 	if (!q) {
 		code_maps_want(c, addr, time_ns);
 		code_maps_settle(c);

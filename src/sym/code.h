@@ -23,7 +23,7 @@
 struct code_maps;
 
 /* @pid is alive. Which files there are is found out here, and again by code_maps_poll. */
-struct code_maps *code_maps_new(pid_t pid, uint64_t time_ns);	/* NULL: out of memory */
+struct code_maps *code_maps_new(pid_t pid, uint64_t time_ns); /* NULL: out of memory */
 struct code_maps *code_maps_free(struct code_maps *c);
 /* Notes what came since the last call, as having come at @time_ns. True when anything did. */
 bool code_maps_poll(struct code_maps *c, uint64_t time_ns);
@@ -31,18 +31,18 @@ bool code_maps_poll(struct code_maps *c, uint64_t time_ns);
 void code_maps_watch(struct code_maps *c, int inotify_fd);
 /* A dump that the process mapped: that is how its writer announces one. */
 void code_maps_dump(struct code_maps *c, const struct mapping *m, uint64_t time_ns);
-bool code_maps_any(const struct code_maps *c);	/* is there any map or dump? */
+bool code_maps_any(const struct code_maps *c); /* is there any map or dump? */
 
 /* A question; the answers are there after code_maps_settle. @addr is the place, not a return address. */
 void code_maps_want(struct code_maps *c, uint64_t addr, uint64_t time_ns);
 void code_maps_settle(struct code_maps *c);
 
 struct code_answer {
-	const char *name;	/* NULL: nobody. As the file has it, made one line; lives as long as @c */
+	const char *name; /* NULL: nobody. As the file has it, made one line; lives as long as @c */
 	uint64_t start, size;
-	const char *file;	/* jitdump's debug information; NULL: none */
+	const char *file; /* jitdump's debug information; NULL: none */
 	uint32_t line;
-	bool later;		/* only a name that arrived after the moment was found */
+	bool later; /* only a name that arrived after the moment was found */
 	bool from_dump;
 };
 /* Also without settling, for few questions: answers it at once. */

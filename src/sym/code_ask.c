@@ -21,7 +21,7 @@ void code_questions_sort(struct code_questions *qs)
 
 	if (qs->q.n < 2)
 		return;
-	qsort(qs->q.v, qs->q.n, sizeof *qs->q.v, compare);
+	qsort(qs->q.v, qs->q.n, sizeof(*qs->q.v), compare);
 	for (size_t i = 1; i < qs->q.n; i++)
 		if (compare(&qs->q.v[kept], &qs->q.v[i]))
 			qs->q.v[++kept] = qs->q.v[i];
@@ -37,7 +37,7 @@ int code_index_make(struct code_index *x, struct code_questions *of)
 	*x = (struct code_index){ .of = of };
 	if (!of->q.n)
 		return 0;
-	x->first = malloc((CODE_BUCKETS + 1) * sizeof *x->first);
+	x->first = malloc((CODE_BUCKETS + 1) * sizeof(*x->first));
 	if (!x->first)
 		return -ENOMEM;
 	x->min = of->q.v[0].addr;
@@ -92,5 +92,5 @@ struct code_question *code_question_find(struct code_questions *qs, uint64_t add
 {
 	struct code_question key = { .addr = addr, .time_ns = time_ns };
 
-	return qs->q.n ? bsearch(&key, qs->q.v, qs->q.n, sizeof key, compare) : NULL;
+	return qs->q.n ? bsearch(&key, qs->q.v, qs->q.n, sizeof(key), compare) : NULL;
 }

@@ -13,20 +13,24 @@
 #include "sym/code_priv.h"
 #include "sym/history.h"
 
-#define RANGES_MAX (4u << 20)		/* entries that are compared with each other: 64 MiB */
+#define RANGES_MAX (4u << 20) /* entries that are compared with each other: 64 MiB */
 #define PAGES_AT_ONCE 2048
 
-struct range { uint64_t start, end; };
-struct ranges { VEC(struct range) v; };
+struct range {
+	uint64_t start, end;
+};
+struct ranges {
+	VEC(struct range) v;
+};
 
 struct check {
 	pid_t pid;
 	struct code_maps *maps;
 	struct mappings mappings;
-	bool *runtime;			/* of each mapping: it holds run-time code */
-	struct ranges resident;		/* run-time code */
-	struct ranges named;		/* of all files */
-	struct ranges here;		/* of this file */
+	bool *runtime; /* of each mapping: it holds run-time code */
+	struct ranges resident; /* run-time code */
+	struct ranges named; /* of all files */
+	struct ranges here; /* of this file */
 	struct code_file_report *file;
 };
 
@@ -40,7 +44,7 @@ static int compare(const void *a, const void *b)
 static void sort(struct ranges *r)
 {
 	if (r->v.n)
-		qsort(r->v.v, r->v.n, sizeof *r->v.v, compare);
+		qsort(r->v.v, r->v.n, sizeof(*r->v.v), compare);
 }
 
 /* Sorted; those that touch become one. */
@@ -75,7 +79,8 @@ static bool is_heap_file(pid_t pid, const struct mapping *m)
 	AUTO_CLOSE int fd = mapping_open(pid, m, NULL);
 	char magic[SELFMAG];
 
-	return fd >= 0 && pread(fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic && memcmp(magic, ELFMAG, SELFMAG);
+	return fd >= 0 && pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	       memcmp(magic, ELFMAG, SELFMAG);
 }
 
 /* Which mappings hold run-time code: executable memory, or a file that is no program. */
@@ -84,7 +89,7 @@ static int find_runtime(struct check *c)
 	const struct mapping *last = NULL, *m;
 	bool last_is = false;
 
-	c->runtime = calloc(c->mappings.maps.n + 1, sizeof *c->runtime);
+	c->runtime = calloc(c->mappings.maps.n + 1, sizeof(*c->runtime));
 	for (size_t i = 0; c->runtime && i < c->mappings.maps.n; i++) {
 		m = &c->mappings.maps.v[i];
 		if (!m->exec || place_is_dump(m))
@@ -93,7 +98,8 @@ static int find_runtime(struct check *c)
 			c->runtime[i] = m->file.ino || place_kind_of(m, NULL) == PLACE_MEMORY;
 			continue;
 		}
-		if (!last || last->file.ino != m->file.ino || last->file.dev != m->file.dev)	/* neighbours are one file's */
+		if (!last || last->file.ino != m->file.ino ||
+		    last->file.dev != m->file.dev) /* neighbours are one file's */
 			last_is = is_heap_file(c->pid, m);
 		last = m;
 		c->runtime[i] = last_is;
@@ -107,17 +113,17 @@ static bool is_runtime(const struct check *c, const struct mapping *m) { return 
 static void add_resident(struct check *c, int pagemap, const struct mapping *m)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	static const uint64_t there = 3ull << 62;	/* in memory, or in swap */
+	static const uint64_t there = 3ull << 62; /* in memory, or in swap */
 	uint64_t flags[PAGES_AT_ONCE];
 
 	for (uint64_t at = m->start; at < m->end;) {
-		ssize_t n = pread(pagemap, flags, sizeof flags, (off_t)(at / page * sizeof *flags));
+		ssize_t n = pread(pagemap, flags, sizeof(flags), (off_t)(at / page * sizeof(*flags)));
 
 		if (n <= 0) {
 			add(&c->resident, at, m->end);
 			return;
 		}
-		for (size_t i = 0; i < (size_t)n / sizeof *flags && at < m->end; i++, at += page)
+		for (size_t i = 0; i < (size_t)n / sizeof(*flags) && at < m->end; i++, at += page)
 			if (flags[i] & there)
 				add(&c->resident, at, at + page);
 	}
@@ -128,7 +134,7 @@ static void find_resident(struct check *c)
 	char path[64];
 	AUTO_CLOSE int pagemap = -1;
 
-	snprintf(path, sizeof path, "/proc/%d/pagemap", (int)c->pid);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)c->pid);
 	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < c->mappings.maps.n; i++)
 		if (c->runtime[i])
@@ -235,7 +241,7 @@ static void check_dump(struct check *c, struct code_dump *d, struct code_report 
 	code_dump_each(d, !process_is_alive(&c->maps->owner.id), on_record, c, &c->maps->notes);
 	if (!fstat(d->fd, &st))
 		f->bytes = (uint64_t)st.st_size;
-	if (d->refused || (d->strange + d->others && !d->good)) {	/* nothing of it is used: it names nothing */
+	if (d->refused || (d->strange + d->others && !d->good)) { /* nothing of it is used: it names nothing */
 		f->entries = 0;
 		vec_done(&c->here.v);
 	}
@@ -258,7 +264,8 @@ static void measure(struct check *c, struct code_report *ret)
 		for (size_t at = i; at < c->named.v.n && c->named.v.v[at].start < r->end; at++) {
 			const struct range *n = &c->named.v.v[at];
 
-			ret->named_bytes += (n->end < r->end ? n->end : r->end) - (n->start > r->start ? n->start : r->start);
+			ret->named_bytes +=
+				(n->end < r->end ? n->end : r->end) - (n->start > r->start ? n->start : r->start);
 		}
 	}
 }
@@ -290,7 +297,7 @@ int code_check(pid_t pid, struct code_report *ret, struct ut_err *err)
 	struct process_id id;
 	int r = process_identify(pid, &id, err);
 
-	*ret = (struct code_report){0};
+	*ret = (struct code_report){ 0 };
 	if (!r)
 		r = mappings_read(pid, &c.mappings, err);
 	if (r)

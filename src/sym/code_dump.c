@@ -9,12 +9,12 @@
 #include "sym/code_priv.h"
 
 #define WINDOW 65536
-#define SLACK_NS 100000000u		/* starts of processes are known by the tick */
-#define LINES_MAX (16u << 20)		/* bytes of one record of lines */
+#define SLACK_NS 100000000u /* starts of processes are known by the tick */
+#define LINES_MAX (16u << 20) /* bytes of one record of lines */
 
 struct code_dump *code_dump_new(int fd, const char *shown, const struct stat *st, const struct code_owner *o)
 {
-	struct code_dump *d = calloc(1, sizeof *d);
+	struct code_dump *d = calloc(1, sizeof(*d));
 
 	if (!d || !(d->shown = strdup(shown))) {
 		free(d);
@@ -74,15 +74,17 @@ static bool open_dump(struct code_dump *d, bool ended, struct code_notes *notes)
 
 	if (d->known || d->refused)
 		return d->known;
-	n = read_at(d, 0, head, sizeof head);
-	if (n < sizeof head && (!ended || !n))
+	n = read_at(d, 0, head, sizeof(head));
+	if (n < sizeof(head) && (!ended || !n))
 		return false;
 	if (jitdump_header(head, n, &d->head, &why)) {
 		code_note(notes, "'%s' %s: its names are not used", d->shown, why);
 		d->refused = true;
 	} else if (d->head.cycles) {
-		code_note(notes, "'%s' has its times in processor cycles, which are not those of the samples: its names are "
-			  "not used; have it written with CLOCK_MONOTONIC", d->shown);
+		code_note(notes,
+			  "'%s' has its times in processor cycles, which are not those of the samples: its names are "
+			  "not used; have it written with CLOCK_MONOTONIC",
+			  d->shown);
 		d->refused = true;
 	} else {
 		d->known = true;
@@ -166,9 +168,7 @@ static void on_record(struct reading *r, const struct jitdump_record *rec)
 	uint64_t debug;
 
 	switch (rec->type) {
-	case JITDUMP_DEBUG:
-		put_debug(r->at, rec->addr);
-		break;
+	case JITDUMP_DEBUG: put_debug(r->at, rec->addr); break;
 	case JITDUMP_LOAD:
 		debug = take_debug(r->at, rec->addr);
 		if (is_of_its_life(r, rec))
@@ -180,20 +180,22 @@ static void on_record(struct reading *r, const struct jitdump_record *rec)
 		tell(r, rec->old_addr, rec, CODE_GONE, 0);
 		tell(r, rec->addr, rec, CODE_MOVE, 0);
 		break;
-	case JITDUMP_BAD:
-		r->d->bad++;
-		break;
+	case JITDUMP_BAD: r->d->bad++; break;
 	}
 }
 
 /* A walk over records through a window of the file. */
-struct window { uint64_t from; size_t len; char bytes[WINDOW]; };
+struct window {
+	uint64_t from;
+	size_t len;
+	char bytes[WINDOW];
+};
 
 static const char *look(const struct code_dump *d, struct window *w, uint64_t at, size_t *ret_len)
 {
 	if (at < w->from || at + JITDUMP_HEAD > w->from + w->len) {
 		w->from = at;
-		w->len = read_at(d, at, w->bytes, sizeof w->bytes);
+		w->len = read_at(d, at, w->bytes, sizeof(w->bytes));
 	}
 	*ret_len = w->len - (size_t)(at - w->from);
 	return w->bytes + (at - w->from);
@@ -242,9 +244,10 @@ static void note_strange(struct code_dump *d, struct code_notes *notes)
 	if (!d->strange || d->told_strange)
 		return;
 	now.life_ns = now.monotonic_ns > d->started_ns ? now.monotonic_ns - d->started_ns : 0;
-	code_note(notes, "'%s' has %s with times that no moment of the process's life has: they look like those %s, and "
-		  "CLOCK_MONOTONIC in nanoseconds is needed; these names are not used", d->shown,
-		  d->good ? "records" : "only records", jitdump_clock(d->first_strange, &now));
+	code_note(notes,
+		  "'%s' has %s with times that no moment of the process's life has: they look like those %s, and "
+		  "CLOCK_MONOTONIC in nanoseconds is needed; these names are not used",
+		  d->shown, d->good ? "records" : "only records", jitdump_clock(d->first_strange, &now));
 	d->told_strange = true;
 }
 
@@ -252,14 +255,16 @@ static void note_strange(struct code_dump *d, struct code_notes *notes)
 static void note_others(const struct code_dump *d, struct code_notes *notes)
 {
 	if (d->others && !d->good)
-		code_note(notes, "'%s' was written by process %u, as its header says, after process %d had started: its names "
-			  "are not used", d->shown, d->head.pid, (int)d->ns_pid);
+		code_note(notes,
+			  "'%s' was written by process %u, as its header says, after process %d had started: its names "
+			  "are not used",
+			  d->shown, d->head.pid, (int)d->ns_pid);
 }
 
 /* From where @reader stands until @end. Returns what stopped it: -EBADMSG, 0 for the end. */
 static int read_records(struct reading *r, uint64_t end, struct code_notes *notes)
 {
-	AUTO_FREE struct window *w = calloc(1, sizeof *w);
+	AUTO_FREE struct window *w = calloc(1, sizeof(*w));
 	struct jitdump_record rec;
 	int got = 0;
 
@@ -270,8 +275,10 @@ static int read_records(struct reading *r, uint64_t end, struct code_notes *note
 		on_record(r, &rec);
 		r->at->at += rec.size;
 		if (r->index.work > CODE_WORK_MAX) {
-			code_note(notes, "'%s' has too many records for the same places: its names behind byte %llu are not "
-				  "used", r->d->shown, (unsigned long long)r->at->at);
+			code_note(notes,
+				  "'%s' has too many records for the same places: its names behind byte %llu are not "
+				  "used",
+				  r->d->shown, (unsigned long long)r->at->at);
 			return 0;
 		}
 	}
@@ -288,7 +295,7 @@ void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions 
 		return;
 	read_records(&r, d->reader.at, notes);
 	code_index_done(&r.index);
-	d->good = good;		/* they were counted at the first reading */
+	d->good = good; /* they were counted at the first reading */
 	d->bad = bad;
 	d->strange = strange;
 	d->others = others;
@@ -312,8 +319,8 @@ void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_quest
 
 void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct code_notes *notes)
 {
-	struct code_questions none = {0};
-	AUTO_FREE struct window *w = calloc(1, sizeof *w);
+	struct code_questions none = { 0 };
+	AUTO_FREE struct window *w = calloc(1, sizeof(*w));
 	struct jitdump_record rec;
 
 	code_dump_read_rest(d, 0, &none, ended, notes);
@@ -330,7 +337,7 @@ bool code_dump_move(const struct code_dump *d, struct code_question *q, struct c
 {
 	char head[JITDUMP_HEAD];
 	struct jitdump_record rec;
-	size_t n = read_at(d, q->at, head, sizeof head);
+	size_t n = read_at(d, q->at, head, sizeof(head));
 
 	if (jitdump_record(&d->head, head, n, UINT64_MAX, &rec) <= 0 || rec.type != JITDUMP_MOVE)
 		return false;
@@ -374,13 +381,13 @@ static void on_loads(struct code_moved *moved, size_t n, const struct jitdump_re
 
 void code_dump_moves(struct code_dump *d, struct code_moved *moved, size_t n)
 {
-	AUTO_FREE struct window *w = calloc(1, sizeof *w);
+	AUTO_FREE struct window *w = calloc(1, sizeof(*w));
 	struct code_dump_reader r = { .at = d->head.header_size };
 	struct jitdump_record rec;
 
 	if (!w || !n || !d->known)
 		return;
-	qsort(moved, n, sizeof *moved, compare_index);
+	qsort(moved, n, sizeof(*moved), compare_index);
 	while (r.at < d->reader.at && record_at(d, w, r.at, d->reader.at, &rec) > 0) {
 		if (rec.type == JITDUMP_DEBUG)
 			put_debug(&r, rec.addr);
@@ -394,7 +401,7 @@ bool code_dump_name(const struct code_dump *d, uint64_t at, struct code_name *re
 {
 	char record[JITDUMP_HEAD + CODE_NAME_MAX + 8];
 	struct jitdump_record rec;
-	size_t len = read_at(d, at, record, sizeof record), max;
+	size_t len = read_at(d, at, record, sizeof(record)), max;
 	const char *name, *nul;
 
 	if (jitdump_record(&d->head, record, len, UINT64_MAX, &rec) <= 0 || rec.type != JITDUMP_LOAD || rec.name > len)
@@ -405,7 +412,7 @@ bool code_dump_name(const struct code_dump *d, uint64_t at, struct code_name *re
 	name = record + rec.name;
 	nul = memchr(name, '\0', max);
 	if (!nul && (max == rec.name_max || max <= CODE_NAME_MAX))
-		return true;	/* the name runs into the code: it is none */
+		return true; /* the name runs into the code: it is none */
 	code_add_name(text, name, nul ? (size_t)(nul - name) : max);
 	return true;
 }
@@ -416,7 +423,7 @@ void *code_dump_lines(const struct code_dump *d, uint64_t at, size_t *ret_len)
 	struct jitdump_record rec;
 	void *bytes;
 
-	if (jitdump_record(&d->head, head, read_at(d, at, head, sizeof head), UINT64_MAX, &rec) <= 0 ||
+	if (jitdump_record(&d->head, head, read_at(d, at, head, sizeof(head)), UINT64_MAX, &rec) <= 0 ||
 	    rec.type != JITDUMP_DEBUG || rec.size > LINES_MAX || !(bytes = malloc(rec.size)))
 		return NULL;
 	*ret_len = read_at(d, at, bytes, rec.size);

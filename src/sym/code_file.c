@@ -12,7 +12,7 @@
 #include "sym/code_priv.h"
 
 #define NOTES_MAX 100
-#define STALE_SLACK_NS 30000000		/* starts are rounded down to a tick, times of files to a tick as well */
+#define STALE_SLACK_NS 30000000 /* starts are rounded down to a tick, times of files to a tick as well */
 
 void code_note(struct code_notes *notes, const char *fmt, ...)
 {
@@ -43,7 +43,7 @@ void code_notes_done(struct code_notes *notes)
 
 static void read_uids(pid_t pid, struct code_owner *ret)
 {
-	AUTO_BUF struct buf b = {0};
+	AUTO_BUF struct buf b = { 0 };
 	const char *line;
 
 	if (procfs_read(pid, "status", &b) || !b.data || !(line = strstr(b.data, "\nUid:\t")))
@@ -69,10 +69,10 @@ static bool same(pid_t pid, const char *what)
 	char path[64];
 	struct stat mine, its;
 
-	snprintf(path, sizeof path, "/proc/self/%s", what);
+	snprintf(path, sizeof(path), "/proc/self/%s", what);
 	if (stat(path, &mine))
 		return false;
-	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, what);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
 	return !stat(path, &its) && mine.st_dev == its.st_dev && mine.st_ino == its.st_ino;
 }
 
@@ -80,7 +80,7 @@ int code_owner_read(pid_t pid, struct code_owner *ret)
 {
 	int r;
 
-	*ret = (struct code_owner){0};
+	*ret = (struct code_owner){ 0 };
 	r = process_identify(pid, &ret->id, NULL);
 	if (r)
 		return r;
@@ -123,11 +123,13 @@ static int check(const char *shown, const struct code_owner *o, const struct sta
 	if (!S_ISREG(st->st_mode))
 		code_note(notes, "'%s' is %s and no regular file: its names are not used", shown, kind_of(st->st_mode));
 	else if (!code_is_trusted(o, st))
-		code_note(notes, "'%s' belongs to user %u, and process %d to user %u: its names are not believed", shown,
-			  (unsigned)st->st_uid, (int)o->id.pid, (unsigned)o->uids[0]);
+		code_note(notes, "'%s' belongs to user %u, and process %d to user %u: its names are not believed",
+			  shown, (unsigned)st->st_uid, (int)o->id.pid, (unsigned)o->uids[0]);
 	else if (code_stat_ns(st) + STALE_SLACK_NS < o->start_real_ns)
-		code_note(notes, "'%s' was written before process %d started: it is of an earlier process of its number "
-			  "('usertrace map --clean' removes such files)", shown, (int)o->id.pid);
+		code_note(notes,
+			  "'%s' was written before process %d started: it is of an earlier process of its number "
+			  "('usertrace map --clean' removes such files)",
+			  shown, (int)o->id.pid);
 	else
 		return 0;
 	return S_ISREG(st->st_mode) && code_is_trusted(o, st) ? -ESTALE : -EPERM;
@@ -147,7 +149,7 @@ int code_open(int dir, const char *path, const char *shown, const struct code_ow
 	fd = check(shown, o, st, notes);
 	if (fd)
 		return fd;
-	snprintf(again, sizeof again, "/proc/self/fd/%d", peek);
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", peek);
 	fd = open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		code_note(notes, "'%s' cannot be opened: %s", shown, strerror(errno));

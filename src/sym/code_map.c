@@ -11,9 +11,9 @@
 #include "sym/code_priv.h"
 
 #define LOG_MAX 65536
-#define LINE_READ 512		/* of a line at first, for its name */
+#define LINE_READ 512 /* of a line at first, for its name */
 
-static atomic_size_t kept_all;	/* bytes of all maps that are kept in memory */
+static atomic_size_t kept_all; /* bytes of all maps that are kept in memory */
 
 /* Bytes of the file as it was: from memory where they are kept. Returns how many, 0 at the end or on an error. */
 static size_t read_at(const struct code_map *m, uint64_t at, char *to, size_t len)
@@ -75,7 +75,7 @@ static void keep(struct code_map *m, uint64_t size)
 
 static void keep_tail(struct code_map *m)
 {
-	size_t len = m->size < sizeof m->tail ? (size_t)m->size : sizeof m->tail;
+	size_t len = m->size < sizeof(m->tail) ? (size_t)m->size : sizeof(m->tail);
 	ssize_t n = pread(m->fd, m->tail, len, (off_t)(m->size - len));
 
 	m->tail_len = n < 0 ? 0 : (size_t)n;
@@ -84,7 +84,7 @@ static void keep_tail(struct code_map *m)
 /* Does the same stand where the file ended? */
 static bool is_continued(const struct code_map *m)
 {
-	char now[sizeof m->tail];
+	char now[sizeof(m->tail)];
 
 	if (!m->tail_len)
 		return true;
@@ -111,14 +111,14 @@ static void note_size(struct code_map *m, uint64_t size, uint64_t time_ns)
 	if (m->log.n >= LOG_MAX)
 		thin_log(m);
 	if (!vec_push(&m->log, a))
-		m->size = size;		/* else it is noted the next time */
+		m->size = size; /* else it is noted the next time */
 	keep(m, m->size);
 	keep_tail(m);
 }
 
 struct code_map *code_map_new(int fd, const char *shown, const struct stat *st, uint64_t begin_ns, size_t keep_max)
 {
-	struct code_map *m = calloc(1, sizeof *m);
+	struct code_map *m = calloc(1, sizeof(*m));
 
 	if (!m || !(m->shown = strdup(shown))) {
 		free(m);
@@ -156,8 +156,10 @@ void code_map_close(struct code_map *m, uint64_t time_ns, bool same_file, struct
 	if (!same_file || m->keeps || !m->size)
 		return;
 	m->lost = true;
-	code_note(notes, "'%s' was written anew while it was read; it is too large to be kept, and names that it had before "
-		  "may be missing", m->shown);
+	code_note(notes,
+		  "'%s' was written anew while it was read; it is too large to be kept, and names that it had before "
+		  "may be missing",
+		  m->shown);
 }
 
 int code_map_grow(struct code_map *m, const struct stat *st, uint64_t time_ns)
@@ -181,7 +183,7 @@ struct reading {
 	struct code_map *m;
 	struct code_index index;
 	uint16_t number;
-	size_t log;		/* of the lines that come now */
+	size_t log; /* of the lines that come now */
 };
 
 /* When was the line seen first? */
@@ -260,8 +262,10 @@ static void feed(struct reading *r, struct perfmap *reader, uint64_t end, uint64
 {
 	while (feed_piece(r->m, reader, end, left, piece, on_line, r))
 		if (r->index.work > CODE_WORK_MAX) {
-			code_note(notes, "'%s' has too many lines for the same places: its names from line %llu on are not used",
-				  r->m->shown, (unsigned long long)reader->number);
+			code_note(
+				notes,
+				"'%s' has too many lines for the same places: its names from line %llu on are not used",
+				r->m->shown, (unsigned long long)reader->number);
 			return;
 		}
 	note_large(r->m, reader, *left, notes);
@@ -284,7 +288,7 @@ static void read_map(struct code_map *m, uint16_t number, struct perfmap *reader
 
 void code_map_read(struct code_map *m, uint16_t number, struct code_questions *fresh, struct code_notes *notes)
 {
-	struct perfmap reader = {0};
+	struct perfmap reader = { 0 };
 
 	if (fresh->q.n && m->reader.offset && !m->lost)
 		read_map(m, number, &reader, fresh, m->reader.offset, m->ended, notes);
@@ -305,7 +309,7 @@ void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *c
 	AUTO_FREE char *piece = malloc(CODE_PIECE);
 	uint64_t left = m->left;
 
-	*ret = (struct perfmap){0};
+	*ret = (struct perfmap){ 0 };
 	while (piece && feed_piece(m, ret, m->size, &left, piece, fn, ctx))
 		;
 	note_large(m, ret, left, notes);
@@ -339,13 +343,13 @@ bool code_map_name(const struct code_map *m, uint64_t at, struct code_name *ret,
 	const char *feed = memchr(line, '\n', len);
 
 	if (!feed && len == LINE_READ) {
-		len = read_at(m, at, line, left < sizeof line ? (size_t)left : sizeof line);
+		len = read_at(m, at, line, left < sizeof(line) ? (size_t)left : sizeof(line));
 		feed = memchr(line, '\n', len);
 	}
 	if (feed)
 		len = (size_t)(feed - line);
 	if (perfmap_parse(line, len, &ret->start, &ret->size, &name) != 1)
-		return false;	/* it is another file by now */
+		return false; /* it is another file by now */
 	if (len && line[len - 1] == '\r')
 		len--;
 	if (name < len)

@@ -5,7 +5,9 @@
 
 #include "sym/code_priv.h"
 
-struct found { VEC(struct code_question *) v; };
+struct found {
+	VEC(struct code_question *) v;
+};
 
 static bool is_dump(const struct code_question *q) { return q->found >= CODE_LOAD; }
 
@@ -46,7 +48,7 @@ static const char *keep_file(struct code_maps *c, const char *text, size_t len)
 
 static struct code_name *keep_name(struct code_maps *c, struct code_name n, const struct buf *text)
 {
-	struct code_name *copy = malloc(sizeof *copy);
+	struct code_name *copy = malloc(sizeof(*copy));
 
 	if (!copy || vec_push(&c->names, copy)) {
 		free(copy);
@@ -60,8 +62,8 @@ static struct code_name *keep_name(struct code_maps *c, struct code_name n, cons
 /* The name that a line or a LOAD has; NULL when it is not there any more. */
 static struct code_name *read_name(struct code_maps *c, const struct code_question *q)
 {
-	AUTO(buf_done) struct buf text = {0};
-	struct code_name n = {0};
+	AUTO(buf_done) struct buf text = { 0 };
+	struct code_name n = { 0 };
 	bool there;
 
 	if (is_dump(q))
@@ -132,7 +134,7 @@ static size_t name_group(struct code_maps *c, struct found *f, size_t first, str
 /* Of code that was moved: the name it had where it was loaded, and the place where it was moved to. */
 static void name_moved(struct code_maps *c, const struct code_moved *m, struct lines *l)
 {
-	AUTO(buf_done) struct buf text = {0};
+	AUTO(buf_done) struct buf text = { 0 };
 	struct code_question *q = m->q;
 	struct code_name n;
 	uint64_t loaded;
@@ -148,7 +150,7 @@ static void name_moved(struct code_maps *c, const struct code_moved *m, struct l
 
 static void name_all_moved(struct code_maps *c, uint16_t dump, struct found *f, struct lines *l)
 {
-	struct code_moved *moved = calloc(f->v.n ? f->v.n : 1, sizeof *moved);
+	struct code_moved *moved = calloc(f->v.n ? f->v.n : 1, sizeof(*moved));
 	size_t n = 0;
 
 	for (size_t i = 0; moved && i < f->v.n; i++) {
@@ -186,12 +188,12 @@ static void collect(struct code_maps *c, struct found *plain, struct found *move
 
 void code_names_fill(struct code_maps *c)
 {
-	struct found plain = {0}, moved = {0};
-	struct lines l = {0};
+	struct found plain = { 0 }, moved = { 0 };
+	struct lines l = { 0 };
 
 	collect(c, &plain, &moved);
 	if (plain.v.n)
-		qsort(plain.v.v, plain.v.n, sizeof *plain.v.v, compare);
+		qsort(plain.v.v, plain.v.n, sizeof(*plain.v.v), compare);
 	for (size_t i = 0; i < plain.v.n;)
 		i = name_group(c, &plain, i, &l);
 	for (size_t i = 0; moved.v.n && i < c->dumps.n; i++)

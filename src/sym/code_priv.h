@@ -13,29 +13,31 @@
 #include "sym/jitdump.h"
 #include "sym/perfmap.h"
 
-#define CODE_PIECE (1u << 20)			/* of a file that is read at once */
-#define CODE_KEEP_ONE (64u << 20)		/* bytes of one map that are kept, since it will be written anew */
-#define CODE_KEEP_SMALL (1u << 20)		/* of one of which that is not known */
-#define CODE_KEEP_ALL (256u << 20)		/* of all such maps of all processes */
-#define CODE_READ_MAX (4ull << 30)		/* bytes of one map, without parts that were never written */
+#define CODE_PIECE (1u << 20) /* of a file that is read at once */
+#define CODE_KEEP_ONE (64u << 20) /* bytes of one map that are kept, since it will be written anew */
+#define CODE_KEEP_SMALL (1u << 20) /* of one of which that is not known */
+#define CODE_KEEP_ALL (256u << 20) /* of all such maps of all processes */
+#define CODE_READ_MAX (4ull << 30) /* bytes of one map, without parts that were never written */
 #define CODE_NAME_MAX 4096
-#define CODE_FILES_MAX 64			/* generations of a map, or dumps, of one process */
-#define CODE_WORK_MAX (1ull << 30)		/* comparisons of a line with a question, in one reading */
+#define CODE_FILES_MAX 64 /* generations of a map, or dumps, of one process */
+#define CODE_WORK_MAX (1ull << 30) /* comparisons of a line with a question, in one reading */
 
 /* The process whose code it is. Read while it lives. */
 struct code_owner {
 	struct process_id id;
-	pid_t ns_pid;			/* as it sees itself */
-	uint32_t uids[4];		/* real, effective, saved, of files */
-	size_t nuids;			/* 0: not known, root alone is believed */
-	uint64_t start_real_ns;		/* when it started, by the wall clock; rounded down to a tick */
-	uint64_t start_ns;		/* by CLOCK_MONOTONIC */
-	bool same_mounts;		/* it sees the files that we see */
-	bool rewrites;			/* its map is written anew each time: HotSpot */
+	pid_t ns_pid; /* as it sees itself */
+	uint32_t uids[4]; /* real, effective, saved, of files */
+	size_t nuids; /* 0: not known, root alone is believed */
+	uint64_t start_real_ns; /* when it started, by the wall clock; rounded down to a tick */
+	uint64_t start_ns; /* by CLOCK_MONOTONIC */
+	bool same_mounts; /* it sees the files that we see */
+	bool rewrites; /* its map is written anew each time: HotSpot */
 };
 int code_owner_read(pid_t pid, struct code_owner *ret);
 
-struct code_notes { VEC(char *) v; };
+struct code_notes {
+	VEC(char *) v;
+};
 /* Once each. */
 void code_note(struct code_notes *notes, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void code_notes_done(struct code_notes *notes);
@@ -49,46 +51,48 @@ bool code_is_trusted(const struct code_owner *o, const struct stat *st);
 int code_open(int dir, const char *path, const char *shown, const struct code_owner *o, struct stat *st,
 	      struct code_notes *notes);
 
-enum code_found {		/* in order: a higher one wins */
-	CODE_NOBODY,
-	CODE_LATER,		/* by a line of a map that came after the moment */
-	CODE_LINE,
-	CODE_LOAD,		/* by a dump */
-	CODE_MOVE,		/* by a dump: @index says of which code */
-	CODE_GONE,		/* by a dump: it was moved away */
+enum code_found { /* in order: a higher one wins */
+		  CODE_NOBODY,
+		  CODE_LATER, /* by a line of a map that came after the moment */
+		  CODE_LINE,
+		  CODE_LOAD, /* by a dump */
+		  CODE_MOVE, /* by a dump: @index says of which code */
+		  CODE_GONE, /* by a dump: it was moved away */
 };
 
 /* What a name belongs to; many questions may have one. */
 struct code_name {
-	const char *name;	/* NULL: it is not told */
+	const char *name; /* NULL: it is not told */
 	uint64_t start, size;
 };
 
 struct code_question {
 	uint64_t addr, time_ns;
-	uint64_t at;			/* where in the source the line or record begins */
-	uint64_t ns;			/* of a record */
-	uint64_t debug;			/* where its lines are told, 0: nowhere */
+	uint64_t at; /* where in the source the line or record begins */
+	uint64_t ns; /* of a record */
+	uint64_t debug; /* where its lines are told, 0: nowhere */
 	const struct code_name *name;
 	const char *file;
 	uint32_t line;
-	uint16_t source;		/* of maps or of dumps */
+	uint16_t source; /* of maps or of dumps */
 	uint8_t found;
-	bool named;			/* name, file and line are looked up */
+	bool named; /* name, file and line are looked up */
 };
-struct code_questions { VEC(struct code_question) q; };
+struct code_questions {
+	VEC(struct code_question) q;
+};
 
 /* Questions in order of address, and which are the first in each part of memory. */
 struct code_index {
 	struct code_questions *of;
 	uint64_t min, max;
 	unsigned shift;
-	uint32_t *first;		/* CODE_BUCKETS + 1 */
-	uint64_t work;			/* comparisons since it was made */
+	uint32_t *first; /* CODE_BUCKETS + 1 */
+	uint64_t work; /* comparisons since it was made */
 };
 #define CODE_BUCKETS 65536u
 
-void code_questions_sort(struct code_questions *qs);	/* and each only once */
+void code_questions_sort(struct code_questions *qs); /* and each only once */
 int code_index_make(struct code_index *x, struct code_questions *of);
 void code_index_done(struct code_index *x);
 /* The first question at or behind @addr. */
@@ -97,27 +101,29 @@ size_t code_index_at(const struct code_index *x, uint64_t addr);
 bool code_index_hits(const struct code_index *x, uint64_t start, uint64_t size, size_t *ret);
 struct code_question *code_question_find(struct code_questions *qs, uint64_t addr, uint64_t time_ns);
 
-uint64_t code_stat_ns(const struct stat *st);	/* when it was written last */
+uint64_t code_stat_ns(const struct stat *st); /* when it was written last */
 
 /* One perf map from its beginning until it was written anew. */
-struct code_arrival { uint64_t time_ns, size; };
+struct code_arrival {
+	uint64_t time_ns, size;
+};
 struct code_map {
 	int fd;
-	char *shown;			/* its path, for notes */
-	uint64_t begin_ns;		/* since when it is the one that counts */
-	uint64_t end_ns;		/* until when: UINT64_MAX while it does */
-	uint64_t from;			/* what stands before it was of another process */
+	char *shown; /* its path, for notes */
+	uint64_t begin_ns; /* since when it is the one that counts */
+	uint64_t end_ns; /* until when: UINT64_MAX while it does */
+	uint64_t from; /* what stands before it was of another process */
 	uint64_t size, mtime_ns;
 	ino_t ino;
 	dev_t dev;
 	VEC(struct code_arrival) log;
-	struct buf kept;		/* the file itself, of one that is written anew */
-	bool keeps, lost;		/* lost: written anew, and not kept */
+	struct buf kept; /* the file itself, of one that is written anew */
+	bool keeps, lost; /* lost: written anew, and not kept */
 	size_t keep_max;
-	struct perfmap reader;		/* how far settled questions have been told */
-	uint64_t left;			/* bytes that may still be read for them */
+	struct perfmap reader; /* how far settled questions have been told */
+	uint64_t left; /* bytes that may still be read for them */
 	bool ended;
-	char tail[256];			/* what stood before the end, to know the file again */
+	char tail[256]; /* what stood before the end, to know the file again */
 	size_t tail_len;
 };
 
@@ -142,8 +148,10 @@ void code_add_name(struct buf *text, const char *name, size_t len);
 bool code_map_name(const struct code_map *m, uint64_t at, struct code_name *ret, struct buf *text);
 
 struct code_dump_reader {
-	uint64_t at;			/* the next record; 0: the first one */
-	struct { uint64_t addr, at; } debug[8];	/* lines of LOADs to come; at 0: none */
+	uint64_t at; /* the next record; 0: the first one */
+	struct {
+		uint64_t addr, at;
+	} debug[8]; /* lines of LOADs to come; at 0: none */
 	unsigned next_debug;
 };
 
@@ -153,15 +161,15 @@ struct code_dump {
 	dev_t dev;
 	ino_t ino;
 	struct jitdump head;
-	bool known;			/* its header is read */
+	bool known; /* its header is read */
 	bool refused;
-	uint64_t from_ns;		/* no record can be older */
+	uint64_t from_ns; /* no record can be older */
 	uint64_t started_ns;
 	pid_t ns_pid;
-	bool inherited;			/* its writer is a parent; what it says counts till the fork */
-	struct code_dump_reader reader;	/* settled questions know what stands before it */
-	uint64_t strange, first_strange;	/* records of other times */
-	uint64_t others;		/* records of a parent that came after the fork */
+	bool inherited; /* its writer is a parent; what it says counts till the fork */
+	struct code_dump_reader reader; /* settled questions know what stands before it */
+	uint64_t strange, first_strange; /* records of other times */
+	uint64_t others; /* records of a parent that came after the fork */
 	uint64_t good, bad;
 	bool told_cut, told_strange, told_broken;
 };
@@ -177,7 +185,10 @@ typedef void code_record_fn(void *ctx, const struct jitdump_record *rec);
 void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct code_notes *notes);
 /* What code was at the places that MOVE records of @qs tell of: their `at` is that of its LOAD then, 0 if there is none,
  * and `start` and `size` those of the new place. @qs are sorted by nothing. */
-struct code_moved { struct code_question *q; uint64_t index, size, start, ns, load_ns; };
+struct code_moved {
+	struct code_question *q;
+	uint64_t index, size, start, ns, load_ns;
+};
 void code_dump_moves(struct code_dump *d, struct code_moved *moved, size_t n);
 /* Reads the MOVE record at @q. */
 bool code_dump_move(const struct code_dump *d, struct code_question *q, struct code_moved *ret);
@@ -188,9 +199,9 @@ void *code_dump_lines(const struct code_dump *d, uint64_t at, size_t *ret_len);
 
 struct code_maps {
 	struct code_owner owner;
-	bool gone;			/* the process had ended before its files were found */
-	int dir;			/* its /tmp; AT_FDCWD: ours */
-	char path[2][40];		/* names in it, the first one counts */
+	bool gone; /* the process had ended before its files were found */
+	int dir; /* its /tmp; AT_FDCWD: ours */
+	char path[2][40]; /* names in it, the first one counts */
 	char shown[2][80];
 	size_t npaths;
 	VEC(struct code_map *) maps;
@@ -199,10 +210,14 @@ struct code_maps {
 	struct code_notes notes;
 	VEC(struct code_name *) names;
 	VEC(char *) texts;
-	struct strings files;		/* of lines: some of the texts */
+	struct strings files; /* of lines: some of the texts */
 	uint64_t last_ns;
-	struct { ino_t ino; uint64_t mtime_ns, size; bool stale; } refused;	/* the file that was refused last */
-	int watch;			/* inotify, -1: none; not ours */
+	struct {
+		ino_t ino;
+		uint64_t mtime_ns, size;
+		bool stale;
+	} refused; /* the file that was refused last */
+	int watch; /* inotify, -1: none; not ours */
 };
 
 /* Reads the names at what was found. */

@@ -33,11 +33,11 @@ static struct sym_file **bucket(const struct sym_files *files, const struct file
 static int make_room(struct sym_files *files)
 {
 	size_t n = files->nbuckets ? files->nbuckets * 2 : 64;
-	struct sym_files fresh = {.nbuckets = n};
+	struct sym_files fresh = { .nbuckets = n };
 
 	if (files->n < files->nbuckets)
 		return 0;
-	fresh.buckets = calloc(n, sizeof *fresh.buckets);
+	fresh.buckets = calloc(n, sizeof(*fresh.buckets));
 	if (!fresh.buckets)
 		return -ENOMEM;
 	for (size_t i = 0; i < files->nbuckets; i++) {
@@ -87,7 +87,7 @@ static bool may_open(const struct sym_files *files)
 		return true;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	return files->n < limit.rlim_max / 4;	/* each may have a second one with its debugging symbols */
+	return files->n < limit.rlim_max / 4; /* each may have a second one with its debugging symbols */
 }
 
 /* The process has ended, but the file may still be where it was. */
@@ -105,10 +105,13 @@ static enum sym_file_state state_of(int r)
 {
 	switch (r) {
 	case 0: return SYM_FILE_OPEN;
-	case -ENOEXEC: case -ENODEV: return SYM_FILE_NOT_ELF;
+	case -ENOEXEC:
+	case -ENODEV: return SYM_FILE_NOT_ELF;
 	case -EBADMSG: return SYM_FILE_BROKEN;
-	case -EPERM: case -EACCES: return SYM_FILE_DENIED;
-	case -EMFILE: case -ENFILE: return SYM_FILE_TOO_MANY;
+	case -EPERM:
+	case -EACCES: return SYM_FILE_DENIED;
+	case -EMFILE:
+	case -ENFILE: return SYM_FILE_TOO_MANY;
 	default: return SYM_FILE_GONE;
 	}
 }
@@ -127,16 +130,16 @@ static void find_debug(struct elf_image *img, pid_t pid, const char *path)
 	AUTO_CLOSE int root = -1;
 	ssize_t len;
 
-	snprintf(link, sizeof link, "/proc/%d/root", (int)pid);
-	snprintf(mounts, sizeof mounts, "/proc/%d/ns/mnt", (int)pid);
+	snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
+	snprintf(mounts, sizeof(mounts), "/proc/%d/ns/mnt", (int)pid);
 	if (is_same(link, "/") && is_same(mounts, "/proc/self/ns/mnt"))
 		return;
 	root = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return;
 	/* After chroot the path begins at our root; in another mount namespace it begins at the process's. */
-	len = readlink(link, outer, sizeof outer);
-	if (len > 1 && (size_t)len < sizeof outer && strncmp(path, outer, (size_t)len) == 0 && path[len] == '/')
+	len = readlink(link, outer, sizeof(outer));
+	if (len > 1 && (size_t)len < sizeof(outer) && strncmp(path, outer, (size_t)len) == 0 && path[len] == '/')
 		path += len;
 	elf_image_find_debug(img, root, path);
 }
@@ -149,8 +152,10 @@ static int open_image(struct sym_files *files, struct sym_file *f, pid_t pid, co
 	int r;
 
 	if (!may_open(files))
-		return ut_err_set(err, -EMFILE, "'%s' is not opened, its functions have no names: too many files are "
-				  "open (ulimit -n)", m->path);
+		return ut_err_set(err, -EMFILE,
+				  "'%s' is not opened, its functions have no names: too many files are "
+				  "open (ulimit -n)",
+				  m->path);
 	fd = mapping_open(pid, m, err);
 	if (fd == -ESRCH)
 		fd = open_by_path(m);
@@ -178,7 +183,7 @@ struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct 
 		f->refs++;
 		return f;
 	}
-	f = calloc(1, sizeof *f);
+	f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
 	f->id = m->file;
@@ -221,5 +226,5 @@ void sym_files_done(struct sym_files *files)
 			file_free(f);
 		}
 	free(files->buckets);
-	*files = (struct sym_files){0};
+	*files = (struct sym_files){ 0 };
 }

@@ -10,24 +10,24 @@
 enum sym_file_state {
 	SYM_FILE_OPEN,
 	SYM_FILE_NOT_ELF,
-	SYM_FILE_BROKEN,	/* an ELF file that contradicts itself */
-	SYM_FILE_GONE,		/* it, or the process it was to be reached through */
+	SYM_FILE_BROKEN, /* an ELF file that contradicts itself */
+	SYM_FILE_GONE, /* it, or the process it was to be reached through */
 	SYM_FILE_DENIED,
-	SYM_FILE_TOO_MANY,	/* no more descriptors */
+	SYM_FILE_TOO_MANY, /* no more descriptors */
 };
 
 struct sym_file {
 	struct file_id id;
-	uint64_t size, mtime_ns;	/* when it was opened: a file that was written to since is another one */
-	char *path;		/* it was first seen under */
-	const char *name;	/* its base name, in path */
-	struct elf_image *img;	/* NULL unless state is SYM_FILE_OPEN */
+	uint64_t size, mtime_ns; /* when it was opened: a file that was written to since is another one */
+	char *path; /* it was first seen under */
+	const char *name; /* its base name, in path */
+	struct elf_image *img; /* NULL unless state is SYM_FILE_OPEN */
 	enum sym_file_state state;
-	uint32_t number;	/* never given twice */
+	uint32_t number; /* never given twice */
 	unsigned refs;
-	struct elf_lines *lines;	/* NULL: not asked for, or there are none */
+	struct elf_lines *lines; /* NULL: not asked for, or there are none */
 	bool lines_tried;
-	struct sym_file *next;	/* in its bucket */
+	struct sym_file *next; /* in its bucket */
 };
 
 struct sym_files {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define PAST_MAX (1u << 20)	/* of one process; later ones are forgotten */
+#define PAST_MAX (1u << 20) /* of one process; later ones are forgotten */
 
 /* Number of the first place that ends after @addr. */
 static size_t first_after(const struct history *h, uint64_t addr)
@@ -39,7 +39,7 @@ static void index_past(struct history *h)
 	uint64_t reach = 0;
 
 	if (h->past.n)
-		qsort(h->past.v, h->past.n, sizeof *h->past.v, compare_past);
+		qsort(h->past.v, h->past.n, sizeof(*h->past.v), compare_past);
 	h->runs.n = 0;
 	h->indexed = true;
 	for (size_t i = 0; i < h->past.n; i++) {
@@ -52,7 +52,7 @@ static void index_past(struct history *h)
 		}
 		if (reach < p->end)
 			reach = p->end;
-		if (vec_push(&h->runs, ((struct past_run){p->start, p->end, reach, i, 1})))
+		if (vec_push(&h->runs, ((struct past_run){ p->start, p->end, reach, i, 1 })))
 			return;
 	}
 }
@@ -133,7 +133,9 @@ static struct place *find_same(const struct history *h, const struct place *p)
 	struct place *q = i < h->now.n ? &h->now.v[i] : NULL;
 
 	return q && q->start == p->start && q->end == p->end && q->offset == p->offset && q->file == p->file &&
-	       q->kind == p->kind ? q : NULL;
+			       q->kind == p->kind
+		       ? q
+		       : NULL;
 }
 
 static int remember(struct history *h, const struct place *p)
@@ -180,8 +182,8 @@ int history_cut(struct history *h, uint64_t start, uint64_t end, uint64_t time_n
 		keep[n++] = right;
 	if (vec_reserve(&h->now, h->now.n + 2))
 		return -ENOMEM;
-	memmove(&h->now.v[first + n], &h->now.v[last], (h->now.n - last) * sizeof *h->now.v);
-	memcpy(&h->now.v[first], keep, n * sizeof *keep);
+	memmove(&h->now.v[first + n], &h->now.v[last], (h->now.n - last) * sizeof(*h->now.v));
+	memcpy(&h->now.v[first], keep, n * sizeof(*keep));
 	h->now.n = h->now.n - (last - first) + n;
 	return 0;
 }
@@ -215,7 +217,7 @@ int history_add(struct history *h, const struct place *p)
 	if (history_cut(h, p->start, p->end, p->from) || vec_reserve(&h->now, h->now.n + 1))
 		return -ENOMEM;
 	i = first_after(h, p->start);
-	memmove(&h->now.v[i + 1], &h->now.v[i], (h->now.n - i) * sizeof *h->now.v);
+	memmove(&h->now.v[i + 1], &h->now.v[i], (h->now.n - i) * sizeof(*h->now.v));
 	h->now.v[i] = late;
 	h->now.n++;
 	return 0;

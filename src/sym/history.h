@@ -10,13 +10,13 @@
 #include "sym/files.h"
 
 enum place_kind {
-	PLACE_FILE,		/* a program file, or one that could not be opened */
-	PLACE_DATA,		/* a file that is no program: a runtime's saved heap */
-	PLACE_MEMORY,		/* written by the program itself: compiled at run time */
+	PLACE_FILE, /* a program file, or one that could not be opened */
+	PLACE_DATA, /* a file that is no program: a runtime's saved heap */
+	PLACE_MEMORY, /* written by the program itself: compiled at run time */
 	PLACE_VDSO,
 	PLACE_VSYSCALL,
 	PLACE_UPROBES,
-	PLACE_DUMP,		/* a jitdump, mapped by its writer to announce it */
+	PLACE_DUMP, /* a jitdump, mapped by its writer to announce it */
 };
 
 /* Memory that bears a name: shared between two views of it, so that one can be written and the other executed. */
@@ -27,23 +27,23 @@ bool place_is_dump(const struct mapping *m);
 enum place_kind place_kind_of(const struct mapping *m, const struct sym_file *file);
 
 struct place {
-	uint64_t start, end, offset;	/* addresses; file offset of start */
-	uint64_t from, to;		/* it was there at times t, from <= t < to; UINT64_MAX: it still is */
-	struct sym_file *file;		/* for all that have a file; borrowed */
+	uint64_t start, end, offset; /* addresses; file offset of start */
+	uint64_t from, to; /* it was there at times t, from <= t < to; UINT64_MAX: it still is */
+	struct sym_file *file; /* for all that have a file; borrowed */
 	enum place_kind kind;
 };
 
 /* Past places of the same addresses, neighbours in history.past, by time. */
 struct past_run {
 	uint64_t start, end;
-	uint64_t reach;			/* the highest end of this run and all before it */
+	uint64_t reach; /* the highest end of this run and all before it */
 	size_t first, n;
 };
 
 struct history {
-	VEC(struct place) now;		/* by address, without overlaps */
+	VEC(struct place) now; /* by address, without overlaps */
 	VEC(struct place) past;
-	VEC(struct past_run) runs;	/* of past, by address; made when first asked for */
+	VEC(struct past_run) runs; /* of past, by address; made when first asked for */
 	bool indexed;
 };
 

@@ -12,8 +12,8 @@
 #define HEADER_MAX 65536
 #define FLAG_ARCH_TIMESTAMP 1
 #define V8_PAD 0xdeadbeefu
-#define V8_SHIFT 0x40		/* V8 counts the ELF header that `perf inject` puts before the code */
-#define PREFIX 16		/* type, size, time */
+#define V8_SHIFT 0x40 /* V8 counts the ELF header that `perf inject` puts before the code */
+#define PREFIX 16 /* type, size, time */
 #define LOAD_FIXED 56
 #define MOVE_FIXED 64
 #define DEBUG_FIXED 32
@@ -22,7 +22,7 @@ static uint32_t get32(const struct jitdump *d, const uint8_t *p)
 {
 	uint32_t v;
 
-	memcpy(&v, p, sizeof v);
+	memcpy(&v, p, sizeof(v));
 	return d->swapped ? bswap_32(v) : v;
 }
 
@@ -30,7 +30,7 @@ static uint64_t get64(const struct jitdump *d, const uint8_t *p)
 {
 	uint64_t v;
 
-	memcpy(&v, p, sizeof v);
+	memcpy(&v, p, sizeof(v));
 	return d->swapped ? bswap_64(v) : v;
 }
 
@@ -43,7 +43,7 @@ static int refuse(const char **ret_why, const char *why)
 int jitdump_header(const void *bytes, size_t len, struct jitdump *ret, const char **ret_why)
 {
 	const uint8_t *p = bytes;
-	struct jitdump d = {0};
+	struct jitdump d = { 0 };
 
 	if (len < JITDUMP_HEADER)
 		return refuse(ret_why, "ends within its header");
@@ -64,10 +64,7 @@ int jitdump_header(const void *bytes, size_t len, struct jitdump *ret, const cha
 }
 
 /* Does code of this size end before memory does? */
-static bool fits(uint64_t addr, uint64_t size)
-{
-	return size && addr + size >= addr;
-}
+static bool fits(uint64_t addr, uint64_t size) { return size && addr + size >= addr; }
 
 static void get_load(const struct jitdump *d, const uint8_t *p, struct jitdump_record *ret)
 {
@@ -75,7 +72,8 @@ static void get_load(const struct jitdump *d, const uint8_t *p, struct jitdump_r
 	ret->code_size = get64(d, p + 40);
 	ret->index = get64(d, p + 48);
 	ret->name = LOAD_FIXED;
-	if (ret->size < LOAD_FIXED + 1 || ret->code_size > ret->size - LOAD_FIXED - 1 || !fits(ret->addr, ret->code_size))
+	if (ret->size < LOAD_FIXED + 1 || ret->code_size > ret->size - LOAD_FIXED - 1 ||
+	    !fits(ret->addr, ret->code_size))
 		ret->type = JITDUMP_BAD;
 	else
 		ret->name_max = ret->size - LOAD_FIXED - (uint32_t)ret->code_size;
@@ -97,7 +95,7 @@ int jitdump_record(const struct jitdump *d, const void *bytes, size_t len, uint6
 	const uint8_t *p = bytes;
 	uint32_t type;
 
-	*ret = (struct jitdump_record){0};
+	*ret = (struct jitdump_record){ 0 };
 	if (len < PREFIX || left < PREFIX)
 		return 0;
 	type = get32(d, p);
@@ -155,7 +153,7 @@ static void sort_lines(struct jitdump_lines *lines)
 
 	if (lines->v.n < 2)
 		return;
-	qsort(lines->v.v, lines->v.n, sizeof *lines->v.v, compare_lines);
+	qsort(lines->v.v, lines->v.n, sizeof(*lines->v.v), compare_lines);
 	for (size_t i = 1; i < lines->v.n; i++) {
 		kept += lines->v.v[i].addr != lines->v.v[kept].addr;
 		lines->v.v[kept] = lines->v.v[i];
@@ -166,11 +164,11 @@ static void sort_lines(struct jitdump_lines *lines)
 int jitdump_lines_read(const struct jitdump *d, const void *bytes, size_t len, struct jitdump_lines *ret)
 {
 	const uint8_t *p = bytes, *end = p + len;
-	struct jitdump_line line = {0};
+	struct jitdump_line line = { 0 };
 	uint64_t entries;
 	size_t n;
 
-	*ret = (struct jitdump_lines){0};
+	*ret = (struct jitdump_lines){ 0 };
 	if (len < DEBUG_FIXED)
 		return 0;
 	entries = get64(d, p + 24);

@@ -13,12 +13,12 @@
 
 #define CHUNK 65536
 #define STRINGS_MAX (64u << 20)
-#define FUNCTION_REACH (1u << 20)	/* no function is longer; what is further away is none of it */
+#define FUNCTION_REACH (1u << 20) /* no function is longer; what is further away is none of it */
 
 struct loader {
 	VEC(struct kernel_function) functions;
 	struct buf strings;
-	char module[64];	/* the last one: symbols of a module come together */
+	char module[64]; /* the last one: symbols of a module come together */
 	uint32_t module_at;
 	bool sorted;
 };
@@ -39,16 +39,10 @@ static uint64_t parse_hex(const char **p)
 	}
 }
 
-static bool is_function_type(char c)
-{
-	return c == 't' || c == 'T' || c == 'w' || c == 'W';
-}
+static bool is_function_type(char c) { return c == 't' || c == 'T' || c == 'w' || c == 'W'; }
 
 /* The padding before a function has a symbol of its own: half of the list, and no address of a stack lies in it. */
-static bool is_padding(const char *name)
-{
-	return strncmp(name, "__pfx_", 6) == 0 || strncmp(name, "__cfi_", 6) == 0;
-}
+static bool is_padding(const char *name) { return strncmp(name, "__pfx_", 6) == 0 || strncmp(name, "__cfi_", 6) == 0; }
 
 static uint32_t add_string(struct loader *l, const char *s, size_t len)
 {
@@ -63,8 +57,8 @@ static uint32_t module_string(struct loader *l, const char *module)
 {
 	if (!*module)
 		return 0;
-	if (strncmp(module, l->module, sizeof l->module) != 0) {
-		size_t len = strnlen(module, sizeof l->module - 1);
+	if (strncmp(module, l->module, sizeof(l->module)) != 0) {
+		size_t len = strnlen(module, sizeof(l->module) - 1);
 
 		memcpy(l->module, module, len);
 		l->module[len] = '\0';
@@ -77,7 +71,7 @@ static uint32_t module_string(struct loader *l, const char *module)
 static int load_line(struct loader *l, char *line)
 {
 	const char *p = line;
-	struct kernel_function f = {.addr = parse_hex(&p)};
+	struct kernel_function f = { .addr = parse_hex(&p) };
 	char *name, *tab;
 
 	if (f.addr == 0 || p[0] != ' ' || !is_function_type(p[1]) || p[2] != ' ' || !p[3])
@@ -135,7 +129,7 @@ static int load_all(struct loader *l, int fd)
 		if (r)
 			return r;
 		if (len == CHUNK)
-			len = 0;	/* a line of this length is none of the kernel's */
+			len = 0; /* a line of this length is none of the kernel's */
 	}
 }
 
@@ -162,7 +156,7 @@ static void *shrink(void *p, size_t size)
 
 int kallsyms_read(int fd, struct kallsyms *ret)
 {
-	AUTO(loader_done) struct loader l = {.sorted = true};
+	AUTO(loader_done) struct loader l = { .sorted = true };
 	size_t strings_len;
 	int r;
 
@@ -171,13 +165,13 @@ int kallsyms_read(int fd, struct kallsyms *ret)
 	if (r)
 		return r;
 	if (!l.sorted)
-		qsort(l.functions.v, l.functions.n, sizeof *l.functions.v, compare);
-	*ret = (struct kallsyms){.n = l.functions.n};
+		qsort(l.functions.v, l.functions.n, sizeof(*l.functions.v), compare);
+	*ret = (struct kallsyms){ .n = l.functions.n };
 	if (!ret->n)
 		return 0;
 	strings_len = l.strings.len;
 	ret->strings = shrink(buf_take(&l.strings), strings_len);
-	ret->functions = shrink(l.functions.v, l.functions.n * sizeof *l.functions.v);
+	ret->functions = shrink(l.functions.v, l.functions.n * sizeof(*l.functions.v));
 	l.functions.v = NULL;
 	return 0;
 }
@@ -186,12 +180,12 @@ void kallsyms_done(struct kallsyms *k)
 {
 	free(k->functions);
 	free(k->strings);
-	*k = (struct kallsyms){0};
+	*k = (struct kallsyms){ 0 };
 }
 
 const struct kernel_function *kallsyms_find(const struct kallsyms *k, uint64_t addr)
 {
-	size_t low = 0, high = k->n;	/* below low: at or before addr */
+	size_t low = 0, high = k->n; /* below low: at or before addr */
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -204,6 +198,6 @@ const struct kernel_function *kallsyms_find(const struct kallsyms *k, uint64_t a
 	if (!low || addr - k->functions[low - 1].addr >= FUNCTION_REACH)
 		return NULL;
 	while (low > 1 && k->functions[low - 2].addr == k->functions[low - 1].addr)
-		low--;	/* aliases: the first one, whatever the distance */
+		low--; /* aliases: the first one, whatever the distance */
 	return &k->functions[low - 1];
 }

@@ -9,14 +9,14 @@
 
 struct kernel_function {
 	uint64_t addr;
-	uint32_t name;		/* offset into the strings */
-	uint32_t module;	/* the same, 0: of the kernel itself */
+	uint32_t name; /* offset into the strings */
+	uint32_t module; /* the same, 0: of the kernel itself */
 };
 
 struct kallsyms {
-	struct kernel_function *functions;	/* by address */
+	struct kernel_function *functions; /* by address */
 	size_t n;
-	char *strings;				/* one allocation for all; begins with "" */
+	char *strings; /* one allocation for all; begins with "" */
 };
 
 /*

@@ -13,12 +13,12 @@
 
 #define BLOCK_BYTES 65536
 #define NOTES_MAX 64
-#define FORKS_MAX 16		/* generations whose code maps are asked */
-#define NOWHERE_MASK 0xffffull	/* addresses in no mapping are put together */
+#define FORKS_MAX 16 /* generations whose code maps are asked */
+#define NOWHERE_MASK 0xffffull /* addresses in no mapping are put together */
 
 struct names *names_new(const struct names_options *o)
 {
-	struct names *n = calloc(1, sizeof *n);
+	struct names *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
@@ -62,10 +62,10 @@ static char *text_room(struct names *n, size_t size)
 
 	if (b && b->size - b->used >= size)
 		return b->bytes + b->used;
-	b = malloc(sizeof *b + bytes);
+	b = malloc(sizeof(*b) + bytes);
 	if (!b)
 		return NULL;
-	*b = (struct text_block){.next = n->blocks, .size = bytes};
+	*b = (struct text_block){ .next = n->blocks, .size = bytes };
 	n->blocks = b;
 	return b->bytes;
 }
@@ -89,7 +89,7 @@ const char *names_keep(struct names *n, const char *text)
 
 const char *names_keepf(struct names *n, const char *fmt, ...)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	const char *kept;
 	va_list ap;
 
@@ -141,14 +141,14 @@ void names_hint(struct names *n, pid_t pid, const char *flag)
 
 /* What is at a place at a time, as far as is known. */
 struct spot {
-	struct incarnation *in;		/* NULL: no such process at that time */
-	const struct place *place;	/* NULL: nothing that is known */
+	struct incarnation *in; /* NULL: no such process at that time */
+	const struct place *place; /* NULL: nothing that is known */
 	uint64_t addr, time_ns;
 };
 
 static struct spot spot_at(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
 {
-	struct spot s = {.in = names_incarnation(n, pid, time_ns), .addr = addr, .time_ns = time_ns};
+	struct spot s = { .in = names_incarnation(n, pid, time_ns), .addr = addr, .time_ns = time_ns };
 
 	if (s.in)
 		s.place = history_at(&s.in->history, addr, time_ns);
@@ -174,13 +174,12 @@ static bool may_be_runtime(struct names *n, const struct spot *s)
 	if (!s->place)
 		return any_code(s);
 	switch (s->place->kind) {
-	case PLACE_MEMORY: case PLACE_DATA:
-		return true;
-	case PLACE_FILE:	/* the text of Node's own program holds builtins that its map names */
-		return any_code(s) && !(names_vaddr(s->place, s->addr, &vaddr) &&
-					names_file_knows(n, s->place->file, vaddr));
-	default:
-		return false;
+	case PLACE_MEMORY:
+	case PLACE_DATA: return true;
+	case PLACE_FILE: /* the text of Node's own program holds builtins that its map names */
+		return any_code(s) &&
+		       !(names_vaddr(s->place, s->addr, &vaddr) && names_file_knows(n, s->place->file, vaddr));
+	default: return false;
 	}
 }
 
@@ -218,7 +217,7 @@ static bool find_code(const struct spot *s, struct code_answer *ret)
 	unsigned i = 0;
 
 	for (const struct incarnation *in = s->in; in && i < FORKS_MAX; in = in->parent, i++) {
-		*ret = (struct code_answer){0};
+		*ret = (struct code_answer){ 0 };
 		if (in->code)
 			code_maps_find(in->code, s->addr, at, ret);
 		if (ret->name)
@@ -236,7 +235,7 @@ static bool add_code(const struct spot *s, struct frames *ret)
 
 	if (!find_code(s, &a))
 		return false;
-	f = (struct frame){.name = a.name, .module = "", .file = a.file, .line = a.line, .kind = code_kind(a.name)};
+	f = (struct frame){ .name = a.name, .module = "", .file = a.file, .line = a.line, .kind = code_kind(a.name) };
 	return vec_push(&ret->v, f) == 0;
 }
 
@@ -256,16 +255,17 @@ static const char *no_mapping(struct names *n, uint64_t addr)
 
 static struct frame reason(const char *text, enum frame_kind kind)
 {
-	return (struct frame){.name = text, .module = "", .kind = kind, .unnamed = true};
+	return (struct frame){ .name = text, .module = "", .kind = kind, .unnamed = true };
 }
 
 static struct frame in_vsyscall(const struct place *p, uint64_t addr)
 {
-	static const char *const names[] = {"gettimeofday", "time", "getcpu"};
+	static const char *const names[] = { "gettimeofday", "time", "getcpu" };
 	uint64_t i = (addr - p->start) / 1024;
 
-	return (struct frame){.name = i < ARRAY_SIZE(names) ? names[i] : "[vsyscall]", .module = "[vsyscall]",
-			      .kind = FRAME_NATIVE};
+	return (struct frame){ .name = i < ARRAY_SIZE(names) ? names[i] : "[vsyscall]",
+			       .module = "[vsyscall]",
+			       .kind = FRAME_NATIVE };
 }
 
 static void add_runtime(struct names *n, const struct spot *s, struct frames *ret)
@@ -295,29 +295,23 @@ static void add_file(struct names *n, const struct spot *s, struct frames *ret)
 	else if (names_vaddr(s->place, s->addr, &vaddr))
 		names_in_file(n, file, vaddr, ret);
 	else
-		(void)vec_push(&ret->v, ((struct frame){
-			.name = names_keepf(n, "[no symbols: %s]", file->name), .module = names_keep(n, file->name),
-			.kind = FRAME_NATIVE, .unnamed = true}));
+		(void)vec_push(&ret->v, ((struct frame){ .name = names_keepf(n, "[no symbols: %s]", file->name),
+							 .module = names_keep(n, file->name),
+							 .kind = FRAME_NATIVE,
+							 .unnamed = true }));
 }
 
 static void add_place(struct names *n, const struct spot *s, struct frames *ret)
 {
 	switch (s->place->kind) {
-	case PLACE_FILE:
-		add_file(n, s, ret);
-		break;
-	case PLACE_VDSO:
-		(void)vec_push(&ret->v, names_in_vdso(n, s->place, s->addr));
-		break;
-	case PLACE_VSYSCALL:
-		(void)vec_push(&ret->v, in_vsyscall(s->place, s->addr));
-		break;
+	case PLACE_FILE: add_file(n, s, ret); break;
+	case PLACE_VDSO: (void)vec_push(&ret->v, names_in_vdso(n, s->place, s->addr)); break;
+	case PLACE_VSYSCALL: (void)vec_push(&ret->v, in_vsyscall(s->place, s->addr)); break;
 	case PLACE_UPROBES:
-		(void)vec_push(&ret->v, ((struct frame){
-			.name = "[uprobes]", .module = "[uprobes]", .kind = FRAME_NATIVE}));
+		(void)vec_push(&ret->v,
+			       ((struct frame){ .name = "[uprobes]", .module = "[uprobes]", .kind = FRAME_NATIVE }));
 		break;
-	default:
-		add_runtime(n, s, ret);
+	default: add_runtime(n, s, ret);
 	}
 }
 
@@ -358,7 +352,7 @@ static const char *module_name(struct names *n, const char *text)
 	char name[128];
 	size_t len = strlen(text);
 
-	if (len < 3 || text[0] != '[' || len - 2 >= sizeof name)
+	if (len < 3 || text[0] != '[' || len - 2 >= sizeof(name))
 		return text;
 	memcpy(name, text + 1, len - 2);
 	name[len - 2] = '\0';
@@ -367,7 +361,7 @@ static const char *module_name(struct names *n, const char *text)
 
 void names_kernel(struct names *n, uint64_t addr, struct frames *ret)
 {
-	struct frame f = {.module = "kernel", .kind = FRAME_KERNEL};
+	struct frame f = { .module = "kernel", .kind = FRAME_KERNEL };
 	const struct kernel_function *k;
 
 	names_load_kernel(n);

@@ -16,33 +16,35 @@
 #include "proc/process.h"
 
 enum frame_kind {
-	FRAME_NATIVE,		/* of an ELF file */
+	FRAME_NATIVE, /* of an ELF file */
 	FRAME_KERNEL,
-	FRAME_COMPILED,		/* compiled at run time */
-	FRAME_INTERPRETED,	/* of a language's interpreter, as its map says: Node's ~, py:: */
-	FRAME_INLINED,		/* a call that the compiler made part of the next frame */
-	FRAME_WAITING,		/* says what was waited for */
-	FRAME_REASON,		/* no code: says why names or frames are missing, or groups what is under it */
+	FRAME_COMPILED, /* compiled at run time */
+	FRAME_INTERPRETED, /* of a language's interpreter, as its map says: Node's ~, py:: */
+	FRAME_INLINED, /* a call that the compiler made part of the next frame */
+	FRAME_WAITING, /* says what was waited for */
+	FRAME_REASON, /* no code: says why names or frames are missing, or groups what is under it */
 };
 
 /* Strings belong to the names object. */
 struct frame {
-	const char *name;	/* demangled, without an offset; with `unnamed`: "[reason: …]" */
-	const char *module;	/* base name of the file, "kernel", a kernel module's name, "" for run-time code */
-	const char *file;	/* source file, NULL when not known or not asked for */
-	uint32_t line;		/* 0: not known */
+	const char *name; /* demangled, without an offset; with `unnamed`: "[reason: …]" */
+	const char *module; /* base name of the file, "kernel", a kernel module's name, "" for run-time code */
+	const char *file; /* source file, NULL when not known or not asked for */
+	uint32_t line; /* 0: not known */
 	enum frame_kind kind;
-	bool unnamed;		/* no name could be had: name says why */
+	bool unnamed; /* no name could be had: name says why */
 };
-struct frames { VEC(struct frame) v; };
+struct frames {
+	VEC(struct frame) v;
+};
 
 struct names_options {
-	bool lines;		/* inlined calls, files and lines from DWARF */
-	const char *debug_dir;	/* NULL: /usr/lib/debug; lives on */
+	bool lines; /* inlined calls, files and lines from DWARF */
+	const char *debug_dir; /* NULL: /usr/lib/debug; lives on */
 };
 
 struct names;
-struct names *names_new(const struct names_options *o);	/* NULL: out of memory */
+struct names *names_new(const struct names_options *o); /* NULL: out of memory */
 struct names *names_free(struct names *n);
 
 /*

@@ -17,7 +17,7 @@ static const char *unknown_code(struct names *n, pid_t pid, uint64_t addr, uint6
 	const struct place *p = in ? history_at(&in->history, addr, time_ns) : NULL;
 
 	if (p && p->kind == PLACE_UPROBES)
-		return "[caller hidden by a return probe]";	/* another address stands in its place */
+		return "[caller hidden by a return probe]"; /* another address stands in its place */
 	if (p && p->file)
 		return names_keepf(n, "[not known yet when sampled: %s]", p->file->name);
 	return names_keepf(n, "[unknown code, no map: 0x%llx]", (unsigned long long)(p ? p->start : addr & ~0xffffull));
@@ -62,10 +62,20 @@ const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_add
 bool names_is_end(const char *text, size_t len)
 {
 	static const char *const begins[] = {
-		"[truncated]", "[no unwind info", "[unwind info not understood", "[a register was not kept",
-		"[no frame pointers", "[stack not resident]", "[stack not known]", "[unknown code, no map",
-		"[process not known yet]", "[not known yet when sampled", "[caller hidden by a return probe]",
-		"[broken stack", "[interrupted another sample]", "[stack ends for an unknown reason]",
+		"[truncated]",
+		"[no unwind info",
+		"[unwind info not understood",
+		"[a register was not kept",
+		"[no frame pointers",
+		"[stack not resident]",
+		"[stack not known]",
+		"[unknown code, no map",
+		"[process not known yet]",
+		"[not known yet when sampled",
+		"[caller hidden by a return probe]",
+		"[broken stack",
+		"[interrupted another sample]",
+		"[stack ends for an unknown reason]",
 	};
 
 	for (size_t i = 0; len && *text == '[' && i < ARRAY_SIZE(begins); i++)

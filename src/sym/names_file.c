@@ -9,7 +9,7 @@
 #include "proc/vdso.h"
 #include "sym/names_priv.h"
 
-#define PLACES_MAX (1u << 23)	/* that are remembered */
+#define PLACES_MAX (1u << 23) /* that are remembered */
 
 bool names_vaddr(const struct place *p, uint64_t addr, uint64_t *ret)
 {
@@ -18,7 +18,7 @@ bool names_vaddr(const struct place *p, uint64_t addr, uint64_t *ret)
 
 static const char *demangled(struct names *n, const char *name, const char *suffix)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	const char *kept;
 
 	elf_demangle(name, &b);
@@ -85,14 +85,14 @@ static const struct elf_symbol *label_of(struct elf_image *img, uint64_t entry, 
 struct found {
 	const struct elf_symbol *symbol;
 	const char *stub;
-	const char *known;	/* a name without a symbol */
+	const char *known; /* a name without a symbol */
 	bool has_entry;
-	uint64_t entry;		/* where the function begins that has no symbol */
+	uint64_t entry; /* where the function begins that has no symbol */
 };
 
 static struct found look_up(struct elf_image *img, uint64_t vaddr)
 {
-	struct found f = {.stub = elf_stub_at(img, vaddr)};
+	struct found f = { .stub = elf_stub_at(img, vaddr) };
 	uint64_t end;
 
 	if (f.stub)
@@ -123,7 +123,9 @@ static struct frame no_file(struct names *n, const struct sym_file *file)
 	const char *text = file->state < ARRAY_SIZE(why) && why[file->state] ? why[file->state] : "file gone";
 
 	return (struct frame){
-		.name = names_keepf(n, "[%s: %s]", text, file->name), .kind = FRAME_NATIVE, .unnamed = true,
+		.name = names_keepf(n, "[%s: %s]", text, file->name),
+		.kind = FRAME_NATIVE,
+		.unnamed = true,
 	};
 }
 
@@ -131,7 +133,7 @@ static struct frame of_image(struct names *n, struct elf_image *img, uint64_t nu
 			     uint64_t vaddr)
 {
 	struct found f = look_up(img, vaddr);
-	struct frame ret = {.kind = FRAME_NATIVE, .module = module};
+	struct frame ret = { .kind = FRAME_NATIVE, .module = module };
 
 	if (f.stub)
 		ret.name = demangled(n, f.stub, "@plt");
@@ -163,7 +165,7 @@ static int add_with_lines(struct names *n, struct elf_lines *lines, uint64_t vad
 	size_t count = elf_lines_at(lines, vaddr, places);
 
 	for (size_t i = 0; i < count; i++) {
-		struct frame f = {.kind = FRAME_INLINED, .module = real.module, .line = places[i].line};
+		struct frame f = { .kind = FRAME_INLINED, .module = real.module, .line = places[i].line };
 		bool is_last = i + 1 == count;
 
 		if (is_last)
@@ -245,5 +247,5 @@ struct frame names_in_vdso(struct names *n, const struct place *p, uint64_t addr
 	/* 32-bit programs have another one. */
 	if (n->vdso && p->start >> 32 && elf_offset_to_vaddr(n->vdso, addr - p->start, &vaddr))
 		return of_image(n, n->vdso, 0, "vdso", vaddr);
-	return (struct frame){.name = "[no symbols: vdso]", .module = "vdso", .kind = FRAME_NATIVE, .unnamed = true};
+	return (struct frame){ .name = "[no symbols: vdso]", .module = "vdso", .kind = FRAME_NATIVE, .unnamed = true };
 }

@@ -11,51 +11,61 @@
 #include "sym/names.h"
 
 /* Numbers under two keys, by open addressing. Zero-initialise to use. */
-struct number_slot { uint64_t a, b; uint32_t value; };
-struct numbers { struct number_slot *slots; size_t nslots, n; };
+struct number_slot {
+	uint64_t a, b;
+	uint32_t value;
+};
+struct numbers {
+	struct number_slot *slots;
+	size_t nslots, n;
+};
 
 /* Value + 1 of a key; 0: it has none. */
 uint32_t numbers_get(const struct numbers *t, uint64_t a, uint64_t b);
-int numbers_set(struct numbers *t, uint64_t a, uint64_t b, uint32_t value);	/* a new key; 0 or -ENOMEM */
+int numbers_set(struct numbers *t, uint64_t a, uint64_t b, uint32_t value); /* a new key; 0 or -ENOMEM */
 void numbers_done(struct numbers *t);
 
 /* One program that a process ran: from its start, or an exec, to its end, or the next exec. */
 struct incarnation {
 	pid_t pid;
-	uint64_t begin, end;		/* end: UINT64_MAX while it lives */
-	uint64_t read_ns;		/* when its mappings were last read; before that, its begin */
+	uint64_t begin, end; /* end: UINT64_MAX while it lives */
+	uint64_t read_ns; /* when its mappings were last read; before that, its begin */
 	bool was_read;
 	struct history history;
-	struct code_maps *code;		/* NULL: it has no code compiled at run time, as far as is known */
-	struct incarnation *parent;	/* its code of before the fork lies here, too */
+	struct code_maps *code; /* NULL: it has no code compiled at run time, as far as is known */
+	struct incarnation *parent; /* its code of before the fork lies here, too */
 	uint64_t forked_ns;
-	const char *hint, *frame_hint;	/* flags that would give names, and stacks */
+	const char *hint, *frame_hint; /* flags that would give names, and stacks */
 };
 
 struct known_process {
 	pid_t pid;
-	VEC(struct incarnation *) all;	/* by begin */
+	VEC(struct incarnation *) all; /* by begin */
 };
 
 /* Text that lives as long as the object: blocks that do not move. */
-struct text_block { struct text_block *next; size_t used, size; char bytes[]; };
+struct text_block {
+	struct text_block *next;
+	size_t used, size;
+	char bytes[];
+};
 
 struct names {
 	struct names_options options;
 	struct sym_files files;
 	struct known_process *processes;
 	size_t nprocesses, cap_processes;
-	struct numbers pids;			/* to processes */
-	VEC(struct incarnation *) with_code;	/* all that have code maps */
-	int watch_fd;				/* inotify, -1: none */
-	uint64_t looked_ns;			/* when all maps were looked at */
+	struct numbers pids; /* to processes */
+	VEC(struct incarnation *) with_code; /* all that have code maps */
+	int watch_fd; /* inotify, -1: none */
+	uint64_t looked_ns; /* when all maps were looked at */
 
 	struct text_block *blocks;
 	struct strings strings;
-	VEC(struct frame) frames;		/* of places that were asked for already */
-	VEC(uint32_t) first;			/* of each place: its first frame; its last is before the next's */
-	struct numbers places;			/* (file, vaddr) to numbers in first */
-	struct numbers functions;		/* (file, vaddr) to numbers in strings */
+	VEC(struct frame) frames; /* of places that were asked for already */
+	VEC(uint32_t) first; /* of each place: its first frame; its last is before the next's */
+	struct numbers places; /* (file, vaddr) to numbers in first */
+	struct numbers functions; /* (file, vaddr) to numbers in strings */
 	struct elf_image *vdso;
 	bool vdso_tried;
 
@@ -63,7 +73,7 @@ struct names {
 	bool kernel_tried, kernel_hidden;
 
 	VEC(const char *) notes;
-	VEC(const char *) all_notes;		/* with those of code maps; made when asked for */
+	VEC(const char *) all_notes; /* with those of code maps; made when asked for */
 };
 
 /* A copy of @text, the same pointer for equal ones. "" when out of memory. */

@@ -22,11 +22,11 @@ static struct known_process *add_process(struct names *n, pid_t pid)
 
 	if (p)
 		return p;
-	if (vec_grow_((void **)&n->processes, &n->cap_processes, n->nprocesses + 1, sizeof *n->processes) ||
+	if (vec_grow_((void **)&n->processes, &n->cap_processes, n->nprocesses + 1, sizeof(*n->processes)) ||
 	    numbers_set(&n->pids, (uint64_t)pid, 0, (uint32_t)n->nprocesses))
 		return NULL;
 	p = &n->processes[n->nprocesses++];
-	*p = (struct known_process){.pid = pid};
+	*p = (struct known_process){ .pid = pid };
 	return p;
 }
 
@@ -56,7 +56,7 @@ struct incarnation *names_incarnation(struct names *n, pid_t pid, uint64_t time_
 static struct incarnation *add_incarnation(struct names *n, pid_t pid, uint64_t begin)
 {
 	struct known_process *p = add_process(n, pid);
-	struct incarnation *in = p ? calloc(1, sizeof *in) : NULL;
+	struct incarnation *in = p ? calloc(1, sizeof(*in)) : NULL;
 
 	if (!in)
 		return NULL;
@@ -139,8 +139,13 @@ static int place_of(struct names *n, struct incarnation *in, const struct mappin
 
 	if (m->file.ino && !file)
 		return -ENOMEM;
-	*ret = (struct place){.start = m->start, .end = m->end, .offset = m->offset, .from = from, .to = UINT64_MAX,
-			      .file = file, .kind = place_kind_of(m, file)};
+	*ret = (struct place){ .start = m->start,
+			       .end = m->end,
+			       .offset = m->offset,
+			       .from = from,
+			       .to = UINT64_MAX,
+			       .file = file,
+			       .kind = place_kind_of(m, file) };
 	return 0;
 }
 
@@ -166,19 +171,19 @@ static void cut_what_is_gone(struct incarnation *in, const struct place *places,
 
 		while (at < n && places[at].end <= p.start)
 			at++;
-		if (at < n && places[at].start == p.start && places[at].end == p.end &&
-		    places[at].offset == p.offset && places[at].file == p.file && places[at].kind == p.kind) {
+		if (at < n && places[at].start == p.start && places[at].end == p.end && places[at].offset == p.offset &&
+		    places[at].file == p.file && places[at].kind == p.kind) {
 			i++;
 			continue;
 		}
 		if (p.from >= time_ns || history_cut(h, p.start, p.end, time_ns) || h->now.n >= before)
-			i++;	/* came later than what was read */
+			i++; /* came later than what was read */
 	}
 }
 
 static int take_mappings(struct names *n, struct incarnation *in, const struct mappings *maps, uint64_t time_ns)
 {
-	VEC(struct place) places = {0};
+	VEC(struct place) places = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < maps->maps.n && !r; i++) {
@@ -206,7 +211,7 @@ static int take_mappings(struct names *n, struct incarnation *in, const struct m
 
 void names_process(struct names *n, pid_t pid, uint64_t time_ns)
 {
-	AUTO(mappings_done) struct mappings maps = {0};
+	AUTO(mappings_done) struct mappings maps = { 0 };
 	struct incarnation *in;
 	struct ut_err err = {};
 
@@ -216,7 +221,7 @@ void names_process(struct names *n, pid_t pid, uint64_t time_ns)
 		return;
 	}
 	if (!maps.maps.n || process_has_ended(pid))
-		return;		/* it has no memory any more: what is known stays */
+		return; /* it has no memory any more: what is known stays */
 	in = living(n, pid);
 	if (!in || (in->was_read && in->read_ns > time_ns))
 		return;
@@ -249,7 +254,7 @@ static void end_incarnation(struct incarnation *in, uint64_t time_ns)
 	if (in->end != UINT64_MAX)
 		return;
 	if (in->code)
-		code_maps_poll(in->code, time_ns);	/* its files may go with it */
+		code_maps_poll(in->code, time_ns); /* its files may go with it */
 	in->end = time_ns > in->begin ? time_ns : in->begin;
 }
 
@@ -259,7 +264,7 @@ void names_fork(struct names *n, pid_t parent, pid_t child, uint64_t time_ns)
 
 	if (in && in->end == UINT64_MAX) {
 		if (in->was_read && in->read_ns > time_ns)
-			return;		/* the news are late: it is known from itself */
+			return; /* the news are late: it is known from itself */
 		end_incarnation(in, time_ns);
 	}
 	in = add_incarnation(n, child, time_ns);
@@ -280,7 +285,7 @@ void names_exec(struct names *n, pid_t pid, uint64_t time_ns)
 	struct incarnation *old = names_latest(n, pid), *in;
 
 	if (old && old->begin >= time_ns)
-		return;		/* known as a later one already */
+		return; /* known as a later one already */
 	if (old)
 		end_incarnation(old, time_ns);
 	in = add_incarnation(n, pid, time_ns);
@@ -319,7 +324,7 @@ static bool read_news(int fd)
 	bool news = false;
 	ssize_t got;
 
-	while (fd >= 0 && (got = read(fd, bytes, sizeof bytes)) > 0) {
+	while (fd >= 0 && (got = read(fd, bytes, sizeof(bytes))) > 0) {
 		const struct inotify_event *e;
 
 		for (char *at = bytes; at < bytes + got; at += sizeof(*e) + e->len) {

@@ -34,11 +34,11 @@ static void put(struct numbers *t, const struct number_slot *slot)
 /* The slots are at most half full. */
 static int make_room(struct numbers *t)
 {
-	struct numbers fresh = {.nslots = t->nslots ? t->nslots * 2 : 64, .n = t->n};
+	struct numbers fresh = { .nslots = t->nslots ? t->nslots * 2 : 64, .n = t->n };
 
 	if ((t->n + 1) * 2 <= t->nslots)
 		return 0;
-	fresh.slots = calloc(fresh.nslots, sizeof *fresh.slots);
+	fresh.slots = calloc(fresh.nslots, sizeof(*fresh.slots));
 	if (!fresh.slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->nslots; i++)
@@ -53,7 +53,7 @@ int numbers_set(struct numbers *t, uint64_t a, uint64_t b, uint32_t value)
 {
 	if (value == UINT32_MAX || make_room(t))
 		return -ENOMEM;
-	put(t, &(struct number_slot){a, b, value + 1});
+	put(t, &(struct number_slot){ a, b, value + 1 });
 	t->n++;
 	return 0;
 }
@@ -61,5 +61,5 @@ int numbers_set(struct numbers *t, uint64_t a, uint64_t b, uint32_t value)
 void numbers_done(struct numbers *t)
 {
 	free(t->slots);
-	*t = (struct numbers){0};
+	*t = (struct numbers){ 0 };
 }

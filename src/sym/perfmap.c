@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-struct cursor { const char *p, *end; };
+struct cursor {
+	const char *p, *end;
+};
 
 static int hex_value(char c)
 {
@@ -116,7 +118,7 @@ void perfmap_skip(struct perfmap *p, uint64_t len)
 {
 	static const char zeros[PERFMAP_HEAD_MAX];
 
-	keep_head(p, zeros, len < sizeof zeros ? (size_t)len : sizeof zeros);
+	keep_head(p, zeros, len < sizeof(zeros) ? (size_t)len : sizeof(zeros));
 	p->offset += len;
 }
 

@@ -12,25 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PERFMAP_HEAD_MAX 80		/* address, size and what is between them are found in so many bytes */
-#define PERFMAP_SIZE_MAX (1ull << 32)	/* no code is larger; with such a size it would have the names of all others */
+#define PERFMAP_HEAD_MAX 80 /* address, size and what is between them are found in so many bytes */
+#define PERFMAP_SIZE_MAX (1ull << 32) /* no code is larger; with such a size it would have the names of all others */
 
 struct perfmap_line {
-	uint64_t offset;	/* in the file, of its first byte */
-	uint64_t end;		/* behind its line feed */
-	uint64_t start, size;	/* size is at least 1, and start + size does not wrap */
+	uint64_t offset; /* in the file, of its first byte */
+	uint64_t end; /* behind its line feed */
+	uint64_t start, size; /* size is at least 1, and start + size does not wrap */
 	bool has_name;
 };
 
 /* Zero-initialise to read from the beginning of a file. */
 struct perfmap {
-	uint64_t offset;	/* of the next byte to be fed */
-	uint64_t line_at;	/* where the line begins that is not complete yet */
+	uint64_t offset; /* of the next byte to be fed */
+	uint64_t line_at; /* where the line begins that is not complete yet */
 	size_t head_len;
 	char head[PERFMAP_HEAD_MAX];
-	uint64_t lines, bad;	/* with a name or without; what is no such line. Empty lines are neither */
-	uint64_t first_bad;	/* its number in the file, from 1 */
-	uint64_t number;	/* of lines so far */
+	uint64_t lines, bad; /* with a name or without; what is no such line. Empty lines are neither */
+	uint64_t first_bad; /* its number in the file, from 1 */
+	uint64_t number; /* of lines so far */
 };
 
 typedef void perfmap_fn(void *ctx, const struct perfmap_line *line);

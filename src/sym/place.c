@@ -7,7 +7,7 @@
 
 bool place_is_named_memory(const struct mapping *m)
 {
-	static const char *const names[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage", "/dev/shm/"};
+	static const char *const names[] = { "/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage", "/dev/shm/" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strncmp(m->path, names[i], strlen(names[i])) == 0)
@@ -30,7 +30,7 @@ enum place_kind place_kind_of(const struct mapping *m, const struct sym_file *fi
 	if (file && file->state != SYM_FILE_OPEN && place_is_named_memory(m))
 		return PLACE_MEMORY;
 	if (file && file->state == SYM_FILE_NOT_ELF)
-		return m->write ? PLACE_MEMORY : PLACE_DATA;	/* a heap that was saved, code and all: SBCL's */
+		return m->write ? PLACE_MEMORY : PLACE_DATA; /* a heap that was saved, code and all: SBCL's */
 	if (file)
 		return PLACE_FILE;
 	if (strcmp(m->path, "[vdso]") == 0)

@@ -17,7 +17,7 @@
 struct code {
 	uint64_t start, end, offset;
 	enum place_kind kind;
-	struct sym_file *file;	/* a reference */
+	struct sym_file *file; /* a reference */
 };
 
 /* Addresses that are nowhere are common in broken stacks: mappings are not read again for each. */
@@ -25,8 +25,8 @@ struct code {
 
 struct process {
 	pid_t pid;
-	uint64_t noted_ms;	/* when its mappings were read */
-	VEC(struct code) code;	/* executable mappings by address */
+	uint64_t noted_ms; /* when its mappings were read */
+	VEC(struct code) code; /* executable mappings by address */
 };
 
 struct sym {
@@ -38,10 +38,7 @@ struct sym {
 	bool kernel_tried;
 };
 
-struct sym *sym_new(void)
-{
-	return calloc(1, sizeof(struct sym));
-}
+struct sym *sym_new(void) { return calloc(1, sizeof(struct sym)); }
 
 static void process_done(struct sym *s, struct process *p)
 {
@@ -74,7 +71,7 @@ static struct process *find_process(const struct sym *s, pid_t pid)
 
 static int note_mapping(struct sym *s, struct process *p, const struct mapping *m)
 {
-	struct code c = {.start = m->start, .end = m->end, .offset = m->offset};
+	struct code c = { .start = m->start, .end = m->end, .offset = m->offset };
 
 	if (m->file.ino) {
 		c.file = sym_files_get(&s->files, p->pid, m, NULL);
@@ -102,11 +99,11 @@ static bool has_memory(pid_t pid) { return !process_has_ended(pid); }
 
 void sym_note_process(struct sym *s, pid_t pid)
 {
-	AUTO(mappings_done) struct mappings maps = {0};
-	struct process fresh = {.pid = pid, .noted_ms = now_ms()}, *known;
+	AUTO(mappings_done) struct mappings maps = { 0 };
+	struct process fresh = { .pid = pid, .noted_ms = now_ms() }, *known;
 
 	if (mappings_read(pid, &maps, NULL) || !maps.maps.n || !has_memory(pid))
-		return;	/* it has ended, or is about to: what is known stays */
+		return; /* it has ended, or is about to: what is known stays */
 	for (size_t i = 0; i < maps.maps.n; i++)
 		if (maps.maps.v[i].exec && note_mapping(s, &fresh, &maps.maps.v[i]))
 			break;
@@ -181,7 +178,7 @@ static void add_from_file(const struct code *c, uint64_t addr, unsigned back, st
 	uint64_t vaddr;
 
 	if (img && elf_offset_to_vaddr(img, addr - back - c->start + c->offset, &vaddr))
-		add_from_image(img, vaddr, back, vaddr + back, out);	/* without a name: the address in the file */
+		add_from_image(img, vaddr, back, vaddr + back, out); /* without a name: the address in the file */
 	else
 		add_number(addr, out);
 	add_place(c->file->name, out);
@@ -241,7 +238,7 @@ static void load_kernel(struct sym *s)
 	s->kernel_tried = true;
 	fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
-		kallsyms_read(fd, &s->kernel);	/* without the list, addresses print as numbers */
+		kallsyms_read(fd, &s->kernel); /* without the list, addresses print as numbers */
 }
 
 void sym_kernel(struct sym *s, uint64_t addr, struct buf *out)

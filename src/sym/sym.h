@@ -12,7 +12,7 @@
 
 struct sym;
 
-struct sym *sym_new(void);	/* NULL: out of memory */
+struct sym *sym_new(void); /* NULL: out of memory */
 struct sym *sym_free(struct sym *s);
 
 /* Reads and keeps the mappings of @pid now, while it lives: call when a process is attached, and again after it maps

@@ -14,8 +14,8 @@
 #define SIGRETURN "t:syscalls:sys_enter_rt_sigreturn \"\""
 #define SIGNALS_MAX 64
 
-static const char *const kind_names[] = { "gc", "gc-phase", "safepoint", "compile", "class-load", "park", "request",
-					  "exception", "thread", GC_KIND_SIGNAL };
+static const char *const kind_names[] = { "gc",	  "gc-phase", "safepoint", "compile", "class-load",
+					  "park", "request",  "exception", "thread",  GC_KIND_SIGNAL };
 
 static int find_kind(const char *name)
 {
@@ -187,9 +187,16 @@ static int add_span(struct gc_defs *d, const struct runtime *r, const struct run
 {
 	struct collect_word *words = own(d, calloc(s->word.n + 1, sizeof(*words)));
 	struct collect_only *only = own(d, calloc(s->only.n + 1, sizeof(*only)));
-	struct collect_def def = { .runtime = r->name, .kind = s->kind, .title = s->title, .by = by_of(s->by),
-				   .stops = s->stops, .part_of = s->part_of, .words = words, .nwords = s->word.n,
-				   .only = only, .nonly = s->only.n };
+	struct collect_def def = { .runtime = r->name,
+				   .kind = s->kind,
+				   .title = s->title,
+				   .by = by_of(s->by),
+				   .stops = s->stops,
+				   .part_of = s->part_of,
+				   .words = words,
+				   .nwords = s->word.n,
+				   .only = only,
+				   .nonly = s->only.n };
 	struct gc_origin origin = { r, s };
 	int code;
 
@@ -237,9 +244,13 @@ int gc_defs_add(struct gc_defs *d, const struct runtime *r, gc_kinds kinds, cons
 int gc_defs_add_signals(struct gc_defs *d, struct ut_err *err)
 {
 	struct collect_word *words = own(d, calloc(SIGNALS_MAX, sizeof(*words)));
-	char (*names)[SIGNAL_NAME_SIZE] = own(d, calloc(SIGNALS_MAX, sizeof(*names)));
-	struct collect_def def = { .runtime = "Linux", .kind = GC_KIND_SIGNAL, .title = "signal handler",
-				   .by = COLLECT_BY_THREAD, .words = words, .nwords = SIGNALS_MAX };
+	char(*names)[SIGNAL_NAME_SIZE] = own(d, calloc(SIGNALS_MAX, sizeof(*names)));
+	struct collect_def def = { .runtime = "Linux",
+				   .kind = GC_KIND_SIGNAL,
+				   .title = "signal handler",
+				   .by = COLLECT_BY_THREAD,
+				   .words = words,
+				   .nwords = SIGNALS_MAX };
 	struct gc_origin origin = { NULL, NULL };
 	unsigned number = (unsigned)d->defs.n;
 	int r = 0;

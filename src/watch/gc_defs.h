@@ -24,7 +24,10 @@ gc_kinds gc_kinds_of_runtimes(gc_kinds kinds);
 void gc_kinds_words(gc_kinds kinds, struct buf *out);
 
 /* What one event means for one definition. */
-struct gc_use { unsigned def; enum collect_role role; };
+struct gc_use {
+	unsigned def;
+	enum collect_role role;
+};
 
 /* One probe for the session. Spans that name the same one share it. */
 struct gc_request {
@@ -34,13 +37,16 @@ struct gc_request {
 };
 
 /* Where a definition comes from; both NULL: signals. */
-struct gc_origin { const struct runtime *runtime; const struct runtime_span *span; };
+struct gc_origin {
+	const struct runtime *runtime;
+	const struct runtime_span *span;
+};
 
 struct gc_defs {
 	VEC(struct collect_def) defs;
-	VEC(struct gc_origin) origins;	/* by definition */
+	VEC(struct gc_origin) origins; /* by definition */
 	VEC(struct gc_request) requests;
-	VEC(void *) owned;		/* what the definitions point to */
+	VEC(void *) owned; /* what the definitions point to */
 	/*
 	 * Without probes at the return of a function, and spans that such a one begins or ends: the kernel puts an address
 	 * of its own in the place of the return's, which an exception that passes through does not survive.

@@ -10,10 +10,7 @@
 #include "watch/gc_watch_priv.h"
 
 /* Are there processes that nobody has looked at yet? */
-static bool is_open(const struct gc_watch *w)
-{
-	return w->options.all || w->options.command || w->options.follow;
-}
+static bool is_open(const struct gc_watch *w) { return w->options.all || w->options.command || w->options.follow; }
 
 static int look_at_pids(struct gc_watch *w, struct ut_err *err)
 {
@@ -29,7 +26,7 @@ static int look_at_pids(struct gc_watch *w, struct ut_err *err)
 		p = watch_process(w, (uint32_t)id.pid, 0);
 		if (!p)
 			return ut_err_nomem(err);
-		if (!w->options.overlay && (p->runtimes.n || !w->options.follow))	/* else: its children may be */
+		if (!w->options.overlay && (p->runtimes.n || !w->options.follow)) /* else: its children may be */
 			r = watch_check_known(w, p, err);
 	}
 	return r;
@@ -86,10 +83,18 @@ static int open_session(struct gc_watch *w, struct ut_err *err)
 {
 	const struct gc_watch_options *o = &w->options;
 	struct session_options so = {
-		.pids = o->pids, .npids = o->npids, .all = o->all, .follow = o->follow, .command = o->command,
-		.wait = true,	/* a description has probes of other builds too */
-		.ring_bytes = o->ring_bytes, .text_limit = COLLECT_TEXT_MAX, .duration_ns = o->duration_ns,
-		.stop_fd = o->stop_fd, .verbose = o->verbose, .lives = true,
+		.pids = o->pids,
+		.npids = o->npids,
+		.all = o->all,
+		.follow = o->follow,
+		.command = o->command,
+		.wait = true, /* a description has probes of other builds too */
+		.ring_bytes = o->ring_bytes,
+		.text_limit = COLLECT_TEXT_MAX,
+		.duration_ns = o->duration_ns,
+		.stop_fd = o->stop_fd,
+		.verbose = o->verbose,
+		.lives = true,
 		.described = true,
 	};
 

@@ -14,12 +14,12 @@
 struct gc_process {
 	uint32_t pid;
 	char comm[16];
-	const struct runtime *runtime;	/* NULL: none is known, signals alone were asked for */
-	char version[32];		/* "": not known */
-	uint64_t seen_ns;		/* since when it is watched */
-	const char *const *hints;	/* sentences: what of it cannot be seen, and what it would need */
+	const struct runtime *runtime; /* NULL: none is known, signals alone were asked for */
+	char version[32]; /* "": not known */
+	uint64_t seen_ns; /* since when it is watched */
+	const char *const *hints; /* sentences: what of it cannot be seen, and what it would need */
 	size_t nhints;
-	void *mine;			/* the sink's: whatever it keeps of this process; NULL at first */
+	void *mine; /* the sink's: whatever it keeps of this process; NULL at first */
 };
 
 struct gc_watch_options {
@@ -27,12 +27,12 @@ struct gc_watch_options {
 	size_t npids;
 	bool all, follow;
 	char *const *command;
-	const char *kinds;		/* "gc,signal": RUNTIME_KINDS and signal, or "all"; NULL: gc and signal */
-	uint64_t duration_ns, max_spans;	/* 0: no end */
+	const char *kinds; /* "gc,signal": RUNTIME_KINDS and signal, or "all"; NULL: gc and signal */
+	uint64_t duration_ns, max_spans; /* 0: no end */
 	uint64_t ring_bytes;
 	int stop_fd;
 	bool verbose, no_measure;
-	bool overlay;			/* the session is another's: see below */
+	bool overlay; /* the session is another's: see below */
 };
 
 /* Each method may be NULL. A negative result stops; gc_watch_run returns it. */
@@ -45,7 +45,7 @@ struct gc_watch_sink {
 	/* A positive result: it was one of max_spans. */
 	int (*span)(void *ctx, const struct gc_process *p, const struct collect_span *span);
 	int (*lost)(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_ns);
-	int (*flush)(void *ctx);	/* after each batch, at least every 50 ms */
+	int (*flush)(void *ctx); /* after each batch, at least every 50 ms */
 	void (*attached)(void *ctx, size_t nprobes, size_t nsites);
 	void (*note)(void *ctx, const char *text);
 };

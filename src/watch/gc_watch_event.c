@@ -6,7 +6,7 @@
 #include "watch/gc_watch_priv.h"
 #include "base/clock.h"
 
-#define LOOK_AGAIN_NS 1000000000u	/* a library that was loaded late is recognised within this time */
+#define LOOK_AGAIN_NS 1000000000u /* a library that was loaded late is recognised within this time */
 
 static struct reader *reader_for(struct gc_watch *w, const struct plan_probe *p)
 {
@@ -53,8 +53,12 @@ static int give(struct gc_watch *w, const struct watched *p, const struct sessio
 		const struct collect_value *values, size_t n)
 {
 	const struct gc_request *request = &w->defs.requests.v[e->probe->request];
-	struct collect_event event = { .time_ns = e->rec->time_ns, .pid = e->rec->pid, .tid = e->rec->tid,
-				       .values = values, .nvalues = n, .state = e->state };
+	struct collect_event event = { .time_ns = e->rec->time_ns,
+				       .pid = e->rec->pid,
+				       .tid = e->rec->tid,
+				       .values = values,
+				       .nvalues = n,
+				       .state = e->state };
 	int r = 0;
 
 	memcpy(event.comm, e->rec->comm, sizeof(event.comm));
@@ -78,7 +82,7 @@ static int on_event(void *ctx, const struct session_event *e)
 	int r = 0, n;
 
 	if (w->full || e->rec->time_ns < w->start_ns)
-		return 0;	/* attaching takes its time, and watching begins when it is done */
+		return 0; /* attaching takes its time, and watching begins when it is done */
 	w->last_ns = e->rec->time_ns;
 	p = watch_process(w, e->rec->pid, e->rec->time_ns);
 	if (p && !holds_any(p, &w->defs.requests.v[e->probe->request]))
@@ -127,8 +131,7 @@ static int on_life(void *ctx, const struct session_life *life)
 			r = watch_gone(w, life->pid, life->time_ns);
 		watch_expect(w, life->pid, life->time_ns);
 		return r;
-	case UT_LIFE_EXIT:
-		return take_exit(w, life);
+	case UT_LIFE_EXIT: return take_exit(w, life);
 	}
 	return 0;
 }
@@ -178,8 +181,13 @@ static void on_note(void *ctx, const char *text)
 
 struct session_sink watch_session_sink(struct gc_watch *w)
 {
-	return (struct session_sink){ .ctx = w, .event = on_event, .life = on_life, .lost = on_lost, .flush = on_flush,
-				      .attached = on_attached, .process = w->options.command ? on_process : NULL,
+	return (struct session_sink){ .ctx = w,
+				      .event = on_event,
+				      .life = on_life,
+				      .lost = on_lost,
+				      .flush = on_flush,
+				      .attached = on_attached,
+				      .process = w->options.command ? on_process : NULL,
 				      .note = on_note };
 }
 

@@ -51,9 +51,11 @@ static int no_runtime(const struct gc_watch *w, const struct watched *p, struct 
 	below = p->p.pid > 1 ? runtime_below(w, (pid_t)p->p.pid, &runtime) : 0;
 	if (below) {
 		process_comm(below, comm);
-		return ut_err_set(err, -EINVAL,
-				  "process %u (%s) is no runtime that usertrace knows, but process %d (%s, %s), which it "
-				  "started, is one: -p %d", p->p.pid, p->p.comm, below, comm, runtime->name, below);
+		return ut_err_set(
+			err, -EINVAL,
+			"process %u (%s) is no runtime that usertrace knows, but process %d (%s, %s), which it "
+			"started, is one: -p %d",
+			p->p.pid, p->p.comm, below, comm, runtime->name, below);
 	}
 	return ut_err_set(err, -EINVAL,
 			  "process %u (%s) is no runtime that usertrace knows: 'usertrace list -p %u' shows what can "
@@ -323,8 +325,10 @@ static void hint_at_version(const struct gc_watch *w, struct watched *p)
 
 		if (!p->holds[i] || o->runtime != p->p.runtime || (!o->span->since && !o->span->before))
 			continue;
-		add_hint(p, "which version of %s it is could not be told, so that what holds for others may be missing "
-			 "or counted", o->runtime->name);
+		add_hint(p,
+			 "which version of %s it is could not be told, so that what holds for others may be missing "
+			 "or counted",
+			 o->runtime->name);
 		return;
 	}
 }

@@ -12,26 +12,40 @@
 #define WATCH_BUCKETS 1024
 
 /* A runtime in a process; HotSpot and libstdc++ may be in one. */
-struct watch_runtime { const struct runtime *runtime; char version[32]; };
+struct watch_runtime {
+	const struct runtime *runtime;
+	char version[32];
+};
 
 struct watched {
 	struct gc_process p;
 	VEC(struct watch_runtime) runtimes;
 	VEC(char *) hints;
-	bool *holds, *seen;	/* by definition: is it one of this process? Was there a span of it? */
+	bool *holds, *seen; /* by definition: is it one of this process? Was there a span of it? */
 	bool wanted, told;
-	bool vanished;		/* it had nothing mapped any more when it was looked at */
+	bool vanished; /* it had nothing mapped any more when it was looked at */
 	uint64_t looked_ns;
-	struct watched *next;	/* in its bucket */
+	struct watched *next; /* in its bucket */
 };
 
 /* A process that became another program, or was forked, a moment ago: it may become a runtime. */
-struct young { uint32_t pid; unsigned tries; uint64_t since_ns, due_ns; };
+struct young {
+	uint32_t pid;
+	unsigned tries;
+	uint64_t since_ns, due_ns;
+};
 
-struct known_version { struct file_id id; const struct runtime *runtime; char version[32]; };
+struct known_version {
+	struct file_id id;
+	const struct runtime *runtime;
+	char version[32];
+};
 
 /* How a probe's records are read; made at its first event. */
-struct reader { struct live_probe *probe; struct live_values *values; };
+struct reader {
+	struct live_probe *probe;
+	struct live_values *values;
+};
 
 struct gc_watch {
 	struct gc_watch_options options;
@@ -44,14 +58,14 @@ struct gc_watch {
 	struct session *session;
 	struct session_sink session_sink;
 	struct gc_watch_sink sink;
-	struct collect *collect;	/* NULL: not started */
+	struct collect *collect; /* NULL: not started */
 	VEC(struct watched *) all;
 	struct watched *bucket[WATCH_BUCKETS];
 	VEC(struct young) young;
 	VEC(struct known_version) versions;
-	VEC(struct reader) readers;	/* by the plan's number */
+	VEC(struct reader) readers; /* by the plan's number */
 	uint64_t start_ns, last_ns, spans;
-	bool full;		/* of max_spans */
+	bool full; /* of max_spans */
 };
 
 /* Those that are there; NULL. */
@@ -64,7 +78,7 @@ int watch_identify(struct gc_watch *w, struct watched *p);
 int watch_settle(struct gc_watch *w, struct watched *p);
 /* Tells the sink of it, once, if it is one to watch. The sink's result. */
 int watch_tell(struct gc_watch *w, struct watched *p);
-void watch_end(struct gc_watch *w, struct watched *p);	/* no more comes of it: its hints are complete */
+void watch_end(struct gc_watch *w, struct watched *p); /* no more comes of it: its hints are complete */
 /* It ended or became another program. The sink's result. */
 int watch_gone(struct gc_watch *w, uint32_t pid, uint64_t time_ns);
 /* It may be a runtime soon. */
@@ -72,7 +86,7 @@ void watch_expect(struct gc_watch *w, uint32_t pid, uint64_t since_ns);
 /* It has loaded what it needs: it is looked at next. */
 void watch_expect_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns);
 int watch_young(struct gc_watch *w, uint64_t now_ns);
-int watch_existing(struct gc_watch *w, struct ut_err *err);	/* all processes there are */
+int watch_existing(struct gc_watch *w, struct ut_err *err); /* all processes there are */
 void watched_free(struct watched *p);
 /* It has ended before it was looked at: it is what its event says. 0 or -ENOMEM. */
 int watch_adopt(struct gc_watch *w, struct watched *p, const struct runtime *r, const struct plan_file *file);
@@ -87,6 +101,6 @@ void watch_add_hints(const struct gc_watch *w, struct watched *p);
 void watch_add_needs(const struct gc_watch *w, struct watched *p);
 
 struct session_sink watch_session_sink(struct gc_watch *w);
-int watch_on_span(void *ctx, const struct collect_span *span);	/* of struct collect */
+int watch_on_span(void *ctx, const struct collect_span *span); /* of struct collect */
 
 #endif

@@ -8,8 +8,8 @@
 #include "watch/gc_watch_priv.h"
 
 #define YOUNG_MAX 4096
-#define YOUNG_FIRST_NS 100000000u	/* an exec is over by then, and most short-lived commands too */
-#define YOUNG_TRIES 3			/* each a few times later than the one before: runtimes may be loaded late */
+#define YOUNG_FIRST_NS 100000000u /* an exec is over by then, and most short-lived commands too */
+#define YOUNG_TRIES 3 /* each a few times later than the one before: runtimes may be loaded late */
 
 static struct watched **bucket_of(struct gc_watch *w, uint32_t pid) { return &w->bucket[pid % WATCH_BUCKETS]; }
 
@@ -52,7 +52,7 @@ static void version_of(struct gc_watch *w, const struct runtime *r, uint32_t pid
 	if (fd < 0 || !runtime_version(r, m->path, fd, v.version))
 		v.version[0] = '\0';
 	memcpy(ret, v.version, sizeof(v.version));
-	(void)vec_push(&w->versions, v);	/* no memory: it is looked up again */
+	(void)vec_push(&w->versions, v); /* no memory: it is looked up again */
 }
 
 static int add_runtime(struct gc_watch *w, struct watched *p, const struct runtime *r, const struct mapping *m)
@@ -132,7 +132,7 @@ static void choose_runtime(const struct gc_watch *w, struct watched *p)
 int watch_settle(struct gc_watch *w, struct watched *p)
 {
 	if (!w->session)
-		return 0;	/* the definitions are not made yet */
+		return 0; /* the definitions are not made yet */
 	if (!p->holds)
 		p->holds = calloc(w->defs.defs.n + 1, sizeof(*p->holds));
 	if (!p->seen)
@@ -212,7 +212,7 @@ int watch_tell(struct gc_watch *w, struct watched *p)
 
 static void drop(struct gc_watch *w, struct watched *p)
 {
-	for (size_t i = w->all.n; i--;) {	/* the newest are the first to go */
+	for (size_t i = w->all.n; i--;) { /* the newest are the first to go */
 		if (w->all.v[i] != p)
 			continue;
 		w->all.v[i] = w->all.v[--w->all.n];
@@ -251,7 +251,7 @@ void watch_expect(struct gc_watch *w, uint32_t pid, uint64_t since_ns)
 		return;
 	}
 	if (w->young.n < YOUNG_MAX)
-		(void)vec_push(&w->young, y);	/* no memory: it is found at its first event */
+		(void)vec_push(&w->young, y); /* no memory: it is found at its first event */
 }
 
 void watch_expect_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns)
@@ -271,14 +271,14 @@ static bool look_at_young(struct gc_watch *w, struct young *y, int *ret)
 {
 	struct watched *p;
 
-	if (process_has_ended((pid_t)y->pid))	/* its end may have been told: nobody would take it off again */
+	if (process_has_ended((pid_t)y->pid)) /* its end may have been told: nobody would take it off again */
 		return true;
 	p = watch_process(w, y->pid, y->since_ns);
 	if (!p || (y->tries && !p->wanted && (watch_identify(w, p) || watch_settle(w, p)))) {
 		*ret = -ENOMEM;
 		return true;
 	}
-	if (p->told) {	/* it has loaded its libraries: what was missing may be in them */
+	if (p->told) { /* it has loaded its libraries: what was missing may be in them */
 		watch_add_hints(w, p);
 		show_hints(p);
 	}

@@ -44,7 +44,7 @@ bool map_hint_tell(const struct runtime *runtime, const char *hint, struct buf *
 
 	if (!newest)
 		return false;
-	if (!strcmp(runtime->name, "CPython"))	/* without the flag it compiles nothing */
+	if (!strcmp(runtime->name, "CPython")) /* without the flag it compiles nothing */
 		buf_adds(lacks, "functions of Python do not show in stacks, only those of the interpreter");
 	else
 		buf_adds(lacks, "the code that it compiles has no names in stacks");

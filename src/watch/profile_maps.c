@@ -12,21 +12,21 @@
 #include "watch/map_hint.h"
 #include "proc/hotspot.h"
 
-#define FIRST_NS 100000000u		/* from one map to the next; then twice as long each time */
+#define FIRST_NS 100000000u /* from one map to the next; then twice as long each time */
 #define LONGEST_NS 32000000000u
-#define PILE 256			/* new stacks that do not wait for so long */
+#define PILE 256 /* new stacks that do not wait for so long */
 #define PILE_NS 1000000000u
-#define BUSY_PARTS 10			/* a machine spends no more of its time on maps than one of these */
+#define BUSY_PARTS 10 /* a machine spends no more of its time on maps than one of these */
 #define TIMEOUT_MS 1000u
-#define FINISH_MS 3000u			/* for all of them together */
+#define FINISH_MS 3000u /* for all of them together */
 #define FAILURES_MAX 5
 
 struct asked {
 	pid_t pid;
-	bool hinted, waits, answered;	/* waits: for the answer to the last question */
-	uint64_t news;			/* stacks since the last question */
+	bool hinted, waits, answered; /* waits: for the answer to the last question */
+	uint64_t news; /* stacks since the last question */
 	uint64_t asked_ns, interval_ns;
-	uint64_t rest_ns;		/* at least so long until the next question */
+	uint64_t rest_ns; /* at least so long until the next question */
 };
 
 struct answer {
@@ -55,7 +55,7 @@ struct profile_maps {
 	bool busy, over;
 	VEC(struct failure) failures;
 
-	VEC(const char *) told;		/* of profile_maps_failures */
+	VEC(const char *) told; /* of profile_maps_failures */
 };
 
 struct profile_maps *profile_maps_new(struct names *names, const struct runtimes *runtimes)
@@ -102,10 +102,10 @@ static int ask_one(pid_t pid, struct ut_err *err)
 	if (!hotspot_here(pid))
 		return 0;
 	if (!hotspot_is(pid))
-		return -EAGAIN;		/* it has just begun */
+		return -EAGAIN; /* it has just begun */
 	r = hotspot_write_map(pid, TIMEOUT_MS, err);
 	if (r == -ESRCH)
-		err->msg[0] = '\0';	/* it has ended */
+		err->msg[0] = '\0'; /* it has ended */
 	return r;
 }
 
@@ -189,7 +189,7 @@ static void ask(struct profile_maps *m, pid_t pid)
 		pthread_mutex_unlock(&m->lock);
 		return;
 	}
-	(void)vec_push(&m->queue, pid);	/* no memory: it is asked the next time */
+	(void)vec_push(&m->queue, pid); /* no memory: it is asked the next time */
 	pthread_cond_broadcast(&m->changed);
 	pthread_mutex_unlock(&m->lock);
 }

@@ -16,7 +16,7 @@ struct profile_maps *profile_maps_new(struct names *names, const struct runtimes
 struct profile_maps *profile_maps_free(struct profile_maps *m);
 /* So many new stacks with code of this process that was compiled at run time have come. */
 void profile_maps_note(struct profile_maps *m, pid_t pid, uint64_t stacks);
-void profile_maps_gone(struct profile_maps *m, pid_t pid);	/* ended, or another program */
+void profile_maps_gone(struct profile_maps *m, pid_t pid); /* ended, or another program */
 /* Asks for whatever is due; does not wait. */
 void profile_maps_flush(struct profile_maps *m, uint64_t time_ns);
 /* Asks all that are there a last time, and waits for their answers, but not for long. */

@@ -16,10 +16,10 @@
 
 struct profile_record_inner {
 	struct session_sink sink;
-	struct profile_gc *gc;		/* NULL: nothing announces collections */
+	struct profile_gc *gc; /* NULL: nothing announces collections */
 	struct profile_maps *maps;
 	uint64_t lost, told_ns;
-	bool shown;			/* a line of progress stands there */
+	bool shown; /* a line of progress stands there */
 	bool started;
 	char *unit;
 };
@@ -95,12 +95,8 @@ static int on_life(void *ctx, const struct session_life *life)
 	const struct profile_gc *gc = r->inner->gc;
 
 	switch (life->what) {
-	case UT_LIFE_FORK:
-		names_fork(r->names, (pid_t)life->pid, (pid_t)life->child, life->time_ns);
-		break;
-	case UT_LIFE_EXEC:
-		on_exec(r, life);
-		break;
+	case UT_LIFE_FORK: names_fork(r->names, (pid_t)life->pid, (pid_t)life->child, life->time_ns); break;
+	case UT_LIFE_EXEC: on_exec(r, life); break;
 	case UT_LIFE_EXIT:
 		samples_exit(r->samples, life->pid, life->tid, life->last);
 		if (life->last)
@@ -180,8 +176,12 @@ static void on_note(void *ctx, const char *text)
 static int open_gc(struct profile_record *r, const struct runtimes *runtimes, struct ut_err *err)
 {
 	const struct profile_record_options *o = &r->options;
-	struct gc_watch_options wo = { .pids = o->pids, .npids = o->npids, .all = o->all, .follow = o->follow,
-				       .command = o->command, .stop_fd = -1 };
+	struct gc_watch_options wo = { .pids = o->pids,
+				       .npids = o->npids,
+				       .all = o->all,
+				       .follow = o->follow,
+				       .command = o->command,
+				       .stop_fd = -1 };
 
 	return o->gc && !o->nprobes ? profile_gc_open(&wo, runtimes, &r->inner->gc, err) : 0;
 }
@@ -189,12 +189,23 @@ static int open_gc(struct profile_record *r, const struct runtimes *runtimes, st
 static int open_session(struct profile_record *r, const struct runtimes *runtimes, struct ut_err *err)
 {
 	const struct profile_record_options *o = &r->options;
-	struct session_sampling sampling = { .frequency_hz = o->frequency_hz, .waits = o->waits,
-					     .no_kernel = o->no_kernel, .probes = o->nprobes };
+	struct session_sampling sampling = {
+		.frequency_hz = o->frequency_hz, .waits = o->waits, .no_kernel = o->no_kernel, .probes = o->nprobes
+	};
 	struct session_options so = {
-		.probes = o->probes, .nprobes = o->nprobes, .pids = o->pids, .npids = o->npids, .all = o->all,
-		.follow = o->follow, .command = o->command, .ring_bytes = o->ring_bytes, .text_limit = COLLECT_TEXT_MAX,
-		.duration_ns = o->duration_ns, .stop_fd = o->stop_fd, .verbose = o->verbose, .lives = true,
+		.probes = o->probes,
+		.nprobes = o->nprobes,
+		.pids = o->pids,
+		.npids = o->npids,
+		.all = o->all,
+		.follow = o->follow,
+		.command = o->command,
+		.ring_bytes = o->ring_bytes,
+		.text_limit = COLLECT_TEXT_MAX,
+		.duration_ns = o->duration_ns,
+		.stop_fd = o->stop_fd,
+		.verbose = o->verbose,
+		.lives = true,
 		.sampling = &sampling,
 	};
 
@@ -231,9 +242,19 @@ int profile_record_open(const struct profile_record_options *o, const struct run
 	if (!r->samples || !r->inner->maps || !r->inner->unit)
 		return ut_err_nomem(err);
 	r->inner->sink = (struct session_sink){
-		.ctx = r, .event = on_event, .life = on_life, .stack = on_stack, .sample = on_sample, .wait = on_wait,
-		.appeared = on_appeared, .mapped = on_mapped, .lost = on_lost, .flush = on_flush, .note = on_note,
-		.process = o->command ? on_process : NULL, .sampled = on_sampled,
+		.ctx = r,
+		.event = on_event,
+		.life = on_life,
+		.stack = on_stack,
+		.sample = on_sample,
+		.wait = on_wait,
+		.appeared = on_appeared,
+		.mapped = on_mapped,
+		.lost = on_lost,
+		.flush = on_flush,
+		.note = on_note,
+		.process = o->command ? on_process : NULL,
+		.sampled = on_sampled,
 	};
 	code = open_gc(r, runtimes, err);
 	return code ? code : open_session(r, runtimes, err);
@@ -290,7 +311,9 @@ int profile_record_build(struct profile_record *r, bool idle, struct profile **r
 {
 	const struct profile_record_options *o = &r->options;
 	struct samples_options so = {
-		.stop_ns = r->stop_ns, .idle = idle, .unit = o->nprobes ? r->inner->unit : NULL,
+		.stop_ns = r->stop_ns,
+		.idle = idle,
+		.unit = o->nprobes ? r->inner->unit : NULL,
 		.period_ns = o->frequency_hz ? 1000000000u / o->frequency_hz : 0,
 	};
 	int code = samples_build(r->samples, &so, ret);

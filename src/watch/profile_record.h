@@ -11,14 +11,14 @@ struct profile_record_options {
 	size_t npids;
 	bool all, follow;
 	char *const *command;
-	const char *const *probes;	/* their events are the samples */
+	const char *const *probes; /* their events are the samples */
 	size_t nprobes;
-	uint32_t frequency_hz;		/* 0: the clock takes none */
+	uint32_t frequency_hz; /* 0: the clock takes none */
 	bool waits, no_kernel, gc, lines, verbose;
-	bool progress;			/* a line on standard error, each second anew */
-	uint64_t duration_ns, ring_bytes;	/* 0: no end; the default */
+	bool progress; /* a line on standard error, each second anew */
+	uint64_t duration_ns, ring_bytes; /* 0: no end; the default */
 	int stop_fd;
-	void (*note)(const char *text);	/* a sentence for the user; may be NULL */
+	void (*note)(const char *text); /* a sentence for the user; may be NULL */
 };
 
 struct profile_record {
@@ -29,8 +29,8 @@ struct profile_record {
 	struct session_totals totals;
 	int64_t begin_wall_ns;
 	uint64_t stop_ns;
-	uint64_t table_bytes;		/* of unwind tables in the kernel, */
-	size_t table_files;		/* of so many files */
+	uint64_t table_bytes; /* of unwind tables in the kernel, */
+	size_t table_files; /* of so many files */
 	struct profile_record_inner *inner;
 };
 

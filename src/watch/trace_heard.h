@@ -8,7 +8,7 @@
 #include "base/buf.h"
 
 #define HEARD_MAX 16
-#define HEARD_LEN 48	/* longer names are nobody's near miss */
+#define HEARD_LEN 48 /* longer names are nobody's near miss */
 
 struct heard {
 	char names[HEARD_MAX][HEARD_LEN];

@@ -18,14 +18,14 @@ struct user_probe {
 	size_t plan_probe;
 	const struct probe_checked *checked;
 	const char *name;
-	bool is_signal;			/* s: means the runs of handlers, and e: all others */
+	bool is_signal; /* s: means the runs of handlers, and e: all others */
 	bool is_everything, is_pattern;
-	struct live_probe *live;	/* with a format or expressions of the user's; else NULL */
+	struct live_probe *live; /* with a format or expressions of the user's; else NULL */
 	uint64_t count;
 };
 
 #define NAMES 4096
-#define SIGNAL_MARK 's'	/* in the place of an enum ut_text_state */
+#define SIGNAL_MARK 's' /* in the place of an enum ut_text_state */
 
 /* What a process was called in its last event. */
 struct named {
@@ -38,9 +38,9 @@ struct trace_user {
 	VEC(struct user_probe) probes;
 	struct spans *spans;
 	struct family *family;
-	struct buf record;		/* of an event with a format of the user's */
-	struct heard heard;		/* while a request has no event */
-	struct named names[NAMES];	/* for spans that something else closes */
+	struct buf record; /* of an event with a format of the user's */
+	struct heard heard; /* while a request has no event */
+	struct named names[NAMES]; /* for spans that something else closes */
 };
 
 static void closed(void *ctx, const struct span *span);
@@ -125,7 +125,8 @@ static bool name_fits(const struct user_probe *p, const struct live_user *l)
 static struct eval_text text_field(const struct live_user_text *t)
 {
 	return (struct eval_text){ .bytes = t->state == UT_TEXT_NULL || t->state == UT_TEXT_FAULT ? NULL : t->bytes,
-				   .len = t->len, .state = t->state };
+				   .len = t->len,
+				   .state = t->state };
 }
 
 static void fill_scope(const struct live_user *l, struct eval_scope *ret)
@@ -148,8 +149,12 @@ static int print_formatted(struct trace_user *u, const struct user_probe *p, con
 			   const struct eval_scope *scope)
 {
 	char name[NAME_SIZE];
-	struct live_event e = { .cpu = l->cpu, .probe = p->live, .func = name, .provider_or_file = l->is_signal ? "s" : "e",
-				.name = &l->name, .ns_pid = l->ns_pid };
+	struct live_event e = { .cpu = l->cpu,
+				.probe = p->live,
+				.func = name,
+				.provider_or_file = l->is_signal ? "s" : "e",
+				.name = &l->name,
+				.ns_pid = l->ns_pid };
 
 	copy_name(&l->name, name);
 	buf_reset(&u->record);
@@ -243,7 +248,7 @@ static struct live_user_text take_span_name(const struct span *span, bool *ret_s
 	*ret_signal = t.len + 1 < span->name_len && *rest == SIGNAL_MARK;
 	if (*ret_signal)
 		return t;
-	t.state = t.len + 1 < span->name_len ? (enum ut_text_state)*rest : UT_TEXT_CUT_LIMIT;
+	t.state = t.len + 1 < span->name_len ? (enum ut_text_state) * rest : UT_TEXT_CUT_LIMIT;
 	if (t.state == UT_TEXT_FAULT)
 		memcpy(&t.address, rest + 1, sizeof(t.address));
 	return t;
@@ -254,9 +259,15 @@ static void closed(void *ctx, const struct span *span)
 {
 	struct trace_user *u = ctx;
 	struct live_user l = {
-		.kind = LIVE_USER_CLOSED, .time_ns = span->end_ns, .pid = span->pid, .tid = span->tid,
+		.kind = LIVE_USER_CLOSED,
+		.time_ns = span->end_ns,
+		.pid = span->pid,
+		.tid = span->tid,
 		.ns_pid = ns_pid(u, span->pid),
-		.has_id = span->has_id, .id = span->id, .value = span->value, .span = span,
+		.has_id = span->has_id,
+		.id = span->id,
+		.value = span->value,
+		.span = span,
 	};
 
 	l.name = take_span_name(span, &l.is_signal);
@@ -286,7 +297,7 @@ static bool find_parent(struct trace_user *u, uint32_t child, struct family_pare
 	if (!family_parent(u->family, child, ret)) {
 		pid_t pid = process_parent((pid_t)child);
 
-		ret->pid = pid > 1 && !process_uid(pid, &ret->uid) ? (uint32_t)pid : 0;	/* else gone, or an orphan */
+		ret->pid = pid > 1 && !process_uid(pid, &ret->uid) ? (uint32_t)pid : 0; /* else gone, or an orphan */
 		process_comm(pid, ret->comm);
 		family_fork(u->family, child, ret);
 	}
@@ -322,8 +333,13 @@ static void remember_name(struct trace_user *u, const struct live_user *l)
 static void pair(struct trace_user *u, struct live_user *l, struct span *room)
 {
 	char name[SPAN_NAME_MAX];
-	struct span_event s = { .time_ns = l->time_ns, .pid = l->pid, .tid = l->tid, .name = name,
-				.name_len = put_span_name(&l->name, l->is_signal, name), .has_id = l->has_id, .id = l->id,
+	struct span_event s = { .time_ns = l->time_ns,
+				.pid = l->pid,
+				.tid = l->tid,
+				.name = name,
+				.name_len = put_span_name(&l->name, l->is_signal, name),
+				.has_id = l->has_id,
+				.id = l->id,
 				.value = l->value };
 
 	if (l->kind == LIVE_USER_BEGIN)
@@ -338,9 +354,17 @@ static void pair(struct trace_user *u, struct live_user *l, struct span *room)
 int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned cpu, uint64_t room)
 {
 	struct live_user l = {
-		.kind = kind_of(e->kind), .time_ns = e->head->time_ns, .cpu = cpu, .has_cpu = true,
-		.is_signal = e->is_signal, .name = text_of(&e->name), .text = text_of(&e->text), .has_text = e->has_text,
-		.has_id = e->has_id, .id = e->id, .value = e->value,
+		.kind = kind_of(e->kind),
+		.time_ns = e->head->time_ns,
+		.cpu = cpu,
+		.has_cpu = true,
+		.is_signal = e->is_signal,
+		.name = text_of(&e->name),
+		.text = text_of(&e->text),
+		.has_text = e->has_text,
+		.has_id = e->has_id,
+		.id = e->id,
+		.value = e->value,
 	};
 	struct span ended;
 
@@ -368,9 +392,7 @@ void trace_user_life(struct trace_user *u, const struct session_life *life)
 		note_child(u, life);
 		spans_fork(u->spans, life->time_ns, life->pid, life->child);
 		break;
-	case UT_LIFE_EXEC:
-		spans_exec(u->spans, life->time_ns, life->pid);
-		break;
+	case UT_LIFE_EXEC: spans_exec(u->spans, life->time_ns, life->pid); break;
 	case UT_LIFE_EXIT:
 		if (!life->last && !life->group)
 			spans_thread_exit(u->spans, life->time_ns, life->pid, life->tid);
@@ -385,10 +407,7 @@ void trace_user_lost(struct trace_user *u, uint32_t pid, uint64_t since_ns, uint
 	spans_lost(u->spans, pid, since_ns, until_ns);
 }
 
-void trace_user_stop(struct trace_user *u, uint64_t time_ns)
-{
-	spans_stop(u->spans, time_ns);
-}
+void trace_user_stop(struct trace_user *u, uint64_t time_ns) { spans_stop(u->spans, time_ns); }
 
 uint64_t trace_user_count(const struct trace_user *u, size_t probe)
 {
@@ -414,7 +433,10 @@ void trace_user_totals(const struct trace_user *u, struct buf *out)
 	uint64_t open = c->closed[SPAN_OPEN], forgotten = c->closed[SPAN_FORGOTTEN];
 	uint64_t cut = c->closed[SPAN_THREAD_ENDED] + c->closed[SPAN_PROCESS_ENDED] + c->closed[SPAN_EXEC];
 	uint64_t early = c->before_attach + c->inherited, without = c->orphans + c->after_loss;
-	const struct { uint64_t n; const char *what; } parts[] = {
+	const struct {
+		uint64_t n;
+		const char *what;
+	} parts[] = {
 		{ c->matched, "whole" },
 		{ open, "still open" },
 		{ cut, "cut short by the end of their thread or process" },

@@ -11,12 +11,12 @@ struct trace_user;
 struct trace_user_options {
 	const struct plan *plan;
 	struct live_printer *printer;
-	struct buf *out;			/* lines are appended */
-	pid_t (*ns_pid)(void *ctx, pid_t pid);	/* the number in the process's own namespace */
+	struct buf *out; /* lines are appended */
+	pid_t (*ns_pid)(void *ctx, pid_t pid); /* the number in the process's own namespace */
 	void *ctx;
 };
 
-struct trace_user *trace_user_new(const struct trace_user_options *options);	/* NULL: out of memory */
+struct trace_user *trace_user_new(const struct trace_user_options *options); /* NULL: out of memory */
 struct trace_user *trace_user_free(struct trace_user *u);
 
 /* For how many requests it was printed, at most @room; -ENOMEM. */
@@ -26,7 +26,7 @@ void trace_user_lost(struct trace_user *u, uint32_t pid, uint64_t since_ns, uint
 /* Spans that are still open are told. */
 void trace_user_stop(struct trace_user *u, uint64_t time_ns);
 
-uint64_t trace_user_count(const struct trace_user *u, size_t probe);	/* events printed for a probe of the plan */
+uint64_t trace_user_count(const struct trace_user *u, size_t probe); /* events printed for a probe of the plan */
 /* What the totals should say beside the events: sentences, appended. */
 void trace_user_totals(const struct trace_user *u, struct buf *out);
 /* Requests by a name that nobody announced, with what was announced: a sentence a line, appended. */

@@ -26,7 +26,7 @@ __attribute__((noinline, noipa)) static uint64_t down(int depth)
 {
 	uint64_t below = depth ? down(depth - 1) : burn(100000);
 
-	nothing = below;	/* behind the call: not one from the end */
+	nothing = below; /* behind the call: not one from the end */
 	return below + 1;
 }
 

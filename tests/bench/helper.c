@@ -38,8 +38,9 @@ static int fail(const struct ut_err *err)
 
 static int open_session(int pid, const char *probe, struct runtimes *runtimes, struct session **ret, struct ut_err *err)
 {
-	const struct session_options options = { .probes = &probe, .nprobes = 1, .pids = &pid, .npids = 1, .text_limit = 1024,
-						 .stop_fd = -1 };
+	const struct session_options options = {
+		.probes = &probe, .nprobes = 1, .pids = &pid, .npids = 1, .text_limit = 1024, .stop_fd = -1
+	};
 	int r = runtimes_load(runtimes, err);
 
 	return r ? r : session_open(&options, runtimes, ret, err);
@@ -56,7 +57,10 @@ static uint64_t place_of(const struct plan_site *site, bool no_forks)
 static int link_site(int prog, const char *path, const struct plan_site *site, bool multi, int pid, bool no_forks)
 {
 	const uint64_t offset = place_of(site, no_forks);
-	const struct kernel_uprobes u = { .path = path, .n = 1, .offsets = &offset, .pid = pid,
+	const struct kernel_uprobes u = { .path = path,
+					  .n = 1,
+					  .offsets = &offset,
+					  .pid = pid,
 					  .sem_offsets = site->sem_offset ? &site->sem_offset : NULL };
 	int event;
 
@@ -70,9 +74,12 @@ static int link_site(int prog, const char *path, const struct plan_site *site, b
 static int attach_empty(const struct plan *plan, int pid, bool no_forks, struct ut_err *err)
 {
 	const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 }, { .code = BPF_JMP | BPF_EXIT },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .insns = insns, .n = 2, .multi = kernel_has_uprobe_multi() };
+	struct kernel_prog prog = {
+		.type = BPF_PROG_TYPE_KPROBE, .insns = insns, .n = 2, .multi = kernel_has_uprobe_multi()
+	};
 	int fd = kernel_prog_load(&prog, NULL, err);
 	char path[64];
 
@@ -130,8 +137,8 @@ static int run_attach(int pid, const char *probe)
 		r = session_stop(session, &sink, &totals, &err);
 	detached = now_ns();
 	if (!r)
-		printf("probes %zu sites %zu plan_ns %" PRIu64 " attach_ns %" PRIu64 " detach_ns %" PRIu64 "\n", totals.nprobes,
-		       totals.nsites, planned - start, attached - planned, detached - attached);
+		printf("probes %zu sites %zu plan_ns %" PRIu64 " attach_ns %" PRIu64 " detach_ns %" PRIu64 "\n",
+		       totals.nprobes, totals.nsites, planned - start, attached - planned, detached - attached);
 	session_close(session);
 	runtimes_done(&runtimes);
 	return r ? fail(&err) : 0;
@@ -143,7 +150,8 @@ static int run_attach(int pid, const char *probe)
 static struct probe_checked *check(const char *text, struct ut_err *err)
 {
 	static const struct probe_field args[] = {
-		{ .type = { .kind = TYPE_INT, .size = 8 } }, { .type = { .kind = TYPE_INT, .size = 8 } },
+		{ .type = { .kind = TYPE_INT, .size = 8 } },
+		{ .type = { .kind = TYPE_INT, .size = 8 } },
 	};
 	const struct probe_scope scope = { .kind = PROBE_USDT, .display = "bench:ev", .args = args, .nargs = 2 };
 	struct probe_checked *checked = NULL;
@@ -174,7 +182,8 @@ static void fill(const struct probe_checked *checked, struct ut_rec_event *rec, 
 	*ret_size = layout.size;
 }
 
-static uint64_t print_lines(struct live_printer *printer, struct live_event *event, struct ut_rec_event *rec, uint64_t count)
+static uint64_t print_lines(struct live_printer *printer, struct live_event *event, struct ut_rec_event *rec,
+			    uint64_t count)
 {
 	struct buf out = { 0 };
 	uint64_t start = now_ns();
@@ -195,8 +204,13 @@ static int run_print_case(const char *name, const char *text, const struct live_
 	struct probe_checked *checked = check(text, &err);
 	struct live_printer *printer = live_printer_new(options);
 	struct live_probe *probe = checked ? live_probe_new(checked) : NULL;
-	union { struct ut_rec_event rec; char room[4096]; } record = { 0 };
-	struct live_event event = { .rec = &record.rec, .cpu = 1, .probe = probe, .func = "ev", .provider_or_file = "bench" };
+	union {
+		struct ut_rec_event rec;
+		char room[4096];
+	} record = { 0 };
+	struct live_event event = {
+		.rec = &record.rec, .cpu = 1, .probe = probe, .func = "ev", .provider_or_file = "bench"
+	};
 
 	if (printer && probe) {
 		fill(checked, &record.rec, sizeof(record), &event.size);
@@ -211,7 +225,9 @@ static int run_print_case(const char *name, const char *text, const struct live_
 static int run_print(uint64_t count)
 {
 	const struct live_options plain = { 0 };
-	const struct live_options times = { .wall_time = true, .cpu = true, .since_start = true, .wall_ns = 1800000000000000000u };
+	const struct live_options times = {
+		.wall_time = true, .cpu = true, .since_start = true, .wall_ns = 1800000000000000000u
+	};
 	const struct live_options json = { .json = true, .wall_ns = 1800000000000000000u };
 	int r = run_print_case("two numbers", "u:bench:ev \"%d %d\", arg1, arg2", &plain, count);
 

@@ -25,11 +25,31 @@ static inline void spin(unsigned n)
 }
 
 /* Not one like the other: a compiler joins equal functions. */
-__attribute__((noinline)) static void half(void) { spin(1000000); nothing = 0; }
-__attribute__((noinline)) static void quarter(void) { spin(500000); nothing = 1; }
-__attribute__((noinline)) static void eighth(void) { spin(250000); nothing = 2; }
-__attribute__((noinline)) static void rest(void) { spin(200000); nothing = 3; }
-static inline __attribute__((always_inline)) void inlined(void) { spin(50000); nothing = 4; }
+__attribute__((noinline)) static void half(void)
+{
+	spin(1000000);
+	nothing = 0;
+}
+__attribute__((noinline)) static void quarter(void)
+{
+	spin(500000);
+	nothing = 1;
+}
+__attribute__((noinline)) static void eighth(void)
+{
+	spin(250000);
+	nothing = 2;
+}
+__attribute__((noinline)) static void rest(void)
+{
+	spin(200000);
+	nothing = 3;
+}
+static inline __attribute__((always_inline)) void inlined(void)
+{
+	spin(50000);
+	nothing = 4;
+}
 
 static void measured(int i)
 {

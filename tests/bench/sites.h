@@ -18,7 +18,7 @@
 		".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n.size _.stapsdt.base, 1\n" \
 		".popsection\n.endif\n")
 
-void fire_nop1(uint64_t a, uint64_t b);	/* bench:nop1, as sys/sdt.h makes a probe */
-void fire_nop5(uint64_t a, uint64_t b);	/* bench:nop5, a 5-byte nop where a function begins */
+void fire_nop1(uint64_t a, uint64_t b); /* bench:nop1, as sys/sdt.h makes a probe */
+void fire_nop5(uint64_t a, uint64_t b); /* bench:nop5, a 5-byte nop where a function begins */
 
 #endif

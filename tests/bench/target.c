@@ -32,7 +32,7 @@ SITE("fire_nop1", "nop1", "nop");
 SITE("fire_nop5", "nop5", ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00");
 
 #define BATCH 64
-#define BURST_MAX 2000	/* between two looks at the clock; who is late stays late */
+#define BURST_MAX 2000 /* between two looks at the clock; who is late stays late */
 #define SLICE_NS 1000000u
 
 typedef void (*site_fn)(uint64_t, uint64_t);
@@ -40,7 +40,7 @@ typedef void (*site_fn)(uint64_t, uint64_t);
 /* Shared by the two processes that take turns. */
 struct turns {
 	_Atomic uint32_t turn;
-	_Atomic uint32_t count, generation;	/* a new generation: take so many turns */
+	_Atomic uint32_t count, generation; /* a new generation: take so many turns */
 	_Atomic int is_nop5;
 };
 
@@ -52,10 +52,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static site_fn site_called(const char *name)
-{
-	return strcmp(name, "nop5") ? fire_nop1 : fire_nop5;
-}
+static site_fn site_called(const char *name) { return strcmp(name, "nop5") ? fire_nop1 : fire_nop5; }
 
 static void sleep_until(uint64_t ns)
 {
@@ -87,7 +84,8 @@ static uint64_t due(uint64_t rate, uint64_t fired, uint64_t elapsed_ns)
 
 static void fire(site_fn site, uint64_t rate, uint64_t ms)
 {
-	uint64_t pid = (uint64_t)getpid(), fired = 0, cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), start = clock_ns(CLOCK_MONOTONIC);
+	uint64_t pid = (uint64_t)getpid(), fired = 0, cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID),
+		 start = clock_ns(CLOCK_MONOTONIC);
 	uint64_t now = start, slice = start;
 
 	while (now - start < ms * 1000000u) {
@@ -212,7 +210,7 @@ int main(int argc, char **argv)
 	if (!child)
 		partner(t);
 	prctl(PR_SET_TIMERSLACK, 1000);
-	setvbuf(stdin, NULL, _IONBF, 0);	/* ticks looks at the descriptor for the next line */
+	setvbuf(stdin, NULL, _IONBF, 0); /* ticks looks at the descriptor for the next line */
 	printf("ready %d %d\n", getpid(), child);
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin))

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct kernel_member v[] = { { "task", "signal", 0 }, { "task", "code", 0 }, { "signal", "tail", 0 } };
-	void *copy = malloc(size ? size : 1);	/* aligned, as a mapped file is */
+	void *copy = malloc(size ? size : 1); /* aligned, as a mapped file is */
 
 	if (!copy)
 		return 0;

@@ -21,8 +21,8 @@ static void require(bool cond)
 /* Every line is a macro, the rest of one, a comment in one line, or blank. */
 static void check_header(const struct dtrace_providers *p)
 {
-	struct buf out = {0};
-	struct ut_err err = {0};
+	struct buf out = { 0 };
+	struct ut_err err = { 0 };
 	int ret = dtrace_header(p, "fuzz.d", true, &out, &err);
 
 	require(!ret || (ret == -EINVAL && err.msg[0]));
@@ -41,8 +41,8 @@ static void check_header(const struct dtrace_providers *p)
 
 static void check_object(const struct dtrace_providers *p)
 {
-	struct buf out = {0};
-	struct ut_err err = {0};
+	struct buf out = { 0 };
+	struct ut_err err = { 0 };
 	struct elf_image *img = NULL;
 	const struct elf_symbol *symbols;
 
@@ -55,8 +55,8 @@ static void check_object(const struct dtrace_providers *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct dtrace_providers p = {0};
-	struct ut_err err = {0};
+	struct dtrace_providers p = { 0 };
+	struct ut_err err = { 0 };
 	int ret = dtrace_parse("fuzz.d", (const char *)data, size, &p, &err);
 
 	if (ret) {

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_notes(struct elf_image *img)
 {
-	struct usdt_notes notes = {0};
+	struct usdt_notes notes = { 0 };
 
 	usdt_has_notes(img);
 	if (usdt_notes_read(img, &notes, NULL))
@@ -41,7 +41,7 @@ static void read_symbols(struct elf_image *img)
 		if (at && at->vaddr > symbols[i].vaddr + symbols[i].size / 2)
 			abort();
 		if (elf_symbol_find(img, symbols[i].name, &s) == 0)
-			abort();	/* what is listed can be found */
+			abort(); /* what is listed can be found */
 		elf_is_function_start(img, symbols[i].vaddr);
 		elf_stub_at(img, symbols[i].vaddr);
 		if (elf_unwind_entry_at(img, symbols[i].vaddr, &start, &end) && start > symbols[i].vaddr)

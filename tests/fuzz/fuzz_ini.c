@@ -11,8 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* What a span promises to those who read it, and what they ask it. */
 static void use_span(const struct runtime_span *s)
 {
-	static const char *const versions[] = {NULL, "", "3.11", "17.0.15", "99999999999999999999"};
-	size_t roles[3] = {0};
+	static const char *const versions[] = { NULL, "", "3.11", "17.0.15", "99999999999999999999" };
+	size_t roles[3] = { 0 };
 
 	for (size_t i = 0; i < s->probe.n; i++) {
 		roles[s->probe.v[i].role]++;
@@ -65,13 +65,13 @@ static void use(const struct runtimes *r)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct runtimes r = {0};
-	struct ut_err err = {0};
+	struct runtimes r = { 0 };
+	struct ut_err err = { 0 };
 
 	if (runtimes_parse("fuzz.ini", (const char *)data, size, &r, &err) == 0) {
 		use(&r);
 		if (runtimes_parse("again.ini", (const char *)data, size, &r, &err) || r.all.n != 1)
-			abort();	/* it replaces itself */
+			abort(); /* it replaces itself */
 	} else if (!err.msg[0] || r.all.n) {
 		abort();
 	}

@@ -14,7 +14,8 @@ static void check(const struct jitdump_record *r, uint64_t left)
 {
 	if (r->size < 16 || r->size > left)
 		abort();
-	if (r->type == JITDUMP_LOAD && (r->code_size + r->name + r->name_max != r->size || !r->name_max || !r->code_size))
+	if (r->type == JITDUMP_LOAD &&
+	    (r->code_size + r->name + r->name_max != r->size || !r->name_max || !r->code_size))
 		abort();
 	if ((r->type == JITDUMP_LOAD || r->type == JITDUMP_MOVE) && r->addr + r->code_size < r->addr)
 		abort();

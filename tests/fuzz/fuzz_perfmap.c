@@ -8,7 +8,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct lines { uint64_t n, hash, end; size_t size; };
+struct lines {
+	uint64_t n, hash, end;
+	size_t size;
+};
 
 static void on_line(void *ctx, const struct perfmap_line *line)
 {
@@ -19,20 +22,18 @@ static void on_line(void *ctx, const struct perfmap_line *line)
 		abort();
 	l->end = line->end;
 	l->n++;
-	l->hash = (l->hash ^ line->start ^ line->size << 20 ^ line->offset << 40 ^ (uint64_t)line->has_name) * 0x100000001b3u;
+	l->hash = (l->hash ^ line->start ^ line->size << 20 ^ line->offset << 40 ^ (uint64_t)line->has_name) *
+		  0x100000001b3u;
 }
 
 /* What is all zeros may have been skipped, as a hole in the file. */
-static bool is_hole(const uint8_t *data, size_t size)
-{
-	return size && !data[0] && !memcmp(data, data + 1, size - 1);
-}
+static bool is_hole(const uint8_t *data, size_t size) { return size && !data[0] && !memcmp(data, data + 1, size - 1); }
 
 static struct lines read_in_pieces(const uint8_t *data, size_t size, size_t piece, struct perfmap *p)
 {
 	struct lines l = { .size = size };
 
-	*p = (struct perfmap){0};
+	*p = (struct perfmap){ 0 };
 	for (size_t at = 0; at < size; at += piece) {
 		size_t len = size - at < piece ? size - at : piece;
 
@@ -55,7 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t piece = 1; piece < 90; piece = piece * 3 + 1) {
 		struct lines again = read_in_pieces(data, size, piece, &pieces);
 
-		if (again.n != l.n || again.hash != l.hash || pieces.bad != whole.bad || pieces.first_bad != whole.first_bad)
+		if (again.n != l.n || again.hash != l.hash || pieces.bad != whole.bad ||
+		    pieces.first_bad != whole.first_bad)
 			abort();
 	}
 	return 0;

@@ -13,8 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct profile *p = profile_new();
-	struct ut_err err = {0};
-	struct buf text = {0};
+	struct ut_err err = { 0 };
+	struct buf text = { 0 };
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	if (!p || fd < 0)

@@ -11,16 +11,19 @@
 #include "probe/layout.h"
 #include "wire/record.h"
 
-#define T_INT(bytes, sign) { .kind = TYPE_INT, .size = (bytes), .is_signed = (sign) }
+#define T_INT(bytes, sign) \
+	{ \
+		.kind = TYPE_INT, .size = (bytes), .is_signed = (sign) \
+	}
 
 static const struct probe_field args[] = {
-	{.type = T_INT(8, false)},
-	{.type = T_INT(4, true)},
-	{.type = T_INT(1, false)},
-	{.type = T_INT(8, true)},
-	{.type = {.kind = TYPE_FLOAT, .size = 8}},
-	{.type = {.kind = TYPE_FLOAT, .size = 4}},
-	{.type = {.kind = TYPE_INT}, .unreadable = "is in %xmm0"},
+	{ .type = T_INT(8, false) },
+	{ .type = T_INT(4, true) },
+	{ .type = T_INT(1, false) },
+	{ .type = T_INT(8, true) },
+	{ .type = { .kind = TYPE_FLOAT, .size = 8 } },
+	{ .type = { .kind = TYPE_FLOAT, .size = 4 } },
+	{ .type = { .kind = TYPE_INT }, .unreadable = "is in %xmm0" },
 };
 static const struct probe_field fields[] = {
 	{ .name = "comm", .type = { .kind = TYPE_CHARS, .size = 16 } },
@@ -94,8 +97,13 @@ static void print_bytes(const struct probe_checked *checked, const uint8_t *byte
 	memcpy(rec, bytes, size < l.size ? size : l.size);
 	if (size && bytes[0] & 1)
 		rec->text_room = 64;
-	struct live_event e = { .rec = rec, .size = l.size, .probe = probe, .func = "all", .provider_or_file = "zoo",
-				.unreadable = unreadable, .caller = rec->faults };
+	struct live_event e = { .rec = rec,
+				.size = l.size,
+				.probe = probe,
+				.func = "all",
+				.provider_or_file = "zoo",
+				.unreadable = unreadable,
+				.caller = rec->faults };
 	print_record(&e, false);
 	print_record(&e, true);
 	live_probe_free(probe);
@@ -162,7 +170,7 @@ static void print_user(const struct live_user *u, bool json)
 
 	live_print_user(p, u, &out);
 	one = out.len;
-	live_print_user(p, u, &out);	/* the columns that were kept */
+	live_print_user(p, u, &out); /* the columns that were kept */
 	require(out.len == 2 * one && !memcmp(out.data, out.data + one, one));
 	require(memchr(out.data, '\n', out.len) == out.data + one - 1 && !memchr(out.data, '\x1b', out.len));
 	buf_done(&out);
@@ -174,11 +182,20 @@ static void print_event(const uint8_t *bytes, size_t size)
 {
 	uint64_t how = take_number(&bytes, &size);
 	struct eval_text name = take_text(&bytes, &size), text = take_text(&bytes, &size);
-	struct span span = { .begin_ns = how, .end_ns = take_number(&bytes, &size), .close = how >> 8 & 3,
-			     .flags = how >> 16 & 7, .exit_known = how >> 24 & 1, .exit_code = (int)(how >> 32) };
+	struct span span = { .begin_ns = how,
+			     .end_ns = take_number(&bytes, &size),
+			     .close = how >> 8 & 3,
+			     .flags = how >> 16 & 7,
+			     .exit_known = how >> 24 & 1,
+			     .exit_code = (int)(how >> 32) };
 	struct live_user u = {
-		.kind = how % (LIVE_USER_CLOSED + 1), .time_ns = how, .has_text = how & 8, .has_id = how & 16,
-		.has_cpu = how & 32, .end = how >> 48 & 3, .value = (int64_t)how,
+		.kind = how % (LIVE_USER_CLOSED + 1),
+		.time_ns = how,
+		.has_text = how & 8,
+		.has_id = how & 16,
+		.has_cpu = how & 32,
+		.end = how >> 48 & 3,
+		.value = (int64_t)how,
 		.span = how & 64 || how % (LIVE_USER_CLOSED + 1) == LIVE_USER_CLOSED ? &span : NULL,
 		.name = { .bytes = name.bytes, .len = name.len, .state = name.state, .address = how },
 		.text = { .bytes = text.bytes, .len = text.len, .state = text.state },

@@ -87,8 +87,15 @@ static void step(struct spans *s, struct input *in)
 	case 3: spans_thread_start(s, e.time_ns, e.pid, e.tid); break;
 	case 4: spans_process_exit(s, e.time_ns, e.pid, what & 16, what); break;
 	case 5: spans_lost(s, e.pid, e.time_ns - next(in), e.time_ns); break;
-	case 6: if (what > 0xf0) spans_stop(s, e.time_ns); break;
-	case 7: case 8: case 9: case 10: case 11:
+	case 6:
+		if (what > 0xf0)
+			spans_stop(s, e.time_ns);
+		break;
+	case 7:
+	case 8:
+	case 9:
+	case 10:
+	case 11:
 		if (spans_end(s, &e, &span) == SPAN_END_MATCHED)
 			check_span(&span);
 		break;
@@ -108,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (!s)
 		return 0;
-	if (size & 1)	/* else without an end of the stream */
+	if (size & 1) /* else without an end of the stream */
 		spans_stop(s, in.time);
 	check(s, told);
 	spans_free(s);

@@ -23,8 +23,8 @@ static void check_field(const struct tracepoint_field *f)
 /* The first byte decides whether it is a system call's. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct tracepoint tp = {0};
-	struct ut_err err = {0};
+	struct tracepoint tp = { 0 };
+	struct ut_err err = { 0 };
 
 	if (size == 0)
 		return 0;

@@ -38,7 +38,7 @@ static bool replay_folder(const char *path, unsigned *count)
 	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		fprintf(stderr, "%s/%s\n", path, entry->d_name);	/* the last one named is the one that crashed */
+		fprintf(stderr, "%s/%s\n", path, entry->d_name); /* the last one named is the one that crashed */
 		if (replay_file(dirfd(dir), entry->d_name))
 			(*count)++;
 		else

@@ -21,9 +21,9 @@
 /* What the description finds its version by. */
 const char version[] __attribute__((used)) = "collector version 2.5.1";
 
-SEPARATE void gc_begin(int full, const char *cause) { __asm__ volatile("" :: "r"(full), "r"(cause)); }
-SEPARATE void gc_end(long freed) { __asm__ volatile("" :: "r"(freed)); }
-SEPARATE void compile_begin(const char *name) { __asm__ volatile("" :: "r"(name)); }
+SEPARATE void gc_begin(int full, const char *cause) { __asm__ volatile("" ::"r"(full), "r"(cause)); }
+SEPARATE void gc_end(long freed) { __asm__ volatile("" ::"r"(freed)); }
+SEPARATE void compile_begin(const char *name) { __asm__ volatile("" ::"r"(name)); }
 SEPARATE void compile_end(void) { __asm__ volatile(""); }
 
 static uint64_t now_ns(void)
@@ -117,7 +117,7 @@ static sigjmp_buf out;
 static void handler(int number) { spin(200); }
 static void jumping_handler(int number) { siglongjmp(out, 1); }
 
-static void catch(int number, void (*fn)(int))
+static void catch (int number, void (*fn)(int))
 {
 	struct sigaction action = { .sa_handler = fn };
 
@@ -126,29 +126,33 @@ static void catch(int number, void (*fn)(int))
 
 static void signals(const char *arg)
 {
-	catch(SIGUSR1, handler);
+	catch (SIGUSR1, handler);
 	for (int n = atoi(arg); n > 0; n--)
 		raise(SIGUSR1);
 }
 
 static void ignored(const char *arg)
 {
-	catch(SIGUSR2, SIG_IGN);
+	catch (SIGUSR2, SIG_IGN);
 	raise(SIGUSR2);
 }
 
 static void jumps(const char *arg)
 {
-	catch(SIGUSR2, jumping_handler);
+	catch (SIGUSR2, jumping_handler);
 	for (volatile int n = atoi(arg); n > 0; n--)
 		if (!sigsetjmp(out, 1))
 			raise(SIGUSR2);
 }
 
-static const struct command { const char *name; void (*run)(const char *arg); } commands[] = {
-	{ "begin", begin }, { "end", end }, { "spin", spins }, { "collect", collect }, { "compile", compile },
-	{ "thread", thread_that_ends_inside }, { "fork", fork_inside }, { "exec", become }, { "die", die },
-	{ "signals", signals }, { "ignored", ignored }, { "jumps", jumps },
+static const struct command {
+	const char *name;
+	void (*run)(const char *arg);
+} commands[] = {
+	{ "begin", begin },	 { "end", end },	 { "spin", spins },
+	{ "collect", collect },	 { "compile", compile }, { "thread", thread_that_ends_inside },
+	{ "fork", fork_inside }, { "exec", become },	 { "die", die },
+	{ "signals", signals },	 { "ignored", ignored }, { "jumps", jumps },
 };
 
 static void obey(char *line)
@@ -179,5 +183,5 @@ int main(int argc, char **argv)
 		line[strcspn(line, "\n")] = '\0';
 		obey(line);
 	}
-	return argc > 1 ? 7 : 0;	/* a status to be known by */
+	return argc > 1 ? 7 : 0; /* a status to be known by */
 }

@@ -16,9 +16,16 @@
 #include <unistd.h>
 #include <vector>
 
-struct Problem { int number; };
+struct Problem {
+	int number;
+};
 
-struct Thrown { long tid; const char *type; int again; long begin, length; };
+struct Thrown {
+	long tid;
+	const char *type;
+	int again;
+	long begin, length;
+};
 
 static std::vector<Thrown> all;
 static std::mutex lock;

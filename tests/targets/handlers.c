@@ -118,8 +118,8 @@ static void all(void)
 		mprotect(guarded, 4096, PROT_NONE);
 		*(volatile char *)guarded = 1;
 		raise(SIGUSR2);
-		raise(SIGWINCH);	/* ignored */
-		raise(SIGCHLD);		/* by default nothing is done */
+		raise(SIGWINCH); /* ignored */
+		raise(SIGCHLD); /* by default nothing is done */
 		raise(SIGRTMIN + 1);
 		if (!sigsetjmp(out, 1))
 			raise(SIGALRM);

@@ -29,10 +29,13 @@ unsigned short semaphore_a __attribute__((section(".probes")));
 unsigned short semaphore_b __attribute__((section(".probes")));
 
 #define GUARDED(semaphore, value) \
-	__asm__ volatile("990: nop\n" \
-	".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n.4byte 992f-991f, 994f-993f, 3\n" \
-	"991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b\n.8byte _.stapsdt.base\n.8byte " #semaphore "\n" \
-	".asciz \"puppet\"\n.asciz \"guarded\"\n.asciz \"-4@%0\"\n994: .balign 4\n.popsection\n" :: "r"((int)(value)))
+	__asm__ volatile( \
+		"990: nop\n" \
+		".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n.4byte 992f-991f, 994f-993f, 3\n" \
+		"991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b\n.8byte _.stapsdt.base\n.8byte " #semaphore \
+		"\n" \
+		".asciz \"puppet\"\n.asciz \"guarded\"\n.asciz \"-4@%0\"\n994: .balign 4\n.popsection\n" ::"r"( \
+			(int)(value)))
 
 static uint64_t now_ns(void)
 {
@@ -91,7 +94,8 @@ static void guarded(const char *arg)
 
 static void semaphores(const char *arg)
 {
-	printf("semaphores %d %d\n", *(volatile unsigned short *)&semaphore_a, *(volatile unsigned short *)&semaphore_b);
+	printf("semaphores %d %d\n", *(volatile unsigned short *)&semaphore_a,
+	       *(volatile unsigned short *)&semaphore_b);
 }
 
 /* The instructions that a breakpoint would change. */
@@ -181,7 +185,9 @@ static void jumps(const char *arg)
 
 /* --- threads --- */
 
-struct work { long number, rounds; };
+struct work {
+	long number, rounds;
+};
 
 static void *thread_work(void *arg)
 {
@@ -325,7 +331,11 @@ static void again(const char *arg)
 }
 
 static void quit(const char *arg) { exit(atoi(arg)); }
-static void die(const char *arg) { fflush(stdout); raise(atoi(arg)); }
+static void die(const char *arg)
+{
+	fflush(stdout);
+	raise(atoi(arg));
+}
 static void name(const char *arg) { prctl(PR_SET_NAME, arg); }
 
 /* A child that is dead and not waited for. */
@@ -369,12 +379,31 @@ static const struct command {
 	const char *name;
 	void (*run)(const char *arg);
 } commands[] = {
-	{ "tick", tick }, { "burst", burst }, { "pace", pace }, { "guarded", guarded }, { "semaphores", semaphores },
-	{ "code", code }, { "deep", call_deep }, { "spins", spins }, { "jumps", jumps }, { "threads", threads },
-	{ "idle", idle_thread }, { "load", load }, { "alone", alone }, { "work", work }, { "forks", forks },
+	{ "tick", tick },
+	{ "burst", burst },
+	{ "pace", pace },
+	{ "guarded", guarded },
+	{ "semaphores", semaphores },
+	{ "code", code },
+	{ "deep", call_deep },
+	{ "spins", spins },
+	{ "jumps", jumps },
+	{ "threads", threads },
+	{ "idle", idle_thread },
+	{ "load", load },
+	{ "alone", alone },
+	{ "work", work },
+	{ "forks", forks },
 	{ "generations", generations },
-	{ "sh", fork_exec }, { "again", again }, { "quit", quit }, { "die", die }, { "name", name }, { "zombie", zombie },
-	{ "forever", forever }, { "text", text }, { "page", page },
+	{ "sh", fork_exec },
+	{ "again", again },
+	{ "quit", quit },
+	{ "die", die },
+	{ "name", name },
+	{ "zombie", zombie },
+	{ "forever", forever },
+	{ "text", text },
+	{ "page", page },
 };
 
 static void obey(char *line)

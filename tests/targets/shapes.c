@@ -6,7 +6,13 @@
 #include <unistd.h>
 #include <sys/sdt.h>
 
-struct row { char pad[12]; int v; long w; short s; signed char c; };
+struct row {
+	char pad[12];
+	int v;
+	long w;
+	short s;
+	signed char c;
+};
 
 static long tbl[64];
 static int itbl[64];

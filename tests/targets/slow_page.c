@@ -81,7 +81,7 @@ int main(void)
 		hit_when_told();
 	pthread_create(&server, NULL, serve, NULL);
 	hit(1111, text, 77);
-	if (*(volatile char *)text != 'l')	/* when nobody else waited for it, we do */
+	if (*(volatile char *)text != 'l') /* when nobody else waited for it, we do */
 		return 1;
 	pthread_join(server, NULL);
 	return 0;

@@ -12,10 +12,7 @@ static void gate()
 		;
 }
 
-static void inner(int i)
-{
-	throw std::runtime_error(i & 1 ? "odd" : "even");
-}
+static void inner(int i) { throw std::runtime_error(i & 1 ? "odd" : "even"); }
 
 static void outer(int i)
 {

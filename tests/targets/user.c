@@ -26,7 +26,7 @@
 #include "usertrace.h"
 
 #define PAGE 4096
-#define FAR 65536	/* the kernel maps at most so much around a page that is touched */
+#define FAR 65536 /* the kernel maps at most so much around a page that is touched */
 
 /* Texts that nobody has touched: the kernel cannot read them before it has mapped their pages. */
 __asm__(".section .rodata\n.balign 65536\n"
@@ -92,9 +92,9 @@ static const char *text_of(const char *spec)
 		return letters(a);
 	if (!strncmp(spec, "%hex:", 5))
 		return from_hex(spec + 5);
-	if (sscanf(spec, "%%span:%zu:%zu", &a, &b) == 2)	/* A of B bytes in the first page */
+	if (sscanf(spec, "%%span:%zu:%zu", &a, &b) == 2) /* A of B bytes in the first page */
 		return over_the_edge(a, b);
-	if (sscanf(spec, "%%edge:%zu", &a) == 1)	/* A bytes, no NUL, then nothing */
+	if (sscanf(spec, "%%edge:%zu", &a) == 1) /* A bytes, no NUL, then nothing */
 		return edge(false) - a;
 	if (sscanf(spec, "%%far:%zu", &a) == 1)
 		return far_texts + a * FAR;
@@ -105,8 +105,9 @@ static const char *text_of(const char *spec)
 
 static unsigned long what_of(const char *kind)
 {
-	static const char *const kinds[] = { [UT_BEGIN] = "begin", [UT_END] = "end", [UT_MARK] = "mark",
-					     [UT_COUNT] = "count" };
+	static const char *const kinds[] = {
+		[UT_BEGIN] = "begin", [UT_END] = "end", [UT_MARK] = "mark", [UT_COUNT] = "count"
+	};
 
 	for (unsigned i = 1; i < 5; i++)
 		if (!strcmp(kind, kinds[i]))
@@ -225,7 +226,7 @@ static void last_thread(char *arg)
 	pthread_t t;
 
 	pthread_create(&t, NULL, in_last_thread, arg);
-	syscall(SYS_exit, 0);	/* pthread_exit needs a library that is not everywhere */
+	syscall(SYS_exit, 0); /* pthread_exit needs a library that is not everywhere */
 }
 
 /* Commands with ';' between them, in a child that is waited for. */
@@ -286,9 +287,20 @@ static const struct {
 	const char *name;
 	void (*run)(char *arg);
 } commands[] = {
-	{ "h", header }, { "p", by_prctl }, { "string", string }, { "many", many }, { "thread", thread },
-	{ "threads", threads }, { "last_thread", last_thread }, { "fork", in_child }, { "exec", replace },
-	{ "exit", leave }, { "die", die }, { "library", library }, { "probe", probe }, { "rename", rename_self },
+	{ "h", header },
+	{ "p", by_prctl },
+	{ "string", string },
+	{ "many", many },
+	{ "thread", thread },
+	{ "threads", threads },
+	{ "last_thread", last_thread },
+	{ "fork", in_child },
+	{ "exec", replace },
+	{ "exit", leave },
+	{ "die", die },
+	{ "library", library },
+	{ "probe", probe },
+	{ "rename", rename_self },
 };
 
 static void do_command(char *line)
@@ -311,7 +323,7 @@ static void obey(const char *line)
 {
 	char *copy = strdup(line);
 
-	do_command(copy);	/* the events may point into it: it is not freed */
+	do_command(copy); /* the events may point into it: it is not freed */
 	printf("done %s\n", line);
 	fflush(stdout);
 }

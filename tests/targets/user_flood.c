@@ -18,9 +18,9 @@
 #include "usertrace.h"
 
 static struct shared {
-	volatile uint64_t done[2];	/* events of the two */
+	volatile uint64_t done[2]; /* events of the two */
 	volatile int phase, ended;
-} *s;
+} * s;
 
 static uint64_t both(void) { return s->done[0] + s->done[1]; }
 

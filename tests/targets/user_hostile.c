@@ -22,7 +22,7 @@
 #define THREADS 6
 
 static uint64_t end_ns;
-static char *room;	/* random bytes; its last half comes and goes */
+static char *room; /* random bytes; its last half comes and goes */
 
 static uint64_t now_ns(void)
 {
@@ -42,8 +42,8 @@ static uint64_t next(uint64_t *state)
 
 static const char *pointer(uint64_t *state)
 {
-	static const char *const names[] = { "gc", "entry: gc", "exit: gc", "", "entry:", "\x1b[2J", "\xff\xfe", "%s%n",
-					     "\n{\"time\":1}\n", "PID", "(null)" };
+	static const char *const names[] = { "gc",	 "entry: gc", "exit: gc",	  "",	 "entry:", "\x1b[2J",
+					     "\xff\xfe", "%s%n",      "\n{\"time\":1}\n", "PID", "(null)" };
 	uint64_t r = next(state);
 
 	switch (r % 8) {

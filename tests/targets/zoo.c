@@ -16,12 +16,20 @@ uint64_t g_u64 = 0xfedcba9876543210ull;
 NOINLINE p_const(void) { DTRACE_PROBE2(zoo, konst, 5, -5); }
 NOINLINE p_bytes(signed char c, unsigned char u) { DTRACE_PROBE2(zoo, bytes, c, u); }
 NOINLINE p_i32(int v, unsigned u) { DTRACE_PROBE2(zoo, i32, v, u); }
-NOINLINE p_sib(int *a, long i) { DTRACE_PROBE1(zoo, sib, a[i]); __asm__ volatile("" :: "r"(a), "r"(i)); }
+NOINLINE p_sib(int *a, long i)
+{
+	DTRACE_PROBE1(zoo, sib, a[i]);
+	__asm__ volatile("" ::"r"(a), "r"(i));
+}
 NOINLINE p_glob(void) { DTRACE_PROBE2(zoo, glob, g_i32, g_u64); }
 NOINLINE p_str(const char *s) { DTRACE_PROBE1(zoo, str, s); }
 NOINLINE p_len(const char *s, long n) { DTRACE_PROBE2(zoo, ptrlen, s, n); }
 NOINLINE p_none(void) { DTRACE_PROBE(zoo, none); }
-NOINLINE p_stack(int x) { volatile int loc = x * 2; DTRACE_PROBE1(zoo, stack, loc); }
+NOINLINE p_stack(int x)
+{
+	volatile int loc = x * 2;
+	DTRACE_PROBE1(zoo, stack, loc);
+}
 
 static inline __attribute__((always_inline)) void multi(int k) { DTRACE_PROBE1(zoo, multi, k); }
 NOINLINE site_a(int k) { multi(k); }
@@ -34,8 +42,8 @@ NOINLINE site_b(void) { multi(99); }
 	"991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b\n.8byte _.stapsdt.base\n.8byte 0\n" \
 	".asciz \"zoo\"\n.asciz \"" name "\"\n.asciz \"" operand "\"\n994: .balign 4\n.popsection\n"
 
-NOINLINE p_dbl(double d) { __asm__ volatile(NOTE("dbl", "8f@%%xmm0") :: "x"(d)); }
-NOINLINE p_dbl_old(double d) { __asm__ volatile(NOTE("dblold", "8@%%xmm0") :: "x"(d)); }
+NOINLINE p_dbl(double d) { __asm__ volatile(NOTE("dbl", "8f@%%xmm0")::"x"(d)); }
+NOINLINE p_dbl_old(double d) { __asm__ volatile(NOTE("dblold", "8@%%xmm0")::"x"(d)); }
 NOINLINE p_dblnat(double d, float f) { DTRACE_PROBE2(zoo, dblnat, d, f); }
 
 static void strings(const char *big, const char *at_end_of_page)

@@ -44,7 +44,7 @@ static inline void counted_free(void *p)
 	free(p);
 }
 
-#undef strdup	/* a macro of some C libraries */
+#undef strdup /* a macro of some C libraries */
 #define malloc counted_malloc
 #define calloc counted_calloc
 #define realloc counted_realloc

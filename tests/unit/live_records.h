@@ -9,7 +9,7 @@
 #include "probe/layout.h"
 #include "probe_scopes.h"
 
-#define PREFIX_LEN 49	/* PID, TID, COMM and FUNC of the event below */
+#define PREFIX_LEN 49 /* PID, TID, COMM and FUNC of the event below */
 
 struct test_event {
 	struct probe_checked *checked;
@@ -38,14 +38,15 @@ static inline struct test_event *event_new(const char *text, uint32_t text_room)
 	layout_of(t->checked, text_room, &t->layout);
 	assert_true(t->layout.size <= sizeof(t->u));
 	t->u.rec = (struct ut_rec_event){
-	    .time_ns = 5000000000u, .pid = 1234, .tid = 1235, .comm = "java", .text_room = text_room};
-	t->event = (struct live_event){.rec = &t->u.rec,
-				       .size = t->layout.size,
-				       .cpu = 1,
-				       .probe = t->probe,
-				       .func = "gc__begin",
-				       .provider_or_file = "hotspot",
-				       .unreadable = t->unreadable};
+		.time_ns = 5000000000u, .pid = 1234, .tid = 1235, .comm = "java", .text_room = text_room
+	};
+	t->event = (struct live_event){ .rec = &t->u.rec,
+					.size = t->layout.size,
+					.cpu = 1,
+					.probe = t->probe,
+					.func = "gc__begin",
+					.provider_or_file = "hotspot",
+					.unreadable = t->unreadable };
 	return t;
 }
 
@@ -92,7 +93,7 @@ static inline const char *event_message(const struct test_event *t, struct buf *
 	print_event(t, &opts, out);
 	assert_int_equal(out->data[out->len - 1], '\n');
 	out->data[--out->len] = '\0';
-	for (size_t i = 0; i < PREFIX_LEN; i++)	/* a line without a message ends after FUNC */
+	for (size_t i = 0; i < PREFIX_LEN; i++) /* a line without a message ends after FUNC */
 		if (out->data[i] == '\n' || !out->data[i])
 			return out->data + i;
 	return out->data + PREFIX_LEN;

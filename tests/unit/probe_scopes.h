@@ -9,8 +9,14 @@
 #include "probe/eval.h"
 #include "probe/spec.h"
 
-#define T_INT(bytes, sign) { .kind = TYPE_INT, .size = (bytes), .is_signed = (sign) }
-#define F_INT(bytes, sign) { .type = T_INT(bytes, sign) }
+#define T_INT(bytes, sign) \
+	{ \
+		.kind = TYPE_INT, .size = (bytes), .is_signed = (sign) \
+	}
+#define F_INT(bytes, sign) \
+	{ \
+		.type = T_INT(bytes, sign) \
+	}
 #define NFIELDS(a) .args = (a), .nargs = sizeof(a) / sizeof((a)[0])
 
 static const struct probe_field scope_i32[] = { F_INT(4, true), F_INT(4, false) };
@@ -18,10 +24,11 @@ static const struct probe_field scope_one[] = { F_INT(4, true) };
 static const struct probe_field scope_bytes[] = { F_INT(1, true), F_INT(1, false) };
 static const struct probe_field scope_u64[] = { F_INT(8, false), F_INT(8, false), F_INT(8, true) };
 static const struct probe_field scope_u32[] = { F_INT(4, false) };
-static const struct probe_field scope_dbl[] = {{.type = {.kind = TYPE_FLOAT, .size = 8}},
-					       {.type = {.kind = TYPE_FLOAT, .size = 4}}};
+static const struct probe_field scope_dbl[] = { { .type = { .kind = TYPE_FLOAT, .size = 8 } },
+						{ .type = { .kind = TYPE_FLOAT, .size = 4 } } };
 static const struct probe_field scope_dblold[] = {
-	{ .type = T_INT(8, false), .unreadable = "is in %xmm0, which the kernel does not hand out" }, F_INT(4, true),
+	{ .type = T_INT(8, false), .unreadable = "is in %xmm0, which the kernel does not hand out" },
+	F_INT(4, true),
 };
 static const struct probe_field scope_malloc[] = {
 	F_INT(8, false), F_INT(8, false), F_INT(8, false), F_INT(8, false), F_INT(8, false), F_INT(8, false),

@@ -15,7 +15,7 @@ __attribute__((format(printf, 1, 2), unused)) static void run(const char *fmt, .
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(command, sizeof command, fmt, ap);
+	vsnprintf(command, sizeof(command), fmt, ap);
 	va_end(ap);
 	assert_int_equal(system(command), 0);
 }
@@ -26,7 +26,7 @@ __attribute__((unused)) static void write_file(const char *folder, const char *n
 	char path[PATH_MAX];
 	FILE *f;
 
-	snprintf(path, sizeof path, "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	f = fopen(path, "we");
 	assert_non_null(f);
 	fputs(text, f);

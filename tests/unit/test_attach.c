@@ -103,7 +103,7 @@ static void recursion(bool no_multi)
 		begin = now_ns();
 		assert_int_equal(call_down(9), 9);
 		whole = now_ns() - begin;
-		for (int i = 0; i <= 9; i++) {	/* the innermost returns first */
+		for (int i = 0; i <= 9; i++) { /* the innermost returns first */
 			const struct ut_rec_event *rec = recorder_event(&t.r);
 
 			assert_int_equal(record_value(rec, traced_probe(&t, rec)->checked, 1), i);
@@ -154,7 +154,7 @@ static void tail_calls(bool no_multi)
 		assert_int_equal(record_value(rec, traced_probe(&t, rec)->checked, 1), 42);
 	}
 	assert_int_equal(inner, 1);
-	assert_int_equal(tail, kernel_has_uprobe_multi());	/* older kernels do not say which function it is */
+	assert_int_equal(tail, kernel_has_uprobe_multi()); /* older kernels do not say which function it is */
 	traced_close(&t);
 }
 
@@ -196,11 +196,31 @@ static void a_predicate_on_the_duration(bool no_multi)
 	traced_close(&t);
 }
 
-static void test_recursion(void **state) { (void)state; both_ways(recursion); }
-static void test_nesting(void **state) { (void)state; both_ways(nesting); }
-static void test_tail_calls(void **state) { (void)state; both_ways(tail_calls); }
-static void test_never_return(void **state) { (void)state; both_ways(calls_that_never_return); }
-static void test_duration_predicate(void **state) { (void)state; both_ways(a_predicate_on_the_duration); }
+static void test_recursion(void **state)
+{
+	(void)state;
+	both_ways(recursion);
+}
+static void test_nesting(void **state)
+{
+	(void)state;
+	both_ways(nesting);
+}
+static void test_tail_calls(void **state)
+{
+	(void)state;
+	both_ways(tail_calls);
+}
+static void test_never_return(void **state)
+{
+	(void)state;
+	both_ways(calls_that_never_return);
+}
+static void test_duration_predicate(void **state)
+{
+	(void)state;
+	both_ways(a_predicate_on_the_duration);
+}
 
 /* One program of @n bodies, each of which adds a number of its own. */
 static void dispatch(size_t n, uint32_t first, uint32_t step)
@@ -298,7 +318,11 @@ static void more_bodies_than_a_program_holds(bool no_multi)
 	traced_close(&t);
 }
 
-static void test_more_bodies(void **state) { (void)state; both_ways(more_bodies_than_a_program_holds); }
+static void test_more_bodies(void **state)
+{
+	(void)state;
+	both_ways(more_bodies_than_a_program_holds);
+}
 
 static void a_body_for_each_site(void **state)
 {
@@ -323,10 +347,10 @@ static void a_body_for_each_site(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_recursion),	       cmocka_unit_test(test_nesting),
-	    cmocka_unit_test(test_tail_calls),	       cmocka_unit_test(test_never_return),
-	    cmocka_unit_test(test_duration_predicate), cmocka_unit_test(many_bodies),
-	    cmocka_unit_test(test_more_bodies),	       cmocka_unit_test(a_body_for_each_site),
+		cmocka_unit_test(test_recursion),	   cmocka_unit_test(test_nesting),
+		cmocka_unit_test(test_tail_calls),	   cmocka_unit_test(test_never_return),
+		cmocka_unit_test(test_duration_predicate), cmocka_unit_test(many_bodies),
+		cmocka_unit_test(test_more_bodies),	   cmocka_unit_test(a_body_for_each_site),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,15 +24,17 @@
 	"	movq -8(%rsp), %rax\n	addq -16(%rsp), %rax\n	addq -24(%rsp), %rax\n	addq -128(%rsp), %rax\n	ret\n" \
 	".size " name ", . - " name "\n"
 
-__asm__(".text\n"
-	LEAF("leaf_middle5", "", "leaf_middle5_site:\n" NOP5) NOTE("leaf_middle5", "0", "8@%rdi")
-	LEAF("leaf_middle1", "", "leaf_middle1_site:\n" NOP1)
-	NOTE("leaf_middle1", "0", "8@%rdi 8@-8(%rsp) 8@-128(%rsp)")
-	LEAF("leaf_start5", "leaf_start5_site:\n" NOP5, "") NOTE("leaf_start5", "0", "8@%rdi 8@%rsi")
-	LEAF("leaf_endbr5", "	endbr64\nleaf_endbr5_site:\n" NOP5, "") NOTE("leaf_endbr5", "0", "8@%rdi 8@%rsi")
-	LEAF("leaf_guarded", "", "leaf_guarded_site:\n" NOP1) NOTE("leaf_guarded", "leaf_semaphore", "8@%rdi")
-	".pushsection .probes, \"aw\"\n.balign 2\n.hidden leaf_semaphore\n.globl leaf_semaphore\n"
-	"leaf_semaphore: .2byte 0\n.popsection\n");
+__asm__(".text\n" LEAF("leaf_middle5", "", "leaf_middle5_site:\n" NOP5) NOTE("leaf_middle5", "0", "8@%rdi")
+		LEAF("leaf_middle1", "", "leaf_middle1_site:\n" NOP1) NOTE("leaf_middle1", "0",
+									   "8@%rdi 8@-8(%rsp) 8@-128(%rsp)")
+			LEAF("leaf_start5", "leaf_start5_site:\n" NOP5, "") NOTE("leaf_start5", "0", "8@%rdi 8@%rsi")
+				LEAF("leaf_endbr5", "	endbr64\nleaf_endbr5_site:\n" NOP5, "")
+					NOTE("leaf_endbr5", "0", "8@%rdi 8@%rsi") LEAF("leaf_guarded", "",
+										       "leaf_guarded_site:\n" NOP1)
+						NOTE("leaf_guarded", "leaf_semaphore",
+						     "8@%rdi") ".pushsection .probes, \"aw\"\n.balign 2\n.hidden "
+							       "leaf_semaphore\n.globl leaf_semaphore\n"
+							       "leaf_semaphore: .2byte 0\n.popsection\n");
 uint64_t leaf_middle5(uint64_t a, uint64_t b);
 uint64_t leaf_middle1(uint64_t a, uint64_t b);
 uint64_t leaf_start5(uint64_t a, uint64_t b);
@@ -71,7 +73,8 @@ static void check_unharmed(const char *name, leaf_fn *leaf, unsigned nargs, bool
 			assert_non_null(rec);
 			for (unsigned i = 0; i < nargs; i++)
 				assert_int_equal(record_value(rec, traced_probe(&t, rec)->checked, i) %
-						 (n % (CALLS / 10) + 1), 0);
+							 (n % (CALLS / 10) + 1),
+						 0);
 			n++;
 		}
 	}
@@ -87,9 +90,21 @@ static void both_ways(const char *name, leaf_fn *leaf, unsigned nargs)
 		check_unharmed(name, leaf, nargs, i);
 }
 
-static void short_nop_in_a_leaf(void **state) { (void)state; both_ways("u:leaf_middle1", leaf_middle1, 3); }
-static void long_nop_at_a_start(void **state) { (void)state; both_ways("u:leaf_start5", leaf_start5, 2); }
-static void long_nop_behind_endbr64(void **state) { (void)state; both_ways("u:leaf_endbr5", leaf_endbr5, 2); }
+static void short_nop_in_a_leaf(void **state)
+{
+	(void)state;
+	both_ways("u:leaf_middle1", leaf_middle1, 3);
+}
+static void long_nop_at_a_start(void **state)
+{
+	(void)state;
+	both_ways("u:leaf_start5", leaf_start5, 2);
+}
+static void long_nop_behind_endbr64(void **state)
+{
+	(void)state;
+	both_ways("u:leaf_endbr5", leaf_endbr5, 2);
+}
 
 /* Attached nowhere where the kernel would destroy what the function keeps; on other kernels it must work. */
 static void long_nop_in_a_leaf(void **state)
@@ -146,8 +161,13 @@ static void all_or_nothing(void **state)
 
 static void where_long_nops_are(void **state)
 {
-	static const struct { const char *name; enum nop5_place place; } rows[] = {
-		{ "u:leaf_middle5", NOP5_INSIDE }, { "u:leaf_middle1", NOP5_NONE }, { "u:leaf_start5", NOP5_FIRST },
+	static const struct {
+		const char *name;
+		enum nop5_place place;
+	} rows[] = {
+		{ "u:leaf_middle5", NOP5_INSIDE },
+		{ "u:leaf_middle1", NOP5_NONE },
+		{ "u:leaf_start5", NOP5_FIRST },
 		{ "u:leaf_endbr5", NOP5_FIRST },
 	};
 
@@ -304,11 +324,11 @@ static void a_target_that_ended(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(where_long_nops_are), cmocka_unit_test(short_nop_in_a_leaf),
-		cmocka_unit_test(long_nop_at_a_start), cmocka_unit_test(long_nop_behind_endbr64),
-		cmocka_unit_test(long_nop_in_a_leaf),
-		cmocka_unit_test(all_or_nothing), cmocka_unit_test(semaphores_are_counted),
-		cmocka_unit_test(a_killed_tracer_leaves_nothing), cmocka_unit_test(a_target_that_ended),
+		cmocka_unit_test(where_long_nops_are),	  cmocka_unit_test(short_nop_in_a_leaf),
+		cmocka_unit_test(long_nop_at_a_start),	  cmocka_unit_test(long_nop_behind_endbr64),
+		cmocka_unit_test(long_nop_in_a_leaf),	  cmocka_unit_test(all_or_nothing),
+		cmocka_unit_test(semaphores_are_counted), cmocka_unit_test(a_killed_tracer_leaves_nothing),
+		cmocka_unit_test(a_target_that_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

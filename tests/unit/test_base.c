@@ -16,7 +16,7 @@
 
 static void test_err_set_and_wrap(void **state)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	(void)state;
 	assert_int_equal(ut_err_set(&err, -ENOENT, "no file '%s'", "x"), -ENOENT);
@@ -30,16 +30,16 @@ static void test_err_set_and_wrap(void **state)
 
 static void test_err_cuts_and_takes_its_own_text(void **state)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	char big[2000];
 
 	(void)state;
-	memset(big, 'a', sizeof big - 1);
-	big[sizeof big - 1] = '\0';
+	memset(big, 'a', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
 	ut_err_set(&err, -EIO, "%s", big);
-	assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
+	assert_int_equal(strlen(err.msg), sizeof(err.msg) - 1);
 	ut_err_wrap(&err, "%s", big);
-	assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
+	assert_int_equal(strlen(err.msg), sizeof(err.msg) - 1);
 	ut_err_set(&err, -EIO, "short");
 	ut_err_set(&err, -EIO, "again %s", err.msg);
 	assert_string_equal(err.msg, "again short");
@@ -47,7 +47,7 @@ static void test_err_cuts_and_takes_its_own_text(void **state)
 
 static void test_vec(void **state)
 {
-	VEC(int) v = {0};
+	VEC(int) v = { 0 };
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
@@ -71,7 +71,7 @@ static void expect_text(struct buf *b, const char *want)
 
 static void test_buf_appends(void **state)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	char big[3000];
 
 	(void)state;
@@ -81,8 +81,8 @@ static void test_buf_appends(void **state)
 	buf_addf(&b, " %d %s", 42, "x");
 	buf_fill(&b, '-', 3);
 	expect_text(&b, "abcde 42 x---");
-	memset(big, 'z', sizeof big - 1);
-	big[sizeof big - 1] = '\0';
+	memset(big, 'z', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
 	buf_addf(&b, "%s", big);
 	expect_text(&b, big);
 	buf_adds(&b, "\xc3\xa9t");
@@ -96,7 +96,7 @@ static void test_buf_appends(void **state)
 
 static void test_buf_numbers_equal_printf(void **state)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	uint64_t v = 1;
 	char want[80];
 
@@ -104,7 +104,8 @@ static void test_buf_numbers_equal_printf(void **state)
 	for (int i = 0; i < 20000; i++) {
 		uint64_t n = v >> (i % 64);
 
-		snprintf(want, sizeof want, "%llu %lld %llx", (unsigned long long)n, (long long)n, (unsigned long long)n);
+		snprintf(want, sizeof(want), "%llu %lld %llx", (unsigned long long)n, (long long)n,
+			 (unsigned long long)n);
 		buf_addu(&b, n);
 		buf_addc(&b, ' ');
 		buf_addi(&b, (int64_t)n);
@@ -122,7 +123,7 @@ static void test_buf_numbers_equal_printf(void **state)
 
 static void test_buf_take_and_failure(void **state)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	AUTO_FREE char *empty = buf_take(&b), *text = NULL;
 
 	(void)state;
@@ -142,7 +143,7 @@ static void test_buf_take_and_failure(void **state)
 
 static void expect_escaped(const char *bytes, size_t len, const char *want)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 
 	buf_add_escaped(&b, bytes, len);
 	expect_text(&b, want);
@@ -156,18 +157,18 @@ static void test_escapes(void **state)
 	expect_escaped("nul\0\x7f", 5, "nul\\x00\\x7f");
 	expect_escaped("\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x98\x80", 11, "\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x98\x80");
 	expect_escaped("\xff\xfe", 2, "\\xff\\xfe");
-	expect_escaped("\xc3", 1, "\\xc3");			/* cut off */
-	expect_escaped("\xc0\xaf", 2, "\\xc0\\xaf");		/* overlong */
+	expect_escaped("\xc3", 1, "\\xc3"); /* cut off */
+	expect_escaped("\xc0\xaf", 2, "\\xc0\\xaf"); /* overlong */
 	expect_escaped("\xe0\x80\xaf", 3, "\\xe0\\x80\\xaf");
-	expect_escaped("\xed\xa0\x80", 3, "\\xed\\xa0\\x80");	/* surrogate */
+	expect_escaped("\xed\xa0\x80", 3, "\\xed\\xa0\\x80"); /* surrogate */
 	expect_escaped("\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80");
-	expect_escaped("\xc2\x9b", 2, "\\xc2\\x9b");		/* the one-character form of ESC [ */
-	expect_escaped("\xe2\x80\xae", 3, "\\xe2\\x80\\xae");	/* right-to-left override */
+	expect_escaped("\xc2\x9b", 2, "\\xc2\\x9b"); /* the one-character form of ESC [ */
+	expect_escaped("\xe2\x80\xae", 3, "\\xe2\\x80\\xae"); /* right-to-left override */
 }
 
 static void expect_json(const char *bytes, size_t len, const char *want)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 
 	buf_add_json(&b, bytes, len);
 	expect_text(&b, want);
@@ -185,11 +186,26 @@ static void test_json(void **state)
 
 static void test_globs(void **state)
 {
-	static const struct { const char *pattern, *name; bool fits; } cases[] = {
-		{ "", "", true }, { "", "a", false }, { "*", "", true }, { "*", "abc", true }, { "a*", "abc", true },
-		{ "*c", "abc", true }, { "a?c", "abc", true }, { "a?c", "ac", false }, { "a**c", "ac", true },
-		{ "*b*d", "abcbd", true }, { "*b*d", "abcbde", false }, { "gc__*", "gc__start", true },
-		{ "gc__*", "gc_start", false }, { "abc", "ab", false }, { "ab", "abc", false }, { "?", "", false },
+	static const struct {
+		const char *pattern, *name;
+		bool fits;
+	} cases[] = {
+		{ "", "", true },
+		{ "", "a", false },
+		{ "*", "", true },
+		{ "*", "abc", true },
+		{ "a*", "abc", true },
+		{ "*c", "abc", true },
+		{ "a?c", "abc", true },
+		{ "a?c", "ac", false },
+		{ "a**c", "ac", true },
+		{ "*b*d", "abcbd", true },
+		{ "*b*d", "abcbde", false },
+		{ "gc__*", "gc__start", true },
+		{ "gc__*", "gc_start", false },
+		{ "abc", "ab", false },
+		{ "ab", "abc", false },
+		{ "?", "", false },
 	};
 	char pattern[400] = "", name[2000];
 
@@ -198,11 +214,11 @@ static void test_globs(void **state)
 		assert_int_equal(glob_match(cases[i].pattern, cases[i].name), cases[i].fits);
 	assert_true(glob_is_pattern("a?"));
 	assert_false(glob_is_pattern("a.b[c]"));
-	for (int i = 0; i < 100; i++)		/* takes for ever when it goes back to every star */
+	for (int i = 0; i < 100; i++) /* takes for ever when it goes back to every star */
 		strcat(pattern, "*a");
 	strcat(pattern, "b");
-	memset(name, 'a', sizeof name - 1);
-	name[sizeof name - 1] = '\0';
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
 	assert_false(glob_match(pattern, name));
 }
 
@@ -233,8 +249,8 @@ static void test_suggest(void **state)
 	assert_int_equal(suggest("", names, ARRAY_SIZE(names), ret, 4), 0);
 	assert_int_equal(suggest("gc", names, ARRAY_SIZE(names), ret, 4), 4);
 	assert_int_equal(suggest("gc", names, ARRAY_SIZE(names), ret, 0), 0);
-	memset(longest, 'x', sizeof longest - 1);
-	longest[sizeof longest - 1] = '\0';
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
 	assert_int_equal(suggest(longest, names, ARRAY_SIZE(names), ret, 4), 0);
 }
 
@@ -278,9 +294,15 @@ static void test_parse_size(void **state)
 
 static void test_parse_duration(void **state)
 {
-	static const struct { const char *text; uint64_t ns; } good[] = {
-		{ "3", 3000000000 }, { "0.5", 500000000 }, { ".25s", 250000000 }, { "250ms", 250000000 }, { "2m", 120000000000 },
-		{ "1.5h", 5400000000000 }, { "10us", 10000 }, { "7ns", 7 }, { "0.0000000019", 1 }, { "0", 0 },
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} good[] = {
+		{ "3", 3000000000 },	{ "0.5", 500000000 },
+		{ ".25s", 250000000 },	{ "250ms", 250000000 },
+		{ "2m", 120000000000 }, { "1.5h", 5400000000000 },
+		{ "10us", 10000 },	{ "7ns", 7 },
+		{ "0.0000000019", 1 },	{ "0", 0 },
 	};
 	static const char *const bad[] = { "", "s", "-1", "1x", "1.", "1..2", " 1", "1 s", "1e3" };
 	uint64_t v;
@@ -298,10 +320,13 @@ static void test_parse_duration(void **state)
 
 static void test_numbers_for_people(void **state)
 {
-	static const struct { uint64_t ns; const char *text; } times[] = {
-		{ 0, "0 ns" }, { 812, "812 ns" }, { 999, "999 ns" }, { 1000, "1 µs" }, { 3210000, "3.21 ms" },
-		{ 12345, "12.3 µs" }, { 999499, "999 µs" }, { 999999, "1 ms" }, { 1500000000, "1.5 s" }, { 9999, "10 µs" },
-		{ 120000000000, "120 s" },
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} times[] = {
+		{ 0, "0 ns" },		 { 812, "812 ns" },    { 999, "999 ns" },	  { 1000, "1 µs" },
+		{ 3210000, "3.21 ms" },	 { 12345, "12.3 µs" }, { 999499, "999 µs" },	  { 999999, "1 ms" },
+		{ 1500000000, "1.5 s" }, { 9999, "10 µs" },    { 120000000000, "120 s" },
 	};
 	char text[32];
 
@@ -326,13 +351,22 @@ static void test_version(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_err_set_and_wrap), cmocka_unit_test(test_err_cuts_and_takes_its_own_text),
-		cmocka_unit_test(test_vec), cmocka_unit_test(test_buf_appends),
-		cmocka_unit_test(test_buf_numbers_equal_printf), cmocka_unit_test(test_buf_take_and_failure),
-		cmocka_unit_test(test_escapes), cmocka_unit_test(test_json), cmocka_unit_test(test_globs),
-		cmocka_unit_test(test_edit_distance), cmocka_unit_test(test_suggest), cmocka_unit_test(test_parse_u64),
-		cmocka_unit_test(test_parse_size), cmocka_unit_test(test_parse_duration),
-		cmocka_unit_test(test_numbers_for_people), cmocka_unit_test(test_version),
+		cmocka_unit_test(test_err_set_and_wrap),
+		cmocka_unit_test(test_err_cuts_and_takes_its_own_text),
+		cmocka_unit_test(test_vec),
+		cmocka_unit_test(test_buf_appends),
+		cmocka_unit_test(test_buf_numbers_equal_printf),
+		cmocka_unit_test(test_buf_take_and_failure),
+		cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_globs),
+		cmocka_unit_test(test_edit_distance),
+		cmocka_unit_test(test_suggest),
+		cmocka_unit_test(test_parse_u64),
+		cmocka_unit_test(test_parse_size),
+		cmocka_unit_test(test_parse_duration),
+		cmocka_unit_test(test_numbers_for_people),
+		cmocka_unit_test(test_version),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);

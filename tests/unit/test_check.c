@@ -39,7 +39,9 @@ static const char *shape(const struct probe_checked *c)
 
 static void test_outputs(void **state)
 {
-	static const struct { const char *text, *shape; } rows[] = {
+	static const struct {
+		const char *text, *shape;
+	} rows[] = {
 		{ "u:zoo:none", " 0" },
 		{ "u:zoo:i32", "VV 0" },
 		{ "u:zoo:i32 \"\"", " 0" },
@@ -101,8 +103,11 @@ static void assert_type(const char *scope, const char *expr, const char *type)
 	c = check(text);
 	assert_int_equal(c->noutputs, 2);
 	t = &c->outputs[1].type;
-	snprintf(got, sizeof(got), "%c%d%s", t->kind == TYPE_FLOAT ? 'f' : t->is_signed ? 's' : 'u', t->size * 8,
-		 t->pointee_size ? "*" : "");
+	snprintf(got, sizeof(got), "%c%d%s",
+		 t->kind == TYPE_FLOAT ? 'f'
+		 : t->is_signed	       ? 's'
+				       : 'u',
+		 t->size * 8, t->pointee_size ? "*" : "");
 	if (strcmp(got, type))
 		fail_msg("%s is %s instead of %s", expr, got, type);
 	probe_checked_free(c);
@@ -159,15 +164,15 @@ static void test_pointer_scale(void **state)
 
 static void test_variables(void **state)
 {
-	struct probe_checked *c =
-	    check("t:sched:sched_switch (comm == \"java\" && args->comm != \"x\" && \"y\" == prev_comm) prev_pid, pid");
+	struct probe_checked *c = check(
+		"t:sched:sched_switch (comm == \"java\" && args->comm != \"x\" && \"y\" == prev_comm) prev_pid, pid");
 	const struct expr *e = c->spec->predicate;
 
 	(void)state;
 	assert_int_equal(e->a->a->a->var, VAR_COMM);
 	assert_int_equal(e->a->b->a->var, VAR_FIELD);
 	assert_int_equal(e->a->b->a->index, 3);
-	assert_int_equal(e->b->a->op, EXPR_VAR);	/* the literal goes to the right */
+	assert_int_equal(e->b->a->op, EXPR_VAR); /* the literal goes to the right */
 	assert_int_equal(e->b->a->index, 0);
 	assert_int_equal(e->b->b->op, EXPR_STRING);
 	assert_int_equal(c->outputs[0].expr->index, 1);
@@ -177,9 +182,15 @@ static void test_variables(void **state)
 
 static void test_needs_entry(void **state)
 {
-	static const struct { const char *text; bool needs; } rows[] = {
-		{ "r:c:read", false }, { "r:c:read duration", true }, { "r:c:read (duration > 1000)", true },
-		{ "r:c:read \"%d\", 1 + (duration / 1000 ? 1 : 0)", true }, { "r:c:read retval", false },
+	static const struct {
+		const char *text;
+		bool needs;
+	} rows[] = {
+		{ "r:c:read", false },
+		{ "r:c:read duration", true },
+		{ "r:c:read (duration > 1000)", true },
+		{ "r:c:read \"%d\", 1 + (duration / 1000 ? 1 : 0)", true },
+		{ "r:c:read retval", false },
 	};
 
 	(void)state;
@@ -324,9 +335,11 @@ static void test_golden_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_outputs), cmocka_unit_test(test_types), cmocka_unit_test(test_pointer_scale),
-		cmocka_unit_test(test_variables), cmocka_unit_test(test_needs_entry), cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_notes), cmocka_unit_test(test_layout), cmocka_unit_test(test_golden_errors),
+		cmocka_unit_test(test_outputs),	      cmocka_unit_test(test_types),
+		cmocka_unit_test(test_pointer_scale), cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_needs_entry),   cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_notes),	      cmocka_unit_test(test_layout),
+		cmocka_unit_test(test_golden_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,13 +21,13 @@
 
 #include "sym/code_priv.h"
 
-#define WRITER 4242	/* of the handed dumps */
+#define WRITER 4242 /* of the handed dumps */
 
 static const char *case_path(const char *folder, const char *file, const char *ending)
 {
 	static char path[512];
 
-	snprintf(path, sizeof path, "%s/tests/cases/%s/%s%s", getenv("UT_SOURCE_ROOT"), folder, file, ending);
+	snprintf(path, sizeof(path), "%s/tests/cases/%s/%s%s", getenv("UT_SOURCE_ROOT"), folder, file, ending);
 	return path;
 }
 
@@ -55,7 +55,7 @@ static void add_case_map(struct code_maps *c, const char *file)
 
 static void expect(struct code_maps *c, uint64_t addr, uint64_t time_ns, const char *want)
 {
-	struct buf got = {0};
+	struct buf got = { 0 };
 	struct code_answer a;
 
 	code_maps_find(c, addr, time_ns, &a);
@@ -77,8 +77,8 @@ static void each_line(const char *path, void (*fn)(char **columns))
 	size_t n = 0;
 
 	assert_non_null(f);
-	while (fgets(line, sizeof line, f)) {
-		char *columns[4] = {0}, *rest = line;
+	while (fgets(line, sizeof(line), f)) {
+		char *columns[4] = { 0 }, *rest = line;
 
 		line[strcspn(line, "\n")] = '\0';
 		if (line[0] == '#')
@@ -124,7 +124,7 @@ static void one_dump(char **columns)
 	assert_int_equal(n, columns[3][0] != '-');
 	if (n)
 		assert_non_null(strstr(notes[0], columns[3]));
-	expect(c, addr + 0x100000, 1, "-");	/* asked again, nothing is noted twice */
+	expect(c, addr + 0x100000, 1, "-"); /* asked again, nothing is noted twice */
 	assert_int_equal(code_maps_notes(c, &notes), n);
 	code_maps_free(c);
 }
@@ -149,11 +149,15 @@ static void a_long_name_is_cut_with_a_mark(void **state)
 }
 
 /* A file that a writer appends to, and which is looked at now and then. */
-struct writer { int fd, copy; char path[64]; struct code_maps *c; };
+struct writer {
+	int fd, copy;
+	char path[64];
+	struct code_maps *c;
+};
 
 static struct writer *writer_start(bool gone)
 {
-	struct writer *w = calloc(1, sizeof *w);
+	struct writer *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
 	strcpy(w->path, "/tmp/ut-code-XXXXXX");
@@ -225,7 +229,7 @@ static void reading_goes_on_where_it_stopped(void **state)
 	(void)state;
 	say(w, "1000 40 one\n2000 4");
 	code_maps_poll(w->c, 100);
-	expect(w->c, 0x2010, 500, "-");		/* the line is not complete while its writer lives */
+	expect(w->c, 0x2010, 500, "-"); /* the line is not complete while its writer lives */
 	assert_int_equal(w->c->maps.v[0]->reader.offset, 18);
 	say(w, "0 two\n3000 40 three");
 	code_maps_poll(w->c, 600);
@@ -235,7 +239,7 @@ static void reading_goes_on_where_it_stopped(void **state)
 	w->c->gone = true;
 	code_maps_settle(w->c);
 	expect(w->c, 0x3010, 700, "three");
-	expect(w->c, 0x3011, 700, "three");	/* a new question is told of what was read before */
+	expect(w->c, 0x3011, 700, "three"); /* a new question is told of what was read before */
 	expect(w->c, 0x1010, 700, "one");
 	writer_end(w);
 }
@@ -292,18 +296,18 @@ static void a_map_that_is_written_anew(void **state)
 	code_maps_poll(w->c, 100);
 	assert_return_code(ftruncate(w->fd, 0), errno);
 	lseek(w->fd, 0, SEEK_SET);
-	code_maps_poll(w->c, 200);		/* it has begun to write */
+	code_maps_poll(w->c, 200); /* it has begun to write */
 	say(w, "1000 40 new\n3000 40 later\n4000 40 and more of them\n");
 	code_maps_poll(w->c, 250);
-	lseek(w->fd, 0, SEEK_SET);		/* and once more, longer than before */
+	lseek(w->fd, 0, SEEK_SET); /* and once more, longer than before */
 	say(w, "0900 40 third\n1000 40 newest\n2000 40 tenant\n3000 40 later and more\n");
 	code_maps_poll(w->c, 300);
 	assert_int_equal(w->c->maps.n, 3);
 	expect(w->c, 0x1010, 150, "old");
 	expect(w->c, 0x2010, 150, "freed");
 	expect(w->c, 0x1010, 260, "new");
-	expect(w->c, 0x1010, 220, "new");	/* while it was being written */
-	expect(w->c, 0x2010, 260, "tenant");	/* the old one was gone by then */
+	expect(w->c, 0x1010, 220, "new"); /* while it was being written */
+	expect(w->c, 0x2010, 260, "tenant"); /* the old one was gone by then */
 	expect(w->c, 0x1010, 300, "newest");
 	assert_int_equal(code_maps_notes(w->c, &notes), 0);
 	writer_end(w);
@@ -339,7 +343,7 @@ static void a_large_map_that_is_written_anew(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 60000; i++) {
-		snprintf(line, sizeof line, "%x 10 function_%u\n", 0x100000 + i * 16, i);
+		snprintf(line, sizeof(line), "%x 10 function_%u\n", 0x100000 + i * 16, i);
 		say(w, line);
 	}
 	code_maps_poll(w->c, 100);
@@ -360,7 +364,7 @@ static void refused(struct writer *w, const char *why)
 	const char *const *notes;
 
 	assert_false(code_maps_poll(w->c, 100));
-	assert_false(code_maps_poll(w->c, 200));	/* told once */
+	assert_false(code_maps_poll(w->c, 200)); /* told once */
 	assert_false(code_maps_any(w->c));
 	assert_int_equal(code_maps_notes(w->c, &notes), 1);
 	assert_non_null(strstr(notes[0], why));
@@ -375,7 +379,7 @@ static void files_that_are_no_files(void **state)
 	(void)state;
 	unlink(w->path);
 	assert_return_code(mkfifo(w->path, 0600), errno);
-	alarm(10);		/* never a hang */
+	alarm(10); /* never a hang */
 	refused(w, "is a FIFO");
 	writer_end(w);
 	w = writer_start(false);
@@ -403,7 +407,7 @@ static void files_of_others(void **state)
 	say(w, "1000 40 evil\n");
 	assert_return_code(fchown(w->fd, 65534, 65534), errno);
 	refused(w, "belongs to user 65534");
-	w->c->owner.uids[0] = 65534;	/* its own file */
+	w->c->owner.uids[0] = 65534; /* its own file */
 	w->c->refused.ino = 0;
 	assert_true(code_maps_poll(w->c, 300));
 	expect(w->c, 0x1010, 400, "evil");
@@ -420,7 +424,7 @@ static void a_file_of_an_earlier_process(void **state)
 	assert_return_code(futimens(w->fd, times), errno);
 	w->c->owner.start_real_ns = 1000001ull * 1000000000;
 	refused(w, "was written before process");
-	say(w, "2000 40 mine\n");	/* the new process writes behind what it found */
+	say(w, "2000 40 mine\n"); /* the new process writes behind what it found */
 	assert_true(code_maps_poll(w->c, 300));
 	expect(w->c, 0x1010, 400, "-");
 	expect(w->c, 0x2010, 400, "mine");
@@ -460,10 +464,11 @@ static int make_dump(uint64_t time_ns, uint32_t pid, uint32_t pad)
 		uint32_t rpid, tid;
 		uint64_t vma, addr, code_size, index;
 		char name[8], code[16];
-	} __attribute__((packed)) d = { 0x4A695444, 1, 40, 0, pad, pid, 0, 0, 0, 80, time_ns, pid, pid, 0, 0x1000, 16, 0, "f", "" };
+	} __attribute__((packed))
+	d = { 0x4A695444, 1, 40, 0, pad, pid, 0, 0, 0, 80, time_ns, pid, pid, 0, 0x1000, 16, 0, "f", "" };
 
 	assert_return_code(fd, errno);
-	assert_int_equal(write(fd, &d, sizeof d), sizeof d);
+	assert_int_equal(write(fd, &d, sizeof(d)), sizeof(d));
 	return fd;
 }
 
@@ -526,9 +531,12 @@ static void a_dump_of_a_parent(void **state)
 
 static void add_line(struct buf *record, uint64_t addr, uint32_t line, const char *file)
 {
-	struct { uint64_t addr; uint32_t line, column; } entry = { addr, line, 0 };
+	struct {
+		uint64_t addr;
+		uint32_t line, column;
+	} entry = { addr, line, 0 };
 
-	buf_add(record, &entry, sizeof entry);
+	buf_add(record, &entry, sizeof(entry));
 	buf_add(record, file, strlen(file) + 1);
 }
 
@@ -547,20 +555,23 @@ static void expect_line(const struct jitdump_lines *lines, uint64_t addr, const 
 /* In whatever order they stand; of two with one address the later counts; "\xff" is the file before. */
 static void lines_of_code(void **state)
 {
-	struct { uint32_t type, size; uint64_t time, addr, entries; } head = { 2, 0, 0, 0x1000, 6 };
-	struct jitdump d = {0};
+	struct {
+		uint32_t type, size;
+		uint64_t time, addr, entries;
+	} head = { 2, 0, 0, 0x1000, 6 };
+	struct jitdump d = { 0 };
 	struct jitdump_lines lines;
-	struct buf record = {0};
+	struct buf record = { 0 };
 
 	(void)state;
-	buf_add(&record, &head, sizeof head);
-	add_line(&record, 0x1000, 1, "\xff");	/* there is none before */
+	buf_add(&record, &head, sizeof(head));
+	add_line(&record, 0x1000, 1, "\xff"); /* there is none before */
 	add_line(&record, 0x1020, 5, "b.js");
 	add_line(&record, 0x1010, 2, "a.js");
 	add_line(&record, 0x1018, 3, "\xff");
 	add_line(&record, 0x1018, 4, "\xff");
 	add_line(&record, 0x1030, 6, "");
-	add_line(&record, 0x1012, 7, "c.js");	/* more than it says it has */
+	add_line(&record, 0x1012, 7, "c.js"); /* more than it says it has */
 	assert_int_equal(jitdump_lines_read(&d, record.data, record.len, &lines), 0);
 	expect_line(&lines, 0x100f, NULL, 0);
 	expect_line(&lines, 0x1010, "a.js", 2);
@@ -610,19 +621,19 @@ static void the_map_of_a_live_process(void **state)
 	char event[1024];
 
 	(void)state;
-	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	c = code_maps_new(getpid(), 100);
 	assert_non_null(c);
 	assert_false(code_maps_any(c));
 	code_maps_watch(c, notify);
 	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	assert_return_code(fd, errno);
-	assert_true(read(notify, event, sizeof event) > 0);
+	assert_true(read(notify, event, sizeof(event)) > 0);
 	assert_true(code_maps_poll(c, 150));
-	while (read(notify, event, sizeof event) > 0)
+	while (read(notify, event, sizeof(event)) > 0)
 		;
 	assert_int_equal(write(fd, "1000 40 mine\n", 13), 13);
-	assert_true(read(notify, event, sizeof event) > 0);
+	assert_true(read(notify, event, sizeof(event)) > 0);
 	assert_true(code_maps_poll(c, 200));
 	unlink(path);
 	close(fd);

@@ -13,8 +13,11 @@
 #define START UINT64_C(1000000)
 #define SEEN_MAX 8192
 
-static const struct collect_word gc_words[] = { { "full", 1, "full" }, { "full", 0, "young" }, { "pool", 4, "mixed" },
-						{ "cause", 0, "System.gc()" }, { "cause", 7, "Timer" } };
+static const struct collect_word gc_words[] = { { "full", 1, "full" },
+						{ "full", 0, "young" },
+						{ "pool", 4, "mixed" },
+						{ "cause", 0, "System.gc()" },
+						{ "cause", 7, "Timer" } };
 static const struct collect_only cycles[] = { { "manager", "*Cycles" } };
 static const struct collect_only second[] = { { "generation", "2" } };
 
@@ -83,19 +86,27 @@ static struct collect_value text(const char *name, const char *v)
 	return (struct collect_value){ .name = name, .is_text = true, .text = v, .len = strlen(v) };
 }
 
-struct at { uint64_t ns; uint32_t pid, tid; };
+struct at {
+	uint64_t ns;
+	uint32_t pid, tid;
+};
 
 static int feed_values(struct collect *c, struct at at, unsigned def, enum collect_role role,
 		       const struct collect_value *v, size_t n)
 {
-	struct collect_event e = { .time_ns = START + at.ns, .pid = at.pid, .tid = at.tid, .comm = "thread", .def = def,
-				   .role = role, .nvalues = n };
-	struct collect_value *copy = calloc(n + 1, sizeof *v);
-	char *texts[8] = {0};
+	struct collect_event e = { .time_ns = START + at.ns,
+				   .pid = at.pid,
+				   .tid = at.tid,
+				   .comm = "thread",
+				   .def = def,
+				   .role = role,
+				   .nvalues = n };
+	struct collect_value *copy = calloc(n + 1, sizeof(*v));
+	char *texts[8] = { 0 };
 	int r;
 
 	assert_true(n < 8);
-	for (size_t i = 0; i < n; i++) {	/* nothing of it lives longer than the call */
+	for (size_t i = 0; i < n; i++) { /* nothing of it lives longer than the call */
 		copy[i] = v[i];
 		if (v[i].is_text) {
 			texts[i] = malloc(v[i].len + 1);
@@ -112,7 +123,8 @@ static int feed_values(struct collect *c, struct at at, unsigned def, enum colle
 }
 
 #define VALUES(...) (const struct collect_value[]){ __VA_ARGS__ }, ARRAY_SIZE(((struct collect_value[]){ __VA_ARGS__ }))
-#define AT(ns, pid, tid) (struct at){ ns, pid, tid }
+#define AT(ns, pid, tid) \
+	(struct at) { ns, pid, tid }
 
 static void feed(struct collect *c, struct at at, unsigned def, enum collect_role role)
 {
@@ -137,7 +149,7 @@ static void pairs(void **ctx)
 	(void)ctx;
 	begin(c, AT(10, 1, 11), GC);
 	begin(c, AT(11, 2, 21), GC);
-	end(c, AT(20, 1, 12), GC);	/* by process: another thread may end it */
+	end(c, AT(20, 1, 12), GC); /* by process: another thread may end it */
 	end(c, AT(30, 2, 21), GC);
 	begin(c, AT(40, 1, 11), QUERY);
 	begin(c, AT(41, 1, 12), QUERY);
@@ -174,7 +186,7 @@ static void nesting(void **ctx)
 	is_span(1, COLLECT_ENDED, 25, 35);
 	is_span(2, COLLECT_ENDED, 10, 40);
 	assert_true(seen[0].span.nested);
-	assert_false(seen[1].span.nested);	/* of another kind */
+	assert_false(seen[1].span.nested); /* of another kind */
 	assert_false(seen[2].span.nested);
 	assert_int_equal(seen[0].span.number, 2);
 	assert_int_equal(seen[2].span.number, 1);
@@ -237,10 +249,10 @@ static void parts_are_added_up(void **ctx)
 		feed_values(c, AT(1, 1, 11), GC, COLLECT_INSIDE, VALUES(number("before", 100 * i)));
 	for (int i = 1; i <= 3; i++)
 		feed_values(c, AT(2, 1, 11), GC, COLLECT_INSIDE, VALUES(number("after", 10 * i), number("freed", i)));
-	feed_values(c, AT(3, 1, 11), GC, COLLECT_END, VALUES(number("heap", -1)));	/* no size */
+	feed_values(c, AT(3, 1, 11), GC, COLLECT_END, VALUES(number("heap", -1))); /* no size */
 	assert_int_equal(s->before, 600);
 	assert_int_equal(s->after, 60);
-	assert_int_equal(s->freed, 6);	/* as told, not as worked out */
+	assert_int_equal(s->freed, 6); /* as told, not as worked out */
 	assert_false(s->has_heap);
 	/* more afterwards than before: nothing is said about what was freed */
 	feed_values(c, AT(4, 1, 11), GC, COLLECT_BEGIN, VALUES(number("used", 5)));
@@ -269,12 +281,12 @@ static void inside_of_a_pause(void **ctx)
 	assert_int_equal(s->before, 900);
 	assert_int_equal(s->after, 200);
 	assert_int_equal(s->freed, 700);
-	assert_string_equal(s->cause, "Timer");		/* of the first */
-	assert_string_equal(seen[0].label, "full");	/* the first word of the list, not the first that came */
+	assert_string_equal(s->cause, "Timer"); /* of the first */
+	assert_string_equal(seen[0].label, "full"); /* the first word of the list, not the first that came */
 	feed_values(c, AT(7, 1, 11), GC, COLLECT_BEGIN, VALUES(number("cause", 99), number("used", 5)));
 	feed_values(c, AT(8, 1, 11), GC, COLLECT_INSIDE, VALUES(number("used", 4)));
 	end(c, AT(9, 1, 11), GC);
-	assert_string_equal(seen[1].span.cause, "");	/* a number without a word */
+	assert_string_equal(seen[1].span.cause, ""); /* a number without a word */
 	assert_string_equal(seen[1].label, "pause");
 	assert_int_equal(seen[1].span.after, 4);
 	collect_free(c);
@@ -288,9 +300,9 @@ static void labels(void **ctx)
 	(void)ctx;
 	feed_values(c, AT(1, 1, 11), GC, COLLECT_BEGIN, VALUES(number("full", 5)));
 	feed_values(c, AT(2, 1, 11), GC, COLLECT_END, VALUES(number("full", 0)));
-	assert_string_equal(seen[0].label, "young");	/* the end's word, where the begin has none */
-	memset(longer, 'x', sizeof longer);
-	memcpy(longer + COLLECT_TEXT_MAX - 2, "é", 2);	/* is not cut in two */
+	assert_string_equal(seen[0].label, "young"); /* the end's word, where the begin has none */
+	memset(longer, 'x', sizeof(longer));
+	memcpy(longer + COLLECT_TEXT_MAX - 2, "é", 2); /* is not cut in two */
 	longer[399] = '\0';
 	feed_values(c, AT(3, 1, 11), QUERY, COLLECT_BEGIN, VALUES(text("name", ""), text("name", longer)));
 	end(c, AT(4, 1, 11), QUERY);
@@ -331,9 +343,9 @@ static void only(void **ctx)
 	feed_values(c, AT(11, 1, 11), OLD, COLLECT_BEGIN, VALUES(number("generation", 0)));
 	end(c, AT(12, 1, 11), OLD);
 	end(c, AT(13, 1, 11), OLD);
-	begin(c, AT(14, 1, 11), OLD);	/* could not be read */
+	begin(c, AT(14, 1, 11), OLD); /* could not be read */
 	end(c, AT(15, 1, 11), OLD);
-	end(c, AT(16, 1, 11), OLD);	/* nobody knows of what */
+	end(c, AT(16, 1, 11), OLD); /* nobody knows of what */
 	assert_int_equal(nseen, 2);
 	is_span(1, COLLECT_ENDED, 10, 13);
 	assert_int_equal(seen[1].span.number, 1);
@@ -349,7 +361,7 @@ static void only_told_later(void **ctx)
 	feed_values(c, AT(1, 1, 11), OLD, COLLECT_BEGIN, VALUES(number("used", 50)));
 	begin(c, AT(2, 1, 12), OLD);
 	feed_values(c, AT(3, 1, 11), OLD, COLLECT_INSIDE, VALUES(number("generation", 2)));
-	end(c, AT(4, 1, 12), OLD);	/* nothing told it */
+	end(c, AT(4, 1, 12), OLD); /* nothing told it */
 	end(c, AT(5, 1, 11), OLD);
 	assert_int_equal(nseen, 1);
 	is_span(0, COLLECT_ENDED, 1, 5);
@@ -377,7 +389,7 @@ static void ends_of_what_failed(void **ctx)
 	struct collect *c = fresh();
 
 	(void)ctx;
-	feed_values(c, AT(1, 1, 11), QUERY, COLLECT_END, VALUES(number("failed", 1)));	/* nothing is open */
+	feed_values(c, AT(1, 1, 11), QUERY, COLLECT_END, VALUES(number("failed", 1))); /* nothing is open */
 	begin(c, AT(2, 1, 11), QUERY);
 	begin(c, AT(3, 1, 12), QUERY);
 	begin(c, AT(4, 1, 11), QUERY);
@@ -401,7 +413,7 @@ static void insides_of_threads(void **ctx)
 	begin(c, AT(1, 1, 11), QUERY);
 	begin(c, AT(2, 1, 12), QUERY);
 	feed_values(c, AT(3, 1, 11), QUERY, COLLECT_INSIDE, VALUES(text("name", "one")));
-	feed_values(c, AT(4, 1, 19), QUERY, COLLECT_INSIDE, VALUES(text("name", "two")));	/* the newest */
+	feed_values(c, AT(4, 1, 19), QUERY, COLLECT_INSIDE, VALUES(text("name", "two"))); /* the newest */
 	feed_values(c, AT(4, 3, 19), QUERY, COLLECT_INSIDE, VALUES(text("name", "of nobody")));
 	end(c, AT(5, 1, 11), QUERY);
 	end(c, AT(6, 1, 12), QUERY);
@@ -446,11 +458,11 @@ static void ends_of_processes_and_threads(void **ctx)
 	begin(c, AT(3, 1, 12), SWEEP);
 	assert_int_equal(collect_thread_exit(c, START + 4, 1, 11), 0);
 	assert_int_equal(nseen, 1);
-	is_span(0, COLLECT_THREAD_ENDED, 2, 4);	/* another thread may end the collection */
+	is_span(0, COLLECT_THREAD_ENDED, 2, 4); /* another thread may end the collection */
 	assert_int_equal(collect_exec(c, START + 5, 1), 0);
 	is_span(1, COLLECT_EXEC, 3, 5);
 	is_span(2, COLLECT_EXEC, 1, 5);
-	end(c, AT(7, 1, 11), GC);	/* of the new program, before its probes were there */
+	end(c, AT(7, 1, 11), GC); /* of the new program, before its probes were there */
 	is_span(3, COLLECT_CUT_AT_START, 5, 7);
 	assert_int_equal(seen[3].span.number, 1);
 	begin(c, AT(8, 1, 11), GC);
@@ -458,7 +470,7 @@ static void ends_of_processes_and_threads(void **ctx)
 	is_span(4, COLLECT_DIED, 8, 9);
 	assert_int_equal(collect_process_exit(c, START + 9, 1), 0);
 	assert_int_equal(collect_process_exit(c, START + 9, 4), 0);
-	end(c, AT(12, 1, 11), GC);	/* a process of that number whose start was not seen */
+	end(c, AT(12, 1, 11), GC); /* a process of that number whose start was not seen */
 	is_span(5, COLLECT_CUT_AT_START, 0, 12);
 	assert_int_equal(collect_counts(c)->died, 4);
 	collect_free(c);
@@ -474,9 +486,9 @@ static void forks(void **ctx)
 	assert_int_equal(collect_fork(c, START + 3, 1, 5), 0);
 	assert_int_equal(collect_fork(c, START + 4, 5, 6), 0);
 	begin(c, AT(5, 5, 5), GC);
-	end(c, AT(6, 5, 5), GC);	/* its own */
-	end(c, AT(7, 5, 5), GC);	/* its parent's */
-	end(c, AT(8, 6, 66), QUERY);	/* of a thread that was not there at the fork */
+	end(c, AT(6, 5, 5), GC); /* its own */
+	end(c, AT(7, 5, 5), GC); /* its parent's */
+	end(c, AT(8, 6, 66), QUERY); /* of a thread that was not there at the fork */
 	end(c, AT(9, 6, 6), QUERY);
 	end(c, AT(10, 5, 5), GC);
 	end(c, AT(11, 1, 1), QUERY);
@@ -511,7 +523,7 @@ static void losses(void **ctx)
 	begin(c, AT(1, 1, 11), GC);
 	begin(c, AT(2, 1, 11), SWEEP);
 	collect_lost(c, START + 3, START + 9);
-	begin(c, AT(10, 1, 11), GC);	/* the first one's end was lost */
+	begin(c, AT(10, 1, 11), GC); /* the first one's end was lost */
 	is_span(0, COLLECT_FORGOTTEN, 1, 9);
 	assert_true(seen[0].span.lost_inside);
 	end(c, AT(11, 1, 11), GC);
@@ -573,7 +585,7 @@ static void measured(void **ctx)
 
 	(void)ctx;
 	assert_int_equal(collect_event(c, &e), 0);
-	memset(&from, 0xee, sizeof from);
+	memset(&from, 0xee, sizeof(from));
 	e = (struct collect_event){ .time_ns = START + 64000, .pid = 1, .tid = 1, .role = COLLECT_END, .state = &to };
 	assert_int_equal(collect_event(c, &e), 0);
 	assert_true(seen[0].span.stall.known);
@@ -600,7 +612,7 @@ static void answers(void **ctx)
 	assert_int_equal(collect_process_exit(c, START + 5, 1), -32);
 	assert_int_equal(nseen, 2);
 	assert_int_equal(collect_stop(c, START + 6), 0);
-	assert_int_equal(feed_values(c, AT(7, 1, 11), NDEFS, COLLECT_END, NULL, 0), 0);	/* no such definition */
+	assert_int_equal(feed_values(c, AT(7, 1, 11), NDEFS, COLLECT_END, NULL, 0), 0); /* no such definition */
 	collect_free(c);
 	assert_null(collect_free(NULL));
 }
@@ -641,14 +653,26 @@ static void stopped_since(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pairs), cmocka_unit_test(nesting), cmocka_unit_test(by_id),
-		cmocka_unit_test(what_values_say), cmocka_unit_test(parts_are_added_up), cmocka_unit_test(labels),
+		cmocka_unit_test(pairs),
+		cmocka_unit_test(nesting),
+		cmocka_unit_test(by_id),
+		cmocka_unit_test(what_values_say),
+		cmocka_unit_test(parts_are_added_up),
+		cmocka_unit_test(labels),
 		cmocka_unit_test(inside_of_a_pause),
-		cmocka_unit_test(only), cmocka_unit_test(only_told_later), cmocka_unit_test(insides_of_threads),
-		cmocka_unit_test(ends_of_what_failed), cmocka_unit_test(cut_at_both_ends),
-		cmocka_unit_test(ends_of_processes_and_threads), cmocka_unit_test(forks), cmocka_unit_test(losses),
-		cmocka_unit_test(losses_and_nesting), cmocka_unit_test(limits), cmocka_unit_test(measured),
-		cmocka_unit_test(answers), cmocka_unit_test(clock_steps),
+		cmocka_unit_test(only),
+		cmocka_unit_test(only_told_later),
+		cmocka_unit_test(insides_of_threads),
+		cmocka_unit_test(ends_of_what_failed),
+		cmocka_unit_test(cut_at_both_ends),
+		cmocka_unit_test(ends_of_processes_and_threads),
+		cmocka_unit_test(forks),
+		cmocka_unit_test(losses),
+		cmocka_unit_test(losses_and_nesting),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(measured),
+		cmocka_unit_test(answers),
+		cmocka_unit_test(clock_steps),
 		cmocka_unit_test(stopped_since),
 	};
 

@@ -81,19 +81,12 @@ static int one(struct run *r)
 				   .state = dice(2) ? &state : NULL };
 
 	switch (dice(60)) {
-	case 0:
-		return collect_fork(r->c, r->now, e.pid, 1 + (uint32_t)dice(3));
-	case 1:
-		return collect_exec(r->c, r->now, e.pid);
-	case 2:
-		return collect_thread_exit(r->c, r->now, e.pid, e.tid);
-	case 3:
-		return collect_process_exit(r->c, r->now, e.pid);
-	case 4:
-		collect_lost(r->c, r->now - dice(90), r->now);
-		return 0;
-	default:
-		break;
+	case 0: return collect_fork(r->c, r->now, e.pid, 1 + (uint32_t)dice(3));
+	case 1: return collect_exec(r->c, r->now, e.pid);
+	case 2: return collect_thread_exit(r->c, r->now, e.pid, e.tid);
+	case 3: return collect_process_exit(r->c, r->now, e.pid);
+	case 4: collect_lost(r->c, r->now - dice(90), r->now); return 0;
+	default: break;
 	}
 	r->begins += e.role == COLLECT_BEGIN && (e.def != 3 || values[0].number == 1);
 	return collect_event(r->c, &e);

@@ -52,7 +52,8 @@ static int set_up(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	run("cp /proc/%d/exe %s/whole && cd %s && objcopy --only-keep-debug whole debug && strip -s -o bare whole && "
-	    "objcopy --add-gnu-debuglink=debug bare linked", (int)getpid(), folder, folder);
+	    "objcopy --add-gnu-debuglink=debug bare linked",
+	    (int)getpid(), folder, folder);
 	image_debug_root = folder;
 	return 0;
 }
@@ -72,7 +73,7 @@ static uint64_t find(const char *name)
 	struct elf_symbol s;
 	uint64_t offset = 0;
 
-	snprintf(path, sizeof path, "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	img = open_image(path);
 	if (elf_symbol_find(img, "only_in_the_symbols", &s) == 1) {
 		const struct elf_symbol *all, *at = elf_function_at(img, s.vaddr);
@@ -92,7 +93,7 @@ static void test_by_build_id(void **state)
 
 	(void)state;
 	assert_int_equal(only_in_the_symbols(2), 6);
-	snprintf(path, sizeof path, "%s/bare", folder);
+	snprintf(path, sizeof(path), "%s/bare", folder);
 	build_id_path(path, id);
 	assert_int_equal(find("bare"), 0);
 	run("cd %s && mkdir -p .build-id/%.2s && cp debug .build-id/%s.debug", folder, id, id);
@@ -104,7 +105,7 @@ static void test_by_build_id(void **state)
 static void test_by_name(void **state)
 {
 	(void)state;
-	assert_int_equal(find("linked"), find("whole"));	/* beside the file */
+	assert_int_equal(find("linked"), find("whole")); /* beside the file */
 	run("cd %s && mv debug away", folder);
 	assert_int_equal(find("linked"), 0);
 	run("mkdir -p %s%s && cp %s/away %s%s/debug", folder, folder, folder, folder, folder);
@@ -118,7 +119,8 @@ static void test_by_its_own_name(void **state)
 {
 	(void)state;
 	run("cd %s && mkdir own && cp debug own/same && objcopy --add-gnu-debuglink=own/same bare own/made && "
-	    "mkdir -p %s%s/own && mv own/same %s%s/own/same && mv own/made own/same", folder, folder, folder, folder, folder);
+	    "mkdir -p %s%s/own && mv own/same %s%s/own/same && mv own/made own/same",
+	    folder, folder, folder, folder, folder);
 	assert_int_equal(find("own/same"), find("whole"));
 	run("cd %s && rm -r own tmp", folder);
 }
@@ -129,7 +131,8 @@ static void test_by_checksum(void **state)
 	(void)state;
 	run("cd %s && mkdir -p sum/.debug && objcopy --remove-section .note.gnu.build-id whole sum/plain && cd sum && "
 	    "objcopy --only-keep-debug plain plain.debug 2>/dev/null && strip -s -o stripped plain && "
-	    "objcopy --add-gnu-debuglink=plain.debug stripped", folder);
+	    "objcopy --add-gnu-debuglink=plain.debug stripped",
+	    folder);
 	assert_int_equal(find("sum/stripped"), find("whole"));
 	run("cd %s/sum && mv plain.debug .debug/", folder);
 	assert_int_equal(find("sum/stripped"), find("whole"));
@@ -148,7 +151,7 @@ static void test_below_another_root(void **state)
 
 	(void)state;
 	run("cd %s && mkdir -p bin real && ln -s /real bin/.debug && cp debug real/ && cp linked bin/x", folder);
-	snprintf(path, sizeof path, "%s/bin/x", folder);
+	snprintf(path, sizeof(path), "%s/bin/x", folder);
 	img = open_image(path);
 	elf_image_find_debug(img, root, "/bin/x");
 	assert_int_equal(elf_symbol_find(img, "only_in_the_symbols", &s), 1);
@@ -163,10 +166,12 @@ static void test_packed_in_the_file(void **state)
 	run("cd %s && objcopy -S --remove-section .gnu_debuglink whole mini && "
 	    "nm whole --format=posix --defined-only | awk '$2 ~ /[TtD]/ {print $1}' | sort >keep && "
 	    "objcopy -S --remove-section .comment --keep-symbols=keep debug small && xz -k small && "
-	    "objcopy --add-section .gnu_debugdata=small.xz mini", folder);
+	    "objcopy --add-section .gnu_debugdata=small.xz mini",
+	    folder);
 	assert_int_equal(find("mini"), find("whole"));
 	run("cd %s && head -c -20 small.xz >cut && objcopy --remove-section .gnu_debugdata mini && "
-	    "objcopy --add-section .gnu_debugdata=cut mini", folder);
+	    "objcopy --add-section .gnu_debugdata=cut mini",
+	    folder);
 	assert_int_equal(find("mini"), 0);
 	run("cd %s && rm mini keep small small.xz cut", folder);
 }
@@ -179,7 +184,7 @@ static void test_of_stripped_files(void **state)
 	struct elf_image *img;
 
 	(void)state;
-	snprintf(path, sizeof path, "%s/bare", folder);
+	snprintf(path, sizeof(path), "%s/bare", folder);
 	img = open_image(path);
 	assert_true(elf_offset_to_vaddr(img, f, &vaddr));
 	assert_true(elf_unwind_entry_at(img, vaddr + 3, &start, &end));
@@ -208,10 +213,11 @@ static void test_of_another_build(void **state)
 	char id[128], path[PATH_MAX];
 
 	(void)state;
-	snprintf(path, sizeof path, "%s/bare", folder);
+	snprintf(path, sizeof(path), "%s/bare", folder);
 	build_id_path(path, id);
 	run("cd %s && mkdir -p .build-id/%.2s && "
-	    "objcopy --remove-section .note.gnu.build-id --only-keep-debug whole .build-id/%s.debug", folder, id, id);
+	    "objcopy --remove-section .note.gnu.build-id --only-keep-debug whole .build-id/%s.debug",
+	    folder, id, id);
 	assert_int_equal(find("bare"), 0);
 	run("cd %s && rm -r .build-id", folder);
 }
@@ -219,14 +225,10 @@ static void test_of_another_build(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_build_id),
-		cmocka_unit_test(test_by_name),
-		cmocka_unit_test(test_by_its_own_name),
-		cmocka_unit_test(test_by_checksum),
-		cmocka_unit_test(test_below_another_root),
-		cmocka_unit_test(test_packed_in_the_file),
-		cmocka_unit_test(test_of_stripped_files),
-		cmocka_unit_test(test_of_another_build),
+		cmocka_unit_test(test_by_build_id),	   cmocka_unit_test(test_by_name),
+		cmocka_unit_test(test_by_its_own_name),	   cmocka_unit_test(test_by_checksum),
+		cmocka_unit_test(test_below_another_root), cmocka_unit_test(test_packed_in_the_file),
+		cmocka_unit_test(test_of_stripped_files),  cmocka_unit_test(test_of_another_build),
 	};
 
 	return cmocka_run_group_tests_name("debug_file", tests, set_up, tear_down);

@@ -19,8 +19,8 @@
 
 static struct dtrace_providers parse(const char *text)
 {
-	struct dtrace_providers p = {0};
-	struct ut_err err = {0};
+	struct dtrace_providers p = { 0 };
+	struct ut_err err = { 0 };
 
 	if (dtrace_parse("probes.d", text, strlen(text), &p, &err))
 		fail_msg("'%s': %s", text, err.msg);
@@ -31,11 +31,11 @@ static struct dtrace_providers parse(const char *text)
 static const char *complaint(const char *text)
 {
 	static struct ut_err err;
-	struct dtrace_providers p = {0};
-	struct buf out = {0};
+	struct dtrace_providers p = { 0 };
+	struct buf out = { 0 };
 	int ret;
 
-	err = (struct ut_err){0};
+	err = (struct ut_err){ 0 };
 	ret = dtrace_parse("probes.d", text, strlen(text), &p, &err);
 	if (!ret)
 		ret = dtrace_header(&p, "probes.d", true, &out, &err);
@@ -49,9 +49,19 @@ static const char *complaint(const char *text)
 static void test_nothing_declared(void **state)
 {
 	static const char *const texts[] = {
-		"", "\n\n", "BEGIN{}", "/* provider x { probe y(); }; */", "// provider x", "#define provider x\n",
-		"provider x { };", "struct a { int b; };", "int f(void) { return '}'; }", "# 1 \"x.h\"\nextern int e;",
-		"#pragma D option quiet", "profile:::tick-1s { exit(0); }", "#define A \\\r\n provider x {\n",
+		"",
+		"\n\n",
+		"BEGIN{}",
+		"/* provider x { probe y(); }; */",
+		"// provider x",
+		"#define provider x\n",
+		"provider x { };",
+		"struct a { int b; };",
+		"int f(void) { return '}'; }",
+		"# 1 \"x.h\"\nextern int e;",
+		"#pragma D option quiet",
+		"profile:::tick-1s { exit(0); }",
+		"#define A \\\r\n provider x {\n",
 	};
 
 	(void)state;
@@ -65,9 +75,16 @@ static void test_nothing_declared(void **state)
 
 static void test_names(void **state)
 {
-	static const struct { const char *provider, *probe, *macro; } names[] = {
-		{ "ccl", "gc__start", "CCL_GC_START" }, { "a", "b_c", "A_B_C" }, { "a__b", "c__d", "A__B_C_D" },
-		{ "x", "a___b", "X_A__B" }, { "x", "a____b", "X_A__B" }, { "x", "__a__", "X__A_" }, { "Py", "Gc2", "PY_GC2" },
+	static const struct {
+		const char *provider, *probe, *macro;
+	} names[] = {
+		{ "ccl", "gc__start", "CCL_GC_START" },
+		{ "a", "b_c", "A_B_C" },
+		{ "a__b", "c__d", "A__B_C_D" },
+		{ "x", "a___b", "X_A__B" },
+		{ "x", "a____b", "X_A__B" },
+		{ "x", "__a__", "X__A_" },
+		{ "Py", "Gc2", "PY_GC2" },
 	};
 
 	(void)state;
@@ -100,24 +117,59 @@ static void check_type(const char *decl, const char *cast, bool is_truth)
 
 static void test_types(void **state)
 {
-	static const struct { const char *decl, *cast; } types[] = {
-		{ "int", "int" }, { "int x", "int" }, { "unsigned", "unsigned int" }, { "unsigned x", "unsigned int" },
-		{ "signed", "int" }, { "short int", "short" }, { "unsigned short", "unsigned short" },
-		{ "long", "long" }, { "long long", "long" }, { "unsigned long long int x", "unsigned long" },
-		{ "int long unsigned", "unsigned long" }, { "char", "char" }, { "signed char c", "signed char" },
-		{ "unsigned char", "unsigned char" }, { "float", "float" }, { "double d", "double" },
-		{ "const int", "int" }, { "int const volatile x", "int" }, { "int8_t", "signed char" },
-		{ "uint16_t x", "unsigned short" }, { "uint32_t", "unsigned int" }, { "int64_t", "long" },
-		{ "size_t", "unsigned long" }, { "uintptr_t p", "unsigned long" }, { "pid_t", "int" }, { "mine m", "unsigned short" },
+	static const struct {
+		const char *decl, *cast;
+	} types[] = {
+		{ "int", "int" },
+		{ "int x", "int" },
+		{ "unsigned", "unsigned int" },
+		{ "unsigned x", "unsigned int" },
+		{ "signed", "int" },
+		{ "short int", "short" },
+		{ "unsigned short", "unsigned short" },
+		{ "long", "long" },
+		{ "long long", "long" },
+		{ "unsigned long long int x", "unsigned long" },
+		{ "int long unsigned", "unsigned long" },
+		{ "char", "char" },
+		{ "signed char c", "signed char" },
+		{ "unsigned char", "unsigned char" },
+		{ "float", "float" },
+		{ "double d", "double" },
+		{ "const int", "int" },
+		{ "int const volatile x", "int" },
+		{ "int8_t", "signed char" },
+		{ "uint16_t x", "unsigned short" },
+		{ "uint32_t", "unsigned int" },
+		{ "int64_t", "long" },
+		{ "size_t", "unsigned long" },
+		{ "uintptr_t p", "unsigned long" },
+		{ "pid_t", "int" },
+		{ "mine m", "unsigned short" },
 		/* Pointers, and what becomes one. */
-		{ "void *", "unsigned long" }, { "const char *name", "unsigned long" }, { "string", "unsigned long" },
-		{ "string s", "unsigned long" }, { "struct a *", "unsigned long" }, { "union a **b", "unsigned long" },
-		{ "int x[4]", "unsigned long" }, { "char *argv[]", "unsigned long" }, { "int (*f)(void)", "unsigned long" },
-		{ "void (*)(int, char *)", "unsigned long" }, { "int f (int)", "unsigned long" }, { "my_t *", "unsigned long" },
-		{ "long double *", "unsigned long" }, { "bool *", "unsigned long" }, { "mine *m", "unsigned long" },
-		{ "char *const *restrict p", "unsigned long" }, { "int (*(*f)(void))[3]", "unsigned long" },
+		{ "void *", "unsigned long" },
+		{ "const char *name", "unsigned long" },
+		{ "string", "unsigned long" },
+		{ "string s", "unsigned long" },
+		{ "struct a *", "unsigned long" },
+		{ "union a **b", "unsigned long" },
+		{ "int x[4]", "unsigned long" },
+		{ "char *argv[]", "unsigned long" },
+		{ "int (*f)(void)", "unsigned long" },
+		{ "void (*)(int, char *)", "unsigned long" },
+		{ "int f (int)", "unsigned long" },
+		{ "my_t *", "unsigned long" },
+		{ "long double *", "unsigned long" },
+		{ "bool *", "unsigned long" },
+		{ "mine *m", "unsigned long" },
+		{ "char *const *restrict p", "unsigned long" },
+		{ "int (*(*f)(void))[3]", "unsigned long" },
 		/* What only the program knows. */
-		{ "my_t", NULL }, { "my_t x", NULL }, { "enum color", NULL }, { "enum color c", NULL }, { "const my_t x", NULL },
+		{ "my_t", NULL },
+		{ "my_t x", NULL },
+		{ "enum color", NULL },
+		{ "enum color c", NULL },
+		{ "const my_t x", NULL },
 	};
 
 	(void)state;
@@ -158,8 +210,8 @@ static void test_line_markers(void **state)
 static void test_header_survives_its_names(void **state)
 {
 	/* Prefixes that builds replace in the whole header. */
-	static const char *const words[] = { "POSTGRESQL_", "PYTHON_", "PHP_", "RUBY_", "PERL_", "CCL_", "TCL_", "QEMU_",
-					     "MYSQL_", "HOTSPOT_", "SAIO_" };
+	static const char *const words[] = { "POSTGRESQL_", "PYTHON_", "PHP_",	 "RUBY_",    "PERL_", "CCL_",
+					     "TCL_",	    "QEMU_",   "MYSQL_", "HOTSPOT_", "SAIO_" };
 
 	(void)state;
 	assert_int_equal(dtrace_embedded_n, 1);
@@ -171,8 +223,8 @@ static void test_header_survives_its_names(void **state)
 static void test_header_text(void **state)
 {
 	struct dtrace_providers p = parse("provider a { probe b__c(int x[A* /B], bool); };");
-	struct buf out = {0};
-	struct ut_err err = {0};
+	struct buf out = { 0 };
+	struct ut_err err = { 0 };
 
 	(void)state;
 	assert_int_equal(dtrace_header(&p, "a*/b\n.d", true, &out, &err), 0);
@@ -189,8 +241,8 @@ static void test_header_text(void **state)
 static void check_object(const char *text, enum elf_machine machine, const char *name, size_t symbols)
 {
 	struct dtrace_providers p = parse(text);
-	struct buf one = {0}, two = {0};
-	struct ut_err err = {0};
+	struct buf one = { 0 }, two = { 0 };
+	struct ut_err err = { 0 };
 	struct elf_image *img = NULL;
 	const struct elf_symbol *list;
 
@@ -215,11 +267,12 @@ static void check_object(const char *text, enum elf_machine machine, const char 
 static void test_objects(void **state)
 {
 	struct dtrace_providers p = parse("provider a { probe b; };");
-	struct ut_err err = {0};
-	struct buf out = {0};
+	struct ut_err err = { 0 };
+	struct buf out = { 0 };
 
 	(void)state;
-	check_object("provider a { probe b; probe c(int); }; provider d { probe e__f; };", ELF_MACHINE_X86_64, "x86", 3);
+	check_object("provider a { probe b; probe c(int); }; provider d { probe e__f; };", ELF_MACHINE_X86_64, "x86",
+		     3);
 	check_object("provider a { probe b; probe c(int); };", ELF_MACHINE_AARCH64, "AArch64", 2);
 	check_object("BEGIN{}", ELF_MACHINE_X86_64, "x86", 0);
 	assert_int_equal(dtrace_object(&p, ELF_MACHINE_UNKNOWN, &out, &err), -EINVAL);
@@ -229,7 +282,7 @@ static void test_objects(void **state)
 
 static void test_too_many(void **state)
 {
-	struct buf text = {0};
+	struct buf text = { 0 };
 	char *long_name = NULL;
 
 	(void)state;
@@ -277,7 +330,7 @@ static void test_golden_errors(void **state)
 {
 	AUTO_FREE char *path = golden_path(), *text = read_golden(path);
 	bool update = getenv("UT_GOLDEN_UPDATE") != NULL;
-	struct buf out = {0};
+	struct buf out = { 0 };
 	unsigned blocks = 0;
 
 	(void)state;
@@ -311,10 +364,16 @@ static void test_golden_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_declared), cmocka_unit_test(test_names), cmocka_unit_test(test_types),
-		cmocka_unit_test(test_parts_of_a_provider), cmocka_unit_test(test_line_markers),
-		cmocka_unit_test(test_header_survives_its_names), cmocka_unit_test(test_header_text),
-		cmocka_unit_test(test_objects), cmocka_unit_test(test_too_many), cmocka_unit_test(test_golden_errors),
+		cmocka_unit_test(test_nothing_declared),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_parts_of_a_provider),
+		cmocka_unit_test(test_line_markers),
+		cmocka_unit_test(test_header_survives_its_names),
+		cmocka_unit_test(test_header_text),
+		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_golden_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

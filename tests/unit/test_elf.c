@@ -16,7 +16,7 @@
 static void expect_refused(const void *bytes, size_t len, int code, const char *words)
 {
 	struct elf_image *img = NULL;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	assert_int_equal(elf_image_from_memory(bytes, len, &img, &err), code);
 	assert_null(img);
@@ -31,31 +31,35 @@ static void test_refused(void **state)
 
 	(void)state;
 	expect_refused("", 0, -ENOEXEC, "not an ELF");
-	expect_refused("\x7f""EL", 3, -ENOEXEC, "not an ELF");
+	expect_refused("\x7f"
+		       "EL",
+		       3, -ENOEXEC, "not an ELF");
 	expect_refused("#!/bin/sh\n", 10, -ENOEXEC, "not an ELF");
-	expect_refused("\x7f""ELF", 4, -EBADMSG, "truncated");
+	expect_refused("\x7f"
+		       "ELF",
+		       4, -EBADMSG, "truncated");
 	expect_refused(b->bytes, 63, -EBADMSG, "truncated");
 	expect_refused(b->bytes, SHDRS_OFFSET + 10, -EBADMSG, "section headers lie outside");
 	builder_ehdr(b)->e_phentsize = 8;
-	expect_refused(b->bytes, sizeof b->bytes, -EBADMSG, "program headers");
+	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "program headers");
 	builder_ehdr(b)->e_phentsize = 56;
 	builder_ehdr(b)->e_phoff = UINT64_MAX - 8;
-	expect_refused(b->bytes, sizeof b->bytes, -EBADMSG, "program headers");
+	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "program headers");
 	builder_ehdr(b)->e_phoff = 64;
 	builder_phdr(b, 0)->p_memsz = UINT64_MAX;
-	expect_refused(b->bytes, sizeof b->bytes, -EBADMSG, "address space");
+	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "address space");
 	builder_phdr(b, 0)->p_memsz = SEGMENT_SIZE;
 	builder_phdr(b, 1)->p_offset = UINT64_MAX - 1;
-	expect_refused(b->bytes, sizeof b->bytes, -EBADMSG, "address space");
+	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "address space");
 	b->bytes[EI_CLASS] = 9;
-	expect_refused(b->bytes, sizeof b->bytes, -EBADMSG, "neither 32 nor 64");
+	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "neither 32 nor 64");
 }
 
 static void test_special_files(void **state)
 {
 	static const char *const paths[] = { "/", "/dev/null" };
 	struct elf_image *img = NULL;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
@@ -77,7 +81,7 @@ static void test_segments(void **state)
 
 	(void)state;
 	b->bytes[DATA_OFFSET + 0x7ff] = 'x';
-	assert_int_equal(elf_image_from_memory(b->bytes, sizeof b->bytes, &img, NULL), 0);
+	assert_int_equal(elf_image_from_memory(b->bytes, sizeof(b->bytes), &img, NULL), 0);
 	assert_int_equal(elf_image_segments(img, &s), 2);
 	assert_true(s[0].exec && !s[0].write && !s[1].exec && s[1].write);
 	assert_true(elf_vaddr_to_offset(img, TEXT_VADDR + 0x123, &v) && v == 0x123);
@@ -104,7 +108,7 @@ static void expect_machine(uint8_t class, uint8_t data, uint16_t machine, const 
 	struct elf_image *img;
 
 	bytes[18 + (data == ELFDATA2MSB)] = (uint8_t)machine;
-	assert_int_equal(elf_image_from_memory(bytes, sizeof bytes, &img, NULL), 0);
+	assert_int_equal(elf_image_from_memory(bytes, sizeof(bytes), &img, NULL), 0);
 	assert_string_equal(elf_image_machine(img), want);
 	assert_false(elf_image_is_x86_64(img));
 	elf_image_free(img);
@@ -127,12 +131,13 @@ static void test_build_id_and_go(void **state)
 	char long_id[60];
 
 	(void)state;
-	memset(long_id, 7, sizeof long_id);
+	memset(long_id, 7, sizeof(long_id));
 	builder_raw_note(b, "Go", 4, 4, 4, "goid", 4);
-	builder_raw_note(b, "GNU", NT_GNU_BUILD_ID, 4, sizeof long_id, long_id, sizeof long_id);
-	*builder_phdr(b, 2) = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = NOTES_OFFSET, .p_filesz = b->notes, .p_align = 4 };
+	builder_raw_note(b, "GNU", NT_GNU_BUILD_ID, 4, sizeof(long_id), long_id, sizeof(long_id));
+	*builder_phdr(b, 2) =
+		(Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = NOTES_OFFSET, .p_filesz = b->notes, .p_align = 4 };
 	builder_ehdr(b)->e_phnum = 3;
-	assert_int_equal(elf_image_from_memory(b->bytes, sizeof b->bytes, &img, NULL), 0);
+	assert_int_equal(elf_image_from_memory(b->bytes, sizeof(b->bytes), &img, NULL), 0);
 	assert_int_equal(elf_image_build_id(img)->size, 40);
 	assert_int_equal(elf_image_build_id(img)->bytes[39], 7);
 	assert_true(elf_image_is_go(img));
@@ -144,7 +149,7 @@ static const char *target_path(const char *name)
 	const char *root = getenv("UT_BUILD_ROOT");
 	static char path[4096];
 
-	snprintf(path, sizeof path, "%s/tests/targets/%s", root ? root : ".", name);
+	snprintf(path, sizeof(path), "%s/tests/targets/%s", root ? root : ".", name);
 	return path;
 }
 
@@ -194,9 +199,21 @@ static void check_symbols(const char *name)
 	elf_image_free(img);
 }
 
-static void test_symbols_pie(void **state) { (void)state; check_symbols("zoo-pie"); }
-static void test_symbols_nopie(void **state) { (void)state; check_symbols("zoo-nopie"); }
-static void test_symbols_static(void **state) { (void)state; check_symbols("zoo-static"); }
+static void test_symbols_pie(void **state)
+{
+	(void)state;
+	check_symbols("zoo-pie");
+}
+static void test_symbols_nopie(void **state)
+{
+	(void)state;
+	check_symbols("zoo-nopie");
+}
+static void test_symbols_static(void **state)
+{
+	(void)state;
+	check_symbols("zoo-static");
+}
 
 /* The same addresses are function starts without any symbol; asked of the same source built the same way. */
 static void test_stripped_function_starts(void **state)
@@ -272,7 +289,7 @@ static void test_compressed_section(void **state)
 /* Asks everything there is to ask. */
 static void ask_all(struct elf_image *img)
 {
-	struct usdt_notes notes = {0};
+	struct usdt_notes notes = { 0 };
 	const struct elf_symbol *symbols;
 	struct elf_symbol s;
 	const void *data;
@@ -319,7 +336,7 @@ static void test_truncated(void **state)
 	for (size_t len = 0; len < size; len += len < 1024 ? 1 : 61) {
 		AUTO_FREE uint8_t *cut = malloc(len ? len : 1);
 		struct elf_image *img = NULL;
-		struct ut_err err = {0};
+		struct ut_err err = { 0 };
 		int r;
 
 		memcpy(cut, bytes, len);
@@ -377,13 +394,20 @@ static void test_wrong_headers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_special_files), cmocka_unit_test(test_segments),
-		cmocka_unit_test(test_other_machines), cmocka_unit_test(test_build_id_and_go),
-		cmocka_unit_test(test_symbols_pie), cmocka_unit_test(test_symbols_nopie),
-		cmocka_unit_test(test_symbols_static), cmocka_unit_test(test_stripped_function_starts),
-		cmocka_unit_test(test_static_function_starts), cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_special_files),
+		cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_other_machines),
+		cmocka_unit_test(test_build_id_and_go),
+		cmocka_unit_test(test_symbols_pie),
+		cmocka_unit_test(test_symbols_nopie),
+		cmocka_unit_test(test_symbols_static),
+		cmocka_unit_test(test_stripped_function_starts),
+		cmocka_unit_test(test_static_function_starts),
+		cmocka_unit_test(test_libc),
 		cmocka_unit_test(test_compressed_section),
-		cmocka_unit_test(test_truncated), cmocka_unit_test(test_truncated_without_sections),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_truncated_without_sections),
 		cmocka_unit_test(test_wrong_headers),
 	};
 

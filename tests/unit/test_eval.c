@@ -57,21 +57,57 @@ static uint64_t eval(const char *expr, const struct eval_scope *scope)
 
 static void test_numbers(void **state)
 {
-	static const struct { const char *expr; uint64_t value; } rows[] = {
-		{ "value", (uint64_t)-7 }, { "id", UINT64_MAX }, { "duration", 5000001 },
-		{ "pid", 4711 }, { "tid", 4712 }, { "cpu", 3 }, { "time", 5000000000u },
-		{ "value < 0", 1 }, { "value < 1U", 0 }, { "value + id", (uint64_t)-8 }, { "-value", 7 },
-		{ "value / 2", (uint64_t)-3 }, { "value % 2", (uint64_t)-1 }, { "value % -4", (uint64_t)-3 },
-		{ "7 % -4", 3 }, { "value / -2", 3 }, { "id / 2", INT64_MAX }, { "id / value", 1 },
-		{ "value / cpu", (uint64_t)-2 }, { "value / (cpu - 3)", 0 }, { "value % (cpu - 3)", (uint64_t)-7 },
-		{ "(1 << 63) / (value + 6)", 1ull << 63 }, { "(1 << 63) % (value + 6)", 0 },
-		{ "value >> 1", (uint64_t)-4 }, { "id >> 60", 15 }, { "1 << value", 1ull << 57 },
-		{ "1 << (cpu + 64)", 8 }, { "(u8)value", 249 }, { "(s8)(u8)value", (uint64_t)-7 },
-		{ "(int)0xffffffff", (uint64_t)-1 }, { "(unsigned)value", 4294967289u }, { "(short)0x18000", (uint64_t)-32768 },
-		{ "(bool)value", 1 }, { "!value", 0 }, { "!!value", 1 }, { "~value", 6 }, { "value && 2", 1 },
-		{ "value * 0 || 0", 0 }, { "value ? id : 5", UINT64_MAX }, { "value < 0 ? (u8)value : (s8)1", 249 },
-		{ "id > 5 ? -1 : 1", (uint64_t)-1 }, { "duration > 5ms", 1 }, { "duration > 5001us", 0 },
-		{ "value == -7", 1 }, { "value ^ id", 6 }, { "value & 0xff | 0x100", 0x1f9 }, { "(u32)id == -1", 0 },
+	static const struct {
+		const char *expr;
+		uint64_t value;
+	} rows[] = {
+		{ "value", (uint64_t)-7 },
+		{ "id", UINT64_MAX },
+		{ "duration", 5000001 },
+		{ "pid", 4711 },
+		{ "tid", 4712 },
+		{ "cpu", 3 },
+		{ "time", 5000000000u },
+		{ "value < 0", 1 },
+		{ "value < 1U", 0 },
+		{ "value + id", (uint64_t)-8 },
+		{ "-value", 7 },
+		{ "value / 2", (uint64_t)-3 },
+		{ "value % 2", (uint64_t)-1 },
+		{ "value % -4", (uint64_t)-3 },
+		{ "7 % -4", 3 },
+		{ "value / -2", 3 },
+		{ "id / 2", INT64_MAX },
+		{ "id / value", 1 },
+		{ "value / cpu", (uint64_t)-2 },
+		{ "value / (cpu - 3)", 0 },
+		{ "value % (cpu - 3)", (uint64_t)-7 },
+		{ "(1 << 63) / (value + 6)", 1ull << 63 },
+		{ "(1 << 63) % (value + 6)", 0 },
+		{ "value >> 1", (uint64_t)-4 },
+		{ "id >> 60", 15 },
+		{ "1 << value", 1ull << 57 },
+		{ "1 << (cpu + 64)", 8 },
+		{ "(u8)value", 249 },
+		{ "(s8)(u8)value", (uint64_t)-7 },
+		{ "(int)0xffffffff", (uint64_t)-1 },
+		{ "(unsigned)value", 4294967289u },
+		{ "(short)0x18000", (uint64_t)-32768 },
+		{ "(bool)value", 1 },
+		{ "!value", 0 },
+		{ "!!value", 1 },
+		{ "~value", 6 },
+		{ "value && 2", 1 },
+		{ "value * 0 || 0", 0 },
+		{ "value ? id : 5", UINT64_MAX },
+		{ "value < 0 ? (u8)value : (s8)1", 249 },
+		{ "id > 5 ? -1 : 1", (uint64_t)-1 },
+		{ "duration > 5ms", 1 },
+		{ "duration > 5001us", 0 },
+		{ "value == -7", 1 },
+		{ "value ^ id", 6 },
+		{ "value & 0xff | 0x100", 0x1f9 },
+		{ "(u32)id == -1", 0 },
 	};
 	struct eval_scope scope = scope_new();
 
@@ -88,14 +124,22 @@ static void test_numbers(void **state)
 /* What is not there differs from every text, the empty one too. */
 static void test_texts(void **state)
 {
-	static const struct { const char *expr; bool absent, empty, some; } rows[] = {
-		{ "text == \"\"", false, true, false }, { "text != \"\"", true, false, true },
-		{ "text == NULL", true, false, false }, { "text != 0", false, true, true },
-		{ "text == \"ab\"", false, false, true }, { "text == \"a\"", false, false, false },
-		{ "text == \"abc\"", false, false, false }, { "\"ab\" != text", true, true, false },
+	static const struct {
+		const char *expr;
+		bool absent, empty, some;
+	} rows[] = {
+		{ "text == \"\"", false, true, false },
+		{ "text != \"\"", true, false, true },
+		{ "text == NULL", true, false, false },
+		{ "text != 0", false, true, true },
+		{ "text == \"ab\"", false, false, true },
+		{ "text == \"a\"", false, false, false },
+		{ "text == \"abc\"", false, false, false },
+		{ "\"ab\" != text", true, true, false },
 		{ "kind == \"end\" && name == \"gc\" && comm == \"java\"", true, true, true },
 		{ "kind == \"begin\" || comm != \"java\"", false, false, false },
-		{ "text == \"ab\" ? 0 : 1", true, true, false }, { "NULL == name", false, false, false },
+		{ "text == \"ab\" ? 0 : 1", true, true, false },
+		{ "NULL == name", false, false, false },
 	};
 	struct eval_scope scope = scope_new();
 
@@ -105,7 +149,7 @@ static void test_texts(void **state)
 		assert_int_equal(eval(rows[i].expr, &scope), rows[i].absent);
 		scope.texts[USER_TEXT] = text_of("");
 		assert_int_equal(eval(rows[i].expr, &scope), rows[i].empty);
-		scope.texts[USER_TEXT] = (struct eval_text){ .bytes = "abc", .len = 2 };	/* not terminated */
+		scope.texts[USER_TEXT] = (struct eval_text){ .bytes = "abc", .len = 2 }; /* not terminated */
 		assert_int_equal(eval(rows[i].expr, &scope), rows[i].some);
 	}
 	memcpy(scope.comm, "sixteen letters!", 16);
@@ -121,10 +165,15 @@ struct context {
 	const struct eval_scope *scope;
 };
 
-static const struct { uint32_t offset, size; } places[USER_FIELDS] = {
-	[USER_KIND] = { offsetof(struct context, kind), 16 }, [USER_NAME] = { offsetof(struct context, name), 72 },
-	[USER_VALUE] = { offsetof(struct context, value), 8 }, [USER_ID] = { offsetof(struct context, id), 8 },
-	[USER_TEXT] = { offsetof(struct context, text), 72 }, [USER_DURATION] = { offsetof(struct context, duration), 8 },
+static const struct {
+	uint32_t offset, size;
+} places[USER_FIELDS] = {
+	[USER_KIND] = { offsetof(struct context, kind), 16 },
+	[USER_NAME] = { offsetof(struct context, name), 72 },
+	[USER_VALUE] = { offsetof(struct context, value), 8 },
+	[USER_ID] = { offsetof(struct context, id), 8 },
+	[USER_TEXT] = { offsetof(struct context, text), 72 },
+	[USER_DURATION] = { offsetof(struct context, duration), 8 },
 };
 
 struct machine {
@@ -216,9 +265,7 @@ static uint64_t run(const struct bpf_insn *insns, struct context *ctx)
 		uint64_t b = BPF_SRC(i->code) == BPF_X ? m.r[i->src_reg] : (uint64_t)(int64_t)i->imm;
 
 		switch (BPF_CLASS(i->code)) {
-		case BPF_ALU64:
-			m.r[i->dst_reg] = alu(BPF_OP(i->code), m.r[i->dst_reg], b);
-			break;
+		case BPF_ALU64: m.r[i->dst_reg] = alu(BPF_OP(i->code), m.r[i->dst_reg], b); break;
 		case BPF_ALU:
 			m.r[i->dst_reg] = (uint32_t)alu(BPF_OP(i->code), (uint32_t)m.r[i->dst_reg], (uint32_t)b);
 			break;
@@ -234,8 +281,7 @@ static uint64_t run(const struct bpf_insn *insns, struct context *ctx)
 			else if (jumps(BPF_OP(i->code), m.r[i->dst_reg], b))
 				i += i->off;
 			break;
-		default:
-			memory(&m, i);
+		default: memory(&m, i);
 		}
 	}
 }
@@ -252,7 +298,8 @@ static uint64_t generated(const struct probe_checked *c, const struct expr *e, s
 	uint64_t ret;
 
 	for (unsigned i = 0; i < USER_FIELDS; i++) {
-		struct tracepoint_field f = { .type = eval_user_scope()->fields[i].type, .offset = places[i].offset,
+		struct tracepoint_field f = { .type = eval_user_scope()->fields[i].type,
+					      .offset = places[i].offset,
 					      .size = places[i].size };
 
 		assert_int_equal(vec_push(&tp.fields, f), 0);
@@ -280,8 +327,30 @@ static uint64_t rnd(uint64_t n)
 static uint64_t interesting(void)
 {
 	static const uint64_t edges[] = {
-		0, 1, 2, 3, 7, 63, 64, 127, 128, 255, 256, 32767, 32768, 65535, 0x7fffffff, 0x80000000, 0xffffffff,
-		0x100000000, INT64_MAX, 1ull << 63, UINT64_MAX, UINT64_MAX - 1, (uint64_t)INT32_MIN, (uint64_t)-128,
+		0,
+		1,
+		2,
+		3,
+		7,
+		63,
+		64,
+		127,
+		128,
+		255,
+		256,
+		32767,
+		32768,
+		65535,
+		0x7fffffff,
+		0x80000000,
+		0xffffffff,
+		0x100000000,
+		INT64_MAX,
+		1ull << 63,
+		UINT64_MAX,
+		UINT64_MAX - 1,
+		(uint64_t)INT32_MIN,
+		(uint64_t)-128,
 	};
 
 	return rnd(3) ? edges[rnd(ARRAY_SIZE(edges))] : rnd(UINT64_MAX) >> rnd(64);
@@ -291,13 +360,19 @@ static void add_leaf(struct buf *out)
 {
 	static const char *const names[] = { "value", "id", "duration", "pid", "tid", "cpu", "time" };
 	static const char *const texts[] = {
-		"name == \"gc\"", "text != \"a\"", "comm == \"java\"", "\"end\" == kind", "text == \"\"",
-		"name != \"a name of thirty-two bytes, as it\"", "comm != \"fifteen letters\"",
+		"name == \"gc\"",
+		"text != \"a\"",
+		"comm == \"java\"",
+		"\"end\" == kind",
+		"text == \"\"",
+		"name != \"a name of thirty-two bytes, as it\"",
+		"comm != \"fifteen letters\"",
 	};
 	uint64_t v = interesting();
 
 	switch (rnd(6)) {
-	case 0: case 1: buf_addf(out, v > INT64_MAX || rnd(2) ? "0x%llxU" : "%llu", (unsigned long long)v); break;
+	case 0:
+	case 1: buf_addf(out, v > INT64_MAX || rnd(2) ? "0x%llxU" : "%llu", (unsigned long long)v); break;
 	case 2: buf_addf(out, "(%s)", texts[rnd(ARRAY_SIZE(texts))]); break;
 	default: buf_adds(out, names[rnd(ARRAY_SIZE(names))]);
 	}
@@ -305,10 +380,10 @@ static void add_leaf(struct buf *out)
 
 static void add_expr(struct buf *out, unsigned depth)
 {
-	static const char *const binary[] = { "*", "/", "%", "+", "-", "<<", ">>", "<", "<=", ">", ">=", "==", "!=",
-					      "&", "^", "|", "&&", "||", "/", "%", ">>" };
-	static const char *const unary[] = { "-", "!", "~", "(int)", "(unsigned)", "(u8)", "(s8)", "(u16)", "(short)",
-					     "(s64)", "(u64)", "(bool)", "(void *)" };
+	static const char *const binary[] = { "*",  "/",  "%", "+", "-", "<<", ">>", "<", "<=", ">", ">=",
+					      "==", "!=", "&", "^", "|", "&&", "||", "/", "%",	">>" };
+	static const char *const unary[] = { "-",     "!",	 "~",	  "(int)", "(unsigned)", "(u8)",    "(s8)",
+					     "(u16)", "(short)", "(s64)", "(u64)", "(bool)",	 "(void *)" };
 
 	if (!depth || !rnd(6)) {
 		add_leaf(out);
@@ -337,7 +412,9 @@ static struct eval_scope random_scope(struct context *ctx)
 {
 	static const char *const texts[] = { "", "a", "gc", "gcx", "g", "a name of thirty-two bytes, as it" };
 	static const char *const comms[] = { "java", "", "fifteen letters" };
-	struct eval_scope s = { .pid = (uint32_t)rnd(1 << 22), .tid = (uint32_t)rnd(1 << 22), .cpu = (uint32_t)rnd(64),
+	struct eval_scope s = { .pid = (uint32_t)rnd(1 << 22),
+				.tid = (uint32_t)rnd(1 << 22),
+				.cpu = (uint32_t)rnd(64),
 				.time_ns = rnd(1ull << 50) };
 
 	*ctx = (struct context){ .value = interesting(), .id = interesting(), .duration = interesting() };
@@ -383,7 +460,7 @@ static void test_random(void **state)
 		buf_adds(&text, "e:gc 0, ");
 		add_expr(&text, 5);
 		c = check_text(text.data, &err);
-		if (!c) {	/* division by a zero, shifts by too much */
+		if (!c) { /* division by a zero, shifts by too much */
 			assert_true(strstr(err.msg, "division by zero") || strstr(err.msg, "shifts go from 0 to 63"));
 			continue;
 		}
@@ -409,8 +486,9 @@ static void assert_printed(const char *probe, const struct eval_scope *scope, bo
 
 	assert_int_equal(eval_record(c, scope, &rec), 0);
 	assert_int_equal(rec.len % 8, 0);
-	e = (struct live_event){ .rec = (const void *)rec.data, .size = rec.len, .cpu = scope->cpu, .probe = lp,
-				 .func = "gc" };
+	e = (struct live_event){
+		.rec = (const void *)rec.data, .size = rec.len, .cpu = scope->cpu, .probe = lp, .func = "gc"
+	};
 	assert_int_equal(live_print(p, &e, &out), 0);
 	assert_string_equal(out.data, expected);
 	buf_done(&out);
@@ -429,8 +507,9 @@ static void test_records(void **state)
 	(void)state;
 	assert_printed("e:gc \"%s %s %d %u %s %d\"", &scope, false,
 		       COLUMNS "end gc -7 18446744073709551615 (null) 5000001\n");
-	assert_printed("e:gc", &scope, false, COLUMNS "kind=\"end\" name=\"gc\" value=-7 id=18446744073709551615 "
-						      "text=(null) duration=5000001\n");
+	assert_printed("e:gc", &scope, false,
+		       COLUMNS "kind=\"end\" name=\"gc\" value=-7 id=18446744073709551615 "
+			       "text=(null) duration=5000001\n");
 	assert_printed("e:gc \"%s %d %d %d %d|%-4s|%.1s\", comm, pid, tid, cpu, time, name, name", &scope, false,
 		       COLUMNS "java 4711 4712 3 5000000000|gc  |g\n");
 	assert_printed("e:gc \"%d %x %c %p\", value * 2, id, 'x', duration", &scope, false,
@@ -476,7 +555,9 @@ static void test_record_name(void **state)
 
 	(void)state;
 	assert_int_equal(eval_record(c, &scope, &rec), 0);
-	e = (struct live_event){ .rec = (const void *)rec.data, .size = rec.len, .probe = lp, .func = "", .name = &name };
+	e = (struct live_event){
+		.rec = (const void *)rec.data, .size = rec.len, .probe = lp, .func = "", .name = &name
+	};
 	assert_int_equal(live_print(p, &e, &out), 0);
 	name = (struct live_user_text){ .bytes = "(null)", .len = 6 };
 	assert_int_equal(live_print(p, &e, &out), 0);
@@ -513,8 +594,9 @@ static void test_record_appended(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_texts), cmocka_unit_test(test_random),
-		cmocka_unit_test(test_records), cmocka_unit_test(test_record_texts), cmocka_unit_test(test_record_name),
+		cmocka_unit_test(test_numbers),		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_random),		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_record_texts),	cmocka_unit_test(test_record_name),
 		cmocka_unit_test(test_record_appended),
 	};
 

@@ -37,7 +37,7 @@ static void parents(void **state)
 	assert_memory_equal(p.comm, sixteen, 16);
 	assert_false(family_parent(f, 3, &p));
 	assert_false(family_parent(f, 7 + FAMILY_MAX, &p));
-	fork_of(f, 7, 4, x);	/* the number came again */
+	fork_of(f, 7, 4, x); /* the number came again */
 	assert_true(family_parent(f, 7, &p));
 	assert_int_equal(p.pid, 4);
 	assert_string_equal(p.comm, "x");

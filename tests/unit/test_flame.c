@@ -20,12 +20,12 @@ static char text[1 << 17];
 static const char *draw(const struct profile *p, const struct out_options *o)
 {
 	AUTO_CLOSE int fd = memfd_create("svg", MFD_CLOEXEC);
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	ssize_t n;
 
 	assert_int_equal(out_svg.write(p, o, fd, &err), 0);
-	n = pread(fd, text, sizeof text - 1, 0);
-	assert_true(n > 0 && n < (ssize_t)sizeof text - 1);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	assert_true(n > 0 && n < (ssize_t)sizeof(text) - 1);
 	text[n] = 0;
 	return text;
 }
@@ -72,7 +72,7 @@ static void test_times(void **state)
 {
 	struct profile *p = make(0);
 	struct out_options cpu = { .states = 1u << PROFILE_CPU };
-	const char *s = draw(p, &(struct out_options){0});
+	const char *s = draw(p, &(struct out_options){ 0 });
 
 	(void)state;
 	assert_has(s, ">Running and waiting</text>");
@@ -97,9 +97,9 @@ static void test_color_of_waits(void **state)
 	const char *at;
 
 	(void)state;
-	at = strstr(draw(p, &(struct out_options){0}), "<title>futex");
+	at = strstr(draw(p, &(struct out_options){ 0 }), "<title>futex");
 	assert_memory_equal(strstr(at, "class=\"") + 7, "w", 1);
-	assert_has(draw(p, &(struct out_options){0}), ">nothing but waits</text>");
+	assert_has(draw(p, &(struct out_options){ 0 }), ">nothing but waits</text>");
 	at = strstr(draw(p, &blocked), "<title>futex");
 	assert_memory_equal(strstr(at, "class=\"") + 7, "k", 1);
 	profile_free(p);
@@ -130,7 +130,8 @@ static void test_lines(void **state)
 	struct profile *p = make(7);
 
 	(void)state;
-	assert_has(draw(p, &(struct out_options){0}), "<title>work [lib.so]\n100 ms, 100.00 %, waiting 60 ms</title>");
+	assert_has(draw(p, &(struct out_options){ 0 }),
+		   "<title>work [lib.so]\n100 ms, 100.00 %, waiting 60 ms</title>");
 	profile_free(p);
 }
 
@@ -163,7 +164,8 @@ static void test_events(void **state)
 
 	(void)state;
 	p->totals.unit = "u:<x>:\"alloc\"";
-	profile_add(p, profile_node(p, 0, named(p, "f", 0, FRAME_COMPILED)), profile_thread(p, 1, 1, "a", "a"), PROFILE_EVENT, 5, 0);
+	profile_add(p, profile_node(p, 0, named(p, "f", 0, FRAME_COMPILED)), profile_thread(p, 1, 1, "a", "a"),
+		    PROFILE_EVENT, 5, 0);
 	assert_has(draw(p, NULL), ">Events</text>");
 	assert_has(text, "data-word=\"u:&lt;x&gt;:&quot;alloc&quot;\"");
 	assert_has_not(text, "<x>");
@@ -173,8 +175,8 @@ static void test_events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times), cmocka_unit_test(test_color_of_waits), cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_diff_of_times), cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_times),  cmocka_unit_test(test_color_of_waits), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_lines),  cmocka_unit_test(test_diff_of_times),  cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_events),
 	};
 

@@ -15,61 +15,63 @@
 
 /* How a row is run: the probe text ("%F" is the row's format), and what the record holds. */
 struct row {
-	const char *format, *what;	/* the row's first two columns */
+	const char *format, *what; /* the row's first two columns */
 	const char *probe;
 	uint64_t value;
 	const char *text;
 	size_t text_len;
 	enum ut_text_state state;
-	const char *expect;		/* the exact message, or part of the error */
+	const char *expect; /* the exact message, or part of the error */
 	bool is_error, notes;
 };
 
 static char big[4096];
 
 static const struct row rows[] = {
-	{"%d", "4@ 0xffffffff (unsigned)", "u:zoo:u32 \"%F\", arg1", .value = 0xffffffff, .expect = "4294967295",
-	 .notes = true},
-	{"%d", "8@ 18446744073709551615", "u:zoo:u64 \"%F\", arg1", .value = UINT64_MAX, .expect = "18446744073709551615",
-	 .notes = true},
-	{"%u", "-4@ -1", "u:zoo:one \"%F\", arg1", .value = (uint64_t)-1, .expect = "4294967295"},
-	{"%d", "-1@ -3", "u:zoo:bytes \"%F\", arg1", .value = (uint64_t)-3, .expect = "-3"},
-	{"%x", "-4@ -1", "u:zoo:one \"%F\", arg1", .value = (uint64_t)-1, .expect = "ffffffff"},
-	{"%02x", "1@ 2", "u:zoo:bytes \"%F\", arg2", .value = 2, .expect = "02"},
-	{"%-10s|", "\"ab\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "ab", .text_len = 2,
-	 .expect = "ab        |"},
-	{"%.3s", "\"abcdef\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "abcdef", .text_len = 6, .expect = "abc"},
-	{"%s", "NULL", "u:zoo:u64 \"%F\", arg1", .state = UT_TEXT_NULL, .expect = "(null)"},
-	{"%s", "pointer 0x10", "u:zoo:u64 \"%F\", arg1", .value = 0x10, .state = UT_TEXT_FAULT, .expect = "<fault 0x10>"},
-	{"%s", "address in a page not yet touched", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "hello",
-	 .text_len = 5, .expect = "hello"},
-	{"%s", "6 bytes and then an unmapped page", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "AAAAAA",
-	 .text_len = 6, .state = UT_TEXT_CUT_FAULT, .expect = "AAAAAA<fault>"},
-	{"%s", "empty string", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "", .expect = ""},
-	{"%s", "5000 bytes", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = big, .text_len = sizeof(big),
-	 .state = UT_TEXT_CUT_LIMIT, .expect = "b…[cut at 4096]"},
-	{"%s", "bytes ff fe", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "\xff\xfe", .text_len = 2,
-	 .expect = "\\xff\\xfe"},
-	{"%s", "ESC [ 3 1 m", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "\x1b[31m", .text_len = 5,
-	 .expect = "\\x1b[31m"},
-	{"%s", "line feed inside", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "a\nb", .text_len = 3,
-	 .expect = "a\\nb"},
-	{"%s", "\"%s%n%d\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "%s%n%d", .text_len = 6,
-	 .expect = "%s%n%d"},
-	{"%s", "-4@ 7 (an int)", "u:zoo:one \"%F\", arg1", .expect = "wants the address of a text", .is_error = true},
-	{"%s with %d length pair", "\"no-terminator-here\", 2", "u:zoo:u64 \"%.*s\", arg2, arg1", .value = 0x1000,
-	 .text = "no", .text_len = 2, .expect = "no"},
-	{"%f", "8f@ 2.5", "u:zoo:dbl \"%F\", arg1", .value = 0x4004000000000000, .expect = "2.500000"},
-	{"%d %d", "probe with one argument", "u:zoo:one \"%F\"", .expect = "zoo:one has 1 argument; the format wants 2",
-	 .is_error = true},
-	{"%d", "probe with three arguments", "u:zoo:u64 \"%F\"", .value = 7, .expect = "7", .notes = true},
-	{"%q", "any", "u:zoo:one \"%F\", arg1", .expect = "unknown conversion", .is_error = true},
-	{"%", "any", "u:zoo:one \"%F\", arg1", .expect = "ends in the middle of a conversion", .is_error = true},
-	{"%%", "none", "u:zoo:none \"%F\"", .expect = "%"},
-	{"%n", "any", "u:zoo:one \"%F\", arg1", .expect = "not offered", .is_error = true},
-	{"%*d", "any", "u:zoo:one \"%F\", arg1", .expect = "not offered", .is_error = true},
-	{"%K", "kernel stack", "u:zoo:none \"%F\"", .text = "\x10\0\0\0\0\0\0\0\x20\0\0\0\0\0\0", .text_len = 16,
-	 .expect = "\n        0x10\n        0x20"},
+	{ "%d", "4@ 0xffffffff (unsigned)", "u:zoo:u32 \"%F\", arg1", .value = 0xffffffff, .expect = "4294967295",
+	  .notes = true },
+	{ "%d", "8@ 18446744073709551615", "u:zoo:u64 \"%F\", arg1", .value = UINT64_MAX,
+	  .expect = "18446744073709551615", .notes = true },
+	{ "%u", "-4@ -1", "u:zoo:one \"%F\", arg1", .value = (uint64_t)-1, .expect = "4294967295" },
+	{ "%d", "-1@ -3", "u:zoo:bytes \"%F\", arg1", .value = (uint64_t)-3, .expect = "-3" },
+	{ "%x", "-4@ -1", "u:zoo:one \"%F\", arg1", .value = (uint64_t)-1, .expect = "ffffffff" },
+	{ "%02x", "1@ 2", "u:zoo:bytes \"%F\", arg2", .value = 2, .expect = "02" },
+	{ "%-10s|", "\"ab\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "ab", .text_len = 2,
+	  .expect = "ab        |" },
+	{ "%.3s", "\"abcdef\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "abcdef", .text_len = 6,
+	  .expect = "abc" },
+	{ "%s", "NULL", "u:zoo:u64 \"%F\", arg1", .state = UT_TEXT_NULL, .expect = "(null)" },
+	{ "%s", "pointer 0x10", "u:zoo:u64 \"%F\", arg1", .value = 0x10, .state = UT_TEXT_FAULT,
+	  .expect = "<fault 0x10>" },
+	{ "%s", "address in a page not yet touched", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "hello",
+	  .text_len = 5, .expect = "hello" },
+	{ "%s", "6 bytes and then an unmapped page", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "AAAAAA",
+	  .text_len = 6, .state = UT_TEXT_CUT_FAULT, .expect = "AAAAAA<fault>" },
+	{ "%s", "empty string", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "", .expect = "" },
+	{ "%s", "5000 bytes", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = big, .text_len = sizeof(big),
+	  .state = UT_TEXT_CUT_LIMIT, .expect = "b…[cut at 4096]" },
+	{ "%s", "bytes ff fe", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "\xff\xfe", .text_len = 2,
+	  .expect = "\\xff\\xfe" },
+	{ "%s", "ESC [ 3 1 m", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "\x1b[31m", .text_len = 5,
+	  .expect = "\\x1b[31m" },
+	{ "%s", "line feed inside", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "a\nb", .text_len = 3,
+	  .expect = "a\\nb" },
+	{ "%s", "\"%s%n%d\"", "u:zoo:u64 \"%F\", arg1", .value = 0x1000, .text = "%s%n%d", .text_len = 6,
+	  .expect = "%s%n%d" },
+	{ "%s", "-4@ 7 (an int)", "u:zoo:one \"%F\", arg1", .expect = "wants the address of a text", .is_error = true },
+	{ "%s with %d length pair", "\"no-terminator-here\", 2", "u:zoo:u64 \"%.*s\", arg2, arg1", .value = 0x1000,
+	  .text = "no", .text_len = 2, .expect = "no" },
+	{ "%f", "8f@ 2.5", "u:zoo:dbl \"%F\", arg1", .value = 0x4004000000000000, .expect = "2.500000" },
+	{ "%d %d", "probe with one argument", "u:zoo:one \"%F\"",
+	  .expect = "zoo:one has 1 argument; the format wants 2", .is_error = true },
+	{ "%d", "probe with three arguments", "u:zoo:u64 \"%F\"", .value = 7, .expect = "7", .notes = true },
+	{ "%q", "any", "u:zoo:one \"%F\", arg1", .expect = "unknown conversion", .is_error = true },
+	{ "%", "any", "u:zoo:one \"%F\", arg1", .expect = "ends in the middle of a conversion", .is_error = true },
+	{ "%%", "none", "u:zoo:none \"%F\"", .expect = "%" },
+	{ "%n", "any", "u:zoo:one \"%F\", arg1", .expect = "not offered", .is_error = true },
+	{ "%*d", "any", "u:zoo:one \"%F\", arg1", .expect = "not offered", .is_error = true },
+	{ "%K", "kernel stack", "u:zoo:none \"%F\"", .text = "\x10\0\0\0\0\0\0\0\x20\0\0\0\0\0\0", .text_len = 16,
+	  .expect = "\n        0x10\n        0x20" },
 };
 
 static void row_probe(const struct row *row, char *ret, size_t size)
@@ -105,7 +107,7 @@ static void run_print(const struct row *row, const char *probe)
 	if (t->layout.ntexts)
 		event_set_text(t, 0, row->text, row->text_len, row->state);
 	got = event_message(t, &out);
-	if (row->text == big)	/* only the end matters */
+	if (row->text == big) /* only the end matters */
 		got = strstr(got, "b…") ? strstr(got, "b…") : got;
 	if (strcmp(got, row->expect))
 		fail_msg("%s of %s: '%s' instead of '%s'", row->format, row->what, got, row->expect);
@@ -179,26 +181,26 @@ static uint64_t below(uint64_t n) { return next_random() % n; }
 /* Values of all sizes, with the edges often. */
 static uint64_t random_value(void)
 {
-	static const uint64_t edges[] = {0,
-					 1,
-					 7,
-					 8,
-					 9,
-					 10,
-					 99,
-					 100,
-					 127,
-					 128,
-					 255,
-					 256,
-					 INT32_MAX,
-					 0x80000000u,
-					 UINT32_MAX,
-					 INT64_MAX,
-					 0x8000000000000000u,
-					 UINT64_MAX,
-					 (uint64_t)-2,
-					 (uint64_t)-100};
+	static const uint64_t edges[] = { 0,
+					  1,
+					  7,
+					  8,
+					  9,
+					  10,
+					  99,
+					  100,
+					  127,
+					  128,
+					  255,
+					  256,
+					  INT32_MAX,
+					  0x80000000u,
+					  UINT32_MAX,
+					  INT64_MAX,
+					  0x8000000000000000u,
+					  UINT64_MAX,
+					  (uint64_t)-2,
+					  (uint64_t)-100 };
 
 	return below(3) ? next_random() >> below(64) : edges[below(ARRAY_SIZE(edges))];
 }
@@ -213,7 +215,9 @@ static void random_flags(const char *from, char *ret)
 	ret[n] = '\0';
 }
 
-struct spec { char flags[8], width[8], precision[8], conv; };
+struct spec {
+	char flags[8], width[8], precision[8], conv;
+};
 
 static struct spec random_spec(const char *flags, const char *convs)
 {
@@ -265,7 +269,7 @@ static void check_integer(const char *scope, const char *arg, unsigned bits, boo
 	uint64_t v = random_value(), low = bits == 64 ? v : v & ((1ull << bits) - 1);
 	char ours[512], theirs[512], format[64];
 
-	if (s.conv == 'd' || s.conv == 'i')	/* sign-extended, as the record has it */
+	if (s.conv == 'd' || s.conv == 'i') /* sign-extended, as the record has it */
 		low = (uint64_t)((int64_t)(v << (64 - bits)) >> (64 - bits));
 	c_format(&s, "ll", format, sizeof(format));
 	snprintf(theirs, sizeof(theirs), format, (unsigned long long)low);
@@ -362,8 +366,8 @@ static void test_chars(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows), cmocka_unit_test(test_integers), cmocka_unit_test(test_pointers),
-		cmocka_unit_test(test_floats), cmocka_unit_test(test_strings), cmocka_unit_test(test_chars),
+		cmocka_unit_test(test_rows),   cmocka_unit_test(test_integers), cmocka_unit_test(test_pointers),
+		cmocka_unit_test(test_floats), cmocka_unit_test(test_strings),	cmocka_unit_test(test_chars),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,9 +14,12 @@
 
 #define HEAD "[runtime]\nname = Toy\nlanguage = Toy\nmatch = toyvm\nprovider = toy\n"
 
-struct made { struct runtimes runtimes; struct gc_defs defs; };
+struct made {
+	struct runtimes runtimes;
+	struct gc_defs defs;
+};
 
-static bool no_returns;		/* of those that are made next */
+static bool no_returns; /* of those that are made next */
 
 static const struct gc_defs *make(struct made *m, const char *spans, const char *kinds, const char *const *versions,
 				  size_t n)
@@ -81,7 +84,8 @@ static void test_spans_that_are_watched_with_others(void **state)
 static void test_roles_and_states(void **state)
 {
 	struct made m;
-	const struct gc_defs *d = make(&m, "[span gc]\nbegin = u:toy:b \"full=%d\", arg1\nend = u:toy:e\n"
+	const struct gc_defs *d = make(&m,
+				       "[span gc]\nbegin = u:toy:b \"full=%d\", arg1\nend = u:toy:e\n"
 				       "inside = u:toy:i \"cause=%s\", arg1\nword = full 1 full\n"
 				       "[span gc]\ntitle = cycle\nstops = no\nby = process\nbegin = u:toy:cb\n"
 				       "end = u:toy:ce\n",
@@ -113,10 +117,12 @@ static void test_roles_and_states(void **state)
 static void test_a_shared_probe_is_asked_for_once(void **state)
 {
 	struct made m;
-	const struct gc_defs *d = make(&m, "[span gc]\nbegin = u:toy:b \"manager=%s\", arg1\nend = u:toy:e\n"
+	const struct gc_defs *d = make(&m,
+				       "[span gc]\nbegin = u:toy:b \"manager=%s\", arg1\nend = u:toy:e\n"
 				       "only = manager A*\n"
 				       "[span gc]\nbegin = u:toy:b \"manager=%s\", arg1\nend = u:toy:e\n"
-				       "only = manager B*\nstops = no\n", "gc", NULL, 0);
+				       "only = manager B*\nstops = no\n",
+				       "gc", NULL, 0);
 	const struct gc_request *b = request(d, "u:toy:b \"manager=%s\", arg1");
 
 	(void)state;
@@ -124,7 +130,7 @@ static void test_a_shared_probe_is_asked_for_once(void **state)
 	assert_int_equal(b->uses.n, 2);
 	assert_use(b, 0, 0, COLLECT_BEGIN);
 	assert_use(b, 1, 1, COLLECT_BEGIN);
-	assert_int_equal(b->state, STATE_STOP);	/* one of the two stops */
+	assert_int_equal(b->state, STATE_STOP); /* one of the two stops */
 	assert_int_equal(request(d, "u:toy:e \"\"")->state, STATE_GO);
 	assert_string_equal(d->defs.v[1].only[0].glob, "B*");
 	done(&m);
@@ -134,8 +140,10 @@ static void test_a_shared_probe_is_asked_for_once(void **state)
 static void test_the_end_that_is_a_begin(void **state)
 {
 	struct made m;
-	const struct gc_defs *d = make(&m, "[span gc-phase]\nbegin = u:toy:a\nend = u:toy:b\n"
-				       "[span gc-phase]\nbegin = u:toy:b\nend = u:toy:c\n", "gc-phase", NULL, 0);
+	const struct gc_defs *d = make(&m,
+				       "[span gc-phase]\nbegin = u:toy:a\nend = u:toy:b\n"
+				       "[span gc-phase]\nbegin = u:toy:b\nend = u:toy:c\n",
+				       "gc-phase", NULL, 0);
 
 	(void)state;
 	assert_int_equal(d->requests.n, 3);
@@ -252,8 +260,9 @@ static void test_signals(void **state)
 /* What is told beside is missed then, but not a span that could end. */
 static void test_no_returns(void **state)
 {
-	static const char spans[] = "[span gc]\nbegin = u:toy:begin\nend = u:toy:end\ninside = r:toyvm:why \"cause=%d\", retval\n"
-				    "[span gc]\nbegin = p:toyvm:collect\nend = r:toyvm:collect\n";
+	static const char spans[] =
+		"[span gc]\nbegin = u:toy:begin\nend = u:toy:end\ninside = r:toyvm:why \"cause=%d\", retval\n"
+		"[span gc]\nbegin = p:toyvm:collect\nend = r:toyvm:collect\n";
 	struct made m;
 
 	(void)state;
@@ -274,7 +283,8 @@ static void test_no_returns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles_and_states), cmocka_unit_test(test_spans_that_are_watched_with_others),
+		cmocka_unit_test(test_roles_and_states),
+		cmocka_unit_test(test_spans_that_are_watched_with_others),
 		cmocka_unit_test(test_a_shared_probe_is_asked_for_once),
 		cmocka_unit_test(test_the_end_that_is_a_begin),
 		cmocka_unit_test(test_versions),

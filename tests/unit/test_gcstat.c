@@ -120,7 +120,7 @@ static void rows(void **ctx)
 	assert_int_equal(r.stopped_ns, 16 * MS);
 	assert_int_equal(r.cut_at_stop, 1);
 	assert_int_equal(r.died, 1);
-	assert_int_equal(r.histogram[8], 2);	/* 256 µs to 512 µs */
+	assert_int_equal(r.histogram[8], 2); /* 256 µs to 512 µs */
 	assert_int_equal(r.histogram[10], 1);
 	assert_int_equal(r.histogram[11], 1);
 	assert_int_equal(r.histogram[13], 1);
@@ -145,7 +145,7 @@ static void stops_in_stops(void **ctx)
 	assert_int_equal(r.stopped_ns, 75 * MS / 10);
 	assert_string_equal(r.longest_stop.label, "full");
 	assert_int_equal(r.longest_stop.ns, 7 * MS);
-	assert_int_equal(r.histogram[12], 1);	/* 7.5 ms */
+	assert_int_equal(r.histogram[12], 1); /* 7.5 ms */
 	ADD(g, &safepoint, "revoke", 12 * MS, 6 * MS * 2, .known = true, .stall.stopped_ns = 8 * MS);
 	assert_string_equal(report(g, 30 * MS).longest_stop.label, "revoke");
 	gcstat_free(g);
@@ -157,8 +157,9 @@ static void beside_the_program(void **ctx)
 	const struct stall pauses = {
 		.stopped_ns = MS / 2, .waited_ns = 2 * MS, .collector_ns = MS, .program_ns = MS / 3
 	};
-	const struct stall beside = { .stopped_ns = 20 * MS, .waited_ns = 9 * MS, .collector_ns = 40 * MS,
-				      .program_ns = 30 * MS };
+	const struct stall beside = {
+		.stopped_ns = 20 * MS, .waited_ns = 9 * MS, .collector_ns = 40 * MS, .program_ns = 30 * MS
+	};
 	struct gcstat *g = gcstat_new(START);
 	struct gcstat_report r;
 
@@ -190,7 +191,7 @@ static void many_labels(void **ctx)
 
 	(void)ctx;
 	for (unsigned i = 0; i < 10; i++) {
-		snprintf(label, sizeof label, "q%u", i);
+		snprintf(label, sizeof(label), "q%u", i);
 		ADD(g, &park, label, i * MS, (10 - i) * MS);
 	}
 	r = report(g, 100 * MS);
@@ -228,16 +229,16 @@ static void percentiles(void **ctx)
 	srandom(3);
 	for (unsigned round = 0; round < 300; round++) {
 		size_t n = 1 + dice(round < 100 ? 12 : 3000), max = round % 2 ? 100000 : 500;
-		AUTO_FREE uint64_t *all = malloc(n * sizeof *all);
+		AUTO_FREE uint64_t *all = malloc(n * sizeof(*all));
 		struct lengths l = { .max = max };
 
 		for (size_t i = 0; i < n; i++) {
 			all[i] = dice(UINT64_C(1) << (1 + dice(50)));
 			assert_int_equal(lengths_add(&l, all[i]), 0);
 			if (i == n / 2)
-				lengths_percentile(&l, 500);	/* one may look in between */
+				lengths_percentile(&l, 500); /* one may look in between */
 		}
-		qsort(all, n, sizeof *all, by_size);
+		qsort(all, n, sizeof(*all), by_size);
 		for (size_t p = 0; p < ARRAY_SIZE(permille); p++) {
 			uint64_t wanted = nearest_rank(all, n, permille[p]), seen = lengths_percentile(&l, permille[p]);
 
@@ -254,7 +255,9 @@ static void percentiles(void **ctx)
 
 #define MOMENTS 400
 
-struct piece { uint64_t begin, end; };
+struct piece {
+	uint64_t begin, end;
+};
 
 /* In the order of their ends; they overlap as they like. */
 static size_t random_pieces(struct piece *p, size_t max)
@@ -284,8 +287,8 @@ static void what_is_covered(void **ctx)
 	(void)ctx;
 	srandom(5);
 	for (unsigned round = 0; round < 20000; round++) {
-		bool covered[MOMENTS] = {0};
-		struct cover c = {0};
+		bool covered[MOMENTS] = { 0 };
+		struct cover c = { 0 };
 		size_t n = random_pieces(p, ARRAY_SIZE(p));
 		uint64_t sum = 0;
 
@@ -304,7 +307,7 @@ static void what_is_covered(void **ctx)
 static void much_is_covered(void **ctx)
 {
 	struct cover_times one = { .stopped_ns = 1 };
-	struct cover c = {0};
+	struct cover c = { 0 };
 	const uint64_t n = 3 * COVER_MAX;
 
 	(void)ctx;
@@ -357,7 +360,7 @@ static void utilisation(void **ctx)
 	(void)ctx;
 	srandom(11);
 	for (unsigned round = 0; round < 4000; round++) {
-		bool covered[MOMENTS] = {0};
+		bool covered[MOMENTS] = { 0 };
 		struct stops s = { .max = 1000 };
 		double stopped[MOMENTS], all = 0, pause = 0;
 		size_t n = random_pieces(p, ARRAY_SIZE(p)), start = dice(MOMENTS / 2),
@@ -450,7 +453,7 @@ static void joined(void **ctx)
 		assert_int_equal(few.stopped_ns, all.stopped_ns);
 		assert_int_equal(few.pause_ns, all.pause_ns);
 		assert_int_equal(stops_histogram(&few, a), stops_histogram(&all, b));
-		assert_memory_equal(a, b, sizeof a);
+		assert_memory_equal(a, b, sizeof(a));
 		for (uint64_t window = 1000; window < at; window *= 4)
 			check_bound(stops_utilisation(&few, 0, at, window), stops_utilisation(&all, 0, at, window));
 		stops_done(&few);
@@ -461,10 +464,12 @@ static void joined(void **ctx)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing), cmocka_unit_test(rows), cmocka_unit_test(stops_in_stops),
-		cmocka_unit_test(beside_the_program), cmocka_unit_test(many_labels), cmocka_unit_test(percentiles),
-		cmocka_unit_test(what_is_covered), cmocka_unit_test(much_is_covered), cmocka_unit_test(utilisation),
-		cmocka_unit_test(outer_ones_have_the_say), cmocka_unit_test(joined), cmocka_unit_test(joined_well),
+		cmocka_unit_test(nothing),	   cmocka_unit_test(rows),
+		cmocka_unit_test(stops_in_stops),  cmocka_unit_test(beside_the_program),
+		cmocka_unit_test(many_labels),	   cmocka_unit_test(percentiles),
+		cmocka_unit_test(what_is_covered), cmocka_unit_test(much_is_covered),
+		cmocka_unit_test(utilisation),	   cmocka_unit_test(outer_ones_have_the_say),
+		cmocka_unit_test(joined),	   cmocka_unit_test(joined_well),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,22 +17,22 @@ static struct elf_image *self;
 static bool world(void)
 {
 	static const uint64_t regs[16] = {
-	    [X86_RAX] = 0x11223344aabbccdd,
-	    [X86_RCX] = 3,
-	    [X86_RDX] = 0xc004000000000000,
-	    [X86_RBX] = 0xffffffffffffff80,
-	    [X86_RSP] = 0x26000,
-	    [X86_RBP] = 0x27000,
-	    [X86_RSI] = 2,
-	    [X86_RDI] = 0x25000,
-	    [X86_R8] = 0xfffffffffffffff9,
-	    [X86_R9] = 0x8000000000000000,
-	    [X86_R10] = 0x1122334455667788,
-	    [X86_R11] = 0x8182838485868788,
-	    [X86_R12] = 0xffffffff,
-	    [X86_R13] = 0x7fff8000ffff0000,
-	    [X86_R14] = 0x80,
-	    [X86_R15] = 1,
+		[X86_RAX] = 0x11223344aabbccdd,
+		[X86_RCX] = 3,
+		[X86_RDX] = 0xc004000000000000,
+		[X86_RBX] = 0xffffffffffffff80,
+		[X86_RSP] = 0x26000,
+		[X86_RBP] = 0x27000,
+		[X86_RSI] = 2,
+		[X86_RDI] = 0x25000,
+		[X86_R8] = 0xfffffffffffffff9,
+		[X86_R9] = 0x8000000000000000,
+		[X86_R10] = 0x1122334455667788,
+		[X86_R11] = 0x8182838485868788,
+		[X86_R12] = 0xffffffff,
+		[X86_R13] = 0x7fff8000ffff0000,
+		[X86_R14] = 0x80,
+		[X86_R15] = 1,
 	};
 	char *mem = mmap((void *)0x24000, 0x4000, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -59,88 +59,94 @@ struct form {
 	bool unreadable;
 };
 
-#define IS(spec, value) { spec, value, false }
-#define NOT(spec) { spec, 0, true }
+#define IS(spec, value) \
+	{ \
+		spec, value, false \
+	}
+#define NOT(spec) \
+	{ \
+		spec, 0, true \
+	}
 static const struct form forms[] = {
-    IS("-4@$5", 5),
-    IS("-4@$-5", (uint64_t)-5),
-    IS("8@$18446744073709551615", UINT64_MAX),
-    IS("-8@$0x10", 16),
-    IS("8@$1099511627776", 1ull << 40),
-    IS("-1@$-3", (uint64_t)-3),
-    IS("4@$-1", 0xffffffff),
-    IS("1@$-3", 253),
-    IS("1@%al", 221),
-    IS("-1@%al", (uint64_t)-35),
-    IS("1@%ah", 204),
-    IS("-1@%ah", (uint64_t)-52),
-    IS("1@%bh", 0xff),
-    IS("-1@%bl", (uint64_t)-128),
-    IS("2@%ax", 52445),
-    IS("-2@%ax", (uint64_t)(int16_t)52445),
-    IS("-4@%eax", (uint64_t)-1430532899),
-    IS("4@%eax", 2864434397),
-    IS("8@%rax", 1234605617868164317),
-    IS("-8@%rax", 1234605617868164317),
-    IS("-4@%r8d", (uint64_t)-7),
-    IS("1@%r8b", 249),
-    IS("2@%r8w", 65529),
-    IS("-2@%r8w", (uint64_t)-7),
-    IS("8@%rcx", 3),
-    IS("8@%rdx", 0xc004000000000000),
-    IS("8@%rbx", 0xffffffffffffff80),
-    IS("8@%rsp", 0x26000),
-    IS("8@%rbp", 0x27000),
-    IS("8@%rsi", 2),
-    IS("8@%rdi", 0x25000),
-    IS("-8@%r9", 1ull << 63),
-    IS("8@%r10", 0x1122334455667788),
-    IS("8@%r11", 0x8182838485868788),
-    IS("4@%r11d", 0x85868788),
-    IS("-4@%r11d", 0xffffffff85868788),
-    IS("-4@%r12d", UINT64_MAX),
-    IS("4@%r12d", 0xffffffff),
-    IS("8@%r13", 0x7fff8000ffff0000),
-    IS("-1@%r14b", (uint64_t)-128),
-    IS("8@%r15", 1),
-    IS("1@%dil", 0),
-    IS("1@%sil", 2),
-    IS("1@%bpl", 0),
-    IS("1@%spl", 0),
-    IS("4@%rax", 0xaabbccdd),
-    IS("8@-8(%rbp)", 77ull | 0xfffffff7ull << 32),
-    IS("-4@-4(%rbp)", (uint64_t)-9),
-    IS("4@-8(%rbp)", 77),
-    IS("8@(%rsp)", 5),
-    IS("8@8(%rsp)", 6),
-    IS("-4@(%rdi,%rsi,4)", (uint64_t)-40),
-    IS("-4@0x24008(,%rsi,4)", (uint64_t)-7),
-    IS("-4@4(%rdi,%rsi,2)", (uint64_t)-40),
-    IS("-4@-4(%rdi,%rcx,4)", (uint64_t)-40),
-    IS("-4@6(%rdi,%rsi)", (uint64_t)-40),
-    IS("-4@0x2401c", 12),
-    IS("-4@g_i32(%rip)", (uint64_t)-7),
-    IS("-4@g_i32+12(%rip)", 12),
-    IS("-4@12+g_i32(%rip)", 12),
-    IS("-4@g_i32", (uint64_t)-7),
-    IS("-4@g_i32+12", 12),
-    IS("4@g_i32(%rip)", 0xfffffff9),
-    IS("4f@%eax", 0xaabbccdd),
-    IS("8f@%rdx", 0xc004000000000000),
-    IS("8f@0x100(%rdi)", 0x4004000000000000),
-    IS("-2@0x200(%rdi)", (uint64_t)(int16_t)0x8001),
-    IS("2@0x200(%rdi)", 0x8001),
-    IS("-1@0x202(%rdi)", UINT64_MAX),
-    IS("1@0x202(%rdi)", 255),
-    NOT("8f@%xmm0"),
-    NOT("8@%xmm0"),
-    NOT("16@%rdi"),
-    NOT("4@%foo"),
-    NOT("-4@(%rdi,%rsi,3)"),
-    NOT("8f@.LC1(%rip)"),
-    NOT("-4@%fs:tls_v@tpoff"),
-    NOT("8@puts@GOTPCREL(%rip)"),
-    NOT("8@nowhere_to_be_found(%rip)"),
+	IS("-4@$5", 5),
+	IS("-4@$-5", (uint64_t)-5),
+	IS("8@$18446744073709551615", UINT64_MAX),
+	IS("-8@$0x10", 16),
+	IS("8@$1099511627776", 1ull << 40),
+	IS("-1@$-3", (uint64_t)-3),
+	IS("4@$-1", 0xffffffff),
+	IS("1@$-3", 253),
+	IS("1@%al", 221),
+	IS("-1@%al", (uint64_t)-35),
+	IS("1@%ah", 204),
+	IS("-1@%ah", (uint64_t)-52),
+	IS("1@%bh", 0xff),
+	IS("-1@%bl", (uint64_t)-128),
+	IS("2@%ax", 52445),
+	IS("-2@%ax", (uint64_t)(int16_t)52445),
+	IS("-4@%eax", (uint64_t)-1430532899),
+	IS("4@%eax", 2864434397),
+	IS("8@%rax", 1234605617868164317),
+	IS("-8@%rax", 1234605617868164317),
+	IS("-4@%r8d", (uint64_t)-7),
+	IS("1@%r8b", 249),
+	IS("2@%r8w", 65529),
+	IS("-2@%r8w", (uint64_t)-7),
+	IS("8@%rcx", 3),
+	IS("8@%rdx", 0xc004000000000000),
+	IS("8@%rbx", 0xffffffffffffff80),
+	IS("8@%rsp", 0x26000),
+	IS("8@%rbp", 0x27000),
+	IS("8@%rsi", 2),
+	IS("8@%rdi", 0x25000),
+	IS("-8@%r9", 1ull << 63),
+	IS("8@%r10", 0x1122334455667788),
+	IS("8@%r11", 0x8182838485868788),
+	IS("4@%r11d", 0x85868788),
+	IS("-4@%r11d", 0xffffffff85868788),
+	IS("-4@%r12d", UINT64_MAX),
+	IS("4@%r12d", 0xffffffff),
+	IS("8@%r13", 0x7fff8000ffff0000),
+	IS("-1@%r14b", (uint64_t)-128),
+	IS("8@%r15", 1),
+	IS("1@%dil", 0),
+	IS("1@%sil", 2),
+	IS("1@%bpl", 0),
+	IS("1@%spl", 0),
+	IS("4@%rax", 0xaabbccdd),
+	IS("8@-8(%rbp)", 77ull | 0xfffffff7ull << 32),
+	IS("-4@-4(%rbp)", (uint64_t)-9),
+	IS("4@-8(%rbp)", 77),
+	IS("8@(%rsp)", 5),
+	IS("8@8(%rsp)", 6),
+	IS("-4@(%rdi,%rsi,4)", (uint64_t)-40),
+	IS("-4@0x24008(,%rsi,4)", (uint64_t)-7),
+	IS("-4@4(%rdi,%rsi,2)", (uint64_t)-40),
+	IS("-4@-4(%rdi,%rcx,4)", (uint64_t)-40),
+	IS("-4@6(%rdi,%rsi)", (uint64_t)-40),
+	IS("-4@0x2401c", 12),
+	IS("-4@g_i32(%rip)", (uint64_t)-7),
+	IS("-4@g_i32+12(%rip)", 12),
+	IS("-4@12+g_i32(%rip)", 12),
+	IS("-4@g_i32", (uint64_t)-7),
+	IS("-4@g_i32+12", 12),
+	IS("4@g_i32(%rip)", 0xfffffff9),
+	IS("4f@%eax", 0xaabbccdd),
+	IS("8f@%rdx", 0xc004000000000000),
+	IS("8f@0x100(%rdi)", 0x4004000000000000),
+	IS("-2@0x200(%rdi)", (uint64_t)(int16_t)0x8001),
+	IS("2@0x200(%rdi)", 0x8001),
+	IS("-1@0x202(%rdi)", UINT64_MAX),
+	IS("1@0x202(%rdi)", 255),
+	NOT("8f@%xmm0"),
+	NOT("8@%xmm0"),
+	NOT("16@%rdi"),
+	NOT("4@%foo"),
+	NOT("-4@(%rdi,%rsi,3)"),
+	NOT("8f@.LC1(%rip)"),
+	NOT("-4@%fs:tls_v@tpoff"),
+	NOT("8@puts@GOTPCREL(%rip)"),
+	NOT("8@nowhere_to_be_found(%rip)"),
 };
 
 static void check_value(const struct form *f, const struct ut_rec_event *rec, const struct probe_checked *checked,
@@ -187,7 +193,7 @@ static void check_some(struct recorder *r, const struct form *f, unsigned n, voi
 	if (gen_body(checked, &gs, &options, &body, &err))
 		fail_msg("%s", err.msg);
 	recorder_attach(r, &body, site, 7, &options);
-	for (int round = 0; round < 5; round++) {	/* a 5-byte nop becomes something else after the first time */
+	for (int round = 0; round < 5; round++) { /* a 5-byte nop becomes something else after the first time */
 		const struct ut_rec_event *rec;
 
 		fire();
@@ -228,7 +234,11 @@ static void operands_at_a_breakpoint(void **state)
 	(void)state;
 	check_all(fire_nop1, fire_nop1_site, "a 1-byte nop");
 }
-static void operands_at_a_long_nop(void **state) { (void)state; check_all(fire_nop5, fire_nop5_site, "a 5-byte nop"); }
+static void operands_at_a_long_nop(void **state)
+{
+	(void)state;
+	check_all(fire_nop5, fire_nop5_site, "a 5-byte nop");
+}
 
 /* One probe at fire_nop1's site over @args. */
 struct one {
@@ -362,8 +372,9 @@ static void event(struct recorder *r, const char *name, const struct gen_options
 	if (tracepoint_parse("syscalls", text, strlen(text), &tp, &err))
 		fail_msg("%s: %s", name, err.msg);
 	for (size_t i = 0; i < tp.fields.n && i < ARRAY_SIZE(fields); i++)
-		fields[scope.nfields++] = (struct probe_field){
-		    .name = tp.fields.v[i].name, .type = tp.fields.v[i].type, .unreadable = tp.fields.v[i].unreadable};
+		fields[scope.nfields++] = (struct probe_field){ .name = tp.fields.v[i].name,
+								.type = tp.fields.v[i].type,
+								.unreadable = tp.fields.v[i].unreadable };
 	if (probe_parse(probe, &spec, &err) || probe_check(spec, &scope, &checked, &err) ||
 	    gen_body(checked, &gs, options, &body, &err))
 		fail_msg("%s: %s", name, err.msg);
@@ -384,9 +395,9 @@ static void event(struct recorder *r, const char *name, const struct gen_options
 static void events(void **state)
 {
 	static const char *const names[] = {
-	    "block-block_rq_issue",	 "dma-dma_map_sg",	   "irq-irq_handler_entry",  "sched-sched_switch",
-	    "syscalls-sys_enter_execve", "syscalls-sys_exit_read", "raw_syscalls-sys_enter", "user_events-rel_loc",
-	    "tcp-tcp_retransmit_skb",
+		"block-block_rq_issue",	     "dma-dma_map_sg",	       "irq-irq_handler_entry",	 "sched-sched_switch",
+		"syscalls-sys_enter_execve", "syscalls-sys_exit_read", "raw_syscalls-sys_enter", "user_events-rel_loc",
+		"tcp-tcp_retransmit_skb",
 	};
 	struct gen_options options = recorder_options(200);
 	struct recorder r;
@@ -417,8 +428,8 @@ static int close_self(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(operands_at_a_breakpoint), cmocka_unit_test(operands_at_a_long_nop),
-		cmocka_unit_test(address_of_a_symbol), cmocka_unit_test(faults_are_told_apart),
+		cmocka_unit_test(operands_at_a_breakpoint),	 cmocka_unit_test(operands_at_a_long_nop),
+		cmocka_unit_test(address_of_a_symbol),		 cmocka_unit_test(faults_are_told_apart),
 		cmocka_unit_test(a_faulting_predicate_is_false), cmocka_unit_test(events),
 	};
 

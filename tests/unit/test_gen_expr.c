@@ -5,7 +5,7 @@
 
 #include "probe_fire.h"
 
-#define PROGRAMS 16	/* attached to the same place at a time, at most */
+#define PROGRAMS 16 /* attached to the same place at a time, at most */
 #define BATCHES 8
 #define ROUNDS 24
 #define NODES 60000
@@ -19,8 +19,8 @@ struct value {
 
 struct node {
 	enum expr_op op;
-	struct value literal;	/* EXPR_INT: value; EXPR_CAST, EXPR_DEREF: the type */
-	unsigned arg;		/* EXPR_VAR; EXPR_DEREF: how far behind the pointer */
+	struct value literal; /* EXPR_INT: value; EXPR_CAST, EXPR_DEREF: the type */
+	unsigned arg; /* EXPR_VAR; EXPR_DEREF: how far behind the pointer */
 	const struct node *a, *b, *c;
 };
 
@@ -31,14 +31,18 @@ static const struct arg {
 	bool is_signed;
 } args[] = {
 	{ "-4@%eax", X86_RAX, 4, true }, { "4@%ecx", X86_RCX, 4, false }, { "-1@%bl", X86_RBX, 1, true },
-	{ "1@%dl", X86_RDX, 1, false }, { "-8@%rsi", X86_RSI, 8, true }, { "8@%rdi", X86_RDI, 8, false },
-	{ "-2@%r8w", X86_R8, 2, true }, { "8@%r10", X86_R10, 8, false }, { "8@%r9", X86_R9, 8, false },
+	{ "1@%dl", X86_RDX, 1, false },	 { "-8@%rsi", X86_RSI, 8, true }, { "8@%rdi", X86_RDI, 8, false },
+	{ "-2@%r8w", X86_R8, 2, true },	 { "8@%r10", X86_R10, 8, false }, { "8@%r9", X86_R9, 8, false },
 };
 #define POINTER (ARRAY_SIZE(args) - 1)
 
-static const struct { const char *name; uint8_t size; bool is_signed; } types[] = {
-	{ "int", 4, true }, { "unsigned int", 4, false }, { "u8", 1, false }, { "s8", 1, true }, { "u16", 2, false },
-	{ "short", 2, true }, { "s64", 8, true }, { "u64", 8, false },
+static const struct {
+	const char *name;
+	uint8_t size;
+	bool is_signed;
+} types[] = {
+	{ "int", 4, true },  { "unsigned int", 4, false }, { "u8", 1, false }, { "s8", 1, true },
+	{ "u16", 2, false }, { "short", 2, true },	   { "s64", 8, true }, { "u64", 8, false },
 };
 
 static struct node nodes[NODES];
@@ -62,8 +66,31 @@ static uint64_t rnd(void)
 static uint64_t interesting(void)
 {
 	static const uint64_t edges[] = {
-		0, 1, 2, 3, 7, 8, 63, 64, 127, 128, 255, 256, 32767, 32768, 65535, 0x7fffffff, 0x80000000, 0xffffffff,
-		0x100000000, INT64_MAX, 1ull << 63, UINT64_MAX, UINT64_MAX - 1, (uint64_t)INT32_MIN, (uint64_t)-128,
+		0,
+		1,
+		2,
+		3,
+		7,
+		8,
+		63,
+		64,
+		127,
+		128,
+		255,
+		256,
+		32767,
+		32768,
+		65535,
+		0x7fffffff,
+		0x80000000,
+		0xffffffff,
+		0x100000000,
+		INT64_MAX,
+		1ull << 63,
+		UINT64_MAX,
+		UINT64_MAX - 1,
+		(uint64_t)INT32_MIN,
+		(uint64_t)-128,
 	};
 
 	return rnd() % 3 ? edges[rnd() % ARRAY_SIZE(edges)] : rnd() >> rnd() % 64;
@@ -117,9 +144,9 @@ static void grow_unary(struct node *n, unsigned depth)
 static const struct node *grow(unsigned depth)
 {
 	static const enum expr_op ops[] = {
-	    EXPR_NEG, EXPR_NOT, EXPR_BITNOT, EXPR_CAST, EXPR_DEREF, EXPR_MUL,  EXPR_DIV, EXPR_MOD, EXPR_ADD,
-	    EXPR_SUB, EXPR_SHL, EXPR_SHR,    EXPR_LT,	EXPR_LE,    EXPR_GT,   EXPR_GE,	 EXPR_EQ,  EXPR_NE,
-	    EXPR_AND, EXPR_XOR, EXPR_OR,     EXPR_LAND, EXPR_LOR,   EXPR_COND, EXPR_DIV, EXPR_MOD, EXPR_SHR,
+		EXPR_NEG, EXPR_NOT, EXPR_BITNOT, EXPR_CAST, EXPR_DEREF, EXPR_MUL,  EXPR_DIV, EXPR_MOD, EXPR_ADD,
+		EXPR_SUB, EXPR_SHL, EXPR_SHR,	 EXPR_LT,   EXPR_LE,	EXPR_GT,   EXPR_GE,  EXPR_EQ,  EXPR_NE,
+		EXPR_AND, EXPR_XOR, EXPR_OR,	 EXPR_LAND, EXPR_LOR,	EXPR_COND, EXPR_DIV, EXPR_MOD, EXPR_SHR,
 	};
 	struct node *n = &nodes[nnodes++];
 
@@ -154,25 +181,20 @@ static const char *type_text(const struct value *t)
 static void print(const struct node *n, struct buf *out)
 {
 	static const char *const words[] = {
-	    [EXPR_NEG] = "-",  [EXPR_NOT] = "!", [EXPR_BITNOT] = "~", [EXPR_MUL] = "*",	 [EXPR_DIV] = "/",
-	    [EXPR_MOD] = "%",  [EXPR_ADD] = "+", [EXPR_SUB] = "-",    [EXPR_SHL] = "<<", [EXPR_SHR] = ">>",
-	    [EXPR_LT] = "<",   [EXPR_LE] = "<=", [EXPR_GT] = ">",     [EXPR_GE] = ">=",	 [EXPR_EQ] = "==",
-	    [EXPR_NE] = "!=",  [EXPR_AND] = "&", [EXPR_XOR] = "^",    [EXPR_OR] = "|",	 [EXPR_LAND] = "&&",
-	    [EXPR_LOR] = "||",
+		[EXPR_NEG] = "-",  [EXPR_NOT] = "!", [EXPR_BITNOT] = "~", [EXPR_MUL] = "*",  [EXPR_DIV] = "/",
+		[EXPR_MOD] = "%",  [EXPR_ADD] = "+", [EXPR_SUB] = "-",	  [EXPR_SHL] = "<<", [EXPR_SHR] = ">>",
+		[EXPR_LT] = "<",   [EXPR_LE] = "<=", [EXPR_GT] = ">",	  [EXPR_GE] = ">=",  [EXPR_EQ] = "==",
+		[EXPR_NE] = "!=",  [EXPR_AND] = "&", [EXPR_XOR] = "^",	  [EXPR_OR] = "|",   [EXPR_LAND] = "&&",
+		[EXPR_LOR] = "||",
 	};
 
 	switch (n->op) {
 	case EXPR_INT:
 		buf_addf(out, n->literal.is_signed ? "%llu" : "0x%llxu", (unsigned long long)n->literal.v);
 		return;
-	case EXPR_VAR:
-		buf_addf(out, "arg%u", n->arg + 1);
-		return;
-	case EXPR_DEREF:
-		buf_addf(out, "*(%s *)(arg%zu + %u)", type_text(&n->literal), POINTER + 1, n->arg);
-		return;
-	default:
-		break;
+	case EXPR_VAR: buf_addf(out, "arg%u", n->arg + 1); return;
+	case EXPR_DEREF: buf_addf(out, "*(%s *)(arg%zu + %u)", type_text(&n->literal), POINTER + 1, n->arg); return;
+	default: break;
 	}
 	buf_addc(out, '(');
 	if (n->op == EXPR_CAST)
@@ -234,7 +256,8 @@ static struct value calculate(enum expr_op op, struct value a, struct value b)
 	case EXPR_AND: ret.v = a.v & b.v; break;
 	case EXPR_OR: ret.v = a.v | b.v; break;
 	case EXPR_XOR: ret.v = a.v ^ b.v; break;
-	case EXPR_DIV: case EXPR_MOD: ret.v = divide(op, a.v, b.v, u); break;
+	case EXPR_DIV:
+	case EXPR_MOD: ret.v = divide(op, a.v, b.v, u); break;
 	case EXPR_SHL: return (struct value){ a.v << shift, 8, !is_u64(a) };
 	case EXPR_SHR:
 		return (struct value){ is_u64(a) ? a.v >> shift : (uint64_t)((int64_t)a.v >> shift), 8, !is_u64(a) };
@@ -260,8 +283,7 @@ static struct value eval(const struct node *n)
 	struct value a, ret = n->literal;
 
 	switch (n->op) {
-	case EXPR_INT:
-		return ret;
+	case EXPR_INT: return ret;
 	case EXPR_VAR:
 		return (struct value){ fit(fire_before[args[n->arg].reg], args[n->arg].size, args[n->arg].is_signed),
 				       args[n->arg].size, args[n->arg].is_signed };
@@ -269,8 +291,7 @@ static struct value eval(const struct node *n)
 		memcpy(&ret.v, memory + n->arg, sizeof(ret.v));
 		ret.v = fit(ret.v, ret.size, ret.is_signed);
 		return ret;
-	default:
-		break;
+	default: break;
 	}
 	a = eval(n->a);
 	switch (n->op) {
@@ -388,7 +409,7 @@ static void random_expressions(void **state)
 	struct gen_site site;
 	AUTO_FREE struct operands *ops = NULL;
 	struct buf text = { 0 };
-	int batches = getenv("UT_VM") ? 3 : BATCHES;	/* an emulator is slow */
+	int batches = getenv("UT_VM") ? 3 : BATCHES; /* an emulator is slow */
 	uint64_t seen = 0;
 
 	(void)state;

@@ -37,7 +37,7 @@ static void area_open(struct area *a)
 {
 	a->at = mmap(NULL, (AREA_PAGES + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(a->at, MAP_FAILED);
-	a->at += PAGE;	/* nothing before it and nothing behind it */
+	a->at += PAGE; /* nothing before it and nothing behind it */
 	for (int i = 0; i < AREA_PAGES; i++) {
 		a->fds[i] = memfd_create("page", MFD_CLOEXEC);
 		assert_true(a->fds[i] >= 0);
@@ -85,7 +85,7 @@ static size_t readable(const struct area *a, size_t start)
 struct text_case {
 	const struct area *area;
 	size_t start, nul;
-	int64_t len;		/* asked for, of %.*s */
+	int64_t len; /* asked for, of %.*s */
 };
 
 struct expected {
@@ -255,16 +255,22 @@ static void texts_one_by_one(void **state)
 		size_t start, nul;
 		int64_t len;
 	} rows[] = {
-	    {{RESIDENT, RESIDENT, RESIDENT}, 100, 105, 3}, /* ordinary */
-	    {{RESIDENT, RESIDENT, RESIDENT}, 100, 100, 0}, /* empty */
-	    {{RESIDENT, RESIDENT, RESIDENT}, 0, 199, 199},	{{RESIDENT, RESIDENT, RESIDENT}, 0, 200, 200},
-	    {{RESIDENT, RESIDENT, RESIDENT}, 0, 201, 201},	{{RESIDENT, RESIDENT, RESIDENT}, 0, SIZE_MAX, 9999},
-	    {{RESIDENT, NOTHING, NOTHING}, 4000, 4095, 95},	/* the NUL is the last byte of a page */
-	    {{RESIDENT, NOTHING, NOTHING}, 4000, SIZE_MAX, 96}, /* into nothing */
-	    {{RESIDENT, NOTHING, NOTHING}, 4000, SIZE_MAX, 97}, {{NOTHING, RESIDENT, RESIDENT}, 4000, SIZE_MAX, 10},
-	    {{ABSENT, RESIDENT, RESIDENT}, 100, 150, 50},	{{RESIDENT, ABSENT, RESIDENT}, 4050, 4150, 100},
-	    {{ABSENT, ABSENT, RESIDENT}, 4050, 4150, 100},	{{ABSENT, NOTHING, RESIDENT}, 4050, SIZE_MAX, 100},
-	    {{ABSENT, ABSENT, ABSENT}, 4095, SIZE_MAX, -1},	{{RESIDENT, ABSENT, ABSENT}, 4095, SIZE_MAX, -1},
+		{ { RESIDENT, RESIDENT, RESIDENT }, 100, 105, 3 }, /* ordinary */
+		{ { RESIDENT, RESIDENT, RESIDENT }, 100, 100, 0 }, /* empty */
+		{ { RESIDENT, RESIDENT, RESIDENT }, 0, 199, 199 },
+		{ { RESIDENT, RESIDENT, RESIDENT }, 0, 200, 200 },
+		{ { RESIDENT, RESIDENT, RESIDENT }, 0, 201, 201 },
+		{ { RESIDENT, RESIDENT, RESIDENT }, 0, SIZE_MAX, 9999 },
+		{ { RESIDENT, NOTHING, NOTHING }, 4000, 4095, 95 }, /* the NUL is the last byte of a page */
+		{ { RESIDENT, NOTHING, NOTHING }, 4000, SIZE_MAX, 96 }, /* into nothing */
+		{ { RESIDENT, NOTHING, NOTHING }, 4000, SIZE_MAX, 97 },
+		{ { NOTHING, RESIDENT, RESIDENT }, 4000, SIZE_MAX, 10 },
+		{ { ABSENT, RESIDENT, RESIDENT }, 100, 150, 50 },
+		{ { RESIDENT, ABSENT, RESIDENT }, 4050, 4150, 100 },
+		{ { ABSENT, ABSENT, RESIDENT }, 4050, 4150, 100 },
+		{ { ABSENT, NOTHING, RESIDENT }, 4050, SIZE_MAX, 100 },
+		{ { ABSENT, ABSENT, ABSENT }, 4095, SIZE_MAX, -1 },
+		{ { RESIDENT, ABSENT, ABSENT }, 4095, SIZE_MAX, -1 },
 	};
 	struct text_case cases[AREAS];
 	struct one o;
@@ -284,15 +290,17 @@ static void texts_one_by_one(void **state)
 
 static void bad_addresses(void **state)
 {
-	static const struct { uint64_t addr; enum ut_text_state state;
+	static const struct {
+		uint64_t addr;
+		enum ut_text_state state;
 	} rows[] = {
-	    {0, UT_TEXT_NULL},
-	    {0x10, UT_TEXT_FAULT},
-	    {0xffff888000000000, UT_TEXT_FAULT},
-	    {1ull << 63, UT_TEXT_FAULT},
-	    {UINT64_MAX, UT_TEXT_FAULT},
-	    {0x7ffffffff000, UT_TEXT_FAULT},
-	    {0x0000800000000000, UT_TEXT_FAULT},
+		{ 0, UT_TEXT_NULL },
+		{ 0x10, UT_TEXT_FAULT },
+		{ 0xffff888000000000, UT_TEXT_FAULT },
+		{ 1ull << 63, UT_TEXT_FAULT },
+		{ UINT64_MAX, UT_TEXT_FAULT },
+		{ 0x7ffffffff000, UT_TEXT_FAULT },
+		{ 0x0000800000000000, UT_TEXT_FAULT },
 	};
 	const enum page_state there[AREA_PAGES] = { RESIDENT, RESIDENT, RESIDENT };
 	struct one o;
@@ -336,8 +344,8 @@ static void many_texts(unsigned n, bool bytes, uint32_t limit)
 		buf_addf(&text, bytes ? ", arg8, arg%u + %u" : ", arg%u + %u", i % 4 + 1, i / 4);
 	one_open(&o, text.data, four_args, limit);
 	print_message(
-	    "%u texts of %u bytes (%s): record of %u bytes, %zu instructions, loaded and attached in %.1f ms\n", n,
-	    limit, bytes ? "%.*s" : "%s", o.body.record_size, o.body.code.insns.n, o.load_ms);
+		"%u texts of %u bytes (%s): record of %u bytes, %zu instructions, loaded and attached in %.1f ms\n", n,
+		limit, bytes ? "%.*s" : "%s", o.body.record_size, o.body.code.insns.n, o.load_ms);
 	for (int i = 0; i < AREAS; i++) {
 		area_fill(&areas[i], absent, SIZE_MAX);
 		fire_before[text_regs[i]] = (uintptr_t)areas[i].at + 50;
@@ -435,30 +443,32 @@ static int count_verdicts(struct one *o)
 /* Strings in predicates, also from pages that are not resident. */
 static void comparisons(void **state)
 {
-	static const struct { const char *predicate; int verdict;
+	static const struct {
+		const char *predicate;
+		int verdict;
 	} rows[] = {
-	    {"arg1 == \"abcdefghij\"", 1},
-	    {"arg1 == \"abcdefghi\"", 0},
-	    {"arg1 == \"abcdefghijk\"", 0},
-	    {"arg1 == \"\"", 0},
-	    {"arg1 != \"abc\"", 1},
-	    {"\"abcdefghij\" == arg1", 1},
-	    {"arg1 != \"abcdefghij\"", 0},
-	    {"arg1 == \"abcdefghij\" && arg3 == 7", 1},
-	    {"arg2 == \"x\"", 0},
-	    {"arg2 != \"x\"", 0},
-	    {"comm == \"fire-test\"", 1},
-	    {"comm != \"fire-test\"", 0},
-	    {"comm == \"fire-tes\"", 0},
-	    {"comm == \"fire-test2\"", 0},
-	    {"comm == \"\"", 0},
-	    {"arg1 + 10 == \"\"", 1},
+		{ "arg1 == \"abcdefghij\"", 1 },
+		{ "arg1 == \"abcdefghi\"", 0 },
+		{ "arg1 == \"abcdefghijk\"", 0 },
+		{ "arg1 == \"\"", 0 },
+		{ "arg1 != \"abc\"", 1 },
+		{ "\"abcdefghij\" == arg1", 1 },
+		{ "arg1 != \"abcdefghij\"", 0 },
+		{ "arg1 == \"abcdefghij\" && arg3 == 7", 1 },
+		{ "arg2 == \"x\"", 0 },
+		{ "arg2 != \"x\"", 0 },
+		{ "comm == \"fire-test\"", 1 },
+		{ "comm != \"fire-test\"", 0 },
+		{ "comm == \"fire-tes\"", 0 },
+		{ "comm == \"fire-test2\"", 0 },
+		{ "comm == \"\"", 0 },
+		{ "arg1 + 10 == \"\"", 1 },
 	};
-	static const size_t starts[] = {23 * 10, 23 * 178,
-					23 * 178}; /* pattern begins with 'a'; the last ones cross a page */
+	static const size_t starts[] = { 23 * 10, 23 * 178,
+					 23 * 178 }; /* pattern begins with 'a'; the last ones cross a page */
 	static const enum page_state states[][AREA_PAGES] = {
 		{ RESIDENT, RESIDENT, RESIDENT }, { RESIDENT, RESIDENT, RESIDENT }, { ABSENT, RESIDENT, RESIDENT },
-		{ RESIDENT, ABSENT, RESIDENT }, { ABSENT, ABSENT, RESIDENT },
+		{ RESIDENT, ABSENT, RESIDENT },	  { ABSENT, ABSENT, RESIDENT },
 	};
 	char comm[17] = "";
 
@@ -507,9 +517,9 @@ static int close_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_one_by_one), cmocka_unit_test(bad_addresses), cmocka_unit_test(random_texts),
-		cmocka_unit_test(four_texts), cmocka_unit_test(eight_texts), cmocka_unit_test(sixteen_texts),
-		cmocka_unit_test(sixteen_long_texts), cmocka_unit_test(stacks), cmocka_unit_test(comparisons),
+		cmocka_unit_test(texts_one_by_one),   cmocka_unit_test(bad_addresses), cmocka_unit_test(random_texts),
+		cmocka_unit_test(four_texts),	      cmocka_unit_test(eight_texts),   cmocka_unit_test(sixteen_texts),
+		cmocka_unit_test(sixteen_long_texts), cmocka_unit_test(stacks),	       cmocka_unit_test(comparisons),
 	};
 
 	return cmocka_run_group_tests(tests, open_all, close_all);

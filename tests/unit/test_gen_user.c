@@ -15,8 +15,10 @@
 static const struct gen_prctl prctl_args = { .option = 16, .arg = { 24, 32, 40, 48 } };
 
 #define EXIT_OF(code, signal, live, flags, dead) \
-	{ .task_exit_code = (code), .task_signal = (signal), .signal_live = (live), .signal_flags = (flags), \
-	  .group_dead = (dead) }
+	{ \
+		.task_exit_code = (code), .task_signal = (signal), .signal_live = (live), .signal_flags = (flags), \
+		.group_dead = (dead) \
+	}
 
 enum lane { HEADER, PRCTL, FORK, EXEC, EXIT, HANDLER_BEGIN, HANDLER_END };
 
@@ -177,7 +179,7 @@ static const struct ut_rec_user_long *fire(struct recorder *r, uint32_t what, co
 {
 	const struct merge_item *item;
 
-	fire_before[X86_RDI] = 0xdead000000000000 | what;	/* the upper half is nobody's */
+	fire_before[X86_RDI] = 0xdead000000000000 | what; /* the upper half is nobody's */
 	fire_before[X86_RSI] = (uintptr_t)name;
 	fire_before[X86_RDX] = (uint64_t)-5;
 	fire_before[X86_RCX] = 77;
@@ -188,8 +190,8 @@ static const struct ut_rec_user_long *fire(struct recorder *r, uint32_t what, co
 	assert_non_null(item->rec);
 	assert_int_equal(item->size,
 			 text || ((const struct ut_rec_user *)(const void *)item->rec)->name_len > UT_NAME_SHORT
-			     ? sizeof(struct ut_rec_user_long)
-			     : sizeof(struct ut_rec_user));
+				 ? sizeof(struct ut_rec_user_long)
+				 : sizeof(struct ut_rec_user));
 	return (const void *)item->rec;
 }
 
@@ -254,7 +256,7 @@ static void records_of_the_header(void **state)
 	l = fire(&r, 0, (void *)0x1234, (void *)0x5678);
 	assert_true(l->user.name_len < 0 && l->user.name_addr == 0x1234);
 	assert_true(l->user.text_len < 0 && l->user.text_addr == 0x5678);
-	assert_true(l->user.what != 0);	/* which would be the string form of prctl */
+	assert_true(l->user.what != 0); /* which would be the string form of prctl */
 	l = fire(&r, UINT32_MAX, "x", NULL);
 	assert_int_equal(l->user.what, UINT32_MAX);
 	gen_body_done(&body);
@@ -274,7 +276,7 @@ static void pages_that_are_not_there(void **state)
 	assert_int_equal(pwrite(fd, "far away", 9, 1 << 20), 9);
 	assert_int_equal(pwrite(fd, "over two pages", 15, (2 << 20) - 4), 15);
 	need_root();
-	for (int may_sleep = 0; may_sleep < 2; may_sleep++) {	/* what others may do */
+	for (int may_sleep = 0; may_sleep < 2; may_sleep++) { /* what others may do */
 		char *map = mmap(NULL, 4 << 20, PROT_READ, MAP_SHARED, fd, 0);
 		const struct ut_rec_user_long *l;
 		struct gen_body body;
@@ -317,7 +319,7 @@ static void a_process_that_floods(void **state)
 		fail_msg("%s", err.msg);
 	recorder_attach(&r, &body, fire_nop1_site, 0, &o);
 	fire_before[X86_RDI] = UT_MARK;
-	fire_before[X86_RSI] = (uintptr_t)"flood";
+	fire_before[X86_RSI] = (uintptr_t) "flood";
 	fire_before[X86_R8] = 0;
 	for (int i = 0; i < n; i++)
 		fire_nop1();
@@ -338,7 +340,10 @@ static void a_process_that_floods(void **state)
 
 static void explain(const char *title, enum lane lane, const struct gen_exit *exit, bool may_sleep, struct buf *out)
 {
-	struct gen_options o = { .text_limit = 200, .may_sleep = may_sleep, .ncpus = 4, .wake_bytes = 1024,
+	struct gen_options o = { .text_limit = 200,
+				 .may_sleep = may_sleep,
+				 .ncpus = 4,
+				 .wake_bytes = 1024,
 				 .fair_bytes = lane <= PRCTL ? GEN_FAIR_FROM(65536) : 0 };
 	struct gen_body body;
 	struct ut_err err = { 0 };
@@ -402,14 +407,10 @@ static void the_programs_as_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_kernel_takes_both_lanes),
-		cmocka_unit_test(the_kernel_takes_handlers),
-		cmocka_unit_test(the_kernel_takes_large_buffers),
-		cmocka_unit_test(the_kernel_takes_lives),
-		cmocka_unit_test(records_of_the_header),
-		cmocka_unit_test(pages_that_are_not_there),
-		cmocka_unit_test(a_process_that_floods),
-		cmocka_unit_test(the_programs_as_text),
+		cmocka_unit_test(the_kernel_takes_both_lanes),	  cmocka_unit_test(the_kernel_takes_handlers),
+		cmocka_unit_test(the_kernel_takes_large_buffers), cmocka_unit_test(the_kernel_takes_lives),
+		cmocka_unit_test(records_of_the_header),	  cmocka_unit_test(pages_that_are_not_there),
+		cmocka_unit_test(a_process_that_floods),	  cmocka_unit_test(the_programs_as_text),
 	};
 
 	return cmocka_run_group_tests_name("gen_user", tests, NULL, NULL);

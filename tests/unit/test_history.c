@@ -18,14 +18,15 @@ static int clean(void **state)
 {
 	(void)state;
 	history_done(&h);
-	h = (struct history){0};
+	h = (struct history){ 0 };
 	return 0;
 }
 
 static void add(uint64_t start, uint64_t end, unsigned file, uint64_t from)
 {
-	struct place p = { .start = start, .end = end, .offset = start, .from = from, .to = UINT64_MAX,
-			   .file = &files[file] };
+	struct place p = {
+		.start = start, .end = end, .offset = start, .from = from, .to = UINT64_MAX, .file = &files[file]
+	};
 
 	assert_int_equal(history_add(&h, &p), 0);
 }
@@ -91,13 +92,13 @@ static void late_news_do_not_take_what_came_after(void **state)
 	assert_int_equal(at(150, 45), 1);
 	assert_int_equal(at(150, 50), 2);
 	assert_int_equal(at(150, 39), -1);
-	add(100, 200, 2, 30);	/* the same: it was there before already */
+	add(100, 200, 2, 30); /* the same: it was there before already */
 	assert_int_equal(at(150, 60), 2);
 }
 
 static void a_child_has_what_its_parent_had(void **state)
 {
-	struct history child = {0};
+	struct history child = { 0 };
 
 	(void)state;
 	add(100, 200, 1, 1);
@@ -120,7 +121,7 @@ static void random_histories_agree_with_a_table(void **state)
 	(void)state;
 	srand(7);
 	for (int round = 0; round < 50; round++) {
-		memset(table, -1, sizeof table);
+		memset(table, -1, sizeof(table));
 		for (int t = 1; t <= TIMES; t++) {
 			unsigned start = (unsigned)rand() % ADDRESSES, end = start + 1 + (unsigned)rand() % 16;
 			unsigned file = (unsigned)rand() % 8;

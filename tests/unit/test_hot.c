@@ -47,14 +47,14 @@ static void is(const struct hot *h, const char *name, uint64_t self, uint64_t to
 
 static void test_self_and_total(void **state)
 {
-	const struct hot_options o = {0};
+	const struct hot_options o = { 0 };
 	struct profile *p = program();
 	struct hot h;
 
 	(void)state;
 	assert_int_equal(hot_make(&h, p, &o), 0);
 	is(&h, "main", 0, 68);
-	is(&h, "parse", 42, 82);	/* once a stack, though it is in one twice */
+	is(&h, "parse", 42, 82); /* once a stack, though it is in one twice */
 	is(&h, "next", 40, 40);
 	is(&h, "vfs_write", 8, 8);
 	is(&h, "[unknown code, no map]", 10, 10);
@@ -94,7 +94,7 @@ static void test_neighbours(void **state)
 	/* a → b → a → b → a: each pair once */
 	case_add(p, 0, "main@app|a|b|a|b|a", PROFILE_CPU, 5, 5 * MS);
 	assert_int_equal(hot_make(&h, p, &o), 0);
-	assert_int_equal(h.matches, 5);		/* main, start, parse, a, [unknown code, no map] */
+	assert_int_equal(h.matches, 5); /* main, start, parse, a, [unknown code, no map] */
 	assert_int_equal(edge(&h, "a", "b", true), 5);
 	assert_int_equal(edge(&h, "a", "main", true), 5);
 	assert_int_equal(edge(&h, "a", "b", false), 5);
@@ -111,7 +111,7 @@ static void test_neighbours(void **state)
 
 static char *text_of(const struct profile *p, const struct hot_options *o)
 {
-	struct buf out = {0};
+	struct buf out = { 0 };
 
 	assert_int_equal(hot_text(p, o, &out), 0);
 	return buf_take(&out);
@@ -152,7 +152,7 @@ static void has(const char *text, const char *part)
 /* Words for a reason are one row, whatever address stands in them; functions of stripped files are themselves. */
 static void test_reasons(void **state)
 {
-	const struct hot_options o = {0};
+	const struct hot_options o = { 0 };
 	struct profile *p = profile_new();
 	uint32_t t = profile_thread(p, 1, 1, "x", "x");
 	struct hot h;
@@ -173,21 +173,23 @@ static void test_reasons(void **state)
 	AUTO_FREE char *text = text_of(p, &o);
 
 	has(text, "[no symbols: bash] 7, [address without a name] 1\n");
-	has(text, "\n[no symbols: FILE+0x…] is a function of a stripped file: its debugging symbols name it, on Debian the package ");
+	has(text, "\n[no symbols: FILE+0x…] is a function of a stripped file: its debugging symbols name it, on Debian "
+		  "the package ");
 	profile_free(p);
 }
 
 /* One text may stand for why a stack is cut and for why a frame has no name: the frames without a name are counted. */
 static void test_reason_of_both(void **state)
 {
-	static const char *const stacks[] = { "=[unknown code, no map: 0x7f01]|a@x", "a@x|?[unknown code, no map: 0x7f02]" };
-	const struct hot_options o = {0};
+	static const char *const stacks[] = { "=[unknown code, no map: 0x7f01]|a@x",
+					      "a@x|?[unknown code, no map: 0x7f02]" };
+	const struct hot_options o = { 0 };
 
 	(void)state;
 	for (unsigned first = 0; first < 2; first++) {
 		struct profile *p = profile_new();
 		uint32_t t = profile_thread(p, 1, 1, "x", "x");
-		struct buf out = {0};
+		struct buf out = { 0 };
 		struct hot h;
 
 		case_add(p, t, stacks[first], PROFILE_CPU, 3, 3 * MS);
@@ -210,7 +212,8 @@ static struct profile *waiting_program(void)
 	struct profile *p = program();
 	uint32_t c = profile_thread(p, 10, 12, "pool", "app");
 
-	case_add(p, 0, "main@app|Queue::take@app|lock@libc.so|!futex_wait|!schedule|~[sleeping]", PROFILE_BLOCKED, 3, 300 * MS);
+	case_add(p, 0, "main@app|Queue::take@app|lock@libc.so|!futex_wait|!schedule|~[sleeping]", PROFILE_BLOCKED, 3,
+		 300 * MS);
 	case_add(p, 0, "main@app|run@app|~[waiting for a processor]", PROFILE_RUNNABLE, 7, 12 * MS);
 	case_add(p, c, "=[idle]|~pool", PROFILE_BLOCKED, 9, 5000 * MS);
 	return p;
@@ -219,12 +222,13 @@ static struct profile *waiting_program(void)
 static void test_waits(void **state)
 {
 	struct profile *p = waiting_program();
-	const struct hot_options o = {0};
+	const struct hot_options o = { 0 };
 	struct hot h;
 
 	(void)state;
 	assert_int_equal(hot_make(&h, p, &o), 0);
-	assert_int_equal(find(&h, "Queue::take")->self[PROFILE_BLOCKED], 300 * MS);	/* what is below it is how one waits */
+	assert_int_equal(find(&h, "Queue::take")->self[PROFILE_BLOCKED],
+			 300 * MS); /* what is below it is how one waits */
 	assert_string_equal(find(&h, "Queue::take")->low, "lock");
 	assert_int_equal(find(&h, "lock")->self[PROFILE_BLOCKED], 0);
 	assert_int_equal(find(&h, "schedule")->self[PROFILE_BLOCKED], 0);
@@ -244,10 +248,15 @@ static void test_widths(void **state)
 	struct profile *p = program();
 
 	(void)state;
-	case_add(p, 0, "main@app|std::vector<std::pair<int, long>, std::allocator<std::pair<int, long>>>::emplace_back(int&&, long&&)@libverylongname.so.1.2.3",
+	case_add(p, 0,
+		 "main@app|std::vector<std::pair<int, long>, std::allocator<std::pair<int, "
+		 "long>>>::emplace_back(int&&, long&&)@libverylongname.so.1.2.3",
 		 PROFILE_CPU, 50, 50 * MS);
-	case_add(p, 0, "main@app|\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2"
-			"\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2", PROFILE_CPU, 9, 9 * MS);
+	case_add(p, 0,
+		 "main@app|"
+		 "\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2"
+		 "\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2",
+		 PROFILE_CPU, 9, 9 * MS);
 	for (unsigned width = 70; width < 130; width += 3) {
 		AUTO_FREE char *text = text_of(p, &(struct hot_options){ .width = width, .threads = true });
 		char *tables = strstr(text, "\n\n"), *save = NULL;
@@ -285,8 +294,8 @@ static void test_colors(void **state)
 
 static void sentence_is(struct profile *p, const char *wanted)
 {
-	const struct hot_options o = {0};
-	struct buf out = {0};
+	const struct hot_options o = { 0 };
+	struct buf out = { 0 };
 	struct hot h;
 
 	assert_int_equal(hot_make(&h, p, &o), 0);
@@ -333,16 +342,17 @@ static void test_sentences(void **state)
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "main@x|!sys_write|!copy", PROFILE_CPU, 10, 10 * MS);
 	sentence_is(p, "100 % of the CPU time was spent in copy of the kernel; 100 % ran in the kernel");
-	p = profile_new();	/* functions without a name are many, and so none that has half under it */
+	p = profile_new(); /* functions without a name are many, and so none that has half under it */
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "main@x|eval@x|?[no symbols: x+0x10]@x", PROFILE_CPU, 9, 9 * MS);
 	case_add(p, t, "main@x|eval@x|?[no symbols: x+0x20]@x|copy@x", PROFILE_CPU, 1, 1 * MS);
-	sentence_is(p, "100 % of the CPU time was spent in eval of x and what it calls; the hottest that has a name is copy of x (10 %)");
+	sentence_is(p, "100 % of the CPU time was spent in eval of x and what it calls; the hottest that has a name is "
+		       "copy of x (10 %)");
 	p = profile_new();
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "?[no symbols: x+0x20]@x", PROFILE_CPU, 1, 1 * MS);
 	sentence_is(p, "no function that was sampled has a name");
-	p = profile_new();	/* all that waits does so in the kernel's scheduler */
+	p = profile_new(); /* all that waits does so in the kernel's scheduler */
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "main@x|take@x|!futex|!schedule|~[sleeping]", PROFILE_BLOCKED, 9, 9 * MS);
 	case_add(p, t, "main@x|read@x|!vfs_read|!schedule|~[sleeping]", PROFILE_BLOCKED, 1, 1 * MS);
@@ -352,17 +362,23 @@ static void test_sentences(void **state)
 /* The first function that waits and is not how one does that, whoever wraps it. */
 static void test_plumbing(void **state)
 {
-	static const struct { const char *stack, *wanted; } cases[] = {
-		{ "main@java|ObjectMonitor::enter@libjvm.so|os::PlatformEvent::park()@libjvm.so|pthread_cond_wait@libc.so.6", "ObjectMonitor::enter" },
-		{ "main@node|worker@node|uv_cond_wait@node|__futex_abstimed_wait_common@libc.so.6|!schedule", "worker" },
-		{ "main@node|Wait@node|v8::base::ConditionVariable::WaitFor@node|pthread_cond_timedwait@libc.so.6", "Wait" },
+	static const struct {
+		const char *stack, *wanted;
+	} cases[] = {
+		{ "main@java|ObjectMonitor::enter@libjvm.so|os::PlatformEvent::park()@libjvm.so|pthread_cond_wait@libc."
+		  "so.6",
+		  "ObjectMonitor::enter" },
+		{ "main@node|worker@node|uv_cond_wait@node|__futex_abstimed_wait_common@libc.so.6|!schedule",
+		  "worker" },
+		{ "main@node|Wait@node|v8::base::ConditionVariable::WaitFor@node|pthread_cond_timedwait@libc.so.6",
+		  "Wait" },
 		{ "f@x|std::this_thread::sleep@libstdc++.so.6|clock_nanosleep@libc.so.6", "f" },
 		{ "=[truncated]|poll@libc.so.6|!do_poll", "poll" },
 		{ "$App.run|?[no symbols: libx.so+0x1230]@libx.so|read@libc.so.6", "[no symbols: libx.so+0x1230]" },
 		{ "=[waiting since before the recording]", "[waiting since before the recording]" },
 		{ "!kthread|!schedule", "schedule" },
 	};
-	const struct hot_options o = {0};
+	const struct hot_options o = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -387,7 +403,7 @@ static struct profile *read_back(const struct profile *p, const struct out_forma
 	AUTO_CLOSE int fd = memfd_create("profile", MFD_CLOEXEC);
 	struct profile *ret = profile_new();
 	struct profile_bad bad;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	assert_int_equal(write(fd, written, len), len);
 	lseek(fd, 0, SEEK_SET);
@@ -404,9 +420,11 @@ static void test_read_back(void **state)
 
 	(void)state;
 	assert_string_equal(after, before);
-	has(times, "82 % of the CPU time was spent in parse and what it calls, 42 % in itself; 8 % ran in the kernel;\n");
-	has(times, "threads waited for 300 ms, all of it in lock");	/* whose file is not told */
-	has(times, "\n100 ms of CPU time, 12 ms of waits for a processor, 300 ms of waits, 1 thread; 0 lost; no stack cut; ");
+	has(times,
+	    "82 % of the CPU time was spent in parse and what it calls, 42 % in itself; 8 % ran in the kernel;\n");
+	has(times, "threads waited for 300 ms, all of it in lock"); /* whose file is not told */
+	has(times,
+	    "\n100 ms of CPU time, 12 ms of waits for a processor, 300 ms of waits, 1 thread; 0 lost; no stack cut; ");
 	has(times, "\nthreads that had nothing to do waited for 5 s, which is left out below\n");
 	profile_free(p);
 	profile_free(pprof);
@@ -421,9 +439,11 @@ static void test_long_sentence(void **state)
 	char *save = NULL, *line;
 
 	(void)state;
-	case_add(p, 0, "main@app|std::vector<std::pair<int, long>, std::allocator<std::pair<int, long>>>::emplace_back(int&&, long&&)@libx.so",
+	case_add(p, 0,
+		 "main@app|std::vector<std::pair<int, long>, std::allocator<std::pair<int, "
+		 "long>>>::emplace_back(int&&, long&&)@libx.so",
 		 PROFILE_CPU, 500, 500 * MS);
-	text = text_of(p, &(struct hot_options){0});
+	text = text_of(p, &(struct hot_options){ 0 });
 	has(text, "std::vector<std::pair<int, …:emplace_back(int&&, long&&) of libx.so");
 	for (line = strtok_r(text, "\n", &save); line && !strstr(line, " lost; "); line = strtok_r(NULL, "\n", &save))
 		assert_true(text_width(line, strlen(line)) <= 125);
@@ -433,20 +453,25 @@ static void test_long_sentence(void **state)
 static void test_json(void **state)
 {
 	struct profile *p = waiting_program();
-	struct buf out = {0};
+	struct buf out = { 0 };
 
 	(void)state;
 	assert_int_equal(hot_json(p, &(struct hot_options){ .threads = true }, &out), 0);
 	has(out.data, "{\"type\":\"hot\",\"sentence\":\"82 % of");
 	has(out.data, "\"totals\":{\"samples\":119,\"lost\":2,\"cut\":1,");
 	has(out.data, "\"reasons\":[{\"reason\":\"[unknown code, no map]\",\"frames\":10}]");
-	has(out.data, "{\"state\":\"cpu\",\"unit\":\"nanoseconds\",\"count\":100,\"value\":100000000,\"kernel\":8000000,");
-	has(out.data, "{\"name\":\"parse\",\"module\":\"libfoo.so\",\"kind\":\"native\",\"self\":42000000,\"total\":82000000}");
-	has(out.data, "{\"state\":\"blocked\",\"unit\":\"nanoseconds\",\"count\":3,\"value\":300000000,\"kernel\":0,\"idle\":5000000000,");
+	has(out.data,
+	    "{\"state\":\"cpu\",\"unit\":\"nanoseconds\",\"count\":100,\"value\":100000000,\"kernel\":8000000,");
+	has(out.data,
+	    "{\"name\":\"parse\",\"module\":\"libfoo.so\",\"kind\":\"native\",\"self\":42000000,\"total\":82000000}");
+	has(out.data, "{\"state\":\"blocked\",\"unit\":\"nanoseconds\",\"count\":3,\"value\":300000000,\"kernel\":0,"
+		      "\"idle\":5000000000,");
 	has(out.data, "\"callers\":[{\"name\":\"run\",\"module\":\"app\",\"kind\":\"native\",\"cpu\":60000000},");
-	has(out.data, "{\"pid\":10,\"tid\":11,\"comm\":\"worker\",\"process\":\"app\",\"cpu\":32000000,\"states\":[{\"state\":\"cpu\","
-		      "\"value\":32000000,\"functions\":[{\"name\":\"parse\",\"module\":\"libfoo.so\",\"kind\":\"native\","
-		      "\"self\":22000000,\"total\":22000000}");
+	has(out.data,
+	    "{\"pid\":10,\"tid\":11,\"comm\":\"worker\",\"process\":\"app\",\"cpu\":32000000,\"states\":[{\"state\":"
+	    "\"cpu\","
+	    "\"value\":32000000,\"functions\":[{\"name\":\"parse\",\"module\":\"libfoo.so\",\"kind\":\"native\","
+	    "\"self\":22000000,\"total\":22000000}");
 	has(out.data, "\"idle\":5000000000,\"states\":[]}]}\n");
 	assert_null(strstr(out.data, ",}"));
 	assert_null(strstr(out.data, ",]"));
@@ -457,11 +482,13 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_neighbours), cmocka_unit_test(test_text),
-		cmocka_unit_test(test_reasons), cmocka_unit_test(test_reason_of_both),
-		cmocka_unit_test(test_waits), cmocka_unit_test(test_widths), cmocka_unit_test(test_colors),
-		cmocka_unit_test(test_sentences), cmocka_unit_test(test_plumbing), cmocka_unit_test(test_read_back),
-		cmocka_unit_test(test_long_sentence), cmocka_unit_test(test_json),
+		cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_text),	       cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_reason_of_both), cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_widths),	       cmocka_unit_test(test_colors),
+		cmocka_unit_test(test_sentences),      cmocka_unit_test(test_plumbing),
+		cmocka_unit_test(test_read_back),      cmocka_unit_test(test_long_sentence),
+		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

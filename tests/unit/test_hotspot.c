@@ -24,7 +24,7 @@ static void add_words(struct buf *b, const char *words)
 
 static int flag(const char *cmdline, const char *environment)
 {
-	struct buf c = {0}, e = {0};
+	struct buf c = { 0 }, e = { 0 };
 	int r;
 
 	add_words(&c, cmdline);
@@ -45,11 +45,11 @@ static void the_command_line(void **state)
 	assert_int_equal(flag("java|" ON "|Main", ""), 1);
 	assert_int_equal(flag("java|" ON "|" OFF "|Main", ""), 0);
 	assert_int_equal(flag("java|" ON "x|Main", ""), -1);
-	assert_int_equal(flag("java|Main|" ON, ""), -1);		/* the program's own word */
+	assert_int_equal(flag("java|Main|" ON, ""), -1); /* the program's own word */
 	assert_int_equal(flag("java|-jar|x.jar|" ON, ""), -1);
 	assert_int_equal(flag("java|-m|mod/Main|" ON, ""), -1);
 	assert_int_equal(flag("java|-cp|a.jar|" ON "|Main", ""), 1);
-	assert_int_equal(flag("java|-cp|" ON "|Main", ""), -1);		/* a path of that name */
+	assert_int_equal(flag("java|-cp|" ON "|Main", ""), -1); /* a path of that name */
 	assert_int_equal(flag("java|-Dx=y|--add-opens|a/b=c|" ON "|-jar|x", ""), 1);
 	assert_int_equal(flag("", ""), -1);
 }
@@ -71,7 +71,7 @@ static const char *option_file(const char *name, const char *text)
 {
 	static char path[128];
 
-	snprintf(path, sizeof path, "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	write_file(folder, name, text);
 	return path;
 }
@@ -82,25 +82,26 @@ static void option_files(void **state)
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	snprintf(line, sizeof line, "java|@%s|Main", option_file("args", "# " OFF "\n-Xmx1g\n\"" ON "\"\n"));
+	snprintf(line, sizeof(line), "java|@%s|Main", option_file("args", "# " OFF "\n-Xmx1g\n\"" ON "\"\n"));
 	assert_int_equal(flag(line, ""), 1);
-	snprintf(line, sizeof line, "java|@@%s/args|Main", folder);
+	snprintf(line, sizeof(line), "java|@@%s/args|Main", folder);
 	assert_int_equal(flag(line, ""), -1);
-	snprintf(line, sizeof line, "java|-XX:Flags=%s|Main", option_file("flags", "# x\n-UseThat +PreserveFramePointer\n"));
+	snprintf(line, sizeof(line), "java|-XX:Flags=%s|Main",
+		 option_file("flags", "# x\n-UseThat +PreserveFramePointer\n"));
 	assert_int_equal(flag(line, ""), 1);
 	assert_int_equal(flag(line, "_JAVA_OPTIONS=" OFF), 0);
-	snprintf(line, sizeof line, "java|-XX:VMOptionsFile=%s|Main", option_file("options", "-Xmx1g\n" ON));
+	snprintf(line, sizeof(line), "java|-XX:VMOptionsFile=%s|Main", option_file("options", "-Xmx1g\n" ON));
 	assert_int_equal(flag(line, ""), 1);
-	snprintf(line, sizeof line, "java|@%s/none|" OFF "|Main", folder);
+	snprintf(line, sizeof(line), "java|@%s/none|" OFF "|Main", folder);
 	assert_int_equal(flag(line, ""), 0);
-	assert_int_equal(flag("java|@/dev/zero|@/tmp|Main", ""), -1);	/* no regular files */
-	snprintf(line, sizeof line, "rm -r %s", folder);
+	assert_int_equal(flag("java|@/dev/zero|@/tmp|Main", ""), -1); /* no regular files */
+	snprintf(line, sizeof(line), "rm -r %s", folder);
 	assert_int_equal(system(line), 0);
 }
 
 static int answer(const char *text, size_t *at, struct ut_err *err)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	int r;
 
 	buf_adds(&b, text);
@@ -111,7 +112,7 @@ static int answer(const char *text, size_t *at, struct ut_err *err)
 
 static void answers(void **state)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	size_t at = 0;
 
 	(void)state;
@@ -127,8 +128,8 @@ static void answers(void **state)
 
 static void this_is_no_hotspot(void **state)
 {
-	struct ut_err err = {0};
-	struct buf out = {0};
+	struct ut_err err = { 0 };
+	struct buf out = { 0 };
 
 	(void)state;
 	assert_false(hotspot_is(getpid()));
@@ -141,10 +142,8 @@ static void this_is_no_hotspot(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_command_line),
-		cmocka_unit_test(the_environment),
-		cmocka_unit_test(option_files),
-		cmocka_unit_test(answers),
+		cmocka_unit_test(the_command_line),   cmocka_unit_test(the_environment),
+		cmocka_unit_test(option_files),	      cmocka_unit_test(answers),
 		cmocka_unit_test(this_is_no_hotspot),
 	};
 

@@ -157,7 +157,7 @@ static void test_lines(void **state)
 	ut_jit_code(PLACE(0x6000), 16, "");
 	ut_jit_code(PLACE(0x7000), 16, "x\ny\tz\x1b[1m\x7f\xc3\xa9");
 	assert_string_equal(map_text(), "7f0000001000 40 fib\n2000 1 a b(c, <d>)\n5000 10 [no name]\n"
-			    "6000 10 [no name]\n7000 10 x y z?[1m?\xc3\xa9\n");
+					"6000 10 [no name]\n7000 10 x y z?[1m?\xc3\xa9\n");
 	assert_int_equal(stat(map_path(getpid()), &st), 0);
 	assert_int_equal(st.st_mode, S_IFREG | 0600);
 	ut_jit_close();
@@ -313,7 +313,7 @@ static void test_size_limit(void **state)
 	if (!child) {
 		ut_jit_open(UT_JIT_MAP);
 		ut_jit_code(PLACE(0x1000), 16, "one");
-		limit.rlim_cur = limit.rlim_max = 20;	/* one line, and a part of another */
+		limit.rlim_cur = limit.rlim_max = 20; /* one line, and a part of another */
 		setrlimit(RLIMIT_FSIZE, &limit);
 		ut_jit_code(PLACE(0x2000), 16, "two");
 		ut_jit_code(PLACE(0x3000), 16, "three");
@@ -450,7 +450,7 @@ static void test_fork(void **state)
 		if (fork() == 0) {
 			ut_jit_code(PLACE(0x7000), 16, "grandchild's");
 			_exit(strcmp(map_text(), "4000 10 two\n5000 10 child's\n6000 10 three\n"
-				     "7000 10 grandchild's\n") != 0);
+						 "7000 10 grandchild's\n") != 0);
 		}
 		wait(&child);
 		_exit(child ? 3 : 0);
@@ -519,7 +519,7 @@ static void test_closed_descriptor(void **state)
 	assert_int_equal(ut_jit_on(), 0);
 	assert_non_null(strstr(ut_jit_error(), "descriptor was closed"));
 	ut_jit_close();
-	assert_int_equal(fcntl(mine, F_GETFD), 0);	/* which is theirs */
+	assert_int_equal(fcntl(mine, F_GETFD), 0); /* which is theirs */
 	if (theirs != mine)
 		close(theirs);
 	close(mine);
@@ -757,8 +757,10 @@ static void test_dump(void **state)
 {
 	static const char code[64] = "code, as it were, \0 and more of it";
 	const char *file = "fib.src";
-	struct ut_jit_line lines[] = { { code, file, 10, 0 }, { code + 4, file, 11, 2 },
-				       { code + 8, "inlined.src", 3, 0 }, { code + 12, NULL, 4, 0 } };
+	struct ut_jit_line lines[] = { { code, file, 10, 0 },
+				       { code + 4, file, 11, 2 },
+				       { code + 8, "inlined.src", 3, 0 },
+				       { code + 12, NULL, 4, 0 } };
 	const char *files[] = { "fib.src", "\xff", "inlined.src", "\xff" };
 	const struct ut_jit_moved_ *m;
 	ssize_t len;
@@ -896,14 +898,34 @@ static void test_lines_do_not_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_off), CASE(test_lines), CASE(test_long_names), CASE(test_environment),
+		CASE(test_off),
+		CASE(test_lines),
+		CASE(test_long_names),
+		CASE(test_environment),
 		CASE(test_an_older_file),
-		CASE(test_links), CASE(test_no_files), CASE(test_another_users), CASE(test_forbidden_folder),
-		CASE(test_shared), CASE(test_size_limit), CASE(test_full_disk), CASE(test_rewritten),
-		CASE(test_full_of_what_lives), CASE(test_fork), CASE(test_fork_in_the_middle), CASE(test_own_lock),
-		CASE(test_closed_descriptor), CASE(test_threads), CASE(test_table), CASE(test_big_table),
-		CASE(test_block_moves), CASE(test_dump), CASE(test_many_lines), CASE(test_dump_after_fork),
-		CASE(test_code_that_cannot_be_read), CASE(test_dump_is_full), CASE(test_lines_do_not_fit),
+		CASE(test_links),
+		CASE(test_no_files),
+		CASE(test_another_users),
+		CASE(test_forbidden_folder),
+		CASE(test_shared),
+		CASE(test_size_limit),
+		CASE(test_full_disk),
+		CASE(test_rewritten),
+		CASE(test_full_of_what_lives),
+		CASE(test_fork),
+		CASE(test_fork_in_the_middle),
+		CASE(test_own_lock),
+		CASE(test_closed_descriptor),
+		CASE(test_threads),
+		CASE(test_table),
+		CASE(test_big_table),
+		CASE(test_block_moves),
+		CASE(test_dump),
+		CASE(test_many_lines),
+		CASE(test_dump_after_fork),
+		CASE(test_code_that_cannot_be_read),
+		CASE(test_dump_is_full),
+		CASE(test_lines_do_not_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

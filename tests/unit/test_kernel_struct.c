@@ -23,39 +23,130 @@ enum { TASK = 1, SIGNAL = 6, CODE = 13, FLAGS = 18, OTHER = 24, TAIL = 30 };
 
 /* All kinds of types, so that each is stepped over, with the structures among them. */
 static const uint32_t types[] = {
-	CODE, INFO(BTF_KIND_INT, 0, 0), 4, 32,
-	0, INFO(BTF_KIND_PTR, 0, 0), 1,
-	0, INFO(BTF_KIND_ARRAY, 0, 0), 0, 1, 1, 4,
-	OTHER, INFO(BTF_KIND_ENUM, 0, 2), 4, CODE, 1, FLAGS, 2,
-	TASK, INFO(BTF_KIND_FWD, 0, 0), 0,
-	TASK, INFO(BTF_KIND_TYPEDEF, 0, 0), 1,
-	0, INFO(BTF_KIND_VOLATILE, 0, 0), 1,
-	0, INFO(BTF_KIND_CONST, 0, 0), 1,
-	0, INFO(BTF_KIND_RESTRICT, 0, 0), 1,
-	TASK, INFO(BTF_KIND_FUNC, 0, 1), 1,
-	0, INFO(BTF_KIND_FUNC_PROTO, 0, 2), 1, CODE, 1, FLAGS, 1,
-	CODE, INFO(BTF_KIND_VAR, 0, 0), 1, 0,
-	OTHER, INFO(BTF_KIND_DATASEC, 0, 1), 4, 1, 0, 4,
-	OTHER, INFO(16 /* float */, 0, 0), 8,
-	OTHER, INFO(17 /* decl tag */, 0, 0), 1, 0,
-	OTHER, INFO(18 /* type tag */, 0, 0), 1,
-	OTHER, INFO(19 /* enum64 */, 0, 1), 8, CODE, 1, 0,
-	TASK, INFO(BTF_KIND_UNION, 0, 1), 8, SIGNAL, 1, 8 * 99,
-	TASK, INFO(BTF_KIND_STRUCT, 0, 2), 64, SIGNAL, 2, 8 * 16, CODE, 1, 8 * 40,
-	SIGNAL, INFO(BTF_KIND_STRUCT, 1, 3), 64, CODE, 1, 4u << 24 | 20, FLAGS, 1, 3u << 24 | 12, TAIL, 1, 8 * 32,
-	OTHER, INFO(BTF_KIND_STRUCT, 0, 1), 1 << 24, TAIL, 1, 8u << 16,
+	CODE,
+	INFO(BTF_KIND_INT, 0, 0),
+	4,
+	32,
+	0,
+	INFO(BTF_KIND_PTR, 0, 0),
+	1,
+	0,
+	INFO(BTF_KIND_ARRAY, 0, 0),
+	0,
+	1,
+	1,
+	4,
+	OTHER,
+	INFO(BTF_KIND_ENUM, 0, 2),
+	4,
+	CODE,
+	1,
+	FLAGS,
+	2,
+	TASK,
+	INFO(BTF_KIND_FWD, 0, 0),
+	0,
+	TASK,
+	INFO(BTF_KIND_TYPEDEF, 0, 0),
+	1,
+	0,
+	INFO(BTF_KIND_VOLATILE, 0, 0),
+	1,
+	0,
+	INFO(BTF_KIND_CONST, 0, 0),
+	1,
+	0,
+	INFO(BTF_KIND_RESTRICT, 0, 0),
+	1,
+	TASK,
+	INFO(BTF_KIND_FUNC, 0, 1),
+	1,
+	0,
+	INFO(BTF_KIND_FUNC_PROTO, 0, 2),
+	1,
+	CODE,
+	1,
+	FLAGS,
+	1,
+	CODE,
+	INFO(BTF_KIND_VAR, 0, 0),
+	1,
+	0,
+	OTHER,
+	INFO(BTF_KIND_DATASEC, 0, 1),
+	4,
+	1,
+	0,
+	4,
+	OTHER,
+	INFO(16 /* float */, 0, 0),
+	8,
+	OTHER,
+	INFO(17 /* decl tag */, 0, 0),
+	1,
+	0,
+	OTHER,
+	INFO(18 /* type tag */, 0, 0),
+	1,
+	OTHER,
+	INFO(19 /* enum64 */, 0, 1),
+	8,
+	CODE,
+	1,
+	0,
+	TASK,
+	INFO(BTF_KIND_UNION, 0, 1),
+	8,
+	SIGNAL,
+	1,
+	8 * 99,
+	TASK,
+	INFO(BTF_KIND_STRUCT, 0, 2),
+	64,
+	SIGNAL,
+	2,
+	8 * 16,
+	CODE,
+	1,
+	8 * 40,
+	SIGNAL,
+	INFO(BTF_KIND_STRUCT, 1, 3),
+	64,
+	CODE,
+	1,
+	4u << 24 | 20,
+	FLAGS,
+	1,
+	3u << 24 | 12,
+	TAIL,
+	1,
+	8 * 32,
+	OTHER,
+	INFO(BTF_KIND_STRUCT, 0, 1),
+	1 << 24,
+	TAIL,
+	1,
+	8u << 16,
 };
 
-#define WITH_TASK (sizeof(types) - 4 * (3 + 9 + 3 + 3))	/* what follows it cut off */
+#define WITH_TASK (sizeof(types) - 4 * (3 + 9 + 3 + 3)) /* what follows it cut off */
 
-struct made { struct btf_header head; uint32_t types[sizeof(types) / 4]; char strings[sizeof(strings)]; };
+struct made {
+	struct btf_header head;
+	uint32_t types[sizeof(types) / 4];
+	char strings[sizeof(strings)];
+};
 
 #define MADE_SIZE (offsetof(struct made, strings) + sizeof(strings))
 
 static struct made make(void)
 {
-	struct made m = { .head = { .magic = BTF_MAGIC, .version = 1, .hdr_len = sizeof(struct btf_header),
-				    .type_len = sizeof(types), .str_off = sizeof(types), .str_len = sizeof(strings) } };
+	struct made m = { .head = { .magic = BTF_MAGIC,
+				    .version = 1,
+				    .hdr_len = sizeof(struct btf_header),
+				    .type_len = sizeof(types),
+				    .str_off = sizeof(types),
+				    .str_len = sizeof(strings) } };
 
 	memcpy(m.types, types, sizeof(types));
 	memcpy(m.strings, strings, sizeof(strings));
@@ -80,16 +171,18 @@ static void a_made_up_kernel(void **state)
 	assert_int_equal(offset_in(&m, MADE_SIZE, "task", "code"), 40);
 	assert_int_equal(offset_in(&m, MADE_SIZE, "task", "flags"), -1);
 	assert_int_equal(offset_in(&m, MADE_SIZE, "signal", "tail"), 32);
-	assert_int_equal(offset_in(&m, MADE_SIZE, "signal", "code"), -1);	/* bits 20 to 23 */
+	assert_int_equal(offset_in(&m, MADE_SIZE, "signal", "code"), -1); /* bits 20 to 23 */
 	assert_int_equal(offset_in(&m, MADE_SIZE, "signal", "flags"), -1);
-	assert_int_equal(offset_in(&m, MADE_SIZE, "other", "tail"), -1);	/* no instruction reaches so far */
+	assert_int_equal(offset_in(&m, MADE_SIZE, "other", "tail"), -1); /* no instruction reaches so far */
 	assert_int_equal(offset_in(&m, MADE_SIZE, "tas", "signal"), -1);
 	assert_int_equal(offset_in(&m, MADE_SIZE, "", "signal"), -1);
 }
 
 static void heads_that_lie(void **state)
 {
-	const struct { size_t at; uint32_t value;
+	const struct {
+		size_t at;
+		uint32_t value;
 	} lies[] = {
 		{ offsetof(struct btf_header, magic), 0x9feb /* the other byte order */ },
 		{ offsetof(struct btf_header, hdr_len), 20 },
@@ -173,9 +266,11 @@ static int by_libbpf(const struct btf *btf, const char *type, const char *member
 static void this_kernel(void **state)
 {
 	struct kernel_member v[] = {
-		{ "task_struct", "exit_code", 0 }, { "task_struct", "signal", 0 }, { "signal_struct", "live", 0 },
-		{ "task_struct", "comm", 0 }, { "mm_struct", "no_such_member", 0 }, { "no_such_struct", "x", 0 },
-		{ "task_struct", "__state", 0 }, { "file", "f_mode", 0 }, { "list_head", "prev", 0 },
+		{ "task_struct", "exit_code", 0 },    { "task_struct", "signal", 0 },
+		{ "signal_struct", "live", 0 },	      { "task_struct", "comm", 0 },
+		{ "mm_struct", "no_such_member", 0 }, { "no_such_struct", "x", 0 },
+		{ "task_struct", "__state", 0 },      { "file", "f_mode", 0 },
+		{ "list_head", "prev", 0 },
 	};
 	struct btf *btf;
 
@@ -198,7 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_made_up_kernel), cmocka_unit_test(heads_that_lie), cmocka_unit_test(cut_anywhere),
-		cmocka_unit_test(random_bytes), cmocka_unit_test(this_kernel),
+		cmocka_unit_test(random_bytes),	    cmocka_unit_test(this_kernel),
 	};
 
 	return cmocka_run_group_tests_name("kernel_struct", tests, NULL, NULL);

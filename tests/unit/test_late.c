@@ -114,13 +114,13 @@ static void a_process_that_has_ended(void **state)
 	assert_reads(l, pid, constant, NULL);
 	note(l, pid);
 	assert_reads(l, pid, constant, constant);
-	assert_reads(l, pid, changed, "before it was changed");	/* a page that nobody touched is the file's */
+	assert_reads(l, pid, changed, "before it was changed"); /* a page that nobody touched is the file's */
 	assert_int_equal(late_read(l, pid, now_ns(), (uintptr_t)constant, room, sizeof(room)), sizeof(room));
 	assert_memory_equal(room, "a consta", 8);
 	assert_reads(l, pid, NULL, NULL);
 	assert_reads(l, pid, (void *)UINTPTR_MAX, NULL);
-	assert_reads(l, pid, room, NULL);	/* a stack */
-	assert_reads(l, pid, constant, constant);	/* again, when it has been looked into */
+	assert_reads(l, pid, room, NULL); /* a stack */
+	assert_reads(l, pid, constant, constant); /* again, when it has been looked into */
 	assert_reads(l, ended(), constant, NULL);
 	late_free(l);
 }
@@ -137,7 +137,7 @@ static void children(void **state)
 	late_fork(l, grandchild, child);
 	assert_reads(l, child, constant, constant);
 	assert_reads(l, grandchild, constant, constant);
-	late_fork(l, child, 0);	/* it ran another program */
+	late_fork(l, child, 0); /* it ran another program */
 	assert_reads(l, child, constant, NULL);
 	assert_reads(l, grandchild, unread, NULL);
 	/* a ring of parents, as numbers that came again may make one */
@@ -166,7 +166,7 @@ static void what_was_mapped_already(void **state)
 	close(pipes[1]);
 	assert_int_equal(waitpid(pid, &code, 0), pid);
 	assert_reads(l, pid, constant, constant);
-	late_note_process(l, pid);	/* nothing there any more */
+	late_note_process(l, pid); /* nothing there any more */
 	assert_reads(l, pid, constant, constant);
 	late_free(l);
 }
@@ -185,7 +185,7 @@ static void files_that_lie(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "\177ELF is all", 11), 11);
-	late_note(l, pid, &m);	/* another inode */
+	late_note(l, pid, &m); /* another inode */
 	assert_reads(l, pid, (void *)0x400000, NULL);
 	{
 		struct mappings maps = { 0 };
@@ -208,7 +208,7 @@ static void files_that_lie(void **state)
 	snprintf(fifo, sizeof(fifo), "%s.fifo", path);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	m.path = fifo;
-	late_note(l, pid, &m);	/* does not wait for a writer */
+	late_note(l, pid, &m); /* does not wait for a writer */
 	assert_reads(l, pid, (void *)0x400000, NULL);
 	unlink(fifo);
 	late_free(l);
@@ -292,7 +292,7 @@ static void one_name_in_many_events(void **state)
 		assert_string_equal(room, "first");
 	}
 	memcpy(name, "other", sizeof(name));
-	late_fork(l, getpid(), 0);	/* another program: nothing of the first is known */
+	late_fork(l, getpid(), 0); /* another program: nothing of the first is known */
 	assert_int_equal(late_read(l, getpid(), now + LATE_WINDOW_NS, (uintptr_t)name, room, sizeof(room)), 6);
 	assert_string_equal(room, "other");
 	late_free(l);
@@ -301,10 +301,15 @@ static void one_name_in_many_events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_its_own_and_not_for_ever), cmocka_unit_test(one_name_in_many_events),
-		cmocka_unit_test(a_process_that_is_there), cmocka_unit_test(a_process_that_has_ended),
-		cmocka_unit_test(children), cmocka_unit_test(what_was_mapped_already), cmocka_unit_test(files_that_lie),
-		cmocka_unit_test(a_device_in_its_place), cmocka_unit_test(bounded),
+		cmocka_unit_test(only_its_own_and_not_for_ever),
+		cmocka_unit_test(one_name_in_many_events),
+		cmocka_unit_test(a_process_that_is_there),
+		cmocka_unit_test(a_process_that_has_ended),
+		cmocka_unit_test(children),
+		cmocka_unit_test(what_was_mapped_already),
+		cmocka_unit_test(files_that_lie),
+		cmocka_unit_test(a_device_in_its_place),
+		cmocka_unit_test(bounded),
 	};
 
 	return cmocka_run_group_tests_name("late", tests, NULL, NULL);

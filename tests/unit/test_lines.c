@@ -22,24 +22,23 @@
 static char folder[] = "/tmp/usertrace-lines-XXXXXX";
 
 /* Line numbers matter. The byte pattern marks the innermost place. */
-static const char source[] =
-	"static inline __attribute__((always_inline)) int inner(int x)\n"
-	"{\n"
-	"	__asm__ volatile(\".globl marked\\nmarked: nop\" : \"+r\"(x));\n"
-	"	return x;\n"
-	"}\n"
-	"static inline __attribute__((always_inline)) int middle(int x)\n"
-	"{\n"
-	"	x += 3;\n"
-	"	return inner(x) * 2;\n"
-	"}\n"
-	"__attribute__((noinline)) int outer(int x)\n"
-	"{\n"
-	"	if (x > 1000)\n"
-	"		return 7;\n"
-	"	return middle(x) + 1;\n"
-	"}\n"
-	"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
+static const char source[] = "static inline __attribute__((always_inline)) int inner(int x)\n"
+			     "{\n"
+			     "	__asm__ volatile(\".globl marked\\nmarked: nop\" : \"+r\"(x));\n"
+			     "	return x;\n"
+			     "}\n"
+			     "static inline __attribute__((always_inline)) int middle(int x)\n"
+			     "{\n"
+			     "	x += 3;\n"
+			     "	return inner(x) * 2;\n"
+			     "}\n"
+			     "__attribute__((noinline)) int outer(int x)\n"
+			     "{\n"
+			     "	if (x > 1000)\n"
+			     "		return 7;\n"
+			     "	return middle(x) + 1;\n"
+			     "}\n"
+			     "int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
 
 static int set_up(void **state)
 {
@@ -61,7 +60,7 @@ static struct elf_image *open_image(const char *name)
 	char path[PATH_MAX];
 	struct elf_image *img = NULL;
 
-	snprintf(path, sizeof path, "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(elf_image_open(fd, &img, NULL), 0);
@@ -100,7 +99,7 @@ static void assert_chain(const char *program, uint64_t marked)
 	struct elf_place p[ELF_PLACES_MAX];
 
 	assert_non_null(l);
-	for (int i = 0; i < 2; i++) {	/* the second time from memory */
+	for (int i = 0; i < 2; i++) { /* the second time from memory */
 		assert_int_equal(elf_lines_at(l, marked, p), 3);
 		assert_place(&p[0], "inner", 3);
 		assert_place(&p[1], "middle", 9);
@@ -120,7 +119,7 @@ static void compile_and_check(const char *compiler, const char *flags)
 
 static void of_gcc(void **state)
 {
-	static const char *const flags[] = { "-g", "-gdwarf-4", "-gdwarf-5", "-g -no-pie -ffunction-sections",
+	static const char *const flags[] = { "-g",     "-gdwarf-4", "-gdwarf-5", "-g -no-pie -ffunction-sections",
 					     "-g -gz", "-g -flto" };
 
 	(void)state;
@@ -146,7 +145,8 @@ static void in_a_separate_file(void **state)
 
 	(void)state;
 	run("cd %s && gcc -O2 -g -o whole deep.c && objcopy --only-keep-debug whole whole.debug && "
-	    "strip -g -o part whole && objcopy --add-gnu-debuglink=whole.debug part && cp part lost", folder);
+	    "strip -g -o part whole && objcopy --add-gnu-debuglink=whole.debug part && cp part lost",
+	    folder);
 	marked = marked_at("whole");
 	assert_chain("part", marked);
 	run("rm %s/whole.debug", folder);
@@ -168,7 +168,7 @@ static void bytes_that_were_changed(void **state)
 	(void)state;
 	run("cd %s && gcc -O2 -g -no-pie -o whole deep.c", folder);
 	marked = marked_at("whole");
-	snprintf(path, sizeof path, "%s/whole", folder);
+	snprintf(path, sizeof(path), "%s/whole", folder);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(fstat(fd, &st), 0);
 	bytes = malloc((size_t)st.st_size);
@@ -203,7 +203,8 @@ static void a_text_without_an_end(void **state)
 		struct elf_image *img;
 
 		run("cd %s && gcc -O2 -gdwarf-5 -o program deep.c && printf 'deep.c' > text && "
-		    "objcopy --update-section %s=text program", folder, section);
+		    "objcopy --update-section %s=text program",
+		    folder, section);
 		img = open_image("program");
 		assert_null(elf_lines_open(img));
 		elf_image_free(img);
@@ -214,9 +215,9 @@ static void a_text_without_an_end(void **state)
 static const char crafted[] =
 	"	.text\n	.globl marked\nmarked: nop\n	ret\n"
 	"	.section .debug_abbrev,\"\",@progbits\n"
-	"	.byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 3, 8, 0x10, 0x17, 0, 0\n"		/* unit: low, high, name, lines */
-	"	.byte 2, 0x2e, 1, 0x11, 1, 0x12, 7, 3, 8, 0, 0\n"			/* function: low, high, name */
-	"	.byte 3, 0x1d, 1, 0x11, 1, 0x12, 7, 3, 8, 0x59, 11, 0, 0, 0\n"		/* inlined: low, high, name, line */
+	"	.byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 3, 8, 0x10, 0x17, 0, 0\n" /* unit: low, high, name, lines */
+	"	.byte 2, 0x2e, 1, 0x11, 1, 0x12, 7, 3, 8, 0, 0\n" /* function: low, high, name */
+	"	.byte 3, 0x1d, 1, 0x11, 1, 0x12, 7, 3, 8, 0x59, 11, 0, 0, 0\n" /* inlined: low, high, name, line */
 	"	.section .debug_info,\"\",@progbits\n"
 	"	.long 2f-1f\n1:	.value 4\n	.long 0\n	.byte 8\n"
 	"	.byte 1\n	.quad marked, 2\n	.asciz \"unit.c\"\n	.long 0\n"
@@ -238,8 +239,8 @@ static size_t places_of_crafted(unsigned inlined, unsigned rows, uint64_t offset
 				struct elf_image **img, struct elf_lines **l)
 {
 	write_file(folder, "crafted.s", crafted);
-	run("cd %s && sed -i 's/INLINED/%u/; s/ROWS/%u/' crafted.s && gcc -shared -nostdlib -o crafted crafted.s", folder,
-	    inlined, rows);
+	run("cd %s && sed -i 's/INLINED/%u/; s/ROWS/%u/' crafted.s && gcc -shared -nostdlib -o crafted crafted.s",
+	    folder, inlined, rows);
 	*img = open_image("crafted");
 	*l = elf_lines_open(*img);
 	assert_non_null(*l);
@@ -260,7 +261,7 @@ static void a_program_of_too_many_lines(void **state)
 	elf_lines_free(l);
 	elf_image_free(img);
 	assert_int_equal(places_of_crafted(0, 3000000, 0, p, &img, &l), 1);
-	assert_string_equal(p[0].name, "outer");	/* that is known all the same */
+	assert_string_equal(p[0].name, "outer"); /* that is known all the same */
 	assert_null(p[0].file);
 	elf_lines_free(l);
 	elf_image_free(img);
@@ -284,7 +285,8 @@ static void inlined_a_thousand_deep(void **state)
 	assert_string_equal(p[0].name, "behind");
 	elf_lines_free(l);
 	elf_image_free(img);
-	assert_int_equal(places_of_crafted(200000, 1, 1, p, &img, &l), 1);	/* took minutes when they were walked over again */
+	assert_int_equal(places_of_crafted(200000, 1, 1, p, &img, &l),
+			 1); /* took minutes when they were walked over again */
 	assert_string_equal(p[0].name, "behind");
 	elf_lines_free(l);
 	elf_image_free(img);

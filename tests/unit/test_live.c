@@ -85,9 +85,9 @@ static void test_kept_columns(void **state)
 {
 	static const char *const expected[] = {
 		"1234    1235    java            gc__begin\n", "1234    1235    java            gc__begin\n",
-		"1234    1235    java            gc__end\n",	"1234    1235    main            gc__end\n",
-		"1234(9) 1235    main            gc__end\n",	"1000(9) 1235    main            gc__end\n",
-		"1000(9) 1267    main            gc__end\n",	"1000(9) 1235    main            gc__end\n",
+		"1234    1235    java            gc__end\n",   "1234    1235    main            gc__end\n",
+		"1234(9) 1235    main            gc__end\n",   "1000(9) 1235    main            gc__end\n",
+		"1000(9) 1267    main            gc__end\n",   "1000(9) 1235    main            gc__end\n",
 	};
 	struct live_options opts = { 0 };
 	struct live_printer *p = live_printer_new(&opts);
@@ -121,7 +121,7 @@ static void test_wall_time(void **state)
 	tzset();
 	assert_header(&opts, "TIME            PID     TID     COMM            FUNC             -\n");
 	assert_printed(t, &opts, "12:34:57.500000 1234    1235    java            gc__begin\n");
-	t->u.rec.time_ns = 3000000000u;	/* before the pair was taken */
+	t->u.rec.time_ns = 3000000000u; /* before the pair was taken */
 	assert_printed(t, &opts, "12:34:55.500000 1234    1235    java            gc__begin\n");
 	event_free(t);
 }
@@ -133,8 +133,8 @@ static void test_wall_cache(void **state)
 	struct test_event *t = event_new("u:zoo:none", 0);
 	struct live_printer *p = live_printer_new(&opts);
 	static const uint64_t times[] = { 0, 999999999u, 1000000000u, 500000000u };
-	static const char *const starts[] = {"12:34:56.000000", "12:34:56.999999", "12:34:57.000000",
-					     "12:34:56.500000"};
+	static const char *const starts[] = { "12:34:56.000000", "12:34:56.999999", "12:34:57.000000",
+					      "12:34:56.500000" };
 	struct buf out = { 0 };
 
 	(void)state;
@@ -204,7 +204,7 @@ static void test_text_states(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		event_set_text(t, i, "x", 1, UT_TEXT_CUT_FAULT);
 	assert_message(t, "x<fault>|x<fault>|x<fault>|");
-	for (unsigned i = 0; i < 3; i++)	/* no half characters where a limit cuts */
+	for (unsigned i = 0; i < 3; i++) /* no half characters where a limit cuts */
 		event_set_text(t, i, utf8, 4, UT_TEXT_CUT_LIMIT);
 	assert_message(t, "aé…[cut at 4]|    a|aé…[cut at 4]|");
 	t->u.rec.faults = 7;
@@ -225,7 +225,8 @@ static void test_missing_values(void **state)
 	assert_message(t, "<fault 0x10>|    <unreadable>|<unreadable>  |");
 	live_unreadable(&t->event, 1, &out);
 	assert_string_equal(
-	    out.data, "arg2 of hotspot:gc__begin cannot be read: it is in %xmm0, which the kernel does not hand out");
+		out.data,
+		"arg2 of hotspot:gc__begin cannot be read: it is in %xmm0, which the kernel does not hand out");
 	buf_done(&out);
 	event_free(t);
 
@@ -250,8 +251,9 @@ static void test_stacks(void **state)
 	event_set_text(t, 2, NULL, 0, UT_TEXT_FAULT);
 	t->event.caller = 0x15;
 	assert_message(
-	    t, "ab 5\n        0x10\n        0x15\n        0x20\n        0x30\n        <the stack could not be read>");
-	t->event.caller = 0x20;	/* the walk has seen it */
+		t,
+		"ab 5\n        0x10\n        0x15\n        0x20\n        0x30\n        <the stack could not be read>");
+	t->event.caller = 0x20; /* the walk has seen it */
 	assert_message(t, "ab 5\n        0x10\n        0x20\n        0x30\n        <the stack could not be read>");
 	event_set_text(t, 0, NULL, 0, UT_TEXT_WHOLE);
 	assert_message(t, "ab 5\n        <no frames>\n        <the stack could not be read>");
@@ -300,11 +302,12 @@ static void test_json(void **state)
 	event_set_text(t, 0, NULL, 0, UT_TEXT_NULL);
 	t->u.rec.faults = 4;
 	assert_printed(
-	    t, &opts,
-	    "{\"time\":5000000000,\"wall\":\"2026-01-31T12:34:57.500000000Z\",\"pid\":1234,\"ns_pid\":9,\"tid\":1235,"
-	    "\"comm\":\"java\",\"cpu\":1,\"probe\":\"hotspot:gc__begin\",\"args\":{\"arg1\":null,\"arg3\":-7,"
-	    "\"arg1#2\":{\"error\":\"fault\",\"address\":\"0xffffffffffffffff\"}},\"message\":\"(null) -7 <fault "
-	    "0xffffffffffffffff>\"}\n");
+		t, &opts,
+		"{\"time\":5000000000,\"wall\":\"2026-01-31T12:34:57.500000000Z\",\"pid\":1234,\"ns_pid\":9,\"tid\":"
+		"1235,"
+		"\"comm\":\"java\",\"cpu\":1,\"probe\":\"hotspot:gc__begin\",\"args\":{\"arg1\":null,\"arg3\":-7,"
+		"\"arg1#2\":{\"error\":\"fault\",\"address\":\"0xffffffffffffffff\"}},\"message\":\"(null) -7 <fault "
+		"0xffffffffffffffff>\"}\n");
 	event_free(t);
 }
 
@@ -345,8 +348,9 @@ static void test_json_states(void **state)
 	assert_json_args(t, "{\"arg1\":2.5,\"arg2\":-0.5,\"arg1#2\":\"NaN\",\"arg1#3\":\"-Infinity\"}");
 	t->unreadable[0] = "is \"odd\"";
 	assert_json_args(
-	    t, "{\"arg1\":{\"error\":\"unreadable\",\"reason\":\"is \\\"odd\\\"\"},\"arg2\":-0.5,\"arg1#2\":\"NaN\","
-	       "\"arg1#3\":\"-Infinity\"}");
+		t,
+		"{\"arg1\":{\"error\":\"unreadable\",\"reason\":\"is \\\"odd\\\"\"},\"arg2\":-0.5,\"arg1#2\":\"NaN\","
+		"\"arg1#3\":\"-Infinity\"}");
 	event_free(t);
 
 	t = event_new("u:zoo:none", 0);
@@ -365,9 +369,9 @@ static void test_json_stacks(void **state)
 	event_set_text(t, 0, frames, 16, UT_TEXT_WHOLE);
 	event_set_text(t, 1, NULL, 0, UT_TEXT_FAULT);
 	print_event(t, &opts, &out);
-	assert_non_null(
-	    strstr(out.data,
-		   "\"args\":{\"ustack\":[\"0x10\",\"0x20\"],\"kstack\":{\"error\":\"fault\"}},\"message\":\"\"}\n"));
+	assert_non_null(strstr(
+		out.data,
+		"\"args\":{\"ustack\":[\"0x10\",\"0x20\"],\"kstack\":{\"error\":\"fault\"}},\"message\":\"\"}\n"));
 	assert_ptr_equal(strchr(out.data, '\n'), out.data + out.len - 1);
 	buf_done(&out);
 	event_free(t);
@@ -483,16 +487,15 @@ static void test_values_cut_to_type(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_columns),	   cmocka_unit_test(test_odd_columns),
-	    cmocka_unit_test(test_kept_columns),
-	    cmocka_unit_test(test_wall_time),	   cmocka_unit_test(test_wall_cache),
-	    cmocka_unit_test(test_plain_style),	   cmocka_unit_test(test_text_states),
-	    cmocka_unit_test(test_missing_values), cmocka_unit_test(test_stacks),
-	    cmocka_unit_test(test_full_stack),	   cmocka_unit_test(test_json),
-	    cmocka_unit_test(test_json_states),	   cmocka_unit_test(test_json_stacks),
-	    cmocka_unit_test(test_lost),	   cmocka_unit_test(test_damaged),
-	    cmocka_unit_test(test_bytes_with_nul),
-	    cmocka_unit_test(test_tiers),	   cmocka_unit_test(test_values_cut_to_type),
+		cmocka_unit_test(test_columns),	     cmocka_unit_test(test_odd_columns),
+		cmocka_unit_test(test_kept_columns), cmocka_unit_test(test_wall_time),
+		cmocka_unit_test(test_wall_cache),   cmocka_unit_test(test_plain_style),
+		cmocka_unit_test(test_text_states),  cmocka_unit_test(test_missing_values),
+		cmocka_unit_test(test_stacks),	     cmocka_unit_test(test_full_stack),
+		cmocka_unit_test(test_json),	     cmocka_unit_test(test_json_states),
+		cmocka_unit_test(test_json_stacks),  cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_bytes_with_nul),
+		cmocka_unit_test(test_tiers),	     cmocka_unit_test(test_values_cut_to_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,11 +18,25 @@ static const struct collect_def compile_def = { .runtime = "HotSpot", .kind = "c
 static struct collect_span young(void)
 {
 	return (struct collect_span){
-		.def = &gc_def, .pid = 1234, .tid = 1240, .comm = "java", .begin_ns = START + 1500000000u,
-		.end_ns = START + 1503210000u, .number = 17, .label = "young", .cause = "G1 Evacuation Pause",
-		.has_before = true, .has_after = true, .before = 128 << 20, .after = 65798144,
-		.has_freed = true, .freed = (128 << 20) - 65798144,
-		.stall = { .known = true, .stopped_ns = 3190000, .program_ns = 12000, .collector_ns = 6100000,
+		.def = &gc_def,
+		.pid = 1234,
+		.tid = 1240,
+		.comm = "java",
+		.begin_ns = START + 1500000000u,
+		.end_ns = START + 1503210000u,
+		.number = 17,
+		.label = "young",
+		.cause = "G1 Evacuation Pause",
+		.has_before = true,
+		.has_after = true,
+		.before = 128 << 20,
+		.after = 65798144,
+		.has_freed = true,
+		.freed = (128 << 20) - 65798144,
+		.stall = { .known = true,
+			   .stopped_ns = 3190000,
+			   .program_ns = 12000,
+			   .collector_ns = 6100000,
 			   .waited_ns = 9000000 },
 	};
 }
@@ -46,16 +60,18 @@ static void test_columns(void **state)
 	live_gc_header(&o, &out);
 	assert_string_equal(out.data, "     SECONDS WHAT                      PAUSE  STOPPED   GC CPU       FREED"
 				      "        HEAP CAUSE\n");
-	assert_line(&o, &s, "    1.500000 young                   3.21 ms  3.19 ms   6.1 ms       65.2M"
-			    "  128M→62.8M G1 Evacuation Pause\n");
+	assert_line(&o, &s,
+		    "    1.500000 young                   3.21 ms  3.19 ms   6.1 ms       65.2M"
+		    "  128M→62.8M G1 Evacuation Pause\n");
 	o.process = true;
 	buf_reset(&out);
 	live_gc_header(&o, &out);
 	assert_string_equal(out.data,
 			    "     SECONDS      PID COMM             WHAT                      PAUSE  STOPPED   GC CPU"
 			    "       FREED        HEAP CAUSE\n");
-	assert_line(&o, &s, "    1.500000     1234 java             young                   3.21 ms  3.19 ms   6.1 ms"
-			    "       65.2M  128M→62.8M G1 Evacuation Pause\n");
+	assert_line(&o, &s,
+		    "    1.500000     1234 java             young                   3.21 ms  3.19 ms   6.1 ms"
+		    "       65.2M  128M→62.8M G1 Evacuation Pause\n");
 	buf_done(&out);
 }
 
@@ -75,14 +91,14 @@ static void test_what_is_not_known_is_a_dash(void **state)
 	s.freed = 4096;
 	s.has_before = true;
 	s.before = 1;
-	assert_line(
-	    &o, &s,
-	    "   -0.000250 gc                       250 µs        -        -          4K    1B→1023M 999,999 objects\n");
+	assert_line(&o, &s,
+		    "   -0.000250 gc                       250 µs        -        -          4K    1B→1023M 999,999 "
+		    "objects\n");
 	s.objects = 1;
 	s.end_ns = s.begin_ns - 1;
 	assert_line(
-	    &o, &s,
-	    "   -0.000250 gc                         0 ns        -        -          4K    1B→1023M 1 object\n");
+		&o, &s,
+		"   -0.000250 gc                         0 ns        -        -          4K    1B→1023M 1 object\n");
 }
 
 static void test_kinds_and_names(void **state)
@@ -95,40 +111,52 @@ static void test_kinds_and_names(void **state)
 	s.label = "tier 4";
 	strcpy(s.name, "String::hashCode");
 	strcpy(s.cause, "hot");
-	assert_line(&o, &s, "    0.000000 compile tier 4             1 µs        -        -           -           - "
-			    "hot; String::hashCode\n");
+	assert_line(&o, &s,
+		    "    0.000000 compile tier 4             1 µs        -        -           -           - "
+		    "hot; String::hashCode\n");
 	s.label = s.name;
-	assert_line(&o, &s, "    0.000000 compile String::hashC…     1 µs        -        -           -           - "
-			    "hot; String::hashCode\n");
+	assert_line(&o, &s,
+		    "    0.000000 compile String::hashC…     1 µs        -        -           -           - "
+		    "hot; String::hashCode\n");
 	strcpy(s.name, "/usr/lib/ruby/set.rb");
-	assert_line(&o, &s, "    0.000000 compile …b/ruby/set.rb     1 µs        -        -           -           - "
-			    "hot; /usr/lib/ruby/set.rb\n");
+	assert_line(&o, &s,
+		    "    0.000000 compile …b/ruby/set.rb     1 µs        -        -           -           - "
+		    "hot; /usr/lib/ruby/set.rb\n");
 }
 
 static void test_foreign_text_is_escaped(void **state)
 {
 	struct live_gc_options o = { .start_ns = START, .process = true };
-	struct collect_span s = { .def = &gc_def, .pid = 4194304, .comm = "a\033[31m\nb", .label = "x\033]0;y\a",
-				  .begin_ns = START, .end_ns = START + 1 };
+	struct collect_span s = { .def = &gc_def,
+				  .pid = 4194304,
+				  .comm = "a\033[31m\nb",
+				  .label = "x\033]0;y\a",
+				  .begin_ns = START,
+				  .end_ns = START + 1 };
 
 	(void)state;
 	strcpy(s.cause, "two\nlines\xff");
 	assert_line(&o, &s,
 		    "    0.000000  4194304 a\\x1b[31m\\nb     x\\x1b]0;y\\x07              1 ns        -        -"
 		    "           -           - two\\nlines\\xff\n");
-	memcpy(s.comm, "漢字größe1234", 16);	/* no NUL at its end */
+	memcpy(s.comm, "漢字größe1234", 16); /* no NUL at its end */
 	s.label = "größte";
 	s.cause[0] = '\0';
-	assert_line(&o, &s, "    0.000000  4194304 漢字größe123     größte                     1 ns        -        -"
-			    "           -           -\n");
+	assert_line(&o, &s,
+		    "    0.000000  4194304 漢字größe123     größte                     1 ns        -        -"
+		    "           -           -\n");
 	memcpy(s.comm, "fifteen-bytes-x", 16);
-	assert_line(&o, &s, "    0.000000  4194304 fifteen-bytes-x  größte                     1 ns        -        -"
-			    "           -           -\n");
+	assert_line(&o, &s,
+		    "    0.000000  4194304 fifteen-bytes-x  größte                     1 ns        -        -"
+		    "           -           -\n");
 }
 
 static void test_words_at_the_end(void **state)
 {
-	static const struct { enum collect_close close; const char *pause, *words; } cases[] = {
+	static const struct {
+		enum collect_close close;
+		const char *pause, *words;
+	} cases[] = {
 		{ COLLECT_CUT_AT_START, ">3.21 ms  3.19 ms   6.1 ms", "began before we looked" },
 		{ COLLECT_CUT_AT_STOP, ">3.21 ms  3.19 ms   6.1 ms", "not over when we stopped looking" },
 		{ COLLECT_DIED, " 3.21 ms  3.19 ms   6.1 ms", "the process ended inside" },
@@ -146,7 +174,7 @@ static void test_words_at_the_end(void **state)
 		char line[200];
 
 		s.close = cases[i].close;
-		snprintf(line, sizeof line,
+		snprintf(line, sizeof(line),
 			 "    1.500000 young                  %s       65.2M  128M→62.8M G1 Evacuation Pause; %s\n",
 			 cases[i].pause, cases[i].words);
 		assert_line(&o, &s, line);
@@ -155,8 +183,9 @@ static void test_words_at_the_end(void **state)
 	s.stall.held_ns = 2000000000u;
 	s.lost_inside = true;
 	s.cause[0] = '\0';
-	assert_line(&o, &s, "    1.500000 young                   3.21 ms  3.19 ms   6.1 ms       65.2M  128M→62.8M "
-			    "held 2 s by a signal or a debugger; events were lost inside\n");
+	assert_line(&o, &s,
+		    "    1.500000 young                   3.21 ms  3.19 ms   6.1 ms       65.2M  128M→62.8M "
+		    "held 2 s by a signal or a debugger; events were lost inside\n");
 }
 
 /* The same line with and without colour, but for the sequences. */
@@ -232,27 +261,37 @@ static void test_json(void **state)
 
 	(void)state;
 	assert_json(
-	    &o, &s,
-	    "{\"type\":\"span\",\"kind\":\"gc\",\"runtime\":\"HotSpot\",\"pid\":1234,\"tid\":1240,\"comm\":\"java\","
-	    "\"number\":17,\"label\":\"young\",\"cause\":\"G1 Evacuation Pause\",\"begin_ns\":6500000000,"
-	    "\"end_ns\":6503210000,\"duration_ns\":3210000,\"stopped_ns\":3190000,\"waited_ns\":9000000,"
-	    "\"collector_ns\":6100000,\"program_ns\":12000,\"held_ns\":0,\"before\":134217728,\"after\":65798144,"
-	    "\"freed\":68419584,\"close\":\"ended\"}\n");
-	s = (struct collect_span){ .def = &compile_def, .label = "a\"b\n", .comm = "fifteen-bytes-x", .begin_ns = START,
-				   .end_ns = START, .close = COLLECT_DIED, .lost_inside = true, .nested = true,
-				   .has_objects = true, .has_heap = true, .heap = 7, .values = values,
+		&o, &s,
+		"{\"type\":\"span\",\"kind\":\"gc\",\"runtime\":\"HotSpot\",\"pid\":1234,\"tid\":1240,\"comm\":"
+		"\"java\","
+		"\"number\":17,\"label\":\"young\",\"cause\":\"G1 Evacuation Pause\",\"begin_ns\":6500000000,"
+		"\"end_ns\":6503210000,\"duration_ns\":3210000,\"stopped_ns\":3190000,\"waited_ns\":9000000,"
+		"\"collector_ns\":6100000,\"program_ns\":12000,\"held_ns\":0,\"before\":134217728,\"after\":65798144,"
+		"\"freed\":68419584,\"close\":\"ended\"}\n");
+	s = (struct collect_span){ .def = &compile_def,
+				   .label = "a\"b\n",
+				   .comm = "fifteen-bytes-x",
+				   .begin_ns = START,
+				   .end_ns = START,
+				   .close = COLLECT_DIED,
+				   .lost_inside = true,
+				   .nested = true,
+				   .has_objects = true,
+				   .has_heap = true,
+				   .heap = 7,
+				   .values = values,
 				   .nvalues = ARRAY_SIZE(values) };
-	memset(s.comm, 'x', sizeof s.comm);
+	memset(s.comm, 'x', sizeof(s.comm));
 	strcpy(s.name, "n");
 	o.mono_ns = START;
 	o.wall_ns = UINT64_C(1769860800000000001);
-	assert_json(
-	    &o, &s,
-	    "{\"type\":\"span\",\"kind\":\"compile\",\"runtime\":\"HotSpot\",\"pid\":0,\"tid\":0,"
-	    "\"comm\":\"xxxxxxxxxxxxxxxx\",\"number\":0,\"label\":\"a\\\"b\\n\",\"name\":\"n\",\"begin_ns\":5000000000,"
-	    "\"end_ns\":5000000000,\"wall\":\"2026-01-31T12:00:00.000000001Z\",\"duration_ns\":0,\"objects\":0,"
-	    "\"heap\":7,\"close\":\"died\",\"nested\":true,\"lost_inside\":true,\"values\":{\"used\":5,"
-	    "\"generation\":-2,\"used_at_end\":3,\"pool\":\"G1 \\\"Eden\\\"\"}}\n");
+	assert_json(&o, &s,
+		    "{\"type\":\"span\",\"kind\":\"compile\",\"runtime\":\"HotSpot\",\"pid\":0,\"tid\":0,"
+		    "\"comm\":\"xxxxxxxxxxxxxxxx\",\"number\":0,\"label\":\"a\\\"b\\n\",\"name\":\"n\",\"begin_ns\":"
+		    "5000000000,"
+		    "\"end_ns\":5000000000,\"wall\":\"2026-01-31T12:00:00.000000001Z\",\"duration_ns\":0,\"objects\":0,"
+		    "\"heap\":7,\"close\":\"died\",\"nested\":true,\"lost_inside\":true,\"values\":{\"used\":5,"
+		    "\"generation\":-2,\"used_at_end\":3,\"pool\":\"G1 \\\"Eden\\\"\"}}\n");
 	o.json = true;
 	live_gc_header(&o, &out);
 	assert_int_equal(out.len, 0);

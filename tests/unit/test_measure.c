@@ -68,7 +68,7 @@ __attribute__((noinline, used)) void measured_end(int what) { __asm__ volatile("
 static struct said {
 	unsigned n;
 	uint64_t cpu_ns[SPANS_SAID], stood_ns[SPANS_SAID];
-} *said;
+} * said;
 
 static uint64_t cpu_ns(void)
 {
@@ -91,7 +91,9 @@ static void span_end(void)
 	measured_end(1);
 }
 
-static struct { int ask, done; } world;	/* eventfds: the collector asks the program to stand, and to go on */
+static struct {
+	int ask, done;
+} world; /* eventfds: the collector asks the program to stand, and to go on */
 
 static void signal_fd(int fd)
 {
@@ -127,7 +129,7 @@ static void *mutate(void *arg)
 /* One stop as a collector thread of its own makes it: the program is asked, stands, is let go. */
 static void collect_once(uint64_t ns)
 {
-	while (standing)	/* it has not had a processor since the last time */
+	while (standing) /* it has not had a processor since the last time */
 		sched_yield();
 	span_begin();
 	stop_asked = 1;
@@ -173,7 +175,7 @@ static jmp_buf left;
 
 static void leave_once(void)
 {
-	volatile char deep[4096];	/* deeper in the stack than what is called next, as a collector is */
+	volatile char deep[4096]; /* deeper in the stack than what is called next, as a collector is */
 
 	deep[0] = 1;
 	measured_begin(deep[0]);
@@ -262,7 +264,7 @@ static void *doze_here(void *arg)
 
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
-	sched_setaffinity(getpid(), sizeof(one), &one);	/* both, where this thread is */
+	sched_setaffinity(getpid(), sizeof(one), &one); /* both, where this thread is */
 	sched_setaffinity(0, sizeof(one), &one);
 	standing = 1;
 	wait_fd(world.ask);
@@ -381,15 +383,16 @@ struct seen {
 	uint64_t begin_ns;
 	struct stall stalls[64];
 	uint64_t lengths[64];
-	unsigned open[64];	/* stops at the end */
+	unsigned open[64]; /* stops at the end */
 	unsigned n, unknown;
-	unsigned all, odd;	/* of all: threads waited longer than nine threads can, or nothing is known */
+	unsigned all, odd; /* of all: threads waited longer than nine threads can, or nothing is known */
 };
 
 static void note_all(struct seen *s, const struct session_event *e)
 {
 	uint64_t length = e->rec->time_ns - s->begin_ns;
-	struct stall t = stall_between(&s->begin, s->begin_ns, e->state, e->rec->time_ns, session_state_base_ns(s->session));
+	struct stall t =
+		stall_between(&s->begin, s->begin_ns, e->state, e->rec->time_ns, session_state_base_ns(s->session));
 
 	if (!s->begin_ns)
 		return;
@@ -419,8 +422,9 @@ static int seen_event(void *ctx, const struct session_event *e)
 	return 0;
 }
 
-static const char runtime_text[] = "[runtime]\nname = measured\nmatch = test_measure\nlanguage = C\ncollector = collector*\n"
-				   "[span gc]\nbegin = p:test_measure:measured_begin\nend = r:test_measure:measured_end\n";
+static const char runtime_text[] =
+	"[runtime]\nname = measured\nmatch = test_measure\nlanguage = C\ncollector = collector*\n"
+	"[span gc]\nbegin = p:test_measure:measured_begin\nend = r:test_measure:measured_end\n";
 
 static void start_child(void (*run)(void), int gate)
 {
@@ -435,7 +439,12 @@ static void start_child(void (*run)(void), int gate)
 static void trace(void (*run)(void), enum probe_state begin, struct seen *ret, void (*meanwhile)(pid_t pid))
 {
 	const enum probe_state states[] = { begin, begin == STATE_STOP ? STATE_GO : STATE_SEE };
-	struct session_options o = { .nprobes = 2, .npids = 1, .text_limit = 64, .stop_fd = -1, .states = states, .lives = true,
+	struct session_options o = { .nprobes = 2,
+				     .npids = 1,
+				     .text_limit = 64,
+				     .stop_fd = -1,
+				     .states = states,
+				     .lives = true,
 				     .follow = run == child_thread_execs };
 	struct session_sink sink = { .ctx = ret, .event = seen_event };
 	char path[PATH_MAX], begin_text[PATH_MAX + 64], end_text[PATH_MAX + 64];
@@ -489,7 +498,8 @@ static unsigned count_good(const struct seen *s, bool (*good)(const struct seen 
 		const struct stall *t = &s->stalls[i];
 
 		n += good(s, i);
-		print_message("%s length %llu cpu %llu stood %llu: stopped %llu program %llu collector %llu waited %llu held %llu\n",
+		print_message("%s length %llu cpu %llu stood %llu: stopped %llu program %llu collector %llu waited "
+			      "%llu held %llu\n",
 			      good(s, i) ? "ok " : "bad", (unsigned long long)s->lengths[i],
 			      (unsigned long long)said->cpu_ns[i], (unsigned long long)said->stood_ns[i],
 			      (unsigned long long)t->stopped_ns, (unsigned long long)t->program_ns,
@@ -501,7 +511,7 @@ static unsigned count_good(const struct seen *s, bool (*good)(const struct seen 
 
 static bool near(uint64_t a, uint64_t b, uint64_t by)
 {
-	if (getenv("UT_PATIENCE"))	/* an emulated machine takes longer for everything */
+	if (getenv("UT_PATIENCE")) /* an emulated machine takes longer for everything */
 		by *= 5;
 	return a > b ? a - b <= by : b - a <= by;
 }
@@ -697,7 +707,7 @@ static void test_exec(void **state)
 	(void)state;
 	need_root();
 	trace(child_exec, STATE_STOP, &s, let_go);
-	assert_true(count_good(&s, good_after_exec) >= 2);	/* others may want the processors */
+	assert_true(count_good(&s, good_after_exec) >= 2); /* others may want the processors */
 }
 
 static void test_thread_execs(void **state)
@@ -713,16 +723,11 @@ static void test_thread_execs(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_collector_thread),
-		cmocka_unit_test(test_beside),
-		cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_held),
-		cmocka_unit_test(test_held_longer),
-		cmocka_unit_test(test_left),
-		cmocka_unit_test(test_thread_ends),
-		cmocka_unit_test(test_short_threads),
-		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_alone),	      cmocka_unit_test(test_collector_thread),
+		cmocka_unit_test(test_beside),	      cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_held),	      cmocka_unit_test(test_held_longer),
+		cmocka_unit_test(test_left),	      cmocka_unit_test(test_thread_ends),
+		cmocka_unit_test(test_short_threads), cmocka_unit_test(test_exec),
 		cmocka_unit_test(test_thread_execs),
 	};
 

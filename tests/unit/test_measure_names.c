@@ -13,7 +13,7 @@
 #include "gen/gen_state.h"
 #include "record/measure.h"
 
-#define FIRST 4000001	/* no process of any machine: nothing of theirs runs */
+#define FIRST 4000001 /* no process of any machine: nothing of theirs runs */
 #define SECOND 4000002
 
 static char *gc_threads[] = { (char *)"GC Thread*", (char *)"VM Thread" };
@@ -63,7 +63,7 @@ static void test_names_go_with_their_process(void **state)
 	assert_int_equal(measure_process(m, SECOND, &nameless, true), 0);
 	assert_int_equal(names_of(m, FIRST), 3);
 	assert_int_equal(names_of(m, SECOND), 0);
-	assert_int_equal(measure_process(m, SECOND, &r, true), 0);	/* it has become another program */
+	assert_int_equal(measure_process(m, SECOND, &r, true), 0); /* it has become another program */
 	assert_int_equal(measure_process(m, SECOND, &r, true), 0);
 	assert_int_equal(names_of(m, SECOND), 3);
 	measure_forget(m, FIRST);
@@ -71,7 +71,7 @@ static void test_names_go_with_their_process(void **state)
 	assert_int_equal(names_of(m, FIRST), 0);
 	assert_int_equal(names_of(m, SECOND), 3);
 	measure_forget(m, FIRST);
-	assert_int_equal(measure_process(m, FIRST, NULL, true), 0);	/* the number comes again */
+	assert_int_equal(measure_process(m, FIRST, NULL, true), 0); /* the number comes again */
 	assert_true(measure_has(m, FIRST));
 	assert_int_equal(names_of(m, FIRST), 0);
 	measure_forget(m, SECOND);

@@ -29,7 +29,7 @@ static uint64_t rnd(void)
 struct event {
 	uint64_t time;
 	unsigned ring;
-	size_t number;		/* of the ring */
+	size_t number; /* of the ring */
 	bool submitted;
 };
 
@@ -39,7 +39,7 @@ struct world {
 	struct event events[EVENTS];
 	size_t n;
 	size_t by_ring[RINGS_MAX][EVENTS], reserved[RINGS_MAX], read[RINGS_MAX];
-	size_t out[EVENTS], nout;	/* as they left the merge */
+	size_t out[EVENTS], nout; /* as they left the merge */
 	uint64_t last_time;
 	struct merge *merge;
 };
@@ -66,7 +66,7 @@ static void produce(struct world *w, unsigned ring, unsigned depth)
 		produce(w, ring, --depth);
 	w->clock += rnd() % 2;
 	w->events[i].time = w->clock;
-	w->events[i].submitted = rnd() % 8 != 0;	/* else: when the stalled ones go on */
+	w->events[i].submitted = rnd() % 8 != 0; /* else: when the stalled ones go on */
 }
 
 static void submit_stalled(struct world *w)
@@ -82,8 +82,9 @@ static void read_one(struct world *w, unsigned ring)
 
 	while (w->read[ring] < w->reserved[ring]) {
 		size_t i = w->by_ring[ring][w->read[ring]];
-		struct merge_item item = {
-		    .time_ns = w->events[i].time, .rec = &w->events[i], .position = w->read[ring]};
+		struct merge_item item = { .time_ns = w->events[i].time,
+					   .rec = &w->events[i],
+					   .position = w->read[ring] };
 
 		if (!w->events[i].submitted)
 			return;
@@ -209,15 +210,15 @@ static void nothing_passes_a_seal(void **state)
 
 	(void)state;
 	add(m, 0, 5, 50);
-	assert_null(merge_next(m, &ring));	/* ring 1 is not known about */
+	assert_null(merge_next(m, &ring)); /* ring 1 is not known about */
 	merge_seal(m, 0, 100);
 	assert_null(merge_next(m, &ring));
 	merge_seal(m, 1, 5);
-	assert_null(merge_next(m, &ring));	/* ring 1 could still have something of the time 5 that was earlier */
+	assert_null(merge_next(m, &ring)); /* ring 1 could still have something of the time 5 that was earlier */
 	merge_seal(m, 1, 6);
 	expect(m, 0, 50);
 	assert_null(merge_next(m, &ring));
-	merge_seal(m, 1, 3);			/* seals only grow */
+	merge_seal(m, 1, 3); /* seals only grow */
 	add(m, 0, 5, 51);
 	expect(m, 0, 51);
 	merge_free(m);
@@ -267,8 +268,10 @@ static void oldest_of_what_is_held(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_passes_a_seal), cmocka_unit_test(seals_of_the_end_let_everything_out),
-		cmocka_unit_test(oldest_of_what_is_held), cmocka_unit_test(random_producers),
+		cmocka_unit_test(nothing_passes_a_seal),
+		cmocka_unit_test(seals_of_the_end_let_everything_out),
+		cmocka_unit_test(oldest_of_what_is_held),
+		cmocka_unit_test(random_producers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

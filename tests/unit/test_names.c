@@ -46,20 +46,23 @@ static int set_up_folder(void **state)
 {
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	write_file(folder, "lib.c", "__attribute__((noinline)) int FUNCTION(int x)\n"
-				    "{ __asm__ volatile(\"nop\"); return x + 1; }\n");
-	write_file(folder, "wait.c", "#include <unistd.h>\n"
-				     "static inline __attribute__((always_inline)) void inner(void)\n"
-				     "{ __asm__ volatile(\".globl marked\\nmarked: nop\"); }\n"
-				     "__attribute__((noinline)) int work(int x)\n"
-				     "{\n"
-				     "	inner();\n"
-				     "	return x + (int)write(1, \"x\", 1);\n"
-				     "}\n"
-				     "int main(void) { work(1); for (;;) pause(); }\n");
+	write_file(folder, "lib.c",
+		   "__attribute__((noinline)) int FUNCTION(int x)\n"
+		   "{ __asm__ volatile(\"nop\"); return x + 1; }\n");
+	write_file(folder, "wait.c",
+		   "#include <unistd.h>\n"
+		   "static inline __attribute__((always_inline)) void inner(void)\n"
+		   "{ __asm__ volatile(\".globl marked\\nmarked: nop\"); }\n"
+		   "__attribute__((noinline)) int work(int x)\n"
+		   "{\n"
+		   "	inner();\n"
+		   "	return x + (int)write(1, \"x\", 1);\n"
+		   "}\n"
+		   "int main(void) { work(1); for (;;) pause(); }\n");
 	run("cd %s && gcc -O2 -g -shared -fPIC -DFUNCTION=first_function -o libfirst.so lib.c && "
 	    "gcc -O2 -g -shared -fPIC -DFUNCTION=other_function -o libother.so lib.c && gcc -O2 -g -o wait wait.c && "
-	    "gcc -O2 -g -Wl,-z,lazy -fcf-protection=none -o lazy wait.c", folder);
+	    "gcc -O2 -g -Wl,-z,lazy -fcf-protection=none -o lazy wait.c",
+	    folder);
 	return 0;
 }
 
@@ -123,7 +126,7 @@ static uint64_t vaddr_of(const char *file, const char *symbol)
 	struct elf_image *img;
 	struct elf_symbol s;
 
-	snprintf(path, sizeof path, "%s/%s", folder, file);
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(elf_image_open(fd, &img, NULL), 0);
 	assert_int_equal(elf_symbol_find(img, symbol, &s), 1);
@@ -144,7 +147,7 @@ static void names_its_own_functions(void **state)
 	assert_int_equal(frame.kind, FRAME_NATIVE);
 	assert_null(frame.file);
 	assert_name(getpid(), f + 5, 20, "a_function_with_a_name");
-	assert_name(getpid(), f, 1, "a_function_with_a_name");	/* before it was looked at: it was there */
+	assert_name(getpid(), f, 1, "a_function_with_a_name"); /* before it was looked at: it was there */
 	assert_string_equal(frame_at(getpid(), f + 5, false, 10).name, "a_function_with_a_name");
 	assert_string_not_equal(frame_at(getpid(), f, false, 10).name, "a_function_with_a_name");
 	assert_ptr_equal(frame_at(getpid(), f + 1, true, 10).name, frame_at(getpid(), f + 2, true, 10).name);
@@ -174,7 +177,7 @@ static uint64_t map_library(const char *file, const char *function, void *where)
 	char path[PATH_MAX];
 	uint8_t *at;
 
-	snprintf(path, sizeof path, "%s/%s", folder, file);
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	at = mmap(where, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (where ? MAP_FIXED : 0), fd,
 		  (off_t)(vaddr & ~4095ull));
@@ -200,7 +203,7 @@ static void addresses_change_their_owner(void **state)
 	assert_name(getpid(), f, 20, "other_function");
 	assert_name(getpid(), f, 29, "other_function");
 	assert_name(getpid(), f, 40, "first_function");
-	assert_name(getpid(), f, 35, "first_function");	/* it may have come right after the last look */
+	assert_name(getpid(), f, 35, "first_function"); /* it may have come right after the last look */
 	munmap(page, 4096);
 }
 
@@ -264,7 +267,7 @@ static pid_t start(const char *program)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof path, "%s/%s", folder, program);
+	snprintf(path, sizeof(path), "%s/%s", folder, program);
 	return start_child(path);
 }
 
@@ -300,11 +303,11 @@ static void a_child_is_like_its_parent_until_it_runs_another_program(void **stat
 	assert_name(pid, work, 30, "work");
 	assert_begins(frame_at(pid, work, true, 29).name, "[no mapping known");
 	end_child(pid);
-	names_process(names, pid, 35);	/* too late: what is known stays */
+	names_process(names, pid, 35); /* too late: what is known stays */
 	names_exit(names, pid, 40);
 	assert_name(pid, work, 39, "work");
 	assert_name(pid, work, 41, "[process not known]");
-	names_fork(names, getpid(), pid, 50);	/* another with this number */
+	names_fork(names, getpid(), pid, 50); /* another with this number */
 	assert_name(pid, f, 51, "a_function_with_a_name");
 	assert_begins(frame_at(pid, work, true, 51).name, "[no mapping known");
 	assert_name(pid, work, 39, "work");
@@ -326,7 +329,7 @@ static void news_may_be_late(void **state)
 	assert_begins(frame_at(pid, f, true, 25).name, "[no mapping known");
 	assert_name(pid, work, 20, "work");
 	assert_name(pid, work, 50, "work");
-	names_fork(names, getpid(), pid, 12);	/* nonsense: it is known as it is */
+	names_fork(names, getpid(), pid, 12); /* nonsense: it is known as it is */
 	assert_name(pid, work, 50, "work");
 	end_child(pid);
 }
@@ -357,12 +360,13 @@ static void files_may_be_deleted_or_replaced(void **state)
 /* One that could not be opened any more when it was told of. */
 static void a_file_that_is_gone_is_the_reason(void **state)
 {
-	struct mapping m = { .start = 0x10000, .end = 0x20000, .exec = true, .file = { 1, 77 },
-			     .path = (char *)"/nowhere/libfoo.so" };
+	struct mapping m = {
+		.start = 0x10000, .end = 0x20000, .exec = true, .file = { 1, 77 }, .path = (char *)"/nowhere/libfoo.so"
+	};
 	struct frame f;
 
 	(void)state;
-	names_mapped(names, 1 << 23, &m, 10);	/* no such process: the largest number is one less */
+	names_mapped(names, 1 << 23, &m, 10); /* no such process: the largest number is one less */
 	f = frame_at(1 << 23, 0x10010, true, 11);
 	assert_string_equal(f.name, "[file gone: libfoo.so]");
 	assert_string_equal(f.module, "libfoo.so");
@@ -381,7 +385,7 @@ static void stripped_functions_are_one_frame_each(void **state)
 	pid = start("bare");
 	at = address_in(pid, vaddr);
 	names_process(names, pid, 10);
-	snprintf(expected, sizeof expected, "[no symbols: bare+0x%llx]", (unsigned long long)vaddr);
+	snprintf(expected, sizeof(expected), "[no symbols: bare+0x%llx]", (unsigned long long)vaddr);
 	assert_name(pid, at, 10, expected);
 	assert_name(pid, at + 3, 10, expected);
 	assert_name(pid, address_in(pid, vaddr_of("wait", "main")) + 4, 10, "main");
@@ -398,7 +402,7 @@ static void stubs_are_named(void **state)
 	char path[PATH_MAX];
 
 	(void)state;
-	snprintf(path, sizeof path, "%s/lazy", folder);
+	snprintf(path, sizeof(path), "%s/lazy", folder);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(elf_image_open(fd, &img, NULL), 0);
 	assert_true(elf_image_section(img, ".plt", &plt, &size));
@@ -422,7 +426,8 @@ static void labels_are_names(void **state)
 
 	(void)state;
 	run("cd %s && echo '.text; .globl by_hand; by_hand: nop; nop; nop; ret; .fill 64, 1, 0x90' >hand.s && "
-	    "gcc -O2 -o hand wait.c hand.s", folder);
+	    "gcc -O2 -o hand wait.c hand.s",
+	    folder);
 	pid = start("hand");
 	names_process(names, pid, 10);
 	assert_name(pid, address_in(pid, vaddr_of("hand", "by_hand")), 10, "by_hand");
@@ -469,7 +474,7 @@ static void signals_return_has_a_name(void **state)
 		const struct mapping *m = &maps.maps.v[i];
 
 		if (m->exec && strstr(m->path, "libc.so"))
-			at = memmem((const void *)(uintptr_t)m->start, m->end - m->start, code, sizeof code);
+			at = memmem((const void *)(uintptr_t)m->start, m->end - m->start, code, sizeof(code));
 	}
 	if (!at) {
 		print_message("this libc returns from signals in another way\n");
@@ -521,7 +526,7 @@ static void code_has_the_owner_of_its_time(void **state)
 	pid_t pid = start_child(NULL), child = start_child(NULL);
 
 	(void)state;
-	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)pid);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
 	map = fopen(path, "wxe");
 	assert_non_null(map);
 	names_process(names, pid, 10);
@@ -554,7 +559,7 @@ static void files_that_are_no_programs(void **state)
 
 	(void)state;
 	write_file(folder, "heap.core", "not a program, and as long as that\n");
-	snprintf(path, sizeof path, "%s/heap.core", folder);
+	snprintf(path, sizeof(path), "%s/heap.core", folder);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	assert_true(at != MAP_FAILED);
@@ -627,10 +632,11 @@ static void notes_are_few(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 500; i++) {
 		char path[64];
-		struct mapping m = { .start = 0x10000, .end = 0x20000, .exec = true, .file = { 1, 77 + i },
-				     .path = path };
+		struct mapping m = {
+			.start = 0x10000, .end = 0x20000, .exec = true, .file = { 1, 77 + i }, .path = path
+		};
 
-		snprintf(path, sizeof path, "/nowhere/libfoo-%u.so", i);
+		snprintf(path, sizeof(path), "/nowhere/libfoo-%u.so", i);
 		names_mapped(names, 1 << 23, &m, 10 + i);
 	}
 	assert_true(names_notes(names, &notes) <= 64);
@@ -687,7 +693,7 @@ static void files_are_shared_until_they_change(void **state)
 	assert_name(second, address_in(second, vaddr), 20, "work");
 	end_child(second);
 	end_child(first);
-	run("cd %s && cat lazy >shared", folder);	/* the same inode */
+	run("cd %s && cat lazy >shared", folder); /* the same inode */
 	second = start("shared");
 	names_process(names, second, 30);
 	assert_int_equal(open_descriptors(), once + 1);
@@ -722,7 +728,7 @@ static void mounts_of_its_own_have_symbols(void **state)
 		skip();
 	}
 	run("mkdir %s/mount", folder);
-	snprintf(path, sizeof path, "%s/mount", folder);
+	snprintf(path, sizeof(path), "%s/mount", folder);
 	assert_return_code(pipe2(p, O_CLOEXEC), errno);
 	pid = fork();
 	if (pid == 0) {
@@ -761,10 +767,11 @@ static void a_container_has_its_own_symbols(void **state)
 	run("cd %s && mkdir -p root/bin root/usr/lib/debug/bin && gcc -O2 -g -static -no-pie -o root/whole wait.c && "
 	    "objcopy --only-keep-debug root/whole root/usr/lib/debug/bin/x.debug && "
 	    "strip -s -o root/bin/x root/whole && "
-	    "cd root/usr/lib/debug/bin && objcopy --add-gnu-debuglink=x.debug ../../../../bin/x", folder);
+	    "cd root/usr/lib/debug/bin && objcopy --add-gnu-debuglink=x.debug ../../../../bin/x",
+	    folder);
 	vaddr = vaddr_of("root/whole", "work");
 	run("rm %s/root/whole", folder);
-	snprintf(path, sizeof path, "%s/root", folder);
+	snprintf(path, sizeof(path), "%s/root", folder);
 	assert_return_code(pipe2(p, O_CLOEXEC), errno);
 	pid = fork();
 	if (pid == 0) {

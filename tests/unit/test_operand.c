@@ -14,12 +14,23 @@
 
 /* The machine that the case table states. */
 static const uint64_t registers[16] = {
-	[X86_RAX] = 0x11223344aabbccdd, [X86_RBX] = 0xffffffffffffff80, [X86_RCX] = 3, [X86_RDI] = 0x5000, [X86_RSI] = 2,
-	[X86_RBP] = 0x7000, [X86_RSP] = 0x6000, [X86_R8] = 0xfffffffffffffff9, [X86_RDX] = 0x4004000000000000,
+	[X86_RAX] = 0x11223344aabbccdd,
+	[X86_RBX] = 0xffffffffffffff80,
+	[X86_RCX] = 3,
+	[X86_RDI] = 0x5000,
+	[X86_RSI] = 2,
+	[X86_RBP] = 0x7000,
+	[X86_RSP] = 0x6000,
+	[X86_R8] = 0xfffffffffffffff9,
+	[X86_RDX] = 0x4004000000000000,
 };
-static const struct { uint64_t address; int64_t value; unsigned size; } memory[] = {
-	{ 0x6ff8, 77, 8 }, { 0x6ffc, -9, 4 }, { 0x6000, 5, 8 }, { 0x6008, 6, 8 }, { 0x5008, -40, 4 }, { 0x4010, -7, 4 },
-	{ 0x401c, 12, 4 },
+static const struct {
+	uint64_t address;
+	int64_t value;
+	unsigned size;
+} memory[] = {
+	{ 0x6ff8, 77, 8 },  { 0x6ffc, -9, 4 }, { 0x6000, 5, 8 },  { 0x6008, 6, 8 },
+	{ 0x5008, -40, 4 }, { 0x4010, -7, 4 }, { 0x401c, 12, 4 },
 };
 #define G_I32 0x4010
 
@@ -85,9 +96,9 @@ static void expect_row(const struct operand *op, const char *kind, const char *w
 	if (strcmp(kind, "mem") == 0)
 		assert_int_equal(op->kind, OPERAND_MEM);
 	if (op->is_signed)
-		snprintf(got, sizeof got, "%lld", (long long)evaluate(op));
+		snprintf(got, sizeof(got), "%lld", (long long)evaluate(op));
 	else
-		snprintf(got, sizeof got, "%llu", (unsigned long long)evaluate(op));
+		snprintf(got, sizeof(got), "%llu", (unsigned long long)evaluate(op));
 	assert_string_equal(got, want);
 }
 
@@ -98,10 +109,10 @@ static void test_case_table(void **state)
 	unsigned rows = 0;
 
 	(void)state;
-	snprintf(path, sizeof path, "%s/tests/cases/usdt/arg_specs.tsv", root ? root : ".");
+	snprintf(path, sizeof(path), "%s/tests/cases/usdt/arg_specs.tsv", root ? root : ".");
 	AUTO_FCLOSE FILE *f = fopen(path, "r");
 	assert_non_null(f);
-	while (fgets(line, sizeof line, f)) {
+	while (fgets(line, sizeof(line), f)) {
 		char *rest = line, *spec, *kind, *want;
 		struct operands ops;
 
@@ -139,7 +150,8 @@ static void test_forms(void **state)
 	op = parse("1@%ah");
 	assert_int_equal(op.shift, 8);
 	op = parse("-8@tbl(,%rdi,8)");
-	assert_true(op.kind == OPERAND_MEM && op.has_symbol && op.base == X86_NONE && op.index == X86_RDI && op.scale == 8);
+	assert_true(op.kind == OPERAND_MEM && op.has_symbol && op.base == X86_NONE && op.index == X86_RDI &&
+		    op.scale == 8);
 	assert_string_equal(op.symbol, "tbl");
 	for (int i = 0; i < 3; i++) {
 		static const char *const same[] = { "-4@12+itbl(%rip)", "-4@itbl+12(%rip)", "-4@ itbl + 0xc ( %rip )" };
@@ -166,10 +178,21 @@ static void test_forms(void **state)
 
 static void test_constants(void **state)
 {
-	static const struct { const char *text; uint64_t value; } cases[] = {
-		{ "4@$-1", 0xffffffff }, { "-4@$0xffffffff", UINT64_MAX }, { "8@$-1", UINT64_MAX }, { "1@$-3", 253 },
-		{ "-1@$-3", (uint64_t)-3 }, { "8@$1099511627776", 1ull << 40 }, { "8@$0x8000000000000000", 1ull << 63 },
-		{ "-8@$-9223372036854775808", 1ull << 63 }, { "4@$010", 8 }, { "4@$3+4", 7 }, { "4@$0", 0 },
+	static const struct {
+		const char *text;
+		uint64_t value;
+	} cases[] = {
+		{ "4@$-1", 0xffffffff },
+		{ "-4@$0xffffffff", UINT64_MAX },
+		{ "8@$-1", UINT64_MAX },
+		{ "1@$-3", 253 },
+		{ "-1@$-3", (uint64_t)-3 },
+		{ "8@$1099511627776", 1ull << 40 },
+		{ "8@$0x8000000000000000", 1ull << 63 },
+		{ "-8@$-9223372036854775808", 1ull << 63 },
+		{ "4@$010", 8 },
+		{ "4@$3+4", 7 },
+		{ "4@$0", 0 },
 	};
 
 	(void)state;
@@ -184,8 +207,8 @@ static void test_constants(void **state)
 static void test_all_registers(void **state)
 {
 	static const char *const names[16][4] = {
-		{ "rax", "eax", "ax", "al" }, { "rcx", "ecx", "cx", "cl" }, { "rdx", "edx", "dx", "dl" },
-		{ "rbx", "ebx", "bx", "bl" }, { "rsp", "esp", "sp", "spl" }, { "rbp", "ebp", "bp", "bpl" },
+		{ "rax", "eax", "ax", "al" },  { "rcx", "ecx", "cx", "cl" },  { "rdx", "edx", "dx", "dl" },
+		{ "rbx", "ebx", "bx", "bl" },  { "rsp", "esp", "sp", "spl" }, { "rbp", "ebp", "bp", "bpl" },
 		{ "rsi", "esi", "si", "sil" }, { "rdi", "edi", "di", "dil" },
 	};
 
@@ -197,9 +220,9 @@ static void test_all_registers(void **state)
 			struct operand op;
 
 			if (r < 8)
-				snprintf(text, sizeof text, "%d@%%%s", 8 >> form, names[r][form]);
+				snprintf(text, sizeof(text), "%d@%%%s", 8 >> form, names[r][form]);
 			else
-				snprintf(text, sizeof text, "%d@%%r%d%s", 8 >> form, r, suffix[form]);
+				snprintf(text, sizeof(text), "%d@%%r%d%s", 8 >> form, r, suffix[form]);
 			op = parse(text);
 			assert_int_equal(op.kind, OPERAND_REG);
 			assert_int_equal(op.base, r);
@@ -213,22 +236,57 @@ static void test_all_registers(void **state)
 
 static void test_refusals(void **state)
 {
-	static const struct { const char *text, *reason; } cases[] = {
-		{ "8f@%xmm0", "is in %xmm0" }, { "4f@%xmm15", "is in %xmm15" }, { "8f@%st(1)", "is in %st" },
-		{ "-4@%fs:tls_v@tpoff", "is thread-local" }, { "-4@%gs:0x10", "is thread-local" },
-		{ "-4@tls_v@tpoff(%rax)", "is thread-local" }, { "8@x@gottpoff(%rip)", "is thread-local" },
-		{ "8@puts@GOTPCREL(%rip)", "global offset table" }, { "8@$puts@PLT", "needs the linker" },
-		{ "16@%rdi", "16 bytes" }, { "-16@%rax", "16 bytes" }, { "16f@8(%rsp)", "16 bytes" }, { "3@%eax", "3 bytes" },
-		{ "0@%eax", "0 bytes" }, { "99999999999999999999@%eax", "size" }, { "2f@%ax", "floating-point number of 2" },
-		{ "4@%foo", "%foo" }, { "4@%", "no register" }, { "8@%rip", "instruction pointer" }, { "8@%riz", "%riz" },
-		{ "8@%eax", "holds 4" }, { "2@%ah", "holds 1" }, { "4@(%eax)", "not a 64-bit register" },
-		{ "4@(%rax,%rsp,2)", "index" }, { "4@a(%rip,%rax)", "index" }, { "4@16(%rip)", "relative to an instruction" },
-		{ "4@(%rax,%rbx,3)", "scale 3" }, { "4@(%rax,%rbx,)", "scale" }, { "4@(%rax", "cut off" }, { "4@(", "cut off" },
-		{ "4@()", "register" }, { "4@(,)", "register" }, { "4@8(%rax)x", "not understood" }, { "4@", "names no place" },
-		{ "4", "size" }, { "", "size" }, { "@%eax", "size" }, { "-@%eax", "size" }, { "%eax", "size" },
-		{ "4@$", "cut off" }, { "4@$99999999999999999999", "beyond 64 bits" }, { "4@$0x", "number" },
-		{ "4@1f(%rip)", "number" }, { "4@a+b(%rip)", "two symbols" }, { "4@4-a(%rip)", "subtracts" },
-		{ "4@a*2", "not understood" }, { "4@\"q\"(%rip)", "not understood" }, { "4@%eax %ebx", "not understood" },
+	static const struct {
+		const char *text, *reason;
+	} cases[] = {
+		{ "8f@%xmm0", "is in %xmm0" },
+		{ "4f@%xmm15", "is in %xmm15" },
+		{ "8f@%st(1)", "is in %st" },
+		{ "-4@%fs:tls_v@tpoff", "is thread-local" },
+		{ "-4@%gs:0x10", "is thread-local" },
+		{ "-4@tls_v@tpoff(%rax)", "is thread-local" },
+		{ "8@x@gottpoff(%rip)", "is thread-local" },
+		{ "8@puts@GOTPCREL(%rip)", "global offset table" },
+		{ "8@$puts@PLT", "needs the linker" },
+		{ "16@%rdi", "16 bytes" },
+		{ "-16@%rax", "16 bytes" },
+		{ "16f@8(%rsp)", "16 bytes" },
+		{ "3@%eax", "3 bytes" },
+		{ "0@%eax", "0 bytes" },
+		{ "99999999999999999999@%eax", "size" },
+		{ "2f@%ax", "floating-point number of 2" },
+		{ "4@%foo", "%foo" },
+		{ "4@%", "no register" },
+		{ "8@%rip", "instruction pointer" },
+		{ "8@%riz", "%riz" },
+		{ "8@%eax", "holds 4" },
+		{ "2@%ah", "holds 1" },
+		{ "4@(%eax)", "not a 64-bit register" },
+		{ "4@(%rax,%rsp,2)", "index" },
+		{ "4@a(%rip,%rax)", "index" },
+		{ "4@16(%rip)", "relative to an instruction" },
+		{ "4@(%rax,%rbx,3)", "scale 3" },
+		{ "4@(%rax,%rbx,)", "scale" },
+		{ "4@(%rax", "cut off" },
+		{ "4@(", "cut off" },
+		{ "4@()", "register" },
+		{ "4@(,)", "register" },
+		{ "4@8(%rax)x", "not understood" },
+		{ "4@", "names no place" },
+		{ "4", "size" },
+		{ "", "size" },
+		{ "@%eax", "size" },
+		{ "-@%eax", "size" },
+		{ "%eax", "size" },
+		{ "4@$", "cut off" },
+		{ "4@$99999999999999999999", "beyond 64 bits" },
+		{ "4@$0x", "number" },
+		{ "4@1f(%rip)", "number" },
+		{ "4@a+b(%rip)", "two symbols" },
+		{ "4@4-a(%rip)", "subtracts" },
+		{ "4@a*2", "not understood" },
+		{ "4@\"q\"(%rip)", "not understood" },
+		{ "4@%eax %ebx", "not understood" },
 	};
 
 	(void)state;
@@ -249,7 +307,8 @@ static void test_neighbours(void **state)
 	char many[400] = "";
 
 	(void)state;
-	assert_int_equal(operands_parse("  8@%rax\t-4@( %rdi , %rsi , 4 )  8f@.LC1(%rip) 4@%foo -4@-4(%rbp 1@$7 ", &ops), 0);
+	assert_int_equal(
+		operands_parse("  8@%rax\t-4@( %rdi , %rsi , 4 )  8f@.LC1(%rip) 4@%foo -4@-4(%rbp 1@$7 ", &ops), 0);
 	assert_int_equal(ops.n, 6);
 	assert_int_equal(ops.v[0].kind, OPERAND_REG);
 	assert_true(ops.v[1].kind == OPERAND_MEM && ops.v[1].scale == 4);
@@ -278,14 +337,14 @@ static void test_long_texts(void **state)
 	struct operand op;
 
 	(void)state;
-	memset(text + 2, 'a', sizeof text - 3);
+	memset(text + 2, 'a', sizeof(text) - 3);
 	op = parse(text);
 	assert_int_equal(op.kind, OPERAND_UNREADABLE);
 	assert_non_null(strstr(op.reason, "too long"));
-	assert_int_equal(strlen(op.text), sizeof op.text - 1);
+	assert_int_equal(strlen(op.text), sizeof(op.text) - 1);
 	memset(name, 'b', 127);
 	name[127] = '\0';
-	snprintf(text, sizeof text, "8@%s(%%rip)", name);
+	snprintf(text, sizeof(text), "8@%s(%%rip)", name);
 	op = parse(text);
 	assert_int_equal(op.kind, OPERAND_MEM);
 	assert_string_equal(op.symbol, name);
@@ -293,13 +352,16 @@ static void test_long_texts(void **state)
 
 static void test_names_and_equality(void **state)
 {
-	static const struct { const char *text, *name; } types[] = {
-		{ "-1@$0", "int8" }, { "1@$0", "uint8" }, { "-2@$0", "int16" }, { "2@$0", "uint16" }, { "-4@$0", "int32" },
-		{ "4@$0", "uint32" }, { "-8@$0", "int64" }, { "8@$0", "uint64" }, { "4f@%eax", "float" }, { "8f@%rax", "double" },
-		{ "8f@%xmm0", "double" }, { "16@%rax", "unknown" }, { "-8f@%rax", "double" },
+	static const struct {
+		const char *text, *name;
+	} types[] = {
+		{ "-1@$0", "int8" },	  { "1@$0", "uint8" },	   { "-2@$0", "int16" },     { "2@$0", "uint16" },
+		{ "-4@$0", "int32" },	  { "4@$0", "uint32" },	   { "-8@$0", "int64" },     { "8@$0", "uint64" },
+		{ "4f@%eax", "float" },	  { "8f@%rax", "double" }, { "8f@%xmm0", "double" }, { "16@%rax", "unknown" },
+		{ "-8f@%rax", "double" },
 	};
-	struct operand a = parse("-4@8(%rax)"), b = parse("-4@0x8( %rax )"), c = parse("4@8(%rax)"), d = parse("-4@x(%rip)"),
-		       e = parse("-4@y(%rip)");
+	struct operand a = parse("-4@8(%rax)"), b = parse("-4@0x8( %rax )"), c = parse("4@8(%rax)"),
+		       d = parse("-4@x(%rip)"), e = parse("-4@y(%rip)");
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
@@ -320,10 +382,10 @@ static struct elf_image *open_target(const char *name)
 {
 	const char *root = getenv("UT_BUILD_ROOT");
 	struct elf_image *img = NULL;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	char path[4096];
 
-	snprintf(path, sizeof path, "%s/tests/targets/%s", root ? root : ".", name);
+	snprintf(path, sizeof(path), "%s/tests/targets/%s", root ? root : ".", name);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		skip();
@@ -333,9 +395,9 @@ static struct elf_image *open_target(const char *name)
 
 static struct operands probe_operands(struct elf_image *img, const char *name)
 {
-	struct usdt_notes notes = {0};
-	struct operands ops = {0};
-	struct ut_err err = {0};
+	struct usdt_notes notes = { 0 };
+	struct operands ops = { 0 };
+	struct ut_err err = { 0 };
 	bool found = false;
 
 	assert_int_equal(usdt_notes_read(img, &notes, &err), 0);
@@ -369,9 +431,9 @@ static void check_zoo(const char *target)
 	struct operands ops = probe_operands(img, "glob");
 
 	assert_int_equal(ops.n, 2);
-	if (!strstr(ops.v[0].text, "g_i32")) {	/* clang loads it first */
+	if (!strstr(ops.v[0].text, "g_i32")) { /* clang loads it first */
 		assert_int_equal(ops.v[0].size, 4);
-	} else if (strcmp(target, "zoo-stripped") == 0) {	/* nothing exports g_i32: a reason, never a guess */
+	} else if (strcmp(target, "zoo-stripped") == 0) { /* nothing exports g_i32: a reason, never a guess */
 		assert_int_equal(ops.v[0].kind, OPERAND_UNREADABLE);
 		assert_non_null(strstr(ops.v[0].reason, "g_i32"));
 	} else {
@@ -385,10 +447,26 @@ static void check_zoo(const char *target)
 	elf_image_free(img);
 }
 
-static void test_zoo_pie(void **state) { (void)state; check_zoo("zoo-pie"); }
-static void test_zoo_nopie(void **state) { (void)state; check_zoo("zoo-nopie"); }
-static void test_zoo_static(void **state) { (void)state; check_zoo("zoo-static"); }
-static void test_zoo_stripped(void **state) { (void)state; check_zoo("zoo-stripped"); }
+static void test_zoo_pie(void **state)
+{
+	(void)state;
+	check_zoo("zoo-pie");
+}
+static void test_zoo_nopie(void **state)
+{
+	(void)state;
+	check_zoo("zoo-nopie");
+}
+static void test_zoo_static(void **state)
+{
+	(void)state;
+	check_zoo("zoo-static");
+}
+static void test_zoo_stripped(void **state)
+{
+	(void)state;
+	check_zoo("zoo-stripped");
+}
 
 static void check_shapes(const char *target)
 {
@@ -419,9 +497,21 @@ static void check_shapes(const char *target)
 	elf_image_free(img);
 }
 
-static void test_shapes_pie(void **state) { (void)state; check_shapes("shapes-pie"); }
-static void test_shapes_nopie(void **state) { (void)state; check_shapes("shapes-nopie"); }
-static void test_shapes_norx(void **state) { (void)state; check_shapes("shapes-norx"); }
+static void test_shapes_pie(void **state)
+{
+	(void)state;
+	check_shapes("shapes-pie");
+}
+static void test_shapes_nopie(void **state)
+{
+	(void)state;
+	check_shapes("shapes-nopie");
+}
+static void test_shapes_norx(void **state)
+{
+	(void)state;
+	check_shapes("shapes-norx");
+}
 
 static void test_thread_local_symbol(void **state)
 {
@@ -438,12 +528,14 @@ static void test_thread_local_symbol(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_case_table), cmocka_unit_test(test_forms), cmocka_unit_test(test_constants),
-		cmocka_unit_test(test_all_registers), cmocka_unit_test(test_refusals), cmocka_unit_test(test_neighbours),
-		cmocka_unit_test(test_long_texts), cmocka_unit_test(test_names_and_equality), cmocka_unit_test(test_zoo_pie),
-		cmocka_unit_test(test_zoo_nopie), cmocka_unit_test(test_zoo_static), cmocka_unit_test(test_zoo_stripped),
-		cmocka_unit_test(test_shapes_pie), cmocka_unit_test(test_shapes_nopie), cmocka_unit_test(test_shapes_norx),
-		cmocka_unit_test(test_thread_local_symbol),
+		cmocka_unit_test(test_case_table),  cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_constants),   cmocka_unit_test(test_all_registers),
+		cmocka_unit_test(test_refusals),    cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_long_texts),  cmocka_unit_test(test_names_and_equality),
+		cmocka_unit_test(test_zoo_pie),	    cmocka_unit_test(test_zoo_nopie),
+		cmocka_unit_test(test_zoo_static),  cmocka_unit_test(test_zoo_stripped),
+		cmocka_unit_test(test_shapes_pie),  cmocka_unit_test(test_shapes_nopie),
+		cmocka_unit_test(test_shapes_norx), cmocka_unit_test(test_thread_local_symbol),
 	};
 
 	return cmocka_run_group_tests_name("operand", tests, NULL, NULL);

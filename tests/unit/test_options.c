@@ -29,8 +29,10 @@ struct opts {
 
 static const struct ut_opt options[] = {
 	{ 'a', "all", NULL, "every process", OPT_FLAG, MEMBER(all) },
-	{ 0, "no-follow", NULL, "leave the children of a traced process alone, also when they are made by fork without exec, "
-	  "which is what a server with worker processes does", OPT_NOFLAG, MEMBER(follow) },
+	{ 0, "no-follow", NULL,
+	  "leave the children of a traced process alone, also when they are made by fork without exec, "
+	  "which is what a server with worker processes does",
+	  OPT_NOFLAG, MEMBER(follow) },
 	{ 'o', "output", "FILE", "write there", OPT_STRING, MEMBER(output) },
 	{ 'M', "max-events", "N", "stop after N events", OPT_U64, MEMBER(count) },
 	{ 0, "buffer-size-per-processor", "SIZE", "room of each ring", OPT_SIZE, MEMBER(size) },
@@ -41,11 +43,17 @@ static const struct ut_opt options[] = {
 };
 
 static const struct ut_cmd cmd = {
-	.name = "try", .usage = "[-p PID | -a] PROBE… [-- COMMAND]", .summary = "Tries the options.",
-	.details = "Examples:\n  usertrace try -a\n", .options = options, .noptions = ARRAY_SIZE(options),
+	.name = "try",
+	.usage = "[-p PID | -a] PROBE… [-- COMMAND]",
+	.summary = "Tries the options.",
+	.details = "Examples:\n  usertrace try -a\n",
+	.options = options,
+	.noptions = ARRAY_SIZE(options),
 };
 
-static const struct ut_cmd numbers_cmd = { .name = "try", .options = options, .noptions = ARRAY_SIZE(options), .numbers = true };
+static const struct ut_cmd numbers_cmd = {
+	.name = "try", .options = options, .noptions = ARRAY_SIZE(options), .numbers = true
+};
 
 #define WORDS 16
 
@@ -55,7 +63,7 @@ struct run {
 	char **command;
 	int operands, status;
 	bool done;
-	char said[4096];	/* on standard error or output */
+	char said[4096]; /* on standard error or output */
 };
 
 /* Points @fd to @to and returns where it pointed before. */
@@ -242,7 +250,7 @@ static void test_an_empty_command_is_refused(void **state)
 static void test_a_command_where_none_is_taken(void **state)
 {
 	char *argv[] = { "try", "--", "prog", NULL };
-	struct opts opts = {0};
+	struct opts opts = { 0 };
 	int operands, null = open("/dev/null", O_WRONLY), err = redirect(2, null), status;
 	bool done;
 
@@ -280,8 +288,9 @@ static void test_wrong_values(void **state)
 	expect_usage("try -M 3x", "usertrace try: '3x' is not a whole number (option -M)\n");
 	expect_usage("try -M -3", "usertrace try: '-3' is not a whole number (option -M)\n");
 	expect_usage("try -d soon", "usertrace try: 'soon' is not a time such as 3, 0.5, 250ms or 2m (option -d)\n");
-	expect_usage("try --buffer-size-per-processor=1Q",
-		     "usertrace try: '1Q' is not a size such as 4096, 64K or 8M (option --buffer-size-per-processor)\n");
+	expect_usage(
+		"try --buffer-size-per-processor=1Q",
+		"usertrace try: '1Q' is not a size such as 4096, 64K or 8M (option --buffer-size-per-processor)\n");
 }
 
 static void test_wrong_pids(void **state)
@@ -295,7 +304,8 @@ static void test_wrong_pids(void **state)
 
 static void test_help_is_asked_for(void **state)
 {
-	static const char *const ways[] = { "try -h", "try --help", "try -ah", "try probe --help -- x", "try -h --nonsense" };
+	static const char *const ways[] = { "try -h", "try --help", "try -ah", "try probe --help -- x",
+					    "try -h --nonsense" };
 	struct run r;
 
 	(void)state;
@@ -303,20 +313,22 @@ static void test_help_is_asked_for(void **state)
 		parse(&r, ways[i]);
 		assert_int_equal(r.status, EXIT_OK);
 		assert_true(r.done);
-		assert_non_null(strstr(r.said, "usage: usertrace try [-p PID | -a] PROBE… [-- COMMAND]\n\nTries the options.\n"));
+		assert_non_null(strstr(
+			r.said, "usage: usertrace try [-p PID | -a] PROBE… [-- COMMAND]\n\nTries the options.\n"));
 	}
 }
 
 static void test_help_fits_the_page(void **state)
 {
-	struct buf text = {0};
+	struct buf text = { 0 };
 
 	(void)state;
 	cli_help_text(&cmd, &text);
 	assert_false(text.failed);
 	assert_non_null(strstr(text.data, "\n  -a, --all                every process\n"));
 	assert_non_null(strstr(text.data, "\n  -o, --output=FILE        write there\n"));
-	assert_non_null(strstr(text.data, "\n      --buffer-size-per-processor=SIZE\n                           room of each ring\n"));
+	assert_non_null(strstr(
+		text.data, "\n      --buffer-size-per-processor=SIZE\n                           room of each ring\n"));
 	assert_non_null(strstr(text.data, "made by\n                           fork without"));
 	assert_non_null(strstr(text.data, "\n  -h, --help               print this help\n\nExamples:\n"));
 	for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))

@@ -16,14 +16,14 @@
 
 static void test_numbers(void **state)
 {
-	struct strings s = {0};
-	struct pairs p = {0};
+	struct strings s = { 0 };
+	struct pairs p = { 0 };
 	char texts[500][12];
 
 	(void)state;
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned i = 0; i < 500; i++) {
-			snprintf(texts[i], sizeof texts[i], "%*u", i % 11, i);
+			snprintf(texts[i], sizeof(texts[i]), "%*u", i % 11, i);
 			assert_int_equal(strings_number(&s, texts[i]), i);
 			assert_int_equal(pairs_number(&p, i % 7, i), i);
 		}
@@ -36,14 +36,24 @@ static void test_numbers(void **state)
 
 static void test_formats(void **state)
 {
-	static const struct { const char *path, *format; } cases[] = {
-		{ "a.folded", "folded" }, { "/x.folded/b", NULL }, { "x.pb.gz", "pprof" }, { "dir/x.pprof", "pprof" },
-		{ "x.speedscope.json", "speedscope" }, { "x.json", NULL }, { ".folded", NULL }, { "folded", NULL },
-		{ "", NULL }, { "dir/", NULL }, { "x.folded ", NULL },
+	static const struct {
+		const char *path, *format;
+	} cases[] = {
+		{ "a.folded", "folded" },
+		{ "/x.folded/b", NULL },
+		{ "x.pb.gz", "pprof" },
+		{ "dir/x.pprof", "pprof" },
+		{ "x.speedscope.json", "speedscope" },
+		{ "x.json", NULL },
+		{ ".folded", NULL },
+		{ "folded", NULL },
+		{ "", NULL },
+		{ "dir/", NULL },
+		{ "x.folded ", NULL },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct out_format *f = out_format_of(cases[i].path);
 
 		assert_string_equal(f ? f->name : "none", cases[i].format ? cases[i].format : "none");
@@ -144,8 +154,8 @@ static struct profile *read_folded(const char *text, size_t len)
 {
 	struct profile *p = profile_new();
 	int fd = memfd_create("folded", MFD_CLOEXEC);
-	struct profile_bad bad = {0};
-	struct ut_err err = {0};
+	struct profile_bad bad = { 0 };
+	struct ut_err err = { 0 };
 
 	assert_int_equal(write(fd, text, len), (ssize_t)len);
 	lseek(fd, 0, SEEK_SET);
@@ -182,11 +192,12 @@ static void test_folded_round_trip(void **state)
 
 			for (long depth = random() % 6; depth >= 0; depth--) {
 				char name[16];
-				size_t k = 0, size = (size_t)random() % sizeof name;
+				size_t k = 0, size = (size_t)random() % sizeof(name);
 
 				for (; k < size; k++)
-					name[k] = letters[(size_t)random() % (sizeof letters - 1)];
-				node = profile_node(p, node, profile_frame_named(p, name, size, (enum frame_kind)(random() % 7)));
+					name[k] = letters[(size_t)random() % (sizeof(letters) - 1)];
+				node = profile_node(
+					p, node, profile_frame_named(p, name, size, (enum frame_kind)(random() % 7)));
 			}
 			profile_add(p, node, t, PROFILE_CPU, (uint64_t)random() % 5, 0);
 		}
@@ -209,16 +220,19 @@ static void test_speedscope(void **state)
 	char *text = case_written(&out_speedscope, p, &(struct out_options){ .title = "a \"title\"" }, NULL);
 
 	(void)state;
-	assert_non_null(strstr(text, "\"name\":\"a \\\"title\\\"\",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[\n"
-				     "{\"name\":\"main\",\"file\":\"app\"},\n"
-				     "{\"name\":\"parse\",\"file\":\"libfoo.so\"},\n"));
-	assert_non_null(strstr(text, "\"profiles\":[\n"
-				     "{\"type\":\"sampled\",\"name\":\"main (10) of app (10)\",\"unit\":\"nanoseconds\",\"startValue\":0,"
-				     "\"endValue\":6000000,\n"
-				     "\"samples\":[\n[0,1,2],\n[0,4,5]],\n\"weights\":[5000000,1000000]},\n"
-				     "{\"type\":\"sampled\",\"name\":\"worker (11) of app (10)\",\"unit\":\"nanoseconds\",\"startValue\":0,"
-				     "\"endValue\":5000000,\n"
-				     "\"samples\":[\n[3,1],\n[0,4,5]],\n\"weights\":[2000000,3000000]}]}\n"));
+	assert_non_null(strstr(text,
+			       "\"name\":\"a \\\"title\\\"\",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[\n"
+			       "{\"name\":\"main\",\"file\":\"app\"},\n"
+			       "{\"name\":\"parse\",\"file\":\"libfoo.so\"},\n"));
+	assert_non_null(strstr(
+		text,
+		"\"profiles\":[\n"
+		"{\"type\":\"sampled\",\"name\":\"main (10) of app (10)\",\"unit\":\"nanoseconds\",\"startValue\":0,"
+		"\"endValue\":6000000,\n"
+		"\"samples\":[\n[0,1,2],\n[0,4,5]],\n\"weights\":[5000000,1000000]},\n"
+		"{\"type\":\"sampled\",\"name\":\"worker (11) of app (10)\",\"unit\":\"nanoseconds\",\"startValue\":0,"
+		"\"endValue\":5000000,\n"
+		"\"samples\":[\n[3,1],\n[0,4,5]],\n\"weights\":[2000000,3000000]}]}\n"));
 	free(text);
 	profile_free(p);
 }
@@ -227,7 +241,7 @@ static struct profile *read_pprof(const char *bytes, size_t len)
 {
 	struct profile *p = profile_new();
 	int fd = memfd_create("pprof", MFD_CLOEXEC);
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
 	lseek(fd, 0, SEEK_SET);
@@ -298,7 +312,7 @@ static void test_pprof_damaged(void **state)
 	for (size_t i = 0; i < len; i++) {
 		struct profile *again = profile_new();
 		int fd = memfd_create("pprof", MFD_CLOEXEC);
-		struct ut_err err = {0};
+		struct ut_err err = { 0 };
 
 		assert_int_equal(write(fd, packed, i), (ssize_t)i);
 		lseek(fd, 0, SEEK_SET);
@@ -322,12 +336,12 @@ static void test_write_errors(void **state)
 	assert_int_equal(pipe(pipes), 0);
 	close(pipes[0]);
 	for (size_t i = 0; out_formats[i]; i++) {
-		struct ut_err err = {0};
+		struct ut_err err = { 0 };
 		int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
-		assert_int_equal(out_formats[i]->write(p, &(struct out_options){0}, full, &err), -ENOSPC);
+		assert_int_equal(out_formats[i]->write(p, &(struct out_options){ 0 }, full, &err), -ENOSPC);
 		assert_string_equal(err.msg, "");
-		assert_int_equal(out_formats[i]->write(p, &(struct out_options){0}, pipes[1], &err), -EPIPE);
+		assert_int_equal(out_formats[i]->write(p, &(struct out_options){ 0 }, pipes[1], &err), -EPIPE);
 		assert_string_equal(err.msg, "");
 		close(full);
 	}
@@ -349,11 +363,12 @@ static void test_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_formats), cmocka_unit_test(test_folded),
-		cmocka_unit_test(test_folded_waiting), cmocka_unit_test(test_folded_names),
-		cmocka_unit_test(test_folded_round_trip), cmocka_unit_test(test_speedscope),
-		cmocka_unit_test(test_pprof_round_trip), cmocka_unit_test(test_pprof_damaged),
-		cmocka_unit_test(test_write_errors), cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_folded),	      cmocka_unit_test(test_folded_waiting),
+		cmocka_unit_test(test_folded_names),  cmocka_unit_test(test_folded_round_trip),
+		cmocka_unit_test(test_speedscope),    cmocka_unit_test(test_pprof_round_trip),
+		cmocka_unit_test(test_pprof_damaged), cmocka_unit_test(test_write_errors),
+		cmocka_unit_test(test_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@ static int remove_folder(void **state)
 	(void)state;
 	unlink(path);
 	unlink(link_path);
-	return rmdir(folder);	/* fails when anything was left behind */
+	return rmdir(folder); /* fails when anything was left behind */
 }
 
 static int write_word(void *ctx, int fd, struct ut_err *err)
@@ -151,8 +151,11 @@ static void what_cannot_be_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_new_file), cmocka_unit_test(the_old_one_stays), cmocka_unit_test(a_link_is_followed),
-		cmocka_unit_test(a_pipe_without_a_reader), cmocka_unit_test(what_cannot_be_written),
+		cmocka_unit_test(a_new_file),
+		cmocka_unit_test(the_old_one_stays),
+		cmocka_unit_test(a_link_is_followed),
+		cmocka_unit_test(a_pipe_without_a_reader),
+		cmocka_unit_test(what_cannot_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

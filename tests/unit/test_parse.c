@@ -14,9 +14,9 @@
 
 static const char *const op_words[] = {
 	[EXPR_NEG] = "neg", [EXPR_NOT] = "!",  [EXPR_BITNOT] = "~", [EXPR_DEREF] = "deref", [EXPR_MUL] = "*",
-	[EXPR_DIV] = "/",	[EXPR_MOD] = "%",  [EXPR_ADD] = "+",	[EXPR_SUB] = "-",	[EXPR_SHL] = "<<",
-	[EXPR_SHR] = ">>",	[EXPR_LT] = "<",   [EXPR_LE] = "<=",	[EXPR_GT] = ">",	[EXPR_GE] = ">=",
-	[EXPR_EQ] = "==",	[EXPR_NE] = "!=",  [EXPR_AND] = "&",	[EXPR_XOR] = "^",	[EXPR_OR] = "|",
+	[EXPR_DIV] = "/",   [EXPR_MOD] = "%",  [EXPR_ADD] = "+",    [EXPR_SUB] = "-",	    [EXPR_SHL] = "<<",
+	[EXPR_SHR] = ">>",  [EXPR_LT] = "<",   [EXPR_LE] = "<=",    [EXPR_GT] = ">",	    [EXPR_GE] = ">=",
+	[EXPR_EQ] = "==",   [EXPR_NE] = "!=",  [EXPR_AND] = "&",    [EXPR_XOR] = "^",	    [EXPR_OR] = "|",
 	[EXPR_LAND] = "&&", [EXPR_LOR] = "||", [EXPR_COND] = "?",
 };
 
@@ -251,7 +251,9 @@ static void repeat(struct buf *b, const char *s, size_t n)
 /* Deep and long texts end in a sentence, never in a stack that runs out. */
 static void test_depth(void **state)
 {
-	static const char *const openers[] = {"(", "- ", "~", "!", "*(u8 *)", "1 ? 1 : ", "1 ? ", "1+", "(1+", "(int)"};
+	static const char *const openers[] = {
+		"(", "- ", "~", "!", "*(u8 *)", "1 ? 1 : ", "1 ? ", "1+", "(1+", "(int)"
+	};
 	struct probe_spec *spec;
 	struct ut_err err;
 
@@ -292,8 +294,8 @@ static void test_depth_allowed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_precedence), cmocka_unit_test(test_casts), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_heads), cmocka_unit_test(test_body), cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_precedence),    cmocka_unit_test(test_casts), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_heads),	      cmocka_unit_test(test_body),  cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_depth_allowed),
 	};
 

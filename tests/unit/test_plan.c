@@ -79,18 +79,20 @@ static struct plan *good_plan(const char *target, const char *text)
 
 static void sites_of_a_program(void **state)
 {
-	static const struct { const char *text; size_t probes, sites;
+	static const struct {
+		const char *text;
+		size_t probes, sites;
 	} rows[] = {
-	    {"u:@:konst", 1, 1},
-	    {"u:@:multi", 1, 2},
-	    {"u:@:zoo:i32 (arg1 > 3) \"%d\", arg1", 1, 1},
-	    {"u:@:dbl*", 3, 3},
-	    {"p:@:p_str \"%s\", arg1", 1, 1},
-	    {"p:@:site_?", 2, 2},
-	    {"r:@:p_str", 1, 1},
-	    {"r:@:p_str duration", 1, 2},
-	    {"p:@:main", 1, 1},
-	    {"u:@:z?o:str \"%s\", arg1", 1, 1},
+		{ "u:@:konst", 1, 1 },
+		{ "u:@:multi", 1, 2 },
+		{ "u:@:zoo:i32 (arg1 > 3) \"%d\", arg1", 1, 1 },
+		{ "u:@:dbl*", 3, 3 },
+		{ "p:@:p_str \"%s\", arg1", 1, 1 },
+		{ "p:@:site_?", 2, 2 },
+		{ "r:@:p_str", 1, 1 },
+		{ "r:@:p_str duration", 1, 2 },
+		{ "p:@:main", 1, 1 },
+		{ "u:@:z?o:str \"%s\", arg1", 1, 1 },
 	};
 
 	(void)state;
@@ -144,7 +146,9 @@ static void a_stripped_file_by_address(void **state)
 
 static void mistakes_get_a_sentence(void **state)
 {
-	static const struct { const char *target, *text, *words[3]; } rows[] = {
+	static const struct {
+		const char *target, *text, *words[3];
+	} rows[] = {
 		{ "zoo-pie", "u:@:konts", { "konts", "zoo:konst" } },
 		{ "zoo-pie", "u:@:nothing_like_it", { "nothing_like_it", "zoo:" } },
 		{ "zoo-pie", "u:@:oza:konst", { "konst" } },
@@ -252,7 +256,7 @@ static void a_part_that_was_split_off(void **state)
 	struct ut_err err = { 0 };
 
 	(void)state;
-	assert_int_equal(sites_of("zoo-static", "p:@:_IO_fwrite.cold"), 1);	/* there is one */
+	assert_int_equal(sites_of("zoo-static", "p:@:_IO_fwrite.cold"), 1); /* there is one */
 	assert_int_equal(sites_of("zoo-static", "p:@:_IO_fwrite*"), 1);
 	assert_int_equal(sites_of("zoo-static", "r:@:_IO_fwrite*"), 1);
 	assert_null(plan_target("zoo-static", "r:@:_IO_fwrite.cold", &err));
@@ -261,26 +265,28 @@ static void a_part_that_was_split_off(void **state)
 
 static void names_of_libraries(void **state)
 {
-	static const struct { const char *where, *path; bool matches;
+	static const struct {
+		const char *where, *path;
+		bool matches;
 	} rows[] = {
-	    {"c", "/lib/x86_64-linux-gnu/libc.so.6", true},
-	    {"libc", "/lib/x86_64-linux-gnu/libc.so.6", true},
-	    {"libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6", true},
-	    {"libc.so", "/lib/libc.so.6", true},
-	    {"c", "/usr/lib/libc-2.31.so", true},
-	    {"c", "/usr/lib/libcrypt.so.1", false},
-	    {"libc", "/usr/lib/libcap.so.2", false},
-	    {"libjvm", "/usr/lib/jvm/lib/server/libjvm.so", true},
-	    {"jvm", "/usr/lib/jvm/lib/server/libjvm.so", true},
-	    {"jvm", "/usr/lib/jvm/bin/java", false},
-	    {"python3.11", "/usr/bin/python3.11", true},
-	    {"python", "/usr/bin/python3.11", false},
-	    {"python*", "/usr/bin/python3.11", true},
-	    {"libstdc++", "/usr/lib/libstdc++.so.6.0.30", true},
-	    {"stdc++", "/usr/lib/libstdc++.so.6.0.30", true},
-	    {"", "/usr/lib/libc.so.6", false},
-	    {"c", "", false},
-	    {"node", "/opt/node/bin/node", true},
+		{ "c", "/lib/x86_64-linux-gnu/libc.so.6", true },
+		{ "libc", "/lib/x86_64-linux-gnu/libc.so.6", true },
+		{ "libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6", true },
+		{ "libc.so", "/lib/libc.so.6", true },
+		{ "c", "/usr/lib/libc-2.31.so", true },
+		{ "c", "/usr/lib/libcrypt.so.1", false },
+		{ "libc", "/usr/lib/libcap.so.2", false },
+		{ "libjvm", "/usr/lib/jvm/lib/server/libjvm.so", true },
+		{ "jvm", "/usr/lib/jvm/lib/server/libjvm.so", true },
+		{ "jvm", "/usr/lib/jvm/bin/java", false },
+		{ "python3.11", "/usr/bin/python3.11", true },
+		{ "python", "/usr/bin/python3.11", false },
+		{ "python*", "/usr/bin/python3.11", true },
+		{ "libstdc++", "/usr/lib/libstdc++.so.6.0.30", true },
+		{ "stdc++", "/usr/lib/libstdc++.so.6.0.30", true },
+		{ "", "/usr/lib/libc.so.6", false },
+		{ "c", "", false },
+		{ "node", "/opt/node/bin/node", true },
 	};
 	char lengthy[3000];
 
@@ -313,7 +319,9 @@ static int made_up_file(void)
 	b->bytes[0x100] = b->bytes[0x180] = b->bytes[0x200] = 0x90;
 	NOTE(b, TEXT_VADDR + 0x100, 0, DATA_VADDR + 0x20, "made\0begin\0-4@%eax 8@16(%rsp) 8@$7");
 	NOTE(b, TEXT_VADDR + 0x180, 0, DATA_VADDR + 0x20, "made\0begin\0-4@$3 8@(%rdi,%rsi,8) 8@$7");
-	NOTE(b, TEXT_VADDR + 0x200, 0, 0, "made\0end\0" "8f@%xmm0 1@%ah");
+	NOTE(b, TEXT_VADDR + 0x200, 0, 0,
+	     "made\0end\0"
+	     "8f@%xmm0 1@%ah");
 	fd = memory_file(b->bytes, sizeof(b->bytes));
 	free(b);
 	return fd;
@@ -358,8 +366,8 @@ static void an_address_must_begin_an_instruction(void **state)
 static void the_whole_plan_as_text(void **state)
 {
 	static const char *const texts[] = {
-	    "u:made:begin (arg1 > 2 && comm != \"sh\") \"%d %s\", arg1, arg2",
-	    "u:made:end",
+		"u:made:begin (arg1 > 2 && comm != \"sh\") \"%d %s\", arg1, arg2",
+		"u:made:end",
 	};
 	const char *root = getenv("UT_SOURCE_ROOT");
 	AUTO_FREE char *path = NULL, *golden = NULL;
@@ -423,8 +431,8 @@ static void a_pattern_passes_over_the_site_of_user_events(void **state)
 		const char *text;
 		size_t probes;
 	} rows[] = {
-		{ "u:thing:*", 1 }, { "u:thing:*:*", 2 }, { "u:" MADE_UP ":*", 1 }, { "u:thing:event", 1 },
-		{ "u:usertrace:*", 1 }, { "u:usertrace:event", 1 },
+		{ "u:thing:*", 1 },	{ "u:thing:*:*", 2 },	{ "u:" MADE_UP ":*", 1 },
+		{ "u:thing:event", 1 }, { "u:usertrace:*", 1 }, { "u:usertrace:event", 1 },
 	};
 	struct elf_builder *b = builder_new();
 	AUTO_CLOSE int fd = -1;
@@ -432,7 +440,9 @@ static void a_pattern_passes_over_the_site_of_user_events(void **state)
 	(void)state;
 	b->bytes[0x100] = b->bytes[0x180] = 0x90;
 	NOTE(b, TEXT_VADDR + 0x100, 0, 0, "thing\0begin\0-4@%eax");
-	NOTE(b, TEXT_VADDR + 0x180, 0, DATA_VADDR + 0x20, "usertrace\0event\0" "4@%edi 8@%rsi -8@%rdx 8@%rcx 8@%r8");
+	NOTE(b, TEXT_VADDR + 0x180, 0, DATA_VADDR + 0x20,
+	     "usertrace\0event\0"
+	     "4@%edi 8@%rsi -8@%rdx 8@%rcx 8@%r8");
 	fd = memory_file(b->bytes, sizeof(b->bytes));
 	free(b);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -454,7 +464,7 @@ static void an_error_leaves_the_plan_as_it_was(void **state)
 	struct plan *plan = new_plan(texts, 2);
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {	/* and it is one again when the file is looked at again */
+	for (int i = 0; i < 2; i++) { /* and it is one again when the file is looked at again */
 		struct ut_err err = { 0 };
 
 		assert_true(plan_file(plan, MADE_UP, fd, &err) < 0);
@@ -489,7 +499,7 @@ static void go_programs_have_no_return_probes(void **state)
 	AUTO_CLOSE int fd = -1;
 
 	(void)state;
-	memcpy(b->bytes + STRINGS_OFFSET + 1, ".go.buildinfo", 13);	/* in the place of .stapsdt.base */
+	memcpy(b->bytes + STRINGS_OFFSET + 1, ".go.buildinfo", 13); /* in the place of .stapsdt.base */
 	fd = memory_file(b->bytes, sizeof(b->bytes));
 	free(b);
 	assert_true(plan_file(plan, MADE_UP, fd, &err) < 0);
@@ -501,8 +511,8 @@ static void go_programs_have_no_return_probes(void **state)
 static void what_the_runtime_offers(void **state)
 {
 	static const char *const text = "u:gone:gc__start";
-	static const char ini[] =
-	    "[runtime]\nname = Made Up\nlanguage = Lisp\nmatch = made-up\noffer = p:made-up:collect | collections\n";
+	static const char ini[] = "[runtime]\nname = Made Up\nlanguage = Lisp\nmatch = made-up\noffer = "
+				  "p:made-up:collect | collections\n";
 	struct runtimes runtimes = { 0 };
 	struct plan *plan = new_plan(&text, 1);
 	struct ut_err err = { 0 };
@@ -577,7 +587,8 @@ static void formats_wrong_by_themselves(void **state)
 		{ "u:made:begin \"%q\", arg1", "unknown conversion" },
 		{ "u:made:begin \"50%\"", "ends in the middle" },
 		{ "u:made:begin \"%n\", arg1", "not offered" },
-		{ "u:made:begin \"%d %.*s\", arg1, arg2", "the format wants 3 values and 2 are given\n"
+		{ "u:made:begin \"%d %.*s\", arg1, arg2",
+		  "the format wants 3 values and 2 are given\n"
 		  "  u:made:begin \"%d %.*s\", arg1, arg2\n                   ^~~~" },
 		{ "p:c:read \"%d%U\", arg1, arg2", "the format prints 1 value and 2 are given" },
 	};
@@ -597,18 +608,26 @@ static void formats_wrong_by_themselves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sites_of_a_program), cmocka_unit_test(every_build_has_the_probes),
-		cmocka_unit_test(a_stripped_file_by_address), cmocka_unit_test(mistakes_get_a_sentence),
+		cmocka_unit_test(sites_of_a_program),
+		cmocka_unit_test(every_build_has_the_probes),
+		cmocka_unit_test(a_stripped_file_by_address),
+		cmocka_unit_test(mistakes_get_a_sentence),
 		cmocka_unit_test(the_middle_of_an_instruction),
-		cmocka_unit_test(behind_the_end_of_a_function), cmocka_unit_test(a_function_chosen_at_start),
+		cmocka_unit_test(behind_the_end_of_a_function),
+		cmocka_unit_test(a_function_chosen_at_start),
 		cmocka_unit_test(a_part_that_was_split_off),
-		cmocka_unit_test(names_of_libraries), cmocka_unit_test(an_address_must_begin_an_instruction),
+		cmocka_unit_test(names_of_libraries),
+		cmocka_unit_test(an_address_must_begin_an_instruction),
 		cmocka_unit_test(the_whole_plan_as_text),
-		cmocka_unit_test(equal_bodies_are_shared), cmocka_unit_test(a_file_is_looked_at_once),
+		cmocka_unit_test(equal_bodies_are_shared),
+		cmocka_unit_test(a_file_is_looked_at_once),
 		cmocka_unit_test(a_pattern_passes_over_the_site_of_user_events),
-		cmocka_unit_test(an_error_leaves_the_plan_as_it_was), cmocka_unit_test(an_unreadable_argument),
-		cmocka_unit_test(go_programs_have_no_return_probes), cmocka_unit_test(what_the_runtime_offers),
-		cmocka_unit_test(files_that_are_no_programs), cmocka_unit_test(broken_probes_never_become_a_plan),
+		cmocka_unit_test(an_error_leaves_the_plan_as_it_was),
+		cmocka_unit_test(an_unreadable_argument),
+		cmocka_unit_test(go_programs_have_no_return_probes),
+		cmocka_unit_test(what_the_runtime_offers),
+		cmocka_unit_test(files_that_are_no_programs),
+		cmocka_unit_test(broken_probes_never_become_a_plan),
 		cmocka_unit_test(formats_wrong_by_themselves),
 	};
 

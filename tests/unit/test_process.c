@@ -26,7 +26,9 @@
 #include "proc/process.h"
 
 /* A child that runs @fn and then waits to be killed; the call returns when @fn is done. */
-struct child { pid_t pid; };
+struct child {
+	pid_t pid;
+};
 
 static struct child child_start(void (*fn)(void *), void *arg)
 {
@@ -63,7 +65,7 @@ static void set_name(void *name) { prctl(PR_SET_NAME, name); }
 static void identifies_itself_by_pid_and_start(void **state)
 {
 	struct process_id id, again;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	(void)state;
 	assert_int_equal(process_identify(getpid(), &id, &err), 0);
@@ -73,22 +75,22 @@ static void identifies_itself_by_pid_and_start(void **state)
 	assert_int_equal(id.start_ticks, again.start_ticks);
 	assert_true(process_is_alive(&id));
 	id.start_ticks++;
-	assert_false(process_is_alive(&id));	/* the pid was reused */
+	assert_false(process_is_alive(&id)); /* the pid was reused */
 	assert_int_equal(process_state(getpid()), 'R');
 	assert_int_equal(process_parent(getpid()), getppid());
 }
 
 static void refuses_what_is_no_process(void **state)
 {
-	struct process_id id = {.pid = 42};
-	struct ut_err err = {0};
+	struct process_id id = { .pid = 42 };
+	struct ut_err err = { 0 };
 
 	(void)state;
 	assert_int_equal(process_identify(0, &id, &err), -ESRCH);
 	assert_int_equal(process_identify(-5, &id, &err), -ESRCH);
 	assert_int_equal(process_identify(0x3ffffffe, &id, &err), -ESRCH);
 	assert_non_null(strstr(err.msg, "no process 1073741822"));
-	assert_int_equal(id.pid, 42);	/* untouched */
+	assert_int_equal(id.pid, 42); /* untouched */
 	assert_int_equal(process_state(0x3ffffffe), 0);
 	assert_int_equal(process_parent(0x3ffffffe), 0);
 }
@@ -114,8 +116,8 @@ static void a_zombie_is_not_alive(void **state)
 {
 	struct child child = child_start(do_nothing, NULL);
 	struct process_id id;
-	struct mappings maps = {0};
-	struct ut_err err = {0};
+	struct mappings maps = { 0 };
+	struct ut_err err = { 0 };
 	siginfo_t info;
 
 	(void)state;
@@ -140,7 +142,7 @@ static void *thread_tells_its_number(void *arg)
 	pid_t tid = gettid();
 	char c;
 
-	if (write(pipes[1], &tid, sizeof tid) != sizeof tid || read(pipes[2], &c, 1) < 0)
+	if (write(pipes[1], &tid, sizeof(tid)) != sizeof(tid) || read(pipes[2], &c, 1) < 0)
 		return NULL;
 	return arg;
 }
@@ -151,13 +153,13 @@ static void a_thread_is_no_process(void **state)
 	pthread_t thread;
 	pid_t tid;
 	struct process_id id;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	(void)state;
 	assert_return_code(pipe(p), errno);
 	assert_return_code(pipe(p + 2), errno);
 	assert_int_equal(pthread_create(&thread, NULL, thread_tells_its_number, p), 0);
-	assert_int_equal(read(p[0], &tid, sizeof tid), sizeof tid);
+	assert_int_equal(read(p[0], &tid, sizeof(tid)), sizeof(tid));
 	assert_int_equal(process_identify(tid, &id, &err), -ESRCH);
 	assert_non_null(strstr(err.msg, "is a thread of process"));
 	close(p[3]);
@@ -171,12 +173,12 @@ static void reads_command_lines(void **state)
 	char full[4096], cut[6];
 
 	(void)state;
-	assert_int_equal(process_cmdline(getpid(), full, sizeof full), 0);
+	assert_int_equal(process_cmdline(getpid(), full, sizeof(full)), 0);
 	assert_non_null(strstr(full, "test_process"));
-	assert_int_equal(process_cmdline(getpid(), cut, sizeof cut), 0);
+	assert_int_equal(process_cmdline(getpid(), cut, sizeof(cut)), 0);
 	assert_true(strlen(cut) <= 5);
 	assert_memory_equal(cut, full, strlen(cut));
-	assert_int_equal(process_cmdline(0x3ffffffe, full, sizeof full), -ESRCH);
+	assert_int_equal(process_cmdline(0x3ffffffe, full, sizeof(full)), -ESRCH);
 	assert_string_equal(full, "");
 }
 
@@ -221,16 +223,16 @@ static void knows_the_pid_in_another_namespace(void **state)
 			for (;;)
 				pause();
 		}
-		if (write(p[1], &inner, sizeof inner) != sizeof inner)
+		if (write(p[1], &inner, sizeof(inner)) != sizeof(inner))
 			_exit(1);
 		for (;;)
 			pause();
 	}
-	assert_int_equal(read(p[0], &child.pid, sizeof child.pid), sizeof child.pid);
+	assert_int_equal(read(p[0], &child.pid, sizeof(child.pid)), sizeof(child.pid));
 	if (child.pid > 0)
 		assert_int_equal(process_ns_pid(child.pid), 1);
 	if (child.pid > 0)
-		kill(child.pid, SIGKILL);	/* it may not have asked yet to go with its parent */
+		kill(child.pid, SIGKILL); /* it may not have asked yet to go with its parent */
 	kill(keeper, SIGKILL);
 	waitpid(keeper, NULL, 0);
 	close(p[0]);
@@ -249,11 +251,11 @@ static void parses_every_kind_of_mapping(void **state)
 		"7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n"
 		"7f0000001000-7f0000002000 r-xs fffff000 103:1a 18446744073709551615 /tmp/x\\012y (deleted)\n"
 		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n";
-	struct mappings m = {0};
+	struct mappings m = { 0 };
 	const struct mapping *v;
 
 	(void)state;
-	assert_int_equal(mappings_parse(text, sizeof text - 1, &m), 0);
+	assert_int_equal(mappings_parse(text, sizeof(text) - 1, &m), 0);
 	assert_int_equal(m.maps.n, 5);
 	v = m.maps.v;
 	assert_int_equal(v[0].start, 0x400000);
@@ -278,12 +280,19 @@ static void parses_every_kind_of_mapping(void **state)
 static void refuses_text_that_is_no_list_of_mappings(void **state)
 {
 	static const char *const bad[] = {
-		"hello\n", "\n", "1000-2000 r-xp 0 08:02 5 /x", "1000-2000 r-xp 0 08:02\n", "2000-1000 r-xp 0 08:02 5 /x\n",
-		"10000000000000000-20000000000000000 r-xp 0 08:02 5 /x\n", "1000-2000 r-xp 0 08:02 18446744073709551616 /x\n",
-		"1000-2000 rwx\n", "g-2000 r-xp 0 08:02 5 /x\n", "1000-2000 r-xp 0 100000000:02 5 /x\n",
+		"hello\n",
+		"\n",
+		"1000-2000 r-xp 0 08:02 5 /x",
+		"1000-2000 r-xp 0 08:02\n",
+		"2000-1000 r-xp 0 08:02 5 /x\n",
+		"10000000000000000-20000000000000000 r-xp 0 08:02 5 /x\n",
+		"1000-2000 r-xp 0 08:02 18446744073709551616 /x\n",
+		"1000-2000 rwx\n",
+		"g-2000 r-xp 0 08:02 5 /x\n",
+		"1000-2000 r-xp 0 100000000:02 5 /x\n",
 		"1000-2000 r-xp 0 08:02 5 /x\n1000-2000",
 	};
-	struct mappings m = {0};
+	struct mappings m = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -305,10 +314,10 @@ static const struct mapping *mapping_of(const struct mappings *maps, const void 
 
 static void opens_its_own_program(void **state)
 {
-	struct mappings maps = {0};
+	struct mappings maps = { 0 };
 	const struct mapping *m;
 	struct stat opened, exe;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	int fd;
 
 	(void)state;
@@ -329,7 +338,7 @@ static void opens_its_own_program(void **state)
 
 static void lists_program_files_once_each(void **state)
 {
-	struct mapped_files files = {0};
+	struct mapped_files files = { 0 };
 	size_t libc = 0;
 
 	(void)state;
@@ -352,17 +361,19 @@ static void lists_program_files_once_each(void **state)
 }
 
 /* A copy of /bin/sleep in a new folder. */
-struct copy { char folder[64], path[96]; };
+struct copy {
+	char folder[64], path[96];
+};
 
 static struct copy copy_program(void)
 {
 	struct copy c;
 	char command[256];
 
-	snprintf(c.folder, sizeof c.folder, "/tmp/ut-test-XXXXXX");
+	snprintf(c.folder, sizeof(c.folder), "/tmp/ut-test-XXXXXX");
 	assert_non_null(mkdtemp(c.folder));
-	snprintf(c.path, sizeof c.path, "%s/prog", c.folder);
-	snprintf(command, sizeof command, "cp /bin/sleep %s", c.path);
+	snprintf(c.path, sizeof(c.path), "%s/prog", c.folder);
+	snprintf(command, sizeof(command), "cp /bin/sleep %s", c.path);
 	assert_int_equal(system(command), 0);
 	return c;
 }
@@ -397,15 +408,15 @@ static void opens_a_program_that_was_deleted_and_replaced(void **state)
 {
 	struct copy copy = copy_program();
 	pid_t pid = start_program(copy.path);
-	struct mapped_files files = {0};
-	struct ut_err err = {0};
+	struct mapped_files files = { 0 };
+	struct ut_err err = { 0 };
 	struct stat before, opened;
 	int fd, other;
 
 	(void)state;
 	assert_return_code(stat(copy.path, &before), errno);
 	assert_return_code(unlink(copy.path), errno);
-	other = open(copy.path, O_CREAT | O_EXCL | O_WRONLY, 0700);	/* another file of this name */
+	other = open(copy.path, O_CREAT | O_EXCL | O_WRONLY, 0700); /* another file of this name */
 	assert_return_code(other, errno);
 	assert_int_equal(mapped_files_read(pid, &files, &err), 0);
 	assert_true(files.files.v[0].is_program);
@@ -427,9 +438,9 @@ static void opens_a_program_that_was_deleted_and_replaced(void **state)
 static void refuses_a_stale_mapping(void **state)
 {
 	struct child child = child_start(do_nothing, NULL);
-	struct mappings maps = {0};
+	struct mappings maps = { 0 };
 	struct mapping m;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	(void)state;
 	assert_int_equal(mappings_read(child.pid, &maps, NULL), 0);
@@ -468,9 +479,9 @@ static void map_hidden_file(void *ret_ok)
 static void opens_files_of_another_mount_namespace(void **state)
 {
 	bool *ok = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct mapped_files files = {0};
+	struct mapped_files files = { 0 };
 	struct child child;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	bool found = false;
 
 	(void)state;
@@ -513,7 +524,7 @@ static void opens_files_of_another_mount_namespace(void **state)
 static void leaves_shared_memory_out(void **state)
 {
 	void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct mapped_files files = {0};
+	struct mapped_files files = { 0 };
 
 	(void)state;
 	assert_true(p != MAP_FAILED);

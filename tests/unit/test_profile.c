@@ -11,7 +11,10 @@
 
 #include "model/profile.h"
 
-static uint32_t named(struct profile *p, const char *name) { return profile_frame_named(p, name, strlen(name), FRAME_NATIVE); }
+static uint32_t named(struct profile *p, const char *name)
+{
+	return profile_frame_named(p, name, strlen(name), FRAME_NATIVE);
+}
 
 static void test_frames(void **state)
 {
@@ -24,7 +27,7 @@ static void test_frames(void **state)
 	other.name = name;
 	other.module = module;
 	assert_int_equal(profile_frame(p, &other), n);
-	name[0] = 'g';	/* the profile has its own */
+	name[0] = 'g'; /* the profile has its own */
 	assert_string_equal(p->frames.v[n].name, "f");
 	assert_int_not_equal(profile_frame(p, &other), n);
 	other = f;
@@ -55,8 +58,8 @@ static void test_names(void **state)
 	uint32_t n = 0;
 
 	(void)state;
-	for (size_t len = 0; len < sizeof name; len++) {
-		memset(name, 'x', sizeof name);
+	for (size_t len = 0; len < sizeof(name); len++) {
+		memset(name, 'x', sizeof(name));
 		assert_int_equal(profile_frame_named(p, name, len, FRAME_NATIVE), n++);
 		if (!len)
 			continue;
@@ -106,10 +109,10 @@ static void test_many_nodes(void **state)
 	for (int i = 0; i < FRAMES; i++) {
 		char name[16];
 
-		snprintf(name, sizeof name, "f%d", i);
+		snprintf(name, sizeof(name), "f%d", i);
 		frames[i] = named(p, name);
 	}
-	seen = calloc((size_t)(STEPS + 1) * FRAMES, sizeof *seen);
+	seen = calloc((size_t)(STEPS + 1) * FRAMES, sizeof(*seen));
 	for (int i = 0; i < STEPS; i++) {
 		unsigned k;
 		uint32_t next;
@@ -187,8 +190,8 @@ static void test_weights(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_frames), cmocka_unit_test(test_names), cmocka_unit_test(test_nodes),
-		cmocka_unit_test(test_many_nodes), cmocka_unit_test(test_deep), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_frames),	   cmocka_unit_test(test_names), cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_many_nodes), cmocka_unit_test(test_deep),	 cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_weights),
 	};
 

@@ -26,7 +26,7 @@ static uint32_t named(struct profile *p, unsigned i)
 {
 	char name[16];
 
-	snprintf(name, sizeof name, "f%u", i);
+	snprintf(name, sizeof(name), "f%u", i);
 	return profile_frame_named(p, name, strlen(name), FRAME_NATIVE);
 }
 
@@ -52,7 +52,7 @@ static void add(struct profile *p, const uint32_t *frames, size_t n, uint32_t *p
 
 static uint64_t *sums(const struct profile *p)
 {
-	uint64_t *ret = calloc(p->nodes.n, sizeof *ret);
+	uint64_t *ret = calloc(p->nodes.n, sizeof(*ret));
 
 	for (size_t i = 0; i < p->weights.n; i++)
 		ret[p->weights.v[i].node] += p->weights.v[i].count;
@@ -79,7 +79,7 @@ static void check(struct profile *all, struct profile *some, double share)
 			path[depth++] = all->nodes.v[k].frame;
 		while (depth && at < n)
 			at = profile_node(some, at, path[--depth]);
-		if (at >= n) {	/* made by the question */
+		if (at >= n) { /* made by the question */
 			assert_true(want[i] <= least);
 			continue;
 		}
@@ -118,7 +118,8 @@ static void test_shares(void **state)
 		/* The frames have the same numbers only by name. */
 		for (size_t i = 0; i < all->nodes.n; i++)
 			if (i)
-				all->nodes.v[i].frame = named(some, (unsigned)atoi(all->frames.v[all->nodes.v[i].frame].name + 1));
+				all->nodes.v[i].frame =
+					named(some, (unsigned)atoi(all->frames.v[all->nodes.v[i].frame].name + 1));
 		check(all, some, shares[s]);
 		profile_free(all);
 		profile_free(some);

@@ -20,7 +20,7 @@ static struct profile *read_bytes(const char *s, size_t len)
 {
 	AUTO_CLOSE int fd = memfd_create("folded", MFD_CLOEXEC);
 	struct profile *p = profile_new();
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	assert_int_equal(write(fd, s, len), len);
 	lseek(fd, 0, SEEK_SET);
@@ -33,7 +33,7 @@ static struct profile *read_text(const char *s) { return read_bytes(s, strlen(s)
 /* The profile as lines, in the order of its weights: what was read, once more. */
 static char *lines_of(const struct profile *p)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 
 	for (size_t i = 0; i < p->weights.n; i++) {
 		uint32_t path[100], n = 0;
@@ -68,8 +68,13 @@ static void test_stacks(void **state)
 	check("long_name_of_a_function_a;x 1\nlong_name_of_a_function_b;x 1\n",
 	      "long_name_of_a_function_a;x 1\nlong_name_of_a_function_b;x 1\n");
 	check("a;ends in 42 7\r\na;tab\tin\t8\n", "a;ends in 42 7\na;tab\tin 8\n");
-	check("a;b   7  \n\xef\xbb\xbf" "a 1\n", "a;b 7\n\xef\xbb\xbf" "a 1\n");
-	check("\xef\xbb\xbf" "a 1\n", "a 1\n");
+	check("a;b   7  \n\xef\xbb\xbf"
+	      "a 1\n",
+	      "a;b 7\n\xef\xbb\xbf"
+	      "a 1\n");
+	check("\xef\xbb\xbf"
+	      "a 1\n",
+	      "a 1\n");
 	check("a;b 0\n", "a;b 0\n");
 	check(";a 1\na; 2\na;;b 3\n", "[no name];a 1\na;[no name] 2\na;[no name];b 3\n");
 	assert_int_equal(bad.lines, 0);
@@ -77,7 +82,9 @@ static void test_stacks(void **state)
 
 static void test_no_stacks(void **state)
 {
-	static const char *const lines[] = { "a", "a x", "a -3", "a 1e5", "a 1.2.3", "a .5", "5", " 5", "a5", "a;b 0x10" };
+	static const char *const lines[] = {
+		"a", "a x", "a -3", "a 1e5", "a 1.2.3", "a .5", "5", " 5", "a5", "a;b 0x10"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
@@ -129,11 +136,17 @@ static void test_kinds(void **state)
 				      "[truncated];main;[blocked];[waiting: futex] 3\n"
 				      "[no unwind info: libfoo.so];main 4\n[GC];[stack not resident];main 5\n"
 				      "[GC];main 6\nmain;[truncated] 7\n");
-	static const struct { const char *name; enum frame_kind kind; bool unnamed; } want[] = {
-		{ "main", FRAME_NATIVE, false }, { "-", FRAME_REASON, false }, { "do_read", FRAME_KERNEL, false },
-		{ "f", FRAME_COMPILED, false }, { "g", FRAME_INLINED, false }, { "w", FRAME_WAITING, false },
-		{ "[unknown]", FRAME_REASON, true }, { "[libc.so]", FRAME_REASON, false }, { "0x7f00", FRAME_NATIVE, true },
-		{ "0x", FRAME_NATIVE, false }, { "_[k]", FRAME_NATIVE, false }, { "[truncated]", FRAME_REASON, false },
+	static const struct {
+		const char *name;
+		enum frame_kind kind;
+		bool unnamed;
+	} want[] = {
+		{ "main", FRAME_NATIVE, false },       { "-", FRAME_REASON, false },
+		{ "do_read", FRAME_KERNEL, false },    { "f", FRAME_COMPILED, false },
+		{ "g", FRAME_INLINED, false },	       { "w", FRAME_WAITING, false },
+		{ "[unknown]", FRAME_REASON, true },   { "[libc.so]", FRAME_REASON, false },
+		{ "0x7f00", FRAME_NATIVE, true },      { "0x", FRAME_NATIVE, false },
+		{ "_[k]", FRAME_NATIVE, false },       { "[truncated]", FRAME_REASON, false },
 		{ "[blocked]", FRAME_WAITING, false }, { "[waiting: futex]", FRAME_WAITING, false },
 	};
 
@@ -162,7 +175,7 @@ static void test_bytes(void **state)
 
 static void test_deep(void **state)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	struct profile *p;
 
 	(void)state;
@@ -182,7 +195,7 @@ static void test_deep(void **state)
 static void test_pieces(void **state)
 {
 	enum { LINES = 100000 };
-	struct buf b = {0};
+	struct buf b = { 0 };
 	struct profile *p;
 
 	(void)state;
@@ -199,7 +212,7 @@ static void test_pieces(void **state)
 
 static void test_long_lines(void **state)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	struct profile *p;
 
 	(void)state;
@@ -220,7 +233,7 @@ static void test_long_lines(void **state)
 static void test_errors(void **state)
 {
 	struct profile *p = profile_new();
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	(void)state;
 	assert_int_equal(profile_read_folded(p, -1, &bad, &err), -EBADF);
@@ -240,14 +253,23 @@ static const struct profile_weight *weight_of(const struct profile *p, const cha
 /* What a recording of waits wrote: its numbers are nanoseconds, and waits are no time that somebody ran. */
 static void test_waits(void **state)
 {
-	static const struct { const char *leaf; enum profile_state state; } want[] = {
-		{ "work", PROFILE_CPU }, { "[sleeping]", PROFILE_BLOCKED }, { "[uninterruptible wait]", PROFILE_BLOCKED },
-		{ "[stopped]", PROFILE_BLOCKED }, { "[waiting]", PROFILE_BLOCKED }, { "[waiting for a processor]", PROFILE_RUNNABLE },
-		{ "pool", PROFILE_BLOCKED }, { "worker", PROFILE_BLOCKED },
+	static const struct {
+		const char *leaf;
+		enum profile_state state;
+	} want[] = {
+		{ "work", PROFILE_CPU },
+		{ "[sleeping]", PROFILE_BLOCKED },
+		{ "[uninterruptible wait]", PROFILE_BLOCKED },
+		{ "[stopped]", PROFILE_BLOCKED },
+		{ "[waiting]", PROFILE_BLOCKED },
+		{ "[waiting for a processor]", PROFILE_RUNNABLE },
+		{ "pool", PROFILE_BLOCKED },
+		{ "worker", PROFILE_BLOCKED },
 	};
-	struct profile *p = read_text("main;work 2000000\nmain;lock;schedule_[k];[sleeping] 3000000\n"
-				      "main;read;[uninterruptible wait] 1\nmain;[stopped] 2\nmain;[waiting] 3\n"
-				      "main;[waiting for a processor] 4\n[idle];pool_[w] 5\npool 7;[idle];worker_[w] 6\n");
+	struct profile *p =
+		read_text("main;work 2000000\nmain;lock;schedule_[k];[sleeping] 3000000\n"
+			  "main;read;[uninterruptible wait] 1\nmain;[stopped] 2\nmain;[waiting] 3\n"
+			  "main;[waiting for a processor] 4\n[idle];pool_[w] 5\npool 7;[idle];worker_[w] 6\n");
 
 	(void)state;
 	assert_true(p->totals.times_only);
@@ -259,7 +281,7 @@ static void test_waits(void **state)
 		assert_int_equal(w->value_ns, w->count);
 	}
 	profile_free(p);
-	p = read_text("[idle];pool_[w] 5\n");		/* nothing else */
+	p = read_text("[idle];pool_[w] 5\n"); /* nothing else */
 	assert_true(p->totals.times_only);
 	profile_free(p);
 }
@@ -267,8 +289,9 @@ static void test_waits(void **state)
 /* Others have words for waits too, and count what they like. */
 static void test_waits_of_others(void **state)
 {
-	struct profile *p = read_text("main;[sleeping];more 1\nmain;[blocked] 2\nmain;w_[w] 3\n[idle] 4\n[idle];cpu0 5\n"
-				      "main;[sleep] 6\n[GC];main 7\n");
+	struct profile *p =
+		read_text("main;[sleeping];more 1\nmain;[blocked] 2\nmain;w_[w] 3\n[idle] 4\n[idle];cpu0 5\n"
+			  "main;[sleep] 6\n[GC];main 7\n");
 
 	(void)state;
 	assert_false(p->totals.times_only);
@@ -282,10 +305,12 @@ static void test_waits_of_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stacks), cmocka_unit_test(test_no_stacks), cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_kinds), cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_waits_of_others), cmocka_unit_test(test_bytes), cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_pieces), cmocka_unit_test(test_long_lines), cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_stacks), cmocka_unit_test(test_no_stacks),
+		cmocka_unit_test(test_counts), cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_waits),  cmocka_unit_test(test_waits_of_others),
+		cmocka_unit_test(test_bytes),  cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_pieces), cmocka_unit_test(test_long_lines),
+		cmocka_unit_test(test_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

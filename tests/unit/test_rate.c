@@ -23,8 +23,9 @@ static const struct collect_def safepoint = { .runtime = "X", .kind = "safepoint
 /* From and until so many ms after the start. */
 static struct collect_span span(const struct collect_def *def, uint64_t from_ms, uint64_t until_ms)
 {
-	return (struct collect_span){ .def = def, .label = "young", .begin_ns = START + from_ms * MS,
-				      .end_ns = START + until_ms * MS };
+	return (struct collect_span){
+		.def = def, .label = "young", .begin_ns = START + from_ms * MS, .end_ns = START + until_ms * MS
+	};
 }
 
 static struct collect_span stopped(struct collect_span s, uint64_t stopped_ms)
@@ -63,9 +64,9 @@ static void test_nothing(void **state)
 	assert_true(v.bar[58] < 0);
 	assert_near(v.bar[59], 0);
 	assert_int_equal(rate_quantile(&r, 0.5), 0);
-	v = view(&r, 1000000, 7);	/* no divisor of a minute */
+	v = view(&r, 1000000, 7); /* no divisor of a minute */
 	assert_int_equal(v.nbar, 1);
-	rate_view(&r, 0, 60, &v);	/* a clock before the start */
+	rate_view(&r, 0, 60, &v); /* a clock before the start */
 	assert_near(v.share, 0);
 }
 
@@ -77,8 +78,8 @@ static void test_window(void **state)
 	(void)state;
 	rate_init(&r, START, "gc");
 	for (uint64_t i = 0; i < 40; i++)
-		add(&r, span(&gc, i * 500, i * 500 + 50));	/* two a second, 10 % of the time, for 20 s */
-	v = view(&r, 20000, 60);	/* from second 11 to now: 9 s */
+		add(&r, span(&gc, i * 500, i * 500 + 50)); /* two a second, 10 % of the time, for 20 s */
+	v = view(&r, 20000, 60); /* from second 11 to now: 9 s */
 	assert_near(v.per_second, 18 / 9.0);
 	assert_near(v.share, 0.1);
 	assert_near(v.total_share, 0.1);
@@ -121,7 +122,7 @@ static void test_long_stops_fill_their_seconds(void **state)
 	assert_near(v.bar[55], 0.5);
 	assert_near(v.bar[54], 0);
 	assert_true(v.bar[52] < 0);
-	add(&r, span(&gc, 6000, 200000));	/* longer than what is kept */
+	add(&r, span(&gc, 6000, 200000)); /* longer than what is kept */
 	v = view(&r, 200500, 60);
 	for (unsigned i = 0; i < 59; i++)
 		assert_near(v.bar[i], 1);
@@ -137,13 +138,13 @@ static void test_columns_do_not_shift_with_time(void **state)
 	(void)state;
 	rate_init(&r, START, "gc");
 	add(&r, span(&gc, 12000, 13500));
-	a = view(&r, 21000, 12);	/* columns of 5 s: the newest from 20 */
+	a = view(&r, 21000, 12); /* columns of 5 s: the newest from 20 */
 	b = view(&r, 24900, 12);
 	assert_near(a.bar[9], 0.3);
 	assert_memory_equal(a.bar, b.bar, 11 * sizeof(float));
 	a = view(&r, 25000, 12);
 	assert_near(a.bar[8], 0.3);
-	assert_near(view(&r, 69900, 12).bar[0], 0.3);	/* columns from 10 to 70 */
+	assert_near(view(&r, 69900, 12).bar[0], 0.3); /* columns from 10 to 70 */
 	assert_near(view(&r, 70100, 12).bar[0], 0);
 }
 
@@ -155,14 +156,14 @@ static void test_each_moment_counts_once(void **state)
 	rate_init(&r, START, "gc");
 	add(&r, span(&gc, 100, 200));
 	add(&r, span(&gc, 300, 400));
-	add(&r, span(&safepoint, 50, 450));		/* around both */
+	add(&r, span(&safepoint, 50, 450)); /* around both */
 	assert_int_equal(r.stopped_ns, 400 * MS);
 	assert_int_equal(r.count, 2);
-	add(&r, span(&safepoint, 400, 500));		/* half of it is new */
+	add(&r, span(&safepoint, 400, 500)); /* half of it is new */
 	assert_int_equal(r.stopped_ns, 450 * MS);
 	add(&r, span(&safepoint, 500, 600));
 	assert_int_equal(r.stopped_ns, 550 * MS);
-	add(&r, span(&safepoint, 100, 110));		/* out of order, and told before */
+	add(&r, span(&safepoint, 100, 110)); /* out of order, and told before */
 	assert_int_equal(r.stopped_ns, 550 * MS);
 }
 
@@ -173,13 +174,13 @@ static void test_measured_stops(void **state)
 	(void)state;
 	rate_init(&r, START, "gc");
 	add(&r, stopped(span(&gc, 100, 200), 80));
-	add(&r, stopped(span(&safepoint, 50, 250), 110));	/* 30 ms of it outside of the collection */
+	add(&r, stopped(span(&safepoint, 50, 250), 110)); /* 30 ms of it outside of the collection */
 	assert_int_equal(r.stopped_ns, 110 * MS);
 	assert_true(view(&r, 1000, 60).measured);
-	add(&r, stopped(span(&gc, 300, 400), 5000));		/* more than there is */
+	add(&r, stopped(span(&gc, 300, 400), 5000)); /* more than there is */
 	assert_int_equal(r.stopped_ns, 210 * MS);
 	assert_int_equal(r.longest_ns, 110 * MS);
-	add(&r, span(&beside, 0, 900));				/* stops nobody */
+	add(&r, span(&beside, 0, 900)); /* stops nobody */
 	assert_int_equal(r.stopped_ns, 210 * MS);
 	assert_int_equal(r.count, 3);
 }
@@ -209,18 +210,18 @@ static void test_what_counts(void **state)
 	s.close = COLLECT_INHERITED;
 	add(&r, s);
 	assert_int_equal(r.count + r.stopped_ns, 0);
-	s.close = COLLECT_CUT_AT_START;		/* it was there, but not how long */
+	s.close = COLLECT_CUT_AT_START; /* it was there, but not how long */
 	s.begin_ns = START - S;
 	add(&r, s);
 	assert_int_equal(r.count, 1);
-	assert_int_equal(r.stopped_ns, 3 * S);	/* only since the start */
+	assert_int_equal(r.stopped_ns, 3 * S); /* only since the start */
 	assert_int_equal(r.longest_ns, 0);
 	s = span(&gc, 3100, 3200);
-	s.nested = true;			/* a pause of a cycle: no collection of its own, but a stop */
+	s.nested = true; /* a pause of a cycle: no collection of its own, but a stop */
 	add(&r, s);
 	assert_int_equal(r.count, 1);
 	assert_int_equal(r.longest_ns, 100 * MS);
-	add(&r, span(&gc, 5000, 4000));		/* ends before it begins */
+	add(&r, span(&gc, 5000, 4000)); /* ends before it begins */
 	assert_int_equal(r.stopped_ns, 3100 * MS);
 	rate_init(&r, START, NULL);
 	add(&r, span(&safepoint, 0, 1));
@@ -260,15 +261,15 @@ static void test_allocation(void **state)
 	rate_init(&r, START, "gc");
 	add(&r, with_heap(span(&gc, 900, 1000), 500, 100));
 	assert_false(view(&r, 1000, 60).has_allocation);
-	add(&r, with_heap(span(&gc, 2900, 3000), 2100, 200));	/* 2000 in 2 s */
+	add(&r, with_heap(span(&gc, 2900, 3000), 2100, 200)); /* 2000 in 2 s */
 	assert_true(view(&r, 3000, 60).has_allocation);
 	assert_near(view(&r, 3000, 60).allocation, 1000);
-	add(&r, with_heap(span(&gc, 3900, 4000), 3200, 5000));	/* 3000 in 1 s */
+	add(&r, with_heap(span(&gc, 3900, 4000), 3200, 5000)); /* 3000 in 1 s */
 	assert_near(view(&r, 4000, 60).allocation, 5000 / 3.0);
-	assert_near(view(&r, 100000, 60).allocation, 3000);	/* nothing lately: the last that is known */
-	add(&r, with_heap(span(&gc, 4900, 5000), 4000, 10));	/* given back by other means */
+	assert_near(view(&r, 100000, 60).allocation, 3000); /* nothing lately: the last that is known */
+	add(&r, with_heap(span(&gc, 4900, 5000), 4000, 10)); /* given back by other means */
 	assert_near(view(&r, 5000, 60).allocation, 5000 / 4.0);
-	add(&r, with_heap(span(&gc, 4500, 6000), 4000, 10));	/* began inside of the last one */
+	add(&r, with_heap(span(&gc, 4500, 6000), 4000, 10)); /* began inside of the last one */
 	assert_near(view(&r, 6000, 60).allocation, 5000 / 4.0);
 }
 
@@ -281,7 +282,7 @@ static void test_quantiles(void **state)
 	for (uint64_t i = 1; i <= 1000; i++) {
 		struct collect_span s = span(&gc, i * 20, i * 20);
 
-		s.end_ns += i * 1000;	/* 1 µs to 1 ms */
+		s.end_ns += i * 1000; /* 1 µs to 1 ms */
 		add(&r, s);
 	}
 	for (double q = 0.01; q < 1; q += 0.01) {
@@ -290,7 +291,7 @@ static void test_quantiles(void **state)
 		assert_true(got >= 0.999 && got < 1.13);
 	}
 	assert_int_equal(rate_quantile(&r, 1), MS);
-	add(&r, span(&gc, 30000, 9000000));	/* hours: the last bucket */
+	add(&r, span(&gc, 30000, 9000000)); /* hours: the last bucket */
 	assert_int_equal(rate_quantile(&r, 1),
 			 r.longest_ns > UINT64_C(2147483648000) ? UINT64_C(2147483648000) : r.longest_ns);
 }

@@ -25,7 +25,7 @@ struct gc_case {
 	const struct collect_def *def;
 	const char *label;
 	uint64_t begin_ns, ns;
-	uint64_t stopped_ns, collector_ns;	/* collector_ns 0: not measured */
+	uint64_t stopped_ns, collector_ns; /* collector_ns 0: not measured */
 	const char *cause;
 	uint64_t freed;
 	enum collect_close close;
@@ -62,7 +62,7 @@ static void add(struct gcstat *g, const struct gc_case *c)
 static char *text_of(struct gcstat *g, uint64_t ns, const struct report_gc_who *who)
 {
 	struct gcstat_report r;
-	struct buf out = {0};
+	struct buf out = { 0 };
 
 	assert_int_equal(gcstat_report(g, START + ns, &r), 0);
 	report_gc_text(&r, who, &out);
@@ -95,7 +95,10 @@ static struct gcstat *java(void)
 
 static void a_java_program(void **ctx)
 {
-	const struct report_gc_who who = { .pid = 4242, .comm = "java", .runtime = "HotSpot", .version = "17.0.15",
+	const struct report_gc_who who = { .pid = 4242,
+					   .comm = "java",
+					   .runtime = "HotSpot",
+					   .version = "17.0.15",
 					   .wall_start_ns = UINT64_C(1700000000123456789) };
 
 	(void)ctx;
@@ -179,7 +182,10 @@ static void stopped_all_the_time(void **ctx)
 {
 	const struct report_gc_who who = { .pid = 7, .comm = "java" };
 	struct gcstat *g = gcstat_new(START);
-	struct collect_span span = { .def = &gc, .label = "young", .begin_ns = START + MS, .end_ns = START + 3 * MS,
+	struct collect_span span = { .def = &gc,
+				     .label = "young",
+				     .begin_ns = START + MS,
+				     .end_ns = START + 3 * MS,
 				     .stall = { .known = true, .stopped_ns = 2 * MS, .collector_ns = 2 * MS } };
 	AUTO_FREE char *text = NULL;
 
@@ -194,8 +200,9 @@ static void stopped_all_the_time(void **ctx)
 static void without_measuring(void **ctx)
 {
 	static const char *const hints[] = { "start it with --trace-gc to see more", "a\033b" };
-	const struct report_gc_who who = { .pid = 9, .comm = "ru\nby", .runtime = "CRuby", .lost = 12, .hints = hints,
-					   .nhints = 2 };
+	const struct report_gc_who who = {
+		.pid = 9, .comm = "ru\nby", .runtime = "CRuby", .lost = 12, .hints = hints, .nhints = 2
+	};
 	struct gcstat *g = gcstat_new(START);
 
 	(void)ctx;
@@ -291,7 +298,7 @@ static void paths(void **ctx)
 	ADD(g, &parse, "parse", 20 * MS, 1 * MS);
 	three = text_of(g, 100 * MS, &who);
 	assert_non_null(strstr(three, "\n  parse             1    1 ms"));
-	assert_null(strstr(three, "parts"));	/* of requests, which have it among them */
+	assert_null(strstr(three, "parts")); /* of requests, which have it among them */
 	gcstat_free(g);
 }
 
@@ -312,7 +319,7 @@ static char *sentence_of(struct gcstat *g, uint64_t ns, const char *runtime)
 {
 	const struct report_gc_who who = { .pid = 1, .runtime = runtime };
 	struct gcstat_report r;
-	struct buf out = {0};
+	struct buf out = { 0 };
 
 	assert_int_equal(gcstat_report(g, START + ns, &r), 0);
 	report_gc_sentence(&r, &who, &out);
@@ -322,7 +329,10 @@ static char *sentence_of(struct gcstat *g, uint64_t ns, const char *runtime)
 
 static void sentences(void **ctx)
 {
-	static const struct { struct gc_case c; const char *wanted; } cases[] = {
+	static const struct {
+		struct gc_case c;
+		const char *wanted;
+	} cases[] = {
 		{ { &gc, "old", 0, 31 * MS, 31 * MS, 1, NULL, 0, 0, false },
 		  "stopped 3.1 % of the time; the only stop, 31 ms, was an old collection" },
 		{ { &gc, "gc", 0, 1 * MS, 1 * MS, 1, "Allocation Failure", 0, 0, false },
@@ -353,16 +363,20 @@ static void sentences(void **ctx)
 	for (unsigned known = 0; known < 2; known++) {
 		AUTO_FREE char *text = sentence_of(gcstat_new(START), 1000 * MS, known ? "R" : NULL);
 
-		assert_string_equal(text, known ? "nothing was collected in 1 s" :
-						  "no runtime was recognised, and nothing seen in 1 s");
+		assert_string_equal(text, known ? "nothing was collected in 1 s"
+						: "no runtime was recognised, and nothing seen in 1 s");
 	}
 }
 
 static void percents(void **ctx)
 {
-	static const struct { double part; const char *wanted; } cases[] = {
-		{ 0, "0 %" }, { 1e-9, "<0.01 %" }, { 0.00049, "0.05 %" }, { 0.00096, "0.1 %" }, { 0.031, "3.1 %" },
-		{ 0.9994, "99.9 %" }, { 0.99951, "100 %" }, { 1, "100 %" }, { 1.2, "100 %" },
+	static const struct {
+		double part;
+		const char *wanted;
+	} cases[] = {
+		{ 0, "0 %" },	      { 1e-9, "<0.01 %" }, { 0.00049, "0.05 %" },
+		{ 0.00096, "0.1 %" }, { 0.031, "3.1 %" },  { 0.9994, "99.9 %" },
+		{ 0.99951, "100 %" }, { 1, "100 %" },	   { 1.2, "100 %" },
 	};
 	char text[32];
 
@@ -378,7 +392,7 @@ static void widths(void **ctx)
 	const struct report_gc_who who = { .pid = 1, .comm = "java", .runtime = "HotSpot" };
 	struct gcstat *g = java();
 	AUTO_FREE char *text = text_of(g, 12300 * MS, &who);
-	char *line = strtok(strchr(text, '\n'), "\n");	/* behind the sentence */
+	char *line = strtok(strchr(text, '\n'), "\n"); /* behind the sentence */
 
 	(void)ctx;
 	for (; line; line = strtok(NULL, "\n"))
@@ -397,7 +411,7 @@ static void numbers(const char *json, const char *key, uint64_t v)
 {
 	char part[96];
 
-	snprintf(part, sizeof part, "\"%s\":%llu", key, (unsigned long long)v);
+	snprintf(part, sizeof(part), "\"%s\":%llu", key, (unsigned long long)v);
 	has(json, part);
 }
 
@@ -414,7 +428,7 @@ static void json(void **ctx)
 		};
 		struct gcstat *g = gcstat_new(START);
 		struct gcstat_report r;
-		struct buf out = {0};
+		struct buf out = { 0 };
 		int depth = 0;
 		uint64_t at = 0;
 
@@ -439,7 +453,7 @@ static void json(void **ctx)
 		}
 		for (size_t i = 0; i < out.len; i++) {
 			depth +=
-			    (out.data[i] == '{' || out.data[i] == '[') - (out.data[i] == '}' || out.data[i] == ']');
+				(out.data[i] == '{' || out.data[i] == '[') - (out.data[i] == '}' || out.data[i] == ']');
 			assert_true(depth > 0 || i + 2 >= out.len);
 		}
 		assert_int_equal(depth, 0);
@@ -459,7 +473,8 @@ int main(void)
 		cmocka_unit_test(stopped_all_the_time),
 		cmocka_unit_test(without_measuring),
 		cmocka_unit_test(nothing_that_stops),
-		cmocka_unit_test(paths), cmocka_unit_test(nothing_at_all),
+		cmocka_unit_test(paths),
+		cmocka_unit_test(nothing_at_all),
 		cmocka_unit_test(sentences),
 		cmocka_unit_test(percents),
 		cmocka_unit_test(widths),

@@ -14,9 +14,9 @@ void tick(uint64_t number, uint64_t thread);
 /* What has come out of the merge. */
 struct tally {
 	uint64_t records, lost, gaps, last_time;
-	uint64_t last[THREADS];		/* number of the last record of each thread, from 1 on */
-	uint64_t missing[THREADS];	/* by the numbers themselves */
-	bool strict;			/* one thread on one CPU: gaps and numbers must agree at each place */
+	uint64_t last[THREADS]; /* number of the last record of each thread, from 1 on */
+	uint64_t missing[THREADS]; /* by the numbers themselves */
+	bool strict; /* one thread on one CPU: gaps and numbers must agree at each place */
 };
 
 static void count_item(const struct traced *t, struct tally *sum, const struct merge_item *item)
@@ -150,7 +150,7 @@ static void what_is_held_stays(void **state)
 		for (int i = 0; i < 10; i++)
 			tick(++fired, 0);
 		assert_int_equal(rings_read(&t.r.rings, t.r.merge, &n), 0);
-		rings_release(&t.r.rings, t.r.merge);	/* nothing has left the merge: nothing is given back */
+		rings_release(&t.r.rings, t.r.merge); /* nothing has left the merge: nothing is given back */
 	}
 	assert_true(rings_pressure(&t.r.rings) > 0.9 && rings_pressure(&t.r.rings) <= 1.0);
 	read_rest(&t, &sum);
@@ -229,8 +229,10 @@ static void sizes_that_are_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_that_are_none), cmocka_unit_test(gaps_lie_where_events_were_lost),
-		cmocka_unit_test(nothing_is_lost_in_a_large_ring), cmocka_unit_test(what_is_held_stays),
+		cmocka_unit_test(sizes_that_are_none),
+		cmocka_unit_test(gaps_lie_where_events_were_lost),
+		cmocka_unit_test(nothing_is_lost_in_a_large_ring),
+		cmocka_unit_test(what_is_held_stays),
 		cmocka_unit_test(every_event_is_accounted_for),
 	};
 

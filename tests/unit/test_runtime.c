@@ -31,7 +31,7 @@ static void probe_spec_done(struct probe_spec **spec) { probe_spec_free(*spec); 
 
 static int load_known(void **state)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	(void)state;
 	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
@@ -55,8 +55,8 @@ static void every_builtin_file_parses(void **state)
 	assert_true(runtime_builtins_n >= 25);
 	for (size_t i = 0; i < runtime_builtins_n; i++) {
 		const struct runtime_builtin *b = &runtime_builtins[i];
-		struct runtimes one = {0};
-		struct ut_err err = {0};
+		struct runtimes one = { 0 };
+		struct ut_err err = { 0 };
 
 		assert_int_equal(strlen(b->text), b->len);
 		if (runtimes_parse(b->name, b->text, b->len, &one, &err))
@@ -67,7 +67,7 @@ static void every_builtin_file_parses(void **state)
 		assert_true(one.all.v[0].provider.n || one.all.v[0].offer.n || one.all.v[0].hint.n);
 		runtimes_done(&one);
 	}
-	assert_int_equal(known.all.n, runtime_builtins_n);	/* no name twice */
+	assert_int_equal(known.all.n, runtime_builtins_n); /* no name twice */
 }
 
 /* The formats name their arguments by number: none may come that the probe does not have. */
@@ -109,9 +109,9 @@ static void formats_and_offers_are_probe_language(void **state)
 		const struct runtime *r = &known.all.v[i];
 
 		for (size_t k = 0; k < r->format.n + r->offer.n; k++) {
-			AUTO(buf_done) struct buf text = {0};
+			AUTO(buf_done) struct buf text = { 0 };
 			struct probe_spec *spec = NULL;
-			struct ut_err err = {0};
+			struct ut_err err = { 0 };
 
 			if (k < r->format.n)
 				buf_addf(&text, "u:%s:%s %s", r->format.v[k].provider, r->format.v[k].probe,
@@ -137,11 +137,12 @@ static void probes_of_spans_are_probe_language(void **state)
 
 			for (size_t p = 0; p < s->probe.n; p++) {
 				AUTO(probe_spec_done) struct probe_spec *spec = NULL;
-				struct ut_err err = {0};
+				struct ut_err err = { 0 };
 
 				if (probe_parse(s->probe.v[p].text, &spec, &err) || probe_check_format(spec, &err))
 					fail_msg("%s:%u: %s", known.all.v[i].origin, s->probe.v[p].line, err.msg);
-				assert_true(spec->kind == PROBE_USDT || spec->kind == PROBE_ENTRY || spec->kind == PROBE_RETURN);
+				assert_true(spec->kind == PROBE_USDT || spec->kind == PROBE_ENTRY ||
+					    spec->kind == PROBE_RETURN);
 				assert_true(spec->format || !spec->args.n);
 				probes++;
 			}
@@ -171,7 +172,8 @@ static size_t check_notes(const char *path, const struct usdt_notes *notes)
 			continue;
 		seen++;
 		if (highest_arg(strrchr(format, '"')) > count_operands(n->args))
-			fail_msg("%s %s:%s has '%s', which is less than %s", path, n->provider, n->name, n->args, format);
+			fail_msg("%s %s:%s has '%s', which is less than %s", path, n->provider, n->name, n->args,
+				 format);
 	}
 	return seen;
 }
@@ -179,9 +181,13 @@ static size_t check_notes(const char *path, const struct usdt_notes *notes)
 static void formats_fit_the_notes_of_installed_runtimes(void **state)
 {
 	static const char *const paths[] = {
-		"/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so", "/usr/lib/jvm/temurin-25-jdk-amd64/lib/server/libjvm.so",
-		"/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1", "/usr/bin/python3.11", "/usr/bin/php8.2",
-		"/usr/lib/postgresql/15/bin/postgres", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+		"/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so",
+		"/usr/lib/jvm/temurin-25-jdk-amd64/lib/server/libjvm.so",
+		"/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1",
+		"/usr/bin/python3.11",
+		"/usr/bin/php8.2",
+		"/usr/lib/postgresql/15/bin/postgres",
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
 	};
 	size_t files = 0;
 
@@ -189,8 +195,8 @@ static void formats_fit_the_notes_of_installed_runtimes(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		AUTO_CLOSE int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
 		struct elf_image *img = NULL;
-		struct usdt_notes notes = {0};
-		struct ut_err err = {0};
+		struct usdt_notes notes = { 0 };
+		struct ut_err err = { 0 };
 
 		if (fd < 0)
 			continue;
@@ -248,10 +254,29 @@ static void recognises_files(void **state)
 static void claims_nothing_else(void **state)
 {
 	static const char *const others[] = {
-		"/usr/lib/x86_64-linux-gnu/libc.so.6", "ld-linux-x86-64.so.2", "libm.so.6", "libgcc_s.so.1", "/bin/bash",
-		"/usr/bin/nodeenv", "python-config", "python3.11-config", "/usr/bin/rubyfmt", "monodevelop",
-		"libpython-support.so", "phpize8.2", "/usr/bin/perldoc", "/usr/bin/pg_ctl", "postgresql", "java", "/lib/jvm",
-		"_ssl.cpython-311-x86_64-linux-gnu.so", "libgc.so.1", "bunzip2", "luac5.4", "", "/",
+		"/usr/lib/x86_64-linux-gnu/libc.so.6",
+		"ld-linux-x86-64.so.2",
+		"libm.so.6",
+		"libgcc_s.so.1",
+		"/bin/bash",
+		"/usr/bin/nodeenv",
+		"python-config",
+		"python3.11-config",
+		"/usr/bin/rubyfmt",
+		"monodevelop",
+		"libpython-support.so",
+		"phpize8.2",
+		"/usr/bin/perldoc",
+		"/usr/bin/pg_ctl",
+		"postgresql",
+		"java",
+		"/lib/jvm",
+		"_ssl.cpython-311-x86_64-linux-gnu.so",
+		"libgc.so.1",
+		"bunzip2",
+		"luac5.4",
+		"",
+		"/",
 	};
 
 	(void)state;
@@ -277,7 +302,7 @@ static void a_process_has_the_runtime_of_its_program(void **state)
 	const struct runtime *mine = runtime_of_process(&known, getpid());
 
 	(void)state;
-	assert_true(!mine || mine->library);	/* sanitizers bring the C++ library with them */
+	assert_true(!mine || mine->library); /* sanitizers bring the C++ library with them */
 	assert_null(runtime_of_process(&known, 0x3ffffffe));
 }
 
@@ -292,8 +317,8 @@ static void finds_the_runtime_of_another_process(void **state)
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/sbcl", folder);
-	snprintf(command, sizeof command, "cp /bin/sleep %s", path);
+	snprintf(path, sizeof(path), "%s/sbcl", folder);
+	snprintf(command, sizeof(command), "cp /bin/sleep %s", path);
 	assert_int_equal(system(command), 0);
 	assert_return_code(pipe2(p, O_CLOEXEC), errno);
 	pid = fork();
@@ -303,7 +328,7 @@ static void finds_the_runtime_of_another_process(void **state)
 		_exit(1);
 	}
 	close(p[1]);
-	assert_int_equal(read(p[0], &c, 1), 0);	/* it runs */
+	assert_int_equal(read(p[0], &c, 1), 0); /* it runs */
 	close(p[0]);
 	found = runtime_of_process(&known, pid);
 	kill(pid, SIGKILL);
@@ -327,8 +352,8 @@ static void reads_a_whole_file(void **state)
 		"offer = p:toylisp:gc (arg1 | 3) \"%#x a # b\", arg1 | collections | of the nursery\n"
 		"hint = issue #7 says: use -g\n[probes]\n"
 		"gc__start = \"gen # %d \\\" %s\", arg1, arg2 # trailing\ntoy2:other = arg1\n";
-	struct runtimes r = {0};
-	struct ut_err err = {0};
+	struct runtimes r = { 0 };
+	struct ut_err err = { 0 };
 	const struct runtime *t;
 
 	(void)state;
@@ -341,7 +366,7 @@ static void reads_a_whole_file(void **state)
 	assert_int_equal(t->provider.n, 2);
 	assert_string_equal(t->offer.v[0].probe, "p:toylisp:gc (arg1 | 3) \"%#x a # b\", arg1 | collections");
 	assert_string_equal(t->offer.v[0].what, "of the nursery");
-	assert_string_equal(t->hint.v[0], "issue");	/* a '#' behind a blank begins a comment */
+	assert_string_equal(t->hint.v[0], "issue"); /* a '#' behind a blank begins a comment */
 	assert_string_equal(runtime_format(&r, "toy", "gc__start"), "\"gen # %d \\\" %s\", arg1, arg2");
 	assert_string_equal(runtime_format(&r, "toy2", "other"), "arg1");
 	runtimes_done(&r);
@@ -349,13 +374,15 @@ static void reads_a_whole_file(void **state)
 
 static void how_code_gets_names_depends_on_the_version(void **state)
 {
-	struct runtimes r = {0};
-	struct ut_err err = {0};
+	struct runtimes r = { 0 };
+	struct ut_err err = { 0 };
 	const struct runtime *t;
 
 	(void)state;
 	assert_int_equal(parse("[runtime]\nname = A\nmatch = aaa\nmap = since 3.12: a -X perf\n"
-			       "map = since 3.13:a -X jit: better\n", &r, NULL), 0);
+			       "map = since 3.13:a -X jit: better\n",
+			       &r, NULL),
+			 0);
 	t = &r.all.v[0];
 	assert_null(runtime_map_hint(t, "3.11.2"));
 	assert_string_equal(runtime_map_hint(t, "3.12"), "a -X perf");
@@ -370,7 +397,7 @@ static void how_code_gets_names_depends_on_the_version(void **state)
 
 static void a_file_of_the_same_name_replaces(void **state)
 {
-	struct runtimes r = {0};
+	struct runtimes r = { 0 };
 
 	(void)state;
 	assert_int_equal(parse("[runtime]\nname = A\nmatch = aaa\nhint = old\n", &r, NULL), 0);
@@ -384,7 +411,7 @@ static void a_file_of_the_same_name_replaces(void **state)
 
 static void the_longest_pattern_wins(void **state)
 {
-	struct runtimes r = {0};
+	struct runtimes r = { 0 };
 
 	(void)state;
 	assert_int_equal(parse("[runtime]\nname = Long\nmatch = lisp-one*\n", &r, NULL), 0);
@@ -403,7 +430,7 @@ __attribute__((used)) static int toy_number = 1;
 static void a_program_is_known_by_its_functions(void **state)
 {
 	AUTO_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct runtimes r = {0};
+	struct runtimes r = { 0 };
 
 	(void)state;
 	assert_int_equal(parse("[runtime]\nname = Data\nsymbol = toy_number\n", &r, NULL), 0);
@@ -412,7 +439,7 @@ static void a_program_is_known_by_its_functions(void **state)
 		assert_null(runtime_of_process(&r, getpid()));
 	assert_int_equal(parse("[runtime]\nname = Toy\nsymbol = no_such_toy\nsymbol = built_in_toy\n", &r, NULL), 0);
 	assert_string_equal(runtime_of_symbols(&r, fd)->name, "Toy");
-	for (int i = 0; i < 2; i++)	/* the second time it is known */
+	for (int i = 0; i < 2; i++) /* the second time it is known */
 		assert_string_equal(runtime_of_process(&r, getpid())->name, "Toy");
 	assert_int_equal(parse("[runtime]\nname = Named\nmatch = test_runtime\n", &r, NULL), 0);
 	assert_string_equal(runtime_of_process(&r, getpid())->name, "Named");
@@ -421,32 +448,36 @@ static void a_program_is_known_by_its_functions(void **state)
 
 static void mistakes_are_told_with_file_and_line(void **state)
 {
-	static const struct { const char *text, *says; } cases[] = {
-		{"[runtime]\nnane = x\n", "my.ini:2: unknown key 'nane' in [runtime]; did you mean 'name'?"},
-		{"[runtime]\nzzzzzzzz = x\n", "my.ini:2: unknown key 'zzzzzzzz'"},
-		{"\n\nname = x\n", "my.ini:3: 'name = x' stands before any section"},
-		{"[runtime]\nname = x\n[probe]\n", "my.ini:3: unknown section '[probe]'"},
-		{"[runtime]\nname\n", "my.ini:2: 'name' is no 'key = value'"},
-		{"[runtime]\nname =  # nothing\n", "my.ini:2: 'name' has no value"},
-		{"[runtime]\n= x\n", "my.ini:2: the key before '='"},
-		{"[runtime]\nname = x\nname = y\n", "my.ini:3: 'name' comes a second time"},
-		{"[runtime]\nmatch = *\n", "my.ini:2: the pattern '*' fits too many files"},
-		{"[runtime]\nmatch = a*b?\n", "my.ini:2: the pattern"},
-		{"[runtime]\nsymbol = a*b\n", "my.ini:2: 'a*b' is no name of a function"},
-		{"[runtime]\nmatch = /usr/bin/x\n", "my.ini:2: '/usr/bin/x' holds a '/'"},
-		{"[runtime]\nkind = lib\n", "my.ini:2: unknown kind 'lib'"},
-		{"[runtime]\noffer = p:x:y\n", "my.ini:2: an offer is written"},
-		{"[runtime]\nname = x\n", "my.ini:1: [runtime] has no match"},
-		{"", "my.ini:1: [runtime] has no name"},
-		{"[runtime]\nname = x\nmatch = xxx\n[probes]\na = \"%d, arg1\n", "my.ini:5: the format of 'a' has no closing quote"},
-		{"[runtime]\nname = x\nmatch = xxx\n[probes]\na = \"%d\", arg1\n", "my.ini:5: probe 'a' has no provider"},
-		{"[runtime]\nname = x\nmatch = xxx\n[probes]\n:a = arg1\n", "my.ini:5: ':a' is no probe"},
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ "[runtime]\nnane = x\n", "my.ini:2: unknown key 'nane' in [runtime]; did you mean 'name'?" },
+		{ "[runtime]\nzzzzzzzz = x\n", "my.ini:2: unknown key 'zzzzzzzz'" },
+		{ "\n\nname = x\n", "my.ini:3: 'name = x' stands before any section" },
+		{ "[runtime]\nname = x\n[probe]\n", "my.ini:3: unknown section '[probe]'" },
+		{ "[runtime]\nname\n", "my.ini:2: 'name' is no 'key = value'" },
+		{ "[runtime]\nname =  # nothing\n", "my.ini:2: 'name' has no value" },
+		{ "[runtime]\n= x\n", "my.ini:2: the key before '='" },
+		{ "[runtime]\nname = x\nname = y\n", "my.ini:3: 'name' comes a second time" },
+		{ "[runtime]\nmatch = *\n", "my.ini:2: the pattern '*' fits too many files" },
+		{ "[runtime]\nmatch = a*b?\n", "my.ini:2: the pattern" },
+		{ "[runtime]\nsymbol = a*b\n", "my.ini:2: 'a*b' is no name of a function" },
+		{ "[runtime]\nmatch = /usr/bin/x\n", "my.ini:2: '/usr/bin/x' holds a '/'" },
+		{ "[runtime]\nkind = lib\n", "my.ini:2: unknown kind 'lib'" },
+		{ "[runtime]\noffer = p:x:y\n", "my.ini:2: an offer is written" },
+		{ "[runtime]\nname = x\n", "my.ini:1: [runtime] has no match" },
+		{ "", "my.ini:1: [runtime] has no name" },
+		{ "[runtime]\nname = x\nmatch = xxx\n[probes]\na = \"%d, arg1\n",
+		  "my.ini:5: the format of 'a' has no closing quote" },
+		{ "[runtime]\nname = x\nmatch = xxx\n[probes]\na = \"%d\", arg1\n",
+		  "my.ini:5: probe 'a' has no provider" },
+		{ "[runtime]\nname = x\nmatch = xxx\n[probes]\n:a = arg1\n", "my.ini:5: ':a' is no probe" },
 	};
-	struct runtimes r = {0};
+	struct runtimes r = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct ut_err err = {0};
+		struct ut_err err = { 0 };
 
 		assert_int_equal(parse(cases[i].text, &r, &err), -EINVAL);
 		if (strncmp(err.msg, cases[i].says, strlen(cases[i].says)) != 0)
@@ -460,25 +491,26 @@ static void remove_folder(const char *config)
 {
 	char command[256];
 
-	snprintf(command, sizeof command, "rm -r '%s'", config);
+	snprintf(command, sizeof(command), "rm -r '%s'", config);
 	assert_int_equal(system(command), 0);
 }
 
 static void the_users_files_add_and_override(void **state)
 {
 	char config[] = "/tmp/ut-test-XXXXXX", folder[128];
-	struct runtimes r = {0};
-	struct ut_err err = {0};
+	struct runtimes r = { 0 };
+	struct ut_err err = { 0 };
 
 	(void)state;
 	assert_non_null(mkdtemp(config));
-	snprintf(folder, sizeof folder, "%s/usertrace", config);
+	snprintf(folder, sizeof(folder), "%s/usertrace", config);
 	assert_return_code(mkdir(folder, 0700), errno);
-	snprintf(folder, sizeof folder, "%s/usertrace/runtimes", config);
+	snprintf(folder, sizeof(folder), "%s/usertrace/runtimes", config);
 	assert_return_code(mkdir(folder, 0700), errno);
 	write_file(folder, "mine.ini", "[runtime]\nname = Toy\nmatch = toylisp\n");
-	write_file(folder, "py.ini", "[runtime]\nname = CPython\nmatch = mypython\n"
-				     "[span request]\nbegin = u:my:a\nend = u:my:b\n");
+	write_file(folder, "py.ini",
+		   "[runtime]\nname = CPython\nmatch = mypython\n"
+		   "[span request]\nbegin = u:my:a\nend = u:my:b\n");
 	write_file(folder, "tie.ini", "[runtime]\nname = Mine\nmatch = ruby3.1\n");
 	write_file(folder, "notes.txt", "not for us");
 	setenv("XDG_CONFIG_HOME", config, 1);
@@ -489,7 +521,7 @@ static void the_users_files_add_and_override(void **state)
 	assert_int_equal(runtime_of_file(&r, "mypython")->span.n, 1);
 	assert_string_equal(runtime_of_file(&r, "mypython")->span.v[0].kind, "request");
 	assert_non_null(strstr(runtime_of_file(&r, "mypython")->origin, "/usertrace/runtimes/py.ini"));
-	assert_string_equal(runtime_of_file(&r, "ruby3.1")->name, "Mine");	/* "ruby?.?" is as long */
+	assert_string_equal(runtime_of_file(&r, "ruby3.1")->name, "Mine"); /* "ruby?.?" is as long */
 	assert_null(runtime_of_file(&r, "python3.11"));
 	runtimes_done(&r);
 
@@ -501,28 +533,31 @@ static void the_users_files_add_and_override(void **state)
 	remove_folder(config);
 }
 
-struct told { size_t n; char last[200]; };
+struct told {
+	size_t n;
+	char last[200];
+};
 
 static void tell(void *ctx, const struct ut_err *err)
 {
 	struct told *t = ctx;
 
 	t->n++;
-	snprintf(t->last, sizeof t->last, "%.199s", err->msg);
+	snprintf(t->last, sizeof(t->last), "%.199s", err->msg);
 }
 
 static void broken_files_can_be_passed_over(void **state)
 {
 	char config[] = "/tmp/ut-test-XXXXXX", folder[160];
-	struct runtimes r = {0};
-	struct told told = {0};
-	struct ut_err err = {0};
+	struct runtimes r = { 0 };
+	struct told told = { 0 };
+	struct ut_err err = { 0 };
 
 	(void)state;
 	assert_non_null(mkdtemp(config));
-	snprintf(folder, sizeof folder, "mkdir -p %s/usertrace/runtimes", config);
+	snprintf(folder, sizeof(folder), "mkdir -p %s/usertrace/runtimes", config);
 	assert_int_equal(system(folder), 0);
-	snprintf(folder, sizeof folder, "%s/usertrace/runtimes", config);
+	snprintf(folder, sizeof(folder), "%s/usertrace/runtimes", config);
 	write_file(folder, "a.ini", "[runtime]\n");
 	write_file(folder, "b.ini", "[runtime]\nname = Toy\nmatch = toylisp\n");
 	write_file(folder, "c.ini", "[runtime]\nname = CPython\nmatch = aaa\n[span gc]\n");
@@ -532,7 +567,8 @@ static void broken_files_can_be_passed_over(void **state)
 	assert_non_null(strstr(told.last, "/c.ini:4: [span gc] has no begin"));
 	assert_int_equal(r.all.n, known.all.n + 1);
 	assert_string_equal(runtime_of_file(&r, "toylisp")->name, "Toy");
-	assert_string_equal(runtime_of_file(&r, "python3.11")->origin, "cpython.ini");	/* the broken one replaces nothing */
+	assert_string_equal(runtime_of_file(&r, "python3.11")->origin,
+			    "cpython.ini"); /* the broken one replaces nothing */
 	runtimes_done(&r);
 	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
 	remove_folder(config);
@@ -542,14 +578,14 @@ static void broken_files_can_be_passed_over(void **state)
 static void odd_files_are_refused(void **state)
 {
 	char config[] = "/tmp/ut-test-XXXXXX", path[160];
-	struct runtimes r = {0};
-	struct ut_err err = {0};
+	struct runtimes r = { 0 };
+	struct ut_err err = { 0 };
 
 	(void)state;
 	assert_non_null(mkdtemp(config));
-	snprintf(path, sizeof path, "mkdir -p %s/usertrace/runtimes", config);
+	snprintf(path, sizeof(path), "mkdir -p %s/usertrace/runtimes", config);
 	assert_int_equal(system(path), 0);
-	snprintf(path, sizeof path, "%s/usertrace/runtimes/fifo.ini", config);
+	snprintf(path, sizeof(path), "%s/usertrace/runtimes/fifo.ini", config);
 	assert_return_code(mkfifo(path, 0600), errno);
 	setenv("XDG_CONFIG_HOME", config, 1);
 	assert_int_equal(runtimes_load(&r, &err), -EINVAL);

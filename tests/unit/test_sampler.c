@@ -48,10 +48,12 @@ static uint64_t now_ns(void)
 }
 
 /* What the child says of itself. */
-static struct said { uint64_t rested_ns, rests, called; } *said;
+static struct said {
+	uint64_t rested_ns, rests, called;
+} * said;
 static volatile uint64_t sum;
 
-void sampled_called(int n);	/* traced by name */
+void sampled_called(int n); /* traced by name */
 __attribute__((noinline, noipa)) void sampled_called(int n) { sum += (uint64_t)n; }
 
 __attribute__((noinline, noipa)) static int deep(int n, void (*leaf)(void))
@@ -60,7 +62,7 @@ __attribute__((noinline, noipa)) static int deep(int n, void (*leaf)(void))
 		n = deep(n - 1, leaf);
 	else
 		leaf();
-	sum++;	/* behind the call: not a loop to the compiler */
+	sum++; /* behind the call: not a loop to the compiler */
 	return n;
 }
 
@@ -136,10 +138,13 @@ struct heard {
 	int stop_fd;
 	size_t samples, probes, waits, waits_before, standing, of_new, of_ended, of_stopped;
 	uint64_t blocked_ns, runnable_ns;
-	uint64_t first_ns, last_ns;	/* of waits that began while recording */
-	struct { uint64_t id; uint32_t end, user, kernel, exact; } stacks[4096];
+	uint64_t first_ns, last_ns; /* of waits that began while recording */
+	struct {
+		uint64_t id;
+		uint32_t end, user, kernel, exact;
+	} stacks[4096];
 	size_t nstacks;
-	uint64_t of_sample[65536];	/* stack ids */
+	uint64_t of_sample[65536]; /* stack ids */
 	size_t nof;
 };
 
@@ -222,7 +227,7 @@ static int open_session(const struct session_options *from, int stop_fd, struct 
 	o.text_limit = 100;
 	o.verbose = true;
 	r = session_open(&o, NULL, ret, err);
-	explicit_bzero(&sampling, sizeof(sampling));	/* memset would be left out */
+	explicit_bzero(&sampling, sizeof(sampling)); /* memset would be left out */
 	return r;
 }
 
@@ -237,8 +242,8 @@ static struct heard *hear(const struct session_options *from, struct session_tot
 	assert_non_null(h);
 	h->stop_fd = eventfd(0, EFD_CLOEXEC);
 	assert_true(h->stop_fd >= 0);
-	if (open_session(from, h->stop_fd, &s, &err) || session_start(s, &sink, NULL, &err) || session_run(s, &sink, &why, &err) ||
-	    session_stop(s, &sink, ret, &err))
+	if (open_session(from, h->stop_fd, &s, &err) || session_start(s, &sink, NULL, &err) ||
+	    session_run(s, &sink, &why, &err) || session_stop(s, &sink, ret, &err))
 		fail_msg("%s", err.msg);
 	session_close(s);
 	close(h->stop_fd);
@@ -264,7 +269,7 @@ static void expect_stacks(const struct heard *h, uint32_t user, uint32_t exact, 
 		}
 	}
 	assert_true(all > 20);
-	assert_int_equal(all, h->nof);	/* each sample's stack was told */
+	assert_int_equal(all, h->nof); /* each sample's stack was told */
 	if (complete + odd < all || (good + odd) * 10 < all * 9)
 		fail_msg("of %zu stacks %zu reach the start, %zu have %u frames", all, complete, good, user);
 }
@@ -273,8 +278,12 @@ static struct heard *hear_child(void (*leaf)(void), const struct session_samplin
 				struct session_totals *ret)
 {
 	pid_t pid = start(leaf);
-	struct session_options o = { .pids = &pid, .npids = 1, .duration_ns = PATIENCE_NS, .sampling = sampling,
-				     .probes = probes, .nprobes = sampling->probes };
+	struct session_options o = { .pids = &pid,
+				     .npids = 1,
+				     .duration_ns = PATIENCE_NS,
+				     .sampling = sampling,
+				     .probes = probes,
+				     .nprobes = sampling->probes };
 	struct heard *h = hear(&o, ret);
 
 	end(pid);
@@ -335,11 +344,11 @@ static void test_waits(void **state)
 	assert_true(h->blocked_ns + h->runnable_ns >= (h->last_ns - h->first_ns) / 2);
 	for (size_t k = 0; k < h->nstacks; k++) {
 		cut += (h->stacks[k].kernel || IS_OPTIMIZED) && h->stacks[k].end != UT_END_START;
-		deep_ones += h->stacks[k].user >= DEPTH;	/* not where it lost its processor on the way down */
-		without_kernel += !h->stacks[k].kernel;		/* what was walked in its wait */
+		deep_ones += h->stacks[k].user >= DEPTH; /* not where it lost its processor on the way down */
+		without_kernel += !h->stacks[k].kernel; /* what was walked in its wait */
 	}
 	assert_true(deep_ones && without_kernel <= 1);
-	assert_true(cut <= 1);	/* a page of a stack that fork has shared can be away for a moment */
+	assert_true(cut <= 1); /* a page of a stack that fork has shared can be away for a moment */
 }
 
 __attribute__((noinline, noipa)) static void leaf_pause(void) { pause(); }
@@ -370,7 +379,8 @@ static void test_standing(void **state)
 
 static void test_where_it_stands(void **state)
 {
-	static const char *const none[] = { "", "running\n", "0x7ffe 0x1234\n", "-1 0x0 0x0\n", "202 0x1 x\n", "-1 0x7f00\n" };
+	static const char *const none[] = { "",		  "running\n", "0x7ffe 0x1234\n", "-1 0x0 0x0\n", "202 0x1 x\n",
+					    "-1 0x7f00\n" };
 	uint64_t sp = 0, ip = 0;
 
 	(void)state;
@@ -401,8 +411,9 @@ static void test_threads_end(void **state)
 
 	(void)state;
 	need_root();
-	if (getenv("UT_VM")) {	/* it runs on from what it had translated, and never gets past the place */
-		print_message("the emulator can hang when the kernel changes code that runs, as tracepoints of exits are\n");
+	if (getenv("UT_VM")) { /* it runs on from what it had translated, and never gets past the place */
+		print_message(
+			"the emulator can hang when the kernel changes code that runs, as tracepoints of exits are\n");
 		skip();
 	}
 	h = hear_child(leaf_thread, &sampling, NULL, &totals);
@@ -454,8 +465,9 @@ static void check_probe(bool no_multi)
 {
 	struct session_sampling sampling = { .probes = 1 };
 	struct session_totals totals;
-	struct session_options o = { .nprobes = 1, .duration_ns = PATIENCE_NS, .sampling = &sampling,
-				     .no_multi = no_multi };
+	struct session_options o = {
+		.nprobes = 1, .duration_ns = PATIENCE_NS, .sampling = &sampling, .no_multi = no_multi
+	};
 	AUTO_FREE char *probe = own_probe('p', "sampled_called (arg1 == 7)");
 	const char *probes[1] = { probe };
 	AUTO_FREE struct heard *h = NULL;
@@ -506,7 +518,8 @@ static void test_probed_returns(void **state)
 	o.npids = 1;
 	h = hear(&o, &totals);
 	end(pid);
-	expect_stacks(h, DEPTH, 1, 1 + h->nof / (getenv("UT_VM") ? 2 : 5));	/* the probed instruction is run elsewhere */
+	expect_stacks(h, DEPTH, 1,
+		      1 + h->nof / (getenv("UT_VM") ? 2 : 5)); /* the probed instruction is run elsewhere */
 }
 
 static void test_tracepoint(void **state)
@@ -542,7 +555,7 @@ static void fail_ends(const struct heard *h, size_t known)
 static void test_command(void **state)
 {
 	const struct session_sampling sampling = { .frequency_hz = 1999 };
-	char path[512], *command[] = { path, (char *)"burn", NULL };	/* this program, see main */
+	char path[512], *command[] = { path, (char *)"burn", NULL }; /* this program, see main */
 	struct session_options o = { .command = command, .follow = true, .sampling = &sampling };
 	struct session_totals totals;
 	AUTO_FREE struct heard *h = NULL;
@@ -557,7 +570,7 @@ static void test_command(void **state)
 		for (size_t k = 0; k < h->nstacks; k++)
 			known += h->stacks[k].id == h->of_sample[i] && h->stacks[k].end == UT_END_START;
 	assert_true(h->samples > 5 && h->nstacks > 2);
-	if (known * 10 < h->nof * 7)	/* the rest is the kernel's work on the exec itself */
+	if (known * 10 < h->nof * 7) /* the rest is the kernel's work on the exec itself */
 		fail_ends(h, known);
 }
 
@@ -593,15 +606,15 @@ static void test_ranges(void **state)
 	assert_int_equal(ranges_take(&r, 70), 30);
 	assert_int_equal(ranges_take(&r, 1), UINT32_MAX);
 	ranges_give(&r, 10, 20);
-	ranges_give(&r, 0, 10);		/* joins the one behind it */
+	ranges_give(&r, 0, 10); /* joins the one behind it */
 	assert_int_equal(ranges_take(&r, 31), UINT32_MAX);
 	assert_int_equal(ranges_take(&r, 30), 0);
 	ranges_give(&r, 30, 70);
-	ranges_give(&r, 0, 30);		/* and so does this */
+	ranges_give(&r, 0, 30); /* and so does this */
 	assert_int_equal(ranges_take(&r, 100), 0);
 	ranges_give(&r, 40, 10);
 	ranges_give(&r, 20, 10);
-	ranges_give(&r, 30, 10);	/* one between two */
+	ranges_give(&r, 30, 10); /* one between two */
 	assert_int_equal(ranges_take(&r, 30), 20);
 	ranges_done(&r);
 }

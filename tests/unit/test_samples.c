@@ -17,13 +17,13 @@
 #define MS 1000000ull
 #define START (1000 * MS)
 #define KERNEL 0xffffffff81000000ull
-#define RUNTIME 0x700000ull	/* from here on code is compiled at run time */
-#define UNNAMED 0x600000ull	/* and here nothing has a name */
+#define RUNTIME 0x700000ull /* from here on code is compiled at run time */
+#define UNNAMED 0x600000ull /* and here nothing has a name */
 #define INLINED 0x500000ull
 
 /* The names. */
 struct names {
-	uint64_t mapped_ns;	/* from then on, what lies below RUNTIME is another file's; 0: never */
+	uint64_t mapped_ns; /* from then on, what lies below RUNTIME is another file's; 0: never */
 	uint64_t wanted, settled, lookups;
 	VEC(char *) texts;
 };
@@ -70,16 +70,22 @@ void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t 
 	unsigned long long a = addr;
 
 	n->lookups++;
-	if (addr >= RUNTIME)	/* the owner changes each 10 ms */
+	if (addr >= RUNTIME) /* the owner changes each 10 ms */
 		add(n, ret, FRAME_COMPILED, false, "jit%llu", (unsigned long long)(time_ns - START) / (10 * MS));
 	else if (addr >= UNNAMED)
 		add(n, ret, FRAME_NATIVE, true, "[no symbols: lib.so 0x%llx]", a);
 	else if (addr >= INLINED)
 		add(n, ret, FRAME_INLINED, false, "inlined");
 	if (addr < UNNAMED)
-		add(n, ret, FRAME_NATIVE, false, "%s%llu%s", addr == 77 ? "__GI_epoll_wait@@V" :
-		    addr == 78 ? "___pthread_mutex_lock@@V" : exact ? "here" : "f", a,
-		    pid == 8 ? "of8" : n->mapped_ns && time_ns >= n->mapped_ns ? "new" : "");
+		add(n, ret, FRAME_NATIVE, false, "%s%llu%s",
+		    addr == 77	 ? "__GI_epoll_wait@@V"
+		    : addr == 78 ? "___pthread_mutex_lock@@V"
+		    : exact	 ? "here"
+				 : "f",
+		    a,
+		    pid == 8				      ? "of8"
+		    : n->mapped_ns && time_ns >= n->mapped_ns ? "new"
+							      : "");
 }
 
 void names_kernel(struct names *n, uint64_t addr, struct frames *ret)
@@ -107,7 +113,11 @@ const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_add
 }
 
 /* The records. */
-struct made { struct names names; struct samples *s; struct profile *p; };
+struct made {
+	struct names names;
+	struct samples *s;
+	struct profile *p;
+};
 
 static int set_up(void **state)
 {
@@ -245,7 +255,7 @@ static void order_of_frames(void **state)
 	assert_string_equal(m->p->threads.v[0].process, "t7");
 	assert_string_equal(m->p->threads.v[1].comm, "t9");
 	assert_string_equal(m->p->threads.v[1].process, "t7");
-	assert_int_equal(m->names.lookups, 4);	/* each place once */
+	assert_int_equal(m->names.lookups, 4); /* each place once */
 	assert_int_equal(m->names.wanted, 0);
 }
 
@@ -383,12 +393,12 @@ static void waits(void **state)
 	struct made *m = *state;
 
 	stack(m, 7, 1, UT_END_START, NULL, IPS(2, 1));
-	wait(m, 7, 10, 15, 17, 1, 1);		/* slept 5, then 2 without a processor */
-	wait(m, 7, 20, NEVER, 23, 1, 1);	/* until the stop */
-	wait(m, 7, 30, 30, 34, 1, 0);		/* another took its processor */
-	wait(m, 7, 40, 39, 41, 1, 2);		/* clocks that do not fit */
+	wait(m, 7, 10, 15, 17, 1, 1); /* slept 5, then 2 without a processor */
+	wait(m, 7, 20, NEVER, 23, 1, 1); /* until the stop */
+	wait(m, 7, 30, 30, 34, 1, 0); /* another took its processor */
+	wait(m, 7, 40, 39, 41, 1, 2); /* clocks that do not fit */
 	wait(m, 7, 50, 60, 53, 1, 4);
-	wait(m, 7, 60, NEVER, 60, 1, 1);	/* nothing */
+	wait(m, 7, 60, NEVER, 60, 1, 1); /* nothing */
 	wait(m, 7, 70, 75, 75, 1, 0x40);
 	check(m, &usual,
 	      "B 7 f1;f2;[sleeping] 2 8\n"
@@ -419,8 +429,9 @@ static void waits_without_ourselves(void **state)
 static void waits_before(void **state)
 {
 	struct made *m = *state;
-	struct ut_rec_wait rec = { .head = head(7, 7, 5), .state = 2, .from_ns = START - 50 * MS, .runnable_ns = START - MS,
-				   .stack = 1 };
+	struct ut_rec_wait rec = {
+		.head = head(7, 7, 5), .state = 2, .from_ns = START - 50 * MS, .runnable_ns = START - MS, .stack = 1
+	};
 	struct ut_rec_wait over = { .head = head(7, 7, 0), .state = 1 };
 
 	stack(m, 7, 1, UT_END_START, NULL, IPS(1));
@@ -429,7 +440,7 @@ static void waits_before(void **state)
 	assert_int_equal(samples_wait(m->s, &rec), 0);
 	wait(m, 7, NEVER, 10, 12, 0, 1);
 	wait(m, 7, NEVER, NEVER, 12, 0, 2);
-	wait(m, 7, 30, 31, 31, 0, 1);	/* its stack was lost */
+	wait(m, 7, 30, 31, 31, 0, 1); /* its stack was lost */
 	check(m, &usual,
 	      "B 7 [stack not known];[sleeping] 1 1\n"
 	      "B 7 [waiting since before the recording];[sleeping] 1 10\n"

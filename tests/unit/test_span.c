@@ -91,10 +91,10 @@ static void test_a_result_is_left_alone_without_a_match(void **state)
 	struct span span, before;
 
 	(void)state;
-	memset(&span, 0x5a, sizeof span);
+	memset(&span, 0x5a, sizeof(span));
 	before = span;
 	assert_int_equal(spans_end(s, &e, &span), SPAN_END_BEFORE_ATTACH);
-	assert_memory_equal(&span, &before, sizeof span);
+	assert_memory_equal(&span, &before, sizeof(span));
 	spans_free(s);
 }
 
@@ -111,7 +111,7 @@ static void name_is_cut(struct spans *s, size_t len)
 		name[i] = (char)(i * 7 + 1);
 	begin(s, e);
 	if (len > SPAN_NAME_MAX)
-		name[SPAN_NAME_MAX] ^= 1;	/* behind what is kept */
+		name[SPAN_NAME_MAX] ^= 1; /* behind what is kept */
 	if (kept) {
 		name[kept - 1] ^= 1;
 		assert_int_not_equal(end(s, e), SPAN_END_MATCHED);
@@ -151,7 +151,7 @@ static void test_names_of_any_bytes(void **state)
 	e.name = one;
 	e.name_len = 3;
 	assert_int_equal(end(s, e), SPAN_END_MATCHED);
-	begin(s, none);	/* no name is the empty one */
+	begin(s, none); /* no name is the empty one */
 	e.name_len = 0;
 	assert_int_equal(end(s, e), SPAN_END_MATCHED);
 	spans_free(s);
@@ -160,7 +160,7 @@ static void test_names_of_any_bytes(void **state)
 /* The millionth begin costs what the first does, and only the newest are kept. */
 static void test_a_million_begins_beside_a_polite_process(void **state)
 {
-	struct heard heard = {0};
+	struct heard heard = { 0 };
 	struct spans *s = spans_new(hear, &heard);
 
 	(void)state;
@@ -180,13 +180,13 @@ static void test_a_million_begins_beside_a_polite_process(void **state)
 		assert_int_equal(end(s, with_id(event(2000000, 2, 2, "polite"), i)), SPAN_END_MATCHED);
 	for (size_t i = 0; i < SPANS_PER_PROCESS; i++)
 		assert_int_equal(end(s, event(2000000, 1, 1, "flood")), SPAN_END_MATCHED);
-	assert_int_equal(end(s, event(2000000, 1, 1, "flood")), SPAN_END_ORPHAN);	/* its begin was forgotten */
+	assert_int_equal(end(s, event(2000000, 1, 1, "flood")), SPAN_END_ORPHAN); /* its begin was forgotten */
 	spans_free(s);
 }
 
 static void test_the_process_with_most_pays(void **state)
 {
-	struct heard heard = {0};
+	struct heard heard = { 0 };
 	struct spans *s = spans_new(hear, &heard);
 
 	(void)state;
@@ -207,18 +207,18 @@ static const struct span_limits small = { .per_process = 4, .all = 6, .idle = 3,
 
 static void test_of_two_limits(void **state)
 {
-	struct heard heard = {0};
+	struct heard heard = { 0 };
 	struct spans *s = spans_new_limited(hear, &heard, &small);
 
 	(void)state;
 	for (uint64_t i = 0; i < 5; i++)
 		begin(s, event(i, 1, 1, "a"));
-	assert_int_equal(heard.of_pid[1], 1);	/* of one process */
+	assert_int_equal(heard.of_pid[1], 1); /* of one process */
 	begin(s, event(10, 2, 2, "b"));
 	begin(s, event(11, 2, 2, "b"));
 	assert_int_equal(heard.n, 1);
 	begin(s, event(12, 3, 3, "c"));
-	assert_int_equal(heard.of_pid[1], 2);	/* in all */
+	assert_int_equal(heard.of_pid[1], 2); /* in all */
 	begin(s, event(13, 3, 3, "c"));
 	assert_int_equal(heard.of_pid[1], 3);
 	assert_int_equal(heard.last.begin_ns, 2);

@@ -23,9 +23,9 @@ struct row {
 struct run {
 	struct spans *spans;
 	struct buf told;
-	const char *name;	/* of the case */
+	const char *name; /* of the case */
 	uint64_t now_us;
-	char ids[IDS_MAX][16];	/* an id that is no number is its index here, far from the numbers */
+	char ids[IDS_MAX][16]; /* an id that is no number is its index here, far from the numbers */
 	size_t n_ids;
 };
 
@@ -34,7 +34,7 @@ static FILE *open_case(const char *file)
 	char path[4096];
 	FILE *f;
 
-	snprintf(path, sizeof path, "%s/tests/cases/pairs/%s", getenv("UT_SOURCE_ROOT"), file);
+	snprintf(path, sizeof(path), "%s/tests/cases/pairs/%s", getenv("UT_SOURCE_ROOT"), file);
 	f = fopen(path, "re");
 	if (!f)
 		fail_msg("cannot open %s", path);
@@ -76,7 +76,7 @@ static uint64_t id_of(struct run *r, const char *text)
 		i++;
 	assert_true(i < IDS_MAX);
 	if (i == r->n_ids)
-		snprintf(r->ids[r->n_ids++], sizeof r->ids[0], "%s", text);
+		snprintf(r->ids[r->n_ids++], sizeof(r->ids[0]), "%s", text);
 	return UINT64_MAX - i;
 }
 
@@ -132,7 +132,7 @@ static void tell_end(struct run *r, const struct span_event *e, enum span_end wh
 	char id[32];
 
 	buf_addf(&r->told, "%s\tend\t%u\t%u\t%.*s\t%s\t%g\t%s\n", r->name, e->pid, e->tid, (int)e->name_len, e->name,
-		   id_text(r, e->has_id, e->id, id), (double)e->time_ns / 1e3, words[what]);
+		 id_text(r, e->has_id, e->id, id), (double)e->time_ns / 1e3, words[what]);
 }
 
 static void feed_end(struct run *r, const struct span_event *e)
@@ -221,7 +221,7 @@ static void run_file(struct run *r, const char *file, size_t min_cases)
 		assert_int_equal(row.n, 7);
 		if (strcmp(row.column[0], name)) {
 			stop(r);
-			snprintf(name, sizeof name, "%s", row.column[0]);
+			snprintf(name, sizeof(name), "%s", row.column[0]);
 			r->name = name;
 			r->spans = spans_new(tell_span, r);
 			assert_non_null(r->spans);
@@ -259,7 +259,7 @@ static void compare(const struct buf *told, const char *file)
 
 static void check(const char *events, const char *answers, size_t min_cases)
 {
-	struct run r = {0};
+	struct run r = { 0 };
 
 	run_file(&r, events, min_cases);
 	compare(&r.told, answers);

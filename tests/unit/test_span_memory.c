@@ -40,7 +40,7 @@ static void check_counts(const struct spans *s, uint64_t not_kept)
 	const struct span_counts *c = spans_counts(s);
 	uint64_t closed = 0;
 
-	for (size_t i = 0; i < sizeof c->closed / sizeof c->closed[0]; i++)
+	for (size_t i = 0; i < sizeof(c->closed) / sizeof(c->closed[0]); i++)
 		closed += c->closed[i];
 	assert_int_equal(c->begins, closed + spans_open(s));
 	assert_int_equal(closed - c->matched - not_kept, closed_by_others);
@@ -55,11 +55,15 @@ static uint64_t mixed_stream(struct spans *s)
 	char name[16];
 
 	for (uint32_t i = 0; i < 600; i++) {
-		struct span_event e = { .time_ns = i, .pid = 1 + i % 7, .tid = 1 + i % 5, .name = name,
-					.has_id = i % 3 == 0, .id = i / 2 };
+		struct span_event e = { .time_ns = i,
+					.pid = 1 + i % 7,
+					.tid = 1 + i % 5,
+					.name = name,
+					.has_id = i % 3 == 0,
+					.id = i / 2 };
 		int r;
 
-		e.name_len = (size_t)snprintf(name, sizeof name, "n%u", i % 11);
+		e.name_len = (size_t)snprintf(name, sizeof(name), "n%u", i % 11);
 		r = spans_begin(s, &e);
 		assert_true(r == 0 || r == -ENOMEM);
 		not_kept += r != 0;
@@ -98,7 +102,7 @@ static bool run_with_failures(size_t from, size_t until)
 	spans_stop(s, 1000);
 	assert_int_equal(spans_open(s), 0);
 	check_counts(s, not_kept);
-	assert_int_equal(held, 2);	/* itself, and its list of numbers */
+	assert_int_equal(held, 2); /* itself, and its list of numbers */
 	spans_free(s);
 	assert_int_equal(held, 0);
 	return asked >= from;
@@ -138,7 +142,7 @@ static void test_memory_comes_back(void **state)
 		assert_int_equal(held, 2);
 	}
 	mixed_stream(s);
-	spans_free(s);		/* without a stop */
+	spans_free(s); /* without a stop */
 	assert_int_equal(held, 0);
 }
 
@@ -166,8 +170,10 @@ static void test_a_begin_without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_allocation_fails_once), cmocka_unit_test(test_all_fail_from_one_on),
-		cmocka_unit_test(test_memory_comes_back), cmocka_unit_test(test_a_begin_without_memory),
+		cmocka_unit_test(test_each_allocation_fails_once),
+		cmocka_unit_test(test_all_fail_from_one_on),
+		cmocka_unit_test(test_memory_comes_back),
+		cmocka_unit_test(test_a_begin_without_memory),
 	};
 
 	return cmocka_run_group_tests_name("span_memory", tests, NULL, NULL);

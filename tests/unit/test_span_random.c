@@ -12,7 +12,7 @@
 
 #define STEPS 250
 #define STREAMS 2000
-#define PIDS 5			/* 1 to 4 */
+#define PIDS 5 /* 1 to 4 */
 
 static const struct span_limits limits = {
 	.per_process = 9, .all = 20, .idle = 1000, .heritage = 1000, .all_heritage = 100000
@@ -39,7 +39,7 @@ enum kind { BEGIN, END, FORK, EXEC, THREAD_START, THREAD_EXIT, PROCESS_EXIT, LOS
 struct step {
 	enum kind kind;
 	uint64_t time, since;
-	uint32_t pid, tid;	/* FORK: tid is the child */
+	uint32_t pid, tid; /* FORK: tid is the child */
 	size_t name;
 	bool has_id;
 	uint64_t id;
@@ -49,22 +49,30 @@ struct model_span {
 	struct step begin;
 	bool open, crossed, detached;
 	unsigned depth;
-	struct { uint64_t begin, end; } inside[STEPS];
+	struct {
+		uint64_t begin, end;
+	} inside[STEPS];
 	size_t n_inside;
 };
 
-struct heir { uint32_t pid; size_t name; bool has_id; uint64_t id; bool gone; };
+struct heir {
+	uint32_t pid;
+	size_t name;
+	bool has_id;
+	uint64_t id;
+	bool gone;
+};
 
 /* Everything that happened, and every rule looked up in it from the start. */
 struct model {
 	struct step log[STEPS];
 	size_t n;
-	const struct step *now;	/* not yet in the log */
-	struct model_span span[STEPS];	/* in the order of their begins */
+	const struct step *now; /* not yet in the log */
+	struct model_span span[STEPS]; /* in the order of their begins */
 	size_t n_spans;
 	struct heir heir[STEPS * 64];
 	size_t n_heirs;
-	uint64_t changed[PIDS], changes;	/* when the number of open spans did */
+	uint64_t changed[PIDS], changes; /* when the number of open spans did */
 	struct span told[STEPS * 2];
 	size_t n_told;
 };
@@ -272,7 +280,7 @@ static enum span_end model_unmatched(struct model *m, const struct step *s)
 			if (is[k](&m->log[i], s)) {
 				since = !known || m->log[i].time > since ? m->log[i].time : since;
 				known = true;
-				break;	/* the latest of its sort */
+				break; /* the latest of its sort */
 			}
 	if (model_lost(m, s->pid, known, since))
 		return SPAN_END_AFTER_LOSS;
@@ -349,7 +357,8 @@ static enum span_end model_step(struct model *m, const struct step *s)
 	case FORK: model_fork(m, s); break;
 	case EXEC: model_restart(m, s->pid, s->time, SPAN_EXEC); break;
 	case PROCESS_EXIT: model_restart(m, s->pid, s->time, SPAN_PROCESS_ENDED); break;
-	case THREAD_START: case THREAD_EXIT: model_thread(m, s); break;
+	case THREAD_START:
+	case THREAD_EXIT: model_thread(m, s); break;
 	default: break;
 	}
 	m->log[m->n++] = *s;
@@ -408,8 +417,14 @@ static enum kind roll_kind(uint64_t *state)
 {
 	uint64_t n = roll(state, 100);
 
-	return n < 45 ? BEGIN : n < 86 ? END : n < 90 ? FORK : n < 91 ? EXEC : n < 92 ? THREAD_START :
-	       n < 94 ? THREAD_EXIT : n < 96 ? PROCESS_EXIT : LOST;
+	return n < 45	? BEGIN
+	       : n < 86 ? END
+	       : n < 90 ? FORK
+	       : n < 91 ? EXEC
+	       : n < 92 ? THREAD_START
+	       : n < 94 ? THREAD_EXIT
+	       : n < 96 ? PROCESS_EXIT
+			: LOST;
 }
 
 static struct step roll_step(uint64_t *state, uint64_t before, bool steps_back, size_t variety)
@@ -480,7 +495,7 @@ static void compare_counts(const struct spans *s, const uint64_t ends[5], uint64
 static void run_stream(uint64_t seed, bool own, struct model *m, struct told *told, uint64_t ends[5])
 {
 	struct spans *s = spans_new_limited(hear, told, &limits);
-	uint64_t state = seed, time = 50, begins = 0, of_this[5] = {0};
+	uint64_t state = seed, time = 50, begins = 0, of_this[5] = { 0 };
 	size_t variety = 1 + roll(&state, ARRAY_SIZE(names));
 
 	m->n = m->n_spans = m->n_heirs = 0;
@@ -509,15 +524,15 @@ static void run_stream(uint64_t seed, bool own, struct model *m, struct told *to
 
 static void run_streams(uint64_t seed, bool own)
 {
-	AUTO_FREE struct model *m = calloc(1, sizeof *m);
-	AUTO_FREE struct told *told = calloc(1, sizeof *told);
-	uint64_t ends[5] = {0};
+	AUTO_FREE struct model *m = calloc(1, sizeof(*m));
+	AUTO_FREE struct told *told = calloc(1, sizeof(*told));
+	uint64_t ends[5] = { 0 };
 
 	assert_non_null(m);
 	assert_non_null(told);
 	for (uint64_t i = 0; i < STREAMS / 2; i++)
 		run_stream(seed + i, own, m, told, ends);
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)	/* the streams try every answer */
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) /* the streams try every answer */
 		assert_true(ends[i] > STREAMS / 10);
 }
 
@@ -536,7 +551,8 @@ static void test_streams_whose_clock_steps_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_streams), cmocka_unit_test(test_streams_whose_clock_steps_back),
+		cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_streams_whose_clock_steps_back),
 	};
 
 	return cmocka_run_group_tests_name("span_random", tests, NULL, NULL);

@@ -48,7 +48,7 @@ static void many_names(struct spans *s, uint64_t i)
 {
 	char name[32];
 
-	snprintf(name, sizeof name, "name %u", (unsigned)i);
+	snprintf(name, sizeof(name), "name %u", (unsigned)i);
 	begin(s, event(i, 1, 1, name));
 }
 
@@ -57,7 +57,7 @@ static void crossing(struct spans *s, uint64_t i)
 {
 	char name[32];
 
-	snprintf(name, sizeof name, "name %u", (unsigned)(i % 10000));
+	snprintf(name, sizeof(name), "name %u", (unsigned)(i % 10000));
 	if (i / 10000 % 2)
 		assert_int_equal(end(s, event(i, 1, 1, name)), SPAN_END_MATCHED);
 	else
@@ -70,13 +70,13 @@ static void crossing(struct spans *s, uint64_t i)
 
 static void test_the_worst_streams(void **state)
 {
-	static void (*const streams[])(struct spans *s, uint64_t i) = {
-		many_threads, many_processes, many_ids, many_names, crossing, orphans, forks, thread_exits, exits,
-		losses,
+	static void (*const streams[])(struct spans * s, uint64_t i) = {
+		many_threads, many_processes, many_ids,	    many_names, crossing,
+		orphans,      forks,	      thread_exits, exits,	losses,
 	};
 
 	(void)state;
-	for (size_t k = 0; k < sizeof streams / sizeof streams[0]; k++) {
+	for (size_t k = 0; k < sizeof(streams) / sizeof(streams[0]); k++) {
 		struct spans *s = spans_new(NULL, NULL);
 		double before = seconds();
 
@@ -114,7 +114,8 @@ static void test_forks_of_a_full_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_worst_streams), cmocka_unit_test(test_forks_of_a_full_process),
+		cmocka_unit_test(test_the_worst_streams),
+		cmocka_unit_test(test_forks_of_a_full_process),
 	};
 
 	return cmocka_run_group_tests_name("span_worst", tests, NULL, NULL);

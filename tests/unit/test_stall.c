@@ -19,15 +19,9 @@ static void enter(uint64_t *word, uint64_t ns) { *word += 1 - time_bits(ns); }
 static void leave(uint64_t *word, uint64_t ns) { *word += time_bits(ns) - 1; }
 
 /* In two steps, as processors do it. */
-static bool enter_any(uint64_t *word)
-{
-	return !((*word)++ & ((1u << UT_WORD_COUNT_BITS) - 1));
-}
+static bool enter_any(uint64_t *word) { return !((*word)++ & ((1u << UT_WORD_COUNT_BITS) - 1)); }
 
-static bool leave_any(uint64_t *word)
-{
-	return !(--*word & ((1u << UT_WORD_COUNT_BITS) - 1));
-}
+static bool leave_any(uint64_t *word) { return !(--*word & ((1u << UT_WORD_COUNT_BITS) - 1)); }
 
 static void not_zero_since(uint64_t *word, uint64_t ns) { *word += time_bits(ns); }
 static void zero_since(uint64_t *word, uint64_t ns) { *word -= time_bits(ns); }
@@ -52,7 +46,7 @@ static void words(void **ctx)
 	leave(&word, BASE + 5 * MS);
 	assert_int_equal(stall_word_ns(word, BASE, BASE + 90 * MS), 6 * MS);
 	enter(&word, BASE + 100 * MS);
-	assert_int_equal(stall_word_ns(word, BASE, BASE + 10 * MS), 0);	/* before: never below 0 */
+	assert_int_equal(stall_word_ns(word, BASE, BASE + 10 * MS), 0); /* before: never below 0 */
 	assert_int_equal(stall_word_ns(word, BASE, BASE - 10 * MS), 0);
 }
 
@@ -106,13 +100,13 @@ static void zeros(void **ctx)
 /* A process that always ran, in whose end state a processor has said only half of what it has to. */
 static void ambiguous_alone(void **ctx)
 {
-	struct ut_rec_state from = {0}, to;
+	struct ut_rec_state from = { 0 }, to;
 	struct stall s;
 
 	(void)ctx;
 	from.known = 1;
 	from.held = -time_bits(BASE);
-	enter_any(&from.none_runs);	/* since the base */
+	enter_any(&from.none_runs); /* since the base */
 	to = from;
 	leave_any(&to.none_runs);
 	enter_any(&to.none_runs);
@@ -125,12 +119,12 @@ static void ambiguous_alone(void **ctx)
 static void what_is_not_known(void **ctx)
 {
 	struct ut_rec_state from = fresh(BASE), to = from, other = fresh(BASE);
-	struct stall zero = {0}, s;
+	struct stall zero = { 0 }, s;
 
 	(void)ctx;
 	to.known = 2;
 	s = stall_between(&from, BASE + MS, &to, BASE + 2 * MS, BASE);
-	assert_memory_equal(&s, &zero, sizeof s);
+	assert_memory_equal(&s, &zero, sizeof(s));
 	s = stall_between(&to, BASE + MS, &from, BASE + 2 * MS, BASE);
 	assert_false(s.known);
 	to.known = 0;
@@ -176,21 +170,26 @@ static void held_is_not_stopped(void **ctx)
 
 #define CPUS 4
 #define THREADS 7
-#define COLLECTORS 2	/* the first threads */
+#define COLLECTORS 2 /* the first threads */
 
-struct half { uint64_t *word, ns, due_ns; bool zero; };
+struct half {
+	uint64_t *word, ns, due_ns;
+	bool zero;
+};
 
 /* The plain account: integrals over time, in units of time of which all moments are multiples. */
-struct account { uint64_t none, program, collector, waiting, held; };
+struct account {
+	uint64_t none, program, collector, waiting, held;
+};
 
 struct machine {
 	uint64_t now_ns;
-	int cpu[CPUS];		/* thread, -1 */
+	int cpu[CPUS]; /* thread, -1 */
 	bool on_cpu[THREADS], waits[THREADS], held[THREADS];
 	struct ut_rec_state state;
 	struct half half[64];
 	unsigned nhalves;
-	uint64_t late_ns;	/* how late a second step may come; 0: at once */
+	uint64_t late_ns; /* how late a second step may come; 0: at once */
 	struct account account;
 };
 
@@ -283,7 +282,7 @@ static void switch_in(struct machine *m, unsigned cpu, unsigned t)
 static void step(struct machine *m)
 {
 	unsigned cpu = (unsigned)dice(CPUS), t = (unsigned)dice(THREADS);
-	uint64_t ns = dice(8) ? dice(200) : dice(20000);	/* units: often within the time of a half step */
+	uint64_t ns = dice(8) ? dice(200) : dice(20000); /* units: often within the time of a half step */
 
 	account_until(m, m->now_ns + ns * UNIT);
 	say_due(m);
@@ -334,7 +333,7 @@ static void run(unsigned seed, uint64_t late_ns)
 	struct machine m = { .now_ns = BASE + (seed % 3) * 777 * UNIT, .late_ns = late_ns }, past[64];
 
 	srandom(seed);
-	memset(m.cpu, -1, sizeof m.cpu);
+	memset(m.cpu, -1, sizeof(m.cpu));
 	m.state = fresh(m.now_ns);
 	warm_up(&m);
 	for (unsigned i = 0; i < 400; i++) {
@@ -369,7 +368,7 @@ static void garbage(void **ctx)
 	srandom(7);
 	for (unsigned i = 0; i < 200000; i++) {
 		uint64_t *word[] = { &from.none_runs, &from.program, &from.collector, &from.waiting, &from.held,
-				     &to.none_runs, &to.program, &to.collector, &to.waiting, &to.held };
+				     &to.none_runs,   &to.program,   &to.collector,   &to.waiting,   &to.held };
 		uint64_t at = BASE + dice(1u << 30), span = dice(1u << (i % 31));
 		struct stall s;
 

@@ -53,7 +53,7 @@ static int teardown(void **state)
 
 static char *name_of(pid_t pid, uint64_t addr, bool is_return)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 
 	sym_user(sym, pid, addr, is_return, &b);
 	return buf_take(&b);
@@ -70,7 +70,7 @@ static void assert_number(pid_t pid, uint64_t addr, const char *behind)
 {
 	char expected[64];
 
-	snprintf(expected, sizeof expected, "0x%llx%s", (unsigned long long)addr, behind);
+	snprintf(expected, sizeof(expected), "0x%llx%s", (unsigned long long)addr, behind);
 	assert_name(pid, addr, false, expected);
 }
 
@@ -84,7 +84,7 @@ static void names_its_own_functions(void **state)
 	assert_name(getpid(), f, false, "a_function_with_a_name+0x0 (test_sym)");
 	assert_name(getpid(), f + 5, false, "a_function_with_a_name+0x5 (test_sym)");
 	assert_name(getpid(), f + 5, true, "a_function_with_a_name+0x5 (test_sym)");
-	before = name_of(getpid(), f, true);	/* the call before the first instruction is none of it */
+	before = name_of(getpid(), f, true); /* the call before the first instruction is none of it */
 	assert_null(strstr(before, "a_function_with_a_name+"));
 }
 
@@ -122,7 +122,7 @@ static void addresses_without_a_name_are_numbers(void **state)
 	void *data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
-	assert_number(getpid(), 0x1234, "");	/* nobody noted this process */
+	assert_number(getpid(), 0x1234, ""); /* nobody noted this process */
 	sym_note_process(sym, getpid());
 	assert_number(getpid(), 0, "");
 	assert_number(getpid(), 0x1234, "");
@@ -200,10 +200,10 @@ static void names_are_there_after_the_process_has_ended(void **state)
 	(void)state;
 	sym_note_process(sym, pid);
 	kill_child(pid);
-	sym_note_process(sym, pid);	/* too late: what is known stays */
+	sym_note_process(sym, pid); /* too late: what is known stays */
 	assert_name(pid, ADDR(a_function_with_a_name) + 2, false, "a_function_with_a_name+0x2 (test_sym)");
 	end_child(pid);
-	sym_note_process(sym, pid);	/* too late: what is known stays */
+	sym_note_process(sym, pid); /* too late: what is known stays */
 	assert_name(pid, ADDR(a_function_with_a_name) + 2, false, "a_function_with_a_name+0x2 (test_sym)");
 	sym_forget_process(sym, pid);
 	assert_number(pid, ADDR(a_function_with_a_name) + 2, "");
@@ -213,15 +213,15 @@ static void names_are_there_after_the_process_has_ended(void **state)
 static void names_are_there_when_the_file_is_gone(void **state)
 {
 	char folder[] = "/tmp/ut-test-XXXXXX", path[64], command[128];
-	struct mapped_files files = {0};
+	struct mapped_files files = { 0 };
 	AUTO_FREE char *name = NULL;
 	const struct mapping *m;
 	pid_t pid;
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/gone\x1b", folder);
-	snprintf(command, sizeof command, "cp /bin/sleep '%s'", path);
+	snprintf(path, sizeof(path), "%s/gone\x1b", folder);
+	snprintf(command, sizeof(command), "cp /bin/sleep '%s'", path);
 	assert_int_equal(system(command), 0);
 	pid = start_child(path);
 	sym_note_process(sym, pid);
@@ -231,7 +231,7 @@ static void names_are_there_when_the_file_is_gone(void **state)
 	m = &files.files.v[0].first;
 	assert_true(files.files.v[0].is_program);
 	name = name_of(pid, m->start + 0x10, false);
-	assert_non_null(strstr(name, " (gone\\x1b)"));	/* no control byte reaches a terminal */
+	assert_non_null(strstr(name, " (gone\\x1b)")); /* no control byte reaches a terminal */
 	end_child(pid);
 	mapped_files_done(&files);
 }
@@ -258,7 +258,7 @@ static void files_are_opened_once_and_closed_in_the_end(void **state)
 	sym_note_process(sym, pid);
 	sym_note_process(sym, pid);
 	sym_note_process(sym, getpid());
-	assert_int_equal(open_descriptors(), once);	/* the same files */
+	assert_int_equal(open_descriptors(), once); /* the same files */
 	end_child(pid);
 	sym_forget_process(sym, getpid());
 	assert_name(pid, ADDR(a_function_with_a_name), false, "a_function_with_a_name+0x0 (test_sym)");
@@ -277,12 +277,13 @@ static int text_file(const char *text)
 
 static void reads_lists_of_kernel_functions(void **state)
 {
-	AUTO_CLOSE int fd = text_file(
-		"ffffffff81000000 T _stext\nffffffff81002000 t late\nffffffff81001ff0 t __pfx_late\n"
-		"ffffffff81001000 T early\nffffffff81001000 W alias\nffffffff81003000 D data\nnonsense\n"
-		"ffffffffc0000000 t in_module\t[ext4]\nffffffffc0000100 t also\t[ext4]\nffffffffc0001000 t other\t[xfs]\n"
-		"ffffffffc0002000 t \nffffffffc0003000 T cut");
-	struct kallsyms k = {0};
+	AUTO_CLOSE int fd =
+		text_file("ffffffff81000000 T _stext\nffffffff81002000 t late\nffffffff81001ff0 t __pfx_late\n"
+			  "ffffffff81001000 T early\nffffffff81001000 W alias\nffffffff81003000 D data\nnonsense\n"
+			  "ffffffffc0000000 t in_module\t[ext4]\nffffffffc0000100 t also\t[ext4]\nffffffffc0001000 t "
+			  "other\t[xfs]\n"
+			  "ffffffffc0002000 t \nffffffffc0003000 T cut");
+	struct kallsyms k = { 0 };
 	const struct kernel_function *f;
 
 	(void)state;
@@ -298,14 +299,14 @@ static void reads_lists_of_kernel_functions(void **state)
 	assert_string_equal(k.strings + kallsyms_find(&k, 0xffffffffc0001000)->module, "[xfs]");
 	assert_null(kallsyms_find(&k, 0xffffffff80ffffff));
 	assert_null(kallsyms_find(&k, 0x7f0000000000));
-	assert_null(kallsyms_find(&k, 0xffffffffff600000));	/* far from any function */
+	assert_null(kallsyms_find(&k, 0xffffffffff600000)); /* far from any function */
 	kallsyms_done(&k);
 }
 
 static void a_hidden_list_is_an_empty_one(void **state)
 {
 	AUTO_CLOSE int fd = text_file("0000000000000000 T _stext\n0000000000000000 t vfs_read\n");
-	struct kallsyms k = {0};
+	struct kallsyms k = { 0 };
 
 	(void)state;
 	assert_int_equal(kallsyms_read(fd, &k), 0);
@@ -330,7 +331,7 @@ static uint64_t address_in_kallsyms(const char *wanted)
 static void names_functions_of_the_running_kernel(void **state)
 {
 	uint64_t addr = address_in_kallsyms("vfs_read");
-	struct buf b = {0};
+	struct buf b = { 0 };
 
 	(void)state;
 	if (!addr) {
@@ -349,7 +350,7 @@ static void names_functions_of_the_running_kernel(void **state)
 static void names_what_is_loaded_later(void **state)
 {
 	void *handle;
-	struct buf b = {0};
+	struct buf b = { 0 };
 
 	(void)state;
 	sym_note_process(sym, getpid());
@@ -370,7 +371,7 @@ static void names_what_is_loaded_later(void **state)
 
 static void assert_demangled(const char *name, const char *expected)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 
 	buf_adds(&b, ">");
 	elf_demangle(name, &b);
@@ -397,7 +398,7 @@ static void demangles_cpp_and_rust(void **state)
 /* Forty steps of g<X, X>: a terabyte of text if it were printed. */
 static void endless_names_stay_as_they_are(void **state)
 {
-	struct buf b = {0};
+	struct buf b = { 0 };
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 	(void)state;

@@ -31,13 +31,16 @@ static void process(struct top *t, uint32_t pid, const char *comm, const char *r
 {
 	struct top_who who = { .pid = pid, .runtime = runtime, .version = version, .seen_ns = START };
 
-	memcpy(who.comm, comm, strnlen(comm, sizeof who.comm));
+	memcpy(who.comm, comm, strnlen(comm, sizeof(who.comm)));
 	assert_int_equal(top_process(t, &who), 0);
 }
 
 static struct collect_span span(uint32_t pid, uint64_t from_ms, uint64_t ms)
 {
-	return (struct collect_span){ .def = &gc_def, .pid = pid, .label = "young", .begin_ns = START + from_ms * MS,
+	return (struct collect_span){ .def = &gc_def,
+				      .pid = pid,
+				      .label = "young",
+				      .begin_ns = START + from_ms * MS,
 				      .end_ns = START + (from_ms + ms) * MS,
 				      .stall = { .known = true, .stopped_ns = ms * MS } };
 }
@@ -101,7 +104,12 @@ static enum top_act press(struct top *t, const char *keys)
 
 static void test_keys_from_bytes(void **state)
 {
-	static const struct { const char *bytes; bool last; size_t n; uint32_t key; } cases[] = {
+	static const struct {
+		const char *bytes;
+		bool last;
+		size_t n;
+		uint32_t key;
+	} cases[] = {
 		{ "q", false, 1, 'q' },
 		{ "\r", false, 1, '\r' },
 		{ "\n", false, 1, '\r' },
@@ -182,10 +190,10 @@ static void test_table(void **state)
 	assert_line(t, 80, 24, 3, "     10 ruby            CRuby 3.1.2   10.0    1.0 %     1 ms        -          ▃");
 	assert_line(t, 80, 24, 4, "     30 python3         CPython          0      0 %        -        -          ·");
 	assert_line(t, 80, 24, 5, "");
-	assert_line(t, 80, 24, 23,
-		    "q quit  arrows select  Enter open  s sort  r reverse  / filter  p pause  h help");
-	assert_line(t, 160, 24, 2, "     20 java            HotSpot 17.0.15          1.0   15.0 %   150 ms      64M "
-				   "                                                         ▆▆·");
+	assert_line(t, 80, 24, 23, "q quit  arrows select  Enter open  s sort  r reverse  / filter  p pause  h help");
+	assert_line(t, 160, 24, 2,
+		    "     20 java            HotSpot 17.0.15          1.0   15.0 %   150 ms      64M "
+		    "                                                         ▆▆·");
 	assert_line(t, 50, 24, 1, "    PID COMMAND          GC/S STOPPED↓  LONGEST");
 	assert_line(t, 20, 24, 2, "java       15.0 %");
 	assert_line(t, 4, 24, 2, "  15");
@@ -246,11 +254,11 @@ static void test_sorting(void **state)
 	assert_order(t, "r", 30, 10, 20);
 	assert_order(t, "rl", 20, 10, 30);
 	assert_order(t, "a", 20, 10, 30);
-	assert_order(t, "s", 10, 20, 30);	/* PID */
-	assert_order(t, "s", 20, 30, 10);	/* command */
-	assert_order(t, "s", 30, 10, 20);	/* runtime */
+	assert_order(t, "s", 10, 20, 30); /* PID */
+	assert_order(t, "s", 20, 30, 10); /* command */
+	assert_order(t, "s", 30, 10, 20); /* runtime */
 	assert_line(t, 80, 24, 1, "    PID COMMAND         RUNTIME↓      GC/S  STOPPED  LONGEST  ALLOC/S MINUTE");
-	assert_order(t, "ssss", 20, 10, 30);	/* round again, to allocation */
+	assert_order(t, "ssss", 20, 10, 30); /* round again, to allocation */
 	top_free(t);
 }
 
@@ -261,7 +269,7 @@ static void test_filter(void **state)
 	(void)state;
 	assert_int_equal(press(t, "/"), TOP_DRAW);
 	assert_line(t, 80, 24, 23, "filter: _  (Enter keeps it, Esc drops it)");
-	press(t, "PYx\b");	/* case does not matter, and letters are no keys */
+	press(t, "PYx\b"); /* case does not matter, and letters are no keys */
 	assert_line(t, 80, 24, 23, "filter: PY_  (Enter keeps it, Esc drops it)");
 	assert_line(t, 80, 24, 2, "     30 python3         CPython          0      0 %        -        -          ·");
 	assert_line(t, 80, 24, 3, "");
@@ -275,11 +283,11 @@ static void test_filter(void **state)
 	assert_string_equal(t->filter, "ä");
 	for (unsigned i = 0; i < 100; i++)
 		press(t, "漢");
-	assert_true(t->filter_len < sizeof t->filter);
+	assert_true(t->filter_len < sizeof(t->filter));
 	press(t, "\x15");
 	assert_int_equal(t->filter_len, 0);
 	assert_int_equal(press(t, "\033"), TOP_DRAW);
-	assert_int_equal(press(t, "\033"), TOP_QUIT);	/* nothing else to go back from */
+	assert_int_equal(press(t, "\033"), TOP_QUIT); /* nothing else to go back from */
 	top_free(t);
 }
 
@@ -319,7 +327,7 @@ static void test_scrolling(void **state)
 	press(t, "\033[5~");
 	render(t, 0, 80, 24, &s);
 	assert_int_equal(t->shown.v[top_selected(t)]->pid, 80);
-	render(t, 0, 80, 200, &s);	/* a larger screen shows all again */
+	render(t, 0, 80, 200, &s); /* a larger screen shows all again */
 	assert_int_equal(strtoul(line(&s, 2), NULL, 10), 1);
 	top_screen_done(&s);
 	top_free(t);
@@ -333,14 +341,14 @@ static void test_ended_processes_fade(void **state)
 	(void)state;
 	top_gone(t, 20, START + 2 * S);
 	top_gone(t, 99, START + 2 * S);
-	add(t, span(20, 2000, 10));	/* of nobody */
+	add(t, span(20, 2000, 10)); /* of nobody */
 	assert_line(t, 80, 24, 0, "usertrace top 2 s, 2 processes, 1 ended");
 	assert_line(t, 80, 24, 2, "     20 java            HotSpot 17.0   1.0    ended   150 ms      64M          ▆");
 	render(t, 11999, 80, 24, &s);
 	assert_int_equal(t->rows.n, 3);
 	render(t, 12000, 80, 24, &s);
 	assert_int_equal(t->rows.n, 2);
-	process(t, 10, "java", "HotSpot", "");	/* the ruby has become a java */
+	process(t, 10, "java", "HotSpot", ""); /* the ruby has become a java */
 	assert_int_equal(t->rows.n, 3);
 	assert_int_equal(t->rows.v[0]->gone_ns, START);
 	add(t, span(10, 12000, 10));
@@ -403,14 +411,16 @@ static void test_process_page(void **state)
 	assert_line(t, 100, 24, 5, "allocates     64M a second");
 	assert_line(t, 100, 24, 6, "compile       1, 3 ms together, the longest 3 ms");
 	assert_line(t, 100, 24, 7, "last minute                                                            ▆▆·");
-	assert_line(t, 100, 24, 9, "     SECONDS WHAT                      PAUSE  STOPPED   GC CPU       FREED"
-				   "        HEAP CAUSE");
+	assert_line(t, 100, 24, 9,
+		    "     SECONDS WHAT                      PAUSE  STOPPED   GC CPU       FREED"
+		    "        HEAP CAUSE");
 	assert_line(t, 100, 24, 10,
 		    "    1.900000 compile young              3 ms        -        -           -           -");
-	assert_line(t, 100, 24, 11, "    1.000000 young                    150 ms   150 ms     0 ns         64M"
-				    "     96M→32M Allocation Fa");
+	assert_line(t, 100, 24, 11,
+		    "    1.000000 young                    150 ms   150 ms     0 ns         64M"
+		    "     96M→32M Allocation Fa");
 	assert_line(t, 80, 24, 9, "     SECONDS WHAT                      PAUSE  STOPPED   GC CPU       FREED");
-	assert_line(t, 80, 24, 11,	/* the half of a number would be another one */
+	assert_line(t, 80, 24, 11, /* the half of a number would be another one */
 		    "    1.000000 young                    150 ms   150 ms     0 ns         64M");
 	top_free(t);
 }
@@ -434,7 +444,7 @@ static void test_what_to_know_of_a_process(void **state)
 	assert_line(t, 44, 24, 8, "              counted");
 	assert_line(t, 44, 24, 9, "to know       averyveryverylongwordthatisnot");
 	assert_line(t, 44, 24, 10, "              onaline");
-	assert_line(t, 44, 20, 10, "");	/* not more than a quarter of the screen */
+	assert_line(t, 44, 20, 10, ""); /* not more than a quarter of the screen */
 	assert_line(t, 1, 24, 5, "t");
 	top_free(t);
 }
@@ -484,14 +494,14 @@ static void test_pause(void **state)
 	render(t, 8000, 80, 24, &b);
 	for (unsigned y = 1; y < 24; y++)
 		assert_string_equal(line(&a, y), line(&b, y));
-	press(t, "c");	/* sorting goes on */
+	press(t, "c"); /* sorting goes on */
 	render(t, 8000, 80, 24, &b);
 	assert_int_equal(strtoul(line(&b, 2), NULL, 10), 10);
 	process(t, 41, "short", "Node.js", "");
 	top_gone(t, 41, START + 8 * S);
 	top_gone(t, 10, START + 8 * S);
 	render(t, 60000, 80, 24, &b);
-	assert_int_equal(t->rows.n, 4);	/* one that nobody has seen is not kept for the end of the pause */
+	assert_int_equal(t->rows.n, 4); /* one that nobody has seen is not kept for the end of the pause */
 	press(t, "pt");
 	render(t, 8000, 80, 24, &b);
 	assert_int_equal(strtoul(line(&b, 2), NULL, 10), 30);
@@ -509,13 +519,12 @@ static void test_help_and_notes(void **state)
 	press(t, "?");
 	assert_line(t, 80, 24, 0, "arrows, j k     select; PgUp PgDn g G: further");
 	assert_line(t, 10, 3, 2, "q, Esc");
-	press(t, "q");	/* any key */
+	press(t, "q"); /* any key */
 	assert_line(t, 80, 24, 0, "usertrace top 2 s, 3 processes");
 	top_note(t, "bad\033[2J name", START + 2 * S);
 	assert_line(t, 80, 24, 23, "bad\\x1b[2J name");
 	t->note_until_ns = START;
-	assert_line(t, 80, 24, 23,
-		    "q quit  arrows select  Enter open  s sort  r reverse  / filter  p pause  h help");
+	assert_line(t, 80, 24, 23, "q quit  arrows select  Enter open  s sort  r reverse  / filter  p pause  h help");
 	top_lost(t, 1234);
 	assert_line(t, 80, 24, 0, "usertrace top 2 s, 3 processes, 1,234 events lost");
 	assert_int_equal(press(t, "\f"), TOP_REDRAW);
@@ -567,7 +576,10 @@ static void test_batch(void **state)
 }
 
 /* A terminal of a few sequences: where text goes, what is erased, reverse or not. */
-struct grid { char cell[30][100][8]; unsigned x, y; };
+struct grid {
+	char cell[30][100][8];
+	unsigned x, y;
+};
 
 static void grid_clear(struct grid *g, unsigned y, unsigned from)
 {
@@ -626,7 +638,7 @@ static void assert_grids(const struct grid *a, const struct top_screen *s)
 
 	top_screen_diff(NULL, s, &all);
 	grid_put(&b, &all);
-	assert_memory_equal(a->cell, b.cell, sizeof b.cell);
+	assert_memory_equal(a->cell, b.cell, sizeof(b.cell));
 	buf_done(&all);
 }
 
@@ -647,7 +659,7 @@ static void test_what_a_terminal_is_sent(void **state)
 	render(t, 2000, 80, 24, &new);
 	buf_reset(&out);
 	top_screen_diff(&old, &new, &out);
-	assert_int_equal(out.len, 0);	/* nothing new, nothing sent */
+	assert_int_equal(out.len, 0); /* nothing new, nothing sent */
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		press(t, keys[i]);
 		render(t, 2100 + i * 700, 80, 24, &new);
@@ -675,8 +687,9 @@ static void test_styles(void **state)
 		    "\033[7m     20 java            HotSpot 17.0   1.0   15.0 %   150 ms      64M          ▆"
 		    "\033[0m");
 	press(t, "j");
-	assert_line(t, 80, 24, 2, "     20 java            HotSpot 17.0   1.0 \033[31m  15.0 %\033[0m \033[31m  150 ms"
-				  "\033[0m      64M          ▆");
+	assert_line(t, 80, 24, 2,
+		    "     20 java            HotSpot 17.0   1.0 \033[31m  15.0 %\033[0m \033[31m  150 ms"
+		    "\033[0m      64M          ▆");
 	t->o.color = false;
 	assert_line(t, 80, 24, 2,
 		    "     20 java            HotSpot 17.0   1.0   15.0 %\033[0m   150 ms\033[0m      64M          ▆");

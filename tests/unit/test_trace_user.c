@@ -18,7 +18,7 @@
 #include "probe/eval.h"
 #include "plan/plan_priv.h"
 
-#define PID 0x7ffffff0u	/* nobody's */
+#define PID 0x7ffffff0u /* nobody's */
 
 struct scene {
 	struct plan *plan;
@@ -81,7 +81,8 @@ static void end(struct scene *s)
 
 static struct user_text text_of(const char *s)
 {
-	return (struct user_text){ .bytes = s ? s : "", .len = s ? strlen(s) : 0,
+	return (struct user_text){ .bytes = s ? s : "",
+				   .len = s ? strlen(s) : 0,
 				   .state = s ? UT_TEXT_WHOLE : UT_TEXT_NULL };
 }
 
@@ -174,7 +175,7 @@ static void names_of_every_length(void **state)
 					.name = { .bytes = name, .len = n },
 					.text = text_of(NULL) };
 
-		memset(name, 'x', sizeof(name));	/* not terminated */
+		memset(name, 'x', sizeof(name)); /* not terminated */
 		assert_int_equal(send(&s, 0, e), n ? 2 : 1);
 		e.kind = USER_END;
 		assert_int_equal(send(&s, 0, e), n ? 2 : 1);
@@ -199,9 +200,13 @@ static void names_that_are_not_whole(void **state)
 {
 	static char longest[UT_NAME_ROOM];
 	const struct user_text names[] = {
-		text_of(NULL), text_of(""), { .bytes = "", .state = UT_TEXT_FAULT, .address = 16 },
-		{ .bytes = "", .state = UT_TEXT_FAULT, .address = 17 }, { .bytes = "ab", .len = 2 },
-		{ .bytes = "ab", .len = 2, .state = UT_TEXT_CUT_FAULT }, { .bytes = longest, .len = UT_NAME_ROOM - 1 },
+		text_of(NULL),
+		text_of(""),
+		{ .bytes = "", .state = UT_TEXT_FAULT, .address = 16 },
+		{ .bytes = "", .state = UT_TEXT_FAULT, .address = 17 },
+		{ .bytes = "ab", .len = 2 },
+		{ .bytes = "ab", .len = 2, .state = UT_TEXT_CUT_FAULT },
+		{ .bytes = longest, .len = UT_NAME_ROOM - 1 },
 		{ .bytes = longest, .len = UT_NAME_ROOM - 1, .state = UT_TEXT_CUT_LIMIT },
 	};
 	const enum user_kind kinds[] = { USER_BEGIN, USER_END, USER_BEGIN };
@@ -212,8 +217,10 @@ static void names_that_are_not_whole(void **state)
 	memset(longest, 'x', sizeof(longest));
 	BEGIN(&s, "e:*");
 	for (size_t i = 0; i < 3 * ARRAY_SIZE(names); i++)
-		send(&s, 0, (struct user_event){ .kind = kinds[i / ARRAY_SIZE(names)], .name = names[i % ARRAY_SIZE(names)],
-						 .text = text_of(NULL) });
+		send(&s, 0,
+		     (struct user_event){ .kind = kinds[i / ARRAY_SIZE(names)],
+					  .name = names[i % ARRAY_SIZE(names)],
+					  .text = text_of(NULL) });
 	assert_int_equal(count(printed(&s), "end 8 µs"), ARRAY_SIZE(names));
 	trace_user_stop(s.user, s.now);
 	text = printed(&s);
@@ -238,10 +245,10 @@ static void predicates_see_spans(void **state)
 	      "e:* (text == \"t\")");
 	assert_int_equal(say(&s, 0, USER_BEGIN, "a"), 0);
 	assert_int_equal(say(&s, 0, USER_BEGIN, "b"), 0);
-	assert_int_equal(say(&s, 0, USER_END, "b"), 0);		/* 1 µs */
+	assert_int_equal(say(&s, 0, USER_END, "b"), 0); /* 1 µs */
 	assert_int_equal(say(&s, 0, USER_END, "a"), 1);
 	assert_string_equal(printed(&s), "0 zoo a end 3 µs");
-	assert_int_equal(say(&s, 0, USER_END, "a"), 0);	/* no begin, no duration */
+	assert_int_equal(say(&s, 0, USER_END, "a"), 0); /* no begin, no duration */
 	assert_int_equal(send(&s, 0,
 			      (struct user_event){ .kind = USER_COUNT,
 						   .name = text_of("c"),
@@ -259,10 +266,10 @@ static void predicates_see_spans(void **state)
 						   .id = 7,
 						   .value = 5 }),
 			 1);
-	assert_int_equal(
-	    send(&s, 0,
-		 (struct user_event){ .kind = USER_COUNT, .name = text_of("c"), .text = text_of(NULL), .value = 5 }),
-	    0);
+	assert_int_equal(send(&s, 0,
+			      (struct user_event){
+				      .kind = USER_COUNT, .name = text_of("c"), .text = text_of(NULL), .value = 5 }),
+			 0);
 	end(&s);
 }
 
@@ -302,7 +309,7 @@ static void events_that_speak_for_the_parent(void **state)
 	send(&s, 3, e);
 	assert_string_equal(printed(&s), "1 parent s begin|1 parent s end 2 µs");
 	e.kind = USER_MARK;
-	send(&s, 9, e);		/* nobody knows who started it, nor is it there to be asked for */
+	send(&s, 9, e); /* nobody knows who started it, nor is it there to be asked for */
 	assert_string_equal(printed(&s), "9 zoo s mark");
 	end(&s);
 }
@@ -311,8 +318,9 @@ static void events_that_speak_for_the_parent(void **state)
 static void parents_that_were_not_seen(void **state)
 {
 	struct ut_rec_event head = { .time_ns = 5, .pid = (uint32_t)getpid(), .tid = (uint32_t)getpid(), .comm = "me" };
-	struct user_event e = { .head = &head, .kind = USER_MARK, .for_parent = true, .name = text_of("s"),
-				.text = text_of(NULL) };
+	struct user_event e = {
+		.head = &head, .kind = USER_MARK, .for_parent = true, .name = text_of("s"), .text = text_of(NULL)
+	};
 	struct scene s;
 
 	(void)state;
@@ -332,7 +340,7 @@ static void lives_close_spans(void **state)
 	(void)state;
 	BEGIN(&s, "e:*");
 	say(&s, 0, USER_BEGIN, "a");
-	life(&s, 0, (struct session_life){ .what = UT_LIFE_EXIT, .tid = PID + 50 });	/* another thread */
+	life(&s, 0, (struct session_life){ .what = UT_LIFE_EXIT, .tid = PID + 50 }); /* another thread */
 	life(&s, 0, (struct session_life){ .what = UT_LIFE_EXEC });
 	say(&s, 0, USER_BEGIN, "b");
 	life(&s, 0, (struct session_life){ .what = UT_LIFE_FORK, .child = PID + 1 });
@@ -347,13 +355,13 @@ static void lives_close_spans(void **state)
 	say(&s, 4, USER_BEGIN, "f");
 	trace_user_stop(s.user, s.now + 1000);
 	assert_string_equal(
-	    printed(&s),
-	    "0 zoo a begin|0 zoo a replaced by exec after 2 µs|0 zoo b begin|"
-	    "1 zoo b end (began in the parent)|1 zoo c begin|1 zoo c process ended after 1 µs: signal 11 (SIGSEGV)|"
-	    "0 zoo b process ended after 5 µs: exit status 3|2 zoo d begin|2 zoo d thread ended after 1 µs|"
-	    "3 zoo e begin|3 zoo e process ended after 1 µs|4 zoo f begin|4 zoo f open for 1 µs");
+		printed(&s),
+		"0 zoo a begin|0 zoo a replaced by exec after 2 µs|0 zoo b begin|"
+		"1 zoo b end (began in the parent)|1 zoo c begin|1 zoo c process ended after 1 µs: signal 11 (SIGSEGV)|"
+		"0 zoo b process ended after 5 µs: exit status 3|2 zoo d begin|2 zoo d thread ended after 1 µs|"
+		"3 zoo e begin|3 zoo e process ended after 1 µs|4 zoo f begin|4 zoo f open for 1 µs");
 	assert_string_equal(totals(&s), "spans: 1 still open, 5 cut short by the end of their thread or process, "
-			    "1 begun before tracing or before a fork\n");
+					"1 begun before tracing or before a fork\n");
 	end(&s);
 }
 
@@ -429,12 +437,18 @@ static void nothing_to_tell(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_choose_by_name), cmocka_unit_test(names_of_every_length),
+		cmocka_unit_test(requests_choose_by_name),
+		cmocka_unit_test(names_of_every_length),
 		cmocka_unit_test(names_that_are_not_whole),
-		cmocka_unit_test(predicates_see_spans), cmocka_unit_test(formats),
-		cmocka_unit_test(events_that_speak_for_the_parent), cmocka_unit_test(parents_that_were_not_seen),
-		cmocka_unit_test(lives_close_spans), cmocka_unit_test(closed_spans_are_no_events),
-		cmocka_unit_test(losses), cmocka_unit_test(totals_say_what_they_count), cmocka_unit_test(nothing_to_tell),
+		cmocka_unit_test(predicates_see_spans),
+		cmocka_unit_test(formats),
+		cmocka_unit_test(events_that_speak_for_the_parent),
+		cmocka_unit_test(parents_that_were_not_seen),
+		cmocka_unit_test(lives_close_spans),
+		cmocka_unit_test(closed_spans_are_no_events),
+		cmocka_unit_test(losses),
+		cmocka_unit_test(totals_say_what_they_count),
+		cmocka_unit_test(nothing_to_tell),
 	};
 
 	return cmocka_run_group_tests_name("trace_user", tests, NULL, NULL);

@@ -17,7 +17,7 @@
 
 static int open_or_skip(void)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	int dir = tracefs_open(&err);
 
 	if (dir < 0) {
@@ -29,7 +29,7 @@ static int open_or_skip(void)
 
 static size_t count_mounts(void)
 {
-	AUTO_BUF struct buf b = {0};
+	AUTO_BUF struct buf b = { 0 };
 	AUTO_CLOSE int fd = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
 	size_t n = 0;
 
@@ -55,17 +55,17 @@ static void says_where_it_is_mounted(void **state)
 	char where[256] = "x", small[2];
 
 	(void)state;
-	assert_int_equal(tracefs_where(where, sizeof where), 0);
+	assert_int_equal(tracefs_where(where, sizeof(where)), 0);
 	assert_true(where[0] == '\0' || where[0] == '/');
 	if (where[0])
-		assert_int_equal(tracefs_where(small, sizeof small), -ENAMETOOLONG);
+		assert_int_equal(tracefs_where(small, sizeof(small)), -ENAMETOOLONG);
 }
 
 static void gives_the_text_of_a_format(void **state)
 {
 	AUTO_CLOSE int dir = open_or_skip();
 	AUTO_FREE char *text = NULL;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	size_t len;
 
 	(void)state;
@@ -78,18 +78,20 @@ static void gives_the_text_of_a_format(void **state)
 static void offers_near_misses(void **state)
 {
 	AUTO_CLOSE int dir = open_or_skip();
-	static const struct { const char *category, *event, *says; } cases[] = {
-		{"sched", "sched_swich", "there is sched:sched_switch"},
-		{"shed", "sched_switch", "there is sched"},
-		{"sched", "qqqqqqqqqqqq", "no kernel tracepoint sched:qqqqqqqqqqqq"},
-		{"..", "sched", "no kernel tracepoint"},
-		{"sched", "../sched/sched_switch", "no kernel tracepoint"},
-		{"", "x", "no kernel tracepoint"},
+	static const struct {
+		const char *category, *event, *says;
+	} cases[] = {
+		{ "sched", "sched_swich", "there is sched:sched_switch" },
+		{ "shed", "sched_switch", "there is sched" },
+		{ "sched", "qqqqqqqqqqqq", "no kernel tracepoint sched:qqqqqqqqqqqq" },
+		{ "..", "sched", "no kernel tracepoint" },
+		{ "sched", "../sched/sched_switch", "no kernel tracepoint" },
+		{ "", "x", "no kernel tracepoint" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct ut_err err = {0};
+		struct ut_err err = { 0 };
 		char *text = NULL;
 		size_t len = 9;
 
@@ -104,7 +106,7 @@ static void offers_near_misses(void **state)
 static void lists_events_by_glob(void **state)
 {
 	AUTO_CLOSE int dir = open_or_skip();
-	struct tracefs_names names = {0}, all = {0};
+	struct tracefs_names names = { 0 }, all = { 0 };
 	size_t seen = 0;
 
 	(void)state;
@@ -126,10 +128,8 @@ static void lists_events_by_glob(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opens_without_leaving_a_mount),
-		cmocka_unit_test(says_where_it_is_mounted),
-		cmocka_unit_test(gives_the_text_of_a_format),
-		cmocka_unit_test(offers_near_misses),
+		cmocka_unit_test(opens_without_leaving_a_mount), cmocka_unit_test(says_where_it_is_mounted),
+		cmocka_unit_test(gives_the_text_of_a_format),	 cmocka_unit_test(offers_near_misses),
 		cmocka_unit_test(lists_events_by_glob),
 	};
 

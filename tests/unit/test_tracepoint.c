@@ -18,13 +18,13 @@
 
 static void parse_case(const char *category, const char *file, struct tracepoint *ret)
 {
-	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf text = { 0 };
 	AUTO_CLOSE int fd = -1;
 	const char *root = getenv("UT_SOURCE_ROOT");
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	char path[512];
 
-	snprintf(path, sizeof path, "%s/tests/cases/tracefs/%s.format", root ? root : ".", file);
+	snprintf(path, sizeof(path), "%s/tests/cases/tracefs/%s.format", root ? root : ".", file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_return_code(fd, errno);
 	assert_int_equal(fd_read_all(fd, 1 << 20, &text), 0);
@@ -74,7 +74,7 @@ static void assert_unreadable(const struct tracepoint *tp, const char *name, con
 
 static void reads_sched_switch(void **state)
 {
-	struct tracepoint tp = {0};
+	struct tracepoint tp = { 0 };
 
 	(void)state;
 	parse_case("sched", "sched-sched_switch", &tp);
@@ -93,7 +93,7 @@ static void reads_sched_switch(void **state)
 /* Words of 8 bytes in the record, declared types in the program. */
 static void reads_arguments_of_system_calls(void **state)
 {
-	struct tracepoint tp = {0};
+	struct tracepoint tp = { 0 };
 	const struct tracepoint_field *f;
 
 	(void)state;
@@ -111,7 +111,7 @@ static void reads_arguments_of_system_calls(void **state)
 
 	parse_case("syscalls", "syscalls-sys_enter_execve", &tp);
 	assert_true(field(&tp, "filename")->user_string);
-	assert_int_field(&tp, "argv", 24, 8, false);	/* a pointer to pointers is no text */
+	assert_int_field(&tp, "argv", 24, 8, false); /* a pointer to pointers is no text */
 	tracepoint_done(&tp);
 
 	parse_case("syscalls", "syscalls-sys_exit_read", &tp);
@@ -121,7 +121,7 @@ static void reads_arguments_of_system_calls(void **state)
 
 static void reads_small_numbers(void **state)
 {
-	struct tracepoint tp = {0};
+	struct tracepoint tp = { 0 };
 
 	(void)state;
 	parse_case("task", "task-task_rename", &tp);
@@ -130,15 +130,15 @@ static void reads_small_numbers(void **state)
 	tracepoint_done(&tp);
 
 	parse_case("tcp", "tcp-tcp_retransmit_skb", &tp);
-	assert_int_field(&tp, "skaddr", 16, 8, false);	/* const void * */
+	assert_int_field(&tp, "skaddr", 16, 8, false); /* const void * */
 	assert_int_field(&tp, "sport", 28, 2, false);
-	assert_unreadable(&tp, "saddr", "array");	/* bytes, not text */
+	assert_unreadable(&tp, "saddr", "array"); /* bytes, not text */
 	tracepoint_done(&tp);
 }
 
 static void knows_text_elsewhere_in_the_record(void **state)
 {
-	struct tracepoint tp = {0};
+	struct tracepoint tp = { 0 };
 
 	(void)state;
 	parse_case("irq", "irq-irq_handler_entry", &tp);
@@ -160,7 +160,7 @@ static void knows_text_elsewhere_in_the_record(void **state)
 
 static void says_what_cannot_be_read(void **state)
 {
-	struct tracepoint tp = {0};
+	struct tracepoint tp = { 0 };
 
 	(void)state;
 	parse_case("raw_syscalls", "raw_syscalls-sys_enter", &tp);
@@ -172,7 +172,7 @@ static void says_what_cannot_be_read(void **state)
 	parse_case("dma", "dma-dma_map_sg", &tp);
 	assert_unreadable(&tp, "phys_addrs", "array");
 	assert_int_field(&tp, "truncated", 20, 1, false);
-	assert_int_field(&tp, "dir", 36, 4, false);	/* enum dma_data_direction */
+	assert_int_field(&tp, "dir", 36, 4, false); /* enum dma_data_direction */
 	tracepoint_done(&tp);
 
 	parse_case("ftrace", "ftrace-print", &tp);
@@ -183,18 +183,18 @@ static void says_what_cannot_be_read(void **state)
 static void char_pointers_of_the_kernel_are_not_the_users(void **state)
 {
 	static const char text[] = "name: x\nID: 3\nformat:\n"
-		"\tfield:const char * what;\toffset:8;\tsize:8;\tsigned:0;\n"
-		"\tfield:const char __user * where;\toffset:16;\tsize:8;\tsigned:0;\n"
-		"\tfield:char big[300];\toffset:24;\tsize:300;\tsigned:0;\n";
-	struct tracepoint tp = {0};
+				   "\tfield:const char * what;\toffset:8;\tsize:8;\tsigned:0;\n"
+				   "\tfield:const char __user * where;\toffset:16;\tsize:8;\tsigned:0;\n"
+				   "\tfield:char big[300];\toffset:24;\tsize:300;\tsigned:0;\n";
+	struct tracepoint tp = { 0 };
 
 	(void)state;
-	assert_int_equal(tracepoint_parse("net", text, sizeof text - 1, &tp, NULL), 0);
+	assert_int_equal(tracepoint_parse("net", text, sizeof(text) - 1, &tp, NULL), 0);
 	assert_true(field(&tp, "what")->kernel_string && !field(&tp, "what")->user_string);
 	assert_true(field(&tp, "where")->type.is_pointer);
 	assert_unreadable(&tp, "big", "255");
 	tracepoint_done(&tp);
-	assert_int_equal(tracepoint_parse("syscalls", text, sizeof text - 1, &tp, NULL), 0);
+	assert_int_equal(tracepoint_parse("syscalls", text, sizeof(text) - 1, &tp, NULL), 0);
 	assert_true(field(&tp, "what")->user_string && !field(&tp, "what")->kernel_string);
 	tracepoint_done(&tp);
 }
@@ -202,18 +202,26 @@ static void char_pointers_of_the_kernel_are_not_the_users(void **state)
 static void refuses_what_is_no_description(void **state)
 {
 	static const char *const bad[] = {
-		"", "hello\n", "ID: 5", "name: x\nformat:\n", "ID: x\n", "ID: 99999999999\n", "ID: 4294967296\n",
-		"ID: 1\nformat:\n\tfield:int a;\n", "ID: 1\nformat:\n\tfield:int a;\toffset:x;\tsize:4;\n",
+		"",
+		"hello\n",
+		"ID: 5",
+		"name: x\nformat:\n",
+		"ID: x\n",
+		"ID: 99999999999\n",
+		"ID: 4294967296\n",
+		"ID: 1\nformat:\n\tfield:int a;\n",
+		"ID: 1\nformat:\n\tfield:int a;\toffset:x;\tsize:4;\n",
 		"ID: 1\nformat:\n\tfield:int a;\toffset:70000;\tsize:4;\n",
 		"ID: 1\nformat:\n\tfield:int a;\toffset:4294967295;\tsize:4294967295;\n",
-		"ID: 1\nformat:\n\tfield:;\toffset:8;\tsize:4;\n", "ID: 1\nformat:\n\tfield:int;\toffset:8;\tsize:4;\n",
+		"ID: 1\nformat:\n\tfield:;\toffset:8;\tsize:4;\n",
+		"ID: 1\nformat:\n\tfield:int;\toffset:8;\tsize:4;\n",
 		"ID: 1\nformat:\n\tfield:a];\toffset:8;\tsize:4;\n",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct tracepoint tp = {.id = 77};
-		struct ut_err err = {0};
+		struct tracepoint tp = { .id = 77 };
+		struct ut_err err = { 0 };
 
 		if (tracepoint_parse("x", bad[i], strlen(bad[i]), &tp, &err) != -EBADMSG)
 			fail_msg("not refused: %s", bad[i]);
@@ -226,9 +234,9 @@ static void refuses_what_is_no_description(void **state)
 /* Every tracepoint of the running kernel. */
 static void reads_all_of_this_kernel(void **state)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	AUTO_CLOSE int dir = tracefs_open(&err);
-	struct tracefs_names names = {0};
+	struct tracefs_names names = { 0 };
 
 	(void)state;
 	if (dir < 0) {
@@ -238,7 +246,7 @@ static void reads_all_of_this_kernel(void **state)
 	assert_int_equal(tracefs_events(dir, "*", "*", &names, &err), 0);
 	for (size_t i = 0; i < names.names.n; i++) {
 		char *category = names.names.v[i], *event = strchr(category, ':');
-		struct tracepoint tp = {0};
+		struct tracepoint tp = { 0 };
 		AUTO_FREE char *text = NULL;
 		size_t len;
 

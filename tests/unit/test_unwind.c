@@ -30,22 +30,20 @@ static struct ut_unwind_rule with_rbx(struct ut_unwind_rule r, enum ut_unwind_sa
 	return r;
 }
 
-static struct ut_unwind_rule only(enum ut_unwind_cfa how)
-{
-	return (struct ut_unwind_rule){ .cfa = (uint8_t)how };
-}
+static struct ut_unwind_rule only(enum ut_unwind_cfa how) { return (struct ut_unwind_rule){ .cfa = (uint8_t)how }; }
 
 static struct ut_unwind_rule deref(uint8_t reg, int32_t off, int16_t add)
 {
-	return (struct ut_unwind_rule){ .cfa = UT_CFA_DEREF, .cfa_reg = reg, .cfa_off = off, .cfa_add = add,
-					.ra_off = -8 };
+	return (struct ut_unwind_rule){
+		.cfa = UT_CFA_DEREF, .cfa_reg = reg, .cfa_off = off, .cfa_add = add, .ra_off = -8
+	};
 }
 
 static void expect_at(const struct unwind_table *t, uint64_t vaddr, struct ut_unwind_rule want, int line)
 {
 	const struct ut_unwind_rule *r = unwind_table_find(t, vaddr);
 
-	if (memcmp(r, &want, sizeof want) != 0)
+	if (memcmp(r, &want, sizeof(want)) != 0)
 		fail_msg("line %d: at 0x%llx: CFA %u %u%+d%+d ra %d rbp %u%+d rbx %u%+d", line,
 			 (unsigned long long)vaddr, r->cfa, r->cfa_reg, r->cfa_off, r->cfa_add, r->ra_off, r->rbp,
 			 r->rbp_off, r->rbx, r->rbx_off);
@@ -81,7 +79,7 @@ static void done(struct unwind_file *f, struct unwind_table *t)
 	file_free(f);
 }
 
-#define F 0x10100	/* the function of most tests, 0x40 long */
+#define F 0x10100 /* the function of most tests, 0x40 long */
 
 /* A table of one function with this program. */
 static void build_one(struct unwind_file *f, struct unwind_table *t, const uint8_t *program, size_t len)
@@ -93,11 +91,22 @@ static void build_one(struct unwind_file *f, struct unwind_table *t, const uint8
 }
 #define ONE(...) build_one(&f, &t, PROGRAM(__VA_ARGS__))
 /* The rule that holds where the program has ended, when nothing was wrong. */
-#define EXPECT_ONE(want, ...) do { ONE(__VA_ARGS__); EXPECT(&t, F, want); assert_int_equal(t.bad_entries, 0); \
-				   done(&f, &t); } while (0)
-#define EXPECT_BAD(...) do { ONE(__VA_ARGS__); EXPECT(&t, F, only(UT_CFA_UNSUPPORTED)); \
-			     EXPECT(&t, F + 0x3f, only(UT_CFA_UNSUPPORTED)); assert_int_equal(t.bad_entries, 1); \
-			     assert_int_equal(t.unsupported, 1); done(&f, &t); } while (0)
+#define EXPECT_ONE(want, ...) \
+	do { \
+		ONE(__VA_ARGS__); \
+		EXPECT(&t, F, want); \
+		assert_int_equal(t.bad_entries, 0); \
+		done(&f, &t); \
+	} while (0)
+#define EXPECT_BAD(...) \
+	do { \
+		ONE(__VA_ARGS__); \
+		EXPECT(&t, F, only(UT_CFA_UNSUPPORTED)); \
+		EXPECT(&t, F + 0x3f, only(UT_CFA_UNSUPPORTED)); \
+		assert_int_equal(t.bad_entries, 1); \
+		assert_int_equal(t.unsupported, 1); \
+		done(&f, &t); \
+	} while (0)
 
 static void test_function(void **state)
 {
@@ -106,7 +115,7 @@ static void test_function(void **state)
 	struct unwind_table t;
 
 	(void)state;
-	ONE(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x60, 0x0c, 7, 8);	/* push, mov, …, leave */
+	ONE(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x60, 0x0c, 7, 8); /* push, mov, …, leave */
 	EXPECT(&t, F - 1, only(UT_CFA_UNKNOWN));
 	EXPECT(&t, F, cfa(RSP, 8));
 	EXPECT(&t, F + 1, pushed);
@@ -140,13 +149,13 @@ static void test_saved_registers(void **state)
 	EXPECT_ONE(none, 0x86, 2, 0x06, 6);
 	EXPECT_ONE(none, 0x86, 2, 0x08, 6);
 	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x07, 6);
-	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x09, 6, 0);	/* in a register */
-	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x14, 6, 2);	/* a value, not a place */
+	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x09, 6, 0); /* in a register */
+	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x14, 6, 2); /* a value, not a place */
 	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x15, 6, 0x7e);
 	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x16, 6, 2, 0x77, 8);
-	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x86, 0x80, 0x80, 0x04);	/* too far */
+	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x86, 0x80, 0x80, 0x04); /* too far */
 	EXPECT_ONE(with_rbx(none, UT_SAVED_RBP, -40), 0x10, 3, 2, 0x76, 0x58);
-	EXPECT_ONE(with_rbp(none, UT_SAVED_CFA, -16), 0x10, 6, 2, 0x77, 0x78);	/* by the CFA's register */
+	EXPECT_ONE(with_rbp(none, UT_SAVED_CFA, -16), 0x10, 6, 2, 0x77, 0x78); /* by the CFA's register */
 	EXPECT_ONE(with_rbp(none, UT_SAVED_UNDEFINED, 0), 0x10, 6, 3, 0x76, 0, 0x06);
 	/* Others make no difference, whatever is said of them. */
 	EXPECT_ONE(none, 0x8c, 4, 0x8f, 5, 0xcc, 0x07, 13, 0x09, 14, 1, 0x10, 15, 2, 0x77, 8, 0x05, 0x90, 1, 1, 0x2e,
@@ -166,7 +175,7 @@ static void test_return_address(void **state)
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x09, 16, 2);
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x08, 16);
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x10, 16, 2, 0x76, 8);
-	ONE(0x09, 16, 2, 0x41, 0x90, 1);	/* and back: vfork */
+	ONE(0x09, 16, 2, 0x41, 0x90, 1); /* and back: vfork */
 	EXPECT(&t, F + 1, cfa(RSP, 8));
 	assert_int_equal(t.unsupported, 1);
 	done(&f, &t);
@@ -185,9 +194,9 @@ static void test_cfa_forms(void **state)
 	EXPECT_ONE(cfa(RSP, -16), 0x13, 2);
 	EXPECT_ONE(cfa(0, 8), 0x0d, 0);
 	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0c, 17, 8);
-	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0e, 0x80, 0x80, 0x80, 0x80, 0x08);	/* 2 GiB */
+	EXPECT_ONE(only(UT_CFA_UNSUPPORTED), 0x0e, 0x80, 0x80, 0x80, 0x80, 0x08); /* 2 GiB */
 	EXPECT_ONE(cfa(RBP, 24), 0x0f, 2, 0x76, 24);
-	EXPECT_ONE(cfa(RSP, 16), 0x0f, 3, 0x76, 8, 0x06, 0x0e, 16);	/* half of what was there before */
+	EXPECT_ONE(cfa(RSP, 16), 0x0f, 3, 0x76, 8, 0x06, 0x0e, 16); /* half of what was there before */
 	EXPECT_ONE(cfa(RBX, 8), 0x0f, 3, 0x76, 8, 0x06, 0x0d, 3);
 	EXPECT_ONE(deref(RBP, -8, 0), 0x0f, 3, 0x76, 0x78, 0x06);
 	EXPECT_ONE(deref(RSP, 88, 8), 0x0f, 6, 0x77, 0xd8, 0, 0x06, 0x23, 8);
@@ -215,7 +224,7 @@ static void test_signal_frame(void **state)
 	struct unwind_file f;
 	struct unwind_table t;
 
-	(void)state;	/* as glibc tells it */
+	(void)state; /* as glibc tells it */
 #define RETURN 0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 16, 3, 0x77, 0xa8, 1
 	EXPECT_ONE(only(UT_CFA_SIGNAL), RETURN, 0x10, 6, 3, 0x77, 0xf8, 0, 0x10, 3, 3, 0x77, 0x80, 1, 0x10, 8, 2, 0x77,
 		   40);
@@ -237,9 +246,9 @@ static void test_moves(void **state)
 	EXPECT(&t, F + 3, cfa(RSP, 24));
 	EXPECT(&t, F + 7, cfa(RSP, 32));
 	EXPECT(&t, F + 14, cfa(RSP, 32));
-	EXPECT(&t, F + 15, cfa(RSP, 48));	/* 40 was for no byte */
+	EXPECT(&t, F + 15, cfa(RSP, 48)); /* 40 was for no byte */
 	done(&f, &t);
-	ONE(0x04, 0xff, 0xff, 0xff, 0xff, 0x0e, 16);	/* out of the function: nothing that follows is for it */
+	ONE(0x04, 0xff, 0xff, 0xff, 0xff, 0x0e, 16); /* out of the function: nothing that follows is for it */
 	EXPECT(&t, F + 0x3f, cfa(RSP, 8));
 	assert_int_equal(t.bad_entries, 0);
 	done(&f, &t);
@@ -247,15 +256,15 @@ static void test_moves(void **state)
 	EXPECT(&t, F + 0x3f, cfa(RSP, 16));
 	EXPECT(&t, F + 0x40, only(UT_CFA_UNKNOWN));
 	done(&f, &t);
-	EXPECT_BAD(0x41, 0x01, 0, 0, 0xf8, 0xff);	/* set_loc, back */
+	EXPECT_BAD(0x41, 0x01, 0, 0, 0xf8, 0xff); /* set_loc, back */
 	f = file_new();
 	cfi_cie(&f.eh);
-	{	/* set_loc to F + 0x20: the pointer is relative to its own place */
+	{ /* set_loc to F + 0x20: the pointer is relative to its own place */
 		uint32_t distance = (uint32_t)(F + 0x20 - (FRAMES + f.eh.n + 18));
 		uint8_t p[] = { 0x01, 0, 0, 0, 0, 0x0e, 16 };
 
 		memcpy(p + 1, &distance, 4);
-		cfi_fde(&f.eh, F, 0x40, p, sizeof p);
+		cfi_fde(&f.eh, F, 0x40, p, sizeof(p));
 	}
 	build(&f, &t);
 	EXPECT(&t, F + 0x1f, cfa(RSP, 8));
@@ -267,7 +276,7 @@ static void test_remembered(void **state)
 {
 	struct unwind_file f;
 	struct unwind_table t;
-	uint8_t deep[33 + 33 + 2] = {0};
+	uint8_t deep[33 + 33 + 2] = { 0 };
 
 	(void)state;
 	ONE(0x41, 0x0e, 16, 0x86, 2, 0x0a, 0x41, 0x0c, 7, 8, 0xc6, 0x41, 0x0b);
@@ -306,11 +315,13 @@ static void test_broken_programs(void **state)
 
 static void test_encodings(void **state)
 {
-	static const struct { uint8_t encoding; int good; } cases[] = {
+	static const struct {
+		uint8_t encoding;
+		int good;
+	} cases[] = {
 		{ 0x00, 1 }, { 0x03, 1 }, { 0x04, 1 }, { 0x0b, 1 }, { 0x0c, 1 }, { 0x10, 1 }, { 0x14, 1 },
-		{ 0x1b, 1 }, { 0x1c, 1 }, { 0x23, 1 }, { 0x33, 1 },
-		{ 0x13, 0 }, { 0x40, 0 }, { 0x50, 0 }, { 0x9b, 0 }, { 0x80, 0 }, { 0x01, 0 },
-		{ 0x09, 0 }, { 0x05, 0 }, { 0xff, 0 },
+		{ 0x1b, 1 }, { 0x1c, 1 }, { 0x23, 1 }, { 0x33, 1 }, { 0x13, 0 }, { 0x40, 0 }, { 0x50, 0 },
+		{ 0x9b, 0 }, { 0x80, 0 }, { 0x01, 0 }, { 0x09, 0 }, { 0x05, 0 }, { 0xff, 0 },
 	};
 	static const uint8_t program[] = { 0x0c, 7, 8, 0x90, 1 };
 	struct unwind_file f;
@@ -319,7 +330,7 @@ static void test_encodings(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		f = file_new();
-		cfi_cie_of(&f.eh, "zR", cases[i].encoding, 16, program, sizeof program);
+		cfi_cie_of(&f.eh, "zR", cases[i].encoding, 16, program, sizeof(program));
 		FDE(&f.eh, F, 0x40, 0x41, 0x0e, 16);
 		build(&f, &t);
 		EXPECT(&t, F + 0x3f, cases[i].good ? cfa(RSP, 16) : only(UT_CFA_UNKNOWN));
@@ -337,9 +348,9 @@ static void test_data_relative(void **state)
 	struct unwind_table t;
 
 	(void)state;
-	memcpy(f.bytes + DYNAMIC_OFFSET, dynamic, sizeof dynamic);
-	file_add_phdr(&f, PT_DYNAMIC, PF_R, HEADER + 0x100, DYNAMIC_OFFSET, sizeof dynamic);
-	cfi_cie_of(&f.eh, "zR", 0x3b, 16, program, sizeof program);
+	memcpy(f.bytes + DYNAMIC_OFFSET, dynamic, sizeof(dynamic));
+	file_add_phdr(&f, PT_DYNAMIC, PF_R, HEADER + 0x100, DYNAMIC_OFFSET, sizeof(dynamic));
+	cfi_cie_of(&f.eh, "zR", 0x3b, 16, program, sizeof(program));
 	FDE(&f.eh, F - 0x1000, 0x40, 0);
 	build(&f, &t);
 	EXPECT(&t, F, cfa(RSP, 8));
@@ -356,13 +367,13 @@ static void test_common_entries(void **state)
 	(void)state;
 	cfi_cie(&f.eh);
 	FDE(&f.eh, F, 0x10, 0);
-	cfi_cie_of(&f.eh, "zR", PCREL_S4, 16, program, sizeof program);
-	FDE(&f.eh, F + 0x10, 0x10, 0x41, 0x88, 2, 0x08, 6, 0x41, 0xc6);	/* restored to what it is at the beginning */
-	cfi_cie_of(&f.eh, "zRZ", PCREL_S4, 16, program, 5);		/* what is unknown has a size */
+	cfi_cie_of(&f.eh, "zR", PCREL_S4, 16, program, sizeof(program));
+	FDE(&f.eh, F + 0x10, 0x10, 0x41, 0x88, 2, 0x08, 6, 0x41, 0xc6); /* restored to what it is at the beginning */
+	cfi_cie_of(&f.eh, "zRZ", PCREL_S4, 16, program, 5); /* what is unknown has a size */
 	FDE(&f.eh, F + 0x20, 0x10, 0);
-	cfi_cie_of(&f.eh, "zR", PCREL_S4, 15, program, 5);		/* another column */
+	cfi_cie_of(&f.eh, "zR", PCREL_S4, 15, program, 5); /* another column */
 	FDE(&f.eh, F + 0x30, 0x10, 0);
-	cfi_cie_of(&f.eh, "zR", PCREL_S4, 16, PROGRAM(0x0c, 7, 8, 0x41));	/* a place in what has none */
+	cfi_cie_of(&f.eh, "zR", PCREL_S4, 16, PROGRAM(0x0c, 7, 8, 0x41)); /* a place in what has none */
 	FDE(&f.eh, F + 0x40, 0x10, 0);
 	cfi_cie_of(&f.eh, "zR", PCREL_S4, 16, PROGRAM(0x0c, 7, 8, 0x90, 1, 0x86, 2, 0x83, 3, 0xc6));
 	FDE(&f.eh, F + 0x70, 0x10, 0);
@@ -397,8 +408,8 @@ static void test_pointers_to_common_entries(void **state)
 	second = f.eh.n;
 	FDE(&f.eh, F + 0x10, 0x10, 0);
 	FDE(&f.eh, F + 0x20, 0x10, 0);
-	f.eh.bytes[first + 4] = 4;	/* itself */
-	f.eh.bytes[second + 4] = (uint8_t)(second + 4 - first);	/* another function's */
+	f.eh.bytes[first + 4] = 4; /* itself */
+	f.eh.bytes[second + 4] = (uint8_t)(second + 4 - first); /* another function's */
 	build(&f, &t);
 	EXPECT(&t, F, only(UT_CFA_UNKNOWN));
 	EXPECT(&t, F + 0x10, only(UT_CFA_UNKNOWN));
@@ -416,7 +427,7 @@ static void test_lengths(void **state)
 	(void)state;
 	cfi_cie(&f.eh);
 	FDE(&f.eh, F, 0x10, 0);
-	cfi_u32(&f.eh, 0);		/* a mark of the end that is none */
+	cfi_u32(&f.eh, 0); /* a mark of the end that is none */
 	FDE(&f.eh, F + 0x10, 0x10, 0);
 	last = f.eh.n;
 	FDE(&f.eh, F + 0x20, 0x10, 0);
@@ -436,13 +447,13 @@ static void test_ranges(void **state)
 	struct unwind_table t;
 
 	(void)state;
-	cfi_cie_of(&f.eh, "zR", 0x04, 16, program, sizeof program);	/* 64 bits */
-	FDE(&f.eh, F, 0, 0);				/* no code */
-	FDE(&f.eh, 0, 0x10, 0);				/* thrown away */
+	cfi_cie_of(&f.eh, "zR", 0x04, 16, program, sizeof(program)); /* 64 bits */
+	FDE(&f.eh, F, 0, 0); /* no code */
+	FDE(&f.eh, 0, 0x10, 0); /* thrown away */
 	assert_int_equal(f.eh.n % 8, 0);
-	FDE(&f.eh, FRAMES, 0x10, 0);			/* not code */
+	FDE(&f.eh, FRAMES, 0x10, 0); /* not code */
 	FDE(&f.eh, CODE - 1, 0x10, 0);
-	FDE(&f.eh, CODE + CODE_SIZE - 1, 2, 0);		/* the end lies outside */
+	FDE(&f.eh, CODE + CODE_SIZE - 1, 2, 0); /* the end lies outside */
 	FDE(&f.eh, F, 1ull << 47, 0);
 	FDE(&f.eh, F, UINT64_MAX - F + 1, 0);
 	FDE(&f.eh, F, UINT64_MAX, 0);
@@ -467,9 +478,9 @@ static void test_overlaps(void **state)
 	cfi_cie(&f.eh);
 	FDE(&f.eh, F + 0x30, 0x10, 0x0e, 48);
 	FDE(&f.eh, F + 0x10, 0x28, 0x0e, 32);
-	FDE(&f.eh, F, 0x100, 0x0e, 16, 0x60, 0x0e, 24, 0x02, 0x60, 0x0e, 40);	/* 0x20, 0x80 */
+	FDE(&f.eh, F, 0x100, 0x0e, 16, 0x60, 0x0e, 24, 0x02, 0x60, 0x0e, 40); /* 0x20, 0x80 */
 	FDE(&f.eh, F + 0x90, 0x20, 0x0e, 64);
-	FDE(&f.eh, F + 0x90, 0x10, 0x0e, 72);	/* the shorter on top */
+	FDE(&f.eh, F + 0x90, 0x10, 0x0e, 72); /* the shorter on top */
 	FDE(&f.eh, F + 0xf0, 0x20, 0x0e, 80);
 	build(&f, &t);
 	EXPECT(&t, F, cfa(RSP, 16));
@@ -477,7 +488,7 @@ static void test_overlaps(void **state)
 	EXPECT(&t, F + 0x2f, cfa(RSP, 32));
 	EXPECT(&t, F + 0x30, cfa(RSP, 48));
 	EXPECT(&t, F + 0x3f, cfa(RSP, 48));
-	EXPECT(&t, F + 0x40, cfa(RSP, 24));	/* the long one goes on, where it is by then */
+	EXPECT(&t, F + 0x40, cfa(RSP, 24)); /* the long one goes on, where it is by then */
 	EXPECT(&t, F + 0x7f, cfa(RSP, 24));
 	EXPECT(&t, F + 0x80, cfa(RSP, 40));
 	EXPECT(&t, F + 0x90, cfa(RSP, 72));
@@ -496,7 +507,7 @@ static void test_merged(void **state)
 
 	(void)state;
 	cfi_cie(&f.eh);
-	for (unsigned i = 0; i < 16; i++)	/* neighbours that say the same, and other registers */
+	for (unsigned i = 0; i < 16; i++) /* neighbours that say the same, and other registers */
 		FDE(&f.eh, F + i * 0x10, 0x10, 0x41, 0x8c, 3, 0x41, 0x0e, 8, 0x41, 0xcc);
 	build(&f, &t);
 	assert_int_equal(t.nrows, 3);
@@ -511,8 +522,8 @@ static void test_pages(void **state)
 
 	(void)state;
 	cfi_cie(&f.eh);
-	FDE(&f.eh, 0x1fff0, 0x20, 0x50, 0x0e, 16);		/* changes where a page begins */
-	FDE(&f.eh, 0x2ff00, 0x10800, 0x0e, 32, 0x41, 0x0e, 40);	/* over a whole page */
+	FDE(&f.eh, 0x1fff0, 0x20, 0x50, 0x0e, 16); /* changes where a page begins */
+	FDE(&f.eh, 0x2ff00, 0x10800, 0x0e, 32, 0x41, 0x0e, 40); /* over a whole page */
 	build(&f, &t);
 	assert_int_equal(t.first_page, 1);
 	assert_int_equal(t.pages, 4);
@@ -529,7 +540,7 @@ static void test_pages(void **state)
 	done(&f, &t);
 	f = file_new();
 	cfi_cie(&f.eh);
-	FDE(&f.eh, 0x10000, 0x10000, 0);	/* ends with its page */
+	FDE(&f.eh, 0x10000, 0x10000, 0); /* ends with its page */
 	build(&f, &t);
 	assert_int_equal(t.pages, 1);
 	assert_int_equal(t.nrows, 1);
@@ -553,8 +564,8 @@ static void test_many_rules(void **state)
 		uint32_t v = i + 16;
 		const uint8_t op[] = { 0x0e, (uint8_t)(v | 0x80), (uint8_t)(v >> 7 | 0x80), (uint8_t)(v >> 14), 0x41 };
 
-		memcpy(p, op, sizeof op);
-		p += sizeof op;
+		memcpy(p, op, sizeof(op));
+		p += sizeof(op);
 	}
 	memcpy(c.bytes, f.bytes, CODE_OFFSET);
 	c.bytes += CODE_OFFSET + CODE_SIZE;
@@ -567,8 +578,11 @@ static void test_many_rules(void **state)
 	((Elf64_Ehdr *)c.bytes)->e_shoff = SIZE - 512;
 	((Elf64_Ehdr *)c.bytes)->e_shnum = 3;
 	((Elf64_Shdr *)(c.bytes + SIZE - 512))[1].sh_offset = SIZE - 1024;
-	((Elf64_Shdr *)(c.bytes + SIZE - 512))[2] = (Elf64_Shdr){ .sh_name = (uint32_t)f.names, .sh_type = SHT_PROGBITS,
-		.sh_addr = c.vaddr, .sh_offset = CODE_OFFSET + CODE_SIZE, .sh_size = c.n };
+	((Elf64_Shdr *)(c.bytes + SIZE - 512))[2] = (Elf64_Shdr){ .sh_name = (uint32_t)f.names,
+								  .sh_type = SHT_PROGBITS,
+								  .sh_addr = c.vaddr,
+								  .sh_offset = CODE_OFFSET + CODE_SIZE,
+								  .sh_size = c.n };
 	assert_int_equal(elf_image_from_memory(c.bytes, SIZE, &img, NULL), 0);
 	assert_int_equal(unwind_table_build(img, &t, NULL), 0);
 	check_form(&t);
@@ -592,8 +606,8 @@ static void add_header(struct unwind_file *f, uint32_t entries, int with_end)
 	memcpy(header + 8, &entries, 4);
 	if (!entries)
 		header[2] = header[3] = 0xff;
-	memcpy(f->bytes + HEADER_OFFSET, header, sizeof header);
-	file_add_phdr(f, PT_GNU_EH_FRAME, PF_R, HEADER, HEADER_OFFSET, sizeof header);
+	memcpy(f->bytes + HEADER_OFFSET, header, sizeof(header));
+	file_add_phdr(f, PT_GNU_EH_FRAME, PF_R, HEADER, HEADER_OFFSET, sizeof(header));
 	if (with_end)
 		cfi_u32(&f->eh, 0);
 	FDE(&f->eh, F + 0x80, 0x10, 0);
@@ -608,7 +622,7 @@ static void test_by_header(void **state)
 	struct unwind_table t;
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {	/* the end by its mark, or by the number of entries */
+	for (int i = 0; i < 2; i++) { /* the end by its mark, or by the number of entries */
 		f = file_new();
 		cfi_cie(&f.eh);
 		FDE(&f.eh, F, 0x10, 0);
@@ -664,26 +678,16 @@ static void test_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_function),
-		cmocka_unit_test(test_saved_registers),
-		cmocka_unit_test(test_return_address),
-		cmocka_unit_test(test_cfa_forms),
-		cmocka_unit_test(test_signal_frame),
-		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_remembered),
-		cmocka_unit_test(test_broken_programs),
-		cmocka_unit_test(test_encodings),
-		cmocka_unit_test(test_data_relative),
-		cmocka_unit_test(test_common_entries),
-		cmocka_unit_test(test_pointers_to_common_entries),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_many_rules),
-		cmocka_unit_test(test_by_header),
-		cmocka_unit_test(test_debug_frame),
+		cmocka_unit_test(test_function),       cmocka_unit_test(test_saved_registers),
+		cmocka_unit_test(test_return_address), cmocka_unit_test(test_cfa_forms),
+		cmocka_unit_test(test_signal_frame),   cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_remembered),     cmocka_unit_test(test_broken_programs),
+		cmocka_unit_test(test_encodings),      cmocka_unit_test(test_data_relative),
+		cmocka_unit_test(test_common_entries), cmocka_unit_test(test_pointers_to_common_entries),
+		cmocka_unit_test(test_lengths),	       cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_overlaps),       cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_pages),	       cmocka_unit_test(test_many_rules),
+		cmocka_unit_test(test_by_header),      cmocka_unit_test(test_debug_frame),
 		cmocka_unit_test(test_nothing),
 	};
 

@@ -19,8 +19,8 @@ static const uint8_t ibt_bnd[16] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x68, 0, 0, 0, 0, 0
 static const uint8_t bnd[16] = { 0x68, 0, 0, 0, 0, 0xf2, 0xe9, 1, 2, 3, 4, 0x0f, 0x1f, 0x44, 0, 0 };
 static const uint8_t jump[8] = { 0xff, 0x25, 1, 2, 3, 4, 0x66, 0x90 };
 static const uint8_t ibt_jump[16] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 1, 2, 3, 4, 0x66, 0x0f, 0x1f, 0x44, 0, 0 };
-static const uint8_t retpoline[16] = { 0xe8, 0x11, 0, 0, 0, 0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9, 0xcc, 0xcc,
-				      0xcc, 0xcc };
+static const uint8_t retpoline[16] = { 0xe8, 0x11, 0,	 0,    0,    0xf3, 0x90, 0x0f,
+				       0xae, 0xe8, 0xeb, 0xf9, 0xcc, 0xcc, 0xcc, 0xcc };
 
 static void expect_cfa(const struct unwind_table *t, uint64_t vaddr, enum ut_unwind_cfa how, int off, int line)
 {
@@ -80,7 +80,7 @@ static void test_jumps(void **state)
 	struct unwind_table t;
 
 	(void)state;
-	PUT(PLT + 8, jump);	/* a static program's: of 8 bytes, and not on a multiple of 16 */
+	PUT(PLT + 8, jump); /* a static program's: of 8 bytes, and not on a multiple of 16 */
 	PUT(PLT + 16, jump);
 	PUT(PLT + 24, ibt_jump);
 	file_add_section(&f, ".plt", PLT + 8, CODE_OFFSET + PLT + 8 - CODE, 32);
@@ -132,23 +132,23 @@ static void test_signal_returns(void **state)
 	*file_code(&f, 0x101ff) = 0x90;
 	PUT(0x10200, return_rax);
 	PUT(0x10300, return_eax);
-	memcpy(file_code(&f, 0x10402), return_eax + 1, sizeof return_eax - 1);	/* the end of something else */
-	PUT(0x1fffc, return_rax);		/* where pieces that are read meet */
+	memcpy(file_code(&f, 0x10402), return_eax + 1, sizeof(return_eax) - 1); /* the end of something else */
+	PUT(0x1fffc, return_rax); /* where pieces that are read meet */
 	PUT(0x2fff6, return_rax);
 	PUT(CODE, return_rax);
-	PUT(CODE + CODE_SIZE - sizeof return_eax, return_eax);
+	PUT(CODE + CODE_SIZE - sizeof(return_eax), return_eax);
 	PUT(0x10500, return_rax);
 	cfi_cie(&f.eh);
-	FDE(&f.eh, 0x10500, 0x10, 0);		/* somebody tells otherwise */
-	FDE(&f.eh, 0x10300 - 1, 1, 0);		/* up to it */
-	FDE(&f.eh, 0x10300 + sizeof return_eax, 1, 0);
+	FDE(&f.eh, 0x10500, 0x10, 0); /* somebody tells otherwise */
+	FDE(&f.eh, 0x10300 - 1, 1, 0); /* up to it */
+	FDE(&f.eh, 0x10300 + sizeof(return_eax), 1, 0);
 	file_build(&f, &t);
 	EXPECT(0x100ff, UT_CFA_UNKNOWN, 0);
 	EXPECT(0x10100, UT_CFA_SIGNAL, 0);
 	EXPECT(0x10108, UT_CFA_SIGNAL, 0);
 	EXPECT(0x10109, UT_CFA_UNKNOWN, 0);
 	EXPECT(0x101fe, UT_CFA_UNKNOWN, 0);
-	EXPECT(0x101ff, UT_CFA_SIGNAL, 0);	/* the nop in front: a return address less one */
+	EXPECT(0x101ff, UT_CFA_SIGNAL, 0); /* the nop in front: a return address less one */
 	EXPECT(0x10200, UT_CFA_SIGNAL, 0);
 	EXPECT(0x10300, UT_CFA_SIGNAL, 0);
 	EXPECT(0x10306, UT_CFA_SIGNAL, 0);
@@ -173,7 +173,7 @@ static void test_signal_return_anywhere(void **state)
 		PUT(at, return_rax);
 		file_build(&f, &t);
 		EXPECT(at, UT_CFA_SIGNAL, 0);
-		EXPECT(at + sizeof return_rax, UT_CFA_UNKNOWN, 0);
+		EXPECT(at + sizeof(return_rax), UT_CFA_UNKNOWN, 0);
 		done(&f, &t);
 	}
 }
@@ -197,11 +197,11 @@ static void test_before_debug_frame(void **state)
 }
 
 /* xor %rbp,%rbp; mov %rsp,%rdi; lea _DYNAMIC(%rip),%rsi; and $-16,%rsp; call _start_c */
-static const uint8_t musl_start[] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35, 0xe8, 0xff, 0xff, 0x7f,
-				      0x48, 0x83, 0xe4, 0xf0, 0xe8, 0, 0, 0, 0 };
+static const uint8_t musl_start[] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35, 0xe8, 0xff,
+				      0xff, 0x7f, 0x48, 0x83, 0xe4, 0xf0, 0xe8, 0,    0,    0,	  0 };
 /* mov %rsp,%rdi; call _dl_start; mov %rax,%r12; …; call _dl_init; …; jmp *%r12 */
-static const uint8_t loader_start[] = { 0x48, 0x89, 0xe7, 0xe8, 0, 0, 0, 0, 0x49, 0x89, 0xc4, 0xe8, 0, 0, 0, 0, 0x4c,
-					0x89, 0xec, 0x41, 0xff, 0xe4 };
+static const uint8_t loader_start[] = { 0x48, 0x89, 0xe7, 0xe8, 0, 0,	 0,    0,    0x49, 0x89, 0xc4,
+					0xe8, 0,    0,	  0,	0, 0x4c, 0x89, 0xec, 0x41, 0xff, 0xe4 };
 
 static void test_starts(void **state)
 {
@@ -213,15 +213,15 @@ static void test_starts(void **state)
 	PUT(0x10100, musl_start);
 	file_build(&f, &t);
 	EXPECT(0x10100, UT_CFA_OUTERMOST, 0);
-	EXPECT(0x10100 + sizeof musl_start - 1, UT_CFA_OUTERMOST, 0);
-	EXPECT(0x10100 + sizeof musl_start, UT_CFA_UNKNOWN, 0);
+	EXPECT(0x10100 + sizeof(musl_start) - 1, UT_CFA_OUTERMOST, 0);
+	EXPECT(0x10100 + sizeof(musl_start), UT_CFA_UNKNOWN, 0);
 	done(&f, &t);
 	f = file_new();
 	file_ehdr(&f)->e_entry = 0x10100;
 	PUT(0x10100, loader_start);
 	file_build(&f, &t);
-	EXPECT(0x10100 + sizeof loader_start - 1, UT_CFA_OUTERMOST, 0);
-	EXPECT(0x10100 + sizeof loader_start, UT_CFA_UNKNOWN, 0);
+	EXPECT(0x10100 + sizeof(loader_start) - 1, UT_CFA_OUTERMOST, 0);
+	EXPECT(0x10100 + sizeof(loader_start), UT_CFA_UNKNOWN, 0);
 	done(&f, &t);
 }
 

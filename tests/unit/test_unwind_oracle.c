@@ -19,7 +19,9 @@
 
 enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16, ADDRESSES = 4000 };
 
-struct counts { unsigned same, unknown, expressions, unsupported; };
+struct counts {
+	unsigned same, unknown, expressions, unsupported;
+};
 
 struct subject {
 	const char *name;
@@ -74,7 +76,7 @@ static void compare_cfa_expression(struct subject *s, uint64_t vaddr, const Dwar
 	} else if (r->cfa == UT_CFA_DEREF) {
 		int64_t add = n == 3 && ops[2].atom == DW_OP_plus_uconst ? (int64_t)ops[2].number : 0;
 
-		if (n == 4 && ops[3].atom == DW_OP_plus)	/* SBCL's */
+		if (n == 4 && ops[3].atom == DW_OP_plus) /* SBCL's */
 			add = ops[2].atom - DW_OP_lit0;
 		if (n < 2 || n > 4 || reg != r->cfa_reg || off != r->cfa_off || ops[1].atom != DW_OP_deref ||
 		    add != r->cfa_add)
@@ -97,7 +99,7 @@ static void compare_cfa(struct subject *s, uint64_t vaddr, Dwarf_Frame *frame)
 		return;
 	}
 	if (r->cfa == UT_CFA_UNSUPPORTED)
-		return;		/* for its return address: see below */
+		return; /* for its return address: see below */
 	if (r->cfa != UT_CFA_REG || breg(ops, &off) != r->cfa_reg || off != r->cfa_off)
 		fail_at(s, vaddr, "another CFA");
 }
@@ -111,17 +113,17 @@ static bool compare_saved(uint64_t reg, Dwarf_Frame *frame, uint8_t how, int16_t
 
 	if (dwarf_frame_register(frame, (int)reg, mem, &ops, &n))
 		return false;
-	if (!n && reg == RBX)	/* elfutils 0.188 takes register 0 for the one that functions preserve */
+	if (!n && reg == RBX) /* elfutils 0.188 takes register 0 for the one that functions preserve */
 		return how == UT_SAVED_SAME;
 	if (!n)
 		return how == (ops ? UT_SAVED_UNDEFINED : UT_SAVED_SAME);
-	if (ops[0].atom != DW_OP_call_frame_cfa)	/* a register */
+	if (ops[0].atom != DW_OP_call_frame_cfa) /* a register */
 		return how == UT_SAVED_UNDEFINED;
 	if (n == 1)
 		return how == UT_SAVED_CFA && off == 0;
 	if (n == 2 && ops[1].atom == DW_OP_plus_uconst)
 		return how == UT_SAVED_CFA && (int64_t)ops[1].number == off;
-	if (breg(&ops[n - 1], &distance) == RBP)	/* an expression */
+	if (breg(&ops[n - 1], &distance) == RBP) /* an expression */
 		return how == UT_SAVED_RBP && distance == off;
 	return how == UT_SAVED_UNDEFINED;
 }
@@ -179,7 +181,7 @@ static void compare(struct subject *s, uint64_t vaddr)
 		s->counts.same++;
 		if (r->cfa != UT_CFA_OUTERMOST)
 			fail_at(s, vaddr, "the outermost frame");
-	} else if (r->cfa != UT_CFA_OUTERMOST || vaddr < s->entry || vaddr - s->entry > 256) {	/* a program's start */
+	} else if (r->cfa != UT_CFA_OUTERMOST || vaddr < s->entry || vaddr - s->entry > 256) { /* a program's start */
 		compare_cfa(s, vaddr, frame);
 		compare_registers(s, vaddr, frame);
 	}
@@ -259,13 +261,21 @@ static bool compare_file(const char *path)
 static void test_files(void **state)
 {
 	static const char *const patterns[] = {
-		"/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libm.so.6", "/lib64/ld-linux-x86-64.so.2",
-		"/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-		"/usr/lib/x86_64-linux-gnu/libgcc_s.so.1", "/usr/bin/python3.11", "/usr/bin/node", "/usr/bin/sbcl",
+		"/lib/x86_64-linux-gnu/libc.so.6",
+		"/lib/x86_64-linux-gnu/libm.so.6",
+		"/lib64/ld-linux-x86-64.so.2",
+		"/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+		"/usr/lib/x86_64-linux-gnu/libgcc_s.so.1",
+		"/usr/bin/python3.11",
+		"/usr/bin/node",
+		"/usr/bin/sbcl",
 		"/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so",
-		"/usr/lib/jvm/java-17-openjdk-amd64/lib/libjava.so", "/usr/lib/jvm/temurin-*/lib/server/libjvm.so",
+		"/usr/lib/jvm/java-17-openjdk-amd64/lib/libjava.so",
+		"/usr/lib/jvm/temurin-*/lib/server/libjvm.so",
 		"/usr/lib/postgresql/*/bin/postgres",
-		"/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1", "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
+		"/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1",
+		"/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
 		"/proc/self/exe",
 	};
 	unsigned compared = 0;
@@ -279,7 +289,7 @@ static void test_files(void **state)
 			compared += compare_file(found.gl_pathv[k]);
 		globfree(&found);
 	}
-	assert_true(compared >= 3);	/* libc, the dynamic linker, this program */
+	assert_true(compared >= 3); /* libc, the dynamic linker, this program */
 }
 
 /* It has no file: it ends behind its section headers. */

@@ -21,7 +21,7 @@ struct fixture {
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof *f);
+	struct fixture *f = calloc(1, sizeof(*f));
 
 	f->b = builder_new();
 	*state = f;
@@ -41,14 +41,14 @@ static int teardown(void **state)
 
 static int try_read(struct fixture *f, struct ut_err *err)
 {
-	int r = elf_image_from_memory(f->b->bytes, sizeof f->b->bytes, &f->img, err);
+	int r = elf_image_from_memory(f->b->bytes, sizeof(f->b->bytes), &f->img, err);
 
 	return r ? r : usdt_notes_read(f->img, &f->notes, err);
 }
 
 static const struct usdt_note *read_notes(struct fixture *f, size_t want)
 {
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	int r = try_read(f, &err);
 
 	if (r)
@@ -129,7 +129,7 @@ static void test_unreadable_notes_are_counted(void **state)
 	struct fixture *f = *state;
 
 	builder_raw_note(f->b, "stapsdt", 3, 8, 23, "01234567890123456789012", 23);
-	builder_note(f->b, 0x400100, 0, 0, "p\0n\0-4@%eax", 11);	/* args do not end */
+	builder_note(f->b, 0x400100, 0, 0, "p\0n\0-4@%eax", 11); /* args do not end */
 	builder_note(f->b, 0x400100, 0, 0, "p\0name", 6);
 	builder_note(f->b, 0x400100, 0, 0, "provider", 8);
 	NOTE(f->b, 0x400100, 0, 0, "\0n\0");
@@ -170,7 +170,7 @@ static void test_last_note_without_padding(void **state)
 static void test_section_outside_the_file(void **state)
 {
 	struct fixture *f = *state;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 
 	NOTE(f->b, 0x400100, 0, 0, "p\0n\0");
 	builder_shdr(f->b, SECTION_NOTES)->sh_offset = UINT64_MAX - 4;
@@ -192,8 +192,8 @@ static void test_without_section_headers(void **state)
 	struct fixture *f = *state;
 
 	NOTE(f->b, 0x400100, BASE_VADDR, 0, "p\0loaded\0");
-	*builder_phdr(f->b, 2) = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = NOTES_OFFSET, .p_filesz = f->b->notes,
-					       .p_align = 4 };
+	*builder_phdr(f->b, 2) =
+		(Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = NOTES_OFFSET, .p_filesz = f->b->notes, .p_align = 4 };
 	builder_ehdr(f->b)->e_phnum = 3;
 	builder_ehdr(f->b)->e_shoff = 0;
 	builder_ehdr(f->b)->e_shnum = 0;
@@ -203,17 +203,22 @@ static void test_without_section_headers(void **state)
 static void test_thirty_two_bits(void **state)
 {
 	struct fixture *f = *state;
-	struct ut_err err = {0};
-	Elf32_Ehdr h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_EXEC,
-			 .e_machine = EM_386, .e_shoff = SHDRS_OFFSET, .e_shentsize = sizeof(Elf32_Shdr), .e_shnum = 3,
+	struct ut_err err = { 0 };
+	Elf32_Ehdr h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, EV_CURRENT },
+			 .e_type = ET_EXEC,
+			 .e_machine = EM_386,
+			 .e_shoff = SHDRS_OFFSET,
+			 .e_shentsize = sizeof(Elf32_Shdr),
+			 .e_shnum = 3,
 			 .e_shstrndx = 2 };
 	Elf32_Shdr s[3] = {
-		{0}, { .sh_name = 15, .sh_type = SHT_NOTE, .sh_offset = NOTES_OFFSET, .sh_size = 64 },
+		{ 0 },
+		{ .sh_name = 15, .sh_type = SHT_NOTE, .sh_offset = NOTES_OFFSET, .sh_size = 64 },
 		{ .sh_name = 29, .sh_type = SHT_STRTAB, .sh_offset = STRINGS_OFFSET, .sh_size = 40 },
 	};
 
-	memcpy(f->b->bytes, &h, sizeof h);
-	memcpy(f->b->bytes + SHDRS_OFFSET, s, sizeof s);
+	memcpy(f->b->bytes, &h, sizeof(h));
+	memcpy(f->b->bytes + SHDRS_OFFSET, s, sizeof(s));
 	assert_int_equal(try_read(f, &err), -ENOTSUP);
 	assert_non_null(strstr(err.msg, "32-bit x86"));
 	assert_false(elf_image_is_x86_64(f->img));
@@ -227,12 +232,12 @@ static void test_every_byte_wrong(void **state)
 	struct fixture *f = *state;
 
 	NOTE(f->b, 0x400100, BASE_VADDR, DATA_VADDR, "p\0n\0-4@%edi");
-	for (size_t i = 0; i < sizeof f->b->bytes; i++) {
+	for (size_t i = 0; i < sizeof(f->b->bytes); i++) {
 		if (i >= 0x100 && i < NOTES_OFFSET)
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(values); k++) {
 			uint8_t old = f->b->bytes[i];
-			struct ut_err err = {0};
+			struct ut_err err = { 0 };
 
 			f->b->bytes[i] = values[k];
 			if (try_read(f, &err))
@@ -247,7 +252,7 @@ static void test_every_byte_wrong(void **state)
 static struct elf_image *open_path(const char *path)
 {
 	struct elf_image *img = NULL;
-	struct ut_err err = {0};
+	struct ut_err err = { 0 };
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
@@ -262,15 +267,15 @@ static const char *target_path(const char *name)
 	const char *root = getenv("UT_BUILD_ROOT");
 	static char path[4096];
 
-	snprintf(path, sizeof path, "%s/tests/targets/%s", root ? root : ".", name);
+	snprintf(path, sizeof(path), "%s/tests/targets/%s", root ? root : ".", name);
 	return path;
 }
 
 /* All sites are 1-byte nops where the file offset says, in whichever way the program was linked. */
 static void check_sites(struct elf_image *img, const char *path, size_t sites)
 {
-	struct usdt_notes notes = {0};
-	struct ut_err err = {0};
+	struct usdt_notes notes = { 0 };
+	struct ut_err err = { 0 };
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(usdt_has_notes(img));
@@ -291,9 +296,14 @@ static void check_sites(struct elf_image *img, const char *path, size_t sites)
 
 static void test_targets(void **state)
 {
-	static const struct { const char *name; size_t sites; bool pie; } targets[] = {
-		{ "zoo-pie", 14, true }, { "zoo-nopie", 14, false }, { "zoo-static", 14, false }, { "zoo-stripped", 14, true },
-		{ "shapes-pie", 14, true }, { "shapes-nopie", 14, false }, { "shapes-norx", 14, true },
+	static const struct {
+		const char *name;
+		size_t sites;
+		bool pie;
+	} targets[] = {
+		{ "zoo-pie", 14, true },      { "zoo-nopie", 14, false }, { "zoo-static", 14, false },
+		{ "zoo-stripped", 14, true }, { "shapes-pie", 14, true }, { "shapes-nopie", 14, false },
+		{ "shapes-norx", 14, true },
 	};
 
 	(void)state;
@@ -306,7 +316,7 @@ static void test_targets(void **state)
 			skip();
 		/* Copies of probes in a static libc or libgcc count as well. */
 		if (strcmp(targets[i].name, "zoo-static") == 0) {
-			struct usdt_notes notes = {0};
+			struct usdt_notes notes = { 0 };
 
 			assert_int_equal(usdt_notes_read(img, &notes, NULL), 0);
 			assert_true(notes.notes.n >= sites);
@@ -324,7 +334,7 @@ static void test_semaphores_in_the_file(void **state)
 {
 	const char *path = target_path("semaphores");
 	struct elf_image *img = open_path(path);
-	struct usdt_notes notes = {0};
+	struct usdt_notes notes = { 0 };
 
 	(void)state;
 	if (!img)
@@ -336,7 +346,7 @@ static void test_semaphores_in_the_file(void **state)
 		uint16_t value = 0;
 
 		assert_null(notes.notes.v[i].defect);
-		assert_int_equal(pread(fd, &value, sizeof value, (off_t)notes.notes.v[i].sem_offset), sizeof value);
+		assert_int_equal(pread(fd, &value, sizeof(value), (off_t)notes.notes.v[i].sem_offset), sizeof(value));
 		assert_int_equal(value, strcmp(notes.notes.v[i].name, "one") == 0 ? 0x1111 : 0x2222);
 	}
 	usdt_notes_done(&notes);
@@ -349,7 +359,7 @@ static void test_prelinked_program(void **state)
 	enum { MOVE = 0x10000 };
 	const char *path = target_path("semaphores");
 	struct elf_image *img = open_path(path);
-	struct usdt_notes before = {0}, after = {0};
+	struct usdt_notes before = { 0 }, after = { 0 };
 	uint64_t vaddr, size;
 	struct stat st;
 
@@ -363,15 +373,15 @@ static void test_prelinked_program(void **state)
 	assert_int_equal(usdt_notes_read(img, &before, NULL), 0);
 	assert_true(elf_image_section(img, ".note.stapsdt", &vaddr, &size));
 	img = elf_image_free(img);
-	for (size_t i = 0; i + 32 < (size_t)st.st_size; i++) {	/* notes are where their owner's name is */
+	for (size_t i = 0; i + 32 < (size_t)st.st_size; i++) { /* notes are where their owner's name is */
 		uint64_t address[3];
 
 		if (memcmp(bytes + i, "\3\0\0\0stapsdt", 12) != 0)
 			continue;
-		memcpy(address, bytes + i + 12, sizeof address);
+		memcpy(address, bytes + i + 12, sizeof(address));
 		for (int k = 0; k < 3; k++)
 			address[k] -= MOVE;
-		memcpy(bytes + i + 12, address, sizeof address);
+		memcpy(bytes + i + 12, address, sizeof(address));
 	}
 	assert_int_equal(elf_image_from_memory(bytes, (size_t)st.st_size, &img, NULL), 0);
 	assert_int_equal(usdt_notes_read(img, &after, NULL), 0);
@@ -388,7 +398,7 @@ static void test_prelinked_program(void **state)
 static void test_thirty_two_bit_program(void **state)
 {
 	struct elf_image *img = open_path(target_path("semaphores-32"));
-	struct usdt_notes notes = {0};
+	struct usdt_notes notes = { 0 };
 
 	(void)state;
 	if (!img)
@@ -400,10 +410,16 @@ static void test_thirty_two_bit_program(void **state)
 /* Debian 12's runtimes, where they are installed. */
 static void test_installed_runtimes(void **state)
 {
-	static const struct { const char *path; size_t sites; } files[] = {
-		{ "/usr/bin/python3.11", 8 }, { "/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2", 40 },
-		{ "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so", 531 }, { "/usr/bin/php8.2", 14 },
-		{ "/usr/lib/postgresql/15/bin/postgres", 71 }, { "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30", 3 },
+	static const struct {
+		const char *path;
+		size_t sites;
+	} files[] = {
+		{ "/usr/bin/python3.11", 8 },
+		{ "/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2", 40 },
+		{ "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so", 531 },
+		{ "/usr/bin/php8.2", 14 },
+		{ "/usr/lib/postgresql/15/bin/postgres", 71 },
+		{ "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30", 3 },
 	};
 	unsigned seen = 0;
 
@@ -426,12 +442,23 @@ static void test_installed_runtimes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BUILT(test_plain), BUILT(test_base_adjustment), BUILT(test_no_base_section), BUILT(test_defects),
-		BUILT(test_unreadable_notes_are_counted), BUILT(test_lying_sizes), BUILT(test_last_note_without_padding),
-		BUILT(test_section_outside_the_file), BUILT(test_none), BUILT(test_without_section_headers),
-		BUILT(test_thirty_two_bits), BUILT(test_every_byte_wrong), cmocka_unit_test(test_targets),
-		cmocka_unit_test(test_semaphores_in_the_file), cmocka_unit_test(test_prelinked_program),
-		cmocka_unit_test(test_thirty_two_bit_program), cmocka_unit_test(test_installed_runtimes),
+		BUILT(test_plain),
+		BUILT(test_base_adjustment),
+		BUILT(test_no_base_section),
+		BUILT(test_defects),
+		BUILT(test_unreadable_notes_are_counted),
+		BUILT(test_lying_sizes),
+		BUILT(test_last_note_without_padding),
+		BUILT(test_section_outside_the_file),
+		BUILT(test_none),
+		BUILT(test_without_section_headers),
+		BUILT(test_thirty_two_bits),
+		BUILT(test_every_byte_wrong),
+		cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_semaphores_in_the_file),
+		cmocka_unit_test(test_prelinked_program),
+		cmocka_unit_test(test_thirty_two_bit_program),
+		cmocka_unit_test(test_installed_runtimes),
 	};
 
 	return cmocka_run_group_tests_name("usdt", tests, NULL, NULL);

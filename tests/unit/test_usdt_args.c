@@ -17,7 +17,7 @@ static const char *types(const char *sites)
 	static struct usdt_args args;
 	static char text[512];
 	struct operands ops;
-	struct buf out = {0};
+	struct buf out = { 0 };
 	char copy[256], type[16], *save = NULL;
 
 	memset(&args, 0, sizeof(args));
@@ -78,7 +78,8 @@ static void test_sites_with_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_site), cmocka_unit_test(test_floats_do_not_mix),
+		cmocka_unit_test(test_one_site),
+		cmocka_unit_test(test_floats_do_not_mix),
 		cmocka_unit_test(test_widest_and_signed_wins),
 		cmocka_unit_test(test_unreadable_only_where_every_site_is),
 		cmocka_unit_test(test_sites_with_more),

@@ -18,21 +18,31 @@
 
 static const struct live_options text_options = { 0 }, json_options = { .json = true };
 
-static struct live_user_text text_of(const char *s)
-{
-	return (struct live_user_text){ .bytes = s, .len = strlen(s) };
-}
+static struct live_user_text text_of(const char *s) { return (struct live_user_text){ .bytes = s, .len = strlen(s) }; }
 
 static struct live_user event(enum live_user_kind kind)
 {
-	return (struct live_user){ .kind = kind, .time_ns = 5000000000u, .pid = 4711, .tid = 4712, .comm = "java",
-				   .cpu = 1, .has_cpu = true, .name = text_of("gc") };
+	return (struct live_user){ .kind = kind,
+				   .time_ns = 5000000000u,
+				   .pid = 4711,
+				   .tid = 4712,
+				   .comm = "java",
+				   .cpu = 1,
+				   .has_cpu = true,
+				   .name = text_of("gc") };
 }
 
 static struct span span_of(uint64_t ns)
 {
-	return (struct span){ .pid = 4711, .tid = 4712, .name = "gc", .name_len = 2, .begin_ns = 1000000000u,
-			      .end_ns = 1000000000u + ns, .own_ns = ns / 2, .depth = 1, .close = SPAN_ENDED };
+	return (struct span){ .pid = 4711,
+			      .tid = 4712,
+			      .name = "gc",
+			      .name_len = 2,
+			      .begin_ns = 1000000000u,
+			      .end_ns = 1000000000u + ns,
+			      .own_ns = ns / 2,
+			      .depth = 1,
+			      .close = SPAN_ENDED };
 }
 
 static const char *print(const struct live_options *options, const struct live_user *u)
@@ -125,18 +135,25 @@ static void test_names(void **state)
 		{ { "", 0, UT_TEXT_WHOLE, 0 }, "\"\"               begin", "\"\"" },
 		{ { "(null)", 6, UT_TEXT_WHOLE, 0 }, "\"(null)\"         begin", "\"(null)\"" },
 		{ { NULL, 0, UT_TEXT_NULL, 0 }, "(null)           begin", "null" },
-		{ { NULL, 0, UT_TEXT_FAULT, 16 }, "<fault 0x10>     begin",
+		{ { NULL, 0, UT_TEXT_FAULT, 16 },
+		  "<fault 0x10>     begin",
 		  "{\"error\":\"fault\",\"address\":\"0x10\"}" },
 		{ { "<fault 0x10>", 12, UT_TEXT_WHOLE, 0 }, "\"<fault 0x10>\"   begin", "\"<fault 0x10>\"" },
-		{ { "abc", 3, UT_TEXT_CUT_LIMIT, 0 }, "abc…[cut at 3]   begin",
+		{ { "abc", 3, UT_TEXT_CUT_LIMIT, 0 },
+		  "abc…[cut at 3]   begin",
 		  "{\"text\":\"abc\",\"cut\":\"limit\",\"limit\":3}" },
 		{ { "abc…[cut at 3]", 16, UT_TEXT_WHOLE, 0 }, "\"abc…[cut at 3]\" begin", "\"abc…[cut at 3]\"" },
-		{ { "abc", 3, UT_TEXT_CUT_FAULT, 0 }, "abc<fault>       begin", "{\"text\":\"abc\",\"cut\":\"fault\"}" },
+		{ { "abc", 3, UT_TEXT_CUT_FAULT, 0 },
+		  "abc<fault>       begin",
+		  "{\"text\":\"abc\",\"cut\":\"fault\"}" },
 		{ { "abc<fault>", 10, UT_TEXT_WHOLE, 0 }, "\"abc<fault>\"     begin", "\"abc<fault>\"" },
 		{ { "\"\"", 2, UT_TEXT_WHOLE, 0 }, "\"\\\"\\\"\"           begin", "\"\\\"\\\"\"" },
 		{ { "full gc", 7, UT_TEXT_WHOLE, 0 }, "\"full gc\"        begin", "\"full gc\"" },
-		{ { "a\n\x1b\xff\\", 5, UT_TEXT_WHOLE, 0 }, "a\\n\\x1b\\xff\\\\    begin", "\"a\\n\\u001b\xef\xbf\xbd\\\\\"" },
-		{ { "日本語 a longer name", 23, UT_TEXT_WHOLE, 0 }, "\"日本語 a longer name\" begin",
+		{ { "a\n\x1b\xff\\", 5, UT_TEXT_WHOLE, 0 },
+		  "a\\n\\x1b\\xff\\\\    begin",
+		  "\"a\\n\\u001b\xef\xbf\xbd\\\\\"" },
+		{ { "日本語 a longer name", 23, UT_TEXT_WHOLE, 0 },
+		  "\"日本語 a longer name\" begin",
 		  "\"日本語 a longer name\"" },
 	};
 	struct live_user u = event(LIVE_USER_BEGIN);
@@ -146,14 +163,18 @@ static void test_names(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		u.name = rows[i].name;
 		assert_string_equal(print(&text_options, &u) + 32, rows[i].column);
-		snprintf(expected, sizeof(expected), "\"cpu\":1,\"event\":\"begin\",\"name\":%s,\"value\":0}", rows[i].json);
+		snprintf(expected, sizeof(expected), "\"cpu\":1,\"event\":\"begin\",\"name\":%s,\"value\":0}",
+			 rows[i].json);
 		assert_json(&u, expected);
 	}
 }
 
 static void test_ends(void **state)
 {
-	static const struct { enum span_end end; const char *line, *json; } rows[] = {
+	static const struct {
+		enum span_end end;
+		const char *line, *json;
+	} rows[] = {
 		{ SPAN_END_MATCHED, "end", "" },
 		{ SPAN_END_BEFORE_ATTACH, "end (began before tracing)", ",\"end\":\"before attach\"" },
 		{ SPAN_END_ORPHAN, "end (no begin)", ",\"end\":\"orphan\"" },
@@ -200,7 +221,12 @@ static void test_matched(void **state)
 
 static void test_closed(void **state)
 {
-	static const struct { enum span_close close; bool known; int code; const char *line, *word, *exit; } rows[] = {
+	static const struct {
+		enum span_close close;
+		bool known;
+		int code;
+		const char *line, *word, *exit;
+	} rows[] = {
 		{ SPAN_OPEN, true, 9, "open for 50 µs", "open", "" },
 		{ SPAN_THREAD_ENDED, true, 9, "thread ended after 50 µs", "thread ended", "" },
 		{ SPAN_PROCESS_ENDED, false, 9, "process ended after 50 µs", "process ended", "" },
@@ -229,15 +255,16 @@ static void test_closed(void **state)
 		s.exit_code = rows[i].code;
 		assert_line(&u, rows[i].line);
 		assert_string_equal(live_user_word(&u), rows[i].word);
-		snprintf(expected, sizeof(expected), "\"event\":\"%s\",\"name\":\"gc\",\"value\":8,\"duration\":50000%s}",
-			 rows[i].word, rows[i].exit);
+		snprintf(expected, sizeof(expected),
+			 "\"event\":\"%s\",\"name\":\"gc\",\"value\":8,\"duration\":50000%s}", rows[i].word,
+			 rows[i].exit);
 		assert_json(&u, expected);
 	}
 	s.has_id = true;
 	s.id = 9;
 	s.flags = SPAN_LOST_INSIDE;
 	s.close = SPAN_OPEN;
-	u.name = (struct live_user_text){ 0 };	/* the span has one */
+	u.name = (struct live_user_text){ 0 }; /* the span has one */
 	assert_line(&u, "open for 50 µs, events lost inside id=9");
 }
 
@@ -248,16 +275,18 @@ static void test_columns(void **state)
 
 	(void)state;
 	u.ns_pid = 7;
-	assert_string_equal(print(&options, &u), "1.000000     1   4711(7) 4712    java            gc               begin");
-	u.has_cpu = false;
-	assert_string_equal(print(&options, &u), "1.000000     -   4711(7) 4712    java            gc               begin");
-	memcpy(u.comm, "sixteen bytes...", 16);
-	assert_string_equal(print(&text_options, &u),
-			    "4711(7) 4712    sixteen bytes... gc               begin");
-	options = (struct live_options){ .json = true, .mono_ns = 4000000000u, .wall_ns = 1769862896500000000u };
 	assert_string_equal(print(&options, &u),
-			    "{\"time\":5000000000,\"wall\":\"2026-01-31T12:34:57.500000000Z\",\"pid\":4711,\"ns_pid\":7,"
-			    "\"tid\":4712,\"comm\":\"sixteen bytes...\",\"event\":\"begin\",\"name\":\"gc\",\"value\":0}");
+			    "1.000000     1   4711(7) 4712    java            gc               begin");
+	u.has_cpu = false;
+	assert_string_equal(print(&options, &u),
+			    "1.000000     -   4711(7) 4712    java            gc               begin");
+	memcpy(u.comm, "sixteen bytes...", 16);
+	assert_string_equal(print(&text_options, &u), "4711(7) 4712    sixteen bytes... gc               begin");
+	options = (struct live_options){ .json = true, .mono_ns = 4000000000u, .wall_ns = 1769862896500000000u };
+	assert_string_equal(
+		print(&options, &u),
+		"{\"time\":5000000000,\"wall\":\"2026-01-31T12:34:57.500000000Z\",\"pid\":4711,\"ns_pid\":7,"
+		"\"tid\":4712,\"comm\":\"sixteen bytes...\",\"event\":\"begin\",\"name\":\"gc\",\"value\":0}");
 }
 
 /* One printer for all: the columns kept ready are not those of a name that only looks alike. */
@@ -265,7 +294,7 @@ static void test_kept_columns(void **state)
 {
 	static const struct live_user_text names[] = {
 		{ "(null)", 6, UT_TEXT_WHOLE, 0 }, { "(null)", 6, UT_TEXT_NULL, 0 }, { "ab", 2, UT_TEXT_WHOLE, 0 },
-		{ "ab", 2, UT_TEXT_CUT_LIMIT, 0 }, { "ab", 1, UT_TEXT_WHOLE, 0 }, { "ab", 2, UT_TEXT_FAULT, 1 },
+		{ "ab", 2, UT_TEXT_CUT_LIMIT, 0 }, { "ab", 1, UT_TEXT_WHOLE, 0 },    { "ab", 2, UT_TEXT_FAULT, 1 },
 	};
 	static const char *const columns[] = { "\"(null)\"", "(null)", "ab", "ab…[cut at 2]", "a", "<fault 0x1>" };
 	struct live_printer *p = live_printer_new(&text_options);
@@ -337,8 +366,8 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_events), cmocka_unit_test(test_texts), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_ends), cmocka_unit_test(test_matched), cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_events),	cmocka_unit_test(test_texts),	     cmocka_unit_test(test_names),
+		cmocka_unit_test(test_ends),	cmocka_unit_test(test_matched),	     cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_columns), cmocka_unit_test(test_kept_columns), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_words),
 	};

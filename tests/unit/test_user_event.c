@@ -35,10 +35,7 @@ static void fill(uint32_t what, const char *name, const char *text)
 		strcpy(record.text, text);
 }
 
-static int decode(size_t size, struct user_event *e)
-{
-	return user_event_decode(&record.user.head, size, e);
-}
+static int decode(size_t size, struct user_event *e) { return user_event_decode(&record.user.head, size, e); }
 
 static void assert_text(const struct user_text *t, enum ut_text_state state, const char *bytes)
 {
@@ -168,12 +165,18 @@ static void names_by_what_the_kernel_returned(void **state)
 		enum ut_text_state state;
 		size_t len;
 	} cases[] = {
-		{ 1, true, true, UT_TEXT_WHOLE, 0 },	   { 2, true, true, UT_TEXT_WHOLE, 1 },
-		{ 0, true, true, UT_TEXT_WHOLE, 0 },	   { 32, true, true, UT_TEXT_WHOLE, 31 },
-		{ 33, true, false, UT_TEXT_CUT_LIMIT, 31 }, { 33, false, true, UT_TEXT_WHOLE, 32 },
-		{ 128, false, true, UT_TEXT_WHOLE, 127 },  { 129, false, true, UT_TEXT_CUT_LIMIT, 127 },
-		{ INT32_MAX, true, false, UT_TEXT_CUT_LIMIT, 31 }, { INT32_MAX, false, true, UT_TEXT_CUT_LIMIT, 127 },
-		{ -1, true, true, UT_TEXT_FAULT, 0 },	   { -EFAULT, true, true, UT_TEXT_FAULT, 0 },
+		{ 1, true, true, UT_TEXT_WHOLE, 0 },
+		{ 2, true, true, UT_TEXT_WHOLE, 1 },
+		{ 0, true, true, UT_TEXT_WHOLE, 0 },
+		{ 32, true, true, UT_TEXT_WHOLE, 31 },
+		{ 33, true, false, UT_TEXT_CUT_LIMIT, 31 },
+		{ 33, false, true, UT_TEXT_WHOLE, 32 },
+		{ 128, false, true, UT_TEXT_WHOLE, 127 },
+		{ 129, false, true, UT_TEXT_CUT_LIMIT, 127 },
+		{ INT32_MAX, true, false, UT_TEXT_CUT_LIMIT, 31 },
+		{ INT32_MAX, false, true, UT_TEXT_CUT_LIMIT, 127 },
+		{ -1, true, true, UT_TEXT_FAULT, 0 },
+		{ -EFAULT, true, true, UT_TEXT_FAULT, 0 },
 		{ INT32_MIN, true, true, UT_TEXT_FAULT, 0 },
 	};
 
@@ -209,7 +212,10 @@ static void a_length_that_lies(void **state)
 
 static void texts_by_what_the_kernel_returned(void **state)
 {
-	static const struct { int32_t got; enum ut_text_state state; size_t len;
+	static const struct {
+		int32_t got;
+		enum ut_text_state state;
+		size_t len;
 	} cases[] = {
 		{ 0, UT_TEXT_WHOLE, 0 },       { 1, UT_TEXT_WHOLE, 0 },		{ 255, UT_TEXT_WHOLE, 254 },
 		{ 256, UT_TEXT_WHOLE, 255 },   { 257, UT_TEXT_CUT_LIMIT, 255 }, { INT32_MAX, UT_TEXT_CUT_LIMIT, 255 },
@@ -229,7 +235,7 @@ static void texts_by_what_the_kernel_returned(void **state)
 		record.user.text_addr = 0;
 		assert_int_equal(decode(sizeof(record), &e), 0);
 		assert_text(&e.text, UT_TEXT_NULL, "");
-		assert_int_equal(decode(sizeof(record.user), &e), 0);	/* asked for, but there was none to read */
+		assert_int_equal(decode(sizeof(record.user), &e), 0); /* asked for, but there was none to read */
 		assert_true(e.has_text);
 		assert_text(&e.text, UT_TEXT_NULL, "");
 	}

@@ -35,7 +35,7 @@ static void test_numbers(void **state)
 	event_set(t, 0, (uint64_t)-5);
 	event_set(t, 1, 7);
 	event_set(t, 3, 255);
-	assert_int_equal(read_values(t, v, &keep), 3);	/* the third has no name */
+	assert_int_equal(read_values(t, v, &keep), 3); /* the third has no name */
 	assert_number(&v[0], "a", -5);
 	assert_number(&v[1], "b", 7);
 	assert_number(&v[2], "x-y", 255);
@@ -79,7 +79,7 @@ static void test_texts(void **state)
 	assert_int_equal(v[0].len, 5);
 	assert_memory_equal(v[0].text, "young", 5);
 	assert_string_equal(v[1].name, "cause");
-	assert_int_equal(v[1].len, 3);	/* no further than a NUL */
+	assert_int_equal(v[1].len, 3); /* no further than a NUL */
 	live_values_free(keep);
 	event_free(t);
 }

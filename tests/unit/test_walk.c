@@ -18,12 +18,12 @@ static struct walk w;
 /* An empty stack of zeros and one page of code that can be read, in no mapping. */
 static void begin(void)
 {
-	memset(&host, 0, sizeof host);
-	memset(stack, 0, sizeof stack);
-	memset(code, 0x90, sizeof code);
-	memset(&w, 0, sizeof w);
-	host_add_memory(STACK, stack, sizeof stack);
-	host_add_memory(CODE, code, sizeof code);
+	memset(&host, 0, sizeof(host));
+	memset(stack, 0, sizeof(stack));
+	memset(code, 0x90, sizeof(code));
+	memset(&w, 0, sizeof(w));
+	host_add_memory(STACK, stack, sizeof(stack));
+	host_add_memory(CODE, code, sizeof(code));
 	w.ip = CODE + 0x100;
 	w.reg[RSP] = STACK;
 }
@@ -31,8 +31,9 @@ static void begin(void)
 /* A mapping of 256 bytes; addresses in it: at(i) is one, to(i) is returned to. */
 static void place(unsigned i, enum ut_unwind_code kind, struct ut_unwind_rule rule)
 {
-	host.places[host.nplaces++] = (struct host_place){ .start = CODE + i * 0x100, .end = CODE + (i + 1) * 0x100,
-							   .code = kind, .rule = rule };
+	host.places[host.nplaces++] = (struct host_place){
+		.start = CODE + i * 0x100, .end = CODE + (i + 1) * 0x100, .code = kind, .rule = rule
+	};
 }
 
 static uint64_t at(unsigned i) { return CODE + i * 0x100 + 0x80; }
@@ -42,10 +43,7 @@ static struct ut_unwind_rule cfa(uint8_t reg, int32_t off)
 	return (struct ut_unwind_rule){ .cfa = UT_CFA_REG, .cfa_reg = reg, .cfa_off = off, .ra_off = -8 };
 }
 
-static struct ut_unwind_rule only(enum ut_unwind_cfa how)
-{
-	return (struct ut_unwind_rule){ .cfa = (uint8_t)how };
-}
+static struct ut_unwind_rule only(enum ut_unwind_cfa how) { return (struct ut_unwind_rule){ .cfa = (uint8_t)how }; }
 
 static void expect_end(enum ut_walk_end end, uint64_t addr, uint32_t n, int line)
 {
@@ -73,7 +71,7 @@ static void test_start(void **state)
 	assert_true(w.ips[0] == (at(1) | UT_IP_EXACT));
 	assert_true(w.ips[1] == at(2));
 	assert_true(w.sp == STACK + 24);
-	one_frame(cfa(RSP, 24));	/* a return address of 0 is an end too */
+	one_frame(cfa(RSP, 24)); /* a return address of 0 is an end too */
 	EXPECT_END(UT_END_START, 0, 1);
 }
 
@@ -95,7 +93,7 @@ static void test_call_at_the_end(void **state)
 	one_frame(cfa(RSP, 8));
 	place(3, UT_CODE_TABLE, cfa(RSP, 16));
 	place(4, UT_CODE_TABLE, cfa(RSP, 800));
-	stack[0] = CODE + 0x400;	/* the end of 3, the beginning of 4 */
+	stack[0] = CODE + 0x400; /* the end of 3, the beginning of 4 */
 	stack[2] = at(2);
 	EXPECT_END(UT_END_START, 0, 3);
 }
@@ -118,7 +116,7 @@ static void test_saved_rbp(void **state)
 
 	(void)state;
 	r.rbp = UT_SAVED_CFA;
-	for (int off = -32; off <= -16; off += 8) {	/* below the return address, and elsewhere */
+	for (int off = -32; off <= -16; off += 8) { /* below the return address, and elsewhere */
 		r.rbp_off = (int16_t)off;
 		one_frame(r);
 		host.places[1].rule = cfa(RBP, 16);
@@ -134,19 +132,24 @@ static void test_saved_rbp(void **state)
 /* gcc's functions that align the stack: the CFA is in r10 first, then below rbp. */
 static void test_realigned(void **state)
 {
-	struct ut_unwind_rule r = { .cfa = UT_CFA_DEREF, .cfa_reg = RBP, .cfa_off = -8, .ra_off = -8,
-				    .rbp = UT_SAVED_RBP, .rbx = UT_SAVED_RBP, .rbx_off = -40 };
+	struct ut_unwind_rule r = { .cfa = UT_CFA_DEREF,
+				    .cfa_reg = RBP,
+				    .cfa_off = -8,
+				    .ra_off = -8,
+				    .rbp = UT_SAVED_RBP,
+				    .rbx = UT_SAVED_RBP,
+				    .rbx_off = -40 };
 
 	(void)state;
 	one_frame(r);
-	host.places[1].rule = cfa(RBX, 16);	/* the caller needs both that were saved */
+	host.places[1].rule = cfa(RBX, 16); /* the caller needs both that were saved */
 	host.places[1].rule.rbp = UT_SAVED_SAME;
 	place(3, UT_CODE_TABLE, cfa(RBP, 16));
 	place(4, UT_CODE_TABLE, only(UT_CFA_OUTERMOST));
 	w.reg[RBP] = STACK + 80;
-	stack[9] = STACK + 160;		/* the CFA */
-	stack[5] = STACK + 200;		/* rbx */
-	stack[10] = STACK + 400;	/* rbp */
+	stack[9] = STACK + 160; /* the CFA */
+	stack[5] = STACK + 200; /* rbx */
+	stack[10] = STACK + 400; /* rbp */
 	stack[19] = at(2);
 	stack[26] = at(3);
 	stack[51] = at(4);
@@ -174,11 +177,11 @@ static void test_lost_registers(void **state)
 	struct ut_unwind_rule r = cfa(RSP, 8);
 
 	(void)state;
-	one_frame(r);		/* r10 of a caller is nobody's */
+	one_frame(r); /* r10 of a caller is nobody's */
 	host.places[1].rule = cfa(R10, 0);
 	stack[0] = at(2);
 	EXPECT_END(UT_END_REGISTER, at(2), 2);
-	one_frame(r);		/* rbx is kept from the beginning on */
+	one_frame(r); /* rbx is kept from the beginning on */
 	host.places[1].rule = cfa(RBX, 8);
 	w.reg[RBX] = STACK + 8;
 	stack[0] = at(2);
@@ -189,7 +192,7 @@ static void test_lost_registers(void **state)
 	w.reg[RBX] = STACK + 8;
 	stack[0] = at(2);
 	EXPECT_END(UT_END_REGISTER, at(2), 2);
-	begin();		/* who goes by frame pointers does not know it */
+	begin(); /* who goes by frame pointers does not know it */
 	place(1, UT_CODE_RUNTIME, only(UT_CFA_UNKNOWN));
 	place(2, UT_CODE_TABLE, cfa(RBX, 8));
 	w.ip = at(1);
@@ -225,12 +228,15 @@ static void test_stub_bytes(void **state)
 	(void)state;
 	for (int threshold = 5; threshold <= 11; threshold += 2) {
 		for (unsigned byte = 0; byte < 16; byte++) {
-			struct ut_unwind_rule r = { .cfa = UT_CFA_PLT, .cfa_reg = RSP, .cfa_off = 8, .ra_off = -8,
+			struct ut_unwind_rule r = { .cfa = UT_CFA_PLT,
+						    .cfa_reg = RSP,
+						    .cfa_off = 8,
+						    .ra_off = -8,
 						    .cfa_add = (int16_t)threshold };
 
 			one_frame(r);
 			w.ip = at(1) + byte;
-			stack[0] = (int)byte >= threshold ? 0x17 : at(2);	/* the number it pushed */
+			stack[0] = (int)byte >= threshold ? 0x17 : at(2); /* the number it pushed */
 			stack[1] = (int)byte >= threshold ? at(2) : 0x17;
 			EXPECT_END(UT_END_START, 0, 2);
 			assert_true(w.sp == STACK + ((int)byte >= threshold ? 16 : 8));
@@ -243,14 +249,14 @@ static void test_unreadable(void **state)
 	(void)state;
 	one_frame(cfa(RSP, 0x10000));
 	EXPECT_END(UT_END_STACK, STACK + 0x10000 - 8, 1);
-	one_frame(cfa(RSP, sizeof stack + 8));		/* a page further */
-	EXPECT_END(UT_END_STACK, STACK + sizeof stack, 1);
+	one_frame(cfa(RSP, sizeof(stack) + 8)); /* a page further */
+	EXPECT_END(UT_END_STACK, STACK + sizeof(stack), 1);
 	one_frame((struct ut_unwind_rule){ .cfa = UT_CFA_DEREF, .cfa_reg = RBP, .ra_off = -8 });
 	w.reg[RBP] = 0x1000;
 	EXPECT_END(UT_END_STACK, 0x1000, 1);
 	one_frame(only(UT_CFA_SIGNAL));
-	w.reg[RSP] = STACK + sizeof stack - 100;
-	EXPECT_END(UT_END_STACK, STACK + sizeof stack - 60, 1);
+	w.reg[RSP] = STACK + sizeof(stack) - 100;
+	EXPECT_END(UT_END_STACK, STACK + sizeof(stack) - 60, 1);
 }
 
 /* @kind 0: no mapping is known. */
@@ -273,13 +279,13 @@ static void test_no_mapping(void **state)
 	stack[0] = 0xdead0000;
 	EXPECT_END(UT_END_NO_MAPPING, 0xdead0000, 1);
 	begin();
-	w.ip = CODE + CODE_SIZE;	/* nothing that could be read */
+	w.ip = CODE + CODE_SIZE; /* nothing that could be read */
 	EXPECT_END(UT_END_NO_MAPPING, CODE + CODE_SIZE, 0);
-	begin();			/* code may have been made there just now, but it keeps no pointer */
+	begin(); /* code may have been made there just now, but it keeps no pointer */
 	EXPECT_END(UT_END_NO_MAPPING, CODE + 0x100, 1);
 	with_pointers(0);
 	place(3, UT_CODE_TABLE, only(UT_CFA_OUTERMOST));
-	EXPECT_END(UT_END_NO_MAPPING, at(1), 1);	/* not what stands behind a call */
+	EXPECT_END(UT_END_NO_MAPPING, at(1), 1); /* not what stands behind a call */
 	with_pointers(0);
 	code[0x280 - 5] = 0xe8;
 	EXPECT_END(UT_END_START, 0, 2);
@@ -299,7 +305,7 @@ static void test_loops(void **state)
 	one_frame(cfa(RSP, -64));
 	w.reg[RSP] = STACK + 128;
 	EXPECT_END(UT_END_LOOP, at(1), 1);
-	one_frame(cfa(RBP, 16));	/* the second frame has the same rbp */
+	one_frame(cfa(RBP, 16)); /* the second frame has the same rbp */
 	w.reg[RBP] = STACK + 32;
 	stack[4] = STACK + 32;
 	stack[5] = at(1);
@@ -324,7 +330,7 @@ static void test_depth(void **state)
 		stack[i] = at(1);
 	EXPECT_END(UT_END_DEPTH, at(1), UT_WALK_FRAMES);
 	assert_true(w.ips[UT_WALK_FRAMES - 1] == at(1));
-	one_frame(cfa(RSP, 8));		/* as many as fit, and their end */
+	one_frame(cfa(RSP, 8)); /* as many as fit, and their end */
 	for (size_t i = 0; i < UT_WALK_FRAMES - 2; i++)
 		stack[i] = at(1);
 	stack[UT_WALK_FRAMES - 2] = at(2);
@@ -341,7 +347,7 @@ static void test_signal_loop(void **state)
 {
 	(void)state;
 	one_frame(only(UT_CFA_SIGNAL));
-	stack[(40 + 15 * 8) / 8] = STACK;	/* rsp, the same */
+	stack[(40 + 15 * 8) / 8] = STACK; /* rsp, the same */
 	stack[(40 + 16 * 8) / 8] = at(1);
 	host_walk(&w);
 	assert_true(w.end == UT_END_LOOP || w.end == UT_END_DEPTH);
@@ -351,14 +357,14 @@ static void test_signal_loop(void **state)
 static void test_signal(void **state)
 {
 	enum { R8, R9, R10_AT, R11, R12, R13, R14, R15, RDI, RSI, RBP_AT, RBX_AT, RDX, RAX, RCX, RSP_AT, RIP };
-	uint64_t *uc = stack + 1 + 5;	/* behind the return address: flags, link, three words of the stack */
+	uint64_t *uc = stack + 1 + 5; /* behind the return address: flags, link, three words of the stack */
 
 	(void)state;
 	one_frame(cfa(RSP, 8));
 	place(3, UT_CODE_TABLE, only(UT_CFA_SIGNAL));
 	place(4, UT_CODE_TABLE, cfa(R10, 32));
 	place(5, UT_CODE_TABLE, cfa(RBP, 16));
-	stack[0] = CODE + 0x301;	/* where a handler returns to: the byte before has the rule */
+	stack[0] = CODE + 0x301; /* where a handler returns to: the byte before has the rule */
 	uc[R10_AT] = STACK + 400;
 	uc[RBP_AT] = STACK + 800;
 	uc[RBX_AT] = STACK + 900;
@@ -385,13 +391,13 @@ static void test_gap(void **state)
 		EXPECT_END(UT_END_START, 0, 2);
 		assert_true(w.bp == STACK + 640 && w.sp == STACK + 80);
 		with_pointers((enum ut_unwind_code)kind);
-		memcpy(code + 0x280 - 2, "\xff\xd0", 2);	/* call *%rax */
+		memcpy(code + 0x280 - 2, "\xff\xd0", 2); /* call *%rax */
 		EXPECT_END(UT_END_START, 0, 2);
 		with_pointers((enum ut_unwind_code)kind);
-		w.reg[RBP] = 0;		/* as programs and threads begin; or a number like any other */
+		w.reg[RBP] = 0; /* as programs and threads begin; or a number like any other */
 		EXPECT_END(UT_END_NO_INFO, at(1), 1);
 		with_pointers((enum ut_unwind_code)kind);
-		w.reg[RBP] = STACK - 8;	/* below the stack pointer */
+		w.reg[RBP] = STACK - 8; /* below the stack pointer */
 		EXPECT_END(UT_END_NO_INFO, at(1), 1);
 		with_pointers((enum ut_unwind_code)kind);
 		w.reg[RBP] = STACK + 65;
@@ -416,21 +422,24 @@ static void at_edge(struct ut_unwind_rule rule, const char *before, const char *
 
 static void test_edges(void **state)
 {
-	static const struct { const char *before, *bytes; unsigned from_sp; } edges[] = {
-		{ "\x0f\x05", "", 0 }, { "", "\xf3\x0f\x1e\xfa", 0 }, { "", "\x55", 0 }, { "", "\xc3", 0 },
-		{ "", "\x48\x89\xe5", 8 },
+	static const struct {
+		const char *before, *bytes;
+		unsigned from_sp;
+	} edges[] = {
+		{ "\x0f\x05", "", 0 }, { "", "\xf3\x0f\x1e\xfa", 0 }, { "", "\x55", 0 },
+		{ "", "\xc3", 0 },     { "", "\x48\x89\xe5", 8 },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+	for (size_t i = 0; i < sizeof(edges) / sizeof(*edges); i++) {
 		at_edge(only(UT_CFA_UNKNOWN), edges[i].before, edges[i].bytes, edges[i].from_sp);
 		EXPECT_END(UT_END_START, 0, 2);
 		assert_true(w.ips[1] == at(3) && w.bp == STACK + 64 && w.sp == STACK + edges[i].from_sp + 8);
 		at_edge(only(UT_CFA_UNKNOWN), edges[i].before, edges[i].bytes, edges[i].from_sp);
-		code[0x380 - 5] = 0x90;		/* behind no call */
+		code[0x380 - 5] = 0x90; /* behind no call */
 		EXPECT_END(UT_END_NO_INFO, at(1), 1);
 	}
-	at_edge(only(UT_CFA_UNSUPPORTED), "\x0f\x05", "", 0);	/* vfork */
+	at_edge(only(UT_CFA_UNSUPPORTED), "\x0f\x05", "", 0); /* vfork */
 	stack[0] = 0;
 	w.reg[WALK_RDI] = at(3);
 	EXPECT_END(UT_END_START, 0, 2);
@@ -473,7 +482,7 @@ static void test_no_pointer(void **state)
 	static const uint64_t wrong[] = { STACK + 8, 0x10, 0xdead0000 };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		with_pointers(UT_CODE_RUNTIME);
 		stack[9] = wrong[i];
 		EXPECT_END(UT_END_RUNTIME, at(1), 1);
@@ -509,14 +518,14 @@ static void test_probed_return(void **state)
 	host.nreturns = 2;
 	EXPECT_END(UT_END_START, 0, 3);
 	assert_true(w.ips[1] == at(4) && w.ips[2] == at(2));
-	host.nreturns = 1;	/* nobody knows */
+	host.nreturns = 1; /* nobody knows */
 	w.ip = at(1);
 	EXPECT_END(UT_END_NO_MAPPING, CODE + 0x301, 1);
 	host.nreturns = 2;
-	host.returns[1].address = CODE + 0x301;	/* the same again for ever */
+	host.returns[1].address = CODE + 0x301; /* the same again for ever */
 	w.ip = at(1);
 	EXPECT_END(UT_END_NO_MAPPING, CODE + 0x301, 1);
-	w.ip = CODE + 0x300;	/* the place of execution */
+	w.ip = CODE + 0x300; /* the place of execution */
 	EXPECT_END(UT_END_NO_MAPPING, CODE + 0x300, 0);
 	host.returns[0] = (struct host_return){ STACK - 8, at(2) };
 	w.ip = CODE + 0x300;
@@ -543,7 +552,7 @@ static void test_lost_rbp(void **state)
 	w.reg[RBP] = STACK + 64;
 	stack[9] = at(2);
 	EXPECT_END(UT_END_RUNTIME, at(3), 2);
-	r.rbp = UT_SAVED_CFA;	/* known again, as it was saved further in */
+	r.rbp = UT_SAVED_CFA; /* known again, as it was saved further in */
 	r.rbp_off = -16;
 	one_frame(r);
 	place(3, UT_CODE_TABLE, cfa(RBP, 16));
@@ -601,7 +610,7 @@ static void test_few_registers(void **state)
 		stack[11] = at(3);
 		EXPECT_BARE(UT_END_START, 0, 3);
 		assert_true(w.ips[0] == (at(1) | UT_IP_EXACT));
-		host.places[0].rule = cfa(RSP, 32);	/* saved by nobody */
+		host.places[0].rule = cfa(RSP, 32); /* saved by nobody */
 		for (int i = 0; i < WALK_REGS; i++)
 			w.reg[i] = STACK + 80;
 		w.reg[RSP] = STACK;
@@ -622,15 +631,15 @@ static void test_few_registers(void **state)
 static void test_frame_pointers(void **state)
 {
 	(void)state;
-	FRAMELESS("\x55", 0);				/* push %rbp */
-	FRAMELESS("\xf3\x0f\x1e\xfa\x55", 0);		/* endbr64 */
-	FRAMELESS("\x89\x84\x24\x00\xc0\xfe\xff", 0);	/* HotSpot's bang */
-	FRAMELESS("\x48\x89\xe5", 8);			/* mov %rsp,%rbp */
+	FRAMELESS("\x55", 0); /* push %rbp */
+	FRAMELESS("\xf3\x0f\x1e\xfa\x55", 0); /* endbr64 */
+	FRAMELESS("\x89\x84\x24\x00\xc0\xfe\xff", 0); /* HotSpot's bang */
+	FRAMELESS("\x48\x89\xe5", 8); /* mov %rsp,%rbp */
 	FRAMELESS("\x48\x8b\xec", 8);
-	FRAMELESS("\x48\x83\xec\x20", -1);		/* sub $32,%rsp */
+	FRAMELESS("\x48\x83\xec\x20", -1); /* sub $32,%rsp */
 	FRAMELESS("\xe8\x00\x00\x00\x00", -1);
-	FRAMELESS("\xc9\xc3", -1);			/* leave */
-	FRAMELESS("\xc3", 0);				/* ret */
+	FRAMELESS("\xc9\xc3", -1); /* leave */
+	FRAMELESS("\xc3", 0); /* ret */
 }
 
 /* A caller is in the middle of its function, whatever stands where it is returned to. */
@@ -650,12 +659,17 @@ static void test_frame_pointers_of_callers(void **state)
 /* A caller that frees its stack and returns at once, as CPython's pieces of code that name functions: no pointer is needed. */
 static void test_code_that_only_calls(void **state)
 {
-	static const struct { const char *bytes; int found; } codes[] = {
-		{ "\x48\x83\xc4\x08\xc3", 1 }, { "\x48\x83\xc4\x08\x5d\xc3", 0 }, { "\x48\x83\xc4\x88\xc3", 0 },
+	static const struct {
+		const char *bytes;
+		int found;
+	} codes[] = {
+		{ "\x48\x83\xc4\x08\xc3", 1 },
+		{ "\x48\x83\xc4\x08\x5d\xc3", 0 },
+		{ "\x48\x83\xc4\x88\xc3", 0 },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
 		struct ut_unwind_rule r = cfa(RSP, 32);
 
 		r.rbx = UT_SAVED_CFA;
@@ -664,7 +678,7 @@ static void test_code_that_only_calls(void **state)
 		place(3, UT_CODE_RUNTIME, only(UT_CFA_UNKNOWN));
 		host.places[1].rule = cfa(RBX, 8);
 		w.reg[RBP] = 12345;
-		stack[0] = STACK + 160;		/* rbx of the caller of both */
+		stack[0] = STACK + 160; /* rbx of the caller of both */
 		stack[3] = at(3);
 		stack[5] = at(2);
 		memcpy(code + 0x380, codes[i].bytes, strlen(codes[i].bytes));

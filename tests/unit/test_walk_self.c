@@ -71,8 +71,11 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
 			continue;
-		host.places[host.nplaces++] = (struct host_place){ .start = start, .end = start + p->p_memsz,
-			.bias = info->dlpi_addr, .code = UT_CODE_TABLE, .table = t };
+		host.places[host.nplaces++] = (struct host_place){ .start = start,
+								   .end = start + p->p_memsz,
+								   .bias = info->dlpi_addr,
+								   .code = UT_CODE_TABLE,
+								   .table = t };
 	}
 	return 0;
 }
@@ -106,14 +109,17 @@ static uint64_t stack_end(void)
 static int set_up(void **state)
 {
 	(void)state;
-	memset(&host, 0, sizeof host);
+	memset(&host, 0, sizeof(host));
 	dl_iterate_phdr(add_object, NULL);
-	stack_end();	/* asks for memory, which a handler must not */
+	stack_end(); /* asks for memory, which a handler must not */
 	return 0;
 }
 
 /* What libgcc sees, from the frame at @from on; a 0 behind the last one is left out. */
-struct trace { uint64_t from, ips[FRAMES_MAX]; size_t n; };
+struct trace {
+	uint64_t from, ips[FRAMES_MAX];
+	size_t n;
+};
 
 static _Unwind_Reason_Code take_frame(struct _Unwind_Context *context, void *data)
 {
@@ -156,7 +162,10 @@ static NOINLINE int capture(void)
 			 "mov %%rsi, 32(%1)\n mov %%rdi, 40(%1)\n mov %%rbp, 48(%1)\n mov %%rsp, 56(%1)\n"
 			 "mov %%r8, 64(%1)\n mov %%r9, 72(%1)\n mov %%r10, 80(%1)\n mov %%r11, 88(%1)\n"
 			 "mov %%r12, 96(%1)\n mov %%r13, 104(%1)\n mov %%r14, 112(%1)\n mov %%r15, 120(%1)\n"
-			 "lea 0(%%rip), %0\n" : "=&r"(ip) : "r"(w.reg) : "memory");
+			 "lea 0(%%rip), %0\n"
+			 : "=&r"(ip)
+			 : "r"(w.reg)
+			 : "memory");
 	w.ip = ip;
 	save_stack(w.reg[WALK_RSP]);
 	host_walk(&w);
@@ -228,7 +237,7 @@ static NOINLINE int dive_libc(int depth)
 	int two[2] = { 0, 0 };
 
 	dive_depth = depth - 1;
-	qsort(two, 2, sizeof two[0], compare_and_dive);
+	qsort(two, 2, sizeof(two[0]), compare_and_dive);
 	return two[0];
 }
 
@@ -303,7 +312,7 @@ static void test_alarm(void **state)
 	sigaction(SIGALRM, &action, &before);
 	setitimer(ITIMER_REAL, &timer, NULL);
 	while (rang < 10)
-		sink += snprintf(text, sizeof text, "%d %s %g", sink, "text", 1.5) & 1;
+		sink += snprintf(text, sizeof(text), "%d %s %g", sink, "text", 1.5) & 1;
 	setitimer(ITIMER_REAL, &off, NULL);
 	sigaction(SIGALRM, &before, NULL);
 	assert_true(captures >= 10);
@@ -318,7 +327,7 @@ static char difference[200];
 static void take_context(const ucontext_t *uc)
 {
 	static const int by_dwarf[] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-					REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15 };
+					REG_R8,	 REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(by_dwarf); i++)
 		w.reg[i] = (uint64_t)uc->uc_mcontext.gregs[by_dwarf[i]];
@@ -330,7 +339,7 @@ static bool is_same(void)
 	if (w.end != UT_END_START)
 		return false;
 	if (trace.n == 1 && w.n > 1)
-		return true;	/* in a stub of lld's libgcc is lost */
+		return true; /* in a stub of lld's libgcc is lost */
 	if (w.n != trace.n)
 		return false;
 	for (uint32_t i = 0; i < w.n; i++)
@@ -342,7 +351,7 @@ static bool is_same(void)
 static void on_step(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
-	struct ut_unwind_rule rule = {0};
+	struct ut_unwind_rule rule = { 0 };
 
 	(void)number;
 	(void)info;
@@ -359,15 +368,12 @@ static void on_step(int number, siginfo_t *info, void *context)
 	trace.from = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];
 	_Unwind_Backtrace(take_frame, &trace);
 	if (!is_same() && !differences++)
-		snprintf(difference, sizeof difference,
+		snprintf(difference, sizeof(difference),
 			 "at 0x%llx, rule %u: end %u at 0x%llx, %u frames; libgcc has %zu",
 			 (unsigned long long)trace.from, rule.cfa, w.end, (unsigned long long)w.end_addr, w.n, trace.n);
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
+static int compare_ints(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
 /* Calls of all kinds: through stubs, some for the first time, with callbacks, into the vDSO. */
 static NOINLINE void work(void)
@@ -377,10 +383,10 @@ static NOINLINE void work(void)
 	char text[64];
 	void *p;
 
-	qsort(numbers, ARRAY_SIZE(numbers), sizeof numbers[0], compare_ints);
+	qsort(numbers, ARRAY_SIZE(numbers), sizeof(numbers[0]), compare_ints);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	p = malloc(300);
-	sink = snprintf(text, sizeof text, "%d %.3f %s", numbers[0], 2.5, "text");
+	sink = snprintf(text, sizeof(text), "%d %.3f %s", numbers[0], 2.5, "text");
 	free(p);
 	sink = (int)strtoul("1234", NULL, 10) + (int)getppid();
 	sink = dive_depth + atoi("17");
@@ -395,7 +401,9 @@ static void test_each_instruction(void **state)
 	steps = stubs = differences = 0;
 	stepping = true;
 	__asm__ volatile("sub $128, %%rsp\n pushf\n orl $0x100, (%%rsp)\n popf\n add $128, %%rsp\n"
-			 : : : "memory", "cc");
+			 :
+			 :
+			 : "memory", "cc");
 	work();
 	stepping = false;
 	__asm__ volatile("nop\n nop\n");

@@ -13,9 +13,13 @@
 
 static void test_width(void **state)
 {
-	static const struct { const char *text; size_t columns; } cases[] = {
-		{ "", 0 }, { "java", 4 }, { "µs", 2 }, { "…", 1 }, { "größe", 5 }, { "e\u0301", 1 }, { "漢字", 4 },
-		{ "한", 2 }, { "🙂", 2 }, { "▁█", 2 }, { "a\u200bb", 2 }, { "\xff", 1 }, { "\xe6\xbc", 2 }, { "ｆ", 2 },
+	static const struct {
+		const char *text;
+		size_t columns;
+	} cases[] = {
+		{ "", 0 },	   { "java", 4 }, { "µs", 2 },	     { "…", 1 },    { "größe", 5 },
+		{ "e\u0301", 1 },  { "漢字", 4 }, { "한", 2 },	     { "🙂", 2 }, { "▁█", 2 },
+		{ "a\u200bb", 2 }, { "\xff", 1 }, { "\xe6\xbc", 2 }, { "ｆ", 2 },
 	};
 
 	(void)state;
@@ -75,7 +79,10 @@ static void test_paths(void **state)
 
 static void test_bytes(void **state)
 {
-	static const struct { uint64_t v; const char *text; } cases[] = {
+	static const struct {
+		uint64_t v;
+		const char *text;
+	} cases[] = {
 		{ 0, "0B" },	       { 1023, "1023B" },	    { 1024, "1K" },	     { 1536, "1.5K" },
 		{ 10188, "9.95K" },    { 12600, "12.3K" },	    { 1023 << 10, "1023K" }, { 1048570, "1M" },
 		{ 128 << 20, "128M" }, { UINT64_C(5) << 40, "5T" }, { UINT64_MAX, "16E" },
@@ -90,7 +97,9 @@ static void test_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_width), cmocka_unit_test(test_cells), cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_width),
+		cmocka_unit_test(test_cells),
+		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_bytes),
 	};
 

@@ -54,7 +54,9 @@ static inline int own_plan(const char *const *texts, size_t n, struct plan **ret
 /* Attaches to process @pid; a negative errno with the sentence in @err when that is refused. */
 static inline int traced_attach(struct traced *t, pid_t pid, bool no_multi, struct ut_err *err)
 {
-	struct attach_options options = { .pids = &pid, .npids = 1, .no_multi = no_multi, .no_forks = true, .verbose = true };
+	struct attach_options options = {
+		.pids = &pid, .npids = 1, .no_multi = no_multi, .no_forks = true, .verbose = true
+	};
 	AUTO_FREE char *log = NULL;
 	int code;
 

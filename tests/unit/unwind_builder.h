@@ -12,16 +12,22 @@
 
 /* Code of three pages and a bit, then the entries. */
 enum { CODE = 0x10000, CODE_SIZE = 0x30800, FRAMES = 0x80000, FRAMES_SIZE = 0x8000, HEADER = FRAMES + FRAMES_SIZE };
-enum { CODE_OFFSET = 0x1000, FRAMES_OFFSET = CODE_OFFSET + CODE_SIZE, HEADER_OFFSET = FRAMES_OFFSET + FRAMES_SIZE,
-       DYNAMIC_OFFSET = HEADER_OFFSET + 0x100, DEBUG_OFFSET = HEADER_OFFSET + 0x200,
-       NAMES_OFFSET = DEBUG_OFFSET + 0x800, SECTIONS_OFFSET = NAMES_OFFSET + 0x100,
-       FILE_SIZE = SECTIONS_OFFSET + 8 * 64 };
+enum {
+	CODE_OFFSET = 0x1000,
+	FRAMES_OFFSET = CODE_OFFSET + CODE_SIZE,
+	HEADER_OFFSET = FRAMES_OFFSET + FRAMES_SIZE,
+	DYNAMIC_OFFSET = HEADER_OFFSET + 0x100,
+	DEBUG_OFFSET = HEADER_OFFSET + 0x200,
+	NAMES_OFFSET = DEBUG_OFFSET + 0x800,
+	SECTIONS_OFFSET = NAMES_OFFSET + 0x100,
+	FILE_SIZE = SECTIONS_OFFSET + 8 * 64
+};
 
 enum { PCREL_S4 = 0x1b };
 
-struct cfi {			/* bytes of .eh_frame or .debug_frame in the making */
+struct cfi { /* bytes of .eh_frame or .debug_frame in the making */
 	uint8_t *bytes;
-	size_t n, cie;		/* offset of the last common entry */
+	size_t n, cie; /* offset of the last common entry */
 	uint64_t vaddr;
 	uint8_t encoding;
 	int is_debug, sized;
@@ -45,7 +51,11 @@ static inline Elf64_Phdr *file_add_phdr(struct unwind_file *f, uint32_t type, ui
 {
 	Elf64_Phdr *p = file_phdr(f, f->phdrs++);
 
-	*p = (Elf64_Phdr){ .p_type = type, .p_flags = flags, .p_vaddr = vaddr, .p_offset = offset, .p_filesz = size,
+	*p = (Elf64_Phdr){ .p_type = type,
+			   .p_flags = flags,
+			   .p_vaddr = vaddr,
+			   .p_offset = offset,
+			   .p_filesz = size,
 			   .p_memsz = size };
 	file_ehdr(f)->e_phnum = (uint16_t)f->phdrs;
 	return p;
@@ -56,8 +66,11 @@ static inline Elf64_Shdr *file_add_section(struct unwind_file *f, const char *na
 {
 	Elf64_Shdr *s = file_shdr(f, f->sections++);
 
-	*s = (Elf64_Shdr){ .sh_name = (uint32_t)f->names, .sh_type = SHT_PROGBITS, .sh_addr = vaddr,
-			   .sh_offset = offset, .sh_size = size };
+	*s = (Elf64_Shdr){ .sh_name = (uint32_t)f->names,
+			   .sh_type = SHT_PROGBITS,
+			   .sh_addr = vaddr,
+			   .sh_offset = offset,
+			   .sh_size = size };
 	memcpy(f->bytes + NAMES_OFFSET + f->names, name, strlen(name) + 1);
 	f->names += strlen(name) + 1;
 	file_ehdr(f)->e_shnum = (uint16_t)f->sections;
@@ -69,9 +82,16 @@ static inline struct unwind_file file_new(void)
 	struct unwind_file f = { .bytes = calloc(1, FILE_SIZE), .names = 1, .sections = 1 };
 
 	*file_ehdr(&f) = (Elf64_Ehdr){
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
-		.e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = 64, .e_shoff = SECTIONS_OFFSET,
-		.e_ehsize = 64, .e_phentsize = sizeof(Elf64_Phdr), .e_shentsize = sizeof(Elf64_Shdr), .e_shstrndx = 1,
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = 64,
+		.e_shoff = SECTIONS_OFFSET,
+		.e_ehsize = 64,
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shstrndx = 1,
 	};
 	file_add_section(&f, ".shstrtab", 0, NAMES_OFFSET, 0x100)->sh_type = SHT_STRTAB;
 	file_add_phdr(&f, PT_LOAD, PF_R | PF_X, CODE, CODE_OFFSET, CODE_SIZE);
@@ -109,7 +129,7 @@ static inline void cfi_cie_of(struct cfi *c, const char *augmentation, uint8_t e
 			      const uint8_t *program, size_t len)
 {
 	size_t begin = c->n;
-	const uint8_t head[] = { 1, 0x78, ra, 1, encoding };	/* 1, -8, ra; size of the augmentation data, those */
+	const uint8_t head[] = { 1, 0x78, ra, 1, encoding }; /* 1, -8, ra; size of the augmentation data, those */
 
 	c->cie = begin;
 	c->encoding = augmentation[0] ? encoding : 0;
@@ -128,7 +148,7 @@ static inline void cfi_cie(struct cfi *c)
 {
 	static const uint8_t program[] = { 0x0c, 7, 8, 0x90, 1 };
 
-	cfi_cie_of(c, c->is_debug ? "" : "zR", PCREL_S4, 16, program, sizeof program);
+	cfi_cie_of(c, c->is_debug ? "" : "zR", PCREL_S4, 16, program, sizeof(program));
 }
 
 static inline void cfi_pointer(struct cfi *c, uint64_t v)

@@ -10,16 +10,21 @@
 
 #define HOST_RANGES 64
 
-struct host_memory { uint64_t start, end; const uint8_t *bytes; };
-
-struct host_place {		/* an executable mapping */
-	uint64_t start, end, bias;
-	enum ut_unwind_code code;
-	const struct unwind_table *table;	/* or NULL: */
-	struct ut_unwind_rule rule;		/* the same all over */
+struct host_memory {
+	uint64_t start, end;
+	const uint8_t *bytes;
 };
 
-struct host_return { uint64_t place, address; };	/* what the kernel has taken away from a place of the stack */
+struct host_place { /* an executable mapping */
+	uint64_t start, end, bias;
+	enum ut_unwind_code code;
+	const struct unwind_table *table; /* or NULL: */
+	struct ut_unwind_rule rule; /* the same all over */
+};
+
+struct host_return {
+	uint64_t place, address;
+}; /* what the kernel has taken away from a place of the stack */
 
 struct host {
 	struct host_return returns[2];

@@ -12,7 +12,9 @@ enum { EVENT_START = 0, EVENT_END = 5, MAX = 100000 };
 
 void GC_set_on_collection_event(void (*fn)(int event));
 
-static struct { uint64_t begin, length; } collections[MAX];
+static struct {
+	uint64_t begin, length;
+} collections[MAX];
 static size_t n;
 
 static uint64_t now(void)

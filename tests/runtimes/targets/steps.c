@@ -20,7 +20,9 @@
 
 enum { MAX = 100000 };
 
-static struct { uint64_t begin, length; } steps[MAX];
+static struct {
+	uint64_t begin, length;
+} steps[MAX];
 static size_t n, cycles;
 
 static const char program[] = "local kept, n = {}, 0\n"
@@ -60,7 +62,7 @@ void __wrap_luaC_step(lua_State *l)
 	note(begin);
 }
 
-static void set_up(lua_State *l) { lua_gc(l, LUA_GCINC, 0, 0, 17); }	/* larger steps than one looks at closely */
+static void set_up(lua_State *l) { lua_gc(l, LUA_GCINC, 0, 0, 17); } /* larger steps than one looks at closely */
 static void step(lua_State *l) { (void)l; }
 #else
 static void set_up(lua_State *l)

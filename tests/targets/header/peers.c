@@ -19,30 +19,18 @@ NOIPA void constants(void);
 NOIPA void guarded(int n);
 NOIPA void floats(double d, float f, int n);
 
-NOIPA void signed_ints(int8_t a, int16_t b, int32_t c, int64_t d)
-{
-	UT_PROBE(peers, signed_ints, a, b, c, d);
-}
+NOIPA void signed_ints(int8_t a, int16_t b, int32_t c, int64_t d) { UT_PROBE(peers, signed_ints, a, b, c, d); }
 
-NOIPA void unsigned_ints(uint8_t a, uint16_t b, uint32_t c, uint64_t d)
-{
-	UT_PROBE(peers, unsigned_ints, a, b, c, d);
-}
+NOIPA void unsigned_ints(uint8_t a, uint16_t b, uint32_t c, uint64_t d) { UT_PROBE(peers, unsigned_ints, a, b, c, d); }
 
-NOIPA void text(const char *s, const void *pointer)
-{
-	UT_PROBE(peers, text, s, pointer);
-}
+NOIPA void text(const char *s, const void *pointer) { UT_PROBE(peers, text, s, pointer); }
 
 NOIPA void twelve(int n)
 {
 	UT_PROBE(peers, twelve, n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 8, n + 9, n + 10, n + 11);
 }
 
-NOIPA void constants(void)
-{
-	UT_PROBE(peers, constants, 5, -5, (uint8_t)255, -1L);
-}
+NOIPA void constants(void) { UT_PROBE(peers, constants, 5, -5, (uint8_t)255, -1L); }
 
 NOIPA void guarded(int n)
 {
@@ -51,10 +39,7 @@ NOIPA void guarded(int n)
 }
 
 #ifdef FLOATS
-NOIPA void floats(double d, float f, int n)
-{
-	UT_PROBE(peers, floats, d, f, n);
-}
+NOIPA void floats(double d, float f, int n) { UT_PROBE(peers, floats, d, f, n); }
 #endif
 
 int main(void)

@@ -49,10 +49,7 @@ NOIPA long hash_sdt(const unsigned char *text, long n)
 }
 #endif
 
-NOIPA long leaf_without(long a, long b)
-{
-	return a * b;
-}
+NOIPA long leaf_without(long a, long b) { return a * b; }
 
 NOIPA long leaf_with(long a, long b)
 {
@@ -60,10 +57,7 @@ NOIPA long leaf_with(long a, long b)
 	return a * b;
 }
 
-NOIPA long mark_without(long a, long b)
-{
-	return a * b;
-}
+NOIPA long mark_without(long a, long b) { return a * b; }
 
 NOIPA long mark_with(long a, long b)
 {

@@ -10,8 +10,15 @@
 
 enum plain { PLAIN_A, PLAIN_B };
 enum negative { NEGATIVE_A = -1, NEGATIVE_B };
-struct part { short number; char text[8]; const char *name; };
-union either { unsigned char byte; float real; };
+struct part {
+	short number;
+	char text[8];
+	const char *name;
+};
+union either {
+	unsigned char byte;
+	float real;
+};
 
 int types_global = 7;
 static unsigned short static_short = 9;
@@ -19,10 +26,7 @@ static double static_double = 0.5;
 static const char array[] = "array";
 static int numbers[4] = { 1, 2, 3, 4 };
 
-static int function(int n)
-{
-	return n + 1;
-}
+static int function(int n) { return n + 1; }
 
 static void integers(int seed)
 {

@@ -8,7 +8,8 @@ extern "C" {
 #include "usertrace.h"
 }
 
-namespace zoo {
+namespace zoo
+{
 
 enum class Small : signed char { A = -3, B };
 enum class Wide : unsigned long { A = 3, B };
@@ -21,15 +22,12 @@ struct Animal {
 	const char *name;
 	static long count;
 	virtual ~Animal() {}
-	void see() const
-	{
-		UT_PROBE(types, m4_u4_u8_u8_m8, legs, eyes, name, this, count);
-	}
+	void see() const { UT_PROBE(types, m4_u4_u8_u8_m8, legs, eyes, name, this, count); }
 };
 long Animal::count = 1;
 
 // Each use is a site of its own.
-template<typename T> inline T pass(T v)
+template <typename T> inline T pass(T v)
 {
 	UT_PROBE(sites, pass, v, sizeof(T));
 	if (UT_PROBE_ENABLED(sites, pass))
@@ -37,7 +35,7 @@ template<typename T> inline T pass(T v)
 	return v;
 }
 
-template<typename T> struct Holder {
+template <typename T> struct Holder {
 	T held;
 	void show() { UT_PROBE(sites, show, held, this); }
 };
@@ -82,7 +80,7 @@ static void references(int n)
 	UT_PROBE(types, m4, [n] { return n + 1; }());
 }
 
-}
+} // namespace zoo
 
 int main(int argc, char **argv)
 {

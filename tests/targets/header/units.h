@@ -16,7 +16,7 @@ int unit_part(int n);
 #ifdef __cplusplus
 }
 /* The linker keeps one of them, with its note. */
-template<typename T> inline T units_template(T n)
+template <typename T> inline T units_template(T n)
 {
 	UT_PROBE(units, folded, n);
 	return n;
