@@ -129,6 +129,10 @@ enum {
 #define UT_HAVE_PROBES 0
 #define UT_INLINE_ static inline
 #endif
+/* How the calls are declared; libusertrace makes symbols of them. */
+#ifndef UT_API_
+#define UT_API_ UT_INLINE_
+#endif
 
 /* ---- The calls ---- */
 
@@ -137,25 +141,25 @@ enum {
 /* An expression that is not 0 while somebody listens to the probe. */
 #define UT_PROBE_ENABLED(provider, name) UT_ENABLED_(provider, name)
 
-UT_INLINE_ void ut_begin(const char *name);
-UT_INLINE_ void ut_end(const char *name);
-UT_INLINE_ void ut_mark(const char *name);
-UT_INLINE_ void ut_count(const char *name, int64_t value);
+UT_API_ void ut_begin(const char *name);
+UT_API_ void ut_end(const char *name);
+UT_API_ void ut_mark(const char *name);
+UT_API_ void ut_count(const char *name, int64_t value);
 
-UT_INLINE_ void ut_begin_id(const char *name, uint64_t id);
-UT_INLINE_ void ut_end_id(const char *name, uint64_t id);
-UT_INLINE_ void ut_mark_id(const char *name, uint64_t id);
-UT_INLINE_ void ut_count_id(const char *name, int64_t value, uint64_t id);
+UT_API_ void ut_begin_id(const char *name, uint64_t id);
+UT_API_ void ut_end_id(const char *name, uint64_t id);
+UT_API_ void ut_mark_id(const char *name, uint64_t id);
+UT_API_ void ut_count_id(const char *name, int64_t value, uint64_t id);
 
-UT_INLINE_ void ut_begin_text(const char *name, const char *text);
-UT_INLINE_ void ut_end_text(const char *name, const char *text);
-UT_INLINE_ void ut_mark_text(const char *name, const char *text);
-UT_INLINE_ void ut_count_text(const char *name, int64_t value, const char *text);
+UT_API_ void ut_begin_text(const char *name, const char *text);
+UT_API_ void ut_end_text(const char *name, const char *text);
+UT_API_ void ut_mark_text(const char *name, const char *text);
+UT_API_ void ut_count_text(const char *name, int64_t value, const char *text);
 
 /* All of the above are this one. @what: UT_BEGIN to UT_COUNT, with UT_ID, UT_TEXT or both if it has them. */
-UT_INLINE_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text);
+UT_API_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text);
 /* 1 while somebody listens to user events of this program or library, else 0: for what is costly to announce. */
-UT_INLINE_ int ut_enabled(void);
+UT_API_ int ut_enabled(void);
 
 /* ---- How it is done ---- */
 
@@ -309,11 +313,11 @@ UT_INLINE_ void ut_call_site_(uint32_t what, const char *name, int64_t value, ui
 }
 #endif
 
-UT_INLINE_ int ut_enabled(void) { return UT_READ_SEMAPHORE_("usertrace_event_semaphore"); }
+UT_API_ int ut_enabled(void) { return UT_READ_SEMAPHORE_("usertrace_event_semaphore"); }
 
-UT_INLINE_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
+UT_INLINE_ void ut_emit_(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
 {
-	if (ut_enabled())
+	if (UT_READ_SEMAPHORE_("usertrace_event_semaphore"))
 		ut_call_site_(what, name, value, id, text);
 }
 
@@ -525,9 +529,9 @@ template <> struct argument<float> {
 
 #else /* nothing can be announced here */
 
-UT_INLINE_ int ut_enabled(void) { return 0; }
+UT_API_ int ut_enabled(void) { return 0; }
 
-UT_INLINE_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
+UT_INLINE_ void ut_emit_(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
 {
 	(void)what, (void)name, (void)value, (void)id, (void)text;
 }
@@ -554,34 +558,39 @@ UT_INLINE_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t
 
 #endif
 
-UT_INLINE_ void ut_begin(const char *name) { ut_emit(UT_BEGIN, name, 0, 0, UT_NULL_); }
-
-UT_INLINE_ void ut_end(const char *name) { ut_emit(UT_END, name, 0, 0, UT_NULL_); }
-
-UT_INLINE_ void ut_mark(const char *name) { ut_emit(UT_MARK, name, 0, 0, UT_NULL_); }
-
-UT_INLINE_ void ut_count(const char *name, int64_t value) { ut_emit(UT_COUNT, name, value, 0, UT_NULL_); }
-
-UT_INLINE_ void ut_begin_id(const char *name, uint64_t id) { ut_emit(UT_BEGIN | UT_ID, name, 0, id, UT_NULL_); }
-
-UT_INLINE_ void ut_end_id(const char *name, uint64_t id) { ut_emit(UT_END | UT_ID, name, 0, id, UT_NULL_); }
-
-UT_INLINE_ void ut_mark_id(const char *name, uint64_t id) { ut_emit(UT_MARK | UT_ID, name, 0, id, UT_NULL_); }
-
-UT_INLINE_ void ut_count_id(const char *name, int64_t value, uint64_t id)
+UT_API_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text)
 {
-	ut_emit(UT_COUNT | UT_ID, name, value, id, UT_NULL_);
+	ut_emit_(what, name, value, id, text);
 }
 
-UT_INLINE_ void ut_begin_text(const char *name, const char *text) { ut_emit(UT_BEGIN | UT_TEXT, name, 0, 0, text); }
+UT_API_ void ut_begin(const char *name) { ut_emit_(UT_BEGIN, name, 0, 0, UT_NULL_); }
 
-UT_INLINE_ void ut_end_text(const char *name, const char *text) { ut_emit(UT_END | UT_TEXT, name, 0, 0, text); }
+UT_API_ void ut_end(const char *name) { ut_emit_(UT_END, name, 0, 0, UT_NULL_); }
 
-UT_INLINE_ void ut_mark_text(const char *name, const char *text) { ut_emit(UT_MARK | UT_TEXT, name, 0, 0, text); }
+UT_API_ void ut_mark(const char *name) { ut_emit_(UT_MARK, name, 0, 0, UT_NULL_); }
 
-UT_INLINE_ void ut_count_text(const char *name, int64_t value, const char *text)
+UT_API_ void ut_count(const char *name, int64_t value) { ut_emit_(UT_COUNT, name, value, 0, UT_NULL_); }
+
+UT_API_ void ut_begin_id(const char *name, uint64_t id) { ut_emit_(UT_BEGIN | UT_ID, name, 0, id, UT_NULL_); }
+
+UT_API_ void ut_end_id(const char *name, uint64_t id) { ut_emit_(UT_END | UT_ID, name, 0, id, UT_NULL_); }
+
+UT_API_ void ut_mark_id(const char *name, uint64_t id) { ut_emit_(UT_MARK | UT_ID, name, 0, id, UT_NULL_); }
+
+UT_API_ void ut_count_id(const char *name, int64_t value, uint64_t id)
 {
-	ut_emit(UT_COUNT | UT_TEXT, name, value, 0, text);
+	ut_emit_(UT_COUNT | UT_ID, name, value, id, UT_NULL_);
+}
+
+UT_API_ void ut_begin_text(const char *name, const char *text) { ut_emit_(UT_BEGIN | UT_TEXT, name, 0, 0, text); }
+
+UT_API_ void ut_end_text(const char *name, const char *text) { ut_emit_(UT_END | UT_TEXT, name, 0, 0, text); }
+
+UT_API_ void ut_mark_text(const char *name, const char *text) { ut_emit_(UT_MARK | UT_TEXT, name, 0, 0, text); }
+
+UT_API_ void ut_count_text(const char *name, int64_t value, const char *text)
+{
+	ut_emit_(UT_COUNT | UT_TEXT, name, value, 0, text);
 }
 
 #endif

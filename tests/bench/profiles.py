@@ -102,7 +102,7 @@ def measure_truth(bench, report, folder):
     runs = [("-O0", profiled.compiled(folder, "shares.c", "shares0", "-O0", "-g"), []),
             ("-O2", profiled.compiled(folder, "shares.c", "shares2", "-O2", "-g"), []),
             ("-O2, with inlining", profiled.compiled(folder, "shares.c", "shares2i", "-O2", "-g"), ["--lines"]),
-            ("16 places of run-time code that change owners", profiled.compiled(folder, "slots.c", "slots", "-O2", "-I", include), [])]
+            ("16 places of run-time code that change owners", profiled.compiled(folder, "slots.c", "slots", "-O2", "-I", include, os.path.join(include, "usertrace-jit.c")), [])]
     if not bench.beside_others:
         runs = runs[1::2]
     rows, worst, fewest = [], 0, None

@@ -59,16 +59,22 @@ def map_names():
         return re.findall(r"^\s*(\w+);$", file.read(), re.MULTILINE)
 
 
+def prototypes():
+    """The prototypes of the public headers, each as one line, as one who has no header declares them."""
+    text = ""
+    for name in ("usertrace.h", "usertrace-jit.h"):
+        with open(os.path.join(live.SOURCE_ROOT, "include", name), encoding="utf-8") as file:
+            text += file.read()
+    found = re.findall(r"^(?:UT_API_ )?((?:void|int|uint64_t|const char) \*?ut_\w+\([^;{}]*\);)$", text, re.MULTILINE)
+    return [re.sub(r"\s+", " ", prototype) for prototype in found]
+
+
 def declarations():
-    """The prototypes of library.h, as one who has no header declares them."""
-    with open(os.path.join(SOURCES, "library.h"), encoding="utf-8") as file:
-        return re.findall(r"^(?:void|int|uint64_t|const char) \*?(ut_\w+)\(.*\);$", file.read(), re.MULTILINE)
+    return [re.search(r"\but_\w+(?=\()", prototype)[0] for prototype in prototypes()]
 
 
 def with_declarations(program):
-    with open(os.path.join(SOURCES, "library.h"), encoding="utf-8") as file:
-        lines = [line for line in file if re.match(r"(void|int|uint64_t|const char) \*?ut_|struct ut_\w+;", line)]
-    return program.replace("@DECLARATIONS@", "".join(lines))
+    return program.replace("@DECLARATIONS@", "struct ut_jit_line;\n" + "\n".join(prototypes()))
 
 
 class Case(live.Case):
@@ -179,16 +185,29 @@ class WithPkgConfig(Case):
         self.assertNotIn("NEEDED", output("readelf", "-d", program))
         self.run_it(program)
 
-    def test_the_header_alone(self):
+    def jit_source(self):
+        """usertrace-jit.c, where `make install` puts it and pkg-config says that it is."""
+        path = output("pkg-config", "--variable=jit_source", "usertrace", env=self.installed.environment).strip()
+        return path if path.startswith(self.installed.root) else self.installed.root + path
+
+    def test_without_the_library(self):
         text = PROGRAM.replace("@DECLARATIONS@", "#include <usertrace.h>\n#include <usertrace-jit.h>")
-        program = self.build(text, *self.installed.flags("--cflags"))
+        program = self.build(text, self.jit_source(), *self.installed.flags("--cflags"))
         self.assertNotIn("usertrace", output("readelf", "-d", program))
         self.run_it(program)
 
     @live.needs_program("g++")
-    def test_the_header_in_cxx(self):
+    def test_without_the_library_in_cxx(self):
         text = PROGRAM.replace("@DECLARATIONS@", "#include <usertrace.h>\n#include <usertrace-jit.h>")
-        self.run_it(self.build(text, "-std=c++11", *self.installed.flags("--cflags"), compiler="g++", name="program.cc"))
+        self.run_it(self.build(text, self.jit_source(), "-std=c++11", *self.installed.flags("--cflags"), compiler="g++",
+                               name="program.cc"))
+
+    def test_a_header_and_the_library(self):
+        """Functions of usertrace-jit.h may come from libusertrace as well."""
+        text = PROGRAM.replace("@DECLARATIONS@", "#include <usertrace.h>\n#include <usertrace-jit.h>")
+        program = self.build(text, *self.installed.flags("--cflags", "--libs"))
+        self.assertIn("[libusertrace.so.0]", output("readelf", "-d", program))
+        self.run_it(program, LD_LIBRARY_PATH=os.path.dirname(self.installed.library))
 
     @live.needs_program("musl-gcc")
     def test_a_program_of_another_libc(self):

@@ -415,8 +415,8 @@ class Builds(Case):
         for name in os.listdir(SOURCES):
             if name.endswith((".c", ".h", ".d")):
                 shutil.copy(os.path.join(SOURCES, name), self.dir)
-        for header in ("usertrace.h", "usertrace-jit.h"):
-            shutil.copy(os.path.join(ROOT, "include", header), self.dir)
+        for name in ("usertrace.h", "usertrace-jit.h", "usertrace-jit.c"):
+            shutil.copy(os.path.join(ROOT, "include", name), self.dir)
         for name, old, new in changes:
             with open(self.path(name)) as file:
                 text = file.read()

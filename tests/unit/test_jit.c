@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* usertrace-jit.h: maps and dumps are right, and nothing that happens to them harms the program. */
+/* usertrace-jit.c: maps and dumps are right, and nothing that happens to them harms the program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,7 +24,7 @@
 #define UT_JIT_MAP_DIR "."
 #define UT_JIT_DUMP_DIR "."
 #define UT_JIT_MAP_MAX 8192u
-#include "usertrace-jit.h"
+#include "usertrace-jit.c"
 
 #define PLACE(n) ((const void *)(uintptr_t)(n))
 
@@ -74,26 +74,26 @@ static void write_file(const char *path, const char *what)
 	fclose(file);
 }
 
-static int enter_folder(void **state)
+static int enter_folder(void **unused)
 {
-	(void)state;
+	(void)unused;
 	snprintf(folder, sizeof(folder), "/tmp/usertrace-jit-test-XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chdir(folder), 0);
 	unsetenv("UT_JIT");
 	unsetenv("UT_JIT_DIR");
 	unsetenv("UT_JIT_MAX");
-	ut_jit_.has_error = 0;
-	ut_jit_.lost = 0;
+	state.has_error = 0;
+	state.lost = 0;
 	errno = 77;
 	return 0;
 }
 
-static int leave_folder(void **state)
+static int leave_folder(void **unused)
 {
 	char command[128];
 
-	(void)state;
+	(void)unused;
 	ut_jit_close();
 	snprintf(command, sizeof(command), "rm -r %s", folder);
 	return chdir("/") || system(command);
@@ -126,9 +126,9 @@ static void assert_refused(const char *why)
 	ut_jit_code(PLACE(0x1000), 16, "nobody");
 }
 
-static void test_off(void **state)
+static void test_off(void **unused)
 {
-	(void)state;
+	(void)unused;
 	ut_jit_code(PLACE(0x1000), 16, "early");
 	assert_int_equal(ut_jit_open(0), 0);
 	assert_int_equal(ut_jit_on(), 0);
@@ -140,11 +140,11 @@ static void test_off(void **state)
 	assert_int_equal(access(map_path(getpid()), F_OK), -1);
 }
 
-static void test_lines(void **state)
+static void test_lines(void **unused)
 {
 	struct stat st;
 
-	(void)state;
+	(void)unused;
 	umask(0777);
 	open_map();
 	umask(022);
@@ -165,11 +165,11 @@ static void test_lines(void **state)
 	assert_int_equal(errno, 77);
 }
 
-static void test_long_names(void **state)
+static void test_long_names(void **unused)
 {
 	char name[3 * UT_JIT_NAME_MAX];
 
-	(void)state;
+	(void)unused;
 	open_map();
 	memset(name, 'n', sizeof(name));
 	name[UT_JIT_NAME_MAX] = '\0';
@@ -188,9 +188,9 @@ static void test_long_names(void **state)
 	assert_string_equal(text + strlen(text) - 6, "\xc3\xa9...\n");
 }
 
-static void test_environment(void **state)
+static void test_environment(void **unused)
 {
-	(void)state;
+	(void)unused;
 	setenv("UT_JIT", "map", 1);
 	assert_int_equal(ut_jit_open(0), UT_JIT_MAP);
 	ut_jit_close();
@@ -212,12 +212,12 @@ static void test_environment(void **state)
 	setenv("UT_JIT", "map", 1);
 	setenv("UT_JIT_MAX", "2", 1);
 	assert_int_equal(ut_jit_open(0), UT_JIT_MAP);
-	assert_int_equal(ut_jit_.map.limit, 2 << 20);
+	assert_int_equal(state.map.limit, 2 << 20);
 }
 
-static void test_an_older_file(void **state)
+static void test_an_older_file(void **unused)
 {
-	(void)state;
+	(void)unused;
 	write_file("other", "this stays\n");
 	assert_int_equal(link("other", map_path(getpid())), 0);
 	open_map();
@@ -230,9 +230,9 @@ static void test_an_older_file(void **state)
 	assert_string_equal(map_text(), "1000 10 new\n");
 }
 
-static void test_links(void **state)
+static void test_links(void **unused)
 {
-	(void)state;
+	(void)unused;
 	write_file("other", "this stays\n");
 	assert_int_equal(symlink("other", map_path(getpid())), 0);
 	assert_refused("symbolic link");
@@ -244,19 +244,19 @@ static void test_links(void **state)
 	assert_int_equal(access("nowhere", F_OK), -1);
 }
 
-static void test_no_files(void **state)
+static void test_no_files(void **unused)
 {
-	(void)state;
+	(void)unused;
 	assert_int_equal(mkfifo(map_path(getpid()), 0600), 0);
-	assert_refused("something else than a file");
+	assert_refused("no regular file");
 	unlink(map_path(getpid()));
 	assert_int_equal(mkdir(map_path(getpid()), 0700), 0);
-	assert_refused("something else than a file");
+	assert_refused("no regular file");
 }
 
-static void test_another_users(void **state)
+static void test_another_users(void **unused)
 {
-	(void)state;
+	(void)unused;
 	if (geteuid())
 		skip();
 	write_file(map_path(getpid()), "theirs\n");
@@ -265,9 +265,9 @@ static void test_another_users(void **state)
 	assert_string_equal(map_text(), "theirs\n");
 }
 
-static void test_forbidden_folder(void **state)
+static void test_forbidden_folder(void **unused)
 {
-	(void)state;
+	(void)unused;
 	assert_int_equal(chdir("/sys/kernel"), 0);
 	assert_int_equal(ut_jit_open(UT_JIT_MAP | UT_JIT_DUMP), 0);
 	assert_non_null(ut_jit_error());
@@ -275,15 +275,15 @@ static void test_forbidden_folder(void **state)
 	assert_int_equal(mkdir("gone", 0700), 0);
 	assert_int_equal(chdir("gone"), 0);
 	assert_int_equal(rmdir("../gone"), 0);
-	assert_refused("its folder is not there");
+	assert_refused("the directory does not exist");
 	assert_int_equal(chdir(folder), 0);
 }
 
-static void test_shared(void **state)
+static void test_shared(void **unused)
 {
 	int fd = open(map_path(getpid()), O_WRONLY | O_CREAT | O_APPEND, 0600);
 
-	(void)state;
+	(void)unused;
 	assert_int_equal(write(fd, "10 10 theirs\n", 13), 13);
 	open_map();
 	ut_jit_code(PLACE(0x1000), 16, "ours");
@@ -302,13 +302,13 @@ static void test_shared(void **state)
 	close(fd);
 }
 
-static void test_size_limit(void **state)
+static void test_size_limit(void **unused)
 {
 	pid_t child;
 	struct rlimit limit = { 0 };
 	bool good;
 
-	(void)state;
+	(void)unused;
 	child = fork();
 	if (!child) {
 		ut_jit_open(UT_JIT_MAP);
@@ -348,12 +348,12 @@ static int fill_a_disk(void)
 	return end > text && *end == '\n' && errno == 77 ? 0 : 1;
 }
 
-static void test_full_disk(void **state)
+static void test_full_disk(void **unused)
 {
 	pid_t child;
 	int status;
 
-	(void)state;
+	(void)unused;
 	if (geteuid())
 		skip();
 	child = fork();
@@ -374,12 +374,12 @@ static unsigned count_of(const char *what)
 	return n;
 }
 
-static void test_rewritten(void **state)
+static void test_rewritten(void **unused)
 {
 	struct stat st;
 	int old;
 
-	(void)state;
+	(void)unused;
 	open_map();
 	ut_jit_code(PLACE(0x1000), 16, "stays");
 	ut_jit_code(PLACE(0x2000), 16, "moves");
@@ -406,31 +406,31 @@ static void test_rewritten(void **state)
 	assert_non_null(strstr(map_text(), "\n7000 10 stays\n"));
 }
 
-static void test_full_of_what_lives(void **state)
+static void test_full_of_what_lives(void **unused)
 {
 	char name[64];
 	unsigned i;
 
-	(void)state;
+	(void)unused;
 	open_map();
 	for (i = 0; ut_jit_on() && i < 1000; i++) {
 		snprintf(name, sizeof(name), "a function that lives %u", i);
 		ut_jit_code(PLACE(0x1000 + 16 * i), 16, name);
 	}
 	assert_true(i > 150 && i < 1000);
-	assert_non_null(strstr(ut_jit_error(), "greatest size"));
+	assert_non_null(strstr(ut_jit_error(), "maximum size reached"));
 	assert_true(strlen(map_text()) <= UT_JIT_MAP_MAX);
 	assert_int_equal(count_of("\n"), i - 1);
 	snprintf(name, sizeof(name), "./perf-%d.map.new", getpid());
 	assert_int_equal(access(name, F_OK), -1);
 }
 
-static void test_fork(void **state)
+static void test_fork(void **unused)
 {
 	pid_t child;
 	char parents[200];
 
-	(void)state;
+	(void)unused;
 	open_map();
 	ut_jit_code(PLACE(0x1000), 16, "one");
 	ut_jit_code(PLACE(0x2000), 16, "two");
@@ -462,49 +462,49 @@ static void test_fork(void **state)
 }
 
 /* Another thread was writing when the process forked: its lock is nobody's now, and its table is not to be trusted. */
-static void test_fork_in_the_middle(void **state)
+static void test_fork_in_the_middle(void **unused)
 {
 	pid_t child;
 
-	(void)state;
+	(void)unused;
 	open_map();
 	ut_jit_code(PLACE(0xabcdef00), 16, "one");
 	ut_jit_code(PLACE(0x3000), 16, "moved");
 	ut_jit_move(PLACE(0x3000), PLACE(0x4000), 16);
 	ut_jit_code(PLACE(0x3008), 1, "gone");
 	ut_jit_code(PLACE(0x3000), 16, "three");
-	ut_jit_.lock = (uint64_t)getpid() << 32 | (uint32_t)(getpid() + 1);
+	state.lock = (uint64_t)getpid() << 32 | (uint32_t)(getpid() + 1);
 	child = fork();
 	if (!child) {
-		ut_jit_.map.table.n = 12345;
+		state.map.table.n = 12345;
 		ut_jit_code(PLACE(0x2000), 16, "two");
 		_exit(strcmp(map_text(), "3000 10 three\n4000 10 moved\nabcdef00 10 one\n2000 10 two\n") != 0);
 	}
-	ut_jit_.lock = 0;
+	state.lock = 0;
 	assert_int_equal(wait_for(child), 0);
 }
 
 /* A signal handler on the thread that is just announcing. */
-static void test_own_lock(void **state)
+static void test_own_lock(void **unused)
 {
-	(void)state;
+	(void)unused;
 	open_map();
-	ut_jit_.lock = (uint64_t)getpid() << 32 | (uint32_t)getpid();
+	state.lock = (uint64_t)getpid() << 32 | (uint32_t)getpid();
 	ut_jit_code(PLACE(0x1000), 16, "handler");
-	ut_jit_.lock = 0;
+	state.lock = 0;
 	assert_int_equal(ut_jit_lost(), 1);
 	ut_jit_code(PLACE(0x1000), 16, "program");
 	assert_string_equal(map_text(), "1000 10 program\n");
 }
 
-static void test_closed_descriptor(void **state)
+static void test_closed_descriptor(void **unused)
 {
 	int mine, theirs;
 
-	(void)state;
+	(void)unused;
 	open_map();
 	ut_jit_code(PLACE(0x1000), 16, "one");
-	mine = ut_jit_.map.file.fd;
+	mine = state.map.file.fd;
 	assert_true(mine > 2);
 	close(mine);
 	theirs = open("theirs", O_RDWR | O_CREAT, 0600);
@@ -513,7 +513,7 @@ static void test_closed_descriptor(void **state)
 	ut_jit_move(PLACE(0x1000), PLACE(0x3000), 16);
 	assert_string_equal(map_text(), "1000 10 one\n2000 10 two\n3000 10 one\n");
 	assert_int_equal(lseek(theirs, 0, SEEK_END), 0);
-	close(ut_jit_.map.file.fd);
+	close(state.map.file.fd);
 	unlink(map_path(getpid()));
 	ut_jit_code(PLACE(0x2000), 16, "three");
 	assert_int_equal(ut_jit_on(), 0);
@@ -542,12 +542,12 @@ static void *announce(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+static void test_threads(void **unused)
 {
 	pthread_t threads[THREADS];
 	char line[64];
 
-	(void)state;
+	(void)unused;
 	setenv("UT_JIT_MAX", "1", 1);
 	open_map();
 	for (uintptr_t i = 0; i < THREADS; i++)
@@ -568,19 +568,19 @@ static void test_threads(void **state)
 
 static void compare_owners(const uint32_t *owner, const uint64_t *start)
 {
-	const struct ut_jit_table_ *t = &ut_jit_.map.table;
+	const struct table *t = &state.map.table;
 	uint64_t last = 0, covered = 0, owned = 0;
 
 	for (uint64_t i = 0; i < t->n; i++) {
-		assert_in_range(t->leaf[i].n, 1, UT_JIT_LEAF_);
+		assert_in_range(t->leaf[i].n, 1, LEAF_ENTRIES);
 		assert_int_equal(t->leaf[i].first, t->leaf[i].e[0].addr);
 		for (uint64_t k = 0; k < t->leaf[i].n; k++) {
-			const struct ut_jit_entry_ *e = &t->leaf[i].e[k];
+			const struct entry *e = &t->leaf[i].e[k];
 
 			assert_true(e->addr >= last && e->addr + e->size <= ADDRESSES);
 			last = e->addr + e->size;
 			for (uint64_t a = e->addr; a < last; a++)
-				assert_true(owner[a] == e->at && start[a] == e->addr);
+				assert_true(owner[a] == e->offset && start[a] == e->addr);
 			covered += e->size;
 		}
 	}
@@ -600,62 +600,62 @@ static void clear_owners(uint32_t *owner, uint64_t *start, uint64_t from, uint64
 	}
 }
 
-static void test_table(void **state)
+static void test_table(void **unused)
 {
 	static uint32_t owner[ADDRESSES];
 	static uint64_t start[ADDRESSES];
-	struct ut_jit_table_ *t = &ut_jit_.map.table;
+	struct table *t = &state.map.table;
 	uint64_t most = 0;
 
-	(void)state;
+	(void)unused;
 	srand(1);
 	for (uint32_t i = 1; i < 30000; i++) {
-		struct ut_jit_entry_ e = { 1 + (uint64_t)rand() % (ADDRESSES - 40), 1 + rand() % 3, i };
+		struct entry e = { 1 + (uint64_t)rand() % (ADDRESSES - 40), 1 + rand() % 3, i };
 		uint64_t end = e.addr + (rand() % 50 ? e.size : 30);
 
 		clear_owners(owner, start, e.addr, end);
 		if (rand() % 4) {
-			ut_jit_clear_(t, e.addr, end);
-			assert_int_equal(ut_jit_put_(t, e), 0);
+			table_clear(t, e.addr, end);
+			assert_int_equal(table_insert(t, e), 0);
 			for (uint64_t a = e.addr; a < e.addr + e.size; a++) {
 				owner[a] = i;
 				start[a] = e.addr;
 			}
 		} else {
-			ut_jit_clear_(t, e.addr, end);
+			table_clear(t, e.addr, end);
 		}
 		most = t->n > most ? t->n : most;
 		if (i % 500 == 0)
 			compare_owners(owner, start);
 	}
 	assert_true(most > 4);
-	ut_jit_free_table_(t);
+	table_free(t);
 }
 
 /* Many leaves, and memory that is used again. */
-static void test_big_table(void **state)
+static void test_big_table(void **unused)
 {
-	struct ut_jit_table_ *t = &ut_jit_.map.table;
-	struct ut_jit_entry_ e = { .size = 16 };
+	struct table *t = &state.map.table;
+	struct entry e = { .size = 16 };
 	const char *blocks;
 
-	(void)state;
+	(void)unused;
 	for (e.addr = 16; e.addr <= 16 * 200000; e.addr += 16)
-		assert_int_equal(ut_jit_put_(t, e), 0);
-	assert_int_equal(t->n, (200000 + UT_JIT_LEAF_ - 1) / UT_JIT_LEAF_);
+		assert_int_equal(table_insert(t, e), 0);
+	assert_int_equal(t->n, (200000 + LEAF_ENTRIES - 1) / LEAF_ENTRIES);
 	blocks = t->blocks;
-	ut_jit_clear_(t, 0, UINT64_MAX);
+	table_clear(t, 0, UINT64_MAX);
 	assert_int_equal(t->n, 0);
 	for (e.addr = 16 * 50000; e.addr; e.addr -= 16)
-		assert_int_equal(ut_jit_put_(t, e), 0);
+		assert_int_equal(table_insert(t, e), 0);
 	assert_ptr_equal(t->blocks, blocks);
-	ut_jit_free_table_(t);
+	table_free(t);
 }
 
 /* A block of functions slides over itself, down and up. */
-static void test_block_moves(void **state)
+static void test_block_moves(void **unused)
 {
-	(void)state;
+	(void)unused;
 	open_map();
 	for (unsigned i = 0; i < 4; i++)
 		ut_jit_code(PLACE(0x1000 + 16 * i), 16, (const char *[]){ "a", "b", "c", "d" }[i]);
@@ -682,14 +682,14 @@ static const void *next(size_t bytes)
 }
 
 /* A copy, since records begin anywhere. */
-static const struct ut_jit_record_ *record(uint32_t kind)
+static const struct dump_record *record(uint32_t kind)
 {
 	static union {
-		struct ut_jit_record_ record;
-		struct ut_jit_moved_ longest;
+		struct dump_record record;
+		struct dump_move longest;
 	} copy;
 	static uint64_t last;
-	const struct ut_jit_record_ *r = memcpy(&copy, at, sizeof(copy));
+	const struct dump_record *r = memcpy(&copy, at, sizeof(copy));
 
 	assert_int_equal(r->kind, kind);
 	assert_true(r->time >= last);
@@ -699,7 +699,7 @@ static const struct ut_jit_record_ *record(uint32_t kind)
 
 static void read_header(void)
 {
-	const struct ut_jit_header_ *h = (at = text, next(40));
+	const struct dump_header *h = (at = text, next(40));
 
 	assert_int_equal(h->magic, 0x4a695444);
 	assert_int_equal(h->version, 1);
@@ -711,7 +711,7 @@ static void read_header(void)
 
 static void read_load(const void *code, size_t size, const char *name, uint64_t index)
 {
-	const struct ut_jit_load_ *l = (const void *)record(0);
+	const struct dump_load *l = (const void *)record(0);
 
 	assert_int_equal(l->r.bytes, 56 + strlen(name) + 1 + size);
 	assert_int_equal(l->pid, getpid());
@@ -726,7 +726,7 @@ static void read_load(const void *code, size_t size, const char *name, uint64_t 
 
 static void read_lines(const void *code, const struct ut_jit_line *lines, const char *const *files, size_t count)
 {
-	const struct ut_jit_lines_ *l = (const void *)record(2);
+	const struct dump_lines *l = (const void *)record(2);
 	const char *end = at + l->r.bytes;
 
 	assert_int_equal(l->addr, (uintptr_t)code);
@@ -753,7 +753,7 @@ static bool is_mapped(const char *path)
 	return ret;
 }
 
-static void test_dump(void **state)
+static void test_dump(void **unused)
 {
 	static const char code[64] = "code, as it were, \0 and more of it";
 	const char *file = "fib.src";
@@ -762,10 +762,10 @@ static void test_dump(void **state)
 				       { code + 8, "inlined.src", 3, 0 },
 				       { code + 12, NULL, 4, 0 } };
 	const char *files[] = { "fib.src", "\xff", "inlined.src", "\xff" };
-	const struct ut_jit_moved_ *m;
+	const struct dump_move *m;
 	ssize_t len;
 
-	(void)state;
+	(void)unused;
 	assert_int_equal(ut_jit_open(UT_JIT_DUMP), UT_JIT_DUMP);
 	assert_true(is_mapped(dump_path(getpid())));
 	ut_jit_code(code, 32, "fi\nb");
@@ -792,13 +792,13 @@ static void test_dump(void **state)
 }
 
 /* More lines than are gathered for one write. */
-static void test_many_lines(void **state)
+static void test_many_lines(void **unused)
 {
 	static const char code[16] = "code";
 	static struct ut_jit_line lines[10000];
-	const struct ut_jit_lines_ *l;
+	const struct dump_lines *l;
 
-	(void)state;
+	(void)unused;
 	for (unsigned i = 0; i < 10000; i++)
 		lines[i] = (struct ut_jit_line){ code, i % 2 ? "odd" : "even", i, 0 };
 	assert_int_equal(ut_jit_open(UT_JIT_DUMP), UT_JIT_DUMP);
@@ -812,14 +812,14 @@ static void test_many_lines(void **state)
 	read_load(code, 16, "long", 0);
 }
 
-static void test_dump_after_fork(void **state)
+static void test_dump_after_fork(void **unused)
 {
 	static const char code[64] = "code of the parent";
 	struct ut_jit_line lines[] = { { code, "parent.src", 10, 0 } };
 	const char *files[] = { "parent.src" };
 	pid_t child;
 
-	(void)state;
+	(void)unused;
 	assert_int_equal(ut_jit_open(UT_JIT_DUMP), UT_JIT_DUMP);
 	ut_jit_code(code + 32, 16, "dropped");
 	ut_jit_drop(code + 32, 16);
@@ -843,11 +843,11 @@ static void test_dump_after_fork(void **state)
 	assert_int_equal(wait_for(child), 0);
 }
 
-static void test_code_that_cannot_be_read(void **state)
+static void test_code_that_cannot_be_read(void **unused)
 {
 	char *pages = mmap(NULL, 2 * 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
+	(void)unused;
 	assert_int_equal(mprotect(pages + 65536, 65536, PROT_NONE), 0);
 	assert_int_equal(ut_jit_open(UT_JIT_DUMP), UT_JIT_DUMP);
 	ut_jit_code(pages + 65536, 16, "none of it");
@@ -861,35 +861,35 @@ static void test_code_that_cannot_be_read(void **state)
 	munmap(pages, 2 * 65536);
 }
 
-static void test_dump_is_full(void **state)
+static void test_dump_is_full(void **unused)
 {
 	static char code[300000];
 
-	(void)state;
+	(void)unused;
 	setenv("UT_JIT_MAX", "1", 1);
 	assert_int_equal(ut_jit_open(UT_JIT_DUMP), UT_JIT_DUMP);
 	for (unsigned i = 0; i < 5; i++)
 		ut_jit_code(code, sizeof(code), "big");
 	assert_int_equal(ut_jit_on(), 0);
-	assert_non_null(strstr(ut_jit_error(), "greatest size"));
+	assert_non_null(strstr(ut_jit_error(), "maximum size reached"));
 	assert_int_equal(read_file(dump_path(getpid())), 40 + 3 * (56 + 4 + sizeof(code)));
 }
 
 /* Of lines that need several writes nothing is there when not all of them fit. */
-static void test_lines_do_not_fit(void **state)
+static void test_lines_do_not_fit(void **unused)
 {
 	enum { MANY = 10000 };
 	static char code[300000];
 	static struct ut_jit_line lines[MANY];
 
-	(void)state;
+	(void)unused;
 	setenv("UT_JIT_MAX", "1", 1);
 	assert_int_equal(ut_jit_open(UT_JIT_DUMP), UT_JIT_DUMP);
 	for (unsigned i = 0; i < 3; i++)
 		ut_jit_code(code, sizeof(code), "big");
 	ut_jit_code_lines(code, 10, "many lines", lines, MANY);
 	assert_int_equal(ut_jit_on(), 0);
-	assert_non_null(strstr(ut_jit_error(), "greatest size"));
+	assert_non_null(strstr(ut_jit_error(), "maximum size reached"));
 	assert_int_equal(read_file(dump_path(getpid())), 40 + 3 * (56 + 4 + sizeof(code)));
 }
 

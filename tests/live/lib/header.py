@@ -43,6 +43,18 @@ def expected_marks(probe_name):
     return [{"m": "-{}", "u": "{}", "f": "{}f"}[p[0]].format(p[1:]) for p in probe_name.split("_")]
 
 
+def project_version():
+    """Major, minor and patch of the release."""
+    with open(os.path.join(live.SOURCE_ROOT, "meson.build"), encoding="utf-8") as file:
+        return tuple(int(n) for n in re.search(r"version: '(\d+)\.(\d+)\.(\d+)'", file.read()).groups())
+
+
+def version_of(text, macro):
+    """The same as a header states it."""
+    number = int(re.search(rf"#define {macro} (\d+)\n", text)[1])
+    return number // 10000, number // 100 % 100, number % 100
+
+
 class Case(live.Case):
     def setUp(self):
         self.folder = self.tempdir()
