@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* `usertrace doctor`: what this kernel, these rights and a process allow, and how to get what is missing. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/auto.h"
 #include "cli/commands.h"
-#include "cli/doctor.h"
+#include "doctor/doctor.h"
 
 struct opts {
 	struct pid_list pids;
@@ -27,35 +26,6 @@ static const struct ut_opt options[] = {
 };
 
 static const char *const state_names[] = { [CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_NO] = "no" };
-
-void checks_add(struct checks *c, enum check_state state, const char *thing, const char *remedy, const char *fmt, ...)
-{
-	struct check check = { .state = state, .pid = c->pid, .thing = strdup(thing) };
-	struct buf meaning = { 0 };
-	va_list ap;
-
-	va_start(ap, fmt);
-	buf_vaddf(&meaning, fmt, ap);
-	va_end(ap);
-	check.meaning = buf_take(&meaning);
-	check.remedy = remedy ? strdup(remedy) : NULL;
-	if (check.thing && check.meaning && (check.remedy || !remedy) && !vec_push(&c->all, check))
-		return;
-	free(check.thing);
-	free(check.meaning);
-	free(check.remedy);
-	c->failed = true;
-}
-
-void checks_done(struct checks *c)
-{
-	for (size_t i = 0; i < c->all.n; i++) {
-		free(c->all.v[i].thing);
-		free(c->all.v[i].meaning);
-		free(c->all.v[i].remedy);
-	}
-	vec_done(&c->all);
-}
 
 /* A meaning with a marked place in it has lines of its own for that, behind the first. */
 static void add_text(struct buf *out, const struct check *check)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `usertrace list`: the probes of files, of processes and of everything that runs. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,30 +24,6 @@ static const struct ut_opt options[] = {
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, offsetof(struct opts, json) },
 };
 
-void list_words_done(struct list_words *words)
-{
-	for (size_t i = 0; i < words->v.n; i++)
-		free(words->v.v[i]);
-	vec_done(&words->v);
-}
-
-void list_say(struct list *list, int status, const char *fmt, ...)
-{
-	struct buf raw = { 0 }, safe = { 0 };
-	va_list ap;
-
-	va_start(ap, fmt);
-	buf_vaddf(&raw, fmt, ap);
-	va_end(ap);
-	if (raw.data)
-		buf_add_escaped(&safe, raw.data, raw.len);
-	fprintf(stderr, "usertrace list: %s\n", safe.data ? safe.data : "out of memory");
-	buf_done(&raw);
-	buf_done(&safe);
-	if (status > list->status)
-		list->status = status;
-}
-
 static bool is_file(const char *path)
 {
 	struct stat st;
@@ -58,32 +33,33 @@ static bool is_file(const char *path)
 
 static int take_pattern(struct list *list, const char *word)
 {
-	if (list->pattern) {
+	if (list->catalog.pattern) {
 		list_say(list, EXIT_USAGE,
 			 "two patterns, '%s' and '%s'; a file without '/' in its name is found only when it is "
 			 "the one file named",
-			 list->pattern, word);
+			 list->catalog.pattern, word);
 		return EXIT_USAGE;
 	}
-	list->pattern = word;
+	list->catalog.pattern = word;
 	return 0;
 }
 
 /* The first word that is neither a path nor a glob names a program or library when no file is named otherwise. */
-static int take_word(struct list *list, char *word, struct list_words *files)
+static int take_word(struct list *list, char *word, struct words *files)
 {
-	char *found = files->v.n || glob_is_pattern(word) || strchr(word, ':') ? NULL : list_find_file(word);
+	char *found = files->v.n || glob_is_pattern(word) || strchr(word, ':') ? NULL : locate_file(word);
 
 	if (!found)
 		return take_pattern(list, word);
 	if (vec_push(&files->v, found)) {
 		free(found);
-		return cli_fail(list->cmd, EXIT_FAILED, "out of memory");
+		return cli_fail(&cmd_list, EXIT_FAILED, "out of memory");
 	}
 	return 0;
 }
 
-int list_operands(struct list *list, char **words, int n, struct list_words *ret_files)
+/* Sorts words into files and the pattern. 0, or the exit status after a complaint. */
+static int sort_operands(struct list *list, char **words, int n, struct words *ret_files)
 {
 	int status = 0;
 
@@ -95,7 +71,7 @@ int list_operands(struct list *list, char **words, int n, struct list_words *ret
 		copy = strdup(words[i]);
 		if (!copy || vec_push(&ret_files->v, copy)) {
 			free(copy);
-			return cli_fail(list->cmd, EXIT_FAILED, "out of memory");
+			return cli_fail(&cmd_list, EXIT_FAILED, "out of memory");
 		}
 	}
 	for (int i = 0; i < n && !status; i++)
@@ -103,24 +79,24 @@ int list_operands(struct list *list, char **words, int n, struct list_words *ret
 			status = take_word(list, words[i], ret_files);
 	if (status || ret_files->v.n)
 		return status;
-	if (!list->pattern)
+	if (!list->catalog.pattern)
 		list_say(list, EXIT_USAGE, "names nothing to look into: give a FILE, -p PID, or -a for all processes");
-	else if (glob_is_pattern(list->pattern) || strchr(list->pattern, ':'))
+	else if (glob_is_pattern(list->catalog.pattern) || strchr(list->catalog.pattern, ':'))
 		list_say(list, EXIT_USAGE,
 			 "a pattern '%s' and nothing to look into: give a FILE, -p PID, or -a for all processes",
-			 list->pattern);
+			 list->catalog.pattern);
 	else
 		list_say(list, EXIT_USAGE,
 			 "no file '%s' here, in PATH or in the library folders; a pattern needs a FILE, -p PID or -a "
 			 "beside it",
-			 list->pattern);
+			 list->catalog.pattern);
 	return EXIT_USAGE;
 }
 
 static int list_files(struct list *list, char **words, int n)
 {
-	AUTO(list_words_done) struct list_words files = { 0 };
-	int status = list_operands(list, words, n, &files);
+	AUTO(words_done) struct words files = { 0 };
+	int status = sort_operands(list, words, n, &files);
 
 	for (size_t i = 0; !status && i < files.v.n; i++)
 		list_path(list, files.v.v[i]);
@@ -131,7 +107,7 @@ static int list_files(struct list *list, char **words, int n)
 static int list_processes(struct list *list, const struct opts *opts, char **words, int n)
 {
 	if (opts->all && opts->pids.n)
-		return cli_fail(list->cmd, EXIT_USAGE, "-a and -p exclude each other");
+		return cli_fail(&cmd_list, EXIT_USAGE, "-a and -p exclude each other");
 	for (int i = 0; i < n; i++) {
 		if (strchr(words[i], '/')) {
 			list_say(list, EXIT_USAGE, "'%s' is a file; files and %s exclude each other", words[i],
@@ -148,25 +124,17 @@ static int list_processes(struct list *list, const struct opts *opts, char **wor
 	return 0;
 }
 
-void list_flush(struct list *list)
-{
-	if (list->out.len)
-		fwrite(list->out.data, 1, list->out.len, stdout);
-	fflush(stdout);
-	list->out.len = 0;
-}
-
 /* Prints what is left; the exit status. */
 static int finish(struct list *list)
 {
-	if (!list->shown)
+	if (!list->catalog.shown)
 		list_tell_miss(list);
 	if (list->out.failed)
-		return cli_fail(list->cmd, EXIT_FAILED, "out of memory");
+		return cli_fail(&cmd_list, EXIT_FAILED, "out of memory");
 	list_flush(list);
 	if (ferror(stdout))
-		return cli_fail(list->cmd, EXIT_FAILED, "cannot write the list: %s", strerror(errno));
-	if (!list->shown && !list->status)
+		return cli_fail(&cmd_list, EXIT_FAILED, "cannot write the list: %s", strerror(errno));
+	if (!list->catalog.shown && !list->status)
 		return EXIT_FAILED;
 	return list->status;
 }
@@ -176,8 +144,8 @@ static int ask(struct list *list, const struct opts *opts, char **words, int n)
 	struct ut_err err = { 0 };
 	int status;
 
-	if (runtimes_load(&list->runtimes, &err))
-		return cli_fail_err(list->cmd, &err);
+	if (runtimes_load(&list->catalog.runtimes, &err))
+		return cli_fail_err(&cmd_list, &err);
 	if (opts->all || opts->pids.n)
 		status = list_processes(list, opts, words, n);
 	else
@@ -195,15 +163,12 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	if (!list)
 		return cli_fail(cmd, EXIT_FAILED, "out of memory");
 	status = cli_parse(cmd, argc, argv, &opts, &operands, NULL, &done);
-	list->cmd = cmd;
 	list->json = opts.json;
 	list->verbose = opts.verbose;
 	if (!done)
 		status = ask(list, &opts, argv, operands);
 	buf_done(&list->out);
-	list_words_done(&list->others);
-	free(list->functions);
-	runtimes_done(&list->runtimes);
+	catalog_done(&list->catalog);
 	pid_list_done(&opts.pids);
 	return status;
 }

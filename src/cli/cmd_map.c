@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/map_clean.h"
-#include "watch/map_hint.h"
+#include "sym/map_hint.h"
 #include "proc/hotspot.h"
 #include "proc/runtime.h"
 #include "sym/code_check.h"

@@ -75,7 +75,7 @@ static void add_args(struct buf *out, const struct usdt_args *args)
 	buf_addc(out, ']');
 }
 
-static void add_function(struct buf *out, const struct list_file *file, uint64_t vaddr)
+static void add_function(struct buf *out, const struct catalog_file *file, uint64_t vaddr)
 {
 	const struct elf_symbol *function = elf_function_at(file->img, vaddr);
 	struct buf name = { 0 };
@@ -106,9 +106,10 @@ static void add_unreadable(struct buf *out, const struct operands *operands)
 		buf_addc(out, ']');
 }
 
-static void add_site(struct list *list, const struct list_file *file, const struct usdt_note *site)
+static void add_site(struct list *list, const struct catalog_file *file, const struct usdt_note *site)
 {
 	struct buf *out = &list->out;
+	struct operands operands;
 
 	comma(out);
 	buf_addc(out, '{');
@@ -121,18 +122,19 @@ static void add_site(struct list *list, const struct list_file *file, const stru
 		add_function(out, file, site->vaddr);
 	if (site->defect)
 		list_json_member(out, "defect", site->defect);
-	list_site_operands(list, file, site);
-	add_unreadable(out, &list->operands);
+	catalog_site_operands(file, site, &operands);
+	add_unreadable(out, &operands);
 	buf_addc(out, '}');
 }
 
-void list_json(struct list *list, const struct list_subject *subject, const struct list_file *file)
+void list_json(struct list *list, const struct catalog_subject *subject, const struct catalog_file *file)
 {
 	struct buf *out = &list->out;
-	struct list_probe probe = { 0 };
+	struct catalog_probe probe = { 0 };
+	struct usdt_args args;
 
-	while (list_next(file, &probe)) {
-		list_probe_args(list, file, &probe);
+	while (catalog_next(file, &probe)) {
+		catalog_probe_args(file, &probe, &args);
 		buf_addc(out, '{');
 		if (subject->pid)
 			list_json_pid(out, subject->pid, subject->ns_pid, subject->comm);
@@ -142,7 +144,7 @@ void list_json(struct list *list, const struct list_subject *subject, const stru
 		list_json_member(out, "provider", probe.sites[0]->provider);
 		list_json_member(out, "name", probe.sites[0]->name);
 		buf_addf(out, ",\"guarded\":%s", probe.guarded ? "true" : "false");
-		add_args(out, &list->args);
+		add_args(out, &args);
 		buf_adds(out, ",\"sites\":[");
 		for (size_t i = 0; i < probe.n; i++)
 			add_site(list, file, probe.sites[i]);

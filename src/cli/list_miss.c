@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What to say where there are no probes, or none that fits: which runtime it is, what it offers, what is near. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static void add_runtime_name(struct buf *out, const struct runtime *runtime)
 	}
 }
 
-static void add_subject(struct buf *out, const struct list_subject *s)
+static void add_subject(struct buf *out, const struct catalog_subject *s)
 {
 	if (s->pid)
 		buf_addf(out, "process %d (", s->pid);
@@ -32,7 +33,7 @@ static void add_subject(struct buf *out, const struct list_subject *s)
 }
 
 /* A command that can be pasted into a shell, when its parts allow it. */
-static void add_command(struct buf *out, const struct list_subject *s, const char *probe)
+static void add_command(struct buf *out, const struct catalog_subject *s, const char *probe)
 {
 	buf_adds(out, "  usertrace trace ");
 	if (s->pid)
@@ -43,7 +44,7 @@ static void add_command(struct buf *out, const struct list_subject *s, const cha
 	buf_addc(out, '\n');
 }
 
-static void add_offers(struct buf *out, const struct list_subject *s)
+static void add_offers(struct buf *out, const struct catalog_subject *s)
 {
 	const struct runtime *rt = s->runtime;
 
@@ -56,7 +57,7 @@ static void add_offers(struct buf *out, const struct list_subject *s)
 	}
 }
 
-static void add_hints(struct buf *out, const struct list_subject *s)
+static void add_hints(struct buf *out, const struct catalog_subject *s)
 {
 	const struct runtime *rt = s->runtime;
 
@@ -76,11 +77,13 @@ static void add_hints(struct buf *out, const struct list_subject *s)
 }
 
 /* The libraries of a file that have probes; returns how many. */
-static size_t add_needed(struct buf *out, int fd)
+static size_t add_needed(struct buf *out, const char *path)
 {
-	AUTO(list_words_done) struct list_words libraries = { 0 };
+	AUTO(words_done) struct words libraries = { 0 };
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-	list_needed(fd, true, &libraries);
+	if (fd >= 0)
+		locate_needed(fd, true, &libraries);
 	for (size_t i = 0; i < libraries.v.n; i++) {
 		buf_adds(out, i ? "" : "libraries that it needs have probes:\n");
 		buf_adds(out, "  usertrace list ");
@@ -93,7 +96,7 @@ static size_t add_needed(struct buf *out, int fd)
 }
 
 /* Functions can be traced in everything: the last resort, and the only one where no runtime is known. */
-static void add_functions(struct buf *out, const struct list_subject *s)
+static void add_functions(struct buf *out, const struct catalog_subject *s)
 {
 	AUTO_FREE char *probe = NULL;
 
@@ -107,7 +110,7 @@ static void add_functions(struct buf *out, const struct list_subject *s)
 }
 
 /* The first line: who has no probes, and what it is. */
-static void add_verdict(struct buf *out, const struct list_subject *s)
+static void add_verdict(struct buf *out, const struct catalog_subject *s)
 {
 	add_subject(out, s);
 	buf_adds(out, s->probes ? " has no probes of its own runtime" : " has no probes (USDT)");
@@ -120,7 +123,7 @@ static void add_verdict(struct buf *out, const struct list_subject *s)
 	buf_addc(out, '\n');
 }
 
-static void add_json(struct list *list, const struct list_subject *s)
+static void add_json(struct list *list, const struct catalog_subject *s)
 {
 	struct buf *out = &list->out;
 
@@ -135,14 +138,14 @@ static void add_json(struct list *list, const struct list_subject *s)
 	buf_adds(out, "}\n");
 }
 
-static bool lacks_probes(const struct list *list, const struct list_subject *s)
+static bool lacks_probes(const struct list *list, const struct catalog_subject *s)
 {
 	if (!s->probes)
 		return true;
-	return s->runtime && !s->runtime->library && !s->own_probes && (!list->pattern || !s->shown);
+	return s->runtime && !s->runtime->library && !s->own_probes && (!list->catalog.pattern || !s->shown);
 }
 
-void list_tell_without(struct list *list, const struct list_subject *s, int fd)
+void list_tell_without(struct list *list, const struct catalog_subject *s)
 {
 	struct buf out = { 0 };
 	size_t needed = 0;
@@ -152,8 +155,8 @@ void list_tell_without(struct list *list, const struct list_subject *s, int fd)
 	list_flush(list);
 	buf_adds(&out, "usertrace list: ");
 	add_verdict(&out, s);
-	if (fd >= 0 && !s->probes)
-		needed = add_needed(&out, fd);
+	if (!s->pid && !s->probes)
+		needed = add_needed(&out, s->path);
 	add_offers(&out, s);
 	if (!needed && !s->probes && (!s->runtime || !s->runtime->offer.n))
 		add_functions(&out, s);
@@ -165,45 +168,10 @@ void list_tell_without(struct list *list, const struct list_subject *s, int fd)
 		add_json(list, s);
 }
 
-static int compare_words(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-/* The names to compare with; each once. Borrowed from list->others. */
-static size_t unique_others(struct list *list, const char **ret)
+static void add_near(const struct catalog *c, struct buf *out, const char **names, size_t n)
 {
-	size_t n = 0;
+	size_t near[NEAR_MAX], found = catalog_near(c, names, n, near, ARRAY_SIZE(near));
 
-	qsort(list->others.v.v, list->others.v.n, sizeof(char *), compare_words);
-	for (size_t i = 0; i < list->others.v.n; i++)
-		if (!n || strcmp(ret[n - 1], list->others.v.v[i]))
-			ret[n++] = list->others.v.v[i];
-	return n;
-}
-
-/* «gc_*» is compared as «gc_»: its stars say nothing about letters. */
-static char *plain_pattern(const char *pattern)
-{
-	char *ret = strdup(pattern), *to = ret;
-
-	for (const char *from = pattern; ret && *from; from++)
-		if (*from != '*' && *from != '?')
-			*to++ = *from;
-	if (ret)
-		*to = '\0';
-	return ret;
-}
-
-static void add_near(struct buf *out, const char *pattern, const char **names, size_t n)
-{
-	AUTO_FREE char *plain = plain_pattern(pattern);
-	AUTO_FREE const char **compared = calloc(n, sizeof(*compared));
-	bool whole = strchr(pattern, ':');
-	size_t near[NEAR_MAX], found;
-
-	if (!plain || !compared)
-		return;
-	for (size_t i = 0; i < n; i++)
-		compared[i] = whole ? names[i] : strchr(names[i], ':') + 1;
-	found = suggest(plain, compared, n, near, ARRAY_SIZE(near));
 	for (size_t i = 0; i < found; i++)
 		buf_addf(out, "%s%s", i ? ", " : "; there is ", names[near[i]]);
 	if (!found)
@@ -211,35 +179,20 @@ static void add_near(struct buf *out, const char *pattern, const char **names, s
 			 names[0]);
 }
 
-void list_look_for_functions(struct list *list, const char *path, int fd)
-{
-	const struct elf_symbol *symbols;
-	struct elf_image *img;
-	size_t n;
-
-	if (list->functions || !list->pattern || strchr(list->pattern, ':') || elf_image_open(fd, &img, NULL))
-		return;
-	n = elf_image_symbols(img, &symbols);
-	for (size_t i = 0; i < n && !list->functions; i++)
-		if (symbols[i].is_func && glob_match(list->pattern, symbols[i].name))
-			list->functions = strdup(path);
-	elf_image_free(img);
-}
-
 void list_tell_miss(struct list *list)
 {
-	AUTO_FREE const char **names = calloc(list->others.v.n + 1, sizeof(*names));
+	const char *pattern = list->catalog.pattern, *functions = list->catalog.functions;
 	AUTO(buf_done) struct buf near = { 0 };
-	size_t n;
+	AUTO_FREE const char **names = NULL;
+	long n = pattern ? catalog_others(&list->catalog, &names) : 0;
 
-	if (!list->pattern || !names || (!list->others.v.n && !list->functions))
+	if (n < 0 || (!n && !functions))
 		return;
-	n = unique_others(list, names);
-	if (list->functions)
-		buf_addf(&near, ", but %s: p:%s%s:%s", glob_is_pattern(list->pattern) ? "functions do" : "a function",
-			 strchr(list->functions, '/') ? "" : "./", list->functions, list->pattern);
+	if (functions)
+		buf_addf(&near, ", but %s: p:%s%s:%s", glob_is_pattern(pattern) ? "functions do" : "a function",
+			 strchr(functions, '/') ? "" : "./", functions, pattern);
 	else
-		add_near(&near, list->pattern, names, n);
-	list_say(list, EXIT_FAILED, "no probe %s%s%s", glob_is_pattern(list->pattern) ? "fits " : "", list->pattern,
+		add_near(&list->catalog, &near, names, (size_t)n);
+	list_say(list, EXIT_FAILED, "no probe %s%s%s", glob_is_pattern(pattern) ? "fits " : "", pattern,
 		 near.data ? near.data : "");
 }

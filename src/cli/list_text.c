@@ -10,7 +10,7 @@
 
 #define NAME_COLUMNS_MAX 56 /* a longer name shifts its own row only */
 
-static void add_name(struct buf *out, const struct list_probe *probe)
+static void add_name(struct buf *out, const struct catalog_probe *probe)
 {
 	const struct usdt_note *note = probe->sites[0];
 
@@ -20,13 +20,13 @@ static void add_name(struct buf *out, const struct list_probe *probe)
 }
 
 /* Columns of the longest name and of the largest number of sites. */
-static void measure(const struct list_file *file, size_t *ret_name, size_t *ret_sites)
+static void measure(const struct catalog_file *file, size_t *ret_name, size_t *ret_sites)
 {
 	struct buf name = { 0 };
-	struct list_probe probe = { 0 };
+	struct catalog_probe probe = { 0 };
 
 	*ret_name = *ret_sites = 0;
-	while (list_next(file, &probe)) {
+	while (catalog_next(file, &probe)) {
 		buf_reset(&name);
 		add_name(&name, &probe);
 		if (name.len > *ret_name && name.len <= NAME_COLUMNS_MAX)
@@ -50,7 +50,7 @@ static void add_args(struct buf *out, const struct usdt_args *args)
 	}
 }
 
-static void add_function(struct buf *out, const struct list_file *file, uint64_t vaddr)
+static void add_function(struct buf *out, const struct catalog_file *file, uint64_t vaddr)
 {
 	const struct elf_symbol *function = elf_function_at(file->img, vaddr);
 
@@ -61,9 +61,10 @@ static void add_function(struct buf *out, const struct list_file *file, uint64_t
 	buf_addf(out, "+0x%" PRIx64, vaddr - function->vaddr);
 }
 
-static void add_site(struct list *list, const struct list_file *file, const struct usdt_note *site)
+static void add_site(struct list *list, const struct catalog_file *file, const struct usdt_note *site)
 {
 	struct buf *out = &list->out;
+	struct operands operands;
 
 	buf_addf(out, "      0x%" PRIx64 "  offset 0x%" PRIx64, site->vaddr, site->offset);
 	if (site->sem_vaddr)
@@ -75,9 +76,9 @@ static void add_site(struct list *list, const struct list_file *file, const stru
 	buf_addc(out, '\n');
 	if (site->defect)
 		buf_addf(out, "        cannot be attached: %s\n", site->defect);
-	list_site_operands(list, file, site);
-	for (unsigned i = 0; i < list->operands.n; i++) {
-		const struct operand *op = &list->operands.v[i];
+	catalog_site_operands(file, site, &operands);
+	for (unsigned i = 0; i < operands.n; i++) {
+		const struct operand *op = &operands.v[i];
 
 		if (op->kind != OPERAND_UNREADABLE)
 			continue;
@@ -90,7 +91,7 @@ static void add_site(struct list *list, const struct list_file *file, const stru
 }
 
 /* Without -v: how many sites are of no use, and why the first one is not. */
-static void add_defects(struct buf *out, const struct list_probe *probe)
+static void add_defects(struct buf *out, const struct catalog_probe *probe)
 {
 	size_t i = 0;
 
@@ -100,22 +101,23 @@ static void add_defects(struct buf *out, const struct list_probe *probe)
 		 plural(probe->n, "site"), probe->sites[i]->defect);
 }
 
-static void add_probe(struct list *list, const struct list_file *file, const struct list_probe *probe,
+static void add_probe(struct list *list, const struct catalog_file *file, const struct catalog_probe *probe,
 		      size_t name_columns, int site_digits)
 {
 	struct buf *out = &list->out;
+	struct usdt_args args;
 	size_t start;
 
-	list_probe_args(list, file, probe);
+	catalog_probe_args(file, probe, &args);
 	buf_adds(out, "  ");
 	start = out->len;
 	add_name(out, probe);
 	buf_pad(out, start, name_columns + 2);
 	buf_addf(out, "%*zu %-5s  %s", site_digits, probe->n, plural(probe->n, "site"),
 		 probe->guarded ? "guarded" : "-");
-	if (list->args.n)
+	if (args.n)
 		buf_fill(out, ' ', probe->guarded ? 2 : 8);
-	add_args(out, &list->args);
+	add_args(out, &args);
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < probe->n && list->verbose; i++)
 		add_site(list, file, probe->sites[i]);
@@ -123,9 +125,9 @@ static void add_probe(struct list *list, const struct list_file *file, const str
 		add_defects(out, probe);
 }
 
-void list_text(struct list *list, const struct list_file *file)
+void list_text(struct list *list, const struct catalog_file *file)
 {
-	struct list_probe probe = { 0 };
+	struct catalog_probe probe = { 0 };
 	size_t name, sites;
 	int digits = 1;
 
@@ -134,6 +136,6 @@ void list_text(struct list *list, const struct list_file *file)
 		digits++;
 	buf_add_escaped(&list->out, file->path, strlen(file->path));
 	buf_adds(&list->out, file->deleted ? " (deleted)\n" : "\n");
-	while (list_next(file, &probe))
+	while (catalog_next(file, &probe))
 		add_probe(list, file, &probe, name, digits);
 }

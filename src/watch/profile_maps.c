@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "watch/map_hint.h"
+#include "sym/map_hint.h"
 #include "proc/hotspot.h"
 
 #define FIRST_NS 100000000u /* from one map to the next; then twice as long each time */

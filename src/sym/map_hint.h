@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What would give names to the code that a process compiles. */
-#ifndef UT_WATCH_MAP_HINT_H
-#define UT_WATCH_MAP_HINT_H
+#ifndef UT_SYM_MAP_HINT_H
+#define UT_SYM_MAP_HINT_H
 
 #include <sys/types.h>
 

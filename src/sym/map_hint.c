@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From a process to the flag that its runtime's description names for the version it has. */
-#include "watch/map_hint.h"
+#include "sym/map_hint.h"
 
 #include <string.h>
 

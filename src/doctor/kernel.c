@@ -7,11 +7,10 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "cli/doctor.h"
-#include "record/doctor.h"
+#include "doctor/doctor_priv.h"
 
 struct words {
-	enum machine_try what;
+	enum machine_trial what;
 	enum check_state missing; /* CHECK_OK: nothing needs it */
 	const char *thing, *good, *bad, *remedy;
 };
@@ -180,7 +179,7 @@ void doctor_kernel(struct checks *c)
 	struct machine m;
 	bool rights = doctor_may_attach();
 
-	record_doctor(&m);
+	machine_try(&m);
 	tell_all(c, &m, rights);
 	if (rights) {
 		tell_attaching(c, &m);

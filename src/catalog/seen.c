@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The files of all processes, by identity, so that a library that everybody maps is read once. */
-#include "cli/list_seen.h"
+#include "catalog/seen.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,13 +37,13 @@ static bool make_room(struct seen_files *seen)
 }
 
 /* Probes come sorted by provider. */
-static void count_probe(struct seen_file *file, const struct list_probe *probe)
+static void count_probe(struct seen_file *file, const struct catalog_probe *probe)
 {
 	const char *name = probe->sites[0]->provider;
-	struct seen_provider *p = file->providers.n ? &file->providers.v[file->providers.n - 1] : NULL;
+	struct catalog_provider *p = file->providers.n ? &file->providers.v[file->providers.n - 1] : NULL;
 
 	if (!p || strcmp(p->name, name)) {
-		struct seen_provider fresh = { .name = strdup(name) };
+		struct catalog_provider fresh = { .name = strdup(name) };
 
 		if (!fresh.name || vec_push(&file->providers, fresh)) {
 			free(fresh.name);
@@ -57,24 +57,24 @@ static void count_probe(struct seen_file *file, const struct list_probe *probe)
 }
 
 /* A file that is no program of this machine has nothing for us. */
-static void count_probes(struct seen_files *seen, struct list *list, struct seen_file *to, pid_t pid,
+static void count_probes(struct seen_files *seen, struct catalog *c, struct seen_file *to, pid_t pid,
 			 const struct mapping *m)
 {
-	AUTO(list_file_done) struct list_file file = { .path = m->path };
-	struct list_probe probe = { 0 };
+	AUTO(catalog_file_done) struct catalog_file file = { .path = m->path };
+	struct catalog_probe probe = { 0 };
 	AUTO_CLOSE int fd = mapping_open(pid, m, NULL);
 
 	if (fd < 0) {
 		seen->unopened++;
 		return;
 	}
-	if (list_file_read(list, &file, fd, NULL))
+	if (catalog_file_read(c, &file, fd, NULL))
 		return;
-	while (list_next(&file, &probe))
+	while (catalog_next(&file, &probe))
 		count_probe(to, &probe);
 }
 
-const struct seen_file *seen_file_get(struct seen_files *seen, struct list *list, pid_t pid, const struct mapping *m)
+const struct seen_file *seen_file_get(struct seen_files *seen, struct catalog *c, pid_t pid, const struct mapping *m)
 {
 	struct seen_file **slot;
 
@@ -88,7 +88,7 @@ const struct seen_file *seen_file_get(struct seen_files *seen, struct list *list
 		return NULL;
 	(*slot)->id = m->file;
 	seen->n++;
-	count_probes(seen, list, *slot, pid, m);
+	count_probes(seen, c, *slot, pid, m);
 	return *slot;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that do nothing, maps that hold nothing, and a probe on a function of our own. */
-#include "record/doctor_priv.h"
+#include "doctor/machine_priv.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -226,7 +226,7 @@ static int try_mapwatch(void)
 	return r;
 }
 
-void record_doctor(struct machine *ret)
+void machine_try(struct machine *ret)
 {
 	*ret = (struct machine){ .multi = kernel_has_uprobe_multi(),
 				 .nop5_harm = nop5_harm_of_kernel(),

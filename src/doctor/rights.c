@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
-#include "cli/doctor.h"
+#include "doctor/doctor_priv.h"
 #include "proc/process.h"
 #include "proc/procfs.h"
 #include "proc/tracefs.h"

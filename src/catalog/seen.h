@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that processes have mapped, each read once: the probes that fit, counted by provider. */
-#ifndef UT_CLI_LIST_SEEN_H
-#define UT_CLI_LIST_SEEN_H
+#ifndef UT_CATALOG_SEEN_H
+#define UT_CATALOG_SEEN_H
 
-#include "cli/list.h"
-
-struct seen_provider {
-	char *name; /* owned */
-	size_t probes, sites, guarded; /* guarded: probes with a semaphore */
-};
+#include "catalog/catalog_priv.h"
 
 struct seen_file {
 	struct file_id id;
-	VEC(struct seen_provider) providers;
+	VEC(struct catalog_provider) providers;
 };
 
 struct seen_files {
@@ -22,7 +17,7 @@ struct seen_files {
 };
 
 /* The file behind a mapping; NULL when memory ran out. It lives until seen_files_done. */
-const struct seen_file *seen_file_get(struct seen_files *seen, struct list *list, pid_t pid, const struct mapping *m);
+const struct seen_file *seen_file_get(struct seen_files *seen, struct catalog *c, pid_t pid, const struct mapping *m);
 void seen_files_done(struct seen_files *seen);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which runtimes are here: by the names of files in the folders where they usually are, and of running processes. */
-#include "cli/doctor_installed.h"
+#include "doctor/installed.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
-#include "cli/list.h"
+#include "catalog/locate.h"
 #include "proc/process.h"
 
 /* Beside those in PATH: runtimes are often libraries, or programs behind a launcher. */
@@ -36,7 +36,7 @@ struct candidate {
 	struct file_id id;
 	char *path; /* owned; no link */
 	bool part; /* another one needs it */
-	struct list_words needs;
+	struct words needs;
 };
 
 struct search {
@@ -79,11 +79,11 @@ static bool consider(struct search *s, const char *path)
 	c.id = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
 	if (find_candidate(s, &c.id))
 		return true;
-	list_needed(fd, false, &c.needs);
+	locate_needed(fd, false, &c.needs);
 	c.path = strdup(path);
 	if (!c.path || vec_push(&s->found, c)) {
 		free(c.path);
-		list_words_done(&c.needs);
+		words_done(&c.needs);
 		s->failed = true;
 	}
 	return true;
@@ -298,7 +298,7 @@ static void search_done(struct search *s)
 {
 	for (size_t i = 0; i < s->found.n; i++) {
 		free(s->found.v[i].path);
-		list_words_done(&s->found.v[i].needs);
+		words_done(&s->found.v[i].needs);
 	}
 	vec_done(&s->found);
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs and libraries by name: in PATH, in the library folders, and among what a file needs. */
+#include "catalog/locate.h"
+
 #include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/auto.h"
-#include "base/text.h"
-#include "cli/list.h"
+#include "elf/image.h"
+#include "elf/usdt.h"
 
 static const char *const library_folders[] = {
 	"/lib/x86_64-linux-gnu",
@@ -20,6 +24,13 @@ static const char *const library_folders[] = {
 	"/usr/lib",
 	"/lib",
 };
+
+void words_done(struct words *words)
+{
+	for (size_t i = 0; i < words->v.n; i++)
+		free(words->v.v[i]);
+	vec_done(&words->v);
+}
 
 static void auto_closedir(DIR **dir)
 {
@@ -120,7 +131,7 @@ static char *find_library_by_stem(const char *name)
 }
 
 /* A program that is a script (a launcher in front of the real one) is passed over. */
-char *list_find_file(const char *name)
+char *locate_file(const char *name)
 {
 	char *found = find_program(name);
 
@@ -144,7 +155,7 @@ static bool path_has_notes(const char *path)
 	return ret;
 }
 
-static void add_needed(const char *name, bool with_probes, struct list_words *ret)
+static void add_needed(const char *name, bool with_probes, struct words *ret)
 {
 	AUTO_FREE char *path = find_library(name);
 
@@ -152,7 +163,7 @@ static void add_needed(const char *name, bool with_probes, struct list_words *re
 		path = NULL;
 }
 
-void list_needed(int fd, bool with_probes, struct list_words *ret)
+void locate_needed(int fd, bool with_probes, struct words *ret)
 {
 	const void *dynamic, *strings;
 	size_t size, strings_size;

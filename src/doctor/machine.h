@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What this kernel lets us do, found out by trying it, for `usertrace doctor`. Facts only: their meaning
- * is told in src/cli. */
-#ifndef UT_RECORD_DOCTOR_H
-#define UT_RECORD_DOCTOR_H
+/* What this kernel lets us do, found out by trying it. Facts only: kernel.c says what they mean. */
+#ifndef UT_DOCTOR_MACHINE_H
+#define UT_DOCTOR_MACHINE_H
 
 #include <stdbool.h>
 
 #include "record/nop5_harm.h"
 
-enum machine_try {
+enum machine_trial {
 	/* Programs that do nothing, loaded. */
 	TRY_KPROBE,
 	TRY_SLEEPABLE,
@@ -56,6 +55,6 @@ struct machine {
 };
 
 /* Tries everything; nothing stays attached. Works without rights: then most results are -EPERM or -EACCES. */
-void record_doctor(struct machine *ret);
+void machine_try(struct machine *ret);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "cli/doctor.h"
+#include "doctor/doctor_priv.h"
 #include "proc/procfs.h"
 
 enum where { COMMAND_LINE = 1, ENVIRONMENT = 2 };

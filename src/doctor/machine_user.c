@@ -12,7 +12,7 @@
 #include "gen/gen.h"
 #include "proc/process.h"
 #include "proc/tracefs.h"
-#include "record/doctor_priv.h"
+#include "doctor/machine_priv.h"
 #include "plan/event.h"
 #include "kernel/kernel.h"
 #include "record/nop5_harm.h"

@@ -10,8 +10,8 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/text.h"
-#include "cli/doctor.h"
-#include "cli/doctor_installed.h"
+#include "doctor/doctor_priv.h"
+#include "doctor/installed.h"
 #include "probe/spec.h"
 #include "plan/plan.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/doctor.h"
+#include "doctor/doctor_priv.h"
 
 struct ns_text {
 	char s[32];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What the parts of the doctor's trials share. */
-#ifndef UT_RECORD_DOCTOR_PRIV_H
-#define UT_RECORD_DOCTOR_PRIV_H
+#ifndef UT_DOCTOR_MACHINE_PRIV_H
+#define UT_DOCTOR_MACHINE_PRIV_H
 
 #include "gen/gen.h"
-#include "record/doctor.h"
+#include "doctor/machine.h"
 #include "kernel/kernel.h"
 
 /* Finishes and loads @a, whose one map (GEN_MAP_LOST) is @map_fd, and frees it. A descriptor or a negative errno. */

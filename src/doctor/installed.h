@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runtimes that are installed here, in the usual folders, or that run: each with the files it is made of. */
-#ifndef UT_CLI_DOCTOR_INSTALLED_H
-#define UT_CLI_DOCTOR_INSTALLED_H
+#ifndef UT_DOCTOR_INSTALLED_H
+#define UT_DOCTOR_INSTALLED_H
 
 #include <sys/types.h>
 

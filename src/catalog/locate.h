@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Where programs and libraries are, by their names. */
+#ifndef UT_CATALOG_LOCATE_H
+#define UT_CATALOG_LOCATE_H
+
+#include <stdbool.h>
+
+#include "base/vec.h"
+
+struct words {
+	VEC(char *) v;
+}; /* owned */
+void words_done(struct words *words);
+
+/* Where the program or library called @name is, by PATH and the library folders; NULL: nowhere. The caller frees it. */
+char *locate_file(const char *name);
+/* The libraries that the file needs; @with_probes: those that have probes alone. */
+void locate_needed(int fd, bool with_probes, struct words *ret);
+
+#endif
