@@ -57,7 +57,7 @@ class Links(unittest.TestCase):
     def test_what_leads_nowhere_is_noticed(self):
         self.assertEqual(why_not("README.md", "docs/no-such-file.md"), "no such file")
         self.assertEqual(why_not("docs/README.md", "glossary.md#no-such-heading"), "no such heading")
-        self.assertIsNone(why_not("docs/README.md", "../README.md#what-it-needs"))
+        self.assertIsNone(why_not("docs/README.md", "../README.md#requirements"))
 
 
 if __name__ == "__main__":
