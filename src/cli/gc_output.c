@@ -210,14 +210,14 @@ static int on_span(void *ctx, const struct gc_process *p, const struct collect_s
 {
 	struct gc_output *o = ctx;
 	struct account *a = p->mine;
-	bool ended = span->close == COLLECT_ENDED, is_signal = !strcmp(span->def->kind, GC_KIND_SIGNAL);
+	bool ended = span->end == SPAN_COMPLETE, is_signal = !strcmp(span->def->kind, GC_KIND_SIGNAL);
 
 	if (gcstat_add(a->stat, span))
 		return -ENOMEM;
 	a->spans++;
 	if (ended && !span->nested)
 		a->busy_ns += span->end_ns - span->begin_ns;
-	a->open_handlers += is_signal && !ended && span->close != COLLECT_CUT_AT_START;
+	a->open_handlers += is_signal && !ended && span->end != SPAN_BEFORE_ATTACH;
 	if (!o->options.lines || !gc_kinds_has(o->options.kinds, span->def->kind) ||
 	    span->end_ns - span->begin_ns < o->options.min_ns)
 		return 0;

@@ -78,16 +78,7 @@ static uint64_t duration_ns(const struct collect_span *s)
 }
 
 /* Its begin or its end was not seen: it took at least so long. */
-static bool is_at_least(const struct collect_span *s)
-{
-	return s->close == COLLECT_CUT_AT_START || s->close == COLLECT_CUT_AT_STOP;
-}
-
-/* When it began or ended is not known at all. */
-static bool has_no_length(const struct collect_span *s)
-{
-	return s->close == COLLECT_INHERITED || s->close == COLLECT_FORGOTTEN;
-}
+static bool is_at_least(const struct collect_span *s) { return s->end == SPAN_BEFORE_ATTACH || s->end == SPAN_OPEN; }
 
 static void add_time(struct buf *out, bool known, bool at_least, uint64_t ns, const char *color)
 {
@@ -104,7 +95,7 @@ static const char *color_of(const struct live_gc_options *o, const struct collec
 {
 	uint64_t ns = s->stall.known ? s->stall.stopped_ns : duration_ns(s);
 
-	if (!o->color || !s->def->stops || has_no_length(s))
+	if (!o->color || !s->def->stops || span_has_no_length(s->end))
 		return NULL;
 	return ns >= GC_VERY_LONG_NS ? RED : ns >= GC_LONG_NS ? YELLOW : NULL;
 }
@@ -190,17 +181,20 @@ static void add_words(struct buf *out, size_t start, const char *text)
 	buf_adds(out, text);
 }
 
-static const char *close_words(enum collect_close close)
+static const char *end_words(enum span_end end)
 {
-	switch (close) {
-	case COLLECT_ENDED: return NULL;
-	case COLLECT_CUT_AT_START: return "began before we looked";
-	case COLLECT_CUT_AT_STOP: return "not over when we stopped looking";
-	case COLLECT_DIED: return "the process ended inside";
-	case COLLECT_EXEC: return "the process became another program inside";
-	case COLLECT_THREAD_ENDED: return "its thread ended inside";
-	case COLLECT_INHERITED: return "the process was forked inside; it began in the parent";
-	case COLLECT_FORGOTTEN: return "its begin or its end was not seen";
+	switch (end) {
+	case SPAN_COMPLETE: return NULL;
+	case SPAN_BEFORE_ATTACH: return "began before we looked";
+	case SPAN_OPEN: return "not over when we stopped looking";
+	case SPAN_PROCESS_EXITED: return "the process ended inside";
+	case SPAN_EXEC: return "the process became another program inside";
+	case SPAN_THREAD_EXITED: return "its thread ended inside";
+	case SPAN_INHERITED: return "the process was forked inside; it began in the parent";
+	case SPAN_LOST: return "its begin or its end was not seen";
+	case SPAN_EVICTED: return "too many open spans";
+	case SPAN_ORPHAN: return "no begin";
+	case SPAN_ENDS: break;
 	}
 	return NULL;
 }
@@ -225,7 +219,7 @@ static void add_names(const struct collect_span *s, struct buf *out, size_t star
 
 static void add_rest(const struct collect_span *s, struct buf *out)
 {
-	const char *words = close_words(s->close);
+	const char *words = end_words(s->end);
 	size_t start = out->len;
 	char number[32];
 
@@ -257,7 +251,7 @@ static void add_process(const struct collect_span *s, struct buf *out)
 void live_gc_line(const struct live_gc_options *o, const struct collect_span *s, struct buf *out)
 {
 	const char *color = color_of(o, s);
-	bool length = !has_no_length(s), measured = length && s->stall.known;
+	bool length = !span_has_no_length(s->end), measured = length && s->stall.known;
 	size_t len;
 
 	if (o->json) {

@@ -123,21 +123,10 @@ static void add_values(const struct collect_span *s, struct buf *out)
 
 void gc_json(const struct live_gc_options *o, const struct collect_span *s, struct buf *out)
 {
-	static const char *const close[] = {
-		[COLLECT_ENDED] = "ended",
-		[COLLECT_CUT_AT_START] = "cut-at-start",
-		[COLLECT_CUT_AT_STOP] = "cut-at-stop",
-		[COLLECT_DIED] = "died",
-		[COLLECT_EXEC] = "exec",
-		[COLLECT_THREAD_ENDED] = "thread-ended",
-		[COLLECT_INHERITED] = "inherited",
-		[COLLECT_FORGOTTEN] = "forgotten",
-	};
-
 	add_who(s, out);
 	add_times(o, s, out);
 	add_memory(s, out);
-	add_text("close", close[s->close], out);
+	add_text("close", span_end_name(s->end), out);
 	if (s->nested)
 		buf_adds(out, ",\"nested\":true");
 	if (s->lost_inside)

@@ -123,11 +123,11 @@ static void count_kind(struct top_row *row, const struct collect_span *span)
 		k = &row->kind[row->nkinds++];
 		k->kind = span->def->kind;
 	}
-	if (!k || span->close == COLLECT_INHERITED || span->close == COLLECT_FORGOTTEN)
+	if (!k || span_has_no_length(span->end))
 		return;
 	k->count++;
 	k->total_ns += ns;
-	if (span->close == COLLECT_ENDED && ns > k->longest_ns)
+	if (span->end == SPAN_COMPLETE && ns > k->longest_ns)
 		k->longest_ns = ns;
 }
 

@@ -7,18 +7,6 @@
 #include "live/print_priv.h"
 #include "live/user.h"
 
-static const char *closed_word(enum span_close close)
-{
-	switch (close) {
-	case SPAN_OPEN: return "open";
-	case SPAN_THREAD_ENDED: return "thread ended";
-	case SPAN_PROCESS_ENDED: return "process ended";
-	case SPAN_EXEC: return "exec";
-	case SPAN_FORGOTTEN: return "forgotten";
-	default: return "end";
-	}
-}
-
 const char *live_user_word(const struct live_user *u)
 {
 	switch (u->kind) {
@@ -26,7 +14,7 @@ const char *live_user_word(const struct live_user *u)
 	case LIVE_USER_END: return "end";
 	case LIVE_USER_MARK: return "mark";
 	case LIVE_USER_COUNT: return "count";
-	default: return u->span ? closed_word(u->span->close) : "open";
+	default: return span_end_name(u->span ? u->span->end : SPAN_OPEN);
 	}
 }
 
@@ -98,18 +86,18 @@ static void add_closed(const struct span *s, struct buf *out)
 {
 	static const char *const words[] = {
 		[SPAN_OPEN] = "open for ",
-		[SPAN_ENDED] = "end ",
-		[SPAN_THREAD_ENDED] = "thread ended after ",
-		[SPAN_PROCESS_ENDED] = "process ended after ",
+		[SPAN_COMPLETE] = "end ",
+		[SPAN_THREAD_EXITED] = "thread exited after ",
+		[SPAN_PROCESS_EXITED] = "process exited after ",
 		[SPAN_EXEC] = "replaced by exec after ",
-		[SPAN_FORGOTTEN] = "forgotten after ",
+		[SPAN_EVICTED] = "evicted after ",
 	};
 
-	buf_adds(out, words[s->close]);
+	buf_adds(out, words[s->end]);
 	add_ns(user_duration(s), out);
-	if (s->close == SPAN_PROCESS_ENDED)
+	if (s->end == SPAN_PROCESS_EXITED)
 		add_exit(s, out);
-	if (s->close == SPAN_FORGOTTEN)
+	if (s->end == SPAN_EVICTED)
 		buf_adds(out, ": too many open spans");
 	add_flags(s, out);
 }
@@ -117,11 +105,11 @@ static void add_closed(const struct span *s, struct buf *out)
 static void add_end(const struct live_user *u, struct buf *out)
 {
 	static const char *const without[] = {
-		[SPAN_END_MATCHED] = "end",
-		[SPAN_END_BEFORE_ATTACH] = "end (began before tracing)",
-		[SPAN_END_ORPHAN] = "end (no begin)",
-		[SPAN_END_AFTER_LOSS] = "end (its begin may be lost)",
-		[SPAN_END_INHERITED] = "end (began in the parent)",
+		[SPAN_COMPLETE] = "end",
+		[SPAN_BEFORE_ATTACH] = "end (began before tracing)",
+		[SPAN_ORPHAN] = "end (no begin)",
+		[SPAN_LOST] = "end (its begin may be lost)",
+		[SPAN_INHERITED] = "end (began in the parent)",
 	};
 
 	if (!u->span) {

@@ -40,7 +40,7 @@ static void add_flags(unsigned flags, struct buf *out)
 
 static void add_exit(const struct span *s, struct buf *out)
 {
-	if (s->close != SPAN_PROCESS_ENDED || !s->exit_known)
+	if (s->end != SPAN_PROCESS_EXITED || !s->exit_known)
 		return;
 	if (WIFSIGNALED(s->exit_code))
 		json_number(",\"exit\":{\"signal\":", (unsigned)WTERMSIG(s->exit_code), out);
@@ -51,17 +51,11 @@ static void add_exit(const struct span *s, struct buf *out)
 
 static void add_span(const struct live_user *u, struct buf *out)
 {
-	static const char *const without[] = {
-		[SPAN_END_BEFORE_ATTACH] = "before attach",
-		[SPAN_END_ORPHAN] = "orphan",
-		[SPAN_END_AFTER_LOSS] = "after loss",
-		[SPAN_END_INHERITED] = "inherited",
-	};
 	const struct span *s = u->span;
 
 	if (!s) {
-		if (u->kind == LIVE_USER_END && u->end != SPAN_END_MATCHED)
-			add_string(",\"end\":", without[u->end], out);
+		if (u->kind == LIVE_USER_END && u->end != SPAN_COMPLETE)
+			add_string(",\"end\":", span_end_name(u->end), out);
 		return;
 	}
 	json_number(",\"duration\":", user_duration(s), out);

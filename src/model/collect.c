@@ -69,21 +69,18 @@ uint64_t collect_stopped_since(const struct collect *c, uint32_t pid)
 
 const struct collect_counts *collect_counts(const struct collect *c) { return &c->counts; }
 
-static int give(struct collect *c, struct collect_span *span, enum collect_close close)
+static int give(struct collect *c, struct collect_span *span, enum span_end end)
 {
 	uint64_t *const count[] = {
-		[COLLECT_ENDED] = &c->counts.spans,
-		[COLLECT_CUT_AT_START] = &c->counts.cut_at_start,
-		[COLLECT_CUT_AT_STOP] = &c->counts.cut_at_stop,
-		[COLLECT_DIED] = &c->counts.died,
-		[COLLECT_EXEC] = &c->counts.died,
-		[COLLECT_THREAD_ENDED] = &c->counts.died,
-		[COLLECT_INHERITED] = &c->counts.inherited,
-		[COLLECT_FORGOTTEN] = &c->counts.forgotten,
+		[SPAN_COMPLETE] = &c->counts.spans,	 [SPAN_BEFORE_ATTACH] = &c->counts.cut_at_start,
+		[SPAN_OPEN] = &c->counts.cut_at_stop,	 [SPAN_PROCESS_EXITED] = &c->counts.died,
+		[SPAN_EXEC] = &c->counts.died,		 [SPAN_THREAD_EXITED] = &c->counts.died,
+		[SPAN_INHERITED] = &c->counts.inherited, [SPAN_LOST] = &c->counts.forgotten,
+		[SPAN_EVICTED] = &c->counts.forgotten,
 	};
 
-	++*count[close];
-	span->close = close;
+	++*count[end];
+	span->end = end;
 	if (span->end_ns < span->begin_ns)
 		span->end_ns = span->begin_ns;
 	collect_conclude(span);
@@ -108,7 +105,7 @@ static int join_values(struct collect *c, const struct collect_item *item, const
 }
 
 /* The item is gone when it returns. @end: what ended it, or NULL. */
-static int close_item(struct collect *c, struct collect_item *item, enum collect_close close, uint64_t time_ns,
+static int close_item(struct collect *c, struct collect_item *item, enum span_end close, uint64_t time_ns,
 		      const struct collect_event *end)
 {
 	struct collect_span span = item->span;
@@ -131,8 +128,7 @@ static int close_item(struct collect *c, struct collect_item *item, enum collect
 }
 
 /* Inner ones first. @tid: those of this thread alone, that nothing else can end; 0: all. */
-static int close_all(struct collect *c, struct collect_proc *proc, enum collect_close close, uint64_t time_ns,
-		     uint32_t tid)
+static int close_all(struct collect *c, struct collect_proc *proc, enum span_end close, uint64_t time_ns, uint32_t tid)
 {
 	struct collect_item *item = TAILQ_LAST(&proc->items, collect_items), *outer;
 	int r = 0;
@@ -165,8 +161,7 @@ static int replace_lost(struct collect *c, struct collect_proc *proc, const stru
 	}
 	if (c->nests[e->def])
 		return 0;
-	return close_item(c, old, COLLECT_FORGOTTEN, c->lost_until_ns < e->time_ns ? c->lost_until_ns : e->time_ns,
-			  NULL);
+	return close_item(c, old, SPAN_LOST, c->lost_until_ns < e->time_ns ? c->lost_until_ns : e->time_ns, NULL);
 }
 
 static int begin(struct collect *c, const struct collect_event *e)
@@ -188,12 +183,12 @@ static int begin(struct collect *c, const struct collect_event *e)
 		collect_learn(&item->span, e);
 	if (proc->nitems <= COLLECT_OPEN_MAX)
 		return 0;
-	return close_item(c, TAILQ_FIRST(&proc->items), COLLECT_FORGOTTEN, e->time_ns, NULL);
+	return close_item(c, TAILQ_FIRST(&proc->items), SPAN_EVICTED, e->time_ns, NULL);
 }
 
 /* An end whose begin is not here: where it was, and since when that may have been. */
-static enum collect_close why_no_begin(const struct collect *c, struct collect_proc *proc,
-				       const struct collect_event *e, uint64_t *ret_since)
+static enum span_end why_no_begin(const struct collect *c, struct collect_proc *proc, const struct collect_event *e,
+				  uint64_t *ret_since)
 {
 	struct collect_proc_def *d = &proc->defs[e->def];
 
@@ -201,13 +196,13 @@ static enum collect_close why_no_begin(const struct collect *c, struct collect_p
 	/* Of the threads of a process only the first comes from its parent. */
 	if (d->inherited && (c->defs[e->def].by != COLLECT_BY_THREAD || e->tid == e->pid)) {
 		d->inherited--;
-		return COLLECT_INHERITED;
+		return SPAN_INHERITED;
 	}
 	if (!d->seen || !lost_since(c, *ret_since))
-		return COLLECT_CUT_AT_START;
+		return SPAN_BEFORE_ATTACH;
 	if (c->lost_since_ns > *ret_since)
 		*ret_since = c->lost_since_ns;
-	return COLLECT_FORGOTTEN;
+	return SPAN_LOST;
 }
 
 static int end_without_begin(struct collect *c, struct collect_proc *proc, const struct collect_event *e)
@@ -221,7 +216,7 @@ static int end_without_begin(struct collect *c, struct collect_proc *proc, const
 		.nvalues = e->nvalues,
 		.number = ++proc->defs[e->def].numbered,
 	};
-	enum collect_close close = why_no_begin(c, proc, e, &span.begin_ns);
+	enum span_end close = why_no_begin(c, proc, e, &span.begin_ns);
 
 	memcpy(span.comm, e->comm, sizeof(span.comm));
 	if (span.begin_ns > span.end_ns)
@@ -238,7 +233,7 @@ static int end_failed(struct collect *c, struct collect_proc *proc, const struct
 	int r = 0;
 
 	while (!r && (item = collect_item_find(c, proc, e->def, collect_key(c, e), COLLECT_FIT_UNKNOWN)))
-		r = close_item(c, item, COLLECT_ENDED, e->time_ns, e);
+		r = close_item(c, item, SPAN_COMPLETE, e->time_ns, e);
 	return r;
 }
 
@@ -264,7 +259,7 @@ static int end(struct collect *c, const struct collect_event *e)
 	if (item && item->undecided && fit == COLLECT_FITS)
 		collect_item_decide(c, item);
 	if (item)
-		r = close_item(c, item, COLLECT_ENDED, e->time_ns, e);
+		r = close_item(c, item, SPAN_COMPLETE, e->time_ns, e);
 	else if (fit == COLLECT_FITS) /* else nobody knows whether it is one of these */
 		r = end_without_begin(c, proc, e);
 	if (fit == COLLECT_FITS)
@@ -334,7 +329,7 @@ int collect_exec(struct collect *c, uint64_t time_ns, uint32_t pid)
 
 	if (!p)
 		return 0;
-	r = close_all(c, p, COLLECT_EXEC, time_ns, 0);
+	r = close_all(c, p, SPAN_EXEC, time_ns, 0);
 	p->started = true;
 	p->started_ns = time_ns;
 	for (size_t i = 0; i < c->ndefs; i++) {
@@ -348,7 +343,7 @@ int collect_thread_exit(struct collect *c, uint64_t time_ns, uint32_t pid, uint3
 {
 	struct collect_proc *p = collect_proc_find(c, pid);
 
-	return p ? close_all(c, p, COLLECT_THREAD_ENDED, time_ns, tid) : 0;
+	return p ? close_all(c, p, SPAN_THREAD_EXITED, time_ns, tid) : 0;
 }
 
 int collect_process_exit(struct collect *c, uint64_t time_ns, uint32_t pid)
@@ -358,7 +353,7 @@ int collect_process_exit(struct collect *c, uint64_t time_ns, uint32_t pid)
 
 	if (!p)
 		return 0;
-	r = close_all(c, p, COLLECT_DIED, time_ns, 0);
+	r = close_all(c, p, SPAN_PROCESS_EXITED, time_ns, 0);
 	collect_proc_drop(c, p);
 	return r;
 }
@@ -379,7 +374,7 @@ int collect_stop(struct collect *c, uint64_t time_ns)
 
 	TAILQ_FOREACH(p, &c->procs, of_all)
 	{
-		one = close_all(c, p, COLLECT_CUT_AT_STOP, time_ns, 0);
+		one = close_all(c, p, SPAN_OPEN, time_ns, 0);
 		r = r ? r : one;
 	}
 	return r;

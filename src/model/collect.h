@@ -10,7 +10,7 @@
  *
  * A begin whose process ends, execs or forks elsewhere, and an end without a begin, are told as what they are; no
  * span is longer than from its begin to what closed it. Of a child that was forked inside a span the parent's begin
- * is not the child's: its end there is COLLECT_INHERITED. A begin that is open over a loss is taken for one whose end
+ * is not the child's: its end there is SPAN_INHERITED. A begin that is open over a loss is taken for one whose end
  * was lost when another of its definition and thread comes, unless these have been seen to nest. Memory is bounded:
  * at most COLLECT_OPEN_MAX open spans of a process, the oldest forgotten and counted.
  */
@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/span_end.h"
 #include "model/stall.h"
 
 #define COLLECT_OPEN_MAX 4096
@@ -70,20 +71,9 @@ struct collect_event {
 	const struct ut_rec_state *state; /* NULL: not measured */
 };
 
-enum collect_close {
-	COLLECT_ENDED,
-	COLLECT_CUT_AT_START, /* an end whose begin was before we looked: begin_ns is the session's start */
-	COLLECT_CUT_AT_STOP, /* still open when we stopped looking */
-	COLLECT_DIED, /* its process ended inside */
-	COLLECT_EXEC, /* its process became another program inside */
-	COLLECT_THREAD_ENDED, /* its thread ended inside */
-	COLLECT_INHERITED, /* an end in a child that was forked inside */
-	COLLECT_FORGOTTEN, /* too many open ones, or its begin or its end was lost */
-};
-
 struct collect_span {
 	const struct collect_def *def;
-	enum collect_close close; /* all but COLLECT_ENDED: cut; not in any statistics of lengths */
+	enum span_end end; /* all but SPAN_COMPLETE: cut; not in any statistics of lengths */
 	uint32_t pid, tid; /* of the begin */
 	char comm[16];
 	uint64_t begin_ns, end_ns;

@@ -29,7 +29,7 @@ struct gcstat {
 	struct stops stops;
 	uint64_t stopping, unmeasured; /* spans that stop the program; of which it is not known for how long */
 	struct gcstat_longest longest_stop, longest_gc_stop;
-	uint64_t close[COLLECT_FORGOTTEN + 1], lost_inside;
+	uint64_t ends[SPAN_ENDS], lost_inside;
 	VEC(struct gcstat_row) rows; /* of the latest report */
 };
 
@@ -196,7 +196,7 @@ static int row_add(struct row *r, const struct collect_span *span)
 
 static void row_cut(struct row *r, const struct collect_span *span)
 {
-	bool died = span->close == COLLECT_DIED || span->close == COLLECT_EXEC || span->close == COLLECT_THREAD_ENDED;
+	bool died = span->end == SPAN_PROCESS_EXITED || span->end == SPAN_EXEC || span->end == SPAN_THREAD_EXITED;
 
 	r->sum.stops |= span->def->stops;
 	r->sum.cut += !died;
@@ -220,8 +220,8 @@ int gcstat_add(struct gcstat *g, const struct collect_span *span)
 
 	if (!r)
 		return -ENOMEM;
-	g->close[span->close]++;
-	if (span->close != COLLECT_ENDED) {
+	g->ends[span->end]++;
+	if (span->end != SPAN_COMPLETE) {
 		row_cut(&k->all, span);
 		row_cut(r, span);
 		return 0;
@@ -335,11 +335,11 @@ int gcstat_report(struct gcstat *g, uint64_t end_ns, struct gcstat_report *ret)
 		.unmeasured = g->unmeasured,
 		.longest_stop = longest_stop(g),
 		.joined_stops = g->stops.joined,
-		.cut_at_start = g->close[COLLECT_CUT_AT_START],
-		.cut_at_stop = g->close[COLLECT_CUT_AT_STOP],
-		.died = g->close[COLLECT_DIED] + g->close[COLLECT_EXEC] + g->close[COLLECT_THREAD_ENDED],
-		.forgotten = g->close[COLLECT_FORGOTTEN],
-		.inherited = g->close[COLLECT_INHERITED],
+		.cut_at_start = g->ends[SPAN_BEFORE_ATTACH],
+		.cut_at_stop = g->ends[SPAN_OPEN],
+		.died = g->ends[SPAN_PROCESS_EXITED] + g->ends[SPAN_EXEC] + g->ends[SPAN_THREAD_EXITED],
+		.forgotten = g->ends[SPAN_LOST] + g->ends[SPAN_EVICTED] + g->ends[SPAN_ORPHAN],
+		.inherited = g->ends[SPAN_INHERITED],
 		.lost_inside = g->lost_inside,
 	};
 	ret->stops = stops_histogram(&g->stops, ret->histogram);

@@ -148,7 +148,7 @@ static void add_stop(struct rate *r, const struct collect_span *s)
 	r->stopped_ns += stop.stopped_ns;
 	spread_stop(r, &stop);
 	/* A pause of a cycle that goes on beside the program is nested and is a stop all the same. */
-	if (s->close == COLLECT_ENDED)
+	if (s->end == SPAN_COMPLETE)
 		note_length(r, s, ns);
 }
 
@@ -173,7 +173,7 @@ void rate_add(struct rate *r, const struct collect_span *s)
 	struct rate_slot *slot;
 	uint64_t n = second_of(r, s->end_ns);
 
-	if (s->close == COLLECT_INHERITED || s->close == COLLECT_FORGOTTEN)
+	if (span_has_no_length(s->end))
 		return;
 	advance(r, n);
 	if (s->def->stops)
@@ -184,7 +184,7 @@ void rate_add(struct rate *r, const struct collect_span *s)
 	slot = slot_of(r, n);
 	if (slot)
 		slot->count++;
-	if (!strcmp(s->def->kind, "gc") && s->close == COLLECT_ENDED)
+	if (!strcmp(s->def->kind, "gc") && s->end == SPAN_COMPLETE)
 		add_allocation(r, s);
 }
 

@@ -260,7 +260,7 @@ static struct span_item *item_new(struct spans *s, const struct span_event *e)
 /* The limits hold with the new span: what is forgotten is of the process that has most, which is often its own. */
 static void trim(struct spans *s, struct span_proc *proc, uint64_t time_ns)
 {
-	const struct span_ending ending = { .time_ns = time_ns, .how = SPAN_FORGOTTEN };
+	const struct span_ending ending = { .time_ns = time_ns, .how = SPAN_EVICTED };
 
 	if (proc->open <= s->limits.per_process && s->open <= s->limits.all)
 		return;
@@ -274,7 +274,7 @@ int spans_begin(struct spans *s, const struct span_event *e)
 
 	s->counts.begins++;
 	if (!item) {
-		s->counts.closed[SPAN_FORGOTTEN]++;
+		s->counts.of[SPAN_EVICTED]++;
 		return -ENOMEM;
 	}
 	trim(s, item->proc, e->time_ns);
@@ -307,7 +307,7 @@ static enum span_end why_unmatched(struct spans *s, const struct span_event *e, 
 
 	/* Of the threads of a process only the first comes from its parent. */
 	if (proc && (e->has_id || e->tid == e->pid) && heritage_take(proc, w->inner))
-		return SPAN_END_INHERITED;
+		return SPAN_INHERITED;
 	if (key)
 		since_at_least(&since, true, key->begun_ns);
 	if (proc)
@@ -315,33 +315,23 @@ static enum span_end why_unmatched(struct spans *s, const struct span_event *e, 
 	if (thread)
 		since_at_least(&since, thread->started, thread->started_ns);
 	if (lost_since(&s->loss, &since) || (proc && lost_since(&proc->loss, &since)))
-		return SPAN_END_AFTER_LOSS;
-	return since.known ? SPAN_END_ORPHAN : SPAN_END_BEFORE_ATTACH;
-}
-
-static void count_end(struct span_counts *counts, enum span_end what)
-{
-	uint64_t *const of[] = {
-		[SPAN_END_MATCHED] = &counts->matched,	   [SPAN_END_BEFORE_ATTACH] = &counts->before_attach,
-		[SPAN_END_ORPHAN] = &counts->orphans,	   [SPAN_END_AFTER_LOSS] = &counts->after_loss,
-		[SPAN_END_INHERITED] = &counts->inherited,
-	};
-
-	counts->ends++;
-	++*of[what];
+		return SPAN_LOST;
+	return since.known ? SPAN_ORPHAN : SPAN_BEFORE_ATTACH;
 }
 
 enum span_end spans_end(struct spans *s, const struct span_event *e, struct span *ret)
 {
 	struct wanted w = wanted_of(s, e);
 	struct span_key *key = key_find(s, &w);
-	enum span_end what = SPAN_END_MATCHED;
+	enum span_end what = SPAN_COMPLETE;
 
 	if (key && !link_is_alone(&key->items))
 		span_finish(s, link_of(key->items.prev, struct span_item, of_key), e->time_ns, e->tid, ret);
 	else
 		what = why_unmatched(s, e, &w, key);
-	count_end(&s->counts, what);
+	s->counts.ends++;
+	if (what != SPAN_COMPLETE)
+		s->counts.of[what]++;
 	return what;
 }
 
@@ -363,7 +353,7 @@ static struct span_proc *proc_restart(struct spans *s, uint32_t pid, const struc
 void spans_fork(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t child)
 {
 	/* Another process of that number has ended unseen. */
-	const struct span_ending unseen = { .time_ns = time_ns, .how = SPAN_PROCESS_ENDED };
+	const struct span_ending unseen = { .time_ns = time_ns, .how = SPAN_PROCESS_EXITED };
 	struct span_proc *proc = pid != child ? proc_restart(s, child, &unseen) : NULL;
 	const struct span_proc *parent = proc_find(s, pid);
 
@@ -380,14 +370,14 @@ void spans_exec(struct spans *s, uint64_t time_ns, uint32_t pid)
 
 void spans_process_exit(struct spans *s, uint64_t time_ns, uint32_t pid, bool code_known, int code)
 {
-	const struct span_ending ending = { time_ns, SPAN_PROCESS_ENDED, code_known, code };
+	const struct span_ending ending = { time_ns, SPAN_PROCESS_EXITED, code_known, code };
 
 	proc_restart(s, pid, &ending);
 }
 
 void spans_thread_exit(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t tid)
 {
-	const struct span_ending ending = { .time_ns = time_ns, .how = SPAN_THREAD_ENDED };
+	const struct span_ending ending = { .time_ns = time_ns, .how = SPAN_THREAD_EXITED };
 	struct span_thread *thread = thread_get(s, pid, tid);
 
 	if (!thread)

@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/span_end.h"
+
 #define SPANS_PER_PROCESS 16384
 #define SPANS_MAX 262144
 #define SPAN_NAME_MAX 128 /* bytes; longer names are cut, without a NUL */
@@ -32,15 +34,6 @@ struct span_event {
 	bool has_id;
 	uint64_t id;
 	int64_t value;
-};
-
-enum span_close {
-	SPAN_OPEN, /* still open when the stream ended */
-	SPAN_ENDED, /* by its own end */
-	SPAN_THREAD_ENDED,
-	SPAN_PROCESS_ENDED, /* exit_code says how, where known */
-	SPAN_EXEC, /* the program was replaced */
-	SPAN_FORGOTTEN, /* too many open ones */
 };
 
 enum span_flag {
@@ -59,7 +52,7 @@ struct span {
 	uint64_t begin_ns, end_ns;
 	uint64_t own_ns; /* without the spans directly inside it on its thread: see below */
 	unsigned depth; /* 1: outermost on its thread when it began */
-	enum span_close close;
+	enum span_end end;
 	unsigned flags; /* enum span_flag */
 	bool exit_known;
 	int exit_code; /* as wait(2) has it */
@@ -71,18 +64,9 @@ struct span {
  * on another thread, or that were still open when the outer one ended, are not inside.
  */
 
-/* What an end turned out to be. */
-enum span_end {
-	SPAN_END_MATCHED,
-	SPAN_END_BEFORE_ATTACH, /* nothing of this name and id was seen to begin: it may have begun before */
-	SPAN_END_ORPHAN, /* the same, though a begin would have been seen */
-	SPAN_END_AFTER_LOSS, /* the same, but events were lost before it: its begin may be among them */
-	SPAN_END_INHERITED, /* it began in the parent, before the fork */
-};
-
 struct span_counts {
-	uint64_t begins, ends, matched, before_attach, orphans, after_loss, inherited;
-	uint64_t closed[SPAN_FORGOTTEN + 1]; /* by enum span_close */
+	uint64_t begins, ends;
+	uint64_t of[SPAN_ENDS]; /* spans and ends without a begin, by what became of them */
 };
 
 struct spans;
@@ -96,7 +80,7 @@ struct spans *spans_free(struct spans *s);
 
 /* 0 or -ENOMEM: then the begin is not kept, and counted as forgotten. */
 int spans_begin(struct spans *s, const struct span_event *e);
-/* *@ret is the span that ends when the result is SPAN_END_MATCHED, untouched otherwise. It may be NULL. */
+/* *@ret is the span that ends when the result is SPAN_COMPLETE, untouched otherwise. It may be NULL. */
 enum span_end spans_end(struct spans *s, const struct span_event *e, struct span *ret);
 
 void spans_fork(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t child);

@@ -132,7 +132,7 @@ static void fill(const struct spans *s, const struct span_item *item, const stru
 		.end_ns = end_ns,
 		.own_ns = all_ns > item->inner_ns ? all_ns - item->inner_ns : 0,
 		.depth = item->depth,
-		.close = e->how,
+		.end = e->how,
 		.exit_known = e->exit_known,
 		.exit_code = e->exit_known ? e->exit_code : 0,
 		.flags = (lost ? SPAN_LOST_INSIDE : 0u) | (step ? SPAN_CLOCK_STEP : 0u) |
@@ -158,13 +158,13 @@ static void mark_crossed(struct span_item *item)
 
 void span_finish(struct spans *s, struct span_item *item, uint64_t time_ns, uint32_t tid, struct span *ret)
 {
-	const struct span_ending ending = { .time_ns = time_ns, .how = SPAN_ENDED };
+	const struct span_ending ending = { .time_ns = time_ns, .how = SPAN_COMPLETE };
 
 	if (item->thread && !item->key->has_id)
 		mark_crossed(item);
 	if (item->tid == tid)
 		charge_outer(item, time_ns);
-	s->counts.closed[SPAN_ENDED]++;
+	s->counts.of[SPAN_COMPLETE]++;
 	if (ret)
 		fill(s, item, &ending, ret);
 	span_remove(s, item);
@@ -176,7 +176,7 @@ void span_close(struct spans *s, struct span_item *item, const struct span_endin
 
 	charge_open_inner(item, ending->time_ns);
 	charge_outer(item, ending->time_ns);
-	s->counts.closed[ending->how]++;
+	s->counts.of[ending->how]++;
 	fill(s, item, ending, &span);
 	span_remove(s, item);
 	if (s->closed)

@@ -152,7 +152,7 @@ struct spans *spans_new_limited(void (*closed)(void *ctx, const struct span *spa
 /* span_close.c. How a span ends: its times, its flags, and what of it belongs to the spans around it. */
 struct span_ending {
 	uint64_t time_ns;
-	enum span_close how;
+	enum span_end how;
 	bool exit_known;
 	int exit_code;
 };

@@ -82,8 +82,8 @@ static bool is_null(const struct expr *e) { return e->op == EXPR_INT && !e->valu
 /* Text of user events: there need not be one, and there is no memory to find one in. */
 static int check_user_text(struct checker *c, const struct expr *e)
 {
-	static const char *const kinds[] = { "begin",	     "end",	      "mark", "count",	  "open",
-					     "thread ended", "process ended", "exec", "forgotten" };
+	static const char *const kinds[] = { "begin",	       "end",  "mark",	 "count", "open", "thread-exited",
+					     "process-exited", "exec", "evicted" };
 	const struct expr *text = e->a, *literal = e->b;
 	char words[64], type[16];
 
@@ -97,7 +97,7 @@ static int check_user_text(struct checker *c, const struct expr *e)
 			return 0;
 	return check_error(c, literal,
 			   "kind is \"begin\", \"end\", \"mark\", \"count\", or of spans that never end \"open\", "
-			   "\"thread ended\", \"process ended\", \"exec\", \"forgotten\"");
+			   "\"thread-exited\", \"process-exited\", \"exec\", \"evicted\"");
 }
 
 /* Comparison of text: the literal goes to the right. */

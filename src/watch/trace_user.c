@@ -347,7 +347,7 @@ static void pair(struct trace_user *u, struct live_user *l, struct span *room)
 	if (l->kind != LIVE_USER_END)
 		return;
 	l->end = spans_end(u->spans, &s, room);
-	if (l->end == SPAN_END_MATCHED)
+	if (l->end == SPAN_COMPLETE)
 		l->span = room;
 }
 
@@ -430,17 +430,17 @@ void trace_user_totals(const struct trace_user *u, struct buf *out)
 {
 	const char *intro = prints_all(u) ? "spans" : "spans, printed or not";
 	const struct span_counts *c = spans_counts(u->spans);
-	uint64_t open = c->closed[SPAN_OPEN], forgotten = c->closed[SPAN_FORGOTTEN];
-	uint64_t cut = c->closed[SPAN_THREAD_ENDED] + c->closed[SPAN_PROCESS_ENDED] + c->closed[SPAN_EXEC];
-	uint64_t early = c->before_attach + c->inherited, without = c->orphans + c->after_loss;
+	uint64_t cut = c->of[SPAN_THREAD_EXITED] + c->of[SPAN_PROCESS_EXITED] + c->of[SPAN_EXEC];
+	uint64_t early = c->of[SPAN_BEFORE_ATTACH] + c->of[SPAN_INHERITED];
+	uint64_t without = c->of[SPAN_ORPHAN] + c->of[SPAN_LOST];
 	const struct {
 		uint64_t n;
 		const char *what;
 	} parts[] = {
-		{ c->matched, "whole" },
-		{ open, "still open" },
-		{ cut, "cut short by the end of their thread or process" },
-		{ forgotten, "forgotten, too many being open" },
+		{ c->of[SPAN_COMPLETE], "complete" },
+		{ c->of[SPAN_OPEN], "still open" },
+		{ cut, "cut short by the exit of their thread or process" },
+		{ c->of[SPAN_EVICTED], "evicted because too many were open" },
 		{ early, "begun before tracing or before a fork" },
 		{ without, "without a begin" },
 	};

@@ -184,7 +184,7 @@ static void print_event(const uint8_t *bytes, size_t size)
 	struct eval_text name = take_text(&bytes, &size), text = take_text(&bytes, &size);
 	struct span span = { .begin_ns = how,
 			     .end_ns = take_number(&bytes, &size),
-			     .close = how >> 8 & 3,
+			     .end = how >> 8 & 3,
 			     .flags = how >> 16 & 7,
 			     .exit_known = how >> 24 & 1,
 			     .exit_code = (int)(how >> 32) };

@@ -28,20 +28,22 @@ static void closed(void *ctx, const struct span *span)
 {
 	++*(uint64_t *)ctx;
 	check_span(span);
-	if (span->close == SPAN_ENDED)
+	if (span->end == SPAN_COMPLETE)
 		abort();
 }
 
 static void check(const struct spans *s, uint64_t told)
 {
 	const struct span_counts *c = spans_counts(s);
-	uint64_t others = 0;
+	uint64_t others = 0, without = 0;
 
-	for (size_t i = 0; i <= SPAN_FORGOTTEN; i++)
-		others += i == SPAN_ENDED ? 0 : c->closed[i];
-	if (others != told || c->closed[SPAN_ENDED] != c->matched || c->begins != told + c->matched + spans_open(s))
+	for (size_t i = SPAN_OPEN; i < SPAN_LOST; i++)
+		others += c->of[i];
+	for (size_t i = SPAN_LOST; i < SPAN_ENDS; i++)
+		without += c->of[i];
+	if (others != told || c->begins != told + c->of[SPAN_COMPLETE] + spans_open(s))
 		abort();
-	if (c->ends != c->matched + c->before_attach + c->orphans + c->after_loss + c->inherited)
+	if (c->ends != c->of[SPAN_COMPLETE] + without)
 		abort();
 	if (spans_open(s) > limits.all || s->keys.n_idle > limits.idle || s->procs.n_idle > limits.idle ||
 	    s->threads.n_idle > limits.idle || s->n_heritage > limits.all_heritage)
@@ -96,7 +98,7 @@ static void step(struct spans *s, struct input *in)
 	case 9:
 	case 10:
 	case 11:
-		if (spans_end(s, &e, &span) == SPAN_END_MATCHED)
+		if (spans_end(s, &e, &span) == SPAN_COMPLETE)
 			check_span(&span);
 		break;
 	default: spans_begin(s, &e); break;

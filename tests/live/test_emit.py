@@ -103,7 +103,7 @@ class Emit(live.Case):
         trace.wait_for_lines(2)
         self.assertEqual(trace.interrupt(), 0)
         begin, closed = trace.objects()
-        self.assertEqual((begin["event"], closed["event"], closed["pid"]), ("begin", "process ended", script.pid))
+        self.assertEqual((begin["event"], closed["event"], closed["pid"]), ("begin", "process-exited", script.pid))
 
     def test_one_script_by_its_number(self):
         """The command is a child of the script, and the event the script's."""

@@ -101,7 +101,7 @@ class Spans(Case):
         self.assertEqual(len(spans), 1)     # compilations are not asked for
         span, said = spans[0], re.match(r"collected (\d+) (\d+)", target.stdout[1])
         wanted = {"kind": "gc", "runtime": "Collector", "label": "full", "cause": "told to", "freed": 4096,
-                  "close": "ended", "pid": target.pid, "comm": "collector", "number": 1}
+                  "close": "complete", "pid": target.pid, "comm": "collector", "number": 1}
         self.assertEqual({k: span[k] for k in wanted}, wanted)
         self.assertGreaterEqual(span["begin_ns"], int(said[1]))
         self.assertLessEqual(span["duration_ns"], int(said[2]))
@@ -207,7 +207,7 @@ class Broken(Case):
         watch = self.json("-p", target.pid)
         self.tell(target, "end 5", "begin 0")
         spans = self.finish(watch)
-        self.assertEqual([(s["close"], s["label"]) for s in spans], [("cut-at-start", "gc"), ("cut-at-stop", "young")])
+        self.assertEqual([(s["close"], s["label"]) for s in spans], [("before-attach", "gc"), ("open", "young")])
         summary = watch.summary()
         self.assertLessEqual(sum(s["duration_ns"] for s in spans), summary["end_ns"] - summary["start_ns"])
 
@@ -218,7 +218,7 @@ class Broken(Case):
         target.say("die 9\n")
         self.assertEqual(watch.wait(), 0, watch.describe())
         spans = self.spans_of(watch)
-        self.assertEqual([s["close"] for s in spans], ["died"])
+        self.assertEqual([s["close"] for s in spans], ["process-exited"])
         self.assertTrue(watch.summary()["ended"])
         self.assertIn(f"usertrace: process {target.pid} ended", watch.stderr)
 
@@ -235,7 +235,7 @@ class Broken(Case):
         watch = self.json("-p", target.pid)
         self.tell(target, "thread", "collect 10")
         spans = self.finish(watch)
-        self.assertEqual([s["close"] for s in spans], ["thread-ended", "ended"])
+        self.assertEqual([s["close"] for s in spans], ["thread-exited", "complete"])
         self.assertNotEqual(spans[0]["tid"], target.pid)
 
     @live.vm_safe
@@ -245,9 +245,9 @@ class Broken(Case):
         self.tell(target, "fork")
         spans = self.finish(watch)
         child = int(re.search(r"child (\d+)", "\n".join(target.stdout))[1])
-        self.assertEqual([(s["close"], s.get("freed")) for s in spans if s["pid"] == target.pid], [("ended", 3)])
+        self.assertEqual([(s["close"], s.get("freed")) for s in spans if s["pid"] == target.pid], [("complete", 3)])
         self.assertEqual([(s["close"], s.get("freed"), s["label"]) for s in spans if s["pid"] == child],
-                         [("inherited", 1, "gc"), ("ended", 2, "full")])
+                         [("inherited", 1, "gc"), ("complete", 2, "full")])
         inherited = next(s for s in spans if s["close"] == "inherited")
         parent = next(s for s in spans if s["pid"] == target.pid)
         self.assertLessEqual(inherited["end_ns"] - parent["begin_ns"], parent["duration_ns"])
@@ -300,7 +300,7 @@ class Signals(Case):
         watch = self.json("-p", target.pid, "--kind", "signal")
         self.tell(target, "signals 3", "ignored")
         spans = self.finish(watch)
-        self.assertEqual([(s["label"], s["close"]) for s in spans], [("SIGUSR1", "ended")] * 3)
+        self.assertEqual([(s["label"], s["close"]) for s in spans], [("SIGUSR1", "complete")] * 3)
         for span in spans:
             self.assertGreater(span["duration_ns"], 200_000)    # that long the handler runs
 

@@ -46,7 +46,7 @@ class Php(runtimes.Case):
         agree.count(self, "PHP", "exceptions, the program", own=said["caught"], seen=len(caught))
         self.assertEqual({s["name"] for s in caught}, {"RuntimeException"})
         # It began before we looked.
-        self.assertEqual([s["close"] for s in watch.spans("request", closed=None)], ["cut-at-start"])
+        self.assertEqual([s["close"] for s in watch.spans("request", closed=None)], ["before-attach"])
 
     def test_a_command(self):
         script = os.path.join(self.tempdir(), "included.php")

@@ -196,5 +196,5 @@ class Minivm(live.Case):
         self.assertNotEqual(trace.wait(), 0)
         with open(out) as file:
             events = [json.loads(line) for line in file]
-        self.assertEqual([(e["event"], e["name"]) for e in events[-2:]], [("end", "gc"), ("process ended", "thread")])
+        self.assertEqual([(e["event"], e["name"]) for e in events[-2:]], [("end", "gc"), ("process-exited", "thread")])
         self.assertEqual([s.kind for s in read_log(log) if not s.end], ["thread"])

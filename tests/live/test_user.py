@@ -27,7 +27,7 @@ class Lanes(announce.Case):
         commands.append("h mark both id=3 text=t")     # which a system call has no room for
         expected.append(("mark", "both", 0, 3, "t"))
         seen = self.announce(*commands, "exit 0").events
-        closed = ("process ended",)
+        closed = ("process-exited",)
         self.assertEqual([short(e) for e in seen if e["event"] not in closed], expected)
 
     @live.host_only
@@ -44,7 +44,7 @@ class Lanes(announce.Case):
                              "string entry:",
                              "string exit:", "string entry", "string a word", "string Entry: x", "string %empty",
                              "string %bad", "string %len:400", "string entry: %x", "string %far:1")
-        self.assertEqual([short(e)[:2] for e in done.events if e["event"] != "process ended"],
+        self.assertEqual([short(e)[:2] for e in done.events if e["event"] != "process-exited"],
                          [("begin", "gc"), ("end", "gc"), ("begin", "gc"), ("end", "gc"), ("begin", ""), ("end", ""),
                           ("mark", "entry"), ("mark", "a word"), ("mark", "Entry: x"), ("mark", ""),
                           ("mark", {"error": "fault", "address": "0x10000"}),
@@ -91,7 +91,7 @@ class Lanes(announce.Case):
                           ["t", 'mark ""'], ["t", f'mark "{LETTERS[:255]}"…[cut at 255]'], ['"(null)"', "begin"],
                           ["c", "count -5 id=9"], ["m", "mark value=5"]])
         self.assertEqual(done.lines[11][0], '"(null)"')
-        self.assertRegex(done.lines[11][1], r"^process ended after .*: exit status 0$")
+        self.assertRegex(done.lines[11][1], r"^process exited after .*: exit status 0$")
 
     def test_running_into_memory_that_is_not_there(self):
         """What can be read of it is, while the process is there."""

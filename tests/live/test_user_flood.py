@@ -110,8 +110,8 @@ class Flood(announce.Case):
         whole = [e for e in trace.objects() if e["name"] == "whole"]
         self.assertEqual([(e["event"], "duration" in e, "flags" in e) for e in whole],
                          [("begin", False, False), ("end", True, False)])
-        self.assertRegex("\n".join(trace.stderr), rf"(?m)^usertrace: spans, printed or not: 1 whole, "
-                         rf"{kept:,} still open, {rounds * each - kept:,} forgotten, too many being open$")
+        self.assertRegex("\n".join(trace.stderr), rf"(?m)^usertrace: spans, printed or not: 1 complete, "
+                         rf"{kept:,} still open, {rounds * each - kept:,} evicted because too many were open$")
         self.assertLess(peaks[-1] - peaks[1], 2048, peaks)    # in KiB; rings and tables have been touched by then
 
 

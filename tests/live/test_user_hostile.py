@@ -30,7 +30,7 @@ library.ut_mark(ctypes.c_void_p(address))
 print("through", flush=True)
 """
 ONLY_X86 = unittest.skipUnless(os.uname().machine == "x86_64", "the program knows x86-64's number of the call")
-EVENTS = {"begin", "end", "mark", "count", "thread ended", "process ended", "open", "exec", "forgotten"}
+EVENTS = {"begin", "end", "mark", "count", "thread-exited", "process-exited", "open", "exec", "evicted"}
 
 
 @live.needs_root()

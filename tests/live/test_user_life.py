@@ -29,7 +29,7 @@ class Life(announce.Case):
         begins = {e["time"]: e for e in done.events if e["event"] == "begin"}
         for end in (e for e in done.events if "duration" in e):
             self.assertEqual(begins[end["time"] - end["duration"]]["name"], end["name"])
-        self.assertRegex(done.told, r"(?m)^usertrace: spans: 5 whole, 4 without a begin$")
+        self.assertRegex(done.told, r"(?m)^usertrace: spans: 5 complete, 4 without a begin$")
 
     def test_crossed(self):
         done = self.announce("h begin a", "p begin b", "h end a", "p end b")
@@ -52,7 +52,7 @@ class Life(announce.Case):
         for lane in LANES:
             done = self.announce(f"thread {lane} begin x", f"thread {lane} begin y id=5", f"{lane} end y id=5")
             self.assertEqual([(e["event"], e["name"]) for e in done.events],
-                             [("begin", "x"), ("thread ended", "x"), ("begin", "y"), ("end", "y")])
+                             [("begin", "x"), ("thread-exited", "x"), ("begin", "y"), ("end", "y")])
             self.assertEqual(done.events[0]["tid"], done.events[1]["tid"])
 
     def test_ends_of_programs(self):
@@ -61,18 +61,18 @@ class Life(announce.Case):
                                           ("die 9", 137, {"signal": 9}),
                                           ("die 6", 134, {"signal": 6}), ("exit 0", 0, {"status": 0})):
                 done = self.announce(f"{lane} begin gc value=4", command, status=status)
-                self.assertEqual([(e["event"], e["value"]) for e in done.events], [("begin", 4), ("process ended", 4)])
+                self.assertEqual([(e["event"], e["value"]) for e in done.events], [("begin", 4), ("process-exited", 4)])
                 self.assertEqual(done.events[1]["exit"], exit)
 
     def test_the_same_in_text(self):
         for command, status, words in (("exit 3", 3, "exit status 3"), ("die 11", 139, r"signal 11 \(SIGSEGV\)")):
             done = self.announce("h begin gc", "p begin r id=4", command, text=True, status=status)
             self.assertEqual([l[0] for l in done.lines], ["gc", "r", "gc", "r"])
-            self.assertRegex(done.lines[2][1], f"^process ended after {TIME}: {words}$")
-            self.assertRegex(done.lines[3][1], f"^process ended after {TIME}: {words} id=4$")
-            self.assertRegex(done.told, "(?m)^usertrace: spans: 2 cut short by the end of their thread or process$")
+            self.assertRegex(done.lines[2][1], f"^process exited after {TIME}: {words}$")
+            self.assertRegex(done.lines[3][1], f"^process exited after {TIME}: {words} id=4$")
+            self.assertRegex(done.told, "(?m)^usertrace: spans: 2 cut short by the exit of their thread or process$")
         done = self.announce("p begin a", "thread p begin b", "exec p mark c", text=True)
-        self.assertRegex(done.lines[2][1], f"^thread ended after {TIME}$")
+        self.assertRegex(done.lines[2][1], f"^thread exited after {TIME}$")
         self.assertRegex(done.lines[3][1], f"^replaced by exec after {TIME}$")
 
     @live.vm_safe
@@ -80,8 +80,8 @@ class Life(announce.Case):
         for lane in LANES:
             done = self.announce(f"{lane} begin main", f"{lane} begin r id=1", f"last_thread {lane} begin %far:3")
             self.assertEqual([(e["event"], e["name"]) for e in done.events],
-                             [("begin", "main"), ("begin", "r"), ("thread ended", "main"), ("begin", "far-3"),
-                              ("process ended", "r"), ("process ended", "far-3")])
+                             [("begin", "main"), ("begin", "r"), ("thread-exited", "main"), ("begin", "far-3"),
+                              ("process-exited", "r"), ("process-exited", "far-3")])
             self.assertNotEqual(done.events[0]["tid"], done.events[3]["tid"])
 
     @live.vm_safe
@@ -102,7 +102,7 @@ class Life(announce.Case):
             done = self.announce(f"{lane} begin a", f"fork {lane} end a;{lane} begin b;die 11", f"{lane} end a")
             self.assertEqual(self.said(done),
                              [("begin", "a", None, None), ("end", "a", "inherited", None), ("begin", "b", None, None),
-                              ("process ended", "b", None, {"signal": 11}), ("end", "a", None, None)], lane)
+                              ("process-exited", "b", None, {"signal": 11}), ("end", "a", None, None)], lane)
             pids = [e["pid"] for e in done.events]
             self.assertEqual([pids[0] == p for p in pids], [True, False, False, False, True])
 
@@ -119,7 +119,7 @@ class Life(announce.Case):
 
     def test_requests_and_spans_that_something_else_closed(self):
         done = self.announce("h begin a", "h begin b", "exit 1", requests=("e:b", 'e:a (kind == "end")'), status=1)
-        self.assertEqual([(e["event"], e["name"]) for e in done.events], [("begin", "b"), ("process ended", "b")])
+        self.assertEqual([(e["event"], e["name"]) for e in done.events], [("begin", "b"), ("process-exited", "b")])
 
 
 @live.needs_root()

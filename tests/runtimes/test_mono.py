@@ -62,7 +62,7 @@ class Mono(churns.Case):
         said = [json.loads(line) for line in watch.stdout if line.startswith("{")]
         closed = [o["close"] for o in said if o["type"] == "span" and o["kind"] == "gc"]
         self.assertGreater(len(closed), 3)
-        self.assertEqual(set(closed), {"ended"})
+        self.assertEqual(set(closed), {"complete"})
 
     def test_stripped(self):
         """Where the symbols are not found, as for a copy of it, it says what to install."""

@@ -76,7 +76,7 @@ static void test_outputs(void **state)
 		{ "e:gc", "CCVVCV 0" },
 		{ "e:* (kind == \"end\" && duration > 5ms) \"%s %d %u %x\", name, id, duration, value", "CVVV 0" },
 		{ "e:* \"%s %s %d %d %-9s %d\"", "CCVVCV 0" },
-		{ "e:* (kind == \"open\" || kind == \"process ended\") duration", "V 0" },
+		{ "e:* (kind == \"open\" || kind == \"process-exited\") duration", "V 0" },
 		{ "e:* comm, pid, (int)value, args->text, time", "HHVCH 0" },
 		{ "e:* (NULL != text && \"x\" == name && name == NULL) value", "V 0" },
 		{ "t:syscalls:sys_enter_openat (filename == \"/etc/passwd\") \"%p\", filename", "V 0" },

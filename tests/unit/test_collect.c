@@ -134,10 +134,10 @@ static void feed(struct collect *c, struct at at, unsigned def, enum collect_rol
 #define begin(c, at, def) feed(c, at, def, COLLECT_BEGIN)
 #define end(c, at, def) feed(c, at, def, COLLECT_END)
 
-static void is_span(size_t i, enum collect_close close, uint64_t begin_ns, uint64_t end_ns)
+static void is_span(size_t i, enum span_end close, uint64_t begin_ns, uint64_t end_ns)
 {
 	assert_true(i < nseen);
-	assert_int_equal(seen[i].span.close, close);
+	assert_int_equal(seen[i].span.end, close);
 	assert_int_equal(seen[i].span.begin_ns, START + begin_ns);
 	assert_int_equal(seen[i].span.end_ns, START + end_ns);
 }
@@ -156,10 +156,10 @@ static void pairs(void **ctx)
 	end(c, AT(50, 1, 11), QUERY);
 	end(c, AT(60, 1, 12), QUERY);
 	assert_int_equal(nseen, 4);
-	is_span(0, COLLECT_ENDED, 10, 20);
-	is_span(1, COLLECT_ENDED, 11, 30);
-	is_span(2, COLLECT_ENDED, 40, 50);
-	is_span(3, COLLECT_ENDED, 41, 60);
+	is_span(0, SPAN_COMPLETE, 10, 20);
+	is_span(1, SPAN_COMPLETE, 11, 30);
+	is_span(2, SPAN_COMPLETE, 40, 50);
+	is_span(3, SPAN_COMPLETE, 41, 60);
 	assert_int_equal(seen[0].span.tid, 11);
 	assert_string_equal(seen[0].span.comm, "thread");
 	assert_int_equal(seen[0].span.number, 1);
@@ -182,9 +182,9 @@ static void nesting(void **ctx)
 	end(c, AT(30, 1, 11), QUERY);
 	end(c, AT(35, 1, 11), SWEEP);
 	end(c, AT(40, 1, 11), QUERY);
-	is_span(0, COLLECT_ENDED, 20, 30);
-	is_span(1, COLLECT_ENDED, 25, 35);
-	is_span(2, COLLECT_ENDED, 10, 40);
+	is_span(0, SPAN_COMPLETE, 20, 30);
+	is_span(1, SPAN_COMPLETE, 25, 35);
+	is_span(2, SPAN_COMPLETE, 10, 40);
 	assert_true(seen[0].span.nested);
 	assert_false(seen[1].span.nested); /* of another kind */
 	assert_false(seen[2].span.nested);
@@ -205,9 +205,9 @@ static void by_id(void **ctx)
 	feed_values(c, AT(5, 1, 99), BY_ID, COLLECT_END, VALUES(number("id", 7)));
 	feed_values(c, AT(6, 1, 99), BY_ID, COLLECT_END, VALUES(text("id", "seven")));
 	feed_values(c, AT(7, 1, 99), BY_ID, COLLECT_END, VALUES(number("id", 8)));
-	is_span(0, COLLECT_ENDED, 1, 5);
-	is_span(1, COLLECT_ENDED, 3, 6);
-	is_span(2, COLLECT_ENDED, 2, 7);
+	is_span(0, SPAN_COMPLETE, 1, 5);
+	is_span(1, SPAN_COMPLETE, 3, 6);
+	is_span(2, SPAN_COMPLETE, 2, 7);
 	assert_string_equal(seen[0].label, "of seven");
 	assert_string_equal(seen[1].label, "thread");
 	collect_free(c);
@@ -335,7 +335,7 @@ static void only(void **ctx)
 	feed_values(c, AT(5, 1, 11), CYCLE, COLLECT_END, VALUES(text("manager", "ZGC Pauses")));
 	feed_values(c, AT(6, 1, 11), CYCLE, COLLECT_END, VALUES(text("manager", "ZGC Cycles")));
 	assert_int_equal(nseen, 1);
-	is_span(0, COLLECT_ENDED, 1, 6);
+	is_span(0, SPAN_COMPLETE, 1, 6);
 	assert_string_equal(seen[0].span.cause, "yes");
 	assert_string_equal(seen[0].label, "cycle");
 	/* They do not, and are paired all the same. */
@@ -347,7 +347,7 @@ static void only(void **ctx)
 	end(c, AT(15, 1, 11), OLD);
 	end(c, AT(16, 1, 11), OLD); /* nobody knows of what */
 	assert_int_equal(nseen, 2);
-	is_span(1, COLLECT_ENDED, 10, 13);
+	is_span(1, SPAN_COMPLETE, 10, 13);
 	assert_int_equal(seen[1].span.number, 1);
 	collect_free(c);
 }
@@ -364,7 +364,7 @@ static void only_told_later(void **ctx)
 	end(c, AT(4, 1, 12), OLD); /* nothing told it */
 	end(c, AT(5, 1, 11), OLD);
 	assert_int_equal(nseen, 1);
-	is_span(0, COLLECT_ENDED, 1, 5);
+	is_span(0, SPAN_COMPLETE, 1, 5);
 	assert_true(seen[0].span.has_before && seen[0].span.before == 50);
 	begin(c, AT(6, 1, 11), OLD);
 	feed_values(c, AT(7, 1, 11), OLD, COLLECT_INSIDE, VALUES(number("generation", 1)));
@@ -373,7 +373,7 @@ static void only_told_later(void **ctx)
 	begin(c, AT(9, 1, 11), OLD);
 	feed_values(c, AT(10, 1, 11), OLD, COLLECT_END, VALUES(number("generation", 2)));
 	assert_int_equal(nseen, 2);
-	is_span(1, COLLECT_ENDED, 9, 10);
+	is_span(1, SPAN_COMPLETE, 9, 10);
 	assert_int_equal(seen[1].span.number, 2);
 	assert_false(seen[1].span.nested);
 	/* Told of nobody, or not in time. */
@@ -395,13 +395,13 @@ static void ends_of_what_failed(void **ctx)
 	begin(c, AT(4, 1, 11), QUERY);
 	feed_values(c, AT(5, 1, 11), QUERY, COLLECT_END, VALUES(number("failed", 1)));
 	assert_int_equal(nseen, 2);
-	is_span(0, COLLECT_ENDED, 4, 5);
-	is_span(1, COLLECT_ENDED, 2, 5);
+	is_span(0, SPAN_COMPLETE, 4, 5);
+	is_span(1, SPAN_COMPLETE, 2, 5);
 	assert_string_equal(seen[1].values, "failed=1 ");
 	feed_values(c, AT(6, 1, 11), QUERY, COLLECT_END, VALUES(number("failed", 1)));
 	feed_values(c, AT(7, 1, 12), QUERY, COLLECT_END, VALUES(number("failed", 0)));
 	assert_int_equal(nseen, 3);
-	is_span(2, COLLECT_ENDED, 3, 7);
+	is_span(2, SPAN_COMPLETE, 3, 7);
 	collect_free(c);
 }
 
@@ -432,13 +432,13 @@ static void cut_at_both_ends(void **ctx)
 	begin(c, AT(7, 1, 11), SWEEP);
 	begin(c, AT(8, 2, 21), GC);
 	assert_int_equal(collect_stop(c, START + 50), 0);
-	is_span(0, COLLECT_CUT_AT_START, 0, 5);
+	is_span(0, SPAN_BEFORE_ATTACH, 0, 5);
 	assert_string_equal(seen[0].label, "full");
 	assert_string_equal(seen[0].values, "full=1 ");
 	assert_false(seen[0].span.stall.known);
-	is_span(1, COLLECT_CUT_AT_STOP, 7, 50);
-	is_span(2, COLLECT_CUT_AT_STOP, 6, 50);
-	is_span(3, COLLECT_CUT_AT_STOP, 8, 50);
+	is_span(1, SPAN_OPEN, 7, 50);
+	is_span(2, SPAN_OPEN, 6, 50);
+	is_span(3, SPAN_OPEN, 8, 50);
 	assert_int_equal(nseen, 4);
 	assert_int_equal(collect_counts(c)->cut_at_start, 1);
 	assert_int_equal(collect_counts(c)->cut_at_stop, 3);
@@ -458,20 +458,20 @@ static void ends_of_processes_and_threads(void **ctx)
 	begin(c, AT(3, 1, 12), SWEEP);
 	assert_int_equal(collect_thread_exit(c, START + 4, 1, 11), 0);
 	assert_int_equal(nseen, 1);
-	is_span(0, COLLECT_THREAD_ENDED, 2, 4); /* another thread may end the collection */
+	is_span(0, SPAN_THREAD_EXITED, 2, 4); /* another thread may end the collection */
 	assert_int_equal(collect_exec(c, START + 5, 1), 0);
-	is_span(1, COLLECT_EXEC, 3, 5);
-	is_span(2, COLLECT_EXEC, 1, 5);
+	is_span(1, SPAN_EXEC, 3, 5);
+	is_span(2, SPAN_EXEC, 1, 5);
 	end(c, AT(7, 1, 11), GC); /* of the new program, before its probes were there */
-	is_span(3, COLLECT_CUT_AT_START, 5, 7);
+	is_span(3, SPAN_BEFORE_ATTACH, 5, 7);
 	assert_int_equal(seen[3].span.number, 1);
 	begin(c, AT(8, 1, 11), GC);
 	assert_int_equal(collect_process_exit(c, START + 9, 1), 0);
-	is_span(4, COLLECT_DIED, 8, 9);
+	is_span(4, SPAN_PROCESS_EXITED, 8, 9);
 	assert_int_equal(collect_process_exit(c, START + 9, 1), 0);
 	assert_int_equal(collect_process_exit(c, START + 9, 4), 0);
 	end(c, AT(12, 1, 11), GC); /* a process of that number whose start was not seen */
-	is_span(5, COLLECT_CUT_AT_START, 0, 12);
+	is_span(5, SPAN_BEFORE_ATTACH, 0, 12);
 	assert_int_equal(collect_counts(c)->died, 4);
 	collect_free(c);
 }
@@ -494,24 +494,24 @@ static void forks(void **ctx)
 	end(c, AT(11, 1, 1), QUERY);
 	end(c, AT(12, 1, 1), GC);
 	assert_int_equal(nseen, 7);
-	is_span(0, COLLECT_ENDED, 5, 6);
-	is_span(1, COLLECT_INHERITED, 3, 7);
-	is_span(2, COLLECT_CUT_AT_START, 4, 8);
-	is_span(3, COLLECT_INHERITED, 4, 9);
-	is_span(4, COLLECT_CUT_AT_START, 3, 10);
-	is_span(5, COLLECT_ENDED, 2, 11);
-	is_span(6, COLLECT_ENDED, 1, 12);
+	is_span(0, SPAN_COMPLETE, 5, 6);
+	is_span(1, SPAN_INHERITED, 3, 7);
+	is_span(2, SPAN_BEFORE_ATTACH, 4, 8);
+	is_span(3, SPAN_INHERITED, 4, 9);
+	is_span(4, SPAN_BEFORE_ATTACH, 3, 10);
+	is_span(5, SPAN_COMPLETE, 2, 11);
+	is_span(6, SPAN_COMPLETE, 1, 12);
 	assert_int_equal(collect_counts(c)->inherited, 2);
 	/* The same number again, and the end of the first was not seen. */
 	begin(c, AT(20, 5, 5), GC);
 	assert_int_equal(collect_fork(c, START + 21, 1, 5), 0);
-	is_span(7, COLLECT_DIED, 20, 21);
+	is_span(7, SPAN_PROCESS_EXITED, 20, 21);
 	/* Another program inherits nothing. */
 	begin(c, AT(30, 1, 1), GC);
 	assert_int_equal(collect_fork(c, START + 31, 1, 7), 0);
 	assert_int_equal(collect_exec(c, START + 32, 7), 0);
 	end(c, AT(33, 7, 7), GC);
-	is_span(8, COLLECT_CUT_AT_START, 32, 33);
+	is_span(8, SPAN_BEFORE_ATTACH, 32, 33);
 	collect_free(c);
 }
 
@@ -524,18 +524,18 @@ static void losses(void **ctx)
 	begin(c, AT(2, 1, 11), SWEEP);
 	collect_lost(c, START + 3, START + 9);
 	begin(c, AT(10, 1, 11), GC); /* the first one's end was lost */
-	is_span(0, COLLECT_FORGOTTEN, 1, 9);
+	is_span(0, SPAN_LOST, 1, 9);
 	assert_true(seen[0].span.lost_inside);
 	end(c, AT(11, 1, 11), GC);
-	is_span(1, COLLECT_ENDED, 10, 11);
+	is_span(1, SPAN_COMPLETE, 10, 11);
 	assert_false(seen[1].span.lost_inside);
 	end(c, AT(12, 1, 11), SWEEP);
-	is_span(2, COLLECT_ENDED, 2, 12);
+	is_span(2, SPAN_COMPLETE, 2, 12);
 	assert_true(seen[2].span.lost_inside);
 	/* A begin that was lost. */
 	collect_lost(c, START + 20, START + 25);
 	end(c, AT(26, 1, 11), GC);
-	is_span(3, COLLECT_FORGOTTEN, 20, 26);
+	is_span(3, SPAN_LOST, 20, 26);
 	assert_true(seen[3].span.lost_inside);
 	assert_int_equal(collect_counts(c)->forgotten, 2);
 	collect_free(c);
@@ -555,8 +555,8 @@ static void losses_and_nesting(void **ctx)
 	end(c, AT(7, 1, 11), QUERY);
 	end(c, AT(8, 1, 11), QUERY);
 	assert_int_equal(nseen, 3);
-	is_span(1, COLLECT_ENDED, 6, 7);
-	is_span(2, COLLECT_ENDED, 1, 8);
+	is_span(1, SPAN_COMPLETE, 6, 7);
+	is_span(2, SPAN_COMPLETE, 1, 8);
 	assert_true(seen[2].span.lost_inside);
 	collect_free(c);
 }
@@ -569,8 +569,8 @@ static void limits(void **ctx)
 	for (unsigned i = 0; i < COLLECT_OPEN_MAX + 2; i++)
 		begin(c, AT(i, 1, 11), QUERY);
 	assert_int_equal(nseen, 2);
-	is_span(0, COLLECT_FORGOTTEN, 0, COLLECT_OPEN_MAX);
-	is_span(1, COLLECT_FORGOTTEN, 1, COLLECT_OPEN_MAX + 1);
+	is_span(0, SPAN_EVICTED, 0, COLLECT_OPEN_MAX);
+	is_span(1, SPAN_EVICTED, 1, COLLECT_OPEN_MAX + 1);
 	assert_int_equal(collect_stop(c, START + COLLECT_OPEN_MAX + 9), 0);
 	assert_int_equal(nseen, COLLECT_OPEN_MAX + 2);
 	collect_free(c);
@@ -624,7 +624,7 @@ static void clock_steps(void **ctx)
 	(void)ctx;
 	begin(c, AT(9, 1, 11), GC);
 	end(c, AT(5, 1, 11), GC);
-	is_span(0, COLLECT_ENDED, 9, 9);
+	is_span(0, SPAN_COMPLETE, 9, 9);
 	collect_free(c);
 }
 

@@ -25,7 +25,7 @@ struct gc_case {
 	uint64_t begin_ns, ns;
 	bool known;
 	struct stall stall;
-	enum collect_close close;
+	enum span_end end;
 	const char *cause;
 	bool has_freed;
 	uint64_t freed;
@@ -39,7 +39,7 @@ static void add(struct gcstat *g, const struct gc_case *c)
 		.begin_ns = START + c->begin_ns,
 		.end_ns = START + c->begin_ns + c->ns,
 		.stall = c->stall,
-		.close = c->close,
+		.end = c->end,
 		.has_freed = c->has_freed,
 		.freed = c->freed,
 	};
@@ -87,8 +87,8 @@ static void rows(void **ctx)
 	ADD(g, &gc, "young", 10 * MS, 2 * MS, .has_freed = true, .freed = 100, .cause = "full");
 	ADD(g, &gc, "full", 20 * MS, 9 * MS, .cause = "System.gc()", .has_freed = true, .freed = 11);
 	ADD(g, &gc, "young", 40 * MS, 4 * MS);
-	ADD(g, &gc, "young", 50 * MS, 4 * MS, .close = COLLECT_CUT_AT_STOP);
-	ADD(g, &gc, "old", 50 * MS, 4 * MS, .close = COLLECT_DIED);
+	ADD(g, &gc, "young", 50 * MS, 4 * MS, .end = SPAN_OPEN);
+	ADD(g, &gc, "old", 50 * MS, 4 * MS, .end = SPAN_PROCESS_EXITED);
 	r = report(g, 100 * MS);
 	assert_int_equal(r.nrows, 6);
 	assert_string_equal(r.rows[0].kind, "gc");

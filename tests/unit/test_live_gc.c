@@ -154,17 +154,17 @@ static void test_foreign_text_is_escaped(void **state)
 static void test_words_at_the_end(void **state)
 {
 	static const struct {
-		enum collect_close close;
+		enum span_end end;
 		const char *pause, *words;
 	} cases[] = {
-		{ COLLECT_CUT_AT_START, ">3.21 ms  3.19 ms   6.1 ms", "began before we looked" },
-		{ COLLECT_CUT_AT_STOP, ">3.21 ms  3.19 ms   6.1 ms", "not over when we stopped looking" },
-		{ COLLECT_DIED, " 3.21 ms  3.19 ms   6.1 ms", "the process ended inside" },
-		{ COLLECT_EXEC, " 3.21 ms  3.19 ms   6.1 ms", "the process became another program inside" },
-		{ COLLECT_THREAD_ENDED, " 3.21 ms  3.19 ms   6.1 ms", "its thread ended inside" },
-		{ COLLECT_INHERITED, "       -        -        -",
+		{ SPAN_BEFORE_ATTACH, ">3.21 ms  3.19 ms   6.1 ms", "began before we looked" },
+		{ SPAN_OPEN, ">3.21 ms  3.19 ms   6.1 ms", "not over when we stopped looking" },
+		{ SPAN_PROCESS_EXITED, " 3.21 ms  3.19 ms   6.1 ms", "the process ended inside" },
+		{ SPAN_EXEC, " 3.21 ms  3.19 ms   6.1 ms", "the process became another program inside" },
+		{ SPAN_THREAD_EXITED, " 3.21 ms  3.19 ms   6.1 ms", "its thread ended inside" },
+		{ SPAN_INHERITED, "       -        -        -",
 		  "the process was forked inside; it began in the parent" },
-		{ COLLECT_FORGOTTEN, "       -        -        -", "its begin or its end was not seen" },
+		{ SPAN_LOST, "       -        -        -", "its begin or its end was not seen" },
 	};
 	struct live_gc_options o = { .start_ns = START };
 	struct collect_span s = young();
@@ -173,13 +173,13 @@ static void test_words_at_the_end(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char line[200];
 
-		s.close = cases[i].close;
+		s.end = cases[i].end;
 		snprintf(line, sizeof(line),
 			 "    1.500000 young                  %s       65.2M  128M→62.8M G1 Evacuation Pause; %s\n",
 			 cases[i].pause, cases[i].words);
 		assert_line(&o, &s, line);
 	}
-	s.close = COLLECT_ENDED;
+	s.end = SPAN_COMPLETE;
 	s.stall.held_ns = 2000000000u;
 	s.lost_inside = true;
 	s.cause[0] = '\0';
@@ -267,13 +267,13 @@ static void test_json(void **state)
 		"\"number\":17,\"label\":\"young\",\"cause\":\"G1 Evacuation Pause\",\"begin_ns\":6500000000,"
 		"\"end_ns\":6503210000,\"duration_ns\":3210000,\"stopped_ns\":3190000,\"waited_ns\":9000000,"
 		"\"collector_ns\":6100000,\"program_ns\":12000,\"held_ns\":0,\"before\":134217728,\"after\":65798144,"
-		"\"freed\":68419584,\"close\":\"ended\"}\n");
+		"\"freed\":68419584,\"close\":\"complete\"}\n");
 	s = (struct collect_span){ .def = &compile_def,
 				   .label = "a\"b\n",
 				   .comm = "fifteen-bytes-x",
 				   .begin_ns = START,
 				   .end_ns = START,
-				   .close = COLLECT_DIED,
+				   .end = SPAN_PROCESS_EXITED,
 				   .lost_inside = true,
 				   .nested = true,
 				   .has_objects = true,
@@ -285,13 +285,14 @@ static void test_json(void **state)
 	strcpy(s.name, "n");
 	o.mono_ns = START;
 	o.wall_ns = UINT64_C(1769860800000000001);
-	assert_json(&o, &s,
-		    "{\"type\":\"span\",\"kind\":\"compile\",\"runtime\":\"HotSpot\",\"pid\":0,\"tid\":0,"
-		    "\"comm\":\"xxxxxxxxxxxxxxxx\",\"number\":0,\"label\":\"a\\\"b\\n\",\"name\":\"n\",\"begin_ns\":"
-		    "5000000000,"
-		    "\"end_ns\":5000000000,\"wall\":\"2026-01-31T12:00:00.000000001Z\",\"duration_ns\":0,\"objects\":0,"
-		    "\"heap\":7,\"close\":\"died\",\"nested\":true,\"lost_inside\":true,\"values\":{\"used\":5,"
-		    "\"generation\":-2,\"used_at_end\":3,\"pool\":\"G1 \\\"Eden\\\"\"}}\n");
+	assert_json(
+		&o, &s,
+		"{\"type\":\"span\",\"kind\":\"compile\",\"runtime\":\"HotSpot\",\"pid\":0,\"tid\":0,"
+		"\"comm\":\"xxxxxxxxxxxxxxxx\",\"number\":0,\"label\":\"a\\\"b\\n\",\"name\":\"n\",\"begin_ns\":"
+		"5000000000,"
+		"\"end_ns\":5000000000,\"wall\":\"2026-01-31T12:00:00.000000001Z\",\"duration_ns\":0,\"objects\":0,"
+		"\"heap\":7,\"close\":\"process-exited\",\"nested\":true,\"lost_inside\":true,\"values\":{\"used\":5,"
+		"\"generation\":-2,\"used_at_end\":3,\"pool\":\"G1 \\\"Eden\\\"\"}}\n");
 	o.json = true;
 	live_gc_header(&o, &out);
 	assert_int_equal(out.len, 0);

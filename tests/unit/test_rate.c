@@ -205,12 +205,12 @@ static void test_what_counts(void **state)
 
 	(void)state;
 	rate_init(&r, START, "gc");
-	s.close = COLLECT_FORGOTTEN;
+	s.end = SPAN_LOST;
 	add(&r, s);
-	s.close = COLLECT_INHERITED;
+	s.end = SPAN_INHERITED;
 	add(&r, s);
 	assert_int_equal(r.count + r.stopped_ns, 0);
-	s.close = COLLECT_CUT_AT_START; /* it was there, but not how long */
+	s.end = SPAN_BEFORE_ATTACH; /* it was there, but not how long */
 	s.begin_ns = START - S;
 	add(&r, s);
 	assert_int_equal(r.count, 1);

@@ -28,7 +28,7 @@ struct gc_case {
 	uint64_t stopped_ns, collector_ns; /* collector_ns 0: not measured */
 	const char *cause;
 	uint64_t freed;
-	enum collect_close close;
+	enum span_end end;
 	bool lost_inside;
 };
 
@@ -39,7 +39,7 @@ static void add(struct gcstat *g, const struct gc_case *c)
 		.label = c->label,
 		.begin_ns = START + c->begin_ns,
 		.end_ns = START + c->begin_ns + c->ns,
-		.close = c->close,
+		.end = c->end,
 		.has_freed = c->freed,
 		.freed = c->freed,
 		.lost_inside = c->lost_inside,
@@ -89,7 +89,7 @@ static struct gcstat *java(void)
 		    .collector_ns = 3 * MS, .cause = "G1 Evacuation Pause", .freed = 10 << 20);
 	ADD(g, &gc, "full", 12020 * MS, 84100 * US, .stopped_ns = 84 * MS, .collector_ns = 150 * MS,
 	    .cause = "System.gc()", .freed = 100 << 20);
-	ADD(g, &gc, "young", 12200 * MS, 100 * MS, .close = COLLECT_CUT_AT_STOP);
+	ADD(g, &gc, "young", 12200 * MS, 100 * MS, .end = SPAN_OPEN);
 	return g;
 }
 
@@ -206,16 +206,16 @@ static void without_measuring(void **ctx)
 	struct gcstat *g = gcstat_new(START);
 
 	(void)ctx;
-	ADD(g, &sweep, "sweep", 0, 3 * MS, .close = COLLECT_CUT_AT_START);
+	ADD(g, &sweep, "sweep", 0, 3 * MS, .end = SPAN_BEFORE_ATTACH);
 	for (unsigned i = 0; i < 4; i++) {
 		ADD(g, &gc, "mark", (10 + i * 20) * MS, 4 * MS, .lost_inside = i == 1);
 		for (unsigned s = 0; s < 6; s++)
 			ADD(g, &sweep, "sweep", (15 + i * 20 + s * 2) * MS, 90 * US);
 	}
 	ADD(g, &sweep, "lazy\tsweep", 97 * MS, 20 * US);
-	ADD(g, &gc, "mark", 98 * MS, 1 * MS, .close = COLLECT_DIED);
-	ADD(g, &gc, "mark", 99 * MS, 1 * MS, .close = COLLECT_FORGOTTEN);
-	ADD(g, &gc, "mark", 99 * MS, 1 * MS, .close = COLLECT_INHERITED);
+	ADD(g, &gc, "mark", 98 * MS, 1 * MS, .end = SPAN_PROCESS_EXITED);
+	ADD(g, &gc, "mark", 99 * MS, 1 * MS, .end = SPAN_LOST);
+	ADD(g, &gc, "mark", 99 * MS, 1 * MS, .end = SPAN_INHERITED);
 	text_is(g, 100 * MS, &who,
 		"ru\\nby 9 (CRuby): paused 18.2 % of the time; "
 		"the longest pause, 4 ms, was a mark phase "
@@ -266,7 +266,7 @@ static void nothing_that_stops(void **ctx)
 	ADD(g, &request, "query", 10 * MS, 30 * MS);
 	ADD(g, &request, "query", 20 * MS, 15 * MS);
 	ADD(g, &request, "sort", 22 * MS, 2 * MS);
-	ADD(g, &request, "vacuum", 24 * MS, 2 * MS, .close = COLLECT_CUT_AT_STOP);
+	ADD(g, &request, "vacuum", 24 * MS, 2 * MS, .end = SPAN_OPEN);
 	text_is(g, 2500 * MS, &who,
 		"postgres 11 (PostgreSQL 15.13): nothing that stops the program was seen; "
 		"3 requests took 1.2 % of the time, the longest 30 ms\n"
@@ -347,7 +347,7 @@ static void sentences(void **ctx)
 		  "(from begin to end: how long nothing of the program ran was not measured)" },
 		{ { &cycle, "cycle", 0, 1 * MS, 0, 0, NULL, 0, 0, false },
 		  "never stopped; 1 collection beside the program took 0.1 % of the time" },
-		{ { &gc, "full", 0, 1 * MS, 0, 0, NULL, 0, COLLECT_CUT_AT_STOP, false },
+		{ { &gc, "full", 0, 1 * MS, 0, 0, NULL, 0, SPAN_OPEN, false },
 		  "nothing ended that had also begun in the 1 s" },
 	};
 
@@ -435,7 +435,7 @@ static void json(void **ctx)
 		for (uint64_t n = dice(40); n--; at += dice(20 * MS))
 			ADD(g, dice(2) ? &gc : &cycle, dice(2) ? "one" : "two", at, dice(10 * MS),
 			    .stopped_ns = dice(MS), .collector_ns = dice(2),
-			    .close = dice(5) ? COLLECT_ENDED : COLLECT_DIED, .cause = "\"\n");
+			    .end = dice(5) ? SPAN_COMPLETE : SPAN_PROCESS_EXITED, .cause = "\"\n");
 		assert_int_equal(gcstat_report(g, START + at + 20 * MS, &r), 0);
 		report_gc_json(&r, &who, &out);
 		has(out.data, "\"comm\":\"a\\\"b\"");

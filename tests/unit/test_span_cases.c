@@ -92,9 +92,7 @@ static const char *id_text(const struct run *r, bool has_id, uint64_t id, char r
 
 static void tell_close(struct run *r, const struct span *s)
 {
-	static const char *const words[] = { "open", "end", "thread ended", "process ended", "exec", "forgotten" };
-
-	buf_addf(&r->told, "\t%s", words[s->close]);
+	buf_addf(&r->told, "\t%s", span_end_name(s->end));
 	if (s->exit_known && WIFSIGNALED(s->exit_code))
 		buf_addf(&r->told, ", signal %d", WTERMSIG(s->exit_code));
 	else if (s->exit_known)
@@ -128,11 +126,10 @@ static void tell_span(void *ctx, const struct span *s)
 
 static void tell_end(struct run *r, const struct span_event *e, enum span_end what)
 {
-	static const char *const words[] = { "matched", "before attach", "orphan", "after loss", "inherited" };
 	char id[32];
 
 	buf_addf(&r->told, "%s\tend\t%u\t%u\t%.*s\t%s\t%g\t%s\n", r->name, e->pid, e->tid, (int)e->name_len, e->name,
-		 id_text(r, e->has_id, e->id, id), (double)e->time_ns / 1e3, words[what]);
+		 id_text(r, e->has_id, e->id, id), (double)e->time_ns / 1e3, span_end_name(what));
 }
 
 static void feed_end(struct run *r, const struct span_event *e)
@@ -140,7 +137,7 @@ static void feed_end(struct run *r, const struct span_event *e)
 	struct span span;
 	enum span_end what = spans_end(r->spans, e, &span);
 
-	if (what == SPAN_END_MATCHED)
+	if (what == SPAN_COMPLETE)
 		tell_span(r, &span);
 	else
 		tell_end(r, e, what);
@@ -194,17 +191,18 @@ static void feed(struct run *r, char *const *column)
 static void stop(struct run *r)
 {
 	const struct span_counts *c;
-	uint64_t closed = 0;
+	uint64_t closed = 0, without = 0;
 
 	if (!r->spans)
 		return;
 	spans_stop(r->spans, r->now_us * 1000);
 	c = spans_counts(r->spans);
-	for (size_t i = 0; i < ARRAY_SIZE(c->closed); i++)
-		closed += c->closed[i];
+	for (size_t i = 0; i < SPAN_LOST; i++)
+		closed += c->of[i];
+	for (size_t i = SPAN_LOST; i < SPAN_ENDS; i++)
+		without += c->of[i];
 	assert_int_equal(c->begins, closed);
-	assert_int_equal(c->ends, c->matched + c->before_attach + c->orphans + c->after_loss + c->inherited);
-	assert_int_equal(c->matched, c->closed[SPAN_ENDED]);
+	assert_int_equal(c->ends, c->of[SPAN_COMPLETE] + without);
 	r->spans = spans_free(r->spans);
 }
 

@@ -59,7 +59,7 @@ static void crossing(struct spans *s, uint64_t i)
 
 	snprintf(name, sizeof(name), "name %u", (unsigned)(i % 10000));
 	if (i / 10000 % 2)
-		assert_int_equal(end(s, event(i, 1, 1, name)), SPAN_END_MATCHED);
+		assert_int_equal(end(s, event(i, 1, 1, name)), SPAN_COMPLETE);
 	else
 		begin(s, event(i, 1, 1, name));
 }
@@ -107,7 +107,7 @@ static void test_forks_of_a_full_process(void **state)
 		assert_true(s->n_heritage <= s->limits.all_heritage);
 	}
 	assert_true(seconds() - before < WORST_SECONDS);
-	assert_int_equal(end(s, with_id(event(1, 3001, 3001, "x"), SPANS_PER_PROCESS + 2999)), SPAN_END_INHERITED);
+	assert_int_equal(end(s, with_id(event(1, 3001, 3001, "x"), SPANS_PER_PROCESS + 2999)), SPAN_INHERITED);
 	spans_free(s);
 }
 

@@ -180,7 +180,7 @@ static void names_of_every_length(void **state)
 		e.kind = USER_END;
 		assert_int_equal(send(&s, 0, e), n ? 2 : 1);
 	}
-	assert_string_equal(totals(&s), "spans: 128 whole\n");
+	assert_string_equal(totals(&s), "spans: 128 complete\n");
 	end(&s);
 }
 
@@ -357,10 +357,11 @@ static void lives_close_spans(void **state)
 	assert_string_equal(
 		printed(&s),
 		"0 zoo a begin|0 zoo a replaced by exec after 2 µs|0 zoo b begin|"
-		"1 zoo b end (began in the parent)|1 zoo c begin|1 zoo c process ended after 1 µs: signal 11 (SIGSEGV)|"
-		"0 zoo b process ended after 5 µs: exit status 3|2 zoo d begin|2 zoo d thread ended after 1 µs|"
-		"3 zoo e begin|3 zoo e process ended after 1 µs|4 zoo f begin|4 zoo f open for 1 µs");
-	assert_string_equal(totals(&s), "spans: 1 still open, 5 cut short by the end of their thread or process, "
+		"1 zoo b end (began in the parent)|1 zoo c begin|1 zoo c process exited after 1 µs: signal 11 "
+		"(SIGSEGV)|"
+		"0 zoo b process exited after 5 µs: exit status 3|2 zoo d begin|2 zoo d thread exited after 1 µs|"
+		"3 zoo e begin|3 zoo e process exited after 1 µs|4 zoo f begin|4 zoo f open for 1 µs");
+	assert_string_equal(totals(&s), "spans: 1 still open, 5 cut short by the exit of their thread or process, "
 					"1 begun before tracing or before a fork\n");
 	end(&s);
 }
@@ -398,7 +399,8 @@ static void losses(void **state)
 	assert_string_equal(printed(&s),
 			    "0 zoo a begin|1 zoo a begin|0 zoo a end 3 µs, events lost inside|1 zoo a end 3 µs|"
 			    "0 zoo x end (its begin may be lost)|1 zoo x end (began before tracing)");
-	assert_string_equal(totals(&s), "spans: 2 whole, 1 begun before tracing or before a fork, 1 without a begin\n");
+	assert_string_equal(totals(&s),
+			    "spans: 2 complete, 1 begun before tracing or before a fork, 1 without a begin\n");
 	end(&s);
 }
 
@@ -415,7 +417,7 @@ static void totals_say_what_they_count(void **state)
 		begin(&s, requests, i + 1);
 		say(&s, 0, USER_BEGIN, "other");
 		say(&s, 0, USER_END, "other");
-		assert_string_equal(totals(&s), all ? "spans: 1 whole\n" : "spans, printed or not: 1 whole\n");
+		assert_string_equal(totals(&s), all ? "spans: 1 complete\n" : "spans, printed or not: 1 complete\n");
 		end(&s);
 	}
 }

@@ -42,7 +42,7 @@ static struct span span_of(uint64_t ns)
 			      .end_ns = 1000000000u + ns,
 			      .own_ns = ns / 2,
 			      .depth = 1,
-			      .close = SPAN_ENDED };
+			      .end = SPAN_COMPLETE };
 }
 
 static const char *print(const struct live_options *options, const struct live_user *u)
@@ -175,11 +175,11 @@ static void test_ends(void **state)
 		enum span_end end;
 		const char *line, *json;
 	} rows[] = {
-		{ SPAN_END_MATCHED, "end", "" },
-		{ SPAN_END_BEFORE_ATTACH, "end (began before tracing)", ",\"end\":\"before attach\"" },
-		{ SPAN_END_ORPHAN, "end (no begin)", ",\"end\":\"orphan\"" },
-		{ SPAN_END_AFTER_LOSS, "end (its begin may be lost)", ",\"end\":\"after loss\"" },
-		{ SPAN_END_INHERITED, "end (began in the parent)", ",\"end\":\"inherited\"" },
+		{ SPAN_COMPLETE, "end", "" },
+		{ SPAN_BEFORE_ATTACH, "end (began before tracing)", ",\"end\":\"before-attach\"" },
+		{ SPAN_ORPHAN, "end (no begin)", ",\"end\":\"orphan\"" },
+		{ SPAN_LOST, "end (its begin may be lost)", ",\"end\":\"lost\"" },
+		{ SPAN_INHERITED, "end (began in the parent)", ",\"end\":\"inherited\"" },
 	};
 	struct live_user u = event(LIVE_USER_END);
 	char expected[300];
@@ -222,24 +222,24 @@ static void test_matched(void **state)
 static void test_closed(void **state)
 {
 	static const struct {
-		enum span_close close;
+		enum span_end end;
 		bool known;
 		int code;
 		const char *line, *word, *exit;
 	} rows[] = {
 		{ SPAN_OPEN, true, 9, "open for 50 µs", "open", "" },
-		{ SPAN_THREAD_ENDED, true, 9, "thread ended after 50 µs", "thread ended", "" },
-		{ SPAN_PROCESS_ENDED, false, 9, "process ended after 50 µs", "process ended", "" },
-		{ SPAN_PROCESS_ENDED, true, 11, "process ended after 50 µs: signal 11 (SIGSEGV)", "process ended",
+		{ SPAN_THREAD_EXITED, true, 9, "thread exited after 50 µs", "thread-exited", "" },
+		{ SPAN_PROCESS_EXITED, false, 9, "process exited after 50 µs", "process-exited", "" },
+		{ SPAN_PROCESS_EXITED, true, 11, "process exited after 50 µs: signal 11 (SIGSEGV)", "process-exited",
 		  ",\"exit\":{\"signal\":11}" },
-		{ SPAN_PROCESS_ENDED, true, 0x80 | 6, "process ended after 50 µs: signal 6 (SIGABRT)", "process ended",
-		  ",\"exit\":{\"signal\":6}" },
-		{ SPAN_PROCESS_ENDED, true, 40, "process ended after 50 µs: signal 40", "process ended",
+		{ SPAN_PROCESS_EXITED, true, 0x80 | 6, "process exited after 50 µs: signal 6 (SIGABRT)",
+		  "process-exited", ",\"exit\":{\"signal\":6}" },
+		{ SPAN_PROCESS_EXITED, true, 40, "process exited after 50 µs: signal 40", "process-exited",
 		  ",\"exit\":{\"signal\":40}" },
-		{ SPAN_PROCESS_ENDED, true, 3 << 8, "process ended after 50 µs: exit status 3", "process ended",
+		{ SPAN_PROCESS_EXITED, true, 3 << 8, "process exited after 50 µs: exit status 3", "process-exited",
 		  ",\"exit\":{\"status\":3}" },
 		{ SPAN_EXEC, false, 0, "replaced by exec after 50 µs", "exec", "" },
-		{ SPAN_FORGOTTEN, false, 0, "forgotten after 50 µs: too many open spans", "forgotten", "" },
+		{ SPAN_EVICTED, false, 0, "evicted after 50 µs: too many open spans", "evicted", "" },
 	};
 	struct live_user u = event(LIVE_USER_CLOSED);
 	struct span s = span_of(50000);
@@ -250,7 +250,7 @@ static void test_closed(void **state)
 	u.span = &s;
 	s.value = 8;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		s.close = rows[i].close;
+		s.end = rows[i].end;
 		s.exit_known = rows[i].known;
 		s.exit_code = rows[i].code;
 		assert_line(&u, rows[i].line);
@@ -263,7 +263,7 @@ static void test_closed(void **state)
 	s.has_id = true;
 	s.id = 9;
 	s.flags = SPAN_LOST_INSIDE;
-	s.close = SPAN_OPEN;
+	s.end = SPAN_OPEN;
 	u.name = (struct live_user_text){ 0 }; /* the span has one */
 	assert_line(&u, "open for 50 µs, events lost inside id=9");
 }
@@ -323,12 +323,12 @@ static void test_words(void **state)
 	char probe[100];
 
 	(void)state;
-	for (int i = 0; i < LIVE_USER_CLOSED + SPAN_FORGOTTEN + 1; i++) {
+	for (int i = 0; i < LIVE_USER_CLOSED + SPAN_EVICTED; i++) {
 		struct live_user u = event(i < LIVE_USER_CLOSED ? (enum live_user_kind)i : LIVE_USER_CLOSED);
 		struct probe_checked *c;
 		struct ut_err err;
 
-		s.close = i < LIVE_USER_CLOSED ? SPAN_ENDED : (enum span_close)(i - LIVE_USER_CLOSED);
+		s.end = i < LIVE_USER_CLOSED ? SPAN_COMPLETE : (enum span_end)(SPAN_OPEN + i - LIVE_USER_CLOSED);
 		u.span = &s;
 		snprintf(probe, sizeof(probe), "e:* (kind == \"%s\") value", live_user_word(&u));
 		c = check_text(probe, &err);

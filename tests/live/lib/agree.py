@@ -35,7 +35,7 @@ class Watch(live.Trace):
     def of_type(self, kind):
         return [o for o in self.objects() if o.get("type") == kind]
 
-    def spans(self, kind=None, closed="ended", **values):
+    def spans(self, kind=None, closed="complete", **values):
         """Spans of a kind in order of their begin; those that ended alone, or with closed=None cut ones as well."""
         values = {**values, **({"kind": kind} if kind else {}), **({"close": closed} if closed else {})}
         found = [s for s in self.of_type("span") if all(s.get(k) == v for k, v in values.items())]
@@ -43,7 +43,7 @@ class Watch(live.Trace):
 
     def cut(self, kind=None, **values):
         """How many spans were cut."""
-        return len([s for s in self.spans(kind, closed=None, **values) if s["close"] != "ended"])
+        return len([s for s in self.spans(kind, closed=None, **values) if s["close"] != "complete"])
 
     def summary(self, pid=None):
         """The summary of a process; without a pid there must be one alone."""
