@@ -72,6 +72,8 @@ void cli_help_text(const struct ut_cmd *cmd, struct buf *out);
 int cli_fail(const struct ut_cmd *cmd, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The same for an error object: EXIT_USAGE for -EINVAL (bad input), else EXIT_FAILED. */
 int cli_fail_err(const struct ut_cmd *cmd, const struct ut_err *err);
+/* "A and B are mutually exclusive"; EXIT_USAGE. */
+int cli_exclusive(const struct ut_cmd *cmd, const char *a, const char *b);
 /*
  * A sentence and the end of its line on standard error, with names from foreign files in it made safe for a
  * terminal.

@@ -47,7 +47,7 @@ static int check_options(const struct ut_cmd *cmd, struct dtrace_options *opts)
 	int status;
 
 	if (opts->header && opts->object)
-		return cli_fail(cmd, EXIT_USAGE, "-h and -G exclude each other; run it once for each");
+		return cli_fail(cmd, EXIT_USAGE, "-h and -G are mutually exclusive; run it once for each");
 	if (!opts->header && !opts->object)
 		return cli_fail(cmd, EXIT_USAGE,
 				"needs -h (write a header) or -G (write an object); 'usertrace help dtrace' explains");

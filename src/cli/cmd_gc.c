@@ -12,23 +12,20 @@
 #include "cli/commands.h"
 #include "cli/gc_output.h"
 #include "cli/running.h"
+#include "cli/targets.h"
 #include "cli/terminal.h"
 
 struct opts {
-	struct pid_list pids;
-	bool all, follow, no_follow, json, only_summary, summary, measure, verbose;
-	uint64_t min_ns, duration_ns, count, ring_bytes;
+	struct target_opts targets;
+	bool json, only_summary, summary, measure;
+	uint64_t min_ns, count;
 	const char *kinds, *runtime, *output;
 };
 
 #define AT(member) offsetof(struct opts, member)
 
 static const struct ut_opt options[] = {
-	{ 'p', "pid", "PID", "watch this process; several with commas or by repeating", OPT_PIDS, AT(pids) },
-	{ 'a', "all", NULL, "watch every runtime of the machine, and new ones as they start", OPT_FLAG, AT(all) },
-	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG,
-	  AT(follow) },
-	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
+	OPT_TARGETS(struct opts, "watch", "watch every runtime of the machine, and new ones as they start"),
 	{ 'k', "kind", "LIST",
 	  "what to show: gc, gc-phase, safepoint, compile, class-load, park, request, exception, thread, signal, with "
 	  "commas between, or all (default: gc, and signals in the summary)",
@@ -36,7 +33,7 @@ static const struct ut_opt options[] = {
 	{ 'm', "min", "TIME", "no line for what was shorter (5ms, 0.5); the summary counts it", OPT_SECONDS,
 	  AT(min_ns) },
 	{ 0, "runtime", "FILE", "another runtime, described in FILE", OPT_STRING, AT(runtime) },
-	{ 'd', "duration", "SECONDS", "stop after so long (3, 0.5, 250ms, 2m)", OPT_SECONDS, AT(duration_ns) },
+	OPT_TARGET_DURATION(struct opts),
 	{ 'n', "count", "COUNT", "stop after so many lines", OPT_U64, AT(count) },
 	{ 's', "summary", NULL, "the summary alone, no lines", OPT_FLAG, AT(only_summary) },
 	{ 0, "no-summary", NULL, "the lines alone", OPT_NOFLAG, AT(summary) },
@@ -44,41 +41,24 @@ static const struct ut_opt options[] = {
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, AT(json) },
 	{ 0, "no-measure", NULL, "lengths alone, not how long the program itself stood still: costs less", OPT_NOFLAG,
 	  AT(measure) },
-	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 4M, less on many CPUs)", OPT_SIZE,
-	  AT(ring_bytes) },
-	{ 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", OPT_FLAG, AT(verbose) },
+	OPT_TARGET_BUFFER(struct opts),
+	OPT_TARGET_VERBOSE(struct opts),
 };
 
-static int usage(const struct ut_cmd *cmd, const char *sentence) { return cli_fail(cmd, EXIT_USAGE, "%s", sentence); }
-
 /* What options mean together; EXIT_OK, or the status of a usage error. */
-static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *const *operands, int noperands,
+static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *operands, int noperands,
 			 char *const *command)
 {
-	if (noperands && operands[0][0] && !operands[0][strspn(operands[0], "0123456789,")])
-		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean -p %s?", operands[0],
-				operands[0]);
-	if (noperands)
-		return cli_fail(cmd, EXIT_USAGE, "'%s' means nothing here; a command to watch comes after '--'",
-				operands[0]);
-	if (!o->duration_ns || !o->count)
-		return usage(cmd, "--duration and --count are more than 0");
-	if (!o->all && !o->pids.n && !command)
-		return usage(cmd, "watch what? -p PID, -a for every runtime of the machine, or a command after '--'");
-	if (o->pids.n && o->all)
-		return usage(cmd, "-p and -a exclude each other");
-	if (command && (o->pids.n || o->all))
-		return usage(cmd, "a command after '--' is watched by itself, without -p or -a");
-	if (o->follow && o->no_follow)
-		return usage(cmd, "--follow and --no-follow exclude each other");
-	if (o->follow && !o->pids.n && !command)
-		return usage(cmd, "--follow needs a process (-p) or a command to start from");
+	int status = noperands ? targets_unexpected(cmd, operands[0]) : targets_check(cmd, &o->targets, command, true);
+
+	if (status)
+		return status;
+	if (!o->count)
+		return cli_fail(cmd, EXIT_USAGE, "--count must be greater than 0");
 	if (o->only_summary && !o->summary)
-		return usage(cmd, "--summary and --no-summary exclude each other");
+		return cli_exclusive(cmd, "--summary", "--no-summary");
 	if (o->only_summary && o->count != UINT64_MAX)
-		return usage(cmd, "--count counts lines, and --summary prints none");
-	if (!ring_size_is_right(o->ring_bytes))
-		return usage(cmd, "--buffer is a power of two from 4K to 1G");
+		return cli_fail(cmd, EXIT_USAGE, "--count counts lines, and --summary prints none");
 	return EXIT_OK;
 }
 
@@ -90,24 +70,16 @@ struct run {
 	struct gc_watch *watch;
 	struct gc_output *output;
 	struct session_totals totals;
-	int out_fd, stop_fd;
+	int out_fd;
 };
 
 static int open_watch(struct run *r, struct ut_err *err)
 {
 	const struct opts *o = &r->o;
 	struct gc_watch_options wo = {
-		.pids = o->pids.v,
-		.npids = o->pids.n,
-		.all = o->all,
-		.follow = r->command ? !o->no_follow : o->follow,
-		.command = r->command,
+		.targets = o->targets.set,
 		.kinds = o->kinds,
-		.duration_ns = o->duration_ns == UINT64_MAX ? 0 : o->duration_ns,
 		.max_spans = o->count == UINT64_MAX ? 0 : o->count,
-		.ring_bytes = o->ring_bytes,
-		.stop_fd = r->stop_fd,
-		.verbose = o->verbose,
 		.no_measure = !o->measure,
 	};
 	int code = runtimes_load(&r->runtimes, err);
@@ -120,7 +92,7 @@ static int open_watch(struct run *r, struct ut_err *err)
 static int open_output(struct run *r, struct ut_err *err)
 {
 	struct gc_output_options oo = {
-		.lines = !r->o.only_summary, .summary = r->o.summary, .min_ns = r->o.min_ns, .all = r->o.all
+		.lines = !r->o.only_summary, .summary = r->o.summary, .min_ns = r->o.min_ns, .all = r->o.targets.set.all
 	};
 	int code = gc_kinds_parse(r->o.kinds ? r->o.kinds : "gc", &oo.kinds, err);
 
@@ -132,7 +104,7 @@ static int open_output(struct run *r, struct ut_err *err)
 	oo.fd = r->out_fd;
 	oo.live.json = r->o.json;
 	oo.live.color = !r->o.json && terminal_wants_color(r->out_fd);
-	oo.live.process = r->o.all || r->o.follow || r->command || r->o.pids.n > 1;
+	oo.live.process = r->o.targets.set.all || r->o.targets.follow || r->command || r->o.targets.pids.n > 1;
 	clock_both(&oo.live.mono_ns, &oo.live.wall_ns);
 	r->output = gc_output_new(&oo);
 	return code ? code : r->output ? 0 : ut_err_nomem(err);
@@ -146,7 +118,7 @@ static int start(struct run *r, struct ut_err *err)
 	if (code)
 		return code;
 	code = gc_output_start(r->output, gc_watch_start_ns(r->watch));
-	say_attached(gc_watch_plan(r->watch), &r->o.pids, false);
+	say_attached(gc_watch_plan(r->watch), &r->o.targets.pids, false);
 	return code;
 }
 
@@ -175,7 +147,7 @@ static void say_nobody(const struct run *r)
 	if (r->command)
 		fprintf(stderr, "usertrace: '%s' started no runtime that usertrace knows and that shows these kinds\n",
 			r->command[0]);
-	else if (r->o.all)
+	else if (r->o.targets.set.all)
 		fputs("usertrace: no runtime that shows these kinds was running\n", stderr);
 }
 
@@ -183,7 +155,7 @@ static int exit_status(struct run *r)
 {
 	int status;
 
-	stop_signals_restore(r->stop_fd);
+	stop_signals_restore(r->o.targets.set.stop_fd);
 	status = r->command ? gc_watch_command_status(r->watch) : EXIT_OK;
 	return status > 0 ? status : EXIT_OK;
 }
@@ -207,7 +179,7 @@ static int watch(struct run *r)
 	if (!code)
 		code = gc_watch_run(r->watch, &end, &r->totals, &err);
 	if (!code) {
-		say_end(&r->o.pids, end);
+		say_end(&r->o.targets.pids, end);
 		code = gc_output_end(r->output, gc_watch_start_ns(r->watch) + r->totals.elapsed_ns);
 	}
 	if (code == -EPIPE)
@@ -224,8 +196,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	struct run r = {
 		.cmd = cmd,
 		.out_fd = -1,
-		.stop_fd = -1,
-		.o = { .duration_ns = UINT64_MAX, .count = UINT64_MAX, .summary = true, .measure = true },
+		.o = { .targets = { TARGET_OPTS_UNSET }, .count = UINT64_MAX, .summary = true, .measure = true },
 	};
 	struct ut_err err = { 0 };
 	bool done = false;
@@ -234,8 +205,8 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	if (!done)
 		status = check_options(cmd, &r.o, argv, noperands, r.command);
 	if (!done && !status) {
-		r.stop_fd = stop_signals_open(&err);
-		if (r.stop_fd < 0 || open_watch(&r, &err) || open_output(&r, &err))
+		r.o.targets.set.stop_fd = stop_signals_open(&err);
+		if (r.o.targets.set.stop_fd < 0 || open_watch(&r, &err) || open_output(&r, &err))
 			status = cli_fail_err(cmd, &err);
 		else
 			status = watch(&r);
@@ -245,9 +216,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	runtimes_done(&r.runtimes);
 	if (r.o.output && r.out_fd >= 0)
 		close(r.out_fd);
-	if (r.stop_fd >= 0)
-		close(r.stop_fd);
-	free(r.o.pids.v);
+	targets_done(&r.o.targets);
 	return status;
 }
 

@@ -107,10 +107,10 @@ static int list_files(struct list *list, char **words, int n)
 static int list_processes(struct list *list, const struct opts *opts, char **words, int n)
 {
 	if (opts->all && opts->pids.n)
-		return cli_fail(&cmd_list, EXIT_USAGE, "-a and -p exclude each other");
+		return cli_exclusive(&cmd_list, "-p", "-a");
 	for (int i = 0; i < n; i++) {
 		if (strchr(words[i], '/')) {
-			list_say(list, EXIT_USAGE, "'%s' is a file; files and %s exclude each other", words[i],
+			list_say(list, EXIT_USAGE, "'%s' is a file; files and %s are mutually exclusive", words[i],
 				 opts->all ? "-a" : "-p");
 			return EXIT_USAGE;
 		}

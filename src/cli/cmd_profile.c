@@ -12,6 +12,7 @@
 #include "watch/profile_record.h"
 #include "cli/profile_say.h"
 #include "cli/running.h"
+#include "cli/targets.h"
 #include "cli/terminal.h"
 #include "out/out.h"
 #include "report/hot.h"
@@ -20,27 +21,23 @@
 #define FREQUENCY_UNSET UINT64_MAX
 
 struct opts {
-	struct pid_list pids;
+	struct target_opts targets;
 	struct string_list on;
-	bool all, follow, no_follow, off_cpu, lines, kernel, gc, per_thread, icicle, idle, json, strict, verbose;
-	uint64_t frequency, duration_ns, ring_bytes;
+	bool off_cpu, lines, kernel, gc, per_thread, icicle, idle, json, strict;
+	uint64_t frequency;
 	const char *output, *to, *title;
 };
 
 #define AT(member) offsetof(struct opts, member)
 
 static const struct ut_opt options[] = {
-	{ 'p', "pid", "PID", "profile this process; several with commas or by repeating", OPT_PIDS, AT(pids) },
-	{ 'a', "all", NULL, "profile every process, those to come as well", OPT_FLAG, AT(all) },
-	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG,
-	  AT(follow) },
-	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
+	OPT_TARGETS(struct opts, "profile", "profile every process, those to come as well"),
 	{ 'F', "frequency", "HZ", "samples of each processor in a second (default 999); 0 with --off-cpu: none",
 	  OPT_U64, AT(frequency) },
 	{ 0, "off-cpu", NULL, "also where threads wait, and for how long", OPT_FLAG, AT(off_cpu) },
 	{ 0, "on", "PROBE", "a sample each time that this probe fires, not by the clock; may be repeated", OPT_STRINGS,
 	  AT(on) },
-	{ 'd', "duration", "SECONDS", "stop after so long (3, 0.5, 250ms, 2m)", OPT_SECONDS, AT(duration_ns) },
+	OPT_TARGET_DURATION(struct opts),
 	{ 'o', "output", "FILE", "write the profile there, as its suffix says, instead of printing a table", OPT_STRING,
 	  AT(output) },
 	{ 0, "to", "FORMAT", "svg, folded, pprof or speedscope: to FILE whatever its suffix is, or to standard output",
@@ -54,10 +51,9 @@ static const struct ut_opt options[] = {
 	{ 0, "title", "TEXT", "what to call it in the output", OPT_STRING, AT(title) },
 	{ 0, "idle", NULL, "with --off-cpu: the waits of idle threads with their stacks too", OPT_FLAG, AT(idle) },
 	{ 0, "json", NULL, "the table as JSON", OPT_FLAG, AT(json) },
-	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 4M, less on many CPUs)", OPT_SIZE,
-	  AT(ring_bytes) },
+	OPT_TARGET_BUFFER(struct opts),
 	{ 0, "strict", NULL, "exit with status 3 when samples were lost", OPT_FLAG, AT(strict) },
-	{ 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", OPT_FLAG, AT(verbose) },
+	OPT_TARGET_VERBOSE(struct opts),
 };
 
 struct run {
@@ -68,36 +64,16 @@ struct run {
 	struct runtimes runtimes;
 	struct profile_record record;
 	struct profile *profile;
-	int stop_fd;
 };
 
 static int usage(const struct ut_cmd *cmd, const char *sentence) { return cli_fail(cmd, EXIT_USAGE, "%s", sentence); }
 
-static int check_targets(const struct run *r, char *const *operands, int n)
+static int check_targets(struct run *r, char *const *operands, int n)
 {
-	const struct ut_cmd *cmd = r->cmd;
-	const struct opts *o = &r->o;
-
-	if (n && !operands[0][strspn(operands[0], "0123456789,")])
-		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean -p %s?", operands[0],
-				operands[0]);
 	if (n && strchr(operands[0], ':'))
-		return cli_fail(cmd, EXIT_USAGE, "'%s' alone means nothing; did you mean --on '%s'?", operands[0],
+		return cli_fail(r->cmd, EXIT_USAGE, "unexpected argument '%s'; did you mean --on '%s'?", operands[0],
 				operands[0]);
-	if (n)
-		return cli_fail(cmd, EXIT_USAGE, "'%s' means nothing here; a command to profile comes after '--'",
-				operands[0]);
-	if (!o->all && !o->pids.n && !r->command)
-		return usage(cmd, "profile what? -p PID, -a for all that runs, or a command after '--'");
-	if (o->pids.n && o->all)
-		return usage(cmd, "-p and -a exclude each other");
-	if (r->command && (o->pids.n || o->all))
-		return usage(cmd, "a command after '--' is profiled by itself, without -p or -a");
-	if (o->follow && o->no_follow)
-		return usage(cmd, "--follow and --no-follow exclude each other");
-	if (o->follow && !o->pids.n && !r->command)
-		return usage(cmd, "--follow needs a process (-p) or a command to start from");
-	return EXIT_OK;
+	return n ? targets_unexpected(r->cmd, operands[0]) : targets_check(r->cmd, &r->o.targets, r->command, true);
 }
 
 /* kernel.perf_event_max_sample_rate; 0: not known. */
@@ -189,10 +165,6 @@ static int check_options(struct run *r, char *const *operands, int n)
 
 	if (status)
 		return status;
-	if (!r->o.duration_ns)
-		return usage(r->cmd, "--duration is more than 0");
-	if (!ring_size_is_right(r->o.ring_bytes))
-		return usage(r->cmd, "--buffer is a power of two from 4K to 1G");
 	if (r->o.idle && !r->o.off_cpu)
 		return usage(r->cmd, "--idle is about waits: it needs --off-cpu");
 	status = check_probes(r);
@@ -205,11 +177,7 @@ static int open_record(struct run *r, struct ut_err *err)
 {
 	const struct opts *o = &r->o;
 	struct profile_record_options ro = {
-		.pids = o->pids.v,
-		.npids = o->pids.n,
-		.all = o->all,
-		.command = r->command,
-		.follow = r->command ? !o->no_follow : o->follow,
+		.targets = o->targets.set,
 		.probes = o->on.v,
 		.nprobes = o->on.n,
 		.frequency_hz = (uint32_t)o->frequency,
@@ -217,11 +185,7 @@ static int open_record(struct run *r, struct ut_err *err)
 		.no_kernel = !o->kernel,
 		.gc = o->gc,
 		.lines = o->lines,
-		.verbose = o->verbose,
 		.progress = isatty(STDERR_FILENO),
-		.duration_ns = o->duration_ns == UINT64_MAX ? 0 : o->duration_ns,
-		.ring_bytes = o->ring_bytes,
-		.stop_fd = r->stop_fd,
 		.note = say_note,
 	};
 	int code = runtimes_load(&r->runtimes, err);
@@ -257,7 +221,7 @@ static int print_table(const struct run *r)
 static int write_profile(struct run *r, struct ut_err *err)
 {
 	if (!r->o.output || out_file_is_special(r->o.output))
-		stop_signals_restore(r->stop_fd); /* who does not read must not keep us alive */
+		stop_signals_restore(r->o.targets.set.stop_fd); /* who does not read must not keep us alive */
 	if (r->o.output)
 		return out_file_write(r->o.output, write_format, r, err);
 	return r->format ? write_format(r, STDOUT_FILENO, err) : print_table(r);
@@ -267,7 +231,7 @@ static int exit_status(struct run *r)
 {
 	int status;
 
-	stop_signals_restore(r->stop_fd);
+	stop_signals_restore(r->o.targets.set.stop_fd);
 	status = r->command ? session_command_status(r->record.session) : EXIT_OK;
 	if (r->o.strict && (r->record.totals.lost || r->record.totals.missed))
 		return EXIT_LOST;
@@ -279,7 +243,7 @@ static int fail(struct run *r, const struct ut_err *err, int code)
 {
 	int status = fail_running(r->cmd, err, code, r->o.output);
 
-	stop_signals_restore(r->stop_fd);
+	stop_signals_restore(r->o.targets.set.stop_fd);
 	session_command_status(r->record.session);
 	return status;
 }
@@ -307,7 +271,7 @@ static int profile(struct run *r)
 		return fail_running(r->cmd, &err, code, r->o.output); /* it never began */
 	if (code)
 		return fail(r, &err, code);
-	say_end(&r->o.pids, end);
+	say_end(&r->o.targets.pids, end);
 	if (profile_record_build(&r->record, r->o.idle, &r->profile))
 		return fail(r, (ut_err_nomem(&err), &err), -ENOMEM);
 	unmatched = say_unmatched(r);
@@ -324,8 +288,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct run r = {
 		.cmd = cmd,
-		.stop_fd = -1,
-		.o = { .duration_ns = UINT64_MAX, .frequency = FREQUENCY_UNSET, .kernel = true, .gc = true },
+		.o = { .targets = { TARGET_OPTS_UNSET }, .frequency = FREQUENCY_UNSET, .kernel = true, .gc = true },
 	};
 	struct ut_err err = { 0 };
 	bool done = false;
@@ -334,8 +297,8 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	if (!done)
 		status = check_options(&r, argv, n);
 	if (!done && !status) {
-		r.stop_fd = stop_signals_open(&err);
-		if (r.stop_fd < 0 || open_record(&r, &err))
+		r.o.targets.set.stop_fd = stop_signals_open(&err);
+		if (r.o.targets.set.stop_fd < 0 || open_record(&r, &err))
 			status = cli_fail_err(cmd, &err);
 		else
 			status = profile(&r);
@@ -343,10 +306,8 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	profile_free(r.profile);
 	profile_record_done(&r.record);
 	runtimes_done(&r.runtimes);
-	if (r.stop_fd >= 0)
-		close(r.stop_fd);
 	vec_done(&r.o.on);
-	pid_list_done(&r.o.pids);
+	targets_done(&r.o.targets);
 	return status;
 }
 

@@ -15,6 +15,7 @@
 #include "watch/gc_defs.h"
 #include "watch/gc_watch.h"
 #include "cli/running.h"
+#include "cli/targets.h"
 #include "cli/terminal.h"
 #include "live/top.h"
 
@@ -22,23 +23,22 @@
 #define BATCH_WIDTH 100
 
 struct opts {
-	struct pid_list pids;
-	bool all, batch;
+	struct target_opts targets;
+	bool batch;
 	const char *kinds, *runtime;
-	uint64_t duration_ns, interval_ns;
+	uint64_t interval_ns;
 };
 
 #define AT(member) offsetof(struct opts, member)
 
 static const struct ut_opt options[] = {
-	{ 'p', "pid", "PID", "these processes; several with commas or by repeating", OPT_PIDS, AT(pids) },
-	{ 'a', "all", NULL, "all runtimes of the machine, those to come as well (so it is without -p)", OPT_FLAG,
-	  AT(all) },
+	OPT_TARGET_PIDS(struct opts, "watch"),
+	OPT_TARGET_ALL(struct opts, "all runtimes of the machine, those to come as well (so it is without -p)"),
 	{ 'k', "kind", "LIST", "what to watch: gc (the default), and safepoint, compile …, with commas; or all",
 	  OPT_STRING, AT(kinds) },
 	{ 0, "runtime", "FILE", "another runtime, described in FILE", OPT_STRING, AT(runtime) },
 	{ 'i', "interval", "SECONDS", "how often the table is drawn (default 1s)", OPT_SECONDS, AT(interval_ns) },
-	{ 'd', "duration", "SECONDS", "stop after so long (3, 0.5, 250ms, 2m)", OPT_SECONDS, AT(duration_ns) },
+	OPT_TARGET_DURATION(struct opts),
 	{ 'b', "batch", NULL, "print the table as plain text, once in each interval; needs no terminal", OPT_FLAG,
 	  AT(batch) },
 };
@@ -55,21 +55,22 @@ struct run {
 	char keys[64]; /* typed, and not yet a whole key */
 	size_t nkeys;
 	uint64_t keys_ns, drawn_ns;
-	int stop_fd, signal_fd;
+	int signal_fd;
 };
 
-static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *const *operands, int n,
-			 char *const *command)
+static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *operands, int n, char *const *command)
 {
-	if (n && !operands[0][strspn(operands[0], "0123456789,")])
-		return cli_fail(cmd, EXIT_USAGE, "'%s' is no option; did you mean -p %s?", operands[0], operands[0]);
+	int status;
+
+	if (n && targets_is_pid(operands[0]))
+		return targets_unexpected(cmd, operands[0]);
 	if (n || command)
-		return cli_fail(cmd, EXIT_USAGE, "'%s' is not understood: top takes options alone",
+		return cli_fail(cmd, EXIT_USAGE, "unexpected argument '%s': top takes options alone",
 				n ? operands[0] : "--");
-	if (o->pids.n && o->all)
-		return cli_fail(cmd, EXIT_USAGE, "-p and -a exclude each other");
-	if (!o->duration_ns)
-		return cli_fail(cmd, EXIT_USAGE, "--duration is more than 0");
+	status = targets_check(cmd, &o->targets, NULL, false);
+	if (status)
+		return status;
+	o->targets.set.all = !o->targets.pids.n;
 	if (o->interval_ns < 100000000u || o->interval_ns > 3600000000000u)
 		return cli_fail(cmd, EXIT_USAGE, "--interval is from 0.1 s to an hour");
 	return EXIT_OK;
@@ -81,9 +82,9 @@ static int open_signals(struct run *r, struct ut_err *err)
 	static const int numbers[] = { SIGTSTP, SIGCONT, SIGWINCH, SIGQUIT };
 	sigset_t set;
 
-	r->stop_fd = stop_signals_open(err);
-	if (r->stop_fd < 0)
-		return r->stop_fd;
+	r->o.targets.set.stop_fd = stop_signals_open(err);
+	if (r->o.targets.set.stop_fd < 0)
+		return r->o.targets.set.stop_fd;
 	if (r->o.batch)
 		return 0;
 	sigemptyset(&set);
@@ -116,12 +117,8 @@ static int open_top(struct run *r, struct ut_err *err)
 static int open_watch(struct run *r, struct ut_err *err)
 {
 	struct gc_watch_options wo = {
-		.pids = r->o.pids.v,
-		.npids = r->o.pids.n,
-		.all = !r->o.pids.n,
+		.targets = r->o.targets.set,
 		.kinds = r->o.kinds ? r->o.kinds : "gc",
-		.duration_ns = r->o.duration_ns == UINT64_MAX ? 0 : r->o.duration_ns,
-		.stop_fd = r->stop_fd,
 	};
 	int code = runtimes_load(&r->runtimes, err);
 
@@ -313,16 +310,15 @@ static int top(struct run *r)
 		code = print_batch(r); /* as it was at the end */
 	if (code && code != -ECANCELED && code != -EPIPE)
 		return fail_running(r->cmd, &err, code, NULL);
-	say_end(&r->o.pids, end);
+	say_end(&r->o.targets.pids, end);
 	return EXIT_OK;
 }
 
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct run r = { .cmd = cmd,
-			 .stop_fd = -1,
 			 .signal_fd = -1,
-			 .o = { .duration_ns = UINT64_MAX, .interval_ns = 1000000000u } };
+			 .o = { .targets = { TARGET_OPTS_UNSET }, .interval_ns = 1000000000u } };
 	struct ut_err err = { 0 };
 	char **command = NULL;
 	bool done = false;
@@ -342,11 +338,9 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	top_screen_done(&r.screen);
 	top_screen_done(&r.shown);
 	runtimes_done(&r.runtimes);
-	if (r.stop_fd >= 0)
-		close(r.stop_fd);
 	if (r.signal_fd >= 0)
 		close(r.signal_fd);
-	free(r.o.pids.v);
+	targets_done(&r.o.targets);
 	return status;
 }
 

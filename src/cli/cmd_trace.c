@@ -10,37 +10,32 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/running.h"
+#include "cli/targets.h"
 #include "cli/trace_output.h"
 
 struct opts {
-	struct pid_list pids;
-	bool all, follow, no_follow, wait;
-	bool wall_time, since_start, cpu, json, explain, verbose, strict, no_multi, no_prctl, no_forks, no_sleep;
-	uint64_t max_events, duration_ns, text_limit, ring_bytes;
+	struct target_opts targets;
+	bool wall_time, since_start, cpu, json, explain, strict, no_multi, no_prctl, no_forks, no_sleep;
+	uint64_t max_events, text_limit;
 	const char *output;
 };
 
 #define AT(member) offsetof(struct opts, member)
 
 static const struct ut_opt options[] = {
-	{ 'p', "pid", "PID", "trace this process; several with commas or by repeating", OPT_PIDS, AT(pids) },
-	{ 'a', "all", NULL, "trace every process, those to come as well", OPT_FLAG, AT(all) },
-	{ 'f', "follow", NULL, "with -p: its children too (a command's children are followed anyway)", OPT_FLAG,
-	  AT(follow) },
-	{ 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG, AT(no_follow) },
+	OPT_TARGETS(struct opts, "trace", "trace every process, those to come as well"),
 	{ 'w', "wait", NULL, "go on without a probe that is not there yet; attach it when it comes", OPT_FLAG,
-	  AT(wait) },
+	  AT(targets.set.wait) },
 	{ 'T', "time", NULL, "print the time of day", OPT_FLAG, AT(wall_time) },
 	{ 't', "timestamp", NULL, "print seconds since the start", OPT_FLAG, AT(since_start) },
 	{ 'C', "cpu", NULL, "print the CPU", OPT_FLAG, AT(cpu) },
 	{ 'M', "max-events", "N", "stop after N events", OPT_U64, AT(max_events) },
-	{ 'd', "duration", "SECONDS", "stop after so long (3, 0.5, 250ms, 2m)", OPT_SECONDS, AT(duration_ns) },
+	OPT_TARGET_DURATION(struct opts),
 	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output) },
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, AT(json) },
 	{ 'S', "string-size", "BYTES", "copy at most so much of each text (default 1024, at most 4096)", OPT_SIZE,
 	  AT(text_limit) },
-	{ 0, "buffer", "SIZE", "ring buffer of each CPU, a power of two (default 4M, less on many CPUs)", OPT_SIZE,
-	  AT(ring_bytes) },
+	OPT_TARGET_BUFFER(struct opts),
 	{ 0, "strict", NULL, "exit with status 3 when events were lost", OPT_FLAG, AT(strict) },
 	{ 0, "explain", NULL, "print the plan and its instructions; attach nothing (needs no root)", OPT_FLAG,
 	  AT(explain) },
@@ -53,18 +48,18 @@ static const struct ut_opt options[] = {
 	{ 0, "no-forks", NULL,
 	  "the programs do not fork: take places that are faster but, on this kernel, end forked children", OPT_FLAG,
 	  AT(no_forks) },
-	{ 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", OPT_FLAG, AT(verbose) },
+	OPT_TARGET_VERBOSE(struct opts),
 };
 
 static int usage(const struct ut_cmd *cmd, const char *sentence) { return cli_fail(cmd, EXIT_USAGE, "%s", sentence); }
 
 /* What options mean together; EXIT_OK, or the status of a usage error. */
-static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *const *probes, int nprobes,
+static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *probes, int nprobes,
 			 char *const *command)
 {
 	for (int i = 0; i < nprobes; i++) {
-		if (probes[i][0] && !probes[i][strspn(probes[i], "0123456789,")])
-			return cli_fail(cmd, EXIT_USAGE, "'%s' is no probe; did you mean -p %s?", probes[i], probes[i]);
+		if (targets_is_pid(probes[i]))
+			return targets_unexpected(cmd, probes[i]);
 		if (i && !strchr(probes[i], ':'))
 			return cli_fail(
 				cmd, EXIT_USAGE,
@@ -72,27 +67,15 @@ static int check_options(const struct ut_cmd *cmd, const struct opts *o, char *c
 				"command to trace comes after '--'",
 				probes[i]);
 	}
-	if (!o->max_events || !o->duration_ns)
-		return usage(cmd, "--max-events and --duration are more than 0");
-	if (!nprobes && !o->all && !o->pids.n && !command)
+	if (!o->max_events)
+		return usage(cmd, "--max-events must be greater than 0");
+	if (!nprobes && !o->targets.set.all && !o->targets.pids.n && !command)
 		return usage(cmd, "no probe given; try 'u:python:gc__start', 'usertrace list -p PID' for what there "
 				  "is, and -a for "
 				  "what programs announce");
-	if (o->pids.n && o->all)
-		return usage(cmd, "-p and -a exclude each other");
-	if (command && (o->pids.n || o->all))
-		return usage(cmd, "a command after '--' is traced by itself, without -p or -a");
-	if (command && !command[0])
-		return usage(cmd, "no command after '--'");
-	if (o->follow && o->no_follow)
-		return usage(cmd, "--follow and --no-follow exclude each other");
-	if (o->follow && !o->pids.n && !command)
-		return usage(cmd, "--follow needs a process (-p) or a command to start from");
 	if (o->text_limit < 1 || o->text_limit > GEN_TEXT_LIMIT_MAX)
 		return usage(cmd, "--string-size is from 1 to 4096 bytes");
-	if (!ring_size_is_right(o->ring_bytes))
-		return usage(cmd, "--buffer is a power of two from 4K to 1G");
-	return EXIT_OK;
+	return targets_check(cmd, &o->targets, command, false);
 }
 
 struct run {
@@ -104,28 +87,19 @@ struct run {
 	struct session_sink sink;
 	struct session_totals totals;
 	char *log; /* the verifier's, when a program was refused */
-	int out_fd, stop_fd;
+	int out_fd;
 };
 
-static int open_session(struct run *r, char *const *probes, int nprobes, char *const *command, struct ut_err *err)
+static int open_session(struct run *r, char *const *probes, int nprobes, struct ut_err *err)
 {
 	static const char *const everything[] = { "e:*" }; /* without a probe: what programs announce */
 	struct session_options so = {
 		.probes = nprobes ? (const char *const *)probes : everything,
 		.nprobes = nprobes ? (size_t)nprobes : 1,
-		.pids = r->o.pids.v,
-		.npids = r->o.pids.n,
-		.all = r->o.all,
-		.follow = command ? !r->o.no_follow : r->o.follow,
-		.wait = r->o.wait,
-		.command = command,
+		.targets = r->o.targets.set,
 		.explain = r->o.explain,
-		.ring_bytes = r->o.ring_bytes,
 		.text_limit = (uint32_t)r->o.text_limit,
 		.max_events = r->o.max_events,
-		.duration_ns = r->o.duration_ns,
-		.stop_fd = r->stop_fd,
-		.verbose = r->o.verbose,
 		.no_multi = r->o.no_multi,
 		.no_prctl = r->o.no_prctl,
 		.no_forks = r->o.no_forks,
@@ -171,8 +145,8 @@ static int open_output(struct run *r, struct ut_err *err)
 	if (!r->output)
 		return ut_err_nomem(err);
 	r->sink = trace_output_sink(r->output);
-	for (size_t i = 0; i < r->o.pids.n; i++)
-		trace_output_note_process(r->output, r->o.pids.v[i]);
+	for (size_t i = 0; i < r->o.targets.pids.n; i++)
+		trace_output_note_process(r->output, r->o.targets.pids.v[i]);
 	return 0;
 }
 
@@ -250,7 +224,7 @@ static void say_silence(const struct run *r)
 	for (char *line = silent.data, *end; line && (end = strchr(line, '\n')); line = end + 1)
 		fprintf(stderr, "usertrace: %.*s\n", (int)(end - line), line);
 	buf_done(&silent);
-	if (!r->totals.events && plan_wants_user_events(plan) && r->o.pids.n && !r->o.follow)
+	if (!r->totals.events && plan_wants_user_events(plan) && r->o.targets.pids.n && !r->o.targets.follow)
 		fputs("usertrace: what its children announce, such as a script's usertrace emit, is traced with -f\n",
 		      stderr);
 	for (size_t i = 0; !r->totals.events && i < plan->probes.n; i++) {
@@ -280,7 +254,7 @@ static int exit_status(struct run *r, bool has_command, bool unmatched)
 {
 	int status;
 
-	stop_signals_restore(r->stop_fd);
+	stop_signals_restore(r->o.targets.set.stop_fd);
 	status = has_command ? session_command_status(r->session) : EXIT_OK;
 	if (r->o.strict && (r->totals.lost || r->totals.missed))
 		return EXIT_LOST;
@@ -297,7 +271,7 @@ static int start(struct run *r, struct ut_err *err)
 		code = trace_output_start(r->output, session_start_ns(r->session));
 		if (code)
 			return ut_err_nomem(err);
-		say_attached(session_plan(r->session), &r->o.pids, !plan_is_complete(session_plan(r->session)));
+		say_attached(session_plan(r->session), &r->o.targets.pids, !plan_is_complete(session_plan(r->session)));
 	}
 	return code;
 }
@@ -307,7 +281,7 @@ static int fail_traced(struct run *r, const struct ut_err *err, int code)
 {
 	int status = fail_running(r->cmd, err, code, r->o.output);
 
-	stop_signals_restore(r->stop_fd);
+	stop_signals_restore(r->o.targets.set.stop_fd);
 	session_command_status(r->session);
 	return status;
 }
@@ -335,7 +309,7 @@ static int trace(struct run *r, bool has_command)
 		return exit_status(r, has_command, false); /* the reader has seen enough */
 	if (code)
 		return fail_traced(r, &err, code);
-	say_end(&r->o.pids, end);
+	say_end(&r->o.targets.pids, end);
 	unmatched = say_unmatched(r);
 	say_totals(r);
 	say_silence(r);
@@ -347,8 +321,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	struct run r = {
 		.cmd = cmd,
 		.out_fd = -1,
-		.stop_fd = -1,
-		.o = { .text_limit = 1024, .max_events = UINT64_MAX, .duration_ns = UINT64_MAX },
+		.o = { .text_limit = 1024, .max_events = UINT64_MAX, .targets = { TARGET_OPTS_UNSET } },
 	};
 	struct ut_err err = { 0 };
 	char **command = NULL;
@@ -358,8 +331,8 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	if (!done)
 		status = check_options(cmd, &r.o, argv, nprobes, command);
 	if (!done && !status) {
-		r.stop_fd = stop_signals_open(&err);
-		if (r.stop_fd < 0 || open_session(&r, argv, nprobes, command, &err))
+		r.o.targets.set.stop_fd = stop_signals_open(&err);
+		if (r.o.targets.set.stop_fd < 0 || open_session(&r, argv, nprobes, &err))
 			status = cli_fail_err(cmd, &err);
 		else
 			status = r.o.explain ? explain(&r) : trace(&r, command != NULL);
@@ -369,10 +342,8 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	runtimes_done(&r.runtimes);
 	if (r.o.output && r.out_fd >= 0)
 		close(r.out_fd);
-	if (r.stop_fd >= 0)
-		close(r.stop_fd);
 	free(r.log);
-	free(r.o.pids.v);
+	targets_done(&r.o.targets);
 	return status;
 }
 

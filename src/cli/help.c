@@ -145,3 +145,8 @@ int cli_fail_err(const struct ut_cmd *cmd, const struct ut_err *err)
 	print_sentence(cmd, err->msg[0] ? err->msg : strerror(err->code < 0 ? -err->code : EIO));
 	return err->code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
+
+int cli_exclusive(const struct ut_cmd *cmd, const char *a, const char *b)
+{
+	return cli_fail(cmd, EXIT_USAGE, "%s and %s are mutually exclusive", a, b);
+}

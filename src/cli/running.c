@@ -68,11 +68,6 @@ int write_out(int fd, struct buf *out)
 	return r;
 }
 
-bool ring_size_is_right(uint64_t bytes)
-{
-	return !bytes || (!(bytes & (bytes - 1)) && bytes >= 4096 && bytes <= (1u << 30));
-}
-
 void say_attached(const struct plan *plan, const struct pid_list *pids, bool incomplete)
 {
 	size_t probes = plan->probes.n, sites = 0;

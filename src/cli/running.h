@@ -18,8 +18,6 @@ void stop_signals_restore(int fd);
  * from @out, also after a failure. */
 int write_out(int fd, struct buf *out);
 
-bool ring_size_is_right(uint64_t bytes); /* 0, or a power of two from 4K to 1G */
-
 /* Sentences on standard error. */
 void say_attached(const struct plan *plan, const struct pid_list *pids, bool incomplete);
 void say_attached_more(size_t nprobes, size_t nsites);

@@ -53,12 +53,12 @@ int session_add_target(struct session *s, pid_t pid, struct ut_err *err)
 
 enum gen_filter session_uprobe_filter(const struct session_options *o)
 {
-	if (o->follow && (o->npids || o->command))
+	if (o->targets.follow && (o->targets.npids || o->targets.command))
 		return GEN_FILTER_FOLLOW;
-	return o->npids || o->command ? GEN_FILTER_NONE : GEN_FILTER_NOT_SELF;
+	return o->targets.npids || o->targets.command ? GEN_FILTER_NONE : GEN_FILTER_NOT_SELF;
 }
 
-bool session_has_targets(const struct session_options *o) { return o->npids || o->command; }
+bool session_has_targets(const struct session_options *o) { return o->targets.npids || o->targets.command; }
 
 static int open_plan(struct session *s, const struct runtimes *runtimes, struct ut_err *err)
 {
@@ -115,14 +115,16 @@ static int fill_plan(struct session *s, struct ut_err *err)
 		if (!r)
 			r = plan_process(s->plan, s->targets.v[i].id.pid, err);
 	}
-	if (!r && o->all)
+	if (!r && o->targets.all)
 		r = plan_all(s->plan, err);
-	if (!r && o->command)
-		r = plan_command(s->plan, o->command[0], err);
+	if (!r && o->targets.command)
+		r = plan_command(s->plan, o->targets.command[0], err);
 	if (!r && plan_wants_user_events(s->plan) && !session_has_targets(o))
 		r = plan_user_library(s->plan, err);
 	if (!r)
-		r = plan_named_files(s->plan, (!session_has_targets(o) && !o->all) || (o->command && o->explain), err);
+		r = plan_named_files(s->plan,
+				     (!session_has_targets(o) && !o->targets.all) || (o->targets.command && o->explain),
+				     err);
 	return r;
 }
 
@@ -136,7 +138,7 @@ static void where_words(const struct session *s, char *ret, size_t size)
 		snprintf(ret, size, "process %d (%s)", s->targets.v[0].id.pid, comm);
 	} else if (s->targets.n) {
 		snprintf(ret, size, "the %zu processes", s->targets.n);
-	} else if (o->all) {
+	} else if (o->targets.all) {
 		snprintf(ret, size, "any running process");
 	} else {
 		snprintf(ret, size,
@@ -151,7 +153,7 @@ static int check_complete(struct session *s, const struct runtimes *runtimes, st
 	const struct runtime *runtime = NULL;
 	char where[256];
 
-	if (s->options.wait || s->options.command)
+	if (s->options.targets.wait || s->options.targets.command)
 		return plan_paths_complete(s->plan, err);
 	where_words(s, where, sizeof(where));
 	if (plan_is_complete(s->plan))
@@ -177,8 +179,8 @@ int session_open(const struct session_options *options, const struct runtimes *r
 		s->options.sampling = &s->sampling;
 	}
 	s->rings = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
-	s->rings.size_bytes =
-		options->ring_bytes ? options->ring_bytes : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
+	s->rings.size_bytes = options->targets.ring_bytes ? options->targets.ring_bytes
+							  : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
 	s->state_base_ns = monotonic_ns() - 1000000000u; /* before anything that is counted */
 	s->starts_fd = s->refused_fd = s->handlers_fd = s->epoll_fd = -1;
 	no_states = options->states && measure_possible(&why);
@@ -188,9 +190,9 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	if (!r && no_states && plan_note(s->plan, "%s", why.msg))
 		r = ut_err_nomem(err);
 	if (!r && plan_wants_user_events(s->plan) && !session_has_targets(options))
-		s->options.all = true; /* what programs announce names no program */
-	for (size_t i = 0; !r && i < options->npids; i++)
-		r = session_add_target(s, options->pids[i], err);
+		s->options.targets.all = true; /* what programs announce names no program */
+	for (size_t i = 0; !r && i < options->targets.npids; i++)
+		r = session_add_target(s, options->targets.pids[i], err);
 	if (!r)
 		r = fill_plan(s, err);
 	if (!r)

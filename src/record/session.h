@@ -7,6 +7,7 @@
 #define UT_RECORD_SESSION_H
 
 #include "plan/plan.h"
+#include "record/target_set.h"
 #include "record/user_event.h"
 #include "sample/sampler.h"
 #include "wire/record.h"
@@ -15,21 +16,12 @@
 struct session;
 
 struct session_options {
+	struct target_set targets;
 	const char *const *probes; /* as typed */
 	size_t nprobes;
-	const int *pids; /* processes to look into; none with all or a command */
-	size_t npids;
-	bool all; /* every process, those to come as well */
-	bool follow; /* children of pids or of the command too */
-	bool wait; /* probes that no file has yet may come later */
 	bool explain; /* the command will not run: what it would map is looked for on the usual paths */
-	char *const *command; /* NULL, or started held and let go when all is in place */
-	uint64_t ring_bytes; /* 0: the default; a power of two otherwise */
 	uint32_t text_limit; /* bytes of a text, 1…GEN_TEXT_LIMIT_MAX */
 	uint64_t max_events; /* 0: no end */
-	uint64_t duration_ns; /* 0: no end */
-	int stop_fd; /* readable: stop; -1: none */
-	bool verbose; /* keep the verifier's log */
 	bool no_multi; /* attach the older way (tests) */
 	bool no_forks; /* the programs do not fork: see record/nop5_harm.h */
 	bool no_sleep; /* no handler waits for a page of the program */

@@ -44,7 +44,7 @@ static bool is_traced(const struct session *s, pid_t pid)
 	for (size_t i = 0; i < s->targets.n; i++)
 		if (s->targets.v[i].id.pid == pid)
 			return true;
-	return s->follow && s->options.follow ? follow_contains(s->follow, pid) : !s->targets.n;
+	return s->follow && s->options.targets.follow ? follow_contains(s->follow, pid) : !s->targets.n;
 }
 
 static int mapped(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_ns)
@@ -110,7 +110,7 @@ static void look_again(struct session *s)
 
 	for (size_t i = 0; i < s->targets.n; i++)
 		plan_process(s->plan, s->targets.v[i].id.pid, &err);
-	if (s->options.all || s->options.follow)
+	if (s->options.targets.all || s->options.targets.follow)
 		plan_all(s->plan, &err);
 	attach_more(s, first_probe, first_site);
 }

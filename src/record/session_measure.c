@@ -29,7 +29,7 @@ static int measure_running(struct session *s, bool fresh, struct ut_err *err)
 {
 	AUTO_FREE struct process_id *v = NULL;
 	size_t n = 0;
-	int r = s->options.all ? process_list(&v, &n, err) : 0;
+	int r = s->options.targets.all ? process_list(&v, &n, err) : 0;
 
 	for (size_t i = 0; !r && i < n; i++)
 		session_measure(s, v[i].pid, fresh);

@@ -92,7 +92,7 @@ static bool serve(struct session *s, int timeout_ms)
 	for (int i = 0; i < n; i++) {
 		int fd = events[i].data.fd;
 
-		if (fd == s->options.stop_fd)
+		if (fd == s->options.targets.stop_fd)
 			stop = true;
 		else if (is_pidfd(s, fd))
 			target_ended(s, fd);
@@ -122,8 +122,10 @@ static int next_timeout(const struct session *s, uint64_t n, int last_ms)
 	uint64_t passed = monotonic_ns() - s->start_ns;
 
 	ms = ms < 1 ? 1 : ms > IDLE_MS_MAX ? IDLE_MS_MAX : ms;
-	if (s->options.duration_ns && passed + (uint64_t)ms * 1000000u > s->options.duration_ns)
-		ms = passed > s->options.duration_ns ? 0 : (int)((s->options.duration_ns - passed) / 1000000u) + 1;
+	if (s->options.targets.duration_ns && passed + (uint64_t)ms * 1000000u > s->options.targets.duration_ns)
+		ms = passed > s->options.targets.duration_ns
+			     ? 0
+			     : (int)((s->options.targets.duration_ns - passed) / 1000000u) + 1;
 	return ms;
 }
 
@@ -133,10 +135,10 @@ static bool at_end(const struct session *s, bool stop, enum session_end *ret)
 		*ret = SESSION_MAX_EVENTS;
 	else if (stop)
 		*ret = SESSION_STOPPED;
-	else if (s->options.duration_ns && monotonic_ns() - s->start_ns >= s->options.duration_ns)
+	else if (s->options.targets.duration_ns && monotonic_ns() - s->start_ns >= s->options.targets.duration_ns)
 		*ret = SESSION_TIME;
 	else if (s->targets.n && s->ended == s->targets.n)
-		*ret = s->options.command ? SESSION_COMMAND_ENDED : SESSION_TARGETS_ENDED;
+		*ret = s->options.targets.command ? SESSION_COMMAND_ENDED : SESSION_TARGETS_ENDED;
 	else
 		return false;
 	return true;

@@ -32,7 +32,7 @@ static void look_at(struct session *s, pid_t pid)
 /* What the child did before it became the command was our own. */
 static bool is_ours(const struct session *s, const struct ut_rec_event *head)
 {
-	return s->options.command && (pid_t)head->pid == s->child.pid &&
+	return s->options.targets.command && (pid_t)head->pid == s->child.pid &&
 	       (!s->command_ns || head->time_ns < s->command_ns);
 }
 
@@ -62,12 +62,12 @@ int session_sample_open(struct session *s, struct ut_err *err)
 	const struct session_options *o = &s->options;
 	struct sampler_options so = {
 		.sampling = o->sampling,
-		.all = o->all,
-		.children = o->follow,
+		.all = o->targets.all,
+		.children = o->targets.follow,
 		.rings_fd = s->rings.outer_fd,
 		.lost_fd = s->rings.lost_fd,
 		.ncpus = s->rings.n,
-		.verbose = o->verbose,
+		.verbose = o->targets.verbose,
 		.multi = !o->no_multi && kernel_has_uprobe_multi(),
 	};
 	int r;
@@ -86,7 +86,7 @@ int session_sample_open(struct session *s, struct ut_err *err)
 		else
 			session_sample_process(s, s->targets.v[i].id.pid);
 	}
-	if (!r && o->all)
+	if (!r && o->targets.all)
 		r = look_at_all(s, err);
 	return r;
 }
@@ -110,7 +110,7 @@ int session_sample_start(struct session *s, struct ut_err *err)
 
 static bool is_sampled(const struct session *s, pid_t pid)
 {
-	return pid != getpid() && (s->options.all || unwind_maps_has(sampler_unwind(s->sampler), pid));
+	return pid != getpid() && (s->options.targets.all || unwind_maps_has(sampler_unwind(s->sampler), pid));
 }
 
 /* Several mappings of one process come together: they are read once, in session_sample_refresh. */
@@ -142,7 +142,8 @@ void session_sample_life(struct session *s, const struct ut_rec_life *r)
 
 	if (!s->sampler)
 		return;
-	if (r->what == UT_LIFE_FORK && child != pid && is_sampled(s, pid) && (s->options.all || s->options.follow)) {
+	if (r->what == UT_LIFE_FORK && child != pid && is_sampled(s, pid) &&
+	    (s->options.targets.all || s->options.targets.follow)) {
 		look_at(s, child);
 	} else if (r->what == UT_LIFE_EXEC && is_sampled(s, pid)) {
 		if (pid == s->child.pid && (!s->command_ns || r->head.time_ns < s->command_ns))

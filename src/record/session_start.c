@@ -66,7 +66,7 @@ static bool needs_follow(const struct session *s)
 {
 	if (!session_has_targets(&s->options))
 		return false;
-	if (s->options.follow)
+	if (s->options.targets.follow)
 		return true;
 	for (size_t i = 0; i < s->plan->requests.n; i++)
 		if (s->plan->requests.v[i].spec->kind == PROBE_TRACEPOINT)
@@ -93,7 +93,7 @@ static bool wants_more_files(const struct session *s)
 /* Is the command held at every exec and behind its dynamic linker? Needs programs that see the pids that we see. */
 static bool wants_hold(const struct session *s)
 {
-	return s->options.command && (wants_more_files(s) || s->sink->process || s->options.sampling) &&
+	return s->options.targets.command && (wants_more_files(s) || s->sink->process || s->options.sampling) &&
 	       process_in_first_pid_namespace();
 }
 
@@ -110,7 +110,7 @@ static int open_follow(struct session *s, struct ut_err *err)
 			"usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do not "
 			"see: "
 			"run it on the host for kernel events and for following children, or use --no-follow");
-	r = follow_open(s->options.follow, hold, &s->follow, err);
+	r = follow_open(s->options.targets.follow, hold, &s->follow, err);
 	for (size_t i = 0; !r && i < s->targets.n; i++)
 		r = follow_add(s->follow, s->targets.v[i].id.pid, err);
 	return r;
@@ -119,7 +119,8 @@ static int open_follow(struct session *s, struct ut_err *err)
 static int open_watch(struct session *s, struct ut_err *err)
 {
 	const struct session_options *o = &s->options;
-	bool later = o->all || o->wait || (o->follow && o->npids) || (o->command && !wants_hold(s));
+	bool later = o->targets.all || o->targets.wait || (o->targets.follow && o->targets.npids) ||
+		     (o->targets.command && !wants_hold(s));
 
 	/* For user events also to know, when a process is gone, what it had mapped where. */
 	if (o->sampling || plan_wants_user_events(s->plan))
@@ -146,8 +147,8 @@ static int open_epoll(struct session *s, struct ut_err *err)
 		return ut_err_set(err, -errno, "cannot wait for events: %s", strerror(errno));
 	for (unsigned i = 0; !r && i < s->rings.n; i++)
 		r = watch_fd(s, rings_fd(&s->rings, i), EPOLLIN | EPOLLET, err);
-	if (!r && s->options.stop_fd >= 0)
-		r = watch_fd(s, s->options.stop_fd, EPOLLIN, err);
+	if (!r && s->options.targets.stop_fd >= 0)
+		r = watch_fd(s, s->options.targets.stop_fd, EPOLLIN, err);
 	for (size_t i = 0; !r && i < s->targets.n; i++)
 		r = watch_fd(s, s->targets.v[i].pidfd, EPOLLIN, err);
 	if (!r && s->follow && follow_fd(s->follow) >= 0)
@@ -172,7 +173,7 @@ static int open_attach(struct session *s, struct ut_err *err)
 			     [GEN_MAP_NAMES] = -1 },
 		.no_multi = s->options.no_multi,
 		.no_forks = s->options.no_forks,
-		.verbose = s->options.verbose,
+		.verbose = s->options.targets.verbose,
 	};
 	AUTO_FREE pid_t *pids = calloc(s->targets.n + 1, sizeof(*pids));
 
@@ -248,7 +249,7 @@ int session_settle_nop5(struct session *s, size_t first, struct ut_err *err)
 
 static int start_command(struct session *s, struct ut_err *err)
 {
-	int r = child_start(s->options.command, &s->child, err);
+	int r = child_start(s->options.targets.command, &s->child, err);
 
 	return r ? r : session_add_target(s, s->child.pid, err);
 }
@@ -265,7 +266,7 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = open_starts(s, err);
 	if (!r)
 		r = open_user(s, err);
-	if (!r && s->options.command)
+	if (!r && s->options.targets.command)
 		r = start_command(s, err);
 	if (!r)
 		r = open_watch(s, err); /* before the plan is acted on: what is mapped meanwhile is seen */
@@ -292,5 +293,5 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	s->start_ns = s->last_sweep_ns = s->refused_ns = monotonic_ns();
 	setpriority(PRIO_PROCESS, 0, READER_NICE); /* may be refused; then it reads as it is */
 	session_tell_notes(s);
-	return s->options.command ? child_release(&s->child, s->options.command[0], err) : 0;
+	return s->options.targets.command ? child_release(&s->child, s->options.targets.command[0], err) : 0;
 }

@@ -10,23 +10,27 @@
 #include "watch/gc_watch_priv.h"
 
 /* Are there processes that nobody has looked at yet? */
-static bool is_open(const struct gc_watch *w) { return w->options.all || w->options.command || w->options.follow; }
+static bool is_open(const struct gc_watch *w)
+{
+	return w->options.targets.all || w->options.targets.command || w->options.targets.follow;
+}
 
 static int look_at_pids(struct gc_watch *w, struct ut_err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; !r && i < w->options.npids; i++) {
+	for (size_t i = 0; !r && i < w->options.targets.npids; i++) {
 		struct process_id id;
 		struct watched *p;
 
-		r = process_identify(w->options.pids[i], &id, err);
+		r = process_identify(w->options.targets.pids[i], &id, err);
 		if (r)
 			return r;
 		p = watch_process(w, (uint32_t)id.pid, 0);
 		if (!p)
 			return ut_err_nomem(err);
-		if (!w->options.overlay && (p->runtimes.n || !w->options.follow)) /* else: its children may be */
+		if (!w->options.overlay &&
+		    (p->runtimes.n || !w->options.targets.follow)) /* else: its children may be */
 			r = watch_check_known(w, p, err);
 	}
 	return r;
@@ -83,24 +87,16 @@ static int open_session(struct gc_watch *w, struct ut_err *err)
 {
 	const struct gc_watch_options *o = &w->options;
 	struct session_options so = {
-		.pids = o->pids,
-		.npids = o->npids,
-		.all = o->all,
-		.follow = o->follow,
-		.command = o->command,
-		.wait = true, /* a description has probes of other builds too */
-		.ring_bytes = o->ring_bytes,
+		.targets = o->targets,
+		.probes = w->probes,
+		.nprobes = w->defs.requests.n,
+		.states = o->no_measure ? NULL : w->states,
 		.text_limit = COLLECT_TEXT_MAX,
-		.duration_ns = o->duration_ns,
-		.stop_fd = o->stop_fd,
-		.verbose = o->verbose,
 		.lives = true,
 		.described = true,
 	};
 
-	so.probes = w->probes;
-	so.nprobes = w->defs.requests.n;
-	so.states = o->no_measure ? NULL : w->states;
+	so.targets.wait = true; /* a description has probes of other builds too */
 	return session_open(&so, w->runtimes, &w->session, err);
 }
 
@@ -108,8 +104,8 @@ static int check_pids(const struct gc_watch *w, struct ut_err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; !r && i < w->options.npids; i++) {
-		const struct watched *p = watch_find(w, (uint32_t)w->options.pids[i]);
+	for (size_t i = 0; !r && i < w->options.targets.npids; i++) {
+		const struct watched *p = watch_find(w, (uint32_t)w->options.targets.pids[i]);
 
 		r = p->wanted ? watch_check_attached(w, p, err) : 0;
 	}
@@ -177,7 +173,7 @@ static int tell_first(struct gc_watch *w, struct ut_err *err)
 		w->all.v[i]->p.seen_ns = w->start_ns;
 		r = watch_tell(w, w->all.v[i]);
 	}
-	if (r >= 0 && w->options.all)
+	if (r >= 0 && w->options.targets.all)
 		r = watch_existing(w, err);
 	return r < 0 ? r : 0;
 }

@@ -23,15 +23,10 @@ struct gc_process {
 };
 
 struct gc_watch_options {
-	const int *pids;
-	size_t npids;
-	bool all, follow;
-	char *const *command;
+	struct target_set targets; /* wait is set here */
 	const char *kinds; /* "gc,signal": RUNTIME_KINDS and signal, or "all"; NULL: gc and signal */
-	uint64_t duration_ns, max_spans; /* 0: no end */
-	uint64_t ring_bytes;
-	int stop_fd;
-	bool verbose, no_measure;
+	uint64_t max_spans; /* 0: no end */
+	bool no_measure;
 	bool overlay; /* the session is another's: see below */
 };
 

@@ -121,7 +121,7 @@ static int on_life(void *ctx, const struct session_life *life)
 	w->last_ns = life->time_ns;
 	switch (life->what) {
 	case UT_LIFE_FORK:
-		p = w->options.all || w->options.follow ? watch_find(w, life->pid) : NULL;
+		p = w->options.targets.all || w->options.targets.follow ? watch_find(w, life->pid) : NULL;
 		if (p && p->wanted)
 			watch_expect(w, life->child, life->time_ns);
 		return collect_fork(w->collect, life->time_ns, life->pid, life->child);
@@ -187,7 +187,7 @@ struct session_sink watch_session_sink(struct gc_watch *w)
 				      .lost = on_lost,
 				      .flush = on_flush,
 				      .attached = on_attached,
-				      .process = w->options.command ? on_process : NULL,
+				      .process = w->options.targets.command ? on_process : NULL,
 				      .note = on_note };
 }
 

@@ -176,12 +176,7 @@ static void on_note(void *ctx, const char *text)
 static int open_gc(struct profile_record *r, const struct runtimes *runtimes, struct ut_err *err)
 {
 	const struct profile_record_options *o = &r->options;
-	struct gc_watch_options wo = { .pids = o->pids,
-				       .npids = o->npids,
-				       .all = o->all,
-				       .follow = o->follow,
-				       .command = o->command,
-				       .stop_fd = -1 };
+	struct gc_watch_options wo = { .targets = o->targets };
 
 	return o->gc && !o->nprobes ? profile_gc_open(&wo, runtimes, &r->inner->gc, err) : 0;
 }
@@ -193,25 +188,17 @@ static int open_session(struct profile_record *r, const struct runtimes *runtime
 		.frequency_hz = o->frequency_hz, .waits = o->waits, .no_kernel = o->no_kernel, .probes = o->nprobes
 	};
 	struct session_options so = {
+		.targets = o->targets,
 		.probes = o->probes,
 		.nprobes = o->nprobes,
-		.pids = o->pids,
-		.npids = o->npids,
-		.all = o->all,
-		.follow = o->follow,
-		.command = o->command,
-		.ring_bytes = o->ring_bytes,
 		.text_limit = COLLECT_TEXT_MAX,
-		.duration_ns = o->duration_ns,
-		.stop_fd = o->stop_fd,
-		.verbose = o->verbose,
 		.lives = true,
 		.sampling = &sampling,
 	};
 
 	if (r->inner->gc) {
 		so.probes = profile_gc_probes(r->inner->gc, &so.nprobes);
-		so.wait = so.described = true;
+		so.targets.wait = so.described = true;
 	}
 	return session_open(&so, runtimes, &r->session, err);
 }
@@ -253,7 +240,7 @@ int profile_record_open(const struct profile_record_options *o, const struct run
 		.lost = on_lost,
 		.flush = on_flush,
 		.note = on_note,
-		.process = o->command ? on_process : NULL,
+		.process = o->targets.command ? on_process : NULL,
 		.sampled = on_sampled,
 	};
 	code = open_gc(r, runtimes, err);

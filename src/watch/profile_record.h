@@ -7,17 +7,12 @@
 #include "record/session.h"
 
 struct profile_record_options {
-	const int *pids;
-	size_t npids;
-	bool all, follow;
-	char *const *command;
+	struct target_set targets;
 	const char *const *probes; /* their events are the samples */
 	size_t nprobes;
 	uint32_t frequency_hz; /* 0: the clock takes none */
-	bool waits, no_kernel, gc, lines, verbose;
+	bool waits, no_kernel, gc, lines;
 	bool progress; /* a line on standard error, each second anew */
-	uint64_t duration_ns, ring_bytes; /* 0: no end; the default */
-	int stop_fd;
 	void (*note)(const char *text); /* a sentence for the user; may be NULL */
 };
 

@@ -38,9 +38,12 @@ static int fail(const struct ut_err *err)
 
 static int open_session(int pid, const char *probe, struct runtimes *runtimes, struct session **ret, struct ut_err *err)
 {
-	const struct session_options options = {
-		.probes = &probe, .nprobes = 1, .pids = &pid, .npids = 1, .text_limit = 1024, .stop_fd = -1
-	};
+	const struct session_options options = { .probes = &probe,
+						 .nprobes = 1,
+						 .targets.pids = &pid,
+						 .targets.npids = 1,
+						 .text_limit = 1024,
+						 .targets.stop_fd = -1 };
 	int r = runtimes_load(runtimes, err);
 
 	return r ? r : session_open(&options, runtimes, ret, err);

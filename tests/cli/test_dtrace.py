@@ -117,7 +117,7 @@ class Options(Case):
     def test_refusals(self):
         self.refused("needs -h (write a header) or -G (write an object); 'usertrace help dtrace' explains")
         self.refused("needs -h (write a header) or -G (write an object); 'usertrace help dtrace' explains", "-s", CCL)
-        self.refused("-h and -G exclude each other; run it once for each", "-hG", "-s", CCL)
+        self.refused("-h and -G are mutually exclusive; run it once for each", "-hG", "-s", CCL)
         self.refused("needs a provider file: -s FILE.d", "-G", "a.o")
         self.refused("needs a provider file: -s FILE.d", "-h")
         self.refused("option -s needs a value", "-h", "-s")

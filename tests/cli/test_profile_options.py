@@ -14,13 +14,13 @@ class Options(live.Case):
         return done.stderr[0].removeprefix("usertrace profile: ")
 
     def test_targets(self):
-        self.assertEqual(self.refused(), "profile what? -p PID, -a for all that runs, or a command after '--'")
-        self.assertEqual(self.refused("1"), "'1' alone means nothing; did you mean -p 1?")
-        self.assertEqual(self.refused("u:a:b"), "'u:a:b' alone means nothing; did you mean --on 'u:a:b'?")
-        self.assertEqual(self.refused("true"), "'true' means nothing here; a command to profile comes after '--'")
-        self.assertEqual(self.refused("-p1", "-a"), "-p and -a exclude each other")
-        self.assertIn("by itself", self.refused("-a", "--", "true"))
-        self.assertIn("exclude", self.refused("-f", "--no-follow", "--", "true"))
+        self.assertEqual(self.refused(), "no target: give -p PID, -a for all processes, or a command after '--'")
+        self.assertEqual(self.refused("1"), "unexpected argument '1'; did you mean -p 1?")
+        self.assertEqual(self.refused("u:a:b"), "unexpected argument 'u:a:b'; did you mean --on 'u:a:b'?")
+        self.assertEqual(self.refused("true"), "unexpected argument 'true'; a command goes after '--'")
+        self.assertEqual(self.refused("-p1", "-a"), "-p and -a are mutually exclusive")
+        self.assertEqual(self.refused("-a", "--", "true"), "-a and a command after '--' are mutually exclusive")
+        self.assertIn("mutually exclusive", self.refused("-f", "--no-follow", "--", "true"))
         self.assertIn("--follow needs", self.refused("-f", "-a"))
 
     def test_frequencies(self):
@@ -31,7 +31,7 @@ class Options(live.Case):
         self.assertIn("whole number", self.refused("-a", "-F", "many"))
 
     def test_other_numbers(self):
-        self.assertEqual(self.refused("-a", "-d", "0"), "--duration is more than 0")
+        self.assertEqual(self.refused("-a", "-d", "0"), "--duration must be greater than 0")
         self.assertIn("power of two", self.refused("-a", "--buffer", "5000"))
         self.assertEqual(self.refused("-a", "--idle"), "--idle is about waits: it needs --off-cpu")
 

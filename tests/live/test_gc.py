@@ -438,10 +438,10 @@ class Refused(Case):
         self.assertIn("arg9", said)
 
     def test_options(self):
-        for args, said in (([], "watch what? -p PID"), (["-a", "-p", "1"], "exclude each other"),
-                           (["-a", "--", "true"], "without -p or -a"), (["12"], "did you mean -p 12?"),
+        for args, said in (([], "no target: give -p PID"), (["-a", "-p", "1"], "mutually exclusive"),
+                           (["-a", "--", "true"], "-a and a command after '--'"), (["12"], "did you mean -p 12?"),
                            (["-a", "--kind", "compiel"], "no kind 'compiel'; did you mean 'compile'?"),
-                           (["-a", "-n", "0"], "more than 0"), (["-a", "-s", "--no-summary"], "exclude each other"),
+                           (["-a", "-n", "0"], "greater than 0"), (["-a", "-s", "--no-summary"], "mutually exclusive"),
                            (["-a", "-s", "-n", "1"], "prints none"), (["-a", "--min", "long"], "'long' is not a time"),
                            (["-a", "--buffer", "5000"], "power of two"), (["-a", "-f"], "needs a process"),
                            (["-a", "--runtime", "/none.ini"], "cannot read '/none.ini'")):

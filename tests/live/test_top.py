@@ -257,10 +257,10 @@ class Refused(live.Case):
 
     def test_options(self):
         self.assert_refused("did you mean -p 12?", "12")
-        self.assert_refused("'x' is not understood", "x")
-        self.assert_refused("exclude each other", "-p", "1", "-a")
+        self.assert_refused("unexpected argument 'x'", "x")
+        self.assert_refused("mutually exclusive", "-p", "1", "-a")
         self.assert_refused("--interval is from 0.1 s", "-i", "0.01")
-        self.assert_refused("--duration is more than 0", "-b", "-d", "0")
+        self.assert_refused("--duration must be greater than 0", "-b", "-d", "0")
 
     def test_dumb_terminals(self):
         for term in ("dumb", ""):

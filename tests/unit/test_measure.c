@@ -440,12 +440,12 @@ static void trace(void (*run)(void), enum probe_state begin, struct seen *ret, v
 {
 	const enum probe_state states[] = { begin, begin == STATE_STOP ? STATE_GO : STATE_SEE };
 	struct session_options o = { .nprobes = 2,
-				     .npids = 1,
+				     .targets.npids = 1,
 				     .text_limit = 64,
-				     .stop_fd = -1,
+				     .targets.stop_fd = -1,
 				     .states = states,
 				     .lives = true,
-				     .follow = run == child_thread_execs };
+				     .targets.follow = run == child_thread_execs };
 	struct session_sink sink = { .ctx = ret, .event = seen_event };
 	char path[PATH_MAX], begin_text[PATH_MAX + 64], end_text[PATH_MAX + 64];
 	const char *texts[] = { begin_text, end_text };
@@ -467,7 +467,7 @@ static void trace(void (*run)(void), enum probe_state begin, struct seen *ret, v
 	if (!pid)
 		start_child(run, gate[0]);
 	o.probes = texts;
-	o.pids = &pid;
+	o.targets.pids = &pid;
 	if (runtimes_parse("test.ini", runtime_text, sizeof(runtime_text) - 1, &runtimes, &err) ||
 	    session_open(&o, &runtimes, (struct session **)&ret->session, &err) ||
 	    session_start((struct session *)ret->session, &sink, NULL, &err))

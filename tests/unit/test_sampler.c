@@ -223,9 +223,9 @@ static int open_session(const struct session_options *from, int stop_fd, struct 
 	int r;
 
 	o.sampling = &sampling;
-	o.stop_fd = stop_fd;
+	o.targets.stop_fd = stop_fd;
 	o.text_limit = 100;
-	o.verbose = true;
+	o.targets.verbose = true;
 	r = session_open(&o, NULL, ret, err);
 	explicit_bzero(&sampling, sizeof(sampling)); /* memset would be left out */
 	return r;
@@ -278,9 +278,9 @@ static struct heard *hear_child(void (*leaf)(void), const struct session_samplin
 				struct session_totals *ret)
 {
 	pid_t pid = start(leaf);
-	struct session_options o = { .pids = &pid,
-				     .npids = 1,
-				     .duration_ns = PATIENCE_NS,
+	struct session_options o = { .targets.pids = &pid,
+				     .targets.npids = 1,
+				     .targets.duration_ns = PATIENCE_NS,
 				     .sampling = sampling,
 				     .probes = probes,
 				     .nprobes = sampling->probes };
@@ -357,7 +357,9 @@ __attribute__((noinline, noipa)) static void leaf_pause(void) { pause(); }
 static void test_standing(void **state)
 {
 	const struct session_sampling sampling = { .waits = true };
-	struct session_options o = { .npids = 1, .duration_ns = 20 * (uint64_t)MS, .sampling = &sampling };
+	struct session_options o = { .targets.npids = 1,
+				     .targets.duration_ns = 20 * (uint64_t)MS,
+				     .sampling = &sampling };
 	struct session_totals totals;
 	AUTO_FREE struct heard *h = NULL;
 	pid_t pid;
@@ -368,7 +370,7 @@ static void test_standing(void **state)
 	pid = start(leaf_pause);
 	while (process_state(pid) != 'S')
 		;
-	o.pids = &pid;
+	o.targets.pids = &pid;
 	h = hear(&o, &totals);
 	end(pid);
 	assert_true(h->waits == 1 && h->waits_before == 1 && h->standing == 1 && h->nstacks == 1);
@@ -425,7 +427,9 @@ static void test_threads_end(void **state)
 static void test_stopped(void **state)
 {
 	const struct session_sampling sampling = { .waits = true };
-	struct session_options o = { .npids = 1, .duration_ns = 20 * (uint64_t)MS, .sampling = &sampling };
+	struct session_options o = { .targets.npids = 1,
+				     .targets.duration_ns = 20 * (uint64_t)MS,
+				     .sampling = &sampling };
 	struct session_totals totals;
 	AUTO_FREE struct heard *h = NULL;
 	pid_t pid;
@@ -437,7 +441,7 @@ static void test_stopped(void **state)
 	pid = start(leaf_burn);
 	kill(pid, SIGSTOP);
 	waitpid(pid, &status, WUNTRACED);
-	o.pids = &pid;
+	o.targets.pids = &pid;
 	h = hear(&o, &totals);
 	end(pid);
 	assert_true(h->waits == 1 && h->waits_before == 1 && h->of_stopped == 1);
@@ -466,7 +470,7 @@ static void check_probe(bool no_multi)
 	struct session_sampling sampling = { .probes = 1 };
 	struct session_totals totals;
 	struct session_options o = {
-		.nprobes = 1, .duration_ns = PATIENCE_NS, .sampling = &sampling, .no_multi = no_multi
+		.nprobes = 1, .targets.duration_ns = PATIENCE_NS, .sampling = &sampling, .no_multi = no_multi
 	};
 	AUTO_FREE char *probe = own_probe('p', "sampled_called (arg1 == 7)");
 	const char *probes[1] = { probe };
@@ -474,8 +478,8 @@ static void check_probe(bool no_multi)
 	pid_t pid = start(leaf_call);
 
 	o.probes = probes;
-	o.pids = &pid;
-	o.npids = 1;
+	o.targets.pids = &pid;
+	o.targets.npids = 1;
 	h = hear(&o, &totals);
 	end(pid);
 	assert_true(h->probes > 3 && h->samples == 0);
@@ -502,7 +506,7 @@ static void test_probed_returns(void **state)
 {
 	const struct session_sampling sampling = { .frequency_hz = 997 };
 	struct session_totals totals;
-	struct session_options o = { .nprobes = 1, .duration_ns = PATIENCE_NS, .sampling = &sampling };
+	struct session_options o = { .nprobes = 1, .targets.duration_ns = PATIENCE_NS, .sampling = &sampling };
 	AUTO_FREE char *probe = NULL;
 	const char *probes[1];
 	AUTO_FREE struct heard *h = NULL;
@@ -514,8 +518,8 @@ static void test_probed_returns(void **state)
 	probes[0] = probe;
 	pid = start(leaf_burn);
 	o.probes = probes;
-	o.pids = &pid;
-	o.npids = 1;
+	o.targets.pids = &pid;
+	o.targets.npids = 1;
 	h = hear(&o, &totals);
 	end(pid);
 	expect_stacks(h, DEPTH, 1,
@@ -556,7 +560,7 @@ static void test_command(void **state)
 {
 	const struct session_sampling sampling = { .frequency_hz = 1999 };
 	char path[512], *command[] = { path, (char *)"burn", NULL }; /* this program, see main */
-	struct session_options o = { .command = command, .follow = true, .sampling = &sampling };
+	struct session_options o = { .targets.command = command, .targets.follow = true, .sampling = &sampling };
 	struct session_totals totals;
 	AUTO_FREE struct heard *h = NULL;
 	size_t known = 0;
@@ -577,7 +581,7 @@ static void test_command(void **state)
 static void test_everybody(void **state)
 {
 	const struct session_sampling sampling = { .frequency_hz = 997, .waits = true };
-	struct session_options o = { .all = true, .duration_ns = PATIENCE_NS, .sampling = &sampling };
+	struct session_options o = { .targets.all = true, .targets.duration_ns = PATIENCE_NS, .sampling = &sampling };
 	struct session_totals totals;
 	AUTO_FREE struct heard *h = NULL;
 	pid_t pid = start(leaf_burn);
