@@ -5,17 +5,12 @@
 
 #include <stdint.h>
 
+#include "base/index.h"
 #include "base/vec.h"
 
-/* Zero-initialise all of these to use. */
-struct intern {
-	uint32_t *slots; /* number + 1; 0: free */
-	size_t nslots; /* a power of two */
-	VEC(uint64_t) hashes; /* of each thing */
-};
-
+/* Zero-initialize all of these to use. */
 struct strings {
-	struct intern in;
+	struct index index;
 	VEC(const char *) v; /* not copies */
 };
 
@@ -24,7 +19,7 @@ struct pair {
 };
 
 struct pairs {
-	struct intern in;
+	struct index index;
 	VEC(struct pair) v;
 };
 

@@ -3,12 +3,8 @@
 #ifndef UT_MODEL_PROFILE_PRIV_H
 #define UT_MODEL_PROFILE_PRIV_H
 
+#include "base/index.h"
 #include "model/profile.h"
-
-struct profile_table {
-	uint32_t *slots; /* number + 1; 0: free */
-	size_t mask, used; /* mask: slots - 1; 0: no slots yet */
-};
 
 struct arena_chunk;
 
@@ -19,9 +15,8 @@ struct profile_generation {
 };
 
 struct profile_index {
-	struct profile_table strings, frames, nodes, threads, weights;
+	struct index strings, frames, nodes, threads, weights;
 	VEC(const char *) texts; /* what `strings` counts */
-	VEC(uint32_t) frame_hashes;
 	struct arena_chunk *chunks;
 	char *free; /* in the newest chunk */
 	size_t left;
@@ -29,10 +24,6 @@ struct profile_index {
 };
 
 uint32_t profile_frame_bytes(struct profile *p, const char *name, size_t len, enum frame_kind kind, bool unnamed);
-/* Zeroed memory for a table of a power of two bytes, for free(); in large pages where it is large. NULL: none. */
-void *profile_table_alloc(size_t bytes);
-/* Empties a table, with room for @n. -ENOMEM. */
-int profile_table_reset(struct profile_table *t, size_t n);
 /* Say that profile_add or profile_node will be called, so that what they look at comes nearer. */
 void profile_add_soon(const struct profile *p, uint32_t node, uint32_t thread, enum profile_state state);
 void profile_node_soon(const struct profile *p, uint32_t parent, uint32_t frame);

@@ -66,8 +66,7 @@ static int move_weights(struct profile *p, const uint32_t *moved)
 {
 	size_t n = p->weights.n;
 
-	if (profile_table_reset(&p->index->weights, n))
-		return -ENOMEM;
+	index_clear(&p->index->weights);
 	p->weights.n = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct profile_weight w = p->weights.v[i]; /* what is added stands before it */

@@ -248,7 +248,7 @@ static int grow_known(struct reader *r)
 
 	if (r->nknown * 4 < r->known_size * (r->known_size < SPARSE ? 1 : 3))
 		return 0;
-	v = profile_table_alloc(n * sizeof(*v));
+	v = index_alloc(n * sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->known_size; i++) {
