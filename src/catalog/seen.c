@@ -7,35 +7,6 @@
 
 #include "base/auto.h"
 
-/* Where the file is, or the empty slot where it belongs. */
-static struct seen_file **find_slot(struct seen_file **slots, size_t nslots, const struct file_id *id)
-{
-	size_t i = (size_t)((id->ino ^ id->dev << 32 ^ id->dev >> 7) * 0x9e3779b97f4a7c15ull >> 32) & (nslots - 1);
-
-	while (slots[i] && (slots[i]->id.ino != id->ino || slots[i]->id.dev != id->dev))
-		i = (i + 1) & (nslots - 1);
-	return &slots[i];
-}
-
-static bool make_room(struct seen_files *seen)
-{
-	size_t nslots = seen->nslots ? seen->nslots * 2 : 256;
-	struct seen_file **slots;
-
-	if (seen->n * 2 < seen->nslots)
-		return true;
-	slots = calloc(nslots, sizeof(struct seen_file *));
-	if (!slots)
-		return false;
-	for (size_t i = 0; i < seen->nslots; i++)
-		if (seen->slots[i])
-			*find_slot(slots, nslots, &seen->slots[i]->id) = seen->slots[i];
-	free(seen->slots);
-	seen->slots = slots;
-	seen->nslots = nslots;
-	return true;
-}
-
 /* Probes come sorted by provider. */
 static void count_probe(struct seen_file *file, const struct catalog_probe *probe)
 {
@@ -76,31 +47,31 @@ static void count_probes(struct seen_files *seen, struct catalog *c, struct seen
 
 const struct seen_file *seen_file_get(struct seen_files *seen, struct catalog *c, pid_t pid, const struct mapping *m)
 {
-	struct seen_file **slot;
+	uint64_t hash = file_id_hash(&m->file);
+	uint32_t found = index_find(&seen->index, hash, i, file_id_equal(&seen->all.v[i]->id, &m->file));
+	struct seen_file *file;
 
-	if (!make_room(seen))
+	if (found != INDEX_NONE)
+		return seen->all.v[found];
+	file = calloc(1, sizeof(*file));
+	if (!file || vec_reserve(&seen->all, seen->all.n + 1) || index_add(&seen->index, hash, (uint32_t)seen->all.n)) {
+		free(file);
 		return NULL;
-	slot = find_slot(seen->slots, seen->nslots, &m->file);
-	if (*slot)
-		return *slot;
-	*slot = calloc(1, sizeof(**slot));
-	if (!*slot)
-		return NULL;
-	(*slot)->id = m->file;
-	seen->n++;
-	count_probes(seen, c, *slot, pid, m);
-	return *slot;
+	}
+	file->id = m->file;
+	seen->all.v[seen->all.n++] = file;
+	count_probes(seen, c, file, pid, m);
+	return file;
 }
 
 void seen_files_done(struct seen_files *seen)
 {
-	for (size_t i = 0; i < seen->nslots; i++) {
-		if (!seen->slots[i])
-			continue;
-		for (size_t k = 0; k < seen->slots[i]->providers.n; k++)
-			free(seen->slots[i]->providers.v[k].name);
-		vec_done(&seen->slots[i]->providers);
-		free(seen->slots[i]);
+	for (size_t i = 0; i < seen->all.n; i++) {
+		for (size_t k = 0; k < seen->all.v[i]->providers.n; k++)
+			free(seen->all.v[i]->providers.v[k].name);
+		vec_done(&seen->all.v[i]->providers);
+		free(seen->all.v[i]);
 	}
-	free(seen->slots);
+	vec_done(&seen->all);
+	index_done(&seen->index);
 }

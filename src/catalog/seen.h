@@ -3,6 +3,7 @@
 #ifndef UT_CATALOG_SEEN_H
 #define UT_CATALOG_SEEN_H
 
+#include "base/index.h"
 #include "catalog/catalog_priv.h"
 
 struct seen_file {
@@ -11,8 +12,8 @@ struct seen_file {
 };
 
 struct seen_files {
-	struct seen_file **slots; /* a hash table, open addressing */
-	size_t n, nslots; /* a power of two */
+	VEC(struct seen_file *) all;
+	struct index index; /* by device and inode */
 	size_t unopened; /* files that could not be opened */
 };
 

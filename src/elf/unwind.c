@@ -181,7 +181,7 @@ static int build(struct unwind_build *b)
 	int r;
 
 	b->table->rules = calloc(1, sizeof(*b->table->rules));
-	if (!b->table->rules)
+	if (!b->table->rules || index_add(&b->rule_index, unwind_rule_hash(b->table->rules), 0))
 		return -ENOMEM;
 	b->table->nrules = 1; /* what is not known */
 	b->rules_cap = 1;
@@ -214,7 +214,7 @@ int unwind_table_build(struct elf_image *img, struct unwind_table *ret, struct u
 	if (!r && !ret->pages)
 		ret->why = "it has no unwind information (.eh_frame)";
 	vec_done(&b.code);
-	free(b.hash);
+	index_done(&b.rule_index);
 	if (r) {
 		unwind_table_done(ret);
 		return ut_err_nomem(err);

@@ -4,6 +4,7 @@
 #ifndef UT_ELF_UNWIND_PRIV_H
 #define UT_ELF_UNWIND_PRIV_H
 
+#include "base/index.h"
 #include "elf/cursor.h"
 #include "elf/image_priv.h"
 #include "elf/unwind.h"
@@ -81,8 +82,7 @@ struct unwind_build {
 	uint64_t data_base; /* what ENC_DATAREL means */
 	uint64_t entry; /* where the kernel or the dynamic linker begins; 0: nowhere, or not certain */
 
-	uint32_t *hash; /* number of a rule + 1, at its place; a power of two of them */
-	uint32_t hash_size;
+	struct index rule_index;
 	size_t rules_cap;
 	struct ut_unwind_rule last; /* the rule that was asked for last, and its number */
 	uint32_t last_number;
@@ -107,6 +107,8 @@ int unwind_read_stubs(struct unwind_build *b, const struct unwind_rows *known, s
 
 /* True when all of [start, end) is code in the file, near enough to the base. */
 bool unwind_is_code(const struct unwind_build *b, uint64_t start, uint64_t end);
+/* The hash of a rule in rule_index. */
+uint64_t unwind_rule_hash(const struct ut_unwind_rule *rule);
 /* The number of a rule. When there are too many: that of UT_CFA_UNSUPPORTED. 0 or -ENOMEM. */
 int unwind_rule_number(struct unwind_build *b, const struct ut_unwind_rule *rule, uint32_t *ret);
 /* What is known at an address that counts from the base. */

@@ -2,67 +2,39 @@
 /* Rows of single functions put together: rules are numbered, overlaps decided, sources laid over each other, and all of
  * it is cut into pages. */
 #include "base/auto.h"
+#include "base/hash.h"
 #include "elf/unwind_priv.h"
 
-static uint32_t hash_of(const struct ut_unwind_rule *rule)
+uint64_t unwind_rule_hash(const struct ut_unwind_rule *rule)
 {
 	uint64_t half[2];
 
 	memcpy(half, rule, sizeof(half));
-	half[0] = (half[0] ^ half[1] * 0x9fb21c651e98df25ull) * 0xff51afd7ed558ccdull;
-	return (uint32_t)(half[0] >> 32);
-}
-
-/* The place of @rule in the hash table, or the free one where it belongs. */
-static uint32_t *find_place(const struct unwind_build *b, const struct ut_unwind_rule *rule)
-{
-	uint32_t at = hash_of(rule) & (b->hash_size - 1);
-
-	while (b->hash[at] && memcmp(&b->table->rules[b->hash[at] - 1], rule, sizeof(*rule)) != 0)
-		at = (at + 1) & (b->hash_size - 1);
-	return &b->hash[at];
-}
-
-static int grow_hash(struct unwind_build *b)
-{
-	uint32_t size = b->hash_size ? b->hash_size * 2 : 1024;
-	uint32_t *hash;
-
-	if (b->table->nrules < b->hash_size / 2)
-		return 0;
-	hash = calloc(size, sizeof(*hash));
-	if (!hash)
-		return -ENOMEM;
-	free(b->hash);
-	b->hash = hash;
-	b->hash_size = size;
-	for (uint32_t i = 0; i < b->table->nrules; i++)
-		*find_place(b, &b->table->rules[i]) = i + 1;
-	return 0;
+	return hash_pair(half[0], half[1]);
 }
 
 int unwind_rule_number(struct unwind_build *b, const struct ut_unwind_rule *rule, uint32_t *ret)
 {
 	static const struct ut_unwind_rule unsupported = { .cfa = UT_CFA_UNSUPPORTED };
 	struct unwind_table *t = b->table;
-	uint32_t *place;
+	uint64_t hash = unwind_rule_hash(rule);
+	uint32_t found;
 
 	if (memcmp(rule, &b->last, sizeof(*rule)) == 0) {
 		*ret = b->last_number;
 		return 0;
 	}
-	if (grow_hash(b))
-		return -ENOMEM;
-	place = find_place(b, rule);
-	if (!*place && t->nrules >= UT_UNWIND_RULES_MAX - 1 && rule->cfa != UT_CFA_UNSUPPORTED)
+	found = index_find(&b->rule_index, hash, i, memcmp(&t->rules[i], rule, sizeof(*rule)) == 0);
+	if (found == INDEX_NONE && t->nrules >= UT_UNWIND_RULES_MAX - 1 && rule->cfa != UT_CFA_UNSUPPORTED)
 		return unwind_rule_number(b, &unsupported, ret); /* the last one is kept free for it */
-	if (!*place) {
-		if (vec_grow_((void **)&t->rules, &b->rules_cap, t->nrules + 1, sizeof(*t->rules)))
+	if (found == INDEX_NONE) {
+		if (vec_grow_((void **)&t->rules, &b->rules_cap, t->nrules + 1, sizeof(*t->rules)) ||
+		    index_add(&b->rule_index, hash, t->nrules))
 			return -ENOMEM;
+		found = t->nrules;
 		t->rules[t->nrules++] = *rule;
-		*place = t->nrules;
 	}
-	*ret = *place - 1;
+	*ret = found;
 	b->last = *rule;
 	b->last_number = *ret;
 	return 0;

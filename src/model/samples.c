@@ -32,10 +32,10 @@ struct samples *samples_free(struct samples *s)
 	vec_done(&s->stacks);
 	vec_done(&s->rows);
 	vec_done(&s->arena);
-	samples_index_done(&s->process_index);
-	samples_index_done(&s->thread_index);
-	samples_index_done(&s->stack_index);
-	samples_index_done(&s->row_index);
+	index_done(&s->process_index);
+	index_done(&s->thread_index);
+	index_done(&s->stack_index);
+	index_done(&s->row_index);
 	free(s);
 	return NULL;
 }
@@ -47,33 +47,14 @@ uint64_t samples_bytes(const struct samples *s)
 {
 	return s->arena.cap + s->stacks.cap * sizeof(*s->stacks.v) + s->rows.cap * sizeof(*s->rows.v) +
 	       s->threads.cap * sizeof(*s->threads.v) + s->processes.cap * sizeof(*s->processes.v) +
-	       (s->stack_index.cap + s->row_index.cap + s->thread_index.cap + s->process_index.cap) * sizeof(uint32_t);
-}
-
-/* What is looked for, beside the log that it may be in. */
-struct key {
-	const struct samples *s;
-	const void *wanted;
-};
-
-static uint64_t process_hash(const void *ctx, uint32_t i)
-{
-	return samples_mix(((const struct samples *)ctx)->processes.v[i].pid);
-}
-
-static bool process_equal(const void *ctx, uint32_t i)
-{
-	const struct key *k = ctx;
-	const struct samples_process *p = &k->s->processes.v[i];
-
-	return !p->over && p->pid == *(const uint32_t *)k->wanted;
+	       index_bytes(&s->stack_index) + index_bytes(&s->row_index) + index_bytes(&s->thread_index) +
+	       index_bytes(&s->process_index);
 }
 
 static uint32_t find_process(const struct samples *s, uint32_t pid)
 {
-	struct key k = { s, &pid };
-
-	return samples_index_find(&s->process_index, samples_mix(pid), process_equal, &k);
+	return index_find(&s->process_index, hash_number(pid), i,
+			  !s->processes.v[i].over && s->processes.v[i].pid == pid);
 }
 
 /* SAMPLES_NONE: out of memory. */
@@ -86,32 +67,20 @@ static uint32_t get_process(struct samples *s, uint32_t pid)
 	if (vec_push(&s->processes, ((struct samples_process){ .pid = pid, .age = ++s->ages })))
 		return SAMPLES_NONE;
 	i = (uint32_t)s->processes.n - 1;
-	if (!samples_index_add(&s->process_index, samples_mix(pid), i, process_hash, s))
+	if (!index_add(&s->process_index, hash_number(pid), i))
 		return i;
 	s->processes.n--;
 	return SAMPLES_NONE;
 }
 
-static uint64_t hash_thread(const struct samples_thread *t) { return samples_mix((uint64_t)t->process << 32 | t->tid); }
-
-static uint64_t thread_hash(const void *ctx, uint32_t i)
-{
-	return hash_thread(&((const struct samples *)ctx)->threads.v[i]);
-}
-
-static bool thread_equal(const void *ctx, uint32_t i)
-{
-	const struct key *k = ctx;
-	const struct samples_thread *t = &k->s->threads.v[i], *wanted = k->wanted;
-
-	return !t->over && t->process == wanted->process && t->tid == wanted->tid;
-}
+static uint64_t hash_thread(const struct samples_thread *t) { return hash_pair(t->process, t->tid); }
 
 static uint32_t find_thread(const struct samples *s, const struct samples_thread *wanted)
 {
-	struct key k = { s, wanted };
+	const struct samples_thread *v = s->threads.v;
 
-	return samples_index_find(&s->thread_index, hash_thread(wanted), thread_equal, &k);
+	return index_find(&s->thread_index, hash_thread(wanted), i,
+			  !v[i].over && v[i].process == wanted->process && v[i].tid == wanted->tid);
 }
 
 /* The thread of a record that saw it from @from_ns until its own time. SAMPLES_NONE: out of memory. */
@@ -128,7 +97,7 @@ static uint32_t get_thread(struct samples *s, const struct ut_rec_event *e, uint
 		if (vec_push(&s->threads, new))
 			return SAMPLES_NONE;
 		i = (uint32_t)s->threads.n - 1;
-		if (samples_index_add(&s->thread_index, hash_thread(&new), i, thread_hash, s)) {
+		if (index_add(&s->thread_index, hash_thread(&new), i)) {
 			s->threads.n--;
 			return SAMPLES_NONE;
 		}
@@ -145,30 +114,18 @@ static uint32_t get_thread(struct samples *s, const struct ut_rec_event *e, uint
 	return i;
 }
 
-static uint64_t stack_hash(const void *ctx, uint32_t i)
-{
-	return samples_mix(((const struct samples *)ctx)->stacks.v[i].id);
-}
-
-static bool stack_equal(const void *ctx, uint32_t i)
-{
-	const struct key *k = ctx;
-
-	return k->s->stacks.v[i].id == *(const uint64_t *)k->wanted;
-}
-
 /* Known or not. SAMPLES_NONE: out of memory. */
 static uint32_t get_stack(struct samples *s, uint64_t id, uint32_t pid)
 {
-	struct key k = { s, &id };
-	uint32_t i = samples_index_find(&s->stack_index, samples_mix(id), stack_equal, &k);
+	uint64_t hash = hash_number(id);
+	uint32_t i = index_find(&s->stack_index, hash, k, s->stacks.v[k].id == id);
 
 	if (i != SAMPLES_NONE)
 		return i;
 	if (vec_push(&s->stacks, ((struct samples_stack){ .id = id, .pid = pid })))
 		return SAMPLES_NONE;
 	i = (uint32_t)s->stacks.n - 1;
-	if (!samples_index_add(&s->stack_index, samples_mix(id), i, stack_hash, s))
+	if (!index_add(&s->stack_index, hash, i))
 		return i;
 	s->stacks.n--;
 	return SAMPLES_NONE;
@@ -223,16 +180,11 @@ static uint64_t hash_row(const struct samples_row *r)
 {
 	uint64_t kind = (uint64_t)r->state | (uint64_t)r->waits << 8 | (uint64_t)r->in_gc << 16;
 
-	return samples_mix(samples_mix((uint64_t)r->stack << 32 | r->thread) ^ samples_mix(r->moment ^ kind << 32));
+	return hash_pair(hash_pair((uint64_t)r->stack << 32 | r->thread, r->moment), kind);
 }
 
-static uint64_t row_hash(const void *ctx, uint32_t i) { return hash_row(&((const struct samples *)ctx)->rows.v[i]); }
-
-static bool row_equal(const void *ctx, uint32_t i)
+static bool is_like(const struct samples_row *a, const struct samples_row *b)
 {
-	const struct key *k = ctx;
-	const struct samples_row *a = &k->s->rows.v[i], *b = k->wanted;
-
 	return a->stack == b->stack && a->thread == b->thread && a->moment == b->moment && a->age == b->age &&
 	       a->state == b->state && a->waits == b->waits && a->in_gc == b->in_gc;
 }
@@ -242,7 +194,7 @@ static int add_row(struct samples *s, struct samples_row *row)
 {
 	struct samples_process *p = &s->processes.v[s->threads.v[row->thread].process];
 	struct samples_stack *stack = row->stack == SAMPLES_NONE ? NULL : &s->stacks.v[row->stack];
-	struct key k = { s, row };
+	uint64_t hash;
 	uint32_t i;
 
 	if (stack)
@@ -250,7 +202,8 @@ static int add_row(struct samples *s, struct samples_row *row)
 	row->age = p->age;
 	row->moment = stack && (stack->runtime || !stack->known) ? row->time_ns / MOMENT_NS : SAMPLES_AGE | p->age;
 	s->count++;
-	i = samples_index_find(&s->row_index, hash_row(row), row_equal, &k);
+	hash = hash_row(row);
+	i = index_find(&s->row_index, hash, k, is_like(&s->rows.v[k], row));
 	if (i != SAMPLES_NONE) {
 		s->rows.v[i].count += row->count;
 		s->rows.v[i].value_ns += row->value_ns;
@@ -258,7 +211,7 @@ static int add_row(struct samples *s, struct samples_row *row)
 	}
 	if (vec_push(&s->rows, *row))
 		return -ENOMEM;
-	if (!samples_index_add(&s->row_index, hash_row(row), (uint32_t)s->rows.n - 1, row_hash, s))
+	if (!index_add(&s->row_index, hash, (uint32_t)s->rows.n - 1))
 		return 0;
 	s->rows.n--;
 	return -ENOMEM;

@@ -24,7 +24,7 @@ struct build {
 	const struct samples_options *o;
 	struct profile *p;
 	VEC(struct place) places;
-	struct samples_index place_index;
+	struct index place_index;
 	numbers place_frames;
 	struct frames named; /* of one address */
 	/* The stack at hand, by frame numbers, innermost first, and how many of them are the kernel's. */
@@ -45,25 +45,7 @@ static uint32_t word(struct build *b, const char *text, enum frame_kind kind)
 	return profile_frame_named(b->p, text, strlen(text), kind);
 }
 
-static uint64_t hash_place(const struct place *p) { return samples_mix(p->ip ^ (uint64_t)p->age << 40); }
-
-static uint64_t place_hash(const void *ctx, uint32_t i)
-{
-	return hash_place(&((const struct build *)ctx)->places.v[i]);
-}
-
-struct place_key {
-	const struct build *b;
-	struct place p;
-};
-
-static bool place_equal(const void *ctx, uint32_t i)
-{
-	const struct place_key *k = ctx;
-	const struct place *p = &k->b->places.v[i];
-
-	return p->ip == k->p.ip && p->age == k->p.age;
-}
+static uint64_t hash_place(const struct place *p) { return hash_pair(p->ip, p->age); }
 
 /* Numbers of the frames that names gave, behind @to. */
 static int add_named(struct build *b, numbers *to)
@@ -94,21 +76,22 @@ static int add_place(struct build *b, struct place *place, pid_t pid, uint64_t t
 	place->n = (uint32_t)b->place_frames.n - place->first;
 	if (vec_push(&b->places, *place))
 		return -ENOMEM;
-	return samples_index_add(&b->place_index, hash_place(place), (uint32_t)b->places.n - 1, place_hash, b);
+	return index_add(&b->place_index, hash_place(place), (uint32_t)b->places.n - 1);
 }
 
 static int push_place(struct build *b, uint64_t ip, uint32_t age, pid_t pid, uint64_t time_ns)
 {
-	struct place_key k = { b, { .ip = ip, .age = age } };
-	uint32_t i = samples_index_find(&b->place_index, hash_place(&k.p), place_equal, &k);
+	struct place p = { .ip = ip, .age = age };
+	uint32_t i =
+		index_find(&b->place_index, hash_place(&p), k, b->places.v[k].ip == ip && b->places.v[k].age == age);
 	int r = 0;
 
 	if (i == SAMPLES_NONE)
-		r = add_place(b, &k.p, pid, time_ns);
+		r = add_place(b, &p, pid, time_ns);
 	else
-		k.p = b->places.v[i];
-	for (uint32_t j = 0; !r && j < k.p.n; j++)
-		r = vec_push(&b->stack, b->place_frames.v[k.p.first + j]);
+		p = b->places.v[i];
+	for (uint32_t j = 0; !r && j < p.n; j++)
+		r = vec_push(&b->stack, b->place_frames.v[p.first + j]);
 	return r;
 }
 
@@ -435,7 +418,7 @@ static int prepare(struct build *b)
 	b->p->totals.duration_ns = b->o->stop_ns > s->start_ns ? b->o->stop_ns - s->start_ns : 0;
 	b->p->totals.period_ns = b->o->period_ns;
 	b->p->totals.unit = b->o->unit;
-	samples_index_done(&s->row_index); /* the rows change places now */
+	index_done(&s->row_index); /* the rows change places now */
 	if (s->rows.n)
 		qsort(s->rows.v, s->rows.n, sizeof(*s->rows.v), compare_rows);
 	settle(s, b->o->stop_ns);
@@ -455,7 +438,7 @@ int samples_build(struct samples *s, const struct samples_options *o, struct pro
 		r = add_reasons(&b, &b.unnamed, &s->unnamed);
 	vec_done(&b.places);
 	vec_done(&b.place_frames);
-	samples_index_done(&b.place_index);
+	index_done(&b.place_index);
 	vec_done(&b.named.v);
 	vec_done(&b.stack);
 	vec_done(&b.cuts);

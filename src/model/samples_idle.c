@@ -130,59 +130,48 @@ bool samples_is_lock_wait(const struct profile *p, const uint32_t *frames, size_
 }
 
 /* By the program's part alone: of a wait from before the recording the kernel's is not known. */
-struct part {
-	const struct samples *s;
-	uint32_t stack;
-};
-
 static uint64_t hash_part(const struct samples *s, uint32_t i)
 {
 	const struct samples_stack *stack = &s->stacks.v[i];
-	uint64_t ips[SAMPLES_FRAMES],
-		hash = samples_mix((uint64_t)stack->pid << 32 | (uint64_t)stack->user << 8 | stack->end);
+	uint64_t ips[SAMPLES_FRAMES], hash = hash_pair(stack->pid, (uint64_t)stack->user << 8 | stack->end);
 
 	samples_unpack(s, stack, ips);
 	for (size_t k = 0; k < stack->user; k++)
-		hash = samples_mix(hash ^ ips[stack->kernel + k]);
+		hash = hash_pair(hash, ips[stack->kernel + k]);
 	return hash;
 }
 
-static uint64_t part_hash(const void *ctx, uint32_t i) { return hash_part(ctx, i); }
-
-static bool part_equal(const void *ctx, uint32_t i)
+static bool is_same_part(const struct samples *s, const struct samples_stack *a, const struct samples_stack *b)
 {
-	const struct part *p = ctx;
-	const struct samples_stack *a = &p->s->stacks.v[i], *b = &p->s->stacks.v[p->stack];
 	uint64_t of_a[SAMPLES_FRAMES], of_b[SAMPLES_FRAMES];
 
 	if (a->pid != b->pid || a->user != b->user || a->end != b->end)
 		return false;
-	samples_unpack(p->s, a, of_a);
-	samples_unpack(p->s, b, of_b);
+	samples_unpack(s, a, of_a);
+	samples_unpack(s, b, of_b);
 	return !memcmp(of_a + a->kernel, of_b + b->kernel, a->user * sizeof(*of_a));
 }
 
 uint32_t *samples_same_program(const struct samples *s)
 {
 	uint32_t *ret = calloc(s->stacks.n + 1, sizeof(*ret));
-	struct samples_index index = { 0 };
+	struct index index = { 0 };
 	int r = ret ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !r && i < s->stacks.n; i++) {
-		struct part p = { s, i };
 		uint64_t hash;
 
 		ret[i] = i;
 		if (!s->stacks.v[i].known || !s->stacks.v[i].user)
 			continue;
 		hash = hash_part(s, i);
-		ret[i] = samples_index_find(&index, hash, part_equal, &p);
+		ret[i] = index_find(&index, hash, k, is_same_part(s, &s->stacks.v[k], &s->stacks.v[i]));
 		if (ret[i] == SAMPLES_NONE) {
 			ret[i] = i;
-			r = samples_index_add(&index, hash, i, part_hash, s);
+			r = index_add(&index, hash, i);
 		}
 	}
-	samples_index_done(&index);
+	index_done(&index);
 	if (!r)
 		return ret;
 	free(ret);

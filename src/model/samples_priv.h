@@ -3,26 +3,13 @@
 #ifndef UT_MODEL_SAMPLES_PRIV_H
 #define UT_MODEL_SAMPLES_PRIV_H
 
+#include "base/hash.h"
+#include "base/index.h"
 #include "model/samples.h"
 #include "model/waits.h"
 
-#define SAMPLES_NONE UINT32_MAX
+#define SAMPLES_NONE INDEX_NONE
 #define SAMPLES_FRAMES (2 * UT_WALK_FRAMES) /* of a stack, at most; half of them the kernel's */
-
-/* Numbers of things by their hashes; what is equal is the owner's to say. Zero-initialise to use. */
-struct samples_index {
-	uint32_t *slots;
-	size_t cap, n;
-};
-
-/* The number for which @equal says so, else SAMPLES_NONE. */
-uint32_t samples_index_find(const struct samples_index *x, uint64_t hash,
-			    bool (*equal)(const void *ctx, uint32_t number), const void *ctx);
-/* Adds @number; @hash_of gives the hash of one that is there. 0 or -ENOMEM. */
-int samples_index_add(struct samples_index *x, uint64_t hash, uint32_t number,
-		      uint64_t (*hash_of)(const void *ctx, uint32_t number), const void *ctx);
-void samples_index_done(struct samples_index *x);
-uint64_t samples_mix(uint64_t h);
 
 /* A program that runs in a process, until its exec or end. */
 struct samples_process {
@@ -73,7 +60,7 @@ struct samples {
 	VEC(struct samples_stack) stacks;
 	VEC(struct samples_row) rows;
 	VEC(unsigned char) arena;
-	struct samples_index process_index, thread_index, stack_index, row_index;
+	struct index process_index, thread_index, stack_index, row_index;
 	samples_reasons cuts, unnamed;
 	VEC(char *) texts; /* of the reasons */
 };

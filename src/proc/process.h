@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 /* A process is pid + start time; a pid alone may be reused. */
@@ -41,6 +42,13 @@ int process_list(struct process_id **ret, size_t *ret_n, struct ut_err *err); /*
 struct file_id {
 	uint64_t dev, ino;
 };
+
+static inline bool file_id_equal(const struct file_id *a, const struct file_id *b)
+{
+	return a->ino == b->ino && a->dev == b->dev;
+}
+
+static inline uint64_t file_id_hash(const struct file_id *id) { return hash_pair(id->dev, id->ino); }
 
 struct mapping {
 	uint64_t start, end, offset; /* addresses; file offset of start */

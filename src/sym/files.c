@@ -23,38 +23,6 @@ static void file_free(struct sym_file *f)
 	free(f);
 }
 
-static struct sym_file **bucket(const struct sym_files *files, const struct file_id *id)
-{
-	uint64_t h = (id->ino ^ id->dev << 40) * 0x9e3779b97f4a7c15u;
-
-	return &files->buckets[(h >> 32) & (files->nbuckets - 1)];
-}
-
-static int make_room(struct sym_files *files)
-{
-	size_t n = files->nbuckets ? files->nbuckets * 2 : 64;
-	struct sym_files fresh = { .nbuckets = n };
-
-	if (files->n < files->nbuckets)
-		return 0;
-	fresh.buckets = calloc(n, sizeof(*fresh.buckets));
-	if (!fresh.buckets)
-		return -ENOMEM;
-	for (size_t i = 0; i < files->nbuckets; i++) {
-		for (struct sym_file *f = files->buckets[i], *next; f; f = next) {
-			struct sym_file **at = bucket(&fresh, &f->id);
-
-			next = f->next;
-			f->next = *at;
-			*at = f;
-		}
-	}
-	free(files->buckets);
-	files->buckets = fresh.buckets;
-	files->nbuckets = n;
-	return 0;
-}
-
 static uint64_t mtime_ns(const struct stat *st)
 {
 	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
@@ -67,15 +35,16 @@ static bool is_unchanged(const struct sym_file *f)
 	return elf_image_stat(f->img, &st) && (uint64_t)st.st_size == f->size && mtime_ns(&st) == f->mtime_ns;
 }
 
+static bool is_file(const struct sym_file *f, const struct mapping *m)
+{
+	return f->img && file_id_equal(&f->id, &m->file) && strcmp(f->path, m->path) == 0 && is_unchanged(f);
+}
+
 static struct sym_file *find(const struct sym_files *files, const struct mapping *m)
 {
-	if (!files->nbuckets)
-		return NULL;
-	for (struct sym_file *f = *bucket(files, &m->file); f; f = f->next)
-		if (f->img && f->id.dev == m->file.dev && f->id.ino == m->file.ino && strcmp(f->path, m->path) == 0 &&
-		    is_unchanged(f))
-			return f;
-	return NULL;
+	uint32_t found = index_find(&files->index, file_id_hash(&m->file), i, is_file(files->all.v[i], m));
+
+	return found != INDEX_NONE ? files->all.v[found] : NULL;
 }
 
 /* Leaves half of the descriptors to others. The limit is raised late: programs that we start inherit it. */
@@ -83,11 +52,11 @@ static bool may_open(const struct sym_files *files)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) || files->n < limit.rlim_cur / 4)
+	if (getrlimit(RLIMIT_NOFILE, &limit) || files->all.n < limit.rlim_cur / 4)
 		return true;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	return files->n < limit.rlim_max / 4; /* each may have a second one with its debugging symbols */
+	return files->all.n < limit.rlim_max / 4; /* each may have a second one with its debugging symbols */
 }
 
 /* The process has ended, but the file may still be where it was. */
@@ -176,7 +145,7 @@ static int open_image(struct sym_files *files, struct sym_file *f, pid_t pid, co
 
 struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct mapping *m, struct ut_err *err)
 {
-	struct sym_file *f = find(files, m), **at;
+	struct sym_file *f = find(files, m);
 	const char *slash;
 
 	if (f) {
@@ -189,7 +158,8 @@ struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct 
 	f->id = m->file;
 	f->refs = 1;
 	f->path = strdup(m->path);
-	if (!f->path || make_room(files)) {
+	if (!f->path || vec_reserve(&files->all, files->all.n + 1) ||
+	    index_add(&files->index, file_id_hash(&f->id), (uint32_t)files->all.n)) {
 		file_free(f);
 		return NULL;
 	}
@@ -197,34 +167,32 @@ struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct 
 	f->name = slash ? slash + 1 : f->path;
 	f->number = ++files->last_number;
 	f->state = state_of(open_image(files, f, pid, m, err));
-	at = bucket(files, &f->id);
-	f->next = *at;
-	*at = f;
-	files->n++;
+	files->all.v[files->all.n++] = f;
 	return f;
 }
 
 void sym_files_put(struct sym_files *files, struct sym_file *file)
 {
+	struct sym_file *last;
+	uint32_t at;
+
 	if (!file || --file->refs)
 		return;
-	for (struct sym_file **at = bucket(files, &file->id); *at; at = &(*at)->next) {
-		if (*at == file) {
-			*at = file->next;
-			files->n--;
-			break;
-		}
+	at = index_find(&files->index, file_id_hash(&file->id), i, files->all.v[i] == file);
+	index_remove(&files->index, file_id_hash(&file->id), at);
+	last = files->all.v[--files->all.n];
+	if (last != file) {
+		index_renumber(&files->index, file_id_hash(&last->id), (uint32_t)files->all.n, at);
+		files->all.v[at] = last;
 	}
 	file_free(file);
 }
 
 void sym_files_done(struct sym_files *files)
 {
-	for (size_t i = 0; i < files->nbuckets; i++)
-		for (struct sym_file *f = files->buckets[i], *next; f; f = next) {
-			next = f->next;
-			file_free(f);
-		}
-	free(files->buckets);
+	for (size_t i = 0; i < files->all.n; i++)
+		file_free(files->all.v[i]);
+	vec_done(&files->all);
+	index_done(&files->index);
 	*files = (struct sym_files){ 0 };
 }

@@ -3,6 +3,7 @@
 #ifndef UT_SYM_FILES_H
 #define UT_SYM_FILES_H
 
+#include "base/index.h"
 #include "base/vec.h"
 #include "elf/image.h"
 #include "proc/process.h"
@@ -27,12 +28,11 @@ struct sym_file {
 	unsigned refs;
 	struct elf_lines *lines; /* NULL: not asked for, or there are none */
 	bool lines_tried;
-	struct sym_file *next; /* in its bucket */
 };
 
 struct sym_files {
-	struct sym_file **buckets;
-	size_t nbuckets, n;
+	VEC(struct sym_file *) all;
+	struct index index; /* by device and inode */
 	uint32_t last_number;
 };
 

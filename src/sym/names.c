@@ -43,9 +43,10 @@ struct names *names_free(struct names *n)
 		free(b);
 	}
 	vec_done(&n->frames);
-	vec_done(&n->first);
-	numbers_done(&n->places);
-	numbers_done(&n->functions);
+	vec_done(&n->places);
+	index_done(&n->place_index);
+	vec_done(&n->symbols);
+	index_done(&n->symbol_index);
 	vec_done(&n->notes);
 	vec_done(&n->all_notes);
 	if (n->watch_fd >= 0)

@@ -31,16 +31,17 @@ static const char *demangled(struct names *n, const char *name, const char *suff
 /* The name of a symbol, demangled once. */
 static const char *symbol_name(struct names *n, uint64_t file, const struct elf_symbol *s)
 {
-	uint32_t known = numbers_get(&n->functions, file, s->vaddr);
+	uint64_t hash = hash_pair(file, s->vaddr);
+	uint32_t known = index_find(&n->symbol_index, hash, i,
+				    n->symbols.v[i].file == file && n->symbols.v[i].vaddr == s->vaddr);
 	const char *name;
-	uint32_t number;
 
-	if (known)
-		return n->strings.v.v[known - 1];
+	if (known != INDEX_NONE)
+		return n->symbols.v[known].name;
 	name = demangled(n, s->name, "");
-	number = strings_number(&n->strings, name);
-	if (number != UINT32_MAX)
-		numbers_set(&n->functions, file, s->vaddr, number);
+	if (!vec_push(&n->symbols, ((struct known_symbol){ file, s->vaddr, name })) &&
+	    index_add(&n->symbol_index, hash, (uint32_t)n->symbols.n - 1))
+		n->symbols.n--;
 	return name;
 }
 
@@ -201,36 +202,54 @@ static int resolve(struct names *n, struct sym_file *file, uint64_t vaddr)
 	return lines ? add_with_lines(n, lines, vaddr, real) : vec_push(&n->frames, real);
 }
 
+static uint32_t find_place(const struct names *n, uint64_t file, uint64_t vaddr)
+{
+	return index_find(&n->place_index, hash_pair(file, vaddr), i,
+			  n->places.v[i].file == file && n->places.v[i].vaddr == vaddr);
+}
+
+static size_t end_of(const struct names *n, uint32_t place)
+{
+	return place + 1 < n->places.n ? n->places.v[place + 1].first : n->frames.n;
+}
+
+/* The frames behind @first are those of a place that was not known. */
+static int add_place(struct names *n, uint64_t file, uint64_t vaddr, size_t first)
+{
+	struct known_place place = { .file = file, .vaddr = vaddr, .first = (uint32_t)first };
+
+	if (n->places.n >= PLACES_MAX || vec_push(&n->places, place))
+		return -ENOMEM;
+	if (!index_add(&n->place_index, hash_pair(file, vaddr), (uint32_t)n->places.n - 1))
+		return 0;
+	n->places.n--;
+	return -ENOMEM;
+}
+
 void names_in_file(struct names *n, struct sym_file *file, uint64_t vaddr, struct frames *ret)
 {
-	uint32_t known = numbers_get(&n->places, file->number, vaddr);
-	size_t first = known ? n->first.v[known - 1] : n->frames.n, end;
+	uint32_t known = find_place(n, file->number, vaddr);
+	size_t first = known != INDEX_NONE ? n->places.v[known].first : n->frames.n, end;
 
-	if (!known && resolve(n, file, vaddr)) {
+	if (known == INDEX_NONE && resolve(n, file, vaddr)) {
 		n->frames.n = first;
 		return;
 	}
-	end = known && known < n->first.n ? n->first.v[known] : n->frames.n;
+	end = known != INDEX_NONE ? end_of(n, known) : n->frames.n;
 	for (size_t i = first; i < end; i++)
 		if (vec_push(&ret->v, n->frames.v[i]))
 			break;
-	if (known)
-		return;
-	if (n->first.n < PLACES_MAX && !vec_push(&n->first, (uint32_t)first)) {
-		if (!numbers_set(&n->places, file->number, vaddr, (uint32_t)n->first.n - 1))
-			return;
-		n->first.n--;
-	}
-	n->frames.n = first;
+	if (known == INDEX_NONE && add_place(n, file->number, vaddr, first))
+		n->frames.n = first;
 }
 
 bool names_file_knows(struct names *n, struct sym_file *file, uint64_t vaddr)
 {
-	uint32_t known = numbers_get(&n->places, file->number, vaddr);
+	uint32_t known = find_place(n, file->number, vaddr);
 	struct found f;
 
-	if (known)
-		return !n->frames.v[(known < n->first.n ? n->first.v[known] : n->frames.n) - 1].unnamed;
+	if (known != INDEX_NONE)
+		return !n->frames.v[end_of(n, known) - 1].unnamed;
 	if (!file->img)
 		return false;
 	f = look_up(file->img, vaddr);

@@ -3,27 +3,14 @@
 #ifndef UT_SYM_NAMES_PRIV_H
 #define UT_SYM_NAMES_PRIV_H
 
+#include "base/hash.h"
+#include "base/index.h"
 #include "base/intern.h"
 #include "sym/code.h"
 #include "sym/files.h"
 #include "sym/history.h"
 #include "sym/kallsyms.h"
 #include "sym/names.h"
-
-/* Numbers under two keys, by open addressing. Zero-initialise to use. */
-struct number_slot {
-	uint64_t a, b;
-	uint32_t value;
-};
-struct numbers {
-	struct number_slot *slots;
-	size_t nslots, n;
-};
-
-/* Value + 1 of a key; 0: it has none. */
-uint32_t numbers_get(const struct numbers *t, uint64_t a, uint64_t b);
-int numbers_set(struct numbers *t, uint64_t a, uint64_t b, uint32_t value); /* a new key; 0 or -ENOMEM */
-void numbers_done(struct numbers *t);
 
 /* One program that a process ran: from its start, or an exec, to its end, or the next exec. */
 struct incarnation {
@@ -43,6 +30,17 @@ struct known_process {
 	VEC(struct incarnation *) all; /* by begin */
 };
 
+/* The frames at an address of a file. */
+struct known_place {
+	uint64_t file, vaddr; /* file: its number */
+	uint32_t first; /* of names.frames */
+};
+
+struct known_symbol {
+	uint64_t file, vaddr;
+	const char *name;
+};
+
 /* Text that lives as long as the object: blocks that do not move. */
 struct text_block {
 	struct text_block *next;
@@ -55,7 +53,7 @@ struct names {
 	struct sym_files files;
 	struct known_process *processes;
 	size_t nprocesses, cap_processes;
-	struct numbers pids; /* to processes */
+	struct index process_index; /* by pid */
 	VEC(struct incarnation *) with_code; /* all that have code maps */
 	int watch_fd; /* inotify, -1: none */
 	uint64_t looked_ns; /* when all maps were looked at */
@@ -63,9 +61,11 @@ struct names {
 	struct text_block *blocks;
 	struct strings strings;
 	VEC(struct frame) frames; /* of places that were asked for already */
-	VEC(uint32_t) first; /* of each place: its first frame; its last is before the next's */
-	struct numbers places; /* (file, vaddr) to numbers in first */
-	struct numbers functions; /* (file, vaddr) to numbers in strings */
+	VEC(struct known_place)
+	places; /* that were asked for already: the frames of each end where the next one's begin */
+	struct index place_index;
+	VEC(struct known_symbol) symbols; /* whose names were demangled */
+	struct index symbol_index;
 	struct elf_image *vdso;
 	bool vdso_tried;
 

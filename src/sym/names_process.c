@@ -11,9 +11,9 @@
 
 static struct known_process *find_process(const struct names *n, pid_t pid)
 {
-	uint32_t i = numbers_get(&n->pids, (uint64_t)pid, 0);
+	uint32_t found = index_find(&n->process_index, hash_number((uint64_t)pid), i, n->processes[i].pid == pid);
 
-	return i ? &n->processes[i - 1] : NULL;
+	return found != INDEX_NONE ? &n->processes[found] : NULL;
 }
 
 static struct known_process *add_process(struct names *n, pid_t pid)
@@ -23,7 +23,7 @@ static struct known_process *add_process(struct names *n, pid_t pid)
 	if (p)
 		return p;
 	if (vec_grow_((void **)&n->processes, &n->cap_processes, n->nprocesses + 1, sizeof(*n->processes)) ||
-	    numbers_set(&n->pids, (uint64_t)pid, 0, (uint32_t)n->nprocesses))
+	    index_add(&n->process_index, hash_number((uint64_t)pid), (uint32_t)n->nprocesses))
 		return NULL;
 	p = &n->processes[n->nprocesses++];
 	*p = (struct known_process){ .pid = pid };
@@ -95,7 +95,7 @@ void names_processes_done(struct names *n)
 		vec_done(&n->processes[i].all);
 	}
 	free(n->processes);
-	numbers_done(&n->pids);
+	index_done(&n->process_index);
 	vec_done(&n->with_code);
 }
 
