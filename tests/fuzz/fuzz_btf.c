@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "kernel/kernel_struct.h"
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(btf)
 {
 	struct kernel_member v[] = { { "task", "signal", 0 }, { "task", "code", 0 }, { "signal", "tail", 0 } };
 	void *copy = malloc(size ? size : 1); /* aligned, as a mapped file is */

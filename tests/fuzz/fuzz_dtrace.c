@@ -9,8 +9,7 @@
 #include "dtrace/object.h"
 #include "dtrace/provider.h"
 #include "elf/image.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void require(bool cond)
 {
@@ -53,7 +52,7 @@ static void check_object(const struct dtrace_providers *p)
 	buf_done(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(dtrace)
 {
 	struct dtrace_providers p = { 0 };
 	struct ut_err err = { 0 };

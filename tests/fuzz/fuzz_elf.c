@@ -6,8 +6,7 @@
 #include "elf/lines.h"
 #include "elf/usdt.h"
 #include "probe/operand.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void read_notes(struct elf_image *img)
 {
@@ -68,7 +67,7 @@ static void read_lines(struct elf_image *img)
 	elf_lines_free(l);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(elf)
 {
 	struct elf_image *img = NULL;
 	const void *bytes;

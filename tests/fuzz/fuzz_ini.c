@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "proc/runtime.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* What a span promises to those who read it, and what they ask it. */
 static void use_span(const struct runtime_span *s)
@@ -63,7 +62,7 @@ static void use(const struct runtimes *r)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(ini)
 {
 	struct runtimes r = { 0 };
 	struct ut_err err = { 0 };

@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 #include "sym/code_priv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void check(const struct jitdump_record *r, uint64_t left)
 {
@@ -83,7 +82,7 @@ static void check_answer(struct code_maps *c, uint64_t addr, uint64_t time_ns)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(jitdump)
 {
 	struct code_owner owner = { .ns_pid = 4242 };
 	struct code_maps *c;

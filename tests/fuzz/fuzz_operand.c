@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "probe/operand.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* What the readers of an operand rely on. */
 static void check(const struct operand *op)
@@ -28,7 +27,7 @@ static void check(const struct operand *op)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(operand)
 {
 	char *text = malloc(size + 1);
 	struct operands ops;

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "sym/perfmap.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 struct lines {
 	uint64_t n, hash, end;
@@ -46,7 +45,7 @@ static struct lines read_in_pieces(const uint8_t *data, size_t size, size_t piec
 	return l;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(perfmap)
 {
 	struct perfmap whole, pieces;
 	struct lines l = read_in_pieces(data, size, size ? size : 1, &whole);

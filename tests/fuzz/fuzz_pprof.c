@@ -7,10 +7,9 @@
 
 #include "out/out.h"
 #include "report/hot.h"
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(pprof)
 {
 	struct profile *p = profile_new();
 	struct ut_err err = { 0 };

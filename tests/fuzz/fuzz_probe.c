@@ -10,6 +10,7 @@
 #include "probe/eval.h"
 #include "probe/layout.h"
 #include "wire/record.h"
+#include "fuzz.h"
 
 #define T_INT(bytes, sign) \
 	{ \
@@ -205,9 +206,7 @@ static void print_event(const uint8_t *bytes, size_t size)
 	print_user(&u, true);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(probe)
 {
 	char *text = strndup((const char *)data, size);
 	struct probe_checked *checked = NULL;

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "model/span_priv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static const struct span_limits limits = { .per_process = 12, .all = 30, .idle = 8, .heritage = 6, .all_heritage = 32 };
 
@@ -105,7 +104,7 @@ static void step(struct spans *s, struct input *in)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(span)
 {
 	struct input in = { .at = data, .end = data + size };
 	uint64_t told = 0;

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "probe/tracepoint.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void check_field(const struct tracepoint_field *f)
 {
@@ -21,7 +20,7 @@ static void check_field(const struct tracepoint_field *f)
 }
 
 /* The first byte decides whether it is a system call's. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(tracepoint)
 {
 	struct tracepoint tp = { 0 };
 	struct ut_err err = { 0 };

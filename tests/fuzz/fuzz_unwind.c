@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "elf/unwind.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void expect(int holds)
 {
@@ -54,7 +53,7 @@ static void find_rules(const struct unwind_table *t)
 	expect(unwind_table_find(t, UINT64_MAX)->cfa == UT_CFA_UNKNOWN);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(unwind)
 {
 	struct elf_image *img = NULL;
 	struct unwind_table t;

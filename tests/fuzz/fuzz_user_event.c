@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "record/user_event.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void check_text(const struct user_text *t, const char *record, size_t size, size_t room)
 {
@@ -21,7 +20,7 @@ static void check_text(const struct user_text *t, const char *record, size_t siz
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(user_event)
 {
 	char *copy = malloc(size ? size : 1);
 	struct user_event e;

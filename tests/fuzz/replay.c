@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs each file of the named folders through a fuzz target once, for compilers without libFuzzer. Prints TAP. */
+/* replay TARGET DIRECTORY…: runs each file of the directories through a fuzz target once, for compilers without libFuzzer.
+ * Prints TAP. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -10,11 +11,27 @@
 #include <sys/stat.h>
 
 #include "base/auto.h"
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+static struct fuzz_target *targets;
+
+void fuzz_add(struct fuzz_target *target)
+{
+	target->next = targets;
+	targets = target;
+}
+
+static const struct fuzz_target *find_target(const char *name)
+{
+	const struct fuzz_target *t = targets;
+
+	while (t && strcmp(t->name, name))
+		t = t->next;
+	return t;
+}
 
 /* The bytes are in memory of just their size, so that a sanitizer sees a read behind them. */
-static bool replay_file(int dir, const char *name)
+static bool replay_file(const struct fuzz_target *target, int dir, const char *name)
 {
 	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	AUTO_FREE uint8_t *bytes = NULL;
@@ -25,11 +42,11 @@ static bool replay_file(int dir, const char *name)
 	bytes = malloc(st.st_size ? (size_t)st.st_size : 1);
 	if (!bytes || read(fd, bytes, (size_t)st.st_size) != st.st_size)
 		return false;
-	LLVMFuzzerTestOneInput(bytes, (size_t)st.st_size);
+	target->run(bytes, (size_t)st.st_size);
 	return true;
 }
 
-static bool replay_folder(const char *path, unsigned *count)
+static bool replay_folder(const struct fuzz_target *target, const char *path, unsigned *count)
 {
 	DIR *dir = opendir(path);
 	struct dirent *entry;
@@ -39,7 +56,7 @@ static bool replay_folder(const char *path, unsigned *count)
 		if (entry->d_name[0] == '.')
 			continue;
 		fprintf(stderr, "%s/%s\n", path, entry->d_name); /* the last one named is the one that crashed */
-		if (replay_file(dirfd(dir), entry->d_name))
+		if (replay_file(target, dirfd(dir), entry->d_name))
 			(*count)++;
 		else
 			ok = false;
@@ -51,16 +68,20 @@ static bool replay_folder(const char *path, unsigned *count)
 
 int main(int argc, char **argv)
 {
-	bool ok = argc > 1;
+	const struct fuzz_target *target = argc > 1 ? find_target(argv[1]) : NULL;
 	int failed = 0;
 
-	for (int i = 1; i < argc; i++) {
-		unsigned count = 0;
-
-		ok = replay_folder(argv[i], &count) && count;
-		failed += !ok;
-		printf("%s %d - %u inputs of %s\n", ok ? "ok" : "not ok", i, count, argv[i]);
+	if (!target || argc < 3) {
+		fprintf(stderr, "usage: replay TARGET DIRECTORY...; TARGET is the NAME of a tests/fuzz/fuzz_NAME.c\n");
+		return 2;
 	}
-	printf("1..%d\n", argc - 1);
-	return failed || argc < 2;
+	for (int i = 2; i < argc; i++) {
+		unsigned count = 0;
+		bool ok = replay_folder(target, argv[i], &count) && count;
+
+		failed += !ok;
+		printf("%s %d - %u inputs of %s\n", ok ? "ok" : "not ok", i - 1, count, argv[i]);
+	}
+	printf("1..%d\n", argc - 2);
+	return failed != 0;
 }

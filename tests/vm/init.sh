@@ -28,10 +28,11 @@ fi
 stty -F /dev/ttyS1 raw -echo 115200
 exec 3>/dev/ttyS1
 echo "# Linux $(uname -r), $(cut -d' ' -f1 /proc/uptime) s after its start" >&3
-for program in @UNIT_TESTS@; do
-	echo "# ${program##*/}" >&3
+for test in @UNIT_TESTS@; do
+	name=${test##*:}
+	echo "# test_$name" >&3
 	echo "# at $(cut -d" " -f1 /proc/uptime) s" >&3
-	timeout -s KILL 60 "$program" >&3 2>&1 || echo "# ${program##*/}: status $?" >&3
+	UT_CASE= timeout -s KILL 60 "${test%:*}" "$name" >&3 2>&1 || echo "# test_$name: status $?" >&3
 done
 for file in @LIVE_TESTS@; do
 	echo "# ${file##*/}" >&3

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* From plans to attachments, on this program itself: calls and their durations, many bodies, both ways to attach. */
+#include "traced.h"
+#include "unit.h"
+
+#define SLED 130
+
+/* sled: a function of many nops, one after the other; it leaves its argument alone. */
+__asm__(".text\n.globl sled\n.hidden sled\n.type sled, @function\n.p2align 4\n"
+	"sled:\n.rept 130\n	nop\n.endr\n	ret\n.size sled, . - sled\n");
+void sled(uint64_t value);
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The first value of a record: every probe of this file that asks prints its duration first. */
+static uint64_t duration_of(const struct ut_rec_event *rec)
+{
+	uint64_t ret;
+
+	memcpy(&ret, rec + 1, sizeof(ret));
+	return ret;
+}
+
+static void spin(uint64_t ns)
+{
+	for (uint64_t end = now_ns() + ns; now_ns() < end;)
+		;
+}
+
+#define SPIN_NS 200000u
+/* Called where the source says, and returning where it says. */
+#ifdef __clang__
+#define TRACED __attribute__((noinline, used, disable_tail_calls))
+#else
+#define TRACED __attribute__((noinline, noclone, used, optimize("no-optimize-sibling-calls")))
+#endif
+
+TRACED int call_down(int depth);
+TRACED int call_inner(int x);
+TRACED int call_outer(int x);
+TRACED int call_leaver(jmp_buf *out, int depth);
+
+int call_down(int depth)
+{
+	spin(SPIN_NS);
+	return depth ? call_down(depth - 1) + 1 : 0;
+}
+
+int call_inner(int x)
+{
+	spin(SPIN_NS);
+	return x + 1;
+}
+
+int call_outer(int x)
+{
+	int a = call_inner(x);
+
+	spin(SPIN_NS);
+	return a + call_inner(x);
+}
+
+int call_leaver(jmp_buf *out, int depth)
+{
+	if (depth)
+		return call_leaver(out, depth - 1) + 1;
+	if (out)
+		longjmp(*out, 1);
+	spin(SPIN_NS);
+	return 0;
+}
+
+/* call_tail goes on in call_inner instead of calling it: both have the same stack pointer when they begin. */
+__asm__(".text\n.globl call_tail\n.hidden call_tail\n.type call_tail, @function\n.p2align 4\ncall_tail:\n"
+	"	nop\n	movl $41, %edi\n	jmp call_inner\n.size call_tail, . - call_tail\n");
+int call_tail(void);
+
+static const char *const ways[] = { "many at once", "one by one" };
+
+/* Runs @test in both ways to attach, or in the only one. */
+static void both_ways(void (*test)(bool no_multi))
+{
+	need_root();
+	for (int i = !kernel_has_uprobe_multi(); i < 2; i++) {
+		print_message("%s\n", ways[i]);
+		test(i);
+	}
+}
+
+static void recursion(bool no_multi)
+{
+	const char *texts[] = { "r:call_down \"%u %d\", duration, retval" };
+	uint64_t last = 0, begin, whole;
+	struct traced t;
+
+	traced_open(&t, texts, 1, no_multi);
+	for (int round = 0; round < 3; round++) {
+		begin = now_ns();
+		assert_int_equal(call_down(9), 9);
+		whole = now_ns() - begin;
+		for (int i = 0; i <= 9; i++) { /* the innermost returns first */
+			const struct ut_rec_event *rec = recorder_event(&t.r);
+
+			assert_int_equal(record_value(rec, traced_probe(&t, rec)->checked, 1), i);
+			assert_true(duration_of(rec) >= (uint64_t)(i + 1) * SPIN_NS && duration_of(rec) <= whole);
+			assert_true(i == 0 || duration_of(rec) > last);
+			last = duration_of(rec);
+		}
+		assert_null(recorder_next(&t.r));
+	}
+	traced_close(&t);
+}
+
+static void nesting(bool no_multi)
+{
+	static const char *const order[] = { "call_inner", "call_inner", "call_outer" };
+	const char *texts[] = { "r:call_* \"%u\", duration" };
+	struct traced t;
+
+	traced_open(&t, texts, 1, no_multi);
+	call_outer(1);
+	for (int i = 0; i < 3; i++) {
+		const struct ut_rec_event *rec = recorder_event(&t.r);
+
+		assert_string_equal(traced_probe(&t, rec)->func, order[i]);
+		assert_true(duration_of(rec) >= (i == 2 ? 3 : 1) * SPIN_NS);
+	}
+	assert_null(recorder_next(&t.r));
+	traced_close(&t);
+}
+
+/* A function that ends by jumping to another returns when that one does. */
+static void tail_calls(bool no_multi)
+{
+	const char *texts[] = { "r:call_* \"%u %d\", duration, retval" };
+	struct traced t;
+	unsigned inner = 0, tail = 0;
+	const struct merge_item *item;
+
+	traced_open(&t, texts, 1, no_multi);
+	assert_int_equal(call_tail(), 42);
+	while ((item = recorder_next(&t.r))) {
+		const struct ut_rec_event *rec = item->rec;
+		const char *func = traced_probe(&t, rec)->func;
+
+		inner += !strcmp(func, "call_inner");
+		tail += !strcmp(func, "call_tail");
+		assert_true(duration_of(rec) >= SPIN_NS && duration_of(rec) < 1000 * (uint64_t)SPIN_NS);
+		assert_int_equal(record_value(rec, traced_probe(&t, rec)->checked, 1), 42);
+	}
+	assert_int_equal(inner, 1);
+	assert_int_equal(tail, kernel_has_uprobe_multi()); /* older kernels do not say which function it is */
+	traced_close(&t);
+}
+
+/* Calls that are left by longjmp never return; later calls at the same depth are not taken for them. */
+static void calls_that_never_return(bool no_multi)
+{
+	const char *texts[] = { "r:call_leaver \"%u\", duration" };
+	struct traced t;
+	jmp_buf out;
+	uint64_t begin, whole;
+
+	traced_open(&t, texts, 1, no_multi);
+	if (!setjmp(out))
+		call_leaver(&out, 3);
+	spin(20 * SPIN_NS);
+	begin = now_ns();
+	assert_int_equal(call_leaver(NULL, 3), 3);
+	whole = now_ns() - begin;
+	for (int i = 0; i < 4; i++)
+		assert_true(duration_of(recorder_event(&t.r)) <= whole);
+	assert_null(recorder_next(&t.r));
+	traced_close(&t);
+}
+
+static void a_predicate_on_the_duration(bool no_multi)
+{
+	const char *texts[] = { "r:call_down (duration > 1000000) \"%u\", duration" };
+	const struct merge_item *item;
+	unsigned n = 0;
+	struct traced t;
+
+	traced_open(&t, texts, 1, no_multi);
+	call_down(9);
+	while ((item = recorder_next(&t.r))) {
+		assert_true(duration_of(item->rec) > 1000000);
+		n++;
+	}
+	assert_true(n >= 6 && n <= 10);
+	traced_close(&t);
+}
+
+static void test_recursion(void **state)
+{
+	(void)state;
+	both_ways(recursion);
+}
+static void test_nesting(void **state)
+{
+	(void)state;
+	both_ways(nesting);
+}
+static void test_tail_calls(void **state)
+{
+	(void)state;
+	both_ways(tail_calls);
+}
+static void test_never_return(void **state)
+{
+	(void)state;
+	both_ways(calls_that_never_return);
+}
+static void test_duration_predicate(void **state)
+{
+	(void)state;
+	both_ways(a_predicate_on_the_duration);
+}
+
+/* One program of @n bodies, each of which adds a number of its own. */
+static void dispatch(size_t n, uint32_t first, uint32_t step)
+{
+	struct gen_options options = recorder_options(64);
+	AUTO_FREE struct operands *ops = NULL;
+	struct probe_checked *checked[128];
+	const struct gen_body *pointers[128];
+	const void *places[128];
+	struct gen_body bodies[128];
+	uint32_t numbers[128];
+	uint64_t cookies[128];
+	struct elf_image *self = fire_image();
+	struct ut_err err = { 0 };
+	struct recorder r;
+
+	ops = fire_operands(self, "8@%rdi");
+	recorder_open(&r, 1 << 16);
+	for (size_t i = 0; i < n; i++) {
+		struct gen_site gs = { .operands = ops, .site_vaddr = fire_vaddr(self, (const char *)sled + i) };
+		char text[64];
+
+		snprintf(text, sizeof(text), "u:test:fire arg1 + %zu", i);
+		checked[i] = fire_check(text, ops);
+		assert_int_equal(gen_body(checked[i], &gs, &options, &bodies[i], &err), 0);
+		pointers[i] = &bodies[i];
+		numbers[i] = first + (uint32_t)i * step;
+		places[i] = (const char *)sled + i;
+		cookies[i] = (uint64_t)numbers[i] << 32 | (i + 1000);
+	}
+	recorder_link(&r, recorder_load(&r, pointers, numbers, n, &options), places, cookies, n, false);
+	sled(5000);
+	for (size_t i = 0; i < n; i++) {
+		const struct ut_rec_event *rec = recorder_event(&r);
+
+		assert_int_equal(rec->site, i + 1000);
+		assert_int_equal(record_value(rec, checked[i], 0), 5000 + i);
+	}
+	assert_null(recorder_next(&r));
+	recorder_close(&r);
+	for (size_t i = 0; i < n; i++) {
+		gen_body_done(&bodies[i]);
+		probe_checked_free(checked[i]);
+	}
+	elf_image_free(self);
+}
+
+static void many_bodies(void **state)
+{
+	static const size_t counts[] = { 1, 2, 3, 4, 7, 100 };
+
+	(void)state;
+	need_root();
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		dispatch(counts[i], 0, 1);
+		dispatch(counts[i], 17, 3);
+	}
+	if (kernel_has_uprobe_multi())
+		dispatch(128, 1000000, 1000);
+}
+
+/* More bodies than a program may hold, by way of a plan; the same body at several sites is kept once. */
+static void more_bodies_than_a_program_holds(bool no_multi)
+{
+	char texts[SLED][64];
+	const char *pointers[SLED];
+	struct traced t;
+	double begin;
+
+	for (int i = 0; i < SLED; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "p:sled+%d \"%%d\", arg1 + %d", i, i / 2);
+		pointers[i] = texts[i];
+	}
+	begin = fire_ms();
+	traced_open(&t, pointers, SLED, no_multi);
+	print_message("%d probes planned and attached in %.1f ms\n", SLED, fire_ms() - begin);
+	assert_int_equal(t.plan->sites.n, SLED);
+	assert_int_equal(t.plan->bodies.n, SLED / 2);
+	for (int round = 0; round < 3; round++) {
+		sled(7000);
+		for (uint32_t i = 0; i < SLED; i++) {
+			const struct ut_rec_event *rec = recorder_event(&t.r);
+
+			assert_int_equal(rec->site, i);
+			assert_int_equal(record_value(rec, traced_probe(&t, rec)->checked, 0), 7000 + i / 2);
+		}
+	}
+	assert_null(recorder_next(&t.r));
+	assert_int_equal(attach_missed(t.attach), 0);
+	begin = fire_ms();
+	attach_release(t.attach);
+	print_message("detached in %.1f ms\n", fire_ms() - begin);
+	sled(7000);
+	assert_null(recorder_next(&t.r));
+	traced_close(&t);
+}
+
+static void test_more_bodies(void **state)
+{
+	(void)state;
+	both_ways(more_bodies_than_a_program_holds);
+}
+
+static void a_body_for_each_site(void **state)
+{
+	char texts[SLED][64];
+	const char *pointers[SLED];
+	struct traced t;
+
+	(void)state;
+	need_root();
+	for (int i = 0; i < SLED; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "p:sled+0x%x arg1 * %d", i, i + 2);
+		pointers[i] = texts[i];
+	}
+	traced_open(&t, pointers, SLED, false);
+	assert_int_equal(t.plan->bodies.n, SLED);
+	sled(3);
+	for (uint32_t i = 0; i < SLED; i++)
+		assert_int_equal(record_value(recorder_event(&t.r), t.plan->probes.v[i].checked, 0), 3 * (i + 2));
+	traced_close(&t);
+}
+
+UNIT_TESTS(attach)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_recursion),	   cmocka_unit_test(test_nesting),
+		cmocka_unit_test(test_tail_calls),	   cmocka_unit_test(test_never_return),
+		cmocka_unit_test(test_duration_predicate), cmocka_unit_test(many_bodies),
+		cmocka_unit_test(test_more_bodies),	   cmocka_unit_test(a_body_for_each_site),
+	};
+
+	return unit_run(tests, NULL, NULL);
+}

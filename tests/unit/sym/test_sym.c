@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of addresses: of this process, of children that have ended, of the kernel; and of C++ and Rust symbols. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "proc/process.h"
+#include "sym/kallsyms.h"
+#include "elf/demangle.h"
+#include "sym/sym.h"
+#include "proc/vdso.h"
+#include "unit.h"
+
+#define ADDR(p) ((uint64_t)(uintptr_t)(p))
+
+__attribute__((noinline, used)) static int a_function_with_a_name(int x)
+{
+	__asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop");
+	return x + 1;
+}
+
+static struct sym *sym;
+
+static int setup(void **state)
+{
+	(void)state;
+	sym = sym_new();
+	return sym ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	assert_null(sym_free(sym));
+	return 0;
+}
+
+static char *name_of(pid_t pid, uint64_t addr, bool is_return)
+{
+	struct buf b = { 0 };
+
+	sym_user(sym, pid, addr, is_return, &b);
+	return buf_take(&b);
+}
+
+static void assert_name(pid_t pid, uint64_t addr, bool is_return, const char *expected)
+{
+	AUTO_FREE char *name = name_of(pid, addr, is_return);
+
+	assert_string_equal(name, expected);
+}
+
+static void assert_number(pid_t pid, uint64_t addr, const char *behind)
+{
+	char expected[64];
+
+	snprintf(expected, sizeof(expected), "0x%llx%s", (unsigned long long)addr, behind);
+	assert_name(pid, addr, false, expected);
+}
+
+static void names_its_own_functions(void **state)
+{
+	AUTO_FREE char *before = NULL;
+	uint64_t f = ADDR(a_function_with_a_name);
+
+	(void)state;
+	sym_note_process(sym, getpid());
+	assert_name(getpid(), f, false, "a_function_with_a_name+0x0 (runner-sym)");
+	assert_name(getpid(), f + 5, false, "a_function_with_a_name+0x5 (runner-sym)");
+	assert_name(getpid(), f + 5, true, "a_function_with_a_name+0x5 (runner-sym)");
+	before = name_of(getpid(), f, true); /* the call before the first instruction is none of it */
+	assert_null(strstr(before, "a_function_with_a_name+"));
+}
+
+static void names_functions_of_libraries(void **state)
+{
+	AUTO_FREE char *name = NULL;
+
+	(void)state;
+	sym_note_process(sym, getpid());
+	name = name_of(getpid(), ADDR(dlsym(RTLD_DEFAULT, "gnu_get_libc_version")) + 3, false);
+	assert_memory_equal(name, "gnu_get_libc_version+0x3 (libc.so", 33);
+}
+
+static void names_functions_of_the_vdso(void **state)
+{
+	uint64_t base = getauxval(AT_SYSINFO_EHDR);
+	struct elf_image *img = vdso_open();
+	struct elf_symbol f;
+	AUTO_FREE char *name = NULL;
+
+	(void)state;
+	if (!base || !img) {
+		print_message("no vdso here\n");
+		skip();
+	}
+	assert_int_equal(elf_symbol_find(img, "__vdso_gettimeofday", &f), 1);
+	sym_note_process(sym, getpid());
+	name = name_of(getpid(), base + f.vaddr + 4, true);
+	assert_non_null(strstr(name, "gettimeofday+0x4 (vdso)"));
+	elf_image_free(img);
+}
+
+static void addresses_without_a_name_are_numbers(void **state)
+{
+	void *data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_number(getpid(), 0x1234, ""); /* nobody noted this process */
+	sym_note_process(sym, getpid());
+	assert_number(getpid(), 0, "");
+	assert_number(getpid(), 0x1234, "");
+	assert_number(getpid(), UINT64_MAX, "");
+	assert_number(getpid(), ADDR(data), "");
+	assert_name(getpid(), 0, true, "0x0");
+	sym_forget_process(sym, getpid());
+	sym_forget_process(sym, getpid());
+	assert_number(getpid(), ADDR(a_function_with_a_name), "");
+	munmap(data, 4096);
+}
+
+static void run_time_code_is_told_apart(void **state)
+{
+	uint8_t *code = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = memfd_create("jit", MFD_CLOEXEC);
+	uint8_t *shared;
+
+	(void)state;
+	assert_return_code(ftruncate(fd, 4096), errno);
+	shared = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	assert_true(code != MAP_FAILED && shared != MAP_FAILED);
+	sym_note_process(sym, getpid());
+	assert_number(getpid(), ADDR(code) + 100, " (run-time code)");
+	assert_number(getpid(), ADDR(shared) + 7, " (run-time code)");
+	munmap(code, 8192);
+	sym_note_process(sym, getpid());
+	assert_number(getpid(), ADDR(code) + 100, "");
+	munmap(shared, 4096);
+	close(fd);
+}
+
+static pid_t start_child(const char *program)
+{
+	int p[2];
+	char c;
+	pid_t pid;
+
+	assert_return_code(pipe2(p, O_CLOEXEC), errno);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (program)
+			execl(program, program, "1000", NULL);
+		else if (write(p[1], "", 1) == 1)
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	close(p[1]);
+	assert_int_equal(read(p[0], &c, 1), program ? 0 : 1);
+	close(p[0]);
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Dead, but not waited for: it has a list of mappings, and nothing in it. */
+static void kill_child(pid_t pid)
+{
+	siginfo_t info;
+
+	kill(pid, SIGKILL);
+	assert_return_code(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), errno);
+}
+
+static void names_are_there_after_the_process_has_ended(void **state)
+{
+	pid_t pid = start_child(NULL);
+
+	(void)state;
+	sym_note_process(sym, pid);
+	kill_child(pid);
+	sym_note_process(sym, pid); /* too late: what is known stays */
+	assert_name(pid, ADDR(a_function_with_a_name) + 2, false, "a_function_with_a_name+0x2 (runner-sym)");
+	end_child(pid);
+	sym_note_process(sym, pid); /* too late: what is known stays */
+	assert_name(pid, ADDR(a_function_with_a_name) + 2, false, "a_function_with_a_name+0x2 (runner-sym)");
+	sym_forget_process(sym, pid);
+	assert_number(pid, ADDR(a_function_with_a_name) + 2, "");
+}
+
+/* Deleted before anything but its headers is read. */
+static void names_are_there_when_the_file_is_gone(void **state)
+{
+	char folder[] = "/tmp/ut-test-XXXXXX", path[64], command[128];
+	struct mapped_files files = { 0 };
+	AUTO_FREE char *name = NULL;
+	const struct mapping *m;
+	pid_t pid;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/gone\x1b", folder);
+	snprintf(command, sizeof(command), "cp /bin/sleep '%s'", path);
+	assert_int_equal(system(command), 0);
+	pid = start_child(path);
+	sym_note_process(sym, pid);
+	assert_return_code(unlink(path), errno);
+	assert_return_code(rmdir(folder), errno);
+	assert_int_equal(mapped_files_read(pid, &files, NULL), 0);
+	m = &files.files.v[0].first;
+	assert_true(files.files.v[0].is_program);
+	name = name_of(pid, m->start + 0x10, false);
+	assert_non_null(strstr(name, " (gone\\x1b)")); /* no control byte reaches a terminal */
+	end_child(pid);
+	mapped_files_done(&files);
+}
+
+static size_t open_descriptors(void)
+{
+	size_t n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void files_are_opened_once_and_closed_in_the_end(void **state)
+{
+	size_t before = open_descriptors(), once;
+	pid_t pid;
+
+	(void)state;
+	sym_note_process(sym, getpid());
+	once = open_descriptors();
+	assert_true(once > before);
+	pid = start_child(NULL);
+	sym_note_process(sym, pid);
+	sym_note_process(sym, pid);
+	sym_note_process(sym, getpid());
+	assert_int_equal(open_descriptors(), once); /* the same files */
+	end_child(pid);
+	sym_forget_process(sym, getpid());
+	assert_name(pid, ADDR(a_function_with_a_name), false, "a_function_with_a_name+0x0 (runner-sym)");
+	sym_forget_process(sym, pid);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static int text_file(const char *text)
+{
+	int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+static void reads_lists_of_kernel_functions(void **state)
+{
+	AUTO_CLOSE int fd =
+		text_file("ffffffff81000000 T _stext\nffffffff81002000 t late\nffffffff81001ff0 t __pfx_late\n"
+			  "ffffffff81001000 T early\nffffffff81001000 W alias\nffffffff81003000 D data\nnonsense\n"
+			  "ffffffffc0000000 t in_module\t[ext4]\nffffffffc0000100 t also\t[ext4]\nffffffffc0001000 t "
+			  "other\t[xfs]\n"
+			  "ffffffffc0002000 t \nffffffffc0003000 T cut");
+	struct kallsyms k = { 0 };
+	const struct kernel_function *f;
+
+	(void)state;
+	assert_int_equal(kallsyms_read(fd, &k), 0);
+	assert_int_equal(k.n, 7);
+	f = kallsyms_find(&k, 0xffffffff81001fff);
+	assert_string_equal(k.strings + f->name, "early");
+	assert_int_equal(f->module, 0);
+	assert_string_equal(k.strings + kallsyms_find(&k, 0xffffffff81002000)->name, "late");
+	f = kallsyms_find(&k, 0xffffffffc0000123);
+	assert_string_equal(k.strings + f->name, "also");
+	assert_string_equal(k.strings + f->module, "[ext4]");
+	assert_string_equal(k.strings + kallsyms_find(&k, 0xffffffffc0001000)->module, "[xfs]");
+	assert_null(kallsyms_find(&k, 0xffffffff80ffffff));
+	assert_null(kallsyms_find(&k, 0x7f0000000000));
+	assert_null(kallsyms_find(&k, 0xffffffffff600000)); /* far from any function */
+	kallsyms_done(&k);
+}
+
+static void a_hidden_list_is_an_empty_one(void **state)
+{
+	AUTO_CLOSE int fd = text_file("0000000000000000 T _stext\n0000000000000000 t vfs_read\n");
+	struct kallsyms k = { 0 };
+
+	(void)state;
+	assert_int_equal(kallsyms_read(fd, &k), 0);
+	assert_int_equal(k.n, 0);
+	assert_null(kallsyms_find(&k, 0xffffffff81000000));
+	kallsyms_done(&k);
+}
+
+/* What the kernel's list says of a function, read by other means. */
+static uint64_t address_in_kallsyms(const char *wanted)
+{
+	AUTO_FCLOSE FILE *f = fopen("/proc/kallsyms", "re");
+	unsigned long long addr;
+	char type, name[256];
+
+	while (f && fscanf(f, "%llx %c %255s%*[^\n]", &addr, &type, name) == 3)
+		if (strcmp(name, wanted) == 0)
+			return addr;
+	return 0;
+}
+
+static void names_functions_of_the_running_kernel(void **state)
+{
+	uint64_t addr = address_in_kallsyms("vfs_read");
+	struct buf b = { 0 };
+
+	(void)state;
+	if (!addr) {
+		print_message("the kernel hides its list of functions from this user\n");
+		skip();
+	}
+	sym_kernel(sym, addr + 0x9c, &b);
+	assert_string_equal(b.data, "vfs_read+0x9c");
+	buf_reset(&b);
+	sym_kernel(sym, 0x1234, &b);
+	assert_string_equal(b.data, "0x1234");
+	buf_done(&b);
+}
+
+/* A library that is loaded after the mappings were read: found once they are old enough to be read again. */
+static void names_what_is_loaded_later(void **state)
+{
+	void *handle;
+	struct buf b = { 0 };
+
+	(void)state;
+	sym_note_process(sym, getpid());
+	handle = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+	if (!handle || !dlsym(handle, "cbrt")) {
+		print_message("libm.so.6 cannot be loaded: %s\n", dlerror());
+		skip();
+	}
+	for (int i = 0; i < 5000 && !(b.data && strstr(b.data, "cbrt+0x0")); i++) {
+		buf_reset(&b);
+		sym_user(sym, getpid(), (uintptr_t)dlsym(handle, "cbrt"), false, &b);
+		poll(NULL, 0, 1);
+	}
+	assert_non_null(strstr(b.data, "cbrt+0x0"));
+	buf_done(&b);
+	dlclose(handle);
+}
+
+static void assert_demangled(const char *name, const char *expected)
+{
+	struct buf b = { 0 };
+
+	buf_adds(&b, ">");
+	elf_demangle(name, &b);
+	assert_string_equal(b.data + 1, expected);
+	assert_int_equal(b.data[0], '>');
+	buf_done(&b);
+}
+
+static void demangles_cpp_and_rust(void **state)
+{
+	(void)state;
+	assert_demangled("_ZN2v88internal4Heap24PerformGarbageCollectionENS0_16GarbageCollectorE",
+			 "v8::internal::Heap::PerformGarbageCollection");
+	assert_demangled("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back");
+	assert_demangled("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad");
+	assert_demangled("_RNvCs1234_7mycrate3foo", "mycrate::foo");
+	assert_demangled("main", "main");
+	assert_demangled("_Znonsense", "_Znonsense");
+	assert_demangled("_Z", "_Z");
+	assert_demangled("", "");
+	assert_demangled("a\x1b[31m\n", "a\\x1b[31m\\n");
+}
+
+/* Forty steps of g<X, X>: a terabyte of text if it were printed. */
+static void endless_names_stay_as_they_are(void **state)
+{
+	struct buf b = { 0 };
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	(void)state;
+	buf_adds(&b, "_Z1fI1a1gIS0_S0_E");
+	for (int i = 2; i < 36; i++)
+		buf_addf(&b, "S1_IS%c_S%c_E", digits[i], digits[i]);
+	buf_adds(&b, "Evv");
+	assert_demangled(b.data, b.data);
+	buf_reset(&b);
+	buf_adds(&b, "_ZN");
+	buf_fill(&b, 'P', 100000);
+	assert_demangled(b.data, b.data);
+	buf_done(&b);
+}
+
+#define WITH_SYM(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+UNIT_TESTS(sym)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_SYM(names_its_own_functions),
+		WITH_SYM(names_functions_of_libraries),
+		WITH_SYM(names_functions_of_the_vdso),
+		WITH_SYM(addresses_without_a_name_are_numbers),
+		WITH_SYM(run_time_code_is_told_apart),
+		WITH_SYM(names_are_there_after_the_process_has_ended),
+		WITH_SYM(names_are_there_when_the_file_is_gone),
+		WITH_SYM(files_are_opened_once_and_closed_in_the_end),
+		WITH_SYM(names_what_is_loaded_later),
+		cmocka_unit_test(reads_lists_of_kernel_functions),
+		cmocka_unit_test(a_hidden_list_is_an_empty_one),
+		WITH_SYM(names_functions_of_the_running_kernel),
+		cmocka_unit_test(demangles_cpp_and_rust),
+		cmocka_unit_test(endless_names_stay_as_they_are),
+	};
+
+	return unit_run(tests, NULL, NULL);
+}
