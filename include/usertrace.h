@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usertrace.h: your program says what it is doing, and a tracer can listen.
+ * usertrace.h: events that a program emits, for tracers to see.
  *
  * Copy this file into any C (C99 or later) or C++ (C++11 or later) program. There is nothing to link, to start or to
  * configure.
@@ -17,79 +17,30 @@
  *
  * Then, while it runs, as root:
  *
- *	usertrace trace e:gc            each collection with its duration
- *	usertrace trace -a              all user events of all programs, in the order in which they happened
+ *	usertrace trace e:gc -p PID     each collection with its duration
+ *	usertrace trace -a              all user events of all programs, in order of time
  *
- * USER EVENTS are begin, end, mark (something happened) and count (a number has this value now). Each has a name; it
- * may have an id or a text.
+ * There are user events (begin, end, instant event and counter: ut_begin, ut_end, ut_mark, ut_count and their variants), and
+ * USDT probes, which bpftrace, BCC, perf, gdb and SystemTap see as well (UT_PROBE).
  *
- *	ut_begin_id("request", r->number);	spans that overlap, or that end on another thread than they began on
- *	ut_end_id("request", r->number);
- *	ut_mark_text("compiled", function_name);
+ * Cost: an event that nobody traces is a load and a branch that is not taken, less than 1 ns; a probe is two nops and
+ * whatever brings its arguments into registers. A traced event enters the kernel, which takes about half a microsecond,
+ * on older machines up to two. So emit an event for a collection, a request, a compilation or a phase, not for every
+ * allocation.
  *
- * Without an id, an end closes the newest open begin of that name on its thread: spans nest. With one, it closes the
- * newest open begin of that name and id in its process.
+ * Versions
+ *	100 (0.1.0)	the first
  *
- * PROBES are for what other tools should see as well: bpftrace, BCC, perf, gdb and SystemTap know them as USDT or SDT
- * probes, the same that <sys/sdt.h> makes.
+ * Copies of different ages may meet. In one source file the first one that is included counts; where that matters, test
+ * UT_VERSION. In one program or library they share four symbols, weak and hidden, of which the linker keeps any copy:
+ * usertrace_event, usertrace_event_semaphore, _.stapsdt.base and PROVIDER_NAME_semaphore. Those never change, nor does the
+ * layout of the class ut_span: a later version that needs other ones gives them other names. All else is static. So
+ * no mixture of versions is an error, and each copy does what its own text says.
  *
- *	UT_PROBE(myvm, compile, function_name, size);		usertrace trace u:myvm:compile
+ * Works on Linux for x86-64 with gcc or clang; for arm64 it compiles, its notes are checked, and it is untested. Elsewhere,
+ * and with UT_OFF defined, all calls compile to nothing; their arguments are evaluated all the same.
  *
- *	if (UT_PROBE_ENABLED(myvm, compile))			when an argument is costly to get
- *		UT_PROBE(myvm, compile, describe(function), size);
- *
- * WHAT IT COSTS when nobody listens: a user event is a load and a branch that is not taken, less than 1 ns; a probe
- * is two nops, and what it takes to have the arguments in registers. When somebody listens, each event enters the
- * kernel, which takes about half a microsecond, on older machines up to two. So announce a collection, a request, a
- * compilation, a phase; not every allocation.
- *
- * WHERE IT MAY STAND: everywhere. Nothing here locks, allocates, waits, fails, calls a function of any library or
- * touches errno.
- *
- * - Threads: any number at once. The kernel notes process, thread, processor and time; the order is exact, also
- *   between processes.
- * - Signal handlers, constructors, code that runs before main or after a crash: the same. What was announced is in
- *   the kernel when the call returns, so the last event before a crash is not lost.
- * - fork: the child announces as itself. Spans that the parent began stay the parent's; an end in the child is shown
- *   as inherited. A thread's end and exec end the spans that are open there.
- * - Shared libraries: each has its own switch, as has the program. The tracer finds them all, those of dlopen too.
- * - Seccomp, containers, chroot: no system call is made, so there is nothing to allow.
- *
- * WHAT IS COPIED: the name and the text, up to 127 and 255 bytes; longer ones are cut, and shown as cut. The bytes
- * are copied before the call returns, so the memory is yours again. They are never read by this header: NULL or a
- * wild pointer is shown as what it is and harms nobody. They should be UTF-8; what is not is shown escaped. An
- * integer has 64 bits.
- *
- * ARGUMENTS OF PROBES, up to 12: integers, enums, bool, characters, pointers, arrays and strings (as pointers), float
- * and double; each once evaluated, with the size and the sign of its type. Structs, long double, 128-bit and complex
- * numbers are refused by the compiler, in C bit-fields too: cast them. Provider and name are plain words, not in
- * quotes; macros are expanded. A double underscore stays one.
- *
- * - Arguments are in registers, or are constants; from the ninth on they may be on the stack. All tools read these
- *   places, also when the program is stripped.
- * - Of a probe with a float or a double, gdb 13, BCC 0.26 and bpftrace 0.17 can read no argument at all, and BCC
- *   complains; other probes of the same file are not harmed. perf shows the bits as an integer; usertrace reads them.
- *   perf 6.1 leaves out arguments that are constants.
- * - UT_PROBE_ENABLED is a semaphore: 16 bits that the tracer raises, made here by the first use, one in each program
- *   or library. It needs no declaration. One that is defined in another object file, as by `dtrace -G`, is used
- *   instead; defining it by hand in the same source file is an error. BCC needs a process id (-p) for a probe with a
- *   semaphore; a probe that nobody asks UT_PROBE_ENABLED about has none.
- * - In a template, an inline function or a macro a probe has many places; tools take them as one probe, so its
- *   arguments should be of the same types in all.
- *
- * WITHOUT THIS HEADER, from any language that can make a system call: prctl(2) with an option that no kernel knows.
- * It fails with EINVAL whether anybody listens or not; the tracer picks it up on the way. Some 0.15 microseconds when
- * nobody listens. A seccomp filter that kills on an unknown prctl kills here, too.
- *
- *	prctl(PR_USER_TRACE, UT_BEGIN, "gc", value, 0);
- *	prctl(PR_USER_TRACE, UT_END | UT_ID, "request", value, id);
- *	prctl(PR_USER_TRACE, UT_MARK | UT_TEXT, "compiled", value, text);	an id or a text, not both
- *	prctl(PR_USER_TRACE, "entry: gc");					"exit: gc"; any other string is a mark
- *
- * MACHINES: Linux on x86-64 with gcc or clang. For arm64 it is compiled and its notes are checked, but it was never
- * run there. Elsewhere, and with UT_OFF defined, all calls compile to nothing; arguments are evaluated all the same.
- *
- * Names that end in an underscore are no one's business but this file's.
+ * Names that end in an underscore are private.
  */
 #ifndef USERTRACE_H
 #define USERTRACE_H
@@ -104,23 +55,37 @@
 
 #include <stdint.h>
 
-/* What an event says, and flags: what else it has. */
+/* The release that this file is of: major * 10000 + minor * 100 + patch. */
+#define UT_VERSION 100
+
+/* What an event is, and flags: what else it has. The numbers never change. */
 enum {
 	UT_BEGIN = 1,
 	UT_END = 2,
-	UT_MARK = 3,
-	UT_COUNT = 4,
+	UT_MARK = 3, /* an instant event */
+	UT_COUNT = 4, /* a counter's value */
 	UT_ID = 0x10,
 	UT_TEXT = 0x20,
-	UT_PARENT = 0x40 /* it is the parent process's: for a command that a script runs for each event */
+	UT_PARENT = 0x40 /* the parent process's: for a command that a script runs for each event */
 };
 
-/* Bytes that are copied. */
+/* Bytes of a name and of a string that are copied; the rest is left out, and tracers show that it was. */
 #define UT_NAME_MAX 127
 #define UT_TEXT_MAX 255
 
+/*
+ * For languages that can make a system call and cannot use this header or libusertrace: an option of prctl(2) that no kernel
+ * knows. The call fails with EINVAL in any case; the tracer sees it on its way in. It costs about 0.15 microseconds when
+ * nobody traces. A seccomp filter that kills on an unknown prctl kills here, too. An id or a string, not both.
+ *
+ *	prctl(PR_USER_TRACE, UT_BEGIN, "gc", value, 0);
+ *	prctl(PR_USER_TRACE, UT_END | UT_ID, "request", value, id);
+ *	prctl(PR_USER_TRACE, UT_MARK | UT_TEXT, "compiled", value, text);
+ *	prctl(PR_USER_TRACE, "entry: gc");		"exit: gc" ends it; any other string is an instant event
+ */
 #define PR_USER_TRACE 0x55545243 /* "UTRC" */
 
+/* UT_HAVE_PROBES: 1 if events and probes can be traced on this machine and UT_OFF is not defined, else 0. */
 #if defined(__GNUC__) && defined(__ELF__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && \
 	!defined(UT_OFF)
 #define UT_HAVE_PROBES 1
@@ -129,41 +94,137 @@ enum {
 #define UT_HAVE_PROBES 0
 #define UT_INLINE_ static inline
 #endif
-/* How the calls are declared; libusertrace makes symbols of them. */
+#if defined(__GNUC__)
+#define UT_MEMBER_ inline __attribute__((always_inline, no_instrument_function))
+#else
+#define UT_MEMBER_ inline
+#endif
+/* How the functions are declared; libusertrace makes symbols of them. */
 #ifndef UT_API_
 #define UT_API_ UT_INLINE_
 #endif
 
-/* ---- The calls ---- */
+/*
+ * ---- User events ----
+ *
+ * All functions: may be called on any thread, in signal handlers, constructors and destructors, before main, in the child
+ * after fork, and while other threads are stopped. They take no lock, allocate nothing, never wait, fail or touch errno, and
+ * call no function of any library. They make no system call either, so seccomp, containers and chroot do not matter.
+ *
+ * @name should be UTF-8, and always one of a few: what varies is the value, the id or the string. It is copied before the
+ * call returns, as is a string, and this header never reads either: a NULL or wild pointer is shown as such, and harms
+ * nobody.
+ *
+ * The kernel records process, thread, CPU and time (CLOCK_MONOTONIC), in one exact order for all processes. An event is in
+ * the kernel when its call returns: the last one before a crash is not lost. A child after fork emits as itself; the spans
+ * that its parent began stay the parent's, and an end in the child is shown as inherited. The exit of a thread or process
+ * and exec end the spans that are open there.
+ *
+ * Each program and each shared library, of dlopen too, is switched on by itself; tracers find them all.
+ */
 
-/* UT_PROBE(provider, name, up to 12 arguments): a statement. */
-#define UT_PROBE(provider, ...) UT_PROBE_COUNTED_(UT_COUNT_(__VA_ARGS__), provider, __VA_ARGS__)
-/* An expression that is not 0 while somebody listens to the probe. */
-#define UT_PROBE_ENABLED(provider, name) UT_ENABLED_(provider, name)
-
+/*
+ * A span begins, and ends. An end closes the newest open begin of its name on its thread: spans of one thread nest, also in
+ * recursion. If a span is left without its end, by longjmp or an error path, it stays open until its thread ends, and
+ * what comes after it on this thread looks nested.
+ */
 UT_API_ void ut_begin(const char *name);
 UT_API_ void ut_end(const char *name);
-UT_API_ void ut_mark(const char *name);
-UT_API_ void ut_count(const char *name, int64_t value);
 
+/*
+ * The same for spans that overlap, or that end on another thread than they began on: an end closes the newest open begin of
+ * this name and this id in the process, on any thread. 0 is an id like others. Spans with an id nest with nothing.
+ */
 UT_API_ void ut_begin_id(const char *name, uint64_t id);
 UT_API_ void ut_end_id(const char *name, uint64_t id);
-UT_API_ void ut_mark_id(const char *name, uint64_t id);
-UT_API_ void ut_count_id(const char *name, int64_t value, uint64_t id);
 
+/* The same with a string for people, such as a function's name or the cause of a collection. NULL is shown as NULL. */
 UT_API_ void ut_begin_text(const char *name, const char *text);
 UT_API_ void ut_end_text(const char *name, const char *text);
+
+/*
+ * The same with a value, such as the bytes in use before and after a collection; a begin with a string as well, or NULL for
+ * none. The end's value is not added to that of the begin, or compared with it: tracers show both.
+ */
+UT_API_ void ut_begin_value(const char *name, int64_t value, const char *text);
+UT_API_ void ut_end_value(const char *name, int64_t value);
+
+/* An instant event: something happened. With an id it concerns the span or object of that id, with a string it says more. */
+UT_API_ void ut_mark(const char *name);
+UT_API_ void ut_mark_id(const char *name, uint64_t id);
 UT_API_ void ut_mark_text(const char *name, const char *text);
+
+/*
+ * Sets a counter: from now on it has this value, until the next call says otherwise, as on a counter track of Perfetto or
+ * for a gauge in Prometheus. Nothing is added up: to count occurrences, keep a sum and set the counter to it. A counter is
+ * its name in its process; with an id there is one for each id. A string explains this one value.
+ */
+UT_API_ void ut_count(const char *name, int64_t value);
+UT_API_ void ut_count_id(const char *name, int64_t value, uint64_t id);
 UT_API_ void ut_count_text(const char *name, int64_t value, const char *text);
 
-/* All of the above are this one. @what: UT_BEGIN to UT_COUNT, with UT_ID, UT_TEXT or both if it has them. */
+/*
+ * All of the above are this one. @what: UT_BEGIN, UT_END, UT_MARK or UT_COUNT, with UT_ID if @id is one, with UT_TEXT if
+ * @text is one, or with both. Other numbers are dropped by the tracer.
+ */
 UT_API_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text);
-/* 1 while somebody listens to user events of this program or library, else 0: for what is costly to announce. */
+
+/*
+ * 1 while somebody traces user events of this program or library, else 0: for what is costly to work out for an event. A
+ * tracer may come or go between two calls, so never let the answer decide whether a span ends.
+ */
 UT_API_ int ut_enabled(void);
 
-/* ---- How it is done ---- */
+/*
+ * A declaration: a span from here to the end of the enclosing block. @name must stay valid until then, as a literal does;
+ * UT_SPAN_VALUE has a value and a string or NULL besides, which are for the begin.
+ *
+ * The span ends where control leaves the block: at its end, by return, break, continue or goto, and in C++ by an exception.
+ * In C an exception, the end of a thread (pthread_exit) or its cancellation ends it if the file was compiled with
+ * -fexceptions. longjmp over the block leaves it open, as with ut_begin. In C it takes gcc or clang, like all that is
+ * here; elsewhere it is nothing. A coroutine that is suspended within the block resumes elsewhere: use an id there.
+ */
+#define UT_SPAN(name) UT_SPAN_(UT_UNIQUE_(ut_span_, UT_COUNTER_), name, 0, UT_NULL_)
+#define UT_SPAN_VALUE(name, value, text) UT_SPAN_(UT_UNIQUE_(ut_span_, UT_COUNTER_), name, value, text)
 
-/* How many follow the name, which is the first of up to 16. */
+/*
+ * ---- USDT probes ----
+ *
+ * UT_PROBE(provider, name, up to 12 arguments): a statement. The same probes that <sys/sdt.h> makes.
+ *
+ *	UT_PROBE(myvm, compile, function_name, size);		usertrace trace u:myvm:compile
+ *
+ * May stand wherever a user event may. Provider and name are plain words, not in quotes; macros are expanded, and a
+ * double underscore stays one. Each argument is evaluated once, traced or not, and described with the size and sign of its
+ * type: integers, enums, bool, characters, pointers, arrays and strings (as pointers), float and double. Structs, long double,
+ * 128-bit and complex numbers are errors of the compiler, in C bit-fields too: cast them.
+ *
+ * - Arguments are in registers or are constants; from the ninth on they may be on the stack. All tools can read these, also
+ *   in stripped programs.
+ * - gdb 13, BCC 0.26 and bpftrace 0.17 can read no argument of a probe that has a float or a double, and BCC complains;
+ *   other probes of the same file are not harmed. perf shows the bits as an integer; usertrace reads them. perf 6.1
+ *   leaves out arguments that are constants.
+ * - In a template, an inline function or a macro a probe has many sites; tools take them as one probe, so its arguments
+ *   should have the same types at all of them.
+ */
+#define UT_PROBE(provider, ...) UT_PROBE_COUNTED_(UT_COUNT_(__VA_ARGS__), provider, __VA_ARGS__)
+
+/*
+ * An expression that is not 0 while somebody traces the probe, for an argument that is costly to work out:
+ *
+ *	if (UT_PROBE_ENABLED(myvm, compile))
+ *		UT_PROBE(myvm, compile, describe(function), size);
+ *
+ * It is a semaphore: 16 bits that the tracer counts up, made by the first use, one in each program or library. It needs no
+ * declaration. One that is defined in another object file, as by `dtrace -G`, is used instead; to define it by hand in
+ * the same source file is an error. BCC needs a process (-p) for a probe with a semaphore; a probe for which nothing calls
+ * UT_PROBE_ENABLED has none.
+ */
+#define UT_PROBE_ENABLED(provider, name) UT_ENABLED_(provider, name)
+
+/* ---- Implementation ---- */
+
+/* Number of arguments after the name, which is the first of up to 16. */
 #define UT_COUNT_(...) \
 	UT_SEVENTEENTH_(__VA_ARGS__, TOO_MANY, TOO_MANY, TOO_MANY, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
 #define UT_SEVENTEENTH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ret, ...) ret
@@ -171,6 +232,13 @@ UT_API_ int ut_enabled(void);
 #define UT_FIRST_(first, ...) first
 #define UT_STRING_(x) UT_STRING_AS_IT_IS_(x)
 #define UT_STRING_AS_IT_IS_(x) #x
+#define UT_UNIQUE_(prefix, number) UT_PASTE_(prefix, number)
+#define UT_PASTE_(a, b) a##b##_
+#ifdef __COUNTER__
+#define UT_COUNTER_ __COUNTER__
+#else
+#define UT_COUNTER_ __LINE__
+#endif
 
 #ifdef __cplusplus
 #define UT_STATIC_ASSERT_(condition, text) static_assert(condition, text)
@@ -214,6 +282,10 @@ UT_API_ int ut_enabled(void);
 #endif
 
 /*
+ * Local labels have numbers that other inline assembler is unlikely to have, and each has one use, since these pieces are put
+ * into one another: 980 a probe's site, 981 to 984 a note's parts (owner, its end, description, its end), 985 and 986 the
+ * function of user events and its end, 987 the site within it.
+ *
  * A note as <sys/sdt.h> made it known: where the probe is, its semaphore, its names, and where its arguments are.
  * "?": it belongs to the section group of the code around it, and goes when that goes.
  */
@@ -344,7 +416,7 @@ UT_INLINE_ uint32_t ut_bits_of_float_(float v)
  */
 #ifdef __cplusplus
 extern "C++" {
-namespace usertrace_
+namespace usertrace_100_ /* after UT_VERSION: copies of different ages share no template */
 {
 
 #define UT_FORCED_ static inline __attribute__((always_inline, no_instrument_function))
@@ -397,8 +469,8 @@ template <> struct argument<float> {
 }
 #define UT_AUTO_ auto
 #define UT_CHECK_(v)
-#define UT_CODE_(v) (::usertrace_::argument<decltype(v)>::code)
-#define UT_OPERAND_(v) (::usertrace_::argument<decltype(v)>::operand(v))
+#define UT_CODE_(v) (::usertrace_100_::argument<decltype(v)>::code)
+#define UT_OPERAND_(v) (::usertrace_100_::argument<decltype(v)>::operand(v))
 #else
 #define UT_AUTO_ __extension__ __auto_type
 #define UT_IS_(v, type) __builtin_types_compatible_p(__typeof__(v), type)
@@ -527,7 +599,7 @@ template <> struct argument<float> {
 
 #define UT_ENABLED_(provider, name) UT_READ_SEMAPHORE_(UT_STRING_(provider) "_" UT_STRING_(name) "_semaphore")
 
-#else /* nothing can be announced here */
+#else /* nothing can be traced here */
 
 UT_API_ int ut_enabled(void) { return 0; }
 
@@ -564,33 +636,68 @@ UT_API_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id
 }
 
 UT_API_ void ut_begin(const char *name) { ut_emit_(UT_BEGIN, name, 0, 0, UT_NULL_); }
-
 UT_API_ void ut_end(const char *name) { ut_emit_(UT_END, name, 0, 0, UT_NULL_); }
+UT_API_ void ut_begin_id(const char *name, uint64_t id) { ut_emit_(UT_BEGIN | UT_ID, name, 0, id, UT_NULL_); }
+UT_API_ void ut_end_id(const char *name, uint64_t id) { ut_emit_(UT_END | UT_ID, name, 0, id, UT_NULL_); }
+UT_API_ void ut_begin_text(const char *name, const char *text) { ut_emit_(UT_BEGIN | UT_TEXT, name, 0, 0, text); }
+UT_API_ void ut_end_text(const char *name, const char *text) { ut_emit_(UT_END | UT_TEXT, name, 0, 0, text); }
+
+UT_API_ void ut_begin_value(const char *name, int64_t value, const char *text)
+{
+	ut_emit_(text ? UT_BEGIN | UT_TEXT : UT_BEGIN, name, value, 0, text);
+}
+
+UT_API_ void ut_end_value(const char *name, int64_t value) { ut_emit_(UT_END, name, value, 0, UT_NULL_); }
 
 UT_API_ void ut_mark(const char *name) { ut_emit_(UT_MARK, name, 0, 0, UT_NULL_); }
+UT_API_ void ut_mark_id(const char *name, uint64_t id) { ut_emit_(UT_MARK | UT_ID, name, 0, id, UT_NULL_); }
+UT_API_ void ut_mark_text(const char *name, const char *text) { ut_emit_(UT_MARK | UT_TEXT, name, 0, 0, text); }
 
 UT_API_ void ut_count(const char *name, int64_t value) { ut_emit_(UT_COUNT, name, value, 0, UT_NULL_); }
-
-UT_API_ void ut_begin_id(const char *name, uint64_t id) { ut_emit_(UT_BEGIN | UT_ID, name, 0, id, UT_NULL_); }
-
-UT_API_ void ut_end_id(const char *name, uint64_t id) { ut_emit_(UT_END | UT_ID, name, 0, id, UT_NULL_); }
-
-UT_API_ void ut_mark_id(const char *name, uint64_t id) { ut_emit_(UT_MARK | UT_ID, name, 0, id, UT_NULL_); }
 
 UT_API_ void ut_count_id(const char *name, int64_t value, uint64_t id)
 {
 	ut_emit_(UT_COUNT | UT_ID, name, value, id, UT_NULL_);
 }
 
-UT_API_ void ut_begin_text(const char *name, const char *text) { ut_emit_(UT_BEGIN | UT_TEXT, name, 0, 0, text); }
-
-UT_API_ void ut_end_text(const char *name, const char *text) { ut_emit_(UT_END | UT_TEXT, name, 0, 0, text); }
-
-UT_API_ void ut_mark_text(const char *name, const char *text) { ut_emit_(UT_MARK | UT_TEXT, name, 0, 0, text); }
-
 UT_API_ void ut_count_text(const char *name, int64_t value, const char *text)
 {
 	ut_emit_(UT_COUNT | UT_TEXT, name, value, 0, text);
 }
+
+#ifdef __cplusplus
+/* What UT_SPAN declares; also for spans that an object holds. It cannot be copied. */
+class ut_span
+{
+      public:
+	UT_MEMBER_ explicit ut_span(const char *name) : name_(name) { ut_begin(name); }
+	UT_MEMBER_ ut_span(const char *name, int64_t value, const char *text) : name_(name)
+	{
+		ut_begin_value(name, value, text);
+	}
+	UT_MEMBER_ ~ut_span() { ut_end(name_); }
+	ut_span(const ut_span &) = delete;
+	ut_span &operator=(const ut_span &) = delete;
+
+      private:
+	const char *name_;
+};
+
+#define UT_SPAN_(variable, name, value, text) const ::ut_span variable((name), (value), (text))
+#elif defined(__GNUC__)
+UT_INLINE_ const char *ut_begin_span_(const char *name, int64_t value, const char *text)
+{
+	ut_begin_value(name, value, text);
+	return name;
+}
+
+UT_INLINE_ void ut_end_span_(const char *const *name) { ut_end(*name); }
+
+#define UT_SPAN_(variable, name, value, text) \
+	__attribute__((cleanup(ut_end_span_), unused)) const char *const variable = \
+		ut_begin_span_((name), (value), (text))
+#else
+#define UT_SPAN_(variable, name, value, text) const char *const variable = ((void)(value), (void)(text), (name))
+#endif
 
 #endif

@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// User events from C++: one header, nothing to link, and a span that ends with its scope.
+// User events from C++: one header, nothing to link. A span ends with its block, also when an exception leaves it.
 //
 //     $ g++ -std=c++11 -O2 $(pkg-config --cflags usertrace) story.cc -o story
 //     $ usertrace trace 'e:*' -- ./story
 #include <usertrace.h>
 
-// Something takes time, from here to the end of the block. The name must live as long, as a literal does.
-class Span
-{
-      public:
-	explicit Span(const char *name) : name(name) { ut_begin(name); }
-	~Span() { ut_end(name); }
-	Span(const Span &) = delete;
-	Span &operator=(const Span &) = delete;
-
-      private:
-	const char *name;
-};
-
-static void parse() { Span span("parse"); }
+static void parse() { UT_SPAN("parse"); }
 
 int main()
 {
-	Span request("request");
+	ut_span request("request"); // what UT_SPAN declares, with a name of its own
 
 	parse();
 	ut_mark_text("cache miss", "/index.html");

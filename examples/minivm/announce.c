@@ -50,13 +50,13 @@ static struct log_entry *entry(struct log_thread *list, const struct mutator *of
  */
 static void emit_begin(struct log_entry *e)
 {
-	ut_emit(UT_BEGIN | (e->text ? UT_TEXT : 0), e->kind, (int64_t)e->before, 0, e->text);
+	ut_begin_value(e->kind, (int64_t)e->before, e->text);
 	e->begun_ns = now_ns();
 }
 
 static void emit_end(struct mutator *m, struct log_entry *e)
 {
-	ut_emit(UT_END, e->kind, (int64_t)e->after, 0, NULL);
+	ut_end_value(e->kind, (int64_t)e->after);
 	e->ended_ns = now_ns();
 	log_done(m->log, e);
 }

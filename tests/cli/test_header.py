@@ -7,7 +7,8 @@ import subprocess
 import unittest
 
 import elfnotes
-from header import CXX_ONLY, C_ONLY, INCLUDE, WARNINGS, Case, expected_marks, for_compilers, probes_in_source, source
+from header import (CXX_ONLY, C_ONLY, INCLUDE, SITE_ARGS, SITE_CODE, WARNINGS, Case, expected_marks, for_compilers,
+                    probes_in_source, project_version, source, version_of)
 
 RULE = "an argument of UT_PROBE must be an integer, enum, bool, pointer, float or double"
 
@@ -132,7 +133,81 @@ int off(int n)
 		n = 0;
 	ut_begin("off");
 	ut_count_text("off", n, "text");
+	ut_begin_value("off", n, "text");
+	ut_end_value("off", n++);
 	return n;
+}
+"""
+
+
+class Versions(Case):
+    """Copies of different ages, as two libraries in source bring them, in one program."""
+
+    def test_the_version_is_the_projects(self):
+        with open(os.path.join(INCLUDE, "usertrace.h"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(version_of(text, "UT_VERSION"), project_version())
+        self.assertIn(f" *\t{re.search(r'UT_VERSION (.*)', text)[1]} ({'.'.join(map(str, project_version()))})\t", text)
+        # Whoever raises the version raises the name of the namespace, whose templates are not frozen.
+        self.assertIn(f"namespace usertrace_{re.search(r'UT_VERSION (.*)', text)[1]}_ ", text)
+
+    @for_compilers
+    def test_two_ages_in_one_program(self, name):
+        """A later copy has other private things; the site and the semaphore are one."""
+        with open(os.path.join(INCLUDE, "usertrace.h"), encoding="utf-8") as file:
+            later = file.read().replace("UT_VERSION 100", "UT_VERSION 101").replace("usertrace_100_", "usertrace_101_")
+        self.assertIn("UT_VERSION 101", later)
+        for language, flags in (("c", "-O0"), ("c", "-O2"), ("c++", "-O0"), ("c++", "-O2 -flto")):
+            with self.subTest(language=language, flags=flags):
+                compiler = [self.compiler(name, language), *(["-x", "c++"] if language == "c++" else []), *flags.split()]
+                folder = os.path.join(self.folder, "later")
+                os.makedirs(folder, exist_ok=True)
+                self.write("later/usertrace.h", later)
+                objects = [os.path.join(self.folder, f"{unit}.o") for unit in ("unit_a", "unit_b")]
+                for unit, path, first in (("unit_a", objects[0], [f"-I{folder}"]), ("unit_b", objects[1], [])):
+                    done = self.run_compiler(*compiler, *first, *WARNINGS, "-c", source(f"{unit}.c"), "-o", path)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                path = self.build(self.compiler(name, language), *flags.split(), *objects)
+                elf = elfnotes.Elf(path)
+                self.assertEqual([n.args for n in elf.notes("usertrace", "event")], [SITE_ARGS])
+                for symbol, size in (("usertrace_event", len(SITE_CODE)), ("usertrace_event_semaphore", 2)):
+                    self.assertEqual([s.size for s in elf.symbols(symbol)], [size])
+                self.run_made(path)
+
+
+class Spans(Case):
+    """UT_SPAN in all languages and where nothing is traced: it compiles without a warning, and leaves the program alone."""
+
+    @for_compilers
+    def test_compiles(self, name):
+        for language, standards, more in (("c", ("c99", "c11", "gnu17"), C_ONLY), ("c++", ("c++11", "c++20"), CXX_ONLY)):
+            path = self.write("spans." + ("cc" if language == "c++" else "c"), SPANS)
+            for standard in standards:
+                for flags in (["-O0"], ["-O2"], ["-O2", "-DUT_OFF"], ["-O2", "-U__ELF__"]):
+                    with self.subTest(standard=standard, flags=flags):
+                        made = self.build(self.compiler(name, language), f"-std={standard}", *flags, *WARNINGS, *more, path)
+                        self.run_made(made)
+
+
+SPANS = """#include "usertrace.h"
+static int inside;
+static int spans(int n)
+{
+	UT_SPAN("outer");
+	UT_SPAN_VALUE("with value", n, "text");
+	for (int i = 0; i < n; i++) {
+		UT_SPAN("inner"); UT_SPAN("on the same line");
+		if (i == 2)
+			continue;
+		if (i == 4)
+			return ++inside;
+	}
+	return 0;
+}
+int main(int argc, char **argv)
+{
+	(void)argv;
+	return spans(argc + 4) - 1;
 }
 """
 
@@ -196,6 +271,23 @@ class Instructions(Case):
         operations = [text.split()[0] for text in way]
         self.assertEqual(sorted(o for o in operations if o not in ("mov", *bare)), ["jne", "movzwl", "test"], way)
         self.assertLessEqual(len(way), len(bare) + 4, way)
+
+    @for_compilers
+    def test_a_span_is_two_events(self, name):
+        """What UT_SPAN keeps for the end of the block is no instruction."""
+        for language in ("c", "c++"):
+            with self.subTest(language=language):
+                flags = ["-O2", "-x", "c++", "-fno-exceptions", "-fpermissive"] if language == "c++" else ["-O2"]
+                path = self.build(self.compiler(name, language), *flags, "-c", source("quiet.c"))
+                functions = self.functions(path)
+                ways = []
+                for function in ("span_by_hand", "span_by_scope"):
+                    way = next(lines for symbol, lines in functions.items() if symbol in (function, f"_Z{len(function)}{function}ll"))
+                    way = [text.split()[0] for _, text in way]
+                    ways.append(sorted(way[:next(i for i, text in enumerate(way) if text.startswith("ret")) + 1]))
+                self.assertEqual(*ways)
+                self.assertEqual([text for text in ways[1] if text in ("jne", "movzwl", "test")],
+                                 ["jne", "jne", "movzwl", "movzwl", "test", "test"])
 
     def test_what_is_not_used_is_not_there(self):
         path = self.write("unused.c", '#include "usertrace.h"\nint main(int argc, char **argv)\n'

@@ -27,7 +27,8 @@ static int calls(const char *name, const char *text)
 	TRY(ut_begin(name)); TRY(ut_end(name)); TRY(ut_mark(name)); TRY(ut_count(name, -1));
 	TRY(ut_begin_id(name, 1)); TRY(ut_end_id(name, 1)); TRY(ut_mark_id(name, 1)); TRY(ut_count_id(name, 1, 1));
 	TRY(ut_begin_text(name, text)); TRY(ut_end_text(name, text)); TRY(ut_mark_text(name, text));
-	TRY(ut_count_text(name, INT64_MIN, text)); TRY(ut_emit(~0u, name, 0, 0, text));
+	TRY(ut_count_text(name, INT64_MIN, text)); TRY(ut_begin_value(name, 1, text)); TRY(ut_end_value(name, 1));
+	TRY(ut_emit(~0u, name, 0, 0, text));
 	TRY(touched += ut_enabled() != 0);
 	TRY(touched += ut_jit_on()); TRY(ut_jit_code(name, 16, name)); TRY(ut_jit_code_lines(name, 16, name, 0, 0));
 	TRY(ut_jit_move(name, name + 16, 16)); TRY(ut_jit_drop(name, 16)); TRY(ut_jit_forked());

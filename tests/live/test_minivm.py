@@ -160,8 +160,10 @@ class Minivm(live.Case):
                                   "-o", os.path.join(folder, output))
             self.assertEqual(made.status, 0, made.describe())
         program = os.path.join(folder, "minivm")
+        include = os.path.join(live.SOURCE_ROOT, "include")
         sources = [os.path.join(SOURCES, n) for n in os.listdir(SOURCES) if n.endswith(".c")]
-        subprocess.run(["cc", "-O1", "-I", folder, "-I", os.path.join(live.SOURCE_ROOT, "include"), "-pthread",
+        sources.append(os.path.join(include, "usertrace-jit.c"))
+        subprocess.run(["cc", "-O1", "-I", folder, "-I", include, "-pthread",
                         '-DMINIVM_PROVIDER_H="ccl.h"', "-o", program, *sources, os.path.join(folder, "ccl.o")],
                        check=True, timeout=120)
         probes = ['u:ccl:gc__start "%u", arg1', 'u:ccl:gc__finish "%u", arg1', 'u:ccl:egc__start "%u %u", arg1, arg2',

@@ -15,6 +15,8 @@ long leaf_without(long a, long b);
 long leaf_with(long a, long b);
 long mark_without(long a, long b);
 long mark_with(long a, long b);
+long span_by_hand(long a, long b);
+long span_by_scope(long a, long b);
 
 NOIPA long hash_without(const unsigned char *text, long n)
 {
@@ -62,5 +64,19 @@ NOIPA long mark_without(long a, long b) { return a * b; }
 NOIPA long mark_with(long a, long b)
 {
 	ut_mark("quiet");
+	return a * b;
+}
+
+NOIPA long span_by_hand(long a, long b)
+{
+	ut_begin("quiet");
+	a *= b;
+	ut_end("quiet");
+	return a;
+}
+
+NOIPA long span_by_scope(long a, long b)
+{
+	UT_SPAN("quiet");
 	return a * b;
 }
