@@ -77,10 +77,10 @@ static int machine_of(const char *cc, const char *triplet, enum elf_machine *ret
 	*ret = elf_machine_named(triplet, len);
 	if (*ret != ELF_MACHINE_UNKNOWN)
 		return 0;
-	return ut_err_set(
-		err, -EINVAL,
-		"$CC ('%s') builds for '%.*s', and objects are written for x86_64 and aarch64 only; -m names one", cc,
-		(int)(len > 40 ? 40 : len), triplet);
+	return ut_err_set(err, -EINVAL,
+			  "$CC ('%s') builds for '%.*s', but object files are supported only for x86_64 and aarch64; "
+			  "select one with -m",
+			  cc, (int)(len > 40 ? 40 : len), triplet);
 }
 
 static int ask_compiler(const char *cc, struct run_words *words, enum elf_machine *ret, struct ut_err *err)
@@ -90,11 +90,11 @@ static int ask_compiler(const char *cc, struct run_words *words, enum elf_machin
 
 	if (!status && (has_word(words, "-m32") || has_word(words, "-mx32")))
 		status = ut_err_set(err, -EINVAL,
-				    "$CC ('%s') builds for 32 bits, and objects are written for 64 bits only", cc);
+				    "$CC ('%s') builds 32-bit code, but only 64-bit object files are supported", cc);
 	if (!status)
 		status = run_add(words, "-dumpmachine", err);
 	if (!status && run_command(words, &out, err))
-		status = ut_err_wrap(err, "cannot ask $CC ('%s') what it builds for, -m tells", cc);
+		status = ut_err_wrap(err, "cannot determine the target of $CC ('%s'); use -m", cc);
 	if (!status)
 		status = machine_of(cc, out.data ? out.data : "", ret, err);
 	buf_done(&out);
@@ -147,7 +147,8 @@ static int make_temporary(const char *path, const char *target, char **ret, stru
 		if (errno != EEXIST)
 			break;
 	}
-	return ut_err_set(err, -errno, "cannot write '%s': no file can be made beside it: %s", path, strerror(errno));
+	return ut_err_set(err, -errno, "cannot write '%s': cannot create a temporary file in its directory: %s", path,
+			  strerror(errno));
 }
 
 /* @target is what @path stands for. */

@@ -30,8 +30,7 @@ static int check_name(const struct dtrace_provider *provider, const struct dtrac
 {
 	if (!is_taken(probe->macro))
 		return 0;
-	return ut_err_set(err, -EINVAL,
-			  "%s: the macro of %s:%s would be %s, a name that usertrace.h has; rename the %s",
+	return ut_err_set(err, -EINVAL, "%s: the macro of %s:%s would be %s, a name used by usertrace.h; rename the %s",
 			  probe->place, provider->name, probe->name, probe->macro,
 			  strcmp(provider->name, "ut") ? "probe" : "provider");
 }

@@ -70,21 +70,19 @@ static int skip_item(struct dtrace_parser *p, struct ut_err *err)
 		if (p->tok.kind == DTRACE_END)
 			return dtrace_error_at(
 				&p->lexer, &first, err,
-				"neither a provider nor a declaration begins here; ';' is missing, or all of it is no "
-				"provider file");
+				"expected a provider or a declaration; ';' is missing, or this is not a provider file");
 		if (dtrace_is_sign(&p->tok, ';'))
 			return dtrace_next(p, err);
 		if (dtrace_is_sign(&p->tok, '{')) {
 			if (n == 2 && words == 2 && is_nearly_provider(&first))
 				return dtrace_error_at(&p->lexer, &first, err,
-						       "'%.*s' is not known; did you mean 'provider'?", (int)first.len,
+						       "unknown word '%.*s'; did you mean 'provider'?", (int)first.len,
 						       first.text);
 			return dtrace_skip_group(p, err);
 		}
 		words += p->tok.kind == DTRACE_WORD;
 		if (closed(&p->tok))
-			return dtrace_error_at(&p->lexer, &p->tok, err, "nothing is open that this '%c' could close",
-					       *p->tok.text);
+			return dtrace_error_at(&p->lexer, &p->tok, err, "unmatched '%c'", *p->tok.text);
 		ret = opened(&p->tok) ? dtrace_skip_group(p, err) : dtrace_next(p, err);
 	}
 	return ret;
@@ -150,7 +148,7 @@ static int read_probes(struct dtrace_parser *p, size_t provider, struct ut_err *
 		else
 			ret = dtrace_error_at(
 				&p->lexer, &p->tok, err,
-				"a provider holds lines such as 'probe gc__start(int generation);', and this is none");
+				"expected a declaration such as 'probe gc__start(int generation);' in the provider");
 	}
 	return ret ? ret : dtrace_next(p, err);
 }

@@ -82,8 +82,8 @@ static int check_clash(const struct dtrace_parser *p, size_t provider, const str
 			if (macros_clash(o->macro, probe->macro))
 				return dtrace_error_at(
 					&p->lexer, t, err,
-					"the macros of probe '%s' would be those of '%s' (%s); rename one", probe->name,
-					o->name, o->place);
+					"the macros of probe '%s' conflict with those of '%s' (%s); rename one",
+					probe->name, o->name, o->place);
 		}
 	}
 	return 0;
@@ -98,13 +98,13 @@ static int check_reserved(const struct dtrace_parser *p, size_t provider, const 
 	const char *name = p->out->all.v[provider].name;
 
 	if (!strcmp(name, "usertrace") && !strcmp(probe->name, "event"))
-		return dtrace_error_at(&p->lexer, t, err,
-				       "usertrace:event is the probe of usertrace.h's own events; choose another name");
-	if (is_compilers_macro(name) || is_compilers_macro(probe->name))
 		return dtrace_error_at(
 			&p->lexer, t, err,
-			"'%s' is a macro of the C compiler, which puts 1 in its place; choose another name",
-			is_compilers_macro(name) ? name : probe->name);
+			"usertrace:event is reserved for the user events of usertrace.h; choose another name");
+	if (is_compilers_macro(name) || is_compilers_macro(probe->name))
+		return dtrace_error_at(&p->lexer, t, err,
+				       "'%s' is a predefined macro of the C compiler; choose another name",
+				       is_compilers_macro(name) ? name : probe->name);
 	return 0;
 }
 

@@ -82,8 +82,8 @@ int run_read_all(int fd, const char *name, size_t max, struct buf *out, struct u
 		if (n > 0)
 			buf_add(out, piece, (size_t)n);
 		if (out->len > max)
-			return ut_err_set(err, -EFBIG, "'%s' has more than %zu MiB, too many for a provider file", name,
-					  max >> 20);
+			return ut_err_set(err, -EFBIG, "'%s' is larger than %zu MiB, too large for a provider file",
+					  name, max >> 20);
 	} while (n > 0 || (n < 0 && errno == EINTR));
 	if (n < 0)
 		return ut_err_set(err, -errno, "cannot read '%s': %s", name, strerror(errno));

@@ -269,7 +269,7 @@ static int read_declarator(struct dtrace_parser *p, struct dtrace_declared *d, u
 	int ret = 0;
 
 	if (depth > NESTING_MAX)
-		return dtrace_error_at(&p->lexer, &p->tok, err, "more than %d parentheses in one another", NESTING_MAX);
+		return dtrace_error_at(&p->lexer, &p->tok, err, "more than %d nested parentheses", NESTING_MAX);
 	while (!ret && (dtrace_is_sign(&p->tok, '*') || (p->tok.kind == DTRACE_WORD && is_qualifier(&p->tok)))) {
 		if (p->tok.kind == DTRACE_SIGN)
 			become_pointer(d);

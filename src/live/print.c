@@ -148,6 +148,6 @@ void live_unreadable(const struct live_event *e, unsigned output, struct buf *ou
 		buf_addc(out, ':');
 	}
 	buf_add_escaped(out, e->func, strlen(e->func));
-	buf_adds(out, " cannot be read: it ");
+	buf_adds(out, " cannot be read because it ");
 	buf_add_escaped(out, reason, strlen(reason));
 }

@@ -58,7 +58,7 @@ int output_add_plain(struct checker *c, const struct expr *e)
 
 	if (e->type.kind == TYPE_LITERAL)
 		return check_error(c, e,
-				   "a string constant prints nothing new; a format stands before the expressions");
+				   "a string constant cannot be printed; the format must precede the expressions");
 	if (is_in_head(e))
 		kind = OUTPUT_HEAD;
 	else if (e->type.kind == TYPE_CHARS)
@@ -119,8 +119,8 @@ static int check_predicate(struct checker *c)
 	r = check_expr(c, e);
 	c->in_predicate = false;
 	if (!r && e->type.kind != TYPE_INT)
-		return check_error(c, e, "the predicate must be true or false, and %s is %s", expr_words(c, e, words),
-				   e->type.kind == TYPE_FLOAT ? "a float" : "text");
+		return check_error(c, e, "the predicate must be a number or a comparison, but %s is %s",
+				   expr_words(c, e, words), e->type.kind == TYPE_FLOAT ? "a float" : "text");
 	return r;
 }
 

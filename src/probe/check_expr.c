@@ -60,10 +60,10 @@ static int need_int(struct checker *c, const struct expr *e)
 
 	switch (e->type.kind) {
 	case TYPE_FLOAT:
-		return check_error(c, e, "%s is a %s: floats can be printed with %%f, not calculated with",
+		return check_error(c, e, "%s is a %s: floats can be printed with %%f, but not used in expressions",
 				   expr_words(c, e, words), type_name(&e->type, type));
 	case TYPE_CHARS:
-		return check_error(c, e, "%s is text: it can be compared with == \"text\", or printed with %%s",
+		return check_error(c, e, "%s is a string: compare it with == \"string\", or print it with %%s",
 				   expr_words(c, e, words));
 	case TYPE_LITERAL: return check_error(c, e, "a string can only be compared, with == and !=");
 	default: return 0;
@@ -88,7 +88,7 @@ static int check_user_text(struct checker *c, const struct expr *e)
 	char words[64], type[16];
 
 	if (text->type.kind != TYPE_CHARS)
-		return check_error(c, text, "%s is %s, and no text; name, text, kind and comm are",
+		return check_error(c, text, "%s is %s, not a string; name, text, kind and comm are strings",
 				   expr_words(c, text, words), type_name(&text->type, type));
 	if (text->var != VAR_FIELD || text->index != USER_KIND)
 		return 0;
@@ -96,8 +96,8 @@ static int check_user_text(struct checker *c, const struct expr *e)
 		if (!strcmp(literal->string, kinds[i]))
 			return 0;
 	return check_error(c, literal,
-			   "kind is \"begin\", \"end\", \"mark\", \"count\", or of spans that never end \"open\", "
-			   "\"thread-exited\", \"process-exited\", \"exec\", \"evicted\"");
+			   "kind must be \"begin\", \"end\", \"mark\" or \"count\", or for spans without an end "
+			   "\"open\", \"thread-exited\", \"process-exited\", \"exec\" or \"evicted\"");
 }
 
 /* Comparison of text: the literal goes to the right. */
@@ -115,17 +115,18 @@ static int check_text_compare(struct checker *c, struct expr *e)
 	if (check_is_user(c) && text->type.kind == TYPE_CHARS && text->var == VAR_FIELD && is_null(e->b))
 		return 0;
 	if (text->type.kind == TYPE_LITERAL || text->type.kind == TYPE_FLOAT)
-		return check_error(
-			c, e, "a string can be compared with comm, a text field, or an argument that points to text");
+		return check_error(c, e,
+				   "a string can only be compared with comm, a string field, or an argument that "
+				   "points to a string");
 	if (e->b->type.kind != TYPE_LITERAL)
-		return check_error(c, e, "text can be compared with a \"string\" only, not with another value");
+		return check_error(c, e, "a string can only be compared with a \"constant\", not with another value");
 	if (!check_is_user(c) && text->type.kind == TYPE_INT && text->type.size != 8)
-		return check_error(c, text, "%s is %s, too small to point to text", expr_words(c, text, words),
+		return check_error(c, text, "%s is %s, too small for a pointer to a string", expr_words(c, text, words),
 				   type_name(&text->type, type));
 	if (e->b->string_len > max)
-		return check_error(c, e->b, "strings in comparisons have at most %zu bytes", max);
+		return check_error(c, e->b, "strings in comparisons must not exceed %zu bytes", max);
 	if (text->op == EXPR_VAR && text->var == VAR_COMM && e->b->string_len > 15)
-		return check_error(c, e->b, "this can never be equal: the kernel cuts comm at 15 bytes");
+		return check_error(c, e->b, "this can never be equal: the kernel truncates comm to 15 bytes");
 	return check_is_user(c) ? check_user_text(c, e) : 0;
 }
 
@@ -193,7 +194,7 @@ static int check_shift(struct checker *c, const struct expr *e)
 {
 	if ((e->b->op == EXPR_INT && e->b->value > 63) ||
 	    (e->b->op == EXPR_NEG && e->b->a->op == EXPR_INT && e->b->a->value))
-		return check_error(c, e->b, "values have 64 bits; shifts go from 0 to 63");
+		return check_error(c, e->b, "values have 64 bits; a shift must be from 0 to 63");
 	return 0;
 }
 
@@ -227,8 +228,7 @@ static int check_deref(struct checker *c, struct expr *e)
 	if (!e->a->type.pointee_size) {
 		bool simple = e->a->op == EXPR_VAR || e->a->op == EXPR_INT || c->spec->text[e->a->pos] == '(';
 
-		return check_error(c, e,
-				   "'*' must know how many bytes to read: cast to a pointer first, *(u32 *)%s%s%s",
+		return check_error(c, e, "'*' needs the size of the value: cast to a pointer first, *(u32 *)%s%s%s",
 				   simple ? "" : "(", expr_words(c, e->a, words), simple ? "" : ")");
 	}
 	e->type = int_type(e->a->type.pointee_size, e->a->type.pointee_signed);
@@ -237,8 +237,7 @@ static int check_deref(struct checker *c, struct expr *e)
 
 static int no_memory_here(struct checker *c, const struct expr *e)
 {
-	return check_error(c, e,
-			   "the program's memory cannot be read here: of a user event only what it tells is kept");
+	return check_error(c, e, "program memory cannot be read here: a user event records only its own fields");
 }
 
 static int check_unary(struct checker *c, struct expr *e)

@@ -90,7 +90,7 @@ static int unknown_name(struct checker *c, const struct expr *e)
 	if (suggest(e->string, names, n, &near, 1))
 		return check_error(c, e, "unknown name '%.60s'; did you mean '%s'?", e->string, names[near]);
 	list_names(names, n, list, sizeof(list));
-	return check_error(c, e, "unknown name '%.60s'; at %.100s there are %s", e->string, c->scope->display, list);
+	return check_error(c, e, "unknown name '%.60s'; %.100s has %s", e->string, c->scope->display, list);
 }
 
 static int no_such_field(struct checker *c, const struct expr *e)
@@ -103,7 +103,7 @@ static int no_such_field(struct checker *c, const struct expr *e)
 	if (!names)
 		return ut_err_nomem(c->err);
 	if (!check_has_fields(c))
-		return check_error(c, e, "args-> names a field of a tracepoint; at %.100s there are arg1, arg2 …",
+		return check_error(c, e, "args-> accesses a field of a tracepoint; %.100s has arg1, arg2 …",
 				   c->scope->display);
 	for (unsigned i = 0; i < n; i++)
 		names[i] = c->scope->fields[i].name;
@@ -150,22 +150,21 @@ static int no_such_arg(struct checker *c, const struct expr *e)
 	if (check_is_user(c))
 		return not_at_user_event(c, e);
 	if (is_return(c))
-		return check_error(
-			c, e,
-			"arguments are gone when a function returns; r: has retval and duration, p: has the arguments");
+		return check_error(c, e,
+				   "arguments are not available at a function's return; use retval and duration, or p: "
+				   "for the arguments");
 	if (check_has_fields(c) && c->scope->nfields) {
 		const char *first = c->scope->fields[0].name;
 
-		return check_error(c, e, "%.100s has fields with names instead of numbered arguments, such as '%.60s'",
+		return check_error(c, e, "%.100s has named fields instead of numbered arguments, such as '%.60s'",
 				   c->scope->display, first);
 	}
 	if (!n)
 		return check_error(c, e, "%.100s has no arguments", c->scope->display);
 	if (c->scope->kind == PROBE_ENTRY)
 		return check_error(c, e,
-				   "a function's first %u arguments, arg1 to arg%u, are in registers and can be read; "
-				   "%.60s is not",
-				   n, n, e->string);
+				   "only a function's first %u arguments, arg1 to arg%u, can be read; %.60s cannot", n,
+				   n, e->string);
 	list_names(arg_names, n < NARG_NAMES ? n : NARG_NAMES, list, sizeof(list));
 	return check_error(c, e, "%.100s has no %.60s; it has %u %s: %s", c->scope->display, e->string, n,
 			   plural(n, "argument"), list);
@@ -183,9 +182,9 @@ static int bind(struct checker *c, struct expr *e, enum var var, unsigned index,
 	if (e->type.kind == TYPE_INT && !e->type.size)
 		e->type = (struct type)INT_TYPE(8, false);
 	if (c->in_predicate)
-		return check_error(c, e, "the predicate needs %.60s of %.100s, which cannot be read: it %.160s",
+		return check_error(c, e, "the predicate needs %.60s of %.100s, which cannot be read because it %.160s",
 				   e->string, c->scope->display, f->unreadable);
-	return check_note(c, "%s of %s cannot be read: it %s", e->string, c->scope->display, f->unreadable);
+	return check_note(c, "%s of %s cannot be read because it %s", e->string, c->scope->display, f->unreadable);
 }
 
 static int check_arg(struct checker *c, struct expr *e, int n)
@@ -210,12 +209,12 @@ static int check_builtin(struct checker *c, struct expr *e, const struct builtin
 	if (b->return_only && check_is_user(c))
 		return not_at_user_event(c, e);
 	if (b->return_only && !is_return(c))
-		return check_error(c, e, "%s is known when a function returns: use an r: probe", b->name);
+		return check_error(c, e, "%s is known only at a function's return: use an r: probe", b->name);
 	e->var = b->var;
 	e->type = b->type;
 	if (find_field(c, b->name) < 0)
 		return 0;
-	return check_note(c, "'%s' is the one of the thread that runs; the field of %s is args->%s", b->name,
+	return check_note(c, "'%s' is that of the current thread; the field of %s is args->%s", b->name,
 			  c->scope->display, b->name);
 }
 

@@ -56,12 +56,13 @@ static int too_few(const struct binder *b, const struct conversion *conv)
 	unsigned has = check_implicit_count(b->c);
 
 	if (!b->implicit)
-		return fail(b, conv, "%.100s: the format wants %u %s and %zu %s given", display, b->wanted,
+		return fail(b, conv, "%.100s: the format needs %u %s, but %zu %s given", display, b->wanted,
 			    plural(b->wanted, "value"), b->c->spec->args.n, b->c->spec->args.n == 1 ? "is" : "are");
 	if (b->c->scope->kind == PROBE_RETURN)
-		return fail(b, conv, "%.100s: without expressions the format can print retval only; it wants %u values",
+		return fail(b, conv,
+			    "%.100s: without expressions the format can print only retval, but it needs %u values",
 			    display, b->wanted);
-	return fail(b, conv, "%.100s has %u %s; the format wants %u", display, has,
+	return fail(b, conv, "%.100s has %u %s, but the format needs %u", display, has,
 		    check_has_fields(b->c) ? plural(has, "field") : plural(has, "argument"), b->wanted);
 }
 
@@ -96,10 +97,10 @@ static int note_unsigned(struct checker *c, const struct expr *e)
 		return 0;
 	if (c->scope->kind == PROBE_ENTRY || c->scope->kind == PROBE_RETURN)
 		return check_note(c,
-				  "%%d prints %s unsigned, as the type of a function's values is not known; "
-				  "(int)%s or (long)%s reads it signed",
+				  "%%d prints %s as unsigned because its type is not known; use (int)%s or (long)%s "
+				  "for a signed value",
 				  e->string, e->string, e->string);
-	return check_note(c, "%%d prints %s unsigned: %s declares it %s; (%s)%s reads it signed", e->string,
+	return check_note(c, "%%d prints %s as unsigned: %s declares it %s; use (%s)%s for a signed value", e->string,
 			  c->scope->display, type_name(&e->type, type), e->type.size == 4 ? "int" : "long", e->string);
 }
 
@@ -108,12 +109,12 @@ static int bind_int(struct binder *b, const struct conversion *conv, const struc
 	char words[64], type[16];
 
 	if (e->type.kind == TYPE_LITERAL)
-		return check_error(b->c, e, "a string constant belongs into the format itself");
+		return check_error(b->c, e, "write the string constant in the format itself");
 	if (e->type.kind == TYPE_CHARS)
-		return fail(b, conv, "%%%c wants a number and %s is text; %%s prints it", conv->conv,
+		return fail(b, conv, "%%%c needs a number, but %s is a string; use %%s", conv->conv,
 			    expr_words(b->c, e, words));
 	if (e->type.kind == TYPE_FLOAT)
-		return fail(b, conv, "%%%c wants a whole number and %s is a %s; %%f, %%g and %%e print it", conv->conv,
+		return fail(b, conv, "%%%c needs an integer, but %s is a %s; use %%f, %%g or %%e", conv->conv,
 			    expr_words(b->c, e, words), type_name(&e->type, type));
 	return conv->conv == 'd' ? note_unsigned(b->c, e) : 0;
 }
@@ -125,8 +126,8 @@ static int bind_float(struct binder *b, const struct conversion *conv, const str
 	if (e->type.kind == TYPE_FLOAT)
 		return 0;
 	if (e->type.kind == TYPE_LITERAL)
-		return check_error(b->c, e, "a string constant belongs into the format itself");
-	return fail(b, conv, "%%%c wants a float and %s is %s; %s prints it", conv->conv, expr_words(b->c, e, words),
+		return check_error(b->c, e, "write the string constant in the format itself");
+	return fail(b, conv, "%%%c needs a float, but %s is %s; use %s", conv->conv, expr_words(b->c, e, words),
 		    type_name(&e->type, type), e->type.kind == TYPE_INT ? "%d" : "%s");
 }
 
@@ -142,19 +143,20 @@ static int bind_text(struct binder *b, const struct conversion *conv, const stru
 	char words[64], type[16];
 
 	if (e->type.kind == TYPE_LITERAL)
-		return check_error(b->c, e, "a string constant belongs into the format itself");
+		return check_error(b->c, e, "write the string constant in the format itself");
 	if (e->type.kind == TYPE_CHARS && conv->star_precision)
-		return fail(b, conv, "%%.*s wants an address and %s is text already; %%s prints it",
+		return fail(b, conv, "%%.*s needs an address, but %s is already a string; use %%s",
 			    expr_words(b->c, e, words));
 	if (e->type.kind == TYPE_CHARS)
 		return 0;
 	if (check_is_user(b->c))
-		return fail(b, conv,
-			    "%%s wants text and %s is %s; name, text, kind and comm are text, %%d prints this one",
-			    expr_words(b->c, e, words), type_name(&e->type, type));
+		return fail(
+			b, conv,
+			"%%s needs a string, but %s is %s; name, text, kind and comm are strings, use %%d for this one",
+			expr_words(b->c, e, words), type_name(&e->type, type));
 	if (is_address(e))
 		return 0;
-	return fail(b, conv, "%%s wants the address of a text and %s is %s; %s prints it", expr_words(b->c, e, words),
+	return fail(b, conv, "%%s needs the address of a string, but %s is %s; use %s", expr_words(b->c, e, words),
 		    type_name(&e->type, type), e->type.kind == TYPE_FLOAT ? "%f" : "%d");
 }
 
@@ -172,13 +174,13 @@ static int take_length(struct binder *b, const struct conversion *conv, struct e
 
 	if (b->implicit)
 		return fail(b, conv,
-			    "%%.*s takes a length and an address, and the probe may have them the other way round; "
-			    "name them: \"%%.*s\", arg2, arg1");
+			    "%%.*s takes a length and an address, and the probe may have them in the other order; name "
+			    "them: \"%%.*s\", arg2, arg1");
 	r = take_value(b, conv, ret, ret_unreadable);
 	if (r || *ret_unreadable)
 		return r;
 	if ((*ret)->type.kind != TYPE_INT)
-		return fail(b, conv, "%%.*s wants the length first, as in C, and %s is no whole number",
+		return fail(b, conv, "%%.*s needs the length first, as in C, but %s is not an integer",
 			    expr_words(b->c, *ret, words));
 	return 0;
 }
@@ -239,7 +241,7 @@ static int bind_conversion(struct binder *b, const struct conversion *conv)
 	if (piece.output >= OUTPUTS_MAX)
 		return fail(b, conv, "a format prints at most %d values", OUTPUTS_MAX);
 	if (strchr("UK", conv->conv) && check_is_user(b->c))
-		r = fail(b, conv, "no stack is recorded at a user event; probes of the other kinds have %%U and %%K");
+		r = fail(b, conv, "user events have no stacks; %%U and %%K work with the other kinds of probes");
 	else if (conv->conv == 'U')
 		r = output_add(b->c, OUTPUT_USTACK, NULL, NULL);
 	else if (conv->conv == 'K')
@@ -269,7 +271,7 @@ static int too_many(const struct binder *b)
 	const struct probe_spec *spec = b->c->spec;
 
 	return check_error(b->c, spec->args.v[b->wanted],
-			   "%.100s: the format prints %u %s and %zu %s given; nothing prints this one",
+			   "%.100s: the format prints %u %s, but %zu %s given; this one is not printed",
 			   b->c->scope->display, b->wanted, plural(b->wanted, "value"), spec->args.n,
 			   spec->args.n == 1 ? "is" : "are");
 }

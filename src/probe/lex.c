@@ -117,10 +117,10 @@ static int bad_escape(struct lexer *lx, size_t pos)
 	if (lx->text[pos + 1] == '0' || lx->text[pos + 1] == 'x')
 		return probe_error_at(
 			lx->text, pos, len, lx->err,
-			"an escape needs a code from 1 to 255 (\\x1b, \\033); NUL cannot stand in a string");
+			"an escape needs a code from 1 to 255 (\\x1b, \\033); a string cannot contain NUL");
 	return probe_error_at(
 		lx->text, pos, len, lx->err,
-		"unknown escape in a string; there are \\n \\t \\r \\e \\\\ \\\" \\' \\a \\b \\f \\v, \\x1b and \\033");
+		"unknown escape in a string; use \\n \\t \\r \\e \\\\ \\\" \\' \\a \\b \\f \\v, \\x1b or \\033");
 }
 
 static int lex_string(struct lexer *lx)
@@ -155,8 +155,9 @@ static int lex_char_constant(struct lexer *lx)
 	if (!lex_char(lx->text, &p, &c))
 		return bad_escape(lx, p);
 	if (lx->text[p] != '\'')
-		return probe_error_at(lx->text, start, p - start, lx->err,
-				      "single quotes hold one character of one byte; text stands in \"double quotes\"");
+		return probe_error_at(
+			lx->text, start, p - start, lx->err,
+			"single quotes enclose one character of one byte; use \"double quotes\" for strings");
 	lx->tok.kind = TOK_INT;
 	lx->tok.value = (uint64_t)(int64_t)(signed char)c;
 	lx->pos = p + 1;
@@ -211,7 +212,7 @@ static int lex_number_end(struct lexer *lx, size_t start, size_t p, size_t end, 
 	if (ns && (base == 10 || p == start + 1)) {
 		if (__builtin_mul_overflow(*v, ns, v))
 			return probe_error_at(lx->text, start, end - start, lx->err,
-					      "this time does not fit into 64 bits of nanoseconds");
+					      "this time exceeds 64 bits of nanoseconds");
 		return 0;
 	}
 	if (lex_suffix(lx->text + p, end - p, &lx->tok.is_unsigned))
@@ -219,7 +220,7 @@ static int lex_number_end(struct lexer *lx, size_t start, size_t p, size_t end, 
 	return probe_error_at(lx->text, start, end - start, lx->err, "'%.*s' is not a number%s", (int)(end - start),
 			      lx->text + start,
 			      base == 8	   ? ": a leading 0 means octal, as in C"
-			      : base == 10 ? "; U or L may end one, and ns, us, ms or s a time"
+			      : base == 10 ? "; the suffixes are U and L, and ns, us, ms and s for times"
 					   : "");
 }
 
@@ -233,7 +234,7 @@ static int lex_number(struct lexer *lx)
 	if (lx->text[end] == '.' && isdigit((unsigned char)lx->text[end + 1]))
 		return probe_error_at(
 			lx->text, start, end + 2 - start, lx->err,
-			"expressions have whole numbers only; floats can be printed, not calculated with");
+			"expressions support only integers; floats can be printed, but not used in expressions");
 	if (lx->text[p] == '0' && tolower((unsigned char)lx->text[p + 1]) == 'x' && hex_digit(lx->text[p + 2]) >= 0) {
 		base = 16;
 		p += 2;
@@ -242,8 +243,7 @@ static int lex_number(struct lexer *lx)
 	}
 	for (; p < end && (d = hex_digit(lx->text[p])) >= 0 && (unsigned)d < base; p++)
 		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (unsigned)d, &v))
-			return probe_error_at(lx->text, start, end - start, lx->err,
-					      "this number does not fit into 64 bits");
+			return probe_error_at(lx->text, start, end - start, lx->err, "this number exceeds 64 bits");
 	r = lex_number_end(lx, start, p, end, base, &v);
 	if (r)
 		return r;
@@ -269,8 +269,8 @@ static int lex_operator(struct lexer *lx)
 	}
 	if (*at == '$')
 		return probe_error_at(lx->text, lx->pos, 1, lx->err,
-				      "names have no '$' here: write pid, cpu, retval, arg1");
-	return probe_error_at(lx->text, lx->pos, 1, lx->err, "this character means nothing here");
+				      "names are written without '$': pid, cpu, retval, arg1");
+	return probe_error_at(lx->text, lx->pos, 1, lx->err, "unexpected character");
 }
 
 static int lex_one(struct lexer *lx)

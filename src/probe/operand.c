@@ -100,10 +100,9 @@ static bool parse_number(struct scan *s, uint64_t *ret)
 		int digit = digit_value(s->at[i]);
 
 		if (digit >= (int)base)
-			return refuse(s->op, "holds the number %.*s, which cannot be read", (int)(n < 40 ? n : 40),
-				      s->at);
+			return refuse(s->op, "contains the invalid number %.*s", (int)(n < 40 ? n : 40), s->at);
 		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (uint64_t)digit, &v))
-			return refuse(s->op, "holds a number beyond 64 bits");
+			return refuse(s->op, "contains a number that exceeds 64 bits");
 	}
 	s->at += n;
 	*ret = v;
@@ -121,9 +120,9 @@ static bool refuse_relocation(struct scan *s, const char *suffix, size_t n)
 			return refuse(s->op, "is thread-local (@%.*s): its address differs from thread to thread",
 				      shown, suffix);
 	if (n >= 3 && strncasecmp(suffix, "GOT", 3) == 0)
-		return refuse(s->op, "goes through the global offset table (@%.*s), whose place the note does not give",
+		return refuse(s->op, "uses the global offset table (@%.*s), whose address the note does not contain",
 			      shown, suffix);
-	return refuse(s->op, "needs the linker's help (@%.*s)", shown, suffix);
+	return refuse(s->op, "needs a relocation (@%.*s)", shown, suffix);
 }
 
 static bool parse_symbol(struct scan *s)
@@ -162,7 +161,7 @@ static bool parse_term(struct scan *s, bool negative, uint64_t *sum)
 		return true;
 	}
 	if (!is_symbol_char(c))
-		return refuse(s->op, c ? "is not understood at '%.*s'" : "is cut off%.*s",
+		return refuse(s->op, c ? "is not understood at '%.*s'" : "is incomplete%.*s",
 			      c ? (int)(s->end - s->at < 24 ? s->end - s->at : 24) : 0, s->at);
 	if (minus)
 		return refuse(s->op, "subtracts a symbol");
@@ -196,9 +195,9 @@ static bool parse_register(struct scan *s, struct register_name *ret)
 	if (register_find(name, n, ret))
 		return true;
 	if (register_is_vector(name, n))
-		return refuse(s->op, "is in %%%.*s, which the kernel does not hand out", shown, name);
+		return refuse(s->op, "is in %%%.*s, which the kernel does not provide", shown, name);
 	return refuse(s->op,
-		      n ? "names %%%.*s, which is no register that can be read" : "names no register after '%%'%.*s",
+		      n ? "names %%%.*s, which is not a readable register" : "has no register name after '%%'%.*s",
 		      shown, name);
 }
 
@@ -215,7 +214,7 @@ static bool parse_register_operand(struct scan *s)
 	if (r.reg == X86_RIP)
 		return refuse(op, "names the instruction pointer");
 	if (r.bytes < op->size)
-		return refuse(op, "is said to be %u bytes wide, but %%%.*s holds %u", op->size, (int)(s->at - name),
+		return refuse(op, "is declared as %u bytes wide, but %%%.*s has %u", op->size, (int)(s->at - name),
 			      name, r.bytes);
 	op->kind = OPERAND_REG;
 	op->base = r.reg;
@@ -230,7 +229,7 @@ static bool parse_address_register(struct scan *s, enum reg *ret)
 	const char *name;
 
 	if (!take(s, '%'))
-		return refuse(s->op, s->at < s->end ? "has no register where one belongs" : "is cut off");
+		return refuse(s->op, s->at < s->end ? "lacks a register" : "is incomplete");
 	name = s->at;
 	if (!parse_register(s, &r))
 		return false;
@@ -246,11 +245,11 @@ static bool parse_scale(struct scan *s)
 	uint64_t scale;
 
 	if (!is_digit(peek(s)))
-		return refuse(s->op, s->at < s->end ? "has no scale where one belongs" : "is cut off");
+		return refuse(s->op, s->at < s->end ? "lacks a scale" : "is incomplete");
 	if (!parse_number(s, &scale))
 		return false;
 	if (scale != 1 && scale != 2 && scale != 4 && scale != 8)
-		return refuse(s->op, "has the scale %llu; only 1, 2, 4 and 8 exist", (unsigned long long)scale);
+		return refuse(s->op, "has the scale %llu; it must be 1, 2, 4 or 8", (unsigned long long)scale);
 	s->op->scale = (uint8_t)scale;
 	return true;
 }
@@ -266,13 +265,13 @@ static bool parse_base_index(struct scan *s)
 		if (!parse_address_register(s, &op->index))
 			return false;
 		if (op->index == X86_RSP || op->index == X86_RIP || op->base == X86_RIP)
-			return refuse(op, "has an index that the processor does not know");
+			return refuse(op, "has an invalid index register");
 		if (take(s, ',') && !parse_scale(s))
 			return false;
 	}
 	if (!take(s, ')'))
 		return refuse(op,
-			      s->at < s->end ? "has something else where ')' belongs" : "is cut off before its ')'");
+			      s->at < s->end ? "has no ')' where one is expected" : "is incomplete: ')' is missing");
 	return true;
 }
 
@@ -290,7 +289,7 @@ static bool parse_memory(struct scan *s)
 	if (op->base != X86_RIP)
 		return true;
 	op->base = X86_NONE;
-	return op->has_symbol || refuse(op, "is relative to an instruction, but the note does not say to which");
+	return op->has_symbol || refuse(op, "is relative to an instruction that the note does not specify");
 }
 
 /* Cut to @size bytes, then widened by its sign. */
@@ -329,13 +328,13 @@ static bool parse_mark(struct scan *s)
 	for (digits = s->at; s->at < s->end && is_digit(*s->at) && size < 1000; s->at++)
 		size = size * 10 + (unsigned)(*s->at - '0');
 	if (s->at == digits)
-		return refuse(op, "does not say its size ('SIZE@' is missing)");
+		return refuse(op, "has no size ('SIZE@' is missing)");
 	if (is_operand_size(size))
 		op->size = (uint8_t)size;
 	op->is_float = s->at < s->end && *s->at == 'f';
 	s->at += op->is_float;
 	if (!take(s, '@'))
-		return refuse(op, "does not say its size ('SIZE@' is missing)");
+		return refuse(op, "has no size ('SIZE@' is missing)");
 	if (!op->size)
 		return refuse(op, "is %u bytes wide; only 1, 2, 4 and 8 can be read", size);
 	if (op->is_float && op->size < 4)
@@ -348,7 +347,7 @@ static bool parse_body(struct scan *s)
 	bool ok;
 
 	if (!peek(s))
-		return refuse(s->op, "names no place: nothing follows its size");
+		return refuse(s->op, "has no location after its size");
 	if (take(s, '$'))
 		ok = parse_constant(s);
 	else if (take(s, '%'))
@@ -437,11 +436,11 @@ void operand_resolve(struct operand *op, struct elf_image *img)
 	else if (r == 1)
 		op->sym_vaddr = s.vaddr;
 	else if (r == -EEXIST)
-		refuse(op, "refers to %s, and the file has several of that name", name);
+		refuse(op, "refers to %s, which is ambiguous in this file", name);
 	else if (r < 0)
-		refuse(op, "refers to %s, and its symbol table could not be read (%s)", name, strerror(-r));
+		refuse(op, "refers to %s, but the symbol table cannot be read (%s)", name, strerror(-r));
 	else if (strncmp(name, ".L", 2) == 0)
-		refuse(op, "refers to %s, a label of the compiler that no symbol table lists", name);
+		refuse(op, "refers to %s, a compiler-generated label that is in no symbol table", name);
 	else
 		refuse(op, "refers to %s, which is in no symbol table of the file", name);
 }

@@ -47,10 +47,9 @@ static int parse_predicate(struct lexer *lx, struct probe_spec *spec)
 		return parse_unexpected(lx, "predicate", "')'");
 	r = lex_next(lx);
 	if (!r && continues_expr(lx->tok.kind))
-		return probe_error_at(
-			lx->text, start, lx->tok.pos - start, lx->err,
-			"the parentheses right after the name are the predicate; "
-			"put the whole condition into one pair, or a format before an expression to print");
+		return probe_error_at(lx->text, start, lx->tok.pos - start, lx->err,
+				      "the parentheses after the name enclose the predicate; put the whole condition "
+				      "into one pair, or a format before an expression to print");
 	return r;
 }
 
@@ -88,15 +87,14 @@ static int parse_end(struct lexer *lx, const struct probe_spec *spec)
 	if (t->kind == TOK_END)
 		return 0;
 	if (t->kind == TOK_RPAREN)
-		return probe_error_at(lx->text, t->pos, t->len, lx->err, "this ')' has no '(' before it");
+		return probe_error_at(lx->text, t->pos, t->len, lx->err, "unmatched ')'");
 	if (t->kind == TOK_STRING && !spec->format)
-		return probe_error_at(
-			lx->text, t->pos, t->len, lx->err,
-			"the format stands before the expressions, and the predicate in parentheses before the format: "
-			"u:python:gc__start (arg1 == 2) \"gen %%d\", arg1");
+		return probe_error_at(lx->text, t->pos, t->len, lx->err,
+				      "the predicate in parentheses must come first, then the format, then the "
+				      "expressions: u:python:gc__start (arg1 == 2) \"gen %%d\", arg1");
 	if (t->kind == TOK_STRING)
 		return probe_error_at(lx->text, t->pos, t->len, lx->err,
-				      "an operator or ',' is missing before this text");
+				      "an operator or ',' is missing before this string");
 	return parse_unexpected(lx, "expression", "an operator or ','");
 }
 
@@ -125,7 +123,7 @@ static int parse_body(struct lexer *lx, struct probe_spec *spec)
 	if (r || lx->tok.kind == TOK_END || lx->tok.kind == TOK_RPAREN)
 		return r ? r : parse_end(lx, spec);
 	if (!spec->format && lx->tok.kind == TOK_COMMA)
-		return probe_error_at(lx->text, lx->tok.pos, 1, lx->err, "nothing stands before this ','");
+		return probe_error_at(lx->text, lx->tok.pos, 1, lx->err, "unexpected ','");
 	return parse_list(lx, spec);
 }
 
@@ -137,8 +135,8 @@ int probe_parse(const char *text, struct probe_spec **ret, struct ut_err *err)
 	int r;
 
 	if (strlen(text) > PROBE_TEXT_MAX)
-		return ut_err_set(err, -EINVAL, "a probe's text of %zu bytes is too long; the limit is %d",
-				  strlen(text), PROBE_TEXT_MAX);
+		return ut_err_set(err, -EINVAL, "the probe is too long (%zu bytes); the limit is %d", strlen(text),
+				  PROBE_TEXT_MAX);
 	spec = calloc(1, sizeof(*spec));
 	if (!spec)
 		return ut_err_nomem(err);

@@ -44,13 +44,13 @@ static int unknown_operator(const struct lexer *lx, const char *what)
 		{ "===", "did you mean '=='?" },
 		{ "!==", "did you mean '!='?" },
 		{ "<>", "did you mean '!='?" },
-		{ "=~", "text is compared with == and !=" },
+		{ "=~", "compare strings with == and !=" },
 		{ "[", "read memory with a cast: *(u32 *)(arg1 + 8)" },
-		{ "++", "nothing can be changed here" },
-		{ "--", "nothing can be changed here; write a blank between two minus signs" },
+		{ "++", "values cannot be modified" },
+		{ "--", "values cannot be modified; write a space between two minus signs" },
 		{ ";", "a probe has one format and a list of expressions" },
 	};
-	const char *hint = "nothing can be changed here";
+	const char *hint = "values cannot be modified";
 
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
 		if (strlen(hints[i].op) == lx->tok.len && !memcmp(hints[i].op, lx->text + lx->tok.pos, lx->tok.len))
@@ -67,7 +67,7 @@ int parse_unexpected(const struct lexer *lx, const char *what, const char *wante
 		return unknown_operator(lx, what);
 	if (t->kind == TOK_ARROW || t->kind == TOK_DOT)
 		return fail_at(lx, t->pos, t->len,
-			       "structures are not known here; read a member by its offset: *(u32 *)(arg1 + 8)");
+			       "structures are not supported; read a member by its offset: *(u32 *)(arg1 + 8)");
 	if (lex_name_is(lx, "and"))
 		return fail_at(lx, t->pos, t->len, "unknown operator 'and'; did you mean '&&'?");
 	if (lex_name_is(lx, "or"))
@@ -124,7 +124,7 @@ static int no_calls(const struct lexer *lx, size_t pos, size_t len)
 	if (len >= 6 && !memcmp(lx->text + pos, "STRCMP", 6))
 		return fail_at(lx, pos, len, "STRCMP is not needed: write arg1 == \"text\"");
 	if (len == 6 && !memcmp(lx->text + pos, "sizeof", 6))
-		return fail_at(lx, pos, len, "sizeof is not offered; write the number");
+		return fail_at(lx, pos, len, "sizeof is not supported; write the number");
 	return fail_at(lx, pos, len, "functions cannot be called in a probe");
 }
 

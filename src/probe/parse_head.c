@@ -36,8 +36,8 @@ static size_t scan(const char *text, size_t pos, const char *stops)
 static int no_kernel_functions(const char *text, size_t pos, size_t len, struct ut_err *err)
 {
 	return probe_error_at(text, pos, len, err,
-			      "functions of the kernel cannot be traced here, only those of programs and libraries: "
-			      "p:LIBRARY:FUNCTION, such as p:c:malloc; the kernel's own events are t:CATEGORY:EVENT");
+			      "kernel functions cannot be traced, only those of programs and libraries: "
+			      "p:LIBRARY:FUNCTION, such as p:c:malloc; use t:CATEGORY:EVENT for kernel tracepoints");
 }
 
 /* The sentence for a kind that does not exist: other tracers' words for ours, kernel functions, or a forgotten kind. */
@@ -134,7 +134,7 @@ static int no_name(const struct probe_spec *spec, size_t start, size_t end, stru
 		return no_kernel_functions(text, start, end - start, err);
 	if (is_blank(text[end]) && strchr(text + end, ':') && memchr(text + start, '/', end - start))
 		return probe_error_at(text, end, 1, err,
-				      "a path with blanks stands in double quotes: u:\"/opt/my program\":NAME");
+				      "put a path with spaces in double quotes: u:\"/opt/my program\":NAME");
 	return probe_error_at(text, end, 0, err, "the %s is missing: %.*s:NAME", name_word(spec->kind),
 			      (int)(end > 100 ? 100 : end), text);
 }
@@ -181,10 +181,9 @@ static int scan_function(const char *text, size_t start, size_t *ret_end, struct
 
 	while (text[end] == '(') {
 		if (!follows_operator(text, start, end) || text[end + 1] != ')')
-			return probe_error_at(
-				text, end, 1, err,
-				"a blank belongs between the function's name and the predicate; signatures are not "
-				"read, arguments are arg1, arg2 …");
+			return probe_error_at(text, end, 1, err,
+					      "put a space between the function's name and the predicate; signatures "
+					      "are not supported, arguments are arg1, arg2 …");
 		end = scan(text, end + 2, "\"(");
 	}
 	*ret_end = end;
@@ -202,10 +201,10 @@ static int check_name_bytes(const struct probe_spec *spec, size_t start, size_t 
 		unsigned char c = (unsigned char)spec->text[i];
 
 		if (c < 0x20 || c == 0x7f)
-			return probe_error_at(spec->text, i, 1, err, "a control character cannot stand in a name");
+			return probe_error_at(spec->text, i, 1, err, "a name cannot contain a control character");
 		if (!is_function(spec) && !is_named_freely(spec) && c < 0x80 && !isalnum(c) && !strchr("_-*?$.", c))
-			return probe_error_at(spec->text, i, 1, err, "'%c' cannot stand in the name of %s", c,
-					      spec->kind == PROBE_USDT ? "a probe" : "an event");
+			return probe_error_at(spec->text, i, 1, err, "the name of %s cannot contain '%c'",
+					      spec->kind == PROBE_USDT ? "a probe" : "an event", c);
 	}
 	return 0;
 }
@@ -261,7 +260,7 @@ static int parse_offset(struct probe_spec *spec, size_t start, size_t *end, stru
 				      (int)(*end - at - 1 > 60 ? 60 : *end - at - 1), text + at + 1);
 	if (spec->kind == PROBE_RETURN)
 		return probe_error_at(text, at, *end - at, err,
-				      "r: waits for the whole function to return and takes no offset; p: does");
+				      "r: traces the return of the function and takes no offset; p: does");
 	spec->has_offset = true;
 	*end = at;
 	return 0;
@@ -274,10 +273,11 @@ static int parse_address(struct probe_spec *spec, size_t start, size_t end, stru
 		return 0;
 	if (spec->kind == PROBE_RETURN)
 		return probe_error_at(spec->text, start, end - start, err,
-				      "r: needs a function by name: at a wrong address it would damage the program's "
+				      "r: needs a function name, because a wrong address would corrupt the program's "
 				      "stack; p: takes addresses");
 	if (spec->has_offset)
-		return probe_error_at(spec->text, end, 1, err, "an address takes no offset: add them up");
+		return probe_error_at(spec->text, end, 1, err,
+				      "an address takes no offset: add the offset to the address");
 	if (!parse_number(spec->text, start, end, &spec->offset))
 		return probe_error_at(spec->text, start, end - start, err,
 				      "'%.*s' is not an address; write p:PATH:0x1234",
@@ -351,7 +351,7 @@ static int parse_plain_name(struct probe_spec *spec, size_t start, size_t *ret_e
 static int no_user_name(const struct probe_spec *spec, size_t pos, struct ut_err *err)
 {
 	return probe_error_at(spec->text, pos, 0, err,
-			      "the event is missing after ':'; e:gc is one by its name, e:* is every user event");
+			      "the event is missing after ':'; use e:NAME, or e:* for every user event");
 }
 
 /* A name in quotes, with the escapes of a string. */
@@ -372,7 +372,7 @@ static int parse_quoted_user(struct probe_spec *spec, size_t start, size_t *ret_
 	spec->name_pos = start + 1;
 	*ret_end = lx.pos;
 	if (spec->text[lx.pos] && !is_blank(spec->text[lx.pos]) && !strchr("(\"", spec->text[lx.pos]))
-		return probe_error_at(spec->text, lx.pos, 1, err, "a blank is missing after the name in quotes");
+		return probe_error_at(spec->text, lx.pos, 1, err, "a space is missing after the name in quotes");
 	return 0;
 }
 
@@ -409,9 +409,9 @@ static int unknown_signal(const struct probe_spec *spec, struct ut_err *err)
 		list[i] = signal_name(i + 1, names[i]);
 	if (suggest(spec->name, list, 64, &best, 1))
 		return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), err,
-				      "no signal is called '%.60s'; did you mean '%s'?", spec->name, list[best]);
+				      "unknown signal '%.60s'; did you mean '%s'?", spec->name, list[best]);
 	return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), err,
-			      "no signal is called '%.60s'; s:SIGSEGV is one by its name, s:* is every signal",
+			      "unknown signal '%.60s'; use a name such as s:SIGSEGV, or s:* for every signal",
 			      spec->name);
 }
 
@@ -443,7 +443,7 @@ static int parse_signal(struct probe_spec *spec, size_t start, size_t *ret_end, 
 	if (spec->text[scan(spec->text, start, "\"(")] != '"' && scan(spec->text, start, "\"(") == start)
 		return probe_error_at(
 			spec->text, start, 0, err,
-			"the signal is missing after ':'; s:SIGSEGV is one by its name, s:* is every signal");
+			"the signal is missing after ':'; use a name such as s:SIGSEGV, or s:* for every signal");
 	r = parse_user(spec, start, ret_end, err);
 	return r ? r : settle_signal(spec, err);
 }

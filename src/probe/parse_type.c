@@ -121,10 +121,9 @@ static int parse_base(struct lexer *lx, struct named_type *ret, bool *ret_char)
 
 	*ret_char = false;
 	if (is_not_here(lx))
-		return probe_error_at(
-			lx->text, lx->tok.pos, lx->tok.len, lx->err,
-			"casts know whole numbers and pointers to them; members are read by their offset: "
-			"*(u32 *)(arg1 + 8)");
+		return probe_error_at(lx->text, lx->tok.pos, lx->tok.len, lx->err,
+				      "casts support integers and pointers to integers; read a member by its offset: "
+				      "*(u32 *)(arg1 + 8)");
 	if (!known)
 		return parse_words(lx, ret, ret_char);
 	*ret = *known;

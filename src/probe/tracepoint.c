@@ -173,7 +173,7 @@ static const char *why_no_array(const struct declaration *d)
 {
 	if (is_aggregate(d->base))
 		return "is an array of structures";
-	return "is an array of numbers, and expressions hold single ones";
+	return "is an array, and expressions support only single numbers";
 }
 
 static void set_chars(const struct declaration *d, struct tracepoint_field *f)
@@ -182,9 +182,9 @@ static void set_chars(const struct declaration *d, struct tracepoint_field *f)
 	if (d->data_loc || d->rel_loc)
 		return;
 	if (f->size == 0)
-		f->unreadable = "is text without a length at the end of the record";
+		f->unreadable = "is a string of unknown length at the end of the record";
 	else if (f->size > CHARS_MAX)
-		f->unreadable = "is text with more than 255 bytes of room";
+		f->unreadable = "is a string of more than 255 bytes";
 	else
 		f->type.size = (uint8_t)f->size;
 }
@@ -211,7 +211,7 @@ static void classify(const struct declaration *d, bool is_syscall, bool is_signe
 	f->rel_loc = d->rel_loc;
 	f->type = (struct type){ .kind = TYPE_INT, .size = 8 };
 	if (located && f->size != 4)
-		f->unreadable = "has a locator of an unknown kind";
+		f->unreadable = "has an unknown kind of data location";
 	else if ((d->array || located) && !d->stars && span_is(d->base, "char"))
 		set_chars(d, f);
 	else if (d->array || located)
@@ -219,7 +219,7 @@ static void classify(const struct declaration *d, bool is_syscall, bool is_signe
 	else if (is_aggregate(d->base) && !d->stars)
 		f->unreadable = "is a structure";
 	else if (f->size != 1 && f->size != 2 && f->size != 4 && f->size != 8)
-		f->unreadable = "is no number of 1, 2, 4 or 8 bytes";
+		f->unreadable = "is not a number of 1, 2, 4 or 8 bytes";
 	else
 		set_scalar(d, is_syscall, is_signed, f);
 }
@@ -232,7 +232,7 @@ static void field_free(struct tracepoint_field *f)
 
 static int bad(struct ut_err *err, const char *what, struct span line)
 {
-	return ut_err_set(err, -EBADMSG, "%s in the kernel's description of the tracepoint: '%.*s'", what,
+	return ut_err_set(err, -EBADMSG, "%s in the kernel's format of the tracepoint: '%.*s'", what,
 			  line.len > 80 ? 80 : (int)line.len, line.p);
 }
 
@@ -248,7 +248,7 @@ static int parse_field(struct span line, bool is_syscall, struct tracepoint *tp,
 	    !span_cut(&rest, ';', &part) || !span_number(part, "size:", &f.size))
 		return bad(err, "a field without offset and size", line);
 	if (span_cut(&rest, ';', &part) && !span_number(part, "signed:", &is_signed)) /* not there before 2.6.36 */
-		return bad(err, "a field with a strange sign", line);
+		return bad(err, "a field with an invalid sign", line);
 	decl = trim(span_skip(decl, strlen("field:")));
 	if (!parse_declaration(decl, &d))
 		return bad(err, "a declaration that cannot be read", line);
@@ -285,7 +285,7 @@ static int parse_lines(struct span text, bool is_syscall, bool *ret_has_id, stru
 			struct span number = span_skip(line, 3);
 
 			if (!span_number(number, "", &id))
-				return bad(err, "an ID that is no number", line);
+				return bad(err, "an ID that is not a number", line);
 			tp->id = id;
 			*ret_has_id = true;
 		} else if (span_is(line, "format:")) {

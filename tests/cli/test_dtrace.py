@@ -251,10 +251,10 @@ class Files(Case):
         self.refused("cannot open 'none.d': No such file or directory", "-h", "-s", "none.d", status=1)
         os.mkdir(self.path("folder.d"))
         self.refused("cannot read 'folder.d': Is a directory", "-h", "-s", "folder.d", status=1)
-        self.refused("cannot write 'none/x.h': no file can be made beside it: No such file or directory", "-h", "-s", CCL, "-o",
+        self.refused("cannot write 'none/x.h': cannot create a temporary file in its directory: No such file or directory", "-h", "-s", CCL, "-o",
                      "none/x.h", status=1)
         self.refused("cannot write 'folder.d': Is a directory", "-h", "-s", CCL, "-o", "folder.d", status=1)
-        self.refused("'/dev/zero' has more than 64 MiB, too many for a provider file", "-h", "-s", "/dev/zero", "-o", "x.h",
+        self.refused("'/dev/zero' is larger than 64 MiB, too large for a provider file", "-h", "-s", "/dev/zero", "-o", "x.h",
                      status=1)
 
 
@@ -349,11 +349,11 @@ class Machines(Case):
 
     def test_others_are_refused(self):
         other = self.compiler("riscv64-linux-gnu")
-        self.refused(f"$CC ('{other}') builds for 'riscv64', and objects are written for x86_64 and aarch64 only; -m names one",
+        self.refused(f"$CC ('{other}') builds for 'riscv64', but object files are supported only for x86_64 and aarch64; select one with -m",
                      "-G", "-s", CCL, env={"CC": other})
-        self.refused("$CC ('gcc -m32') builds for 32 bits, and objects are written for 64 bits only", "-G", "-s", CCL,
+        self.refused("$CC ('gcc -m32') builds 32-bit code, but only 64-bit object files are supported", "-G", "-s", CCL,
                      env={"CC": "gcc -m32"})
-        self.refused("cannot ask $CC ('no-such-cc') what it builds for, -m tells: cannot run 'no-such-cc': No such file or "
+        self.refused("cannot determine the target of $CC ('no-such-cc'); use -m: cannot run 'no-such-cc': No such file or "
                      "directory", "-G", "-s", CCL, env={"CC": "no-such-cc"}, status=1)
 
     def test_protection_stays(self):

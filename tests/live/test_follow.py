@@ -171,7 +171,7 @@ class Ends(Follow):
         """The note is told once, however often the processes of the command are looked at."""
         command = ["sh", "-c", f"{puppet.PUPPET} 'tick 2'; true"]
         done = self.usertrace("trace", 'u:puppet:tick "%f", arg1', "--", *command)
-        notes = [line for line in done.stderr if line.startswith("usertrace: note: %f wants a float and arg1 is ")]
+        notes = [line for line in done.stderr if line.startswith("usertrace: note: %f needs a float, but arg1 is ")]
         self.assertEqual((done.status, len(notes)), (1, 1), done.stderr)
 
     def test_format_wrong_by_itself(self):

@@ -69,7 +69,7 @@ class Zoo(puppet.Case):
         self.assertEqual(trace.seen, [("dbl", UNREADABLE)])
         notes = [l for l in trace.stderr if "note:" in l]
         self.assertEqual(len(notes), 1)
-        self.assertRegex(notes[0], r"arg1 of zoo:dbl cannot be read: it is in %xmm0")
+        self.assertRegex(notes[0], r"arg1 of zoo:dbl cannot be read because it is in %xmm0")
 
     def test_an_argument_of_several_kinds(self):
         """It prints by one type; what is of another kind at a site is no number there."""
@@ -87,7 +87,7 @@ class Zoo(puppet.Case):
         self.assertEqual(trace.said, [("fine", "42")])
         self.assertEqual(trace.seen, [("operand", f"{UNREADABLE} 5"), ("fine", "42")])
         notes = "\n".join(trace.stderr)
-        self.assertRegex(notes, "arg1 of broken:operand cannot be read: it names %zzz")
+        self.assertRegex(notes, "arg1 of broken:operand cannot be read because it names %zzz")
         self.assertRegex(notes, "broken:nowhere in .* is left out: its address lies outside")
         self.assertRegex(notes, "broken:middle in .* is left out: the instruction there is no nop")
 
@@ -118,11 +118,11 @@ ZOO_TEXT_ROWS = {
     '"%s%n%d"': "%s%n%d",
 }
 REFUSED = {
-    ("%s", "-4@ 7 (an int)"): ('i32 "%s", arg1', "%s wants the address of a text and arg1 is int32"),
-    ("%d %d", "probe with one argument"): ('stack "%d %d"', "has 1 argument; the format wants 2"),
+    ("%s", "-4@ 7 (an int)"): ('i32 "%s", arg1', "%s needs the address of a string, but arg1 is int32"),
+    ("%d %d", "probe with one argument"): ('stack "%d %d"', "has 1 argument, but the format needs 2"),
     ("%q", "any"): ('str "%q"', "unknown conversion"),
     ("%", "any"): ('str "%"', "the format ends in the middle"),
-    ("%n", "any"): ('str "%n"', "%n writes into the program"),
+    ("%n", "any"): ('str "%n"', "%n would write to the program"),
     ("%*d", "any"): ('str "%*d"', "a width from an argument"),
 }
 ELSEWHERE = {("%s with %d length pair", '"no-terminator-here", 2'), ("%K", "kernel stack")}
@@ -489,8 +489,8 @@ WRONG = [
     ([f"u:{PATH}:str (arg1 ==)"], "a value is missing"),
     ([f"u:{PATH}:str arg1 arg2"], "an operator or ','"),
     ([f"u:{PATH}:str ((((("], "ends too early"),
-    ([f"u:{PATH}:str (comm == 1)"], "text can be compared"),
-    ([f"u:{PATH}:dbl (arg1 == 2)"], "cannot be read: it is in %xmm0"),
+    ([f"u:{PATH}:str (comm == 1)"], "a string can only be compared"),
+    ([f"u:{PATH}:dbl (arg1 == 2)"], "cannot be read because it is in %xmm0"),
     ([f"u:{target('broken')}:middle"], "is no nop"),
     ([f"u:{target('broken')}:nowhere"], "outside any executable segment"),
     ([f"u:{target('tiny-32')}:one"], "32-bit x86 program; only 64-bit"),

@@ -83,7 +83,7 @@ class Signals(live.Case):
 class Words(live.Case):
     def test_what_is_no_signal(self):
         for probe, words in [("s:SIGUSR", "did you mean 'SIGUSR1'"), ("s:", "signal is missing"),
-                             ("s:SIGFOOBAR", "no signal is called"), ("s:65", "no signal is called"),
+                             ("s:SIGFOOBAR", "unknown signal"), ("s:65", "unknown signal"),
                              ("signal:SEGV", "did you mean 's'")]:
             done = self.usertrace("trace", probe)
             self.assertEqual(done.status, 2)

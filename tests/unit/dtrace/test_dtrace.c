@@ -294,7 +294,7 @@ static void test_too_many(void **state)
 	buf_reset(&text);
 	buf_adds(&text, "provider a { probe x(int ");
 	buf_fill(&text, '(', 100000);
-	assert_non_null(strstr(complaint(text.data), "more than 16 parentheses"));
+	assert_non_null(strstr(complaint(text.data), "more than 16 nested parentheses"));
 	buf_reset(&text);
 	buf_adds(&text, "provider ");
 	buf_fill(&text, 'x', 256);

@@ -27,7 +27,7 @@ static const struct probe_field scope_u32[] = { F_INT(4, false) };
 static const struct probe_field scope_dbl[] = { { .type = { .kind = TYPE_FLOAT, .size = 8 } },
 						{ .type = { .kind = TYPE_FLOAT, .size = 4 } } };
 static const struct probe_field scope_dblold[] = {
-	{ .type = T_INT(8, false), .unreadable = "is in %xmm0, which the kernel does not hand out" },
+	{ .type = T_INT(8, false), .unreadable = "is in %xmm0, which the kernel does not provide" },
 	F_INT(4, true),
 };
 static const struct probe_field scope_malloc[] = {

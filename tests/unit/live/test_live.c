@@ -221,13 +221,13 @@ static void test_missing_values(void **state)
 	(void)state;
 	event_set(t, 0, 0x10);
 	t->u.rec.faults = 1;
-	t->unreadable[1] = "is in %xmm0, which the kernel does not hand out";
+	t->unreadable[1] = "is in %xmm0, which the kernel does not provide";
 	t->unreadable[2] = "x";
 	assert_message(t, "<fault 0x10>|    <unreadable>|<unreadable>  |");
 	live_unreadable(&t->event, 1, &out);
 	assert_string_equal(
 		out.data,
-		"arg2 of hotspot:gc__begin cannot be read: it is in %xmm0, which the kernel does not hand out");
+		"arg2 of hotspot:gc__begin cannot be read because it is in %xmm0, which the kernel does not provide");
 	buf_done(&out);
 	event_free(t);
 

@@ -587,11 +587,11 @@ static void formats_wrong_by_themselves(void **state)
 	static const char *const cases[][2] = {
 		{ "u:made:begin \"%q\", arg1", "unknown conversion" },
 		{ "u:made:begin \"50%\"", "ends in the middle" },
-		{ "u:made:begin \"%n\", arg1", "not offered" },
+		{ "u:made:begin \"%n\", arg1", "not supported" },
 		{ "u:made:begin \"%d %.*s\", arg1, arg2",
-		  "the format wants 3 values and 2 are given\n"
+		  "the format needs 3 values, but 2 are given\n"
 		  "  u:made:begin \"%d %.*s\", arg1, arg2\n                   ^~~~" },
-		{ "p:c:read \"%d%U\", arg1, arg2", "the format prints 1 value and 2 are given" },
+		{ "p:c:read \"%d%U\", arg1, arg2", "the format prints 1 value, but 2 are given" },
 	};
 	struct plan_options o = options();
 	struct plan *plan;

@@ -248,7 +248,7 @@ static void test_refusals(void **state)
 		{ "-4@tls_v@tpoff(%rax)", "is thread-local" },
 		{ "8@x@gottpoff(%rip)", "is thread-local" },
 		{ "8@puts@GOTPCREL(%rip)", "global offset table" },
-		{ "8@$puts@PLT", "needs the linker" },
+		{ "8@$puts@PLT", "needs a relocation" },
 		{ "16@%rdi", "16 bytes" },
 		{ "-16@%rax", "16 bytes" },
 		{ "16f@8(%rsp)", "16 bytes" },
@@ -257,30 +257,30 @@ static void test_refusals(void **state)
 		{ "99999999999999999999@%eax", "size" },
 		{ "2f@%ax", "floating-point number of 2" },
 		{ "4@%foo", "%foo" },
-		{ "4@%", "no register" },
+		{ "4@%", "no register name" },
 		{ "8@%rip", "instruction pointer" },
 		{ "8@%riz", "%riz" },
-		{ "8@%eax", "holds 4" },
-		{ "2@%ah", "holds 1" },
+		{ "8@%eax", "has 4" },
+		{ "2@%ah", "has 1" },
 		{ "4@(%eax)", "not a 64-bit register" },
 		{ "4@(%rax,%rsp,2)", "index" },
 		{ "4@a(%rip,%rax)", "index" },
 		{ "4@16(%rip)", "relative to an instruction" },
 		{ "4@(%rax,%rbx,3)", "scale 3" },
 		{ "4@(%rax,%rbx,)", "scale" },
-		{ "4@(%rax", "cut off" },
-		{ "4@(", "cut off" },
+		{ "4@(%rax", "incomplete" },
+		{ "4@(", "incomplete" },
 		{ "4@()", "register" },
 		{ "4@(,)", "register" },
 		{ "4@8(%rax)x", "not understood" },
-		{ "4@", "names no place" },
+		{ "4@", "has no location" },
 		{ "4", "size" },
 		{ "", "size" },
 		{ "@%eax", "size" },
 		{ "-@%eax", "size" },
 		{ "%eax", "size" },
-		{ "4@$", "cut off" },
-		{ "4@$99999999999999999999", "beyond 64 bits" },
+		{ "4@$", "incomplete" },
+		{ "4@$99999999999999999999", "exceeds 64 bits" },
 		{ "4@$0x", "number" },
 		{ "4@1f(%rip)", "number" },
 		{ "4@a+b(%rip)", "two symbols" },
@@ -490,7 +490,7 @@ static void check_shapes(const char *target)
 		assert_non_null(strstr(ops.v[0].reason, "thread-local"));
 	ops = probe_operands(img, "double_global");
 	if (strstr(ops.v[0].text, ".LC"))
-		assert_non_null(strstr(ops.v[0].reason, "label of the compiler"));
+		assert_non_null(strstr(ops.v[0].reason, "compiler-generated label"));
 	ops = probe_operands(img, "twelve");
 	assert_int_equal(ops.n, 12);
 	for (unsigned i = 0; i < 12; i++)

@@ -166,7 +166,7 @@ static void says_what_cannot_be_read(void **state)
 	(void)state;
 	parse_case("raw_syscalls", "raw_syscalls-sys_enter", &tp);
 	assert_int_field(&tp, "id", 8, 8, true);
-	assert_unreadable(&tp, "args", "array of numbers");
+	assert_unreadable(&tp, "args", "is an array");
 	assert_int_equal(field(&tp, "args")->size, 48);
 	tracepoint_done(&tp);
 
@@ -177,7 +177,7 @@ static void says_what_cannot_be_read(void **state)
 	tracepoint_done(&tp);
 
 	parse_case("ftrace", "ftrace-print", &tp);
-	assert_unreadable(&tp, "buf", "without a length");
+	assert_unreadable(&tp, "buf", "of unknown length");
 	tracepoint_done(&tp);
 }
 
