@@ -16,14 +16,11 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 static __always_inline int send_sample(uint64_t stack, uint32_t kind, uint32_t probe_site)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
-	void *ring = bpf_map_lookup_elem(&ut_rings, &cpu);
-	struct ut_rec_sample *r = ring ? bpf_ringbuf_reserve(ring, sizeof(*r), 0) : 0;
+	struct ut_rec_sample *r = record_reserve(cpu, options.ncpus, sizeof(*r), 0);
 
-	if (!r) {
-		count_lost(cpu);
+	if (!r)
 		return 0;
-	}
-	head_of(&r->head, UT_SITE_SAMPLE, cpu);
+	record_head(&r->head, UT_SITE_SAMPLE, cpu, options.ncpus);
 	r->stack = stack;
 	r->kind = kind;
 	r->probe_site = probe_site;
@@ -52,7 +49,7 @@ struct {
  * program's.
  */
 SEC("kprobe")
-int sample_uprobe(struct pt_regs___kernel *ctx)
+int sample_uprobe(struct registers *ctx)
 {
 	uint64_t site = bpf_get_attach_cookie(ctx);
 
@@ -69,53 +66,5 @@ int sample_tracepoint(void *ctx)
 	uint64_t site = bpf_get_attach_cookie(ctx);
 
 	send_sample(stack_of(ctx, SAMPLE_CONTEXT_PROBE, 0), UT_SAMPLE_PROBE, (uint32_t)site);
-	return 0;
-}
-
-/* A child has what its parent has mapped. */
-SEC("raw_tp/sched_process_fork")
-int sample_fork(struct bpf_raw_tracepoint_args *ctx)
-{
-	const struct task_struct___kernel *parent = (void *)ctx->args[0], *child = (void *)ctx->args[1];
-	uint32_t from = BPF_CORE_READ(parent, tgid), to = BPF_CORE_READ(child, tgid);
-	struct ut_unwind_process *p, copy;
-
-	if (from == to)
-		return 0;
-	p = bpf_map_lookup_elem(&ut_sampled, &from);
-	if (!p || !(options.all || options.children)) {
-		bpf_map_delete_elem(&ut_sampled, &to); /* what an earlier process of that number left */
-		return 0;
-	}
-	copy = *p;
-	bpf_map_update_elem(&ut_sampled, &to, &copy, BPF_ANY);
-	return 0;
-}
-
-/* Another program: nothing that was known of its memory holds any more. */
-SEC("raw_tp/sched_process_exec")
-int sample_exec(struct bpf_raw_tracepoint_args *ctx)
-{
-	uint32_t process = bpf_get_current_pid_tgid() >> 32;
-	struct ut_unwind_process *p = bpf_map_lookup_elem(&ut_sampled, &process);
-
-	if (!p)
-		return 0;
-	p->n = 0;
-	p->flags &= ~UT_PROCESS_KNOWN;
-	__sync_fetch_and_add(&p->stamp, 1u << 24);
-	return 0;
-}
-
-/* With its last thread the process is gone. */
-SEC("raw_tp/sched_process_exit")
-int sample_exit(struct bpf_raw_tracepoint_args *ctx)
-{
-	const struct task_struct___kernel *task = (void *)ctx->args[0];
-	uint32_t process = BPF_CORE_READ(task, tgid), tid = BPF_CORE_READ(task, pid);
-
-	bpf_map_delete_elem(&ut_away, &tid);
-	if (!BPF_CORE_READ(task, signal, live.counter))
-		bpf_map_delete_elem(&ut_sampled, &process);
 	return 0;
 }

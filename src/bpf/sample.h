@@ -3,6 +3,7 @@
 #ifndef UT_BPF_SAMPLE_H
 #define UT_BPF_SAMPLE_H
 
+#include "wire/kernel.h"
 #include "wire/unwind.h"
 
 /* Rows lie in chunks, chunks in segments, which are made as they are needed: 1 MiB each. */
@@ -24,13 +25,13 @@
 enum sample_context { SAMPLE_CONTEXT_CLOCK, SAMPLE_CONTEXT_SWITCH, SAMPLE_CONTEXT_PROBE, SAMPLE_CONTEXTS };
 
 struct sample_options {
+	struct ut_kernel_offsets at;
 	uint32_t ncpus; /* possible ones */
 	uint32_t self; /* our own process, which is not sampled by `all` */
 	uint8_t all; /* every process */
-	uint8_t children; /* those that sampled processes fork, too */
 	uint8_t kernel; /* the kernel's part of stacks */
 	uint8_t never; /* 0: nobody knows but the verifier */
-	uint8_t reserved[4];
+	uint8_t reserved[5];
 };
 
 struct sample_cached {

@@ -1,45 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* For sample.bpf.c alone: its maps, its options, and what it reads of the kernel's own structures. */
+/* For sample.bpf.c alone: its maps and its options. */
 #ifndef UT_BPF_SAMPLE_MAPS_H
 #define UT_BPF_SAMPLE_MAPS_H
 
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-
+#include "bpf/ring.h"
 #include "bpf/sample.h"
+#include "bpf/task.h"
 #include "wire/sample.h"
 
-/* What we read of the kernel's own structures; places are filled in when the programs are loaded. */
-struct pt_regs___kernel {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip, sp;
-} __attribute__((preserve_access_index));
-
-struct signal_struct___kernel {
-	struct {
-		int counter;
-	} live;
-} __attribute__((preserve_access_index));
-
-struct return_instance___kernel {
-	unsigned long stack, orig_ret_vaddr;
-	_Bool chained;
-	struct return_instance___kernel *next;
-} __attribute__((preserve_access_index));
-
-struct uprobe_task___kernel {
-	struct return_instance___kernel *return_instances;
-} __attribute__((preserve_access_index));
-
-struct task_struct___kernel {
-	int pid, tgid;
-	struct uprobe_task___kernel *utask;
-	unsigned int flags;
-	char comm[16];
-	struct signal_struct___kernel *signal;
-} __attribute__((preserve_access_index));
-
-#define PF_KTHREAD 0x00200000u
-#define STATE_ENDED 0x80u /* TASK_DEAD */
+/* The registers of x86-64, as ptrace and the kernel have them. */
+struct registers {
+	uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
 
 const volatile struct sample_options options = { .ncpus = 1 };
 
@@ -97,25 +69,6 @@ struct {
 	__type(value, uint8_t);
 	__uint(max_entries, SAMPLE_STACKS_KNOWN);
 } ut_stacks SEC(".maps");
-
-/* The session's own: its descriptors take their place. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(key_size, 4);
-	__uint(max_entries, 1);
-	__array(
-		values, struct {
-			__uint(type, BPF_MAP_TYPE_RINGBUF);
-			__uint(max_entries, 4096);
-		});
-} ut_rings SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__type(key, uint32_t);
-	__type(value, uint64_t);
-	__uint(max_entries, 1);
-} ut_lost SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -12,7 +12,7 @@ static long walk_one(uint64_t i, uint32_t *slot)
 	return s ? walk_step(&s->walk) : 1;
 }
 
-static __always_inline void user_registers(struct walk *w, const struct pt_regs___kernel *r)
+static __always_inline void user_registers(struct walk *w, const struct registers *r)
 {
 	w->reg[0] = r->ax;
 	w->reg[1] = r->dx;
@@ -45,33 +45,9 @@ static __always_inline int is_wanted(uint32_t process)
 	return options.all ? process != options.self && process : sampled(process) != 0;
 }
 
-static __always_inline uint64_t *lost_counter(uint32_t cpu)
-{
-	uint32_t zero = 0;
-	uint64_t at = cpu;
-	uint8_t *lost = bpf_map_lookup_elem(&ut_lost, &zero);
-
-	asm volatile("" : "+r"(at)); /* one register for the comparison and for what it proves: older verifiers */
-	return lost && at < options.ncpus ? (uint64_t *)(lost + at * 64) : 0;
-}
-
-static __always_inline void head_of(struct ut_rec_event *h, uint32_t site, uint32_t cpu)
-{
-	uint64_t id = bpf_get_current_pid_tgid(), *lost = lost_counter(cpu);
-
-	h->time_ns = bpf_ktime_get_ns();
-	h->site = site;
-	h->lost = lost ? (uint32_t)*lost : 0;
-	h->pid = id >> 32;
-	h->tid = (uint32_t)id;
-	bpf_get_current_comm(h->comm, sizeof(h->comm));
-	h->faults = 0;
-	h->text_room = 0;
-}
-
 static __always_inline void count_lost(uint32_t cpu)
 {
-	uint64_t *lost = lost_counter(cpu);
+	uint64_t *lost = lost_counter(cpu, options.ncpus);
 
 	if (lost)
 		__sync_fetch_and_add(lost, 1);
@@ -87,7 +63,7 @@ static __always_inline int tell_stack(struct walk *w, uint32_t cpu)
 
 	if (bpf_map_lookup_elem(&ut_stacks, &id))
 		return 0;
-	head_of(&w->rec.head, UT_SITE_STACK, cpu);
+	record_head(&w->rec.head, UT_SITE_STACK, cpu, options.ncpus);
 	w->rec.id = id;
 	w->rec.end_addr = w->end_addr;
 	w->rec.end = w->end;
@@ -111,7 +87,7 @@ static __always_inline uint64_t stack_of(void *ctx, uint32_t context, const int 
 {
 	uint32_t cpu = bpf_get_smp_processor_id(), slot = context * options.ncpus + cpu, zero = 0;
 	uint32_t process = bpf_get_current_pid_tgid() >> 32;
-	struct task_struct___kernel *task = (void *)bpf_get_current_task_btf();
+	char *task = (void *)bpf_get_current_task_btf();
 	struct scratch *s = bpf_map_lookup_elem(&ut_scratch, &slot);
 	const struct ut_unwind_process *p;
 	uint64_t id = 0, *busy;
@@ -137,7 +113,7 @@ static __always_inline uint64_t stack_of(void *ctx, uint32_t context, const int 
 	w->n = 0;
 	w->end = UT_END_NONE;
 	w->end_addr = 0;
-	if (!(task->flags & PF_KTHREAD)) {
+	if (!(*(uint32_t *)(task + options.at.task_flags) & PF_KTHREAD)) {
 		if (is_user)
 			user_registers(w, ctx);
 		else

@@ -5,21 +5,17 @@
 
 #include "bpf/sample_stack.h"
 
-static __always_inline void send_wait(const struct sample_away *away, const struct task_struct___kernel *task,
-				      uint32_t tid)
+static __always_inline void send_wait(const struct sample_away *away, const void *task, uint32_t tid)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
-	void *ring = bpf_map_lookup_elem(&ut_rings, &cpu);
-	struct ut_rec_wait *r = ring ? bpf_ringbuf_reserve(ring, sizeof(*r), 0) : 0;
+	struct ut_rec_wait *r = record_reserve(cpu, options.ncpus, sizeof(*r), 0);
 
-	if (!r) {
-		count_lost(cpu);
+	if (!r)
 		return;
-	}
-	head_of(&r->head, UT_SITE_WAIT, cpu);
+	record_head(&r->head, UT_SITE_WAIT, cpu, options.ncpus);
 	r->head.pid = away->process;
 	r->head.tid = tid;
-	bpf_probe_read_kernel(r->head.comm, sizeof(r->head.comm), task->comm);
+	bpf_probe_read_kernel(r->head.comm, sizeof(r->head.comm), (const char *)task + options.at.task_comm);
 	r->stack = away->stack;
 	r->from_ns = away->from_ns;
 	r->runnable_ns = away->runnable_ns;
@@ -28,18 +24,18 @@ static __always_inline void send_wait(const struct sample_away *away, const stru
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void comes_back(const struct task_struct___kernel *task)
+static __always_inline void comes_back(const void *task)
 {
-	uint32_t tid = BPF_CORE_READ(task, pid), process = BPF_CORE_READ(task, tgid);
-	struct sample_away *away, before = { .process = process };
+	struct ids ids = ids_of(task, &options.at);
+	struct sample_away *away, before = { .process = ids.process };
 
-	if (!tid || !is_wanted(process))
+	if (!ids.tid || !is_wanted(ids.process))
 		return;
-	away = bpf_map_lookup_elem(&ut_away, &tid);
-	if (away && away->process == process)
+	away = bpf_map_lookup_elem(&ut_away, &ids.tid);
+	if (away && away->process == ids.process)
 		before = *away;
-	send_wait(&before, task, tid);
-	bpf_map_delete_elem(&ut_away, &tid);
+	send_wait(&before, task, ids.tid);
+	bpf_map_delete_elem(&ut_away, &ids.tid);
 }
 
 static __always_inline void goes_away(void *ctx, uint32_t state, int preempted)
@@ -50,7 +46,7 @@ static __always_inline void goes_away(void *ctx, uint32_t state, int preempted)
 
 	if (!tid || !is_wanted(away.process))
 		return;
-	if (!preempted && state & STATE_ENDED) { /* nobody would ever take it out */
+	if (!preempted && state & TASK_DEAD) { /* nobody would ever take it out */
 		bpf_map_delete_elem(&ut_away, &tid);
 		return;
 	}
@@ -72,8 +68,8 @@ int sample_switch(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sched_waking")
 int sample_waking(struct bpf_raw_tracepoint_args *ctx)
 {
-	const struct task_struct___kernel *task = (void *)ctx->args[0];
-	uint32_t tid = BPF_CORE_READ(task, pid);
+	const void *task = (void *)ctx->args[0];
+	uint32_t tid = read_kernel32(task, options.at.task_pid);
 	struct sample_away *away = bpf_map_lookup_elem(&ut_away, &tid);
 
 	if (!away || away->runnable_ns)
@@ -87,15 +83,13 @@ int sample_waking(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sched_wakeup_new")
 int sample_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
 {
-	const struct task_struct___kernel *task = (void *)ctx->args[0];
-	uint32_t tid = BPF_CORE_READ(task, pid);
+	const void *task = (void *)ctx->args[0];
+	struct ids ids = ids_of(task, &options.at);
 	uint64_t now = bpf_ktime_get_ns();
-	struct sample_away away = {
-		.from_ns = now, .runnable_ns = now, .process = BPF_CORE_READ(task, tgid), .state = UT_STATE_NEW
-	};
+	struct sample_away away = { .from_ns = now, .runnable_ns = now, .process = ids.process, .state = UT_STATE_NEW };
 
-	if (is_wanted(away.process))
-		bpf_map_update_elem(&ut_away, &tid, &away, BPF_ANY);
+	if (is_wanted(ids.process))
+		bpf_map_update_elem(&ut_away, &ids.tid, &away, BPF_ANY);
 	return 0;
 }
 

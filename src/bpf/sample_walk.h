@@ -14,31 +14,32 @@ static int sample_read(struct walk *w, void *to, uint32_t size, uint64_t address
 
 /* The kernel's list of the returns that it probes, of the current thread; the innermost call comes first. */
 struct returns {
-	const struct return_instance___kernel *at;
+	const void *at;
 	uint64_t place, address;
 };
 
 static long return_step(uint64_t i, struct returns *r)
 {
-	const struct return_instance___kernel *at = r->at;
+	const void *at = r->at;
 
 	if (!at)
 		return 1;
-	if (BPF_CORE_READ(at, stack) == r->place && !BPF_CORE_READ(at, chained)) {
-		r->address = BPF_CORE_READ(at, orig_ret_vaddr);
+	if (read_kernel64(at, options.at.return_stack) == r->place && !read_kernel8(at, options.at.return_chained)) {
+		r->address = read_kernel64(at, options.at.return_address);
 		return 1;
 	}
-	r->at = BPF_CORE_READ(at, next);
+	r->at = (const void *)read_kernel64(at, options.at.return_next);
 	return 0;
 }
 
 static __noinline int sample_return(uint64_t place, uint64_t *ret)
 {
-	const struct task_struct___kernel *task = (void *)bpf_get_current_task();
-	struct returns r = { .at = BPF_CORE_READ(task, utask, return_instances), .place = place };
+	const void *utask = (const void *)read_kernel64((void *)bpf_get_current_task(), options.at.task_utask);
+	struct returns r = { .place = place };
 
-	if (!ret)
+	if (!ret || !utask)
 		return 1;
+	r.at = (const void *)read_kernel64(utask, options.at.utask_returns);
 	bpf_loop(SAMPLE_RETURNS, return_step, &r, 0);
 	*ret = r.address;
 	return !r.address;

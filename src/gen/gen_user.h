@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The programs of user events: the same record from both lanes, and what becomes of threads and processes. Pure. As
- * in gen.h the results are bodies: gen_program puts the filter and the ring in front.
+ * The programs of user events: the same record from both lanes. Pure. As in gen.h the results are bodies: gen_program puts
+ * the filter and the ring in front.
  */
 #ifndef UT_GEN_GEN_USER_H
 #define UT_GEN_GEN_USER_H
@@ -53,20 +53,5 @@ struct gen_signal {
  */
 int gen_signal_body(const struct gen_signal *s, const struct gen_options *options, struct gen_body *ret,
 		    struct ut_err *err);
-
-/* Where the kernel keeps what is asked for at a thread's end; -1: not known on this kernel. */
-struct gen_exit {
-	int task_exit_code; /* in task_struct */
-	int task_signal, signal_live, signal_flags; /* task_struct.signal, signal_struct.live and flags */
-	int group_dead; /* in the tracepoint's record: kernel 6.15 and later */
-};
-/* In the record of task:task_newtask. */
-struct gen_fork {
-	unsigned pid, clone_flags;
-};
-
-int gen_fork_body(const struct gen_fork *fork, struct gen_body *ret, struct ut_err *err);
-int gen_exec_body(struct gen_body *ret, struct ut_err *err);
-int gen_exit_body(const struct gen_exit *exit, struct gen_body *ret, struct ut_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the programs of user events, of signals and of lives share. Not for others. */
+/* What the programs of user events and of signals share. Not for others. */
 #ifndef UT_GEN_GEN_USER_PRIV_H
 #define UT_GEN_GEN_USER_PRIV_H
 
@@ -23,8 +23,6 @@ enum user_stack {
 	SU_NAME = -240, /* UT_NAME_ROOM and a word more, to tell the longest from a longer one */
 	SU_HANDLERS = -320, /* struct gen_handlers, for a thread that has none */
 };
-
-#define LIFE_COUNTER 16 /* behind the count of lost events of this CPU: lost records that are nobody's event */
 
 struct user {
 	struct asm_buf *a;

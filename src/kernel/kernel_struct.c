@@ -135,3 +135,39 @@ void kernel_members_find(struct kernel_member *v, size_t n)
 	kernel_members_parse(data, (size_t)st.st_size, v, n);
 	munmap(data, (size_t)st.st_size);
 }
+
+const struct ut_kernel_offsets *kernel_offsets(void)
+{
+	static struct ut_kernel_offsets found;
+	static bool known;
+	const struct {
+		const char *type, *member;
+		int32_t *ret;
+	} wanted[] = {
+		{ "task_struct", "tgid", &found.task_tgid },
+		{ "task_struct", "pid", &found.task_pid },
+		{ "task_struct", "comm", &found.task_comm },
+		{ "task_struct", "flags", &found.task_flags },
+		{ "task_struct", "exit_code", &found.task_exit_code },
+		{ "task_struct", "signal", &found.task_signal },
+		{ "task_struct", "utask", &found.task_utask },
+		{ "signal_struct", "live", &found.signal_live },
+		{ "signal_struct", "flags", &found.signal_flags },
+		{ "uprobe_task", "return_instances", &found.utask_returns },
+		{ "return_instance", "stack", &found.return_stack },
+		{ "return_instance", "orig_ret_vaddr", &found.return_address },
+		{ "return_instance", "chained", &found.return_chained },
+		{ "return_instance", "next", &found.return_next },
+	};
+	struct kernel_member members[ARRAY_SIZE(wanted)];
+
+	if (known)
+		return &found;
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		members[i] = (struct kernel_member){ .type = wanted[i].type, .member = wanted[i].member };
+	kernel_members_find(members, ARRAY_SIZE(members));
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		*wanted[i].ret = members[i].offset;
+	known = true;
+	return &found;
+}

@@ -9,11 +9,15 @@
 
 #include <stddef.h>
 
+#include "wire/kernel.h"
+
 struct kernel_member {
 	const char *type, *member;
 	int offset; /* in bytes; -1: not there */
 };
 
+/* What the programs of src/bpf read, found at the first call; lives as long as the process. Not for several threads. */
+const struct ut_kernel_offsets *kernel_offsets(void);
 /* Fills in the offsets; all -1 when the kernel does not tell. */
 void kernel_members_find(struct kernel_member *v, size_t n);
 /* The same in the @size bytes at @data, which may be anything. */

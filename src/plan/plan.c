@@ -73,14 +73,10 @@ bool plan_request_is_path(const struct plan_request *r)
 
 bool site_is_tracepoint(const struct plan_site *site)
 {
-	return site->kind == SITE_TRACEPOINT || site->kind == SITE_PRCTL || site->kind == SITE_SIGNAL ||
-	       site->kind == SITE_LIFE;
+	return site->kind == SITE_TRACEPOINT || site->kind == SITE_PRCTL || site->kind == SITE_SIGNAL;
 }
 
-bool site_has_events(const struct plan_site *site)
-{
-	return site->kind != SITE_ENTRY && site->kind != SITE_LIFE && !site->excluded;
-}
+bool site_has_events(const struct plan_site *site) { return site->kind != SITE_ENTRY && !site->excluded; }
 
 static int add_request(struct plan *plan, const char *text, struct ut_err *err)
 {

@@ -58,7 +58,6 @@ enum site_kind {
 	SITE_USER, /* e: the probe of <usertrace.h> */
 	SITE_PRCTL, /* e: the system call */
 	SITE_SIGNAL, /* s: a signal's handler begins or ends */
-	SITE_LIFE, /* e: a fork, an exec, an exit; no event of its own */
 };
 
 struct plan_site {
@@ -123,12 +122,14 @@ struct plan *plan_free(struct plan *plan);
 
 /* t: requests, from the kernel's description. */
 int plan_tracepoints(struct plan *plan, struct ut_err *err);
-/* e: requests: what they print, and the sites in the kernel. @prctl: that lane too. Lives of processes, for spans. */
+/* e: requests: what they print, and the sites in the kernel. @prctl: that lane too. */
 int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err);
 /* libusertrace where it is installed: programs that load it later are seen from their first event on. */
 int plan_user_library(struct plan *plan, struct ut_err *err);
 bool plan_wants_user_events(const struct plan *plan);
 bool plan_wants_signals(const struct plan *plan);
+/* Forks, execs and exits, which spans end with. */
+bool plan_wants_lives(const struct plan *plan);
 /* Is how processes stand asked for by any request? */
 bool plan_measures(const struct plan *plan);
 /*

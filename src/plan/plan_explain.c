@@ -30,7 +30,6 @@ static const char *site_word(enum site_kind kind)
 	case SITE_USER: return "user events of <usertrace.h>";
 	case SITE_PRCTL: return "user events of prctl(PR_USER_TRACE, …)";
 	case SITE_SIGNAL: return "a signal's handler";
-	case SITE_LIFE: return "fork, exec or exit";
 	default: return "site";
 	}
 }

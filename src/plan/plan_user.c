@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * e: requests. The kernel sends every user event once, whatever the requests; they choose among them later. So all share
- * the sites of the two lanes: the probe of <usertrace.h> in every file that has it, and the prctl system call. Beside
- * them stand the events that tell of threads and processes, which spans end with.
+ * the sites of the two lanes: the probe of <usertrace.h> in every file that has it, and the prctl system call.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "gen/gen_user.h"
 #include "proc/tracefs.h"
 #include "plan/event.h"
-#include "kernel/kernel_struct.h"
 #include "plan/plan_priv.h"
 
 static bool wants(const struct plan *plan, enum probe_kind kind)
@@ -25,6 +23,11 @@ static bool wants(const struct plan *plan, enum probe_kind kind)
 
 bool plan_wants_user_events(const struct plan *plan) { return wants(plan, PROBE_USER); }
 bool plan_wants_signals(const struct plan *plan) { return wants(plan, PROBE_SIGNAL); }
+
+bool plan_wants_lives(const struct plan *plan)
+{
+	return plan_wants_user_events(plan) || plan_wants_signals(plan) || plan->options.lives;
+}
 
 static int add_user_probe(struct plan *plan, unsigned request, struct ut_err *err)
 {
@@ -145,59 +148,6 @@ static int add_signals(struct plan *plan, int tracefs, struct ut_err *err)
 	return r ? r : add_handler_end(plan, tracefs, err);
 }
 
-static int add_fork(struct plan *plan, int tracefs, struct ut_err *err)
-{
-	struct field f[] = { { "pid", -1 }, { "clone_flags", -1 } };
-	struct gen_body body;
-	unsigned id = 0;
-	int r = read_event(tracefs, "task", "task_newtask", f, ARRAY_SIZE(f), &id, err);
-
-	if (!r)
-		r = missing("task:task_newtask", f, ARRAY_SIZE(f), err);
-	if (!r)
-		r = gen_fork_body(
-			&(struct gen_fork){ .pid = (unsigned)f[0].offset, .clone_flags = (unsigned)f[1].offset }, &body,
-			err);
-	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
-}
-
-static int add_exec(struct plan *plan, int tracefs, struct ut_err *err)
-{
-	struct gen_body body;
-	unsigned id = 0;
-	int r = read_event(tracefs, "sched", "sched_process_exec", NULL, 0, &id, err);
-
-	if (!r)
-		r = gen_exec_body(&body, err);
-	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
-}
-
-static int add_exit(struct plan *plan, int tracefs, struct ut_err *err)
-{
-	struct kernel_member m[] = {
-		{ "task_struct", "exit_code", -1 },
-		{ "task_struct", "signal", -1 },
-		{ "signal_struct", "live", -1 },
-		{ "signal_struct", "flags", -1 },
-	};
-	struct field dead = { "group_dead", -1 };
-	struct gen_exit e = { 0 };
-	struct gen_body body;
-	unsigned id = 0;
-	int r = read_event(tracefs, "sched", "sched_process_exit", &dead, 1, &id, err);
-
-	if (r)
-		return r;
-	kernel_members_find(m, ARRAY_SIZE(m));
-	e.task_exit_code = m[0].offset;
-	e.task_signal = m[1].offset;
-	e.signal_live = m[2].offset;
-	e.signal_flags = m[3].offset;
-	e.group_dead = dead.offset;
-	r = gen_exit_body(&e, &body, err);
-	return r ? r : add_lane_site(plan, SITE_LIFE, id, &body, err);
-}
-
 int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err)
 {
 	AUTO_CLOSE int tracefs = -1;
@@ -206,18 +156,12 @@ int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err)
 	for (unsigned i = 0; !r && i < plan->requests.n; i++)
 		if (plan->requests.v[i].spec->kind == PROBE_USER || plan->requests.v[i].spec->kind == PROBE_SIGNAL)
 			r = add_user_probe(plan, i, err);
-	if (r || (plan->user_probe < 0 && plan->signal_probe < 0 && !plan->options.lives))
+	if (r || (plan->user_probe < 0 && plan->signal_probe < 0))
 		return r;
 	tracefs = tracefs_open(err);
 	if (tracefs < 0)
 		return tracefs;
-	/* an exit is given out after a begin, and before what a process of the same number does: order is by time */
-	r = add_fork(plan, tracefs, err);
-	if (!r)
-		r = add_exec(plan, tracefs, err);
-	if (!r)
-		r = add_exit(plan, tracefs, err);
-	if (!r && prctl && plan->user_probe >= 0)
+	if (prctl && plan->user_probe >= 0)
 		r = add_prctl(plan, tracefs, err);
 	if (!r && plan->signal_probe >= 0)
 		r = add_signals(plan, tracefs, err);

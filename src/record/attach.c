@@ -129,8 +129,6 @@ static const char *site_name(const struct round *r, const struct plan_site *s, c
 {
 	const struct plan_probe *p;
 
-	if (s->kind == SITE_LIFE)
-		return "the kernel's events of threads and processes";
 	p = &r->plan->probes.v[s->probe];
 	snprintf(ret, 256, "%s:%s", p->provider, p->func);
 	return ret;

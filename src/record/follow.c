@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The followed processes: a set in the kernel, three small programs that keep it and hold processes, and a guardian. */
+/* The followed processes: a set in the kernel, the ring of those that are held, and a guardian. */
 #include "record/follow.h"
 
 #include <bpf/bpf.h>
@@ -18,33 +18,28 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/vec.h"
+#include "bpf/lifecycle.h"
 #include "elf/image.h"
-#include "gen/asm.h"
 #include "proc/process.h"
-#include "proc/tracefs.h"
-#include "plan/event.h"
 #include "kernel/kernel.h"
 
-#define FOLLOW_MAX 32768
-#define CONTROL_BYTES 65536
-#define SP_PID (-4) /* the stack of the programs below: a process id, */
-#define SP_ONE (-8) /* and what the set holds for it */
+#define CONTROL_BYTES LIFECYCLE_CONTROL_BYTES
 
 struct follow {
 	int map_fd;
-	VEC(int) fds; /* programs, events and links, closed together */
+	VEC(int) fds; /* links and events, closed together */
 	/* hold */
 	int control_fd; /* ring of process ids that are being stopped; -1 */
 	unsigned long *consumer;
 	const unsigned long *producer;
 	VEC(struct file_id) linkers;
-	int hold_prog; /* for dynamic linkers */
 	pid_t guardian;
 	int guardian_fd;
 };
 
 int follow_map_fd(const struct follow *f) { return f->map_fd; }
-int follow_fd(const struct follow *f) { return f->control_fd; }
+int follow_control_fd(const struct follow *f) { return f->control_fd; }
 
 static int keep(struct follow *f, int fd)
 {
@@ -53,112 +48,6 @@ static int keep(struct follow *f, int fd)
 		return -ENOMEM;
 	}
 	return fd;
-}
-
-static void map_ref(struct asm_buf *a, enum bpf_reg dst, int fd)
-{
-	asm_map(a, dst, GEN_MAP_FOLLOW);
-	a->insns.v[a->insns.n - 2].imm = fd;
-}
-
-/* Leaves unless the current process is in the set; its id stays at SP_PID. */
-static void gen_is_followed(struct asm_buf *a, const struct follow *f, unsigned out)
-{
-	asm_mov(a, R6, R1);
-	asm_call(a, BPF_FUNC_get_current_pid_tgid);
-	asm_alui(a, BPF_RSH, R0, 32);
-	asm_store(a, 4, FP, SP_PID, R0);
-	map_ref(a, R1, f->map_fd);
-	asm_mov(a, R2, FP);
-	asm_alui(a, BPF_ADD, R2, SP_PID);
-	asm_call(a, BPF_FUNC_map_lookup_elem);
-	asm_jcci(a, BPF_JEQ, R0, 0, out);
-}
-
-static int load_and_free(struct asm_buf *a, unsigned out, enum bpf_prog_type type, bool multi, struct ut_err *err)
-{
-	struct kernel_prog prog = { .type = type, .multi = multi };
-	int r;
-
-	asm_place(a, out);
-	asm_movi(a, R0, 0);
-	asm_exit(a);
-	r = asm_finish(a);
-	prog.insns = a->insns.v;
-	prog.n = a->insns.n;
-	r = r ? ut_err_nomem(err) : kernel_prog_load(&prog, NULL, err);
-	asm_done(a);
-	return r;
-}
-
-/* At fork: the child of a followed process is followed. New threads are put in as well, which does no harm. */
-static int load_fork(const struct follow *f, unsigned child_offset, struct ut_err *err)
-{
-	struct asm_buf a = { 0 };
-	unsigned out = asm_label(&a);
-
-	gen_is_followed(&a, f, out);
-	asm_load(&a, 4, R1, R6, (int)child_offset);
-	asm_store(&a, 4, FP, SP_PID, R1);
-	asm_storei(&a, 4, FP, SP_ONE, 1);
-	map_ref(&a, R1, f->map_fd);
-	asm_mov(&a, R2, FP);
-	asm_alui(&a, BPF_ADD, R2, SP_PID);
-	asm_mov(&a, R3, FP);
-	asm_alui(&a, BPF_ADD, R3, SP_ONE);
-	asm_movi(&a, R4, BPF_ANY);
-	asm_call(&a, BPF_FUNC_map_update_elem);
-	return load_and_free(&a, out, BPF_PROG_TYPE_TRACEPOINT, false, err);
-}
-
-/* Tells us, then stops the process before it returns to its own code. */
-static int load_hold(const struct follow *f, enum bpf_prog_type type, bool multi, struct ut_err *err)
-{
-	struct asm_buf a = { 0 };
-	unsigned out = asm_label(&a);
-
-	gen_is_followed(&a, f, out);
-	map_ref(&a, R1, f->control_fd);
-	asm_mov(&a, R2, FP);
-	asm_alui(&a, BPF_ADD, R2, SP_PID);
-	asm_movi(&a, R3, 4);
-	asm_movi(&a, R4, BPF_RB_FORCE_WAKEUP);
-	asm_call(&a, BPF_FUNC_ringbuf_output);
-	asm_jcci(&a, BPF_JNE, R0, 0, out); /* never stop whom nobody hears of */
-	asm_movi(&a, R1, SIGSTOP);
-	asm_call(&a, BPF_FUNC_send_signal);
-	return load_and_free(&a, out, type, multi, err);
-}
-
-static int find_event(int tracefs, const char *event, const char *field, unsigned *ret_id, unsigned *ret_offset,
-		      struct ut_err *err)
-{
-	const struct tracepoint_field *f;
-	struct tracepoint tp = { 0 };
-	int r = event_read(tracefs, "sched", event, &tp, err);
-
-	if (r)
-		return r;
-	*ret_id = tp.id;
-	f = field ? event_field(&tp, field) : NULL;
-	if (f)
-		*ret_offset = f->offset;
-	r = field && !f ? -ENOENT : 0;
-	tracepoint_done(&tp);
-	return r ? ut_err_set(err, r, "the kernel's event sched:%s has no field %s", event, field) : 0;
-}
-
-static int attach_event(struct follow *f, int prog, unsigned id, struct ut_err *err)
-{
-	int event, link;
-
-	if (keep(f, prog) < 0)
-		return prog < 0 ? prog : ut_err_nomem(err);
-	event = keep(f, kernel_tracepoint_event(id));
-	if (event < 0)
-		return ut_err_set(err, event, "cannot watch processes being made: %s", strerror(-event));
-	link = keep(f, kernel_link_event(prog, event, 0));
-	return link < 0 ? ut_err_set(err, link, "cannot watch processes being made: %s", strerror(-link)) : 0;
 }
 
 static int open_control(struct follow *f, struct ut_err *err)
@@ -272,45 +161,23 @@ static int guardian_start(struct follow *f, struct ut_err *err)
 	return 0;
 }
 
-static int open_hold(struct follow *f, int tracefs, struct ut_err *err)
+int follow_open(bool hold, struct follow **ret, struct ut_err *err)
 {
-	unsigned id = 0;
-	int r = open_control(f, err);
-
-	if (!r)
-		r = guardian_start(f, err);
-	if (!r)
-		r = find_event(tracefs, "sched_process_exec", NULL, &id, NULL, err);
-	if (!r)
-		r = attach_event(f, load_hold(f, BPF_PROG_TYPE_TRACEPOINT, false, err), id, err);
-	if (r)
-		return r;
-	f->hold_prog = load_hold(f, BPF_PROG_TYPE_KPROBE, kernel_has_uprobe_multi(), err);
-	return f->hold_prog < 0 ? f->hold_prog : 0;
-}
-
-int follow_open(bool children, bool hold, struct follow **ret, struct ut_err *err)
-{
-	AUTO_CLOSE int tracefs = tracefs_open(err);
 	struct follow *f = calloc(1, sizeof(*f));
-	unsigned id = 0, offset = 0;
-	int r = tracefs < 0 ? tracefs : f ? 0 : ut_err_nomem(err);
+	int r = 0;
 
-	if (f)
-		f->map_fd = f->control_fd = f->hold_prog = f->guardian_fd = -1;
-	if (!r) {
-		f->map_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "ut_follow", 4, 4, FOLLOW_MAX, NULL);
-		if (f->map_fd < 0)
-			r = ut_err_set(err, f->map_fd,
-				       "the kernel refuses BPF (%s): run as root, or with CAP_BPF and CAP_PERFMON",
-				       strerror(-f->map_fd));
-	}
-	if (!r && children)
-		r = find_event(tracefs, "sched_process_fork", "child_pid", &id, &offset, err);
-	if (!r && children)
-		r = attach_event(f, load_fork(f, offset, err), id, err);
+	if (!f)
+		return ut_err_nomem(err);
+	f->control_fd = f->guardian_fd = -1;
+	f->map_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "ut_follow", 4, 4, LIFECYCLE_FOLLOW_MAX, NULL);
+	if (f->map_fd < 0)
+		r = ut_err_set(err, f->map_fd,
+			       "the kernel refuses BPF (%s): run as root, or with CAP_BPF and CAP_PERFMON",
+			       strerror(-f->map_fd));
 	if (!r && hold)
-		r = open_hold(f, tracefs, err);
+		r = open_control(f, err);
+	if (!r && hold)
+		r = guardian_start(f, err);
 	if (r) {
 		follow_close(f);
 		return r;
@@ -346,8 +213,6 @@ struct follow *follow_close(struct follow *f)
 		munmap(f->consumer, page);
 	if (f->producer)
 		munmap((void *)f->producer, page + 2 * CONTROL_BYTES);
-	if (f->hold_prog >= 0)
-		close(f->hold_prog);
 	if (f->control_fd >= 0)
 		close(f->control_fd);
 	if (f->map_fd >= 0)
@@ -448,7 +313,7 @@ static bool known_linker(const struct follow *f, struct file_id id)
 }
 
 /* The dynamic linker calls this empty function for debuggers when libraries have come or gone (r_debug in <link.h>). */
-static int hold_at(struct follow *f, int fd, struct ut_err *err)
+static int hold_at(struct follow *f, int fd, int prog, struct ut_err *err)
 {
 	char path[64];
 	struct elf_image *img = NULL;
@@ -466,18 +331,18 @@ static int hold_at(struct follow *f, int fd, struct ut_err *err)
 		return 0; /* not a linker that we know: libraries are found at the next exec or not at all */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (kernel_has_uprobe_multi()) {
-		link = kernel_link_uprobes(f->hold_prog, &u);
+		link = kernel_link_uprobes(prog, &u);
 	} else {
 		int event = keep(f, kernel_uprobe_event(path, offset, 0, false, 0));
 
-		link = event < 0 ? event : kernel_link_event(f->hold_prog, event, 0);
+		link = event < 0 ? event : kernel_link_event(prog, event, 0);
 	}
 	if (keep(f, link) < 0)
 		return ut_err_set(err, link, "cannot watch the dynamic linker: %s", strerror(-link));
 	return 0;
 }
 
-int follow_linker(struct follow *f, pid_t pid, struct ut_err *err)
+int follow_linker(struct follow *f, pid_t pid, int prog, struct ut_err *err)
 {
 	struct mapped_files files = { 0 };
 	int r = mapped_files_read(pid, &files, err);
@@ -495,7 +360,7 @@ int follow_linker(struct follow *f, pid_t pid, struct ut_err *err)
 		if (vec_push(&f->linkers, m->file))
 			r = ut_err_nomem(err);
 		else
-			r = hold_at(f, fd, err);
+			r = hold_at(f, fd, prog, err);
 	}
 	mapped_files_done(&files);
 	return r;

@@ -15,20 +15,21 @@
 
 struct follow;
 
-/* The set, empty. @children: it grows at forks. @hold: those in it are stopped at exec and at library loading. */
-int follow_open(bool children, bool hold, struct follow **ret, struct ut_err *err);
+/* The set, empty; record/lifecycle.h has the programs. @hold: those in it are stopped at exec and at library loading. */
+int follow_open(bool hold, struct follow **ret, struct ut_err *err);
+/* The programs that hold do not run any more. */
 struct follow *follow_close(struct follow *f);
 int follow_map_fd(const struct follow *f); /* GEN_MAP_FOLLOW */
+int follow_control_fd(const struct follow *f); /* the ring for the ids of those that are being held; -1 without hold */
 int follow_add(struct follow *f, pid_t pid, struct ut_err *err);
 bool follow_contains(const struct follow *f, pid_t pid);
 /* Takes out processes that have ended, so that a reused pid is not followed. */
 void follow_sweep(struct follow *f);
 
-int follow_fd(const struct follow *f); /* readable when a process is being held; -1 without hold */
 /* Next process that waits, once it has stopped; 0 when none does. */
 pid_t follow_held(struct follow *f);
-/* Also hold it when its dynamic linker has loaded libraries; @pid is stopped. Once per linker file. */
-int follow_linker(struct follow *f, pid_t pid, struct ut_err *err);
+/* Also hold it, by @prog, when its dynamic linker has loaded libraries; @pid is stopped. Once per linker file. */
+int follow_linker(struct follow *f, pid_t pid, int prog, struct ut_err *err);
 void follow_continue(struct follow *f, pid_t pid);
 
 #endif

@@ -210,6 +210,7 @@ struct session *session_close(struct session *s)
 	if (!s)
 		return NULL;
 	attach_free(s->attach);
+	lifecycle_stop(s->lifecycle);
 	follow_close(s->follow); /* lets go on whom it holds: it is waited for below */
 	child_abandon(&s->child);
 	mapwatch_close(s->watch);
@@ -229,6 +230,7 @@ struct session *session_close(struct session *s)
 	vec_done(&s->refused);
 	late_free(s->late);
 	measure_close(s->measure);
+	lifecycle_close(s->lifecycle);
 	sampler_close(s->sampler);
 	vec_done(&s->changed);
 	if (s->epoll_fd >= 0)

@@ -96,7 +96,8 @@ void session_serve_held(struct session *s)
 			s->sink->process(s->sink->ctx, pid);
 		note_runtime(s, pid);
 		err = (struct ut_err){ 0 };
-		if (follow_linker(s->follow, pid, &err) && err.code != -ESRCH && s->sink->note)
+		if (follow_linker(s->follow, pid, lifecycle_libraries_prog(s->lifecycle), &err) && err.code != -ESRCH &&
+		    s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);
 		follow_continue(s->follow, pid);
 	}

@@ -8,6 +8,7 @@
 #include "record/child.h"
 #include "record/follow.h"
 #include "record/late.h"
+#include "record/lifecycle.h"
 #include "record/mapwatch.h"
 #include "record/measure.h"
 #include "record/ring.h"
@@ -32,7 +33,8 @@ struct session {
 	struct attach *attach;
 	struct rings rings;
 	struct merge *merge;
-	struct follow *follow;
+	struct follow *follow; /* NULL: there is no set of processes */
+	struct lifecycle *lifecycle; /* NULL: nobody needs forks, execs and exits */
 	struct mapwatch *watch;
 	int starts_fd; /* GEN_MAP_STARTS */
 	int refused_fd; /* GEN_MAP_REFUSED */
@@ -89,6 +91,8 @@ void session_measure_child(struct session *s, pid_t parent, pid_t child);
 const struct ut_rec_state *session_state(const struct session_event *e);
 /* session_sample.c. Makes the programs; they run from session_sample_start on. */
 int session_sample_open(struct session *s, struct ut_err *err);
+/* Then: who is sampled. */
+int session_sample_targets(struct session *s, struct ut_err *err);
 int session_sample_start(struct session *s, struct ut_err *err);
 /* A process is there that is to be sampled. Nothing without sampling; so the next ones. */
 void session_sample_process(struct session *s, pid_t pid);

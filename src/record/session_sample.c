@@ -63,14 +63,12 @@ int session_sample_open(struct session *s, struct ut_err *err)
 	struct sampler_options so = {
 		.sampling = o->sampling,
 		.all = o->targets.all,
-		.children = o->targets.follow,
 		.rings_fd = s->rings.outer_fd,
 		.lost_fd = s->rings.lost_fd,
 		.ncpus = s->rings.n,
 		.verbose = o->targets.verbose,
 		.multi = !o->no_multi && kernel_has_uprobe_multi(),
 	};
-	int r;
 
 	if (!o->sampling)
 		return 0;
@@ -79,14 +77,22 @@ int session_sample_open(struct session *s, struct ut_err *err)
 			err, -EINVAL,
 			"usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do "
 			"not see: run it on the host");
-	r = sampler_open(&so, &s->sampler, err);
+	return sampler_open(&so, &s->sampler, err);
+}
+
+int session_sample_targets(struct session *s, struct ut_err *err)
+{
+	int r = 0;
+
+	if (!s->sampler)
+		return 0;
 	for (size_t i = 0; !r && i < s->targets.n; i++) {
 		if (s->child.pid == s->targets.v[i].id.pid) /* not the program yet that it is going to be */
 			r = unwind_maps_want(sampler_unwind(s->sampler), s->targets.v[i].id.pid, err);
 		else
 			session_sample_process(s, s->targets.v[i].id.pid);
 	}
-	if (!r && o->targets.all)
+	if (!r && s->options.targets.all)
 		r = look_at_all(s, err);
 	return r;
 }

@@ -100,7 +100,6 @@ static bool wants_hold(const struct session *s)
 static int open_follow(struct session *s, struct ut_err *err)
 {
 	bool hold = wants_hold(s);
-	int r;
 
 	if (!needs_follow(s) && !hold)
 		return 0;
@@ -110,8 +109,34 @@ static int open_follow(struct session *s, struct ut_err *err)
 			"usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do not "
 			"see: "
 			"run it on the host for kernel events and for following children, or use --no-follow");
-	r = follow_open(s->options.targets.follow, hold, &s->follow, err);
-	for (size_t i = 0; !r && i < s->targets.n; i++)
+	return follow_open(hold, &s->follow, err);
+}
+
+/* After the maps that its programs share, before anybody is in them: no fork of a followed process goes by unseen. */
+static int open_lifecycle(struct session *s, struct ut_err *err)
+{
+	const struct session_options *o = &s->options;
+	struct lifecycle_setup setup = {
+		.records = plan_wants_lives(s->plan),
+		.targets = session_has_targets(o),
+		.children = s->follow && o->targets.follow,
+		.hold = s->follow && follow_control_fd(s->follow) >= 0,
+		.sample_children = o->targets.all || o->targets.follow,
+		.ncpus = s->rings.n,
+		.rings_fd = s->rings.outer_fd,
+		.lost_fd = s->rings.lost_fd,
+		.ring_fd = rings_fd(&s->rings, 0),
+		.follow_fd = s->follow ? follow_map_fd(s->follow) : -1,
+		.control_fd = s->follow ? follow_control_fd(s->follow) : -1,
+		.sampled_fd = s->sampler ? sampler_processes_fd(s->sampler) : -1,
+		.multi = kernel_has_uprobe_multi(),
+		.verbose = o->targets.verbose,
+	};
+	int r = 0;
+
+	if (setup.records || setup.children || setup.hold || setup.sampled_fd >= 0)
+		r = lifecycle_open(&setup, &s->lifecycle, err);
+	for (size_t i = 0; !r && s->follow && i < s->targets.n; i++)
 		r = follow_add(s->follow, s->targets.v[i].id.pid, err);
 	return r;
 }
@@ -151,8 +176,8 @@ static int open_epoll(struct session *s, struct ut_err *err)
 		r = watch_fd(s, s->options.targets.stop_fd, EPOLLIN, err);
 	for (size_t i = 0; !r && i < s->targets.n; i++)
 		r = watch_fd(s, s->targets.v[i].pidfd, EPOLLIN, err);
-	if (!r && s->follow && follow_fd(s->follow) >= 0)
-		r = watch_fd(s, follow_fd(s->follow), EPOLLIN, err);
+	if (!r && s->follow && follow_control_fd(s->follow) >= 0)
+		r = watch_fd(s, follow_control_fd(s->follow), EPOLLIN, err);
 	for (unsigned i = 0; !r && s->watch && i < mapwatch_fds(s->watch); i++)
 		r = watch_fd(s, mapwatch_fd(s->watch, i), EPOLLIN, err);
 	return r;
@@ -273,9 +298,13 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	if (!r)
 		r = open_follow(s, err);
 	if (!r)
+		r = session_sample_open(s, err);
+	if (!r)
+		r = open_lifecycle(s, err);
+	if (!r)
 		r = session_measure_start(s, err);
 	if (!r)
-		r = session_sample_open(s, err);
+		r = session_sample_targets(s, err);
 	if (!r)
 		r = open_attach(s, err);
 	if (!r)

@@ -18,13 +18,15 @@
 #include "gen/asm.h"
 #include "proc/process.h"
 #include "kernel/kernel.h"
+#include "kernel/kernel_object.h"
+#include "kernel/kernel_struct.h"
 #include "sample/standing.h"
 #include "sample.skel.h"
 
 struct sampler {
 	struct sampler_options options;
 	struct session_sampling sampling;
-	struct sample *skel;
+	struct sample_bpf *skel;
 	struct unwind_maps *unwind;
 	struct standing *standing; /* NULL: waits are not recorded */
 	VEC(int) fds; /* events and links */
@@ -32,18 +34,10 @@ struct sampler {
 	uint64_t start_ns;
 };
 
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
 static void choose_programs(struct sampler *s)
 {
 	bool waits = s->sampling.waits, probes = s->sampling.probes;
-	struct sample *k = s->skel;
+	struct sample_bpf *k = s->skel;
 
 	bpf_program__set_autoload(k->progs.sample_clock, s->sampling.frequency_hz > 0);
 	bpf_program__set_autoload(k->progs.sample_switch, waits);
@@ -58,7 +52,7 @@ static void choose_programs(struct sampler *s)
 
 static int choose_maps(struct sampler *s)
 {
-	struct sample *k = s->skel;
+	struct sample_bpf *k = s->skel;
 	unsigned ncpus = s->options.ncpus;
 	int r = bpf_map__reuse_fd(k->maps.ut_rings, s->options.rings_fd);
 
@@ -73,7 +67,7 @@ static int choose_maps(struct sampler *s)
 
 static int fill_walkers(struct sampler *s)
 {
-	struct sample *k = s->skel;
+	struct sample_bpf *k = s->skel;
 	uint32_t zero = 0;
 	int uprobe = bpf_program__fd(k->progs.sample_uprobe), tracepoint = bpf_program__fd(k->progs.sample_tracepoint);
 	int r = bpf_map_update_elem(bpf_map__fd(k->maps.ut_walk_uprobe), &zero, &uprobe, BPF_ANY);
@@ -86,23 +80,17 @@ static int load(struct sampler *s, struct ut_err *err)
 	int r = choose_maps(s);
 
 	choose_programs(s);
+	s->skel->rodata->options.at = *kernel_offsets();
 	s->skel->rodata->options.ncpus = s->options.ncpus;
 	s->skel->rodata->options.self = (uint32_t)getpid();
 	s->skel->rodata->options.all = s->options.all;
-	s->skel->rodata->options.children = s->options.children;
 	s->skel->rodata->options.kernel = !s->sampling.no_kernel;
-	if (!r)
-		r = sample__load(s->skel);
-	if (!r && s->sampling.probes)
+	r = kernel_object_load(s->skel->skeleton, r, s->options.verbose, err);
+	if (!r && s->sampling.probes) {
 		r = fill_walkers(s);
-	if (r == -EPERM || r == -EACCES)
-		return ut_err_set(
-			err, r, "may not load programs into the kernel: run as root, or with CAP_BPF and CAP_PERFMON");
-	if (r)
-		ut_err_set(err, r,
-			   "the kernel refuses the programs that take samples: %s (usertrace doctor tells what is "
-			   "missing)",
-			   strerror(-r));
+		if (r)
+			ut_err_set(err, r, "cannot chain the programs that take samples: %s", strerror(-r));
+	}
 	return r;
 }
 
@@ -122,21 +110,17 @@ static int open_unwind(struct sampler *s, struct ut_err *err)
 int sampler_open(const struct sampler_options *o, struct sampler **ret, struct ut_err *err)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
-	libbpf_print_fn_t before;
 	int r = 0;
 
 	if (!s)
 		return ut_err_nomem(err);
 	s->options = *o;
 	s->sampling = *o->sampling;
-	before = o->verbose ? NULL : libbpf_set_print(quiet);
-	s->skel = sample__open();
+	s->skel = sample_bpf__open();
 	if (!s->skel)
 		r = ut_err_set(err, -errno, "cannot prepare the programs that take samples: %s", strerror(errno));
 	if (!r)
 		r = load(s, err);
-	if (before)
-		libbpf_set_print(before);
 	if (!r)
 		r = open_unwind(s, err);
 	if (!r && o->sampling->waits && !(s->standing = standing_new()))
@@ -164,7 +148,7 @@ struct sampler *sampler_close(struct sampler *s)
 	vec_done(&s->fds);
 	unwind_maps_close(s->unwind);
 	standing_free(s->standing);
-	sample__destroy(s->skel);
+	sample_bpf__destroy(s->skel);
 	free(s);
 	return NULL;
 }
@@ -174,6 +158,8 @@ void sampler_maps(const struct sampler *s, int *fds)
 	fds[GEN_MAP_WALK_UPROBE] = bpf_map__fd(s->skel->maps.ut_walk_uprobe);
 	fds[GEN_MAP_WALK_TRACEPOINT] = bpf_map__fd(s->skel->maps.ut_walk_tracepoint);
 }
+
+int sampler_processes_fd(const struct sampler *s) { return bpf_map__fd(s->skel->maps.ut_sampled); }
 
 struct unwind_maps *sampler_unwind(struct sampler *s) { return s->unwind; }
 
@@ -240,14 +226,14 @@ static int attach_raw(struct sampler *s, const struct bpf_program *prog, const c
 
 int sampler_start(struct sampler *s, struct ut_err *err)
 {
-	struct sample *k = s->skel;
+	struct sample_bpf *k = s->skel;
 	const struct {
 		const struct bpf_program *prog;
 		const char *event;
 	} raw[] = {
-		{ k->progs.sample_exit, "sched_process_exit" }, { k->progs.sample_exec, "sched_process_exec" },
-		{ k->progs.sample_fork, "sched_process_fork" }, { k->progs.sample_wakeup_new, "sched_wakeup_new" },
-		{ k->progs.sample_waking, "sched_waking" },	{ k->progs.sample_switch, "sched_switch" },
+		{ k->progs.sample_wakeup_new, "sched_wakeup_new" },
+		{ k->progs.sample_waking, "sched_waking" },
+		{ k->progs.sample_switch, "sched_switch" },
 	};
 	int r = 0;
 

@@ -18,7 +18,7 @@ struct sampler;
 
 struct sampler_options {
 	const struct session_sampling *sampling;
-	bool all, children; /* whom: every process; children of those that are told */
+	bool all; /* every process; else those that are told */
 	int rings_fd, lost_fd; /* the session's */
 	unsigned ncpus;
 	bool verbose; /* libbpf's own words to standard error: why the kernel refuses a program */
@@ -29,6 +29,8 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret, struct u
 struct sampler *sampler_close(struct sampler *s);
 /* GEN_MAP_WALK_*: into @fds. */
 void sampler_maps(const struct sampler *s, int *fds);
+/* The map of processes, which record/lifecycle.h looks after. */
+int sampler_processes_fd(const struct sampler *s);
 struct unwind_maps *sampler_unwind(struct sampler *s);
 /* A process that is there: which of its threads wait now. */
 void sampler_note_threads(struct sampler *s, pid_t pid);

@@ -96,6 +96,9 @@ struct ut_rec_user_long {
 };
 UT_ASSERT(sizeof(struct ut_rec_user_long) == 488, "record layout");
 
+/* Numbers of sites that no plan has: of records that are nobody's event. wire/sample.h has more. */
+#define UT_SITE_LIFE 0xffffff04u
+
 /* What happens to threads and processes, as far as spans need it. */
 enum ut_life {
 	UT_LIFE_FORK = 1, /* other: the child process; the head is its parent's */

@@ -15,28 +15,17 @@
 /* As on x86-64: the common fields, the number of the call, then a word for each argument. */
 static const struct gen_prctl prctl_args = { .option = 16, .arg = { 24, 32, 40, 48 } };
 
-#define EXIT_OF(code, signal, live, flags, dead) \
-	{ \
-		.task_exit_code = (code), .task_signal = (signal), .signal_live = (live), .signal_flags = (flags), \
-		.group_dead = (dead) \
-	}
+enum lane { HEADER, PRCTL, HANDLER_BEGIN, HANDLER_END };
 
-enum lane { HEADER, PRCTL, FORK, EXEC, EXIT, HANDLER_BEGIN, HANDLER_END };
-
-static int make(enum lane lane, const struct gen_exit *exit, const struct gen_options *options, struct gen_body *ret,
-		struct ut_err *err)
+static int make(enum lane lane, const struct gen_options *options, struct gen_body *ret, struct ut_err *err)
 {
-	static const struct gen_fork fork = { .pid = 8, .clone_flags = 32 };
 	static const struct gen_signal deliver = { .number = 8, .code = 16, .handler = 24 };
 
 	switch (lane) {
 	case HEADER: return gen_user_body(NULL, options, ret, err);
 	case PRCTL: return gen_user_body(&prctl_args, options, ret, err);
-	case FORK: return gen_fork_body(&fork, ret, err);
-	case EXEC: return gen_exec_body(ret, err);
 	case HANDLER_BEGIN: return gen_signal_body(&deliver, options, ret, err);
-	case HANDLER_END: return gen_signal_body(NULL, options, ret, err);
-	default: return gen_exit_body(exit, ret, err);
+	default: return gen_signal_body(NULL, options, ret, err);
 	}
 }
 
@@ -68,7 +57,7 @@ static void close_maps(void)
 	rings_close(&rings);
 }
 
-static void load(enum lane lane, const struct gen_exit *exit, const struct gen_options *options)
+static void load(enum lane lane, const struct gen_options *options)
 {
 	struct kernel_prog prog = { .type = lane == HEADER ? BPF_PROG_TYPE_KPROBE : BPF_PROG_TYPE_TRACEPOINT };
 	const uint32_t numbers[] = { 0 };
@@ -79,7 +68,7 @@ static void load(enum lane lane, const struct gen_exit *exit, const struct gen_o
 	struct ut_err err = { 0 };
 	int fd;
 
-	if (make(lane, exit, options, &body, &err))
+	if (make(lane, options, &body, &err))
 		fail_msg("%s", err.msg);
 	assert_false(body.sleeps);
 	bodies[0] = &body;
@@ -101,7 +90,7 @@ static void load(enum lane lane, const struct gen_exit *exit, const struct gen_o
 	gen_body_done(&body);
 }
 
-static void each_option(enum lane lane, const struct gen_exit *exit)
+static void each_option(enum lane lane)
 {
 	for (unsigned i = 0; i < 8; i++)
 		for (enum gen_filter filter = GEN_FILTER_NONE; filter <= GEN_FILTER_NOT_SELF; filter++) {
@@ -112,7 +101,7 @@ static void each_option(enum lane lane, const struct gen_exit *exit)
 			o.fair_bytes = i & 4 ? GEN_FAIR_FROM(65536) : 0;
 			o.filter = filter;
 			o.self_tgid = getpid();
-			load(lane, exit, &o);
+			load(lane, &o);
 		}
 }
 
@@ -121,8 +110,8 @@ static void the_kernel_takes_handlers(void **state)
 	(void)state;
 	need_root();
 	open_maps();
-	each_option(HANDLER_BEGIN, NULL);
-	each_option(HANDLER_END, NULL);
+	each_option(HANDLER_BEGIN);
+	each_option(HANDLER_END);
 	close_maps();
 }
 
@@ -131,8 +120,8 @@ static void the_kernel_takes_both_lanes(void **state)
 	(void)state;
 	need_root();
 	open_maps();
-	each_option(HEADER, NULL);
-	each_option(PRCTL, NULL);
+	each_option(HEADER);
+	each_option(PRCTL);
 	close_maps();
 }
 
@@ -146,32 +135,7 @@ static void the_kernel_takes_large_buffers(void **state)
 	open_maps();
 	o.wake_bytes = 1u << 29;
 	o.fair_bytes = GEN_FAIR_FROM(1u << 30);
-	load(HEADER, NULL, &o);
-	close_maps();
-}
-
-/* With what a kernel may not tell. */
-static void the_kernel_takes_lives(void **state)
-{
-	static const struct gen_exit exits[] = {
-		EXIT_OF(1000, 1200, 16, 100, 20),
-		EXIT_OF(-1, -1, -1, -1, -1),
-		EXIT_OF(1000, -1, -1, -1, -1),
-		EXIT_OF(-1, 1200, 16, -1, -1),
-		EXIT_OF(-1, -1, -1, -1, 20),
-		EXIT_OF(1000, 1200, -1, 100, -1),
-		EXIT_OF(1000, 1200, 16, 100, -1),
-		EXIT_OF(-1, 1200, -1, 100, 20),
-		EXIT_OF(32767, 32767, 32767, 32767, -1),
-	};
-
-	(void)state;
-	need_root();
-	open_maps();
-	each_option(FORK, NULL);
-	each_option(EXEC, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(exits); i++)
-		each_option(EXIT, &exits[i]);
+	load(HEADER, &o);
 	close_maps();
 }
 
@@ -339,7 +303,7 @@ static void a_process_that_floods(void **state)
 	recorder_close(&r);
 }
 
-static void explain(const char *title, enum lane lane, const struct gen_exit *exit, bool may_sleep, struct buf *out)
+static void explain(const char *title, enum lane lane, bool may_sleep, struct buf *out)
 {
 	struct gen_options o = { .text_limit = 200,
 				 .may_sleep = may_sleep,
@@ -349,7 +313,7 @@ static void explain(const char *title, enum lane lane, const struct gen_exit *ex
 	struct gen_body body;
 	struct ut_err err = { 0 };
 
-	if (make(lane, exit, &o, &body, &err))
+	if (make(lane, &o, &body, &err))
 		fail_msg("%s", err.msg);
 	buf_addf(out, "%s: %zu instructions, records of up to %u bytes\n", title, body.code.insns.n, body.record_size);
 	disasm(body.code.insns.v, body.code.insns.n, out);
@@ -370,22 +334,15 @@ static char *read_golden(const char *path)
 
 static void the_programs_as_text(void **state)
 {
-	static const struct gen_exit known = EXIT_OF(1000, 1200, 16, 100, 20), older = EXIT_OF(1000, 1200, 16, 100, -1),
-				     unknown = EXIT_OF(-1, -1, -1, -1, -1);
 	const char *root = getenv("UT_SOURCE_ROOT");
 	AUTO_FREE char *path = NULL, *golden = NULL;
 	struct buf text = { 0 };
 
 	(void)state;
-	explain("header", HEADER, NULL, true, &text);
-	explain("prctl", PRCTL, NULL, false, &text);
-	explain("handler's begin", HANDLER_BEGIN, NULL, false, &text);
-	explain("handler's end", HANDLER_END, NULL, false, &text);
-	explain("fork", FORK, NULL, false, &text);
-	explain("exec", EXEC, NULL, false, &text);
-	explain("exit", EXIT, &known, false, &text);
-	explain("exit, older kernels", EXIT, &older, false, &text);
-	explain("exit, without types", EXIT, &unknown, false, &text);
+	explain("header", HEADER, true, &text);
+	explain("prctl", PRCTL, false, &text);
+	explain("handler's begin", HANDLER_BEGIN, false, &text);
+	explain("handler's end", HANDLER_END, false, &text);
 	assert_true(asprintf(&path, "%s/tests/golden/explain_user.txt", root ? root : ".") > 0);
 	if (getenv("UT_GOLDEN_UPDATE")) {
 		AUTO_FCLOSE FILE *f = fopen(path, "we");
@@ -409,9 +366,9 @@ UNIT_TESTS(gen_user)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_kernel_takes_both_lanes),	  cmocka_unit_test(the_kernel_takes_handlers),
-		cmocka_unit_test(the_kernel_takes_large_buffers), cmocka_unit_test(the_kernel_takes_lives),
-		cmocka_unit_test(records_of_the_header),	  cmocka_unit_test(pages_that_are_not_there),
-		cmocka_unit_test(a_process_that_floods),	  cmocka_unit_test(the_programs_as_text),
+		cmocka_unit_test(the_kernel_takes_large_buffers), cmocka_unit_test(records_of_the_header),
+		cmocka_unit_test(pages_that_are_not_there),	  cmocka_unit_test(a_process_that_floods),
+		cmocka_unit_test(the_programs_as_text),
 	};
 
 	return unit_run(tests, NULL, NULL);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* What all loaders of src/bpf do with the skeletons that bpftool makes of its objects. */
+#ifndef UT_KERNEL_KERNEL_OBJECT_H
+#define UT_KERNEL_KERNEL_OBJECT_H
+
+#include <bpf/libbpf.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* @fd takes the map's place; it stays the caller's. Below 0: no program that runs uses the map, and it is not made. */
+int kernel_map_share(struct bpf_map *map, int fd);
+/* @r: what was said of the object so far. @verbose: libbpf's own words to standard error: why the kernel refuses it. */
+int kernel_object_load(struct bpf_object_skeleton *skeleton, int r, bool verbose, struct ut_err *err);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* One set of programs on fork, exec and exit, with the parts that a session needs. */
+#include "record/lifecycle.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/vec.h"
+#include "bpf/lifecycle.h"
+#include "kernel/kernel.h"
+#include "kernel/kernel_object.h"
+#include "kernel/kernel_struct.h"
+#include "plan/event.h"
+#include "proc/tracefs.h"
+#include "lifecycle.skel.h"
+
+struct lifecycle {
+	struct lifecycle_bpf *skel;
+	int rings_fd, ring_fd; /* to wait with */
+	VEC(int) links;
+};
+
+/* Without tracefs the thread that ends is asked instead: two that end at once may both say that they were the last. */
+static bool exit_event_has_group_dead(void)
+{
+	AUTO_CLOSE int tracefs = tracefs_open(NULL);
+	struct tracepoint tp = { 0 };
+	bool ret;
+
+	if (tracefs < 0 || event_read(tracefs, "sched", "sched_process_exit", &tp, NULL))
+		return false;
+	ret = event_field(&tp, "group_dead") != NULL;
+	tracepoint_done(&tp);
+	return ret;
+}
+
+static void choose_parts(struct lifecycle_bpf *k, const struct lifecycle_setup *setup)
+{
+	struct lifecycle_options *o = &k->rodata->options;
+
+	o->at = setup->at ? *setup->at : *kernel_offsets();
+	o->ncpus = setup->ncpus;
+	o->self = (uint32_t)getpid();
+	o->records = setup->records;
+	o->targets = setup->targets;
+	o->children = setup->children;
+	o->hold = setup->hold;
+	o->group_dead = setup->records && exit_event_has_group_dead();
+	o->samples = setup->sampled_fd >= 0;
+	o->sample_children = setup->sample_children;
+	bpf_program__set_autoload(k->progs.lifecycle_libraries, setup->hold);
+	if (setup->multi)
+		bpf_program__set_expected_attach_type(k->progs.lifecycle_libraries,
+						      (enum bpf_attach_type)UT_BPF_TRACE_UPROBE_MULTI);
+}
+
+static int share_maps(struct lifecycle_bpf *k, const struct lifecycle_setup *setup)
+{
+	const struct {
+		struct bpf_map *map;
+		int fd;
+	} shared[] = {
+		{ k->maps.ut_rings, setup->records ? setup->rings_fd : -1 },
+		{ k->maps.ut_lost, setup->records ? setup->lost_fd : -1 },
+		{ k->maps.ut_follow, setup->follow_fd },
+		{ k->maps.ut_control, setup->hold ? setup->control_fd : -1 },
+		{ k->maps.ut_sampled, setup->sampled_fd },
+	};
+	int r = 0;
+
+	for (size_t i = 0; !r && i < ARRAY_SIZE(shared); i++)
+		r = kernel_map_share(shared[i].map, shared[i].fd);
+	return r;
+}
+
+static int attach(struct lifecycle *l, const struct bpf_program *prog, const char *event, struct ut_err *err)
+{
+	int fd = bpf_raw_tracepoint_open(event, bpf_program__fd(prog));
+
+	if (fd < 0)
+		return ut_err_set(err, fd, "cannot watch the kernel's event %s: %s", event, strerror(-fd));
+	if (vec_push(&l->links, fd)) {
+		close(fd);
+		return ut_err_nomem(err);
+	}
+	return 0;
+}
+
+int lifecycle_open(const struct lifecycle_setup *setup, struct lifecycle **ret, struct ut_err *err)
+{
+	struct lifecycle *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return ut_err_nomem(err);
+	l->rings_fd = setup->rings_fd;
+	l->ring_fd = setup->ring_fd;
+	l->skel = lifecycle_bpf__open();
+	if (l->skel) {
+		choose_parts(l->skel, setup);
+		r = kernel_object_load(l->skel->skeleton, share_maps(l->skel, setup), setup->verbose, err);
+	} else {
+		r = ut_err_set(err, -errno, "cannot prepare the programs on forks and execs: %s", strerror(errno));
+	}
+	if (!r)
+		r = attach(l, l->skel->progs.lifecycle_exit, "sched_process_exit", err);
+	if (!r)
+		r = attach(l, l->skel->progs.lifecycle_exec, "sched_process_exec", err);
+	if (!r)
+		r = attach(l, l->skel->progs.lifecycle_fork, "sched_process_fork", err);
+	if (r) {
+		lifecycle_close(l);
+		return r;
+	}
+	*ret = l;
+	return 0;
+}
+
+/*
+ * A raw tracepoint's link does not wait for programs that run. The kernel does when an array of maps is changed: the first
+ * ring is put where it is. What begins to run later sees that nobody is suspended any more.
+ */
+static void wait_for_programs(const struct lifecycle *l)
+{
+	uint32_t zero = 0;
+
+	__atomic_store_n(&l->skel->data->holding, 0, __ATOMIC_SEQ_CST);
+	bpf_map_update_elem(l->rings_fd, &zero, &l->ring_fd, BPF_ANY);
+}
+
+void lifecycle_stop(struct lifecycle *l)
+{
+	if (!l || !l->links.n)
+		return;
+	for (size_t i = 0; i < l->links.n; i++)
+		close(l->links.v[i]);
+	l->links.n = 0;
+	if (l->skel->rodata->options.hold)
+		wait_for_programs(l);
+}
+
+struct lifecycle *lifecycle_close(struct lifecycle *l)
+{
+	if (!l)
+		return NULL;
+	lifecycle_stop(l);
+	lifecycle_bpf__destroy(l->skel);
+	vec_done(&l->links);
+	free(l);
+	return NULL;
+}
+
+int lifecycle_libraries_prog(const struct lifecycle *l) { return bpf_program__fd(l->skel->progs.lifecycle_libraries); }
+
+uint64_t lifecycle_missed(const struct lifecycle *l)
+{
+	return kernel_prog_missed(bpf_program__fd(l->skel->progs.lifecycle_fork)) +
+	       kernel_prog_missed(bpf_program__fd(l->skel->progs.lifecycle_exec)) +
+	       kernel_prog_missed(bpf_program__fd(l->skel->progs.lifecycle_exit));
+}
