@@ -28,7 +28,7 @@ check: ## install what the tests need, build with and without sanitizers, run ev
 check-runtimes: ## collections of runtimes against their own accounts, and docs/agreement.md, as root
 	@tools/check-runtimes
 
-check-all: ## both in one go, as continuous integration does
+check-all: ## both in one go
 	@tools/check --with-runtimes
 
 check-vm: all ## the tests that need C programs only, on Debian 12's own kernel (6.1) in an emulator
