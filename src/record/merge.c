@@ -1,114 +1,211 @@
 /* SPDX-License-Identifier: MIT */
-/* One sorted queue for each ring; the next item is the least of their heads. */
+/*
+ * One sorted queue for each ring. Two tournament trees over the rings, heaps whose changes go from one leaf straight up to the
+ * root, say whose first item is next and which seal is the least.
+ */
 #include "record/merge.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define NONE UINT64_MAX /* the key of a ring that holds nothing; the position of what was given out or never had one */
+
+struct entry {
+	struct merge_item item;
+	uint64_t number; /* additions to its ring before it */
+};
+
 struct queue {
-	struct merge_item *v;
-	size_t first, end, cap; /* the items are v[first … end) */
-	uint64_t seal;
+	struct entry *v;
+	size_t first, end, cap; /* the entries are v[first … end) */
+};
+
+/* Positions in the order of the additions, from the oldest one that is still held. */
+struct positions {
+	uint64_t *v;
+	size_t first, end, cap;
+	uint64_t passed; /* additions before v[first] */
+};
+
+struct ring {
+	struct queue queue;
+	struct positions positions;
+};
+
+struct node {
+	uint64_t key;
+	unsigned ring;
+};
+
+/* Above each pair of nodes stands the lesser one; of equal ones the left one, whose ring has the lower number. */
+struct tree {
+	unsigned nleaves; /* a power of two */
+	struct node *nodes; /* [1] is the root, those below [i] are [2 i] and [2 i + 1] */
 };
 
 struct merge {
 	unsigned n;
-	uint64_t seal; /* the least of all seals */
-	struct queue rings[];
+	struct tree heads; /* by the time of a ring's first entry */
+	struct tree seals;
+	struct ring rings[];
 };
+
+/* The ring's node against the one beside it, up to the root; without branches, which nobody could predict. */
+static void tree_set(struct tree *t, unsigned ring, uint64_t key)
+{
+	struct node *nodes = t->nodes, winner = { key, ring };
+	unsigned at = t->nleaves + ring;
+
+	nodes[at] = winner;
+	for (; at > 1; nodes[at] = winner) {
+		struct node other = nodes[at ^ 1];
+		bool wins = (other.key < winner.key) | ((at & 1) & (other.key == winner.key));
+
+		winner.key = wins ? other.key : winner.key;
+		winner.ring = wins ? other.ring : winner.ring;
+		at /= 2;
+	}
+}
+
+static bool tree_init(struct tree *t, unsigned n, uint64_t key)
+{
+	for (t->nleaves = 1; t->nleaves < n;)
+		t->nleaves *= 2;
+	t->nodes = calloc(2 * (size_t)t->nleaves, sizeof(*t->nodes));
+	if (!t->nodes)
+		return false;
+	for (unsigned i = 0; i < t->nleaves; i++)
+		t->nodes[t->nleaves + i] = (struct node){ .key = NONE, .ring = i };
+	for (unsigned i = 0; i < t->nleaves; i++)
+		tree_set(t, i, i < n ? key : NONE);
+	return true;
+}
 
 struct merge *merge_new(unsigned nrings)
 {
 	struct merge *m = calloc(1, sizeof(*m) + nrings * sizeof(m->rings[0]));
 
-	if (m)
-		m->n = nrings;
-	return m;
+	if (!m)
+		return NULL;
+	m->n = nrings;
+	return tree_init(&m->heads, nrings, NONE) && tree_init(&m->seals, nrings, 0) ? m : merge_free(m);
 }
 
 struct merge *merge_free(struct merge *m)
 {
-	for (unsigned i = 0; m && i < m->n; i++)
-		free(m->rings[i].v);
+	if (!m)
+		return NULL;
+	for (unsigned i = 0; i < m->n; i++) {
+		free(m->rings[i].queue.v);
+		free(m->rings[i].positions.v);
+	}
+	free(m->heads.nodes);
+	free(m->seals.nodes);
 	free(m);
 	return NULL;
 }
 
 /* Room for one more at the end: by moving to the front when half is free there, else by growing. */
-static int make_room(struct queue *q)
+static int room_for_one(void **v, size_t *first, size_t *end, size_t *cap, size_t size)
 {
-	size_t held = q->end - q->first, cap = q->cap ? q->cap * 2 : 256;
-	struct merge_item *v;
+	size_t held = *end - *first, bigger = *cap ? *cap * 2 : 256;
+	void *fresh;
 
-	if (q->end < q->cap)
-		return 0;
-	if (q->first > q->cap / 2) {
-		memmove(q->v, q->v + q->first, held * sizeof(*q->v));
-		q->first = 0;
-		q->end = held;
+	if (*first > *cap / 2) {
+		memmove(*v, (char *)*v + *first * size, held * size);
+		*first = 0;
+		*end = held;
 		return 0;
 	}
-	v = realloc(q->v, cap * sizeof(*v));
-	if (!v)
+	fresh = realloc(*v, bigger * size);
+	if (!fresh)
 		return -ENOMEM;
-	q->v = v;
-	q->cap = cap;
+	*v = fresh;
+	*cap = bigger;
 	return 0;
+}
+
+#define make_room(of) \
+	((of)->end < (of)->cap \
+		 ? 0 \
+		 : room_for_one((void **)&(of)->v, &(of)->first, &(of)->end, &(of)->cap, sizeof(*(of)->v)))
+
+/* No time is NONE, which lies behind the last seal. */
+static void set_head(struct merge *m, unsigned ring, const struct queue *q)
+{
+	uint64_t time_ns = q->first == q->end ? NONE : q->v[q->first].item.time_ns;
+
+	tree_set(&m->heads, ring, q->first < q->end && time_ns == NONE ? NONE - 1 : time_ns);
 }
 
 int merge_add(struct merge *m, unsigned ring, const struct merge_item *item)
 {
-	struct queue *q = &m->rings[ring];
+	struct queue *q = &m->rings[ring].queue;
+	struct positions *p = &m->rings[ring].positions;
 	size_t at;
 
-	if (make_room(q))
+	if (make_room(q) || make_room(p))
 		return -ENOMEM;
-	for (at = q->end; at > q->first && q->v[at - 1].time_ns > item->time_ns; at--)
+	for (at = q->end; at > q->first && q->v[at - 1].item.time_ns > item->time_ns; at--)
 		q->v[at] = q->v[at - 1];
-	q->v[at] = *item;
+	q->v[at].item = *item;
+	q->v[at].number = p->passed + (p->end - p->first);
 	q->end++;
+	p->v[p->end++] = item->position;
+	if (at == q->first)
+		set_head(m, ring, q);
 	return 0;
 }
 
 void merge_seal(struct merge *m, unsigned ring, uint64_t time_ns)
 {
-	uint64_t least = UINT64_MAX;
+	if (m->seals.nodes[m->seals.nleaves + ring].key < time_ns)
+		tree_set(&m->seals, ring, time_ns);
+}
 
-	if (m->rings[ring].seal < time_ns)
-		m->rings[ring].seal = time_ns;
-	for (unsigned i = 0; i < m->n; i++)
-		if (m->rings[i].seal < least)
-			least = m->rings[i].seal;
-	m->seal = least;
+/* Those without a position are passed over as if they were given already. */
+static void pass(struct positions *p)
+{
+	while (p->first < p->end && p->v[p->first] == NONE) {
+		p->first++;
+		p->passed++;
+	}
+}
+
+/* What has no position may have been passed long before. */
+static void mark_given(struct positions *p, uint64_t number)
+{
+	if (number >= p->passed)
+		p->v[p->first + (size_t)(number - p->passed)] = NONE;
+	pass(p);
 }
 
 const struct merge_item *merge_next(struct merge *m, unsigned *ret_ring)
 {
-	struct queue *least = NULL;
+	struct node head = m->heads.nodes[1];
+	struct ring *ring = &m->rings[head.ring];
+	const struct entry *entry;
 
-	for (unsigned i = 0; i < m->n; i++) {
-		struct queue *q = &m->rings[i];
-
-		if (q->first == q->end)
-			continue;
-		if (!least || q->v[q->first].time_ns < least->v[least->first].time_ns)
-			least = q;
-	}
-	if (!least || (least->v[least->first].time_ns >= m->seal && m->seal != UINT64_MAX))
+	if (head.key >= m->seals.nodes[1].key)
 		return NULL;
-	*ret_ring = (unsigned)(least - m->rings);
-	return &least->v[least->first++];
+	entry = &ring->queue.v[ring->queue.first++];
+	set_head(m, head.ring, &ring->queue);
+	mark_given(&ring->positions, entry->number);
+	*ret_ring = head.ring;
+	return &entry->item;
 }
 
-uint64_t merge_oldest(const struct merge *m, unsigned ring, uint64_t otherwise)
+uint64_t merge_oldest(struct merge *m, unsigned ring, uint64_t otherwise)
 {
-	const struct queue *q = &m->rings[ring];
+	struct positions *p = &m->rings[ring].positions;
 
-	for (size_t i = q->first; i < q->end; i++)
-		if (q->v[i].position < otherwise)
-			otherwise = q->v[i].position;
-	return otherwise;
+	pass(p);
+	return p->first < p->end && p->v[p->first] < otherwise ? p->v[p->first] : otherwise;
 }
 
-size_t merge_held(const struct merge *m, unsigned ring) { return m->rings[ring].end - m->rings[ring].first; }
+size_t merge_held(const struct merge *m, unsigned ring)
+{
+	return m->rings[ring].queue.end - m->rings[ring].queue.first;
+}

@@ -8,7 +8,8 @@
  * can come. A ring whose next record is reserved but not yet submitted keeps its old seal.
  *
  * An interrupt may nest inside a reservation, and a thread may be put off the CPU inside one, so a ring is nearly, not
- * strictly, sorted: records are put in place by insertion, which for nearly sorted input costs a comparison each.
+ * strictly, sorted: records are put in place by insertion, which for nearly sorted input costs a comparison each. Which
+ * ring is next, and which seal is the least, costs a few comparisons more with each doubling of the number of rings.
  */
 #ifndef UT_RECORD_MERGE_H
 #define UT_RECORD_MERGE_H
@@ -24,7 +25,9 @@ struct merge_item {
 	uint32_t size;
 	uint32_t lost; /* rec NULL: how many */
 	uint64_t since_ns; /* rec NULL: time of the last record before the gap; 0: none */
-	uint64_t position; /* of the caller; merge_oldest tells the lowest that is still held */
+	/* Of the caller: merge_oldest tells the lowest that is still held. Within a ring each is above those that were added
+	 * before; UINT64_MAX for what has none. */
+	uint64_t position;
 };
 
 struct merge *merge_new(unsigned nrings); /* NULL: out of memory */
@@ -38,7 +41,7 @@ void merge_seal(struct merge *m, unsigned ring, uint64_t time_ns);
  * the next call of any merge function. *@ret_ring: where it came from. */
 const struct merge_item *merge_next(struct merge *m, unsigned *ret_ring);
 /* Lowest position that is still held of @ring; @otherwise when none is. */
-uint64_t merge_oldest(const struct merge *m, unsigned ring, uint64_t otherwise);
+uint64_t merge_oldest(struct merge *m, unsigned ring, uint64_t otherwise);
 size_t merge_held(const struct merge *m, unsigned ring);
 
 #endif

@@ -248,7 +248,7 @@ int rings_read(struct rings *r, struct merge *merge, uint64_t *ret_n)
 	return code;
 }
 
-void rings_release(struct rings *r, const struct merge *merge)
+void rings_release(struct rings *r, struct merge *merge)
 {
 	for (unsigned i = 0; i < r->n; i++)
 		__atomic_store_n(r->v[i].consumer, merge_oldest(merge, i, r->v[i].read), __ATOMIC_RELEASE);

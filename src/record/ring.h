@@ -34,7 +34,7 @@ int rings_fd(const struct rings *r, unsigned cpu);
  */
 int rings_read(struct rings *r, struct merge *merge, uint64_t *ret_n);
 /* Gives back the memory of all records that are not held by the merge any more. */
-void rings_release(struct rings *r, const struct merge *merge);
+void rings_release(struct rings *r, struct merge *merge);
 /* After the last attachment is gone: nothing more can come; everything may be given out. */
 void rings_seal_all(struct rings *r, struct merge *merge);
 /* User events of processes that were refused, on all CPUs, since the start. */

@@ -6,6 +6,7 @@
  *                                    it where the tracer would attach with that option
  *     helper attach PID PROBE        what planning, attaching and detaching take, each by itself
  *     helper print COUNT             what a line of the live printer takes
+ *     helper merge RINGS COUNT       what a record costs on its way through the merge of so many rings
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +20,7 @@
 #include "live/print.h"
 #include "probe/layout.h"
 #include "kernel/kernel.h"
+#include "record/merge.h"
 #include "record/nop5_harm.h"
 #include "record/session.h"
 
@@ -245,6 +247,127 @@ static int run_print(uint64_t count)
 	return r;
 }
 
+/* --- merge ----------------------------------------------------------------------------------------------------------- */
+
+#define ROUND 16384 /* records that a reader finds at once, over all rings */
+#define POSITION 64 /* what a record takes in its ring */
+
+struct record {
+	unsigned ring;
+	struct merge_item item;
+};
+
+struct simulation {
+	struct merge *merge;
+	unsigned nrings;
+	uint64_t random, clock;
+	struct record records[ROUND], by_ring[ROUND];
+	uint64_t *position; /* by ring */
+	size_t *first; /* by ring, of by_ring */
+};
+
+static uint64_t next_random(struct simulation *s)
+{
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 7;
+	return s->random ^= s->random << 17;
+}
+
+/* The reader finds them ring by ring. */
+static void sort_by_ring(struct simulation *s)
+{
+	size_t at = 0;
+
+	memset(s->first, 0, s->nrings * sizeof(*s->first));
+	for (size_t i = 0; i < ROUND; i++)
+		s->first[s->records[i].ring]++;
+	for (unsigned i = 0; i < s->nrings; i++) {
+		at += s->first[i];
+		s->first[i] = at - s->first[i];
+	}
+	for (size_t i = 0; i < ROUND; i++)
+		s->by_ring[s->first[s->records[i].ring]++] = s->records[i];
+}
+
+/* One record in 32 was reserved before the one of an interrupt that has an earlier time. */
+static void produce(struct simulation *s)
+{
+	for (size_t i = 0; i < ROUND; i++) {
+		unsigned ring = (unsigned)(next_random(s) >> 32) % s->nrings;
+		uint64_t late = next_random(s) % 32 ? 0 : 500;
+
+		s->clock += 1 + next_random(s) % 64;
+		s->position[ring] += POSITION;
+		s->records[i] = (struct record){
+			.ring = ring, .item = { .time_ns = s->clock + late, .rec = s, .position = s->position[ring] }
+		};
+	}
+	sort_by_ring(s);
+}
+
+/* What session_run does with a round. Returns how many came out. */
+static size_t merge_round(struct simulation *s, uint64_t *last_ns, bool end)
+{
+	const struct merge_item *item;
+	size_t n = 0;
+	unsigned ring;
+
+	for (size_t i = 0; i < ROUND; i++)
+		if (merge_add(s->merge, s->by_ring[i].ring, &s->by_ring[i].item))
+			return 0;
+	for (unsigned i = 0; i < s->nrings; i++)
+		merge_seal(s->merge, i, end ? UINT64_MAX : s->clock);
+	for (; (item = merge_next(s->merge, &ring)); n++) {
+		if (item->time_ns < *last_ns)
+			return 0;
+		*last_ns = item->time_ns;
+	}
+	for (unsigned i = 0; i < s->nrings; i++)
+		if (merge_oldest(s->merge, i, s->position[i]) < POSITION)
+			return 0;
+	return n;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int merge_all(const char *nrings, const char *count)
+{
+	struct simulation *s = calloc(1, sizeof(*s));
+	uint64_t rounds = strtoull(count, NULL, 10) / ROUND + 1, spent = 0, last_ns = 0, out = 0;
+
+	if (!s)
+		return 1;
+	s->nrings = (unsigned)strtoul(nrings, NULL, 10);
+	s->merge = merge_new(s->nrings);
+	s->position = calloc(s->nrings, sizeof(*s->position));
+	s->first = calloc(s->nrings, sizeof(*s->first));
+	s->random = 88172645463325252u;
+	for (uint64_t i = 0; i < rounds && s->merge && s->position && s->first; i++) {
+		uint64_t begin;
+
+		produce(s);
+		begin = cpu_ns();
+		out += merge_round(s, &last_ns, i + 1 == rounds);
+		spent += cpu_ns() - begin;
+	}
+	printf("%.2f\n", (double)spent / (double)(rounds * ROUND));
+	merge_free(s->merge);
+	free(s->position);
+	free(s->first);
+	free(s);
+	if (out == rounds * ROUND)
+		return 0;
+	fprintf(stderr, "helper: %" PRIu64 " of %" PRIu64 " records came out of the merge in order\n", out,
+		rounds * ROUND);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc >= 4 && !strcmp(argv[1], "empty"))
@@ -253,6 +376,10 @@ int main(int argc, char **argv)
 		return run_attach(atoi(argv[2]), argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "print"))
 		return run_print(strtoull(argv[2], NULL, 10));
-	fputs("usage: helper empty PID PROBE [--no-forks], helper attach PID PROBE, helper print COUNT\n", stderr);
+	if (argc == 4 && !strcmp(argv[1], "merge"))
+		return merge_all(argv[2], argv[3]);
+	fputs("usage: helper empty PID PROBE [--no-forks], helper attach PID PROBE, helper print COUNT, helper merge "
+	      "RINGS COUNT\n",
+	      stderr);
 	return 2;
 }

@@ -13,7 +13,7 @@
 #include "record/merge.h"
 #include "unit.h"
 
-#define RINGS_MAX 9
+#define RINGS_MAX 40
 #define EVENTS 6000
 
 static uint64_t seed;
@@ -266,12 +266,152 @@ static void oldest_of_what_is_held(void **state)
 	merge_free(m);
 }
 
+/* Of equal times, the ring with the lower number comes first, and in a ring what was added first. */
+static void equal_times(void **state)
+{
+	struct merge *m = merge_new(5);
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned ring = 5; ring-- > 0;)
+			add(m, ring, 7, ring * 10 + i);
+	add(m, 3, 6, 39);
+	for (unsigned ring = 0; ring < 5; ring++)
+		merge_seal(m, ring, 8);
+	expect(m, 3, 39);
+	for (unsigned ring = 0; ring < 5; ring++)
+		for (unsigned i = 0; i < 3; i++)
+			expect(m, ring, ring * 10 + i);
+	merge_free(m);
+}
+
+/* A ring that was passed over because it had nothing comes in again with what it gets. */
+static void rings_that_come_and_go(void **state)
+{
+	struct merge *m = merge_new(3);
+	unsigned ring;
+
+	(void)state;
+	for (uint64_t t = 1; t < 100; t++) {
+		add(m, (unsigned)(t % 3), t, t);
+		for (unsigned r = 0; r < 3; r++)
+			merge_seal(m, r, t + 1);
+		expect(m, (unsigned)(t % 3), t);
+		assert_null(merge_next(m, &ring));
+	}
+	add(m, 1, 120, 1000);
+	add(m, 1, 110, 1001); /* now it is the ring's first */
+	add(m, 0, 115, 1002);
+	for (unsigned r = 0; r < 3; r++)
+		merge_seal(m, r, 200);
+	expect(m, 1, 1001);
+	expect(m, 0, 1002);
+	expect(m, 1, 1000);
+	assert_null(merge_next(m, &ring));
+	merge_free(m);
+}
+
+/* Losses stand in the order like records, and hold back no memory of their ring. */
+static void losses(void **state)
+{
+	struct merge_item loss = { .time_ns = 20, .lost = 3, .since_ns = 10, .position = UINT64_MAX };
+	struct merge *m = merge_new(2);
+	const struct merge_item *item;
+	unsigned ring;
+
+	(void)state;
+	add(m, 0, 10, 64);
+	assert_int_equal(merge_add(m, 0, &loss), 0);
+	add(m, 0, 30, 128);
+	add(m, 1, 19, 1);
+	add(m, 1, 21, 2);
+	merge_seal(m, 0, UINT64_MAX);
+	merge_seal(m, 1, UINT64_MAX);
+	expect(m, 0, 64);
+	assert_int_equal(merge_oldest(m, 0, 777), 128);
+	expect(m, 1, 1);
+	item = merge_next(m, &ring);
+	assert_non_null(item);
+	assert_null(item->rec);
+	assert_int_equal(ring, 0);
+	assert_int_equal(item->lost, 3);
+	assert_int_equal(item->since_ns, 10);
+	expect(m, 1, 2);
+	expect(m, 0, 128);
+	assert_int_equal(merge_oldest(m, 0, 777), 777);
+	merge_free(m);
+
+	/* Asked about before they are given out, as a ring of nothing but losses is. */
+	m = merge_new(1);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(merge_add(m, 0, &loss), 0);
+		assert_int_equal(merge_oldest(m, 0, 777), 777);
+	}
+	add(m, 0, 30, 64);
+	merge_seal(m, 0, UINT64_MAX);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_non_null(merge_next(m, &ring));
+		assert_int_equal(merge_oldest(m, 0, 777), 64);
+	}
+	expect(m, 0, 64);
+	assert_int_equal(merge_oldest(m, 0, 777), 777);
+	merge_free(m);
+}
+
+#define MANY_RINGS 128u
+#define PER_RING 200u
+
+static int compare_items(const void *a, const void *b)
+{
+	const struct merge_item *x = a, *y = b;
+
+	return x->time_ns != y->time_ns ? (x->time_ns < y->time_ns ? -1 : 1)
+					: (x->size > y->size) - (x->size < y->size);
+}
+
+/* The same as a sort of everything, for as many rings as a large machine has. */
+static void many_rings(void **state)
+{
+	struct merge_item *all = calloc(MANY_RINGS * PER_RING, sizeof(*all));
+	struct merge *m = merge_new(MANY_RINGS);
+	unsigned ring;
+
+	(void)state;
+	seed = 42;
+	for (unsigned i = 0; i < PER_RING; i++)
+		for (unsigned r = 0; r < MANY_RINGS; r++) {
+			struct merge_item *item = &all[i * MANY_RINGS + r];
+
+			*item = (struct merge_item){ .time_ns = i * 50 + rnd() % 80, .size = r, .position = i };
+			assert_int_equal(merge_add(m, r, item), 0);
+		}
+	for (unsigned r = 0; r < MANY_RINGS; r++) {
+		assert_null(merge_next(m, &ring));
+		merge_seal(m, r, UINT64_MAX);
+	}
+	qsort(all, MANY_RINGS * PER_RING, sizeof(*all), compare_items);
+	for (size_t i = 0; i < MANY_RINGS * PER_RING; i++) {
+		const struct merge_item *item = merge_next(m, &ring);
+
+		assert_non_null(item);
+		assert_int_equal(item->time_ns, all[i].time_ns);
+		assert_int_equal(ring, all[i].size);
+	}
+	assert_null(merge_next(m, &ring));
+	merge_free(m);
+	free(all);
+}
+
 UNIT_TESTS(merge)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_passes_a_seal),
 		cmocka_unit_test(seals_of_the_end_let_everything_out),
 		cmocka_unit_test(oldest_of_what_is_held),
+		cmocka_unit_test(equal_times),
+		cmocka_unit_test(rings_that_come_and_go),
+		cmocka_unit_test(losses),
+		cmocka_unit_test(many_rings),
 		cmocka_unit_test(random_producers),
 	};
 
