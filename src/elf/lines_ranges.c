@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges of code that may lie in each other, and the innermost one at an address. */
+#include "base/search.h"
 #include "elf/lines_priv.h"
 
 static int compare_ranges(const void *a, const void *b)
@@ -26,16 +27,8 @@ void code_ranges_index(struct code_ranges *r)
 
 const struct code_range *code_ranges_find(const struct code_ranges *r, uint64_t vaddr)
 {
-	size_t low = 0, high = r->n;
+	size_t low = search_first_not(i, 0, r->n, r->v[i].start <= vaddr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->v[mid].start <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	for (; low && r->v[low - 1].reach > vaddr; low--)
 		if (vaddr < r->v[low - 1].end)
 			return &r->v[low - 1];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/search.h"
 #include "elf/cursor.h"
 #include "elf/image_priv.h"
 
@@ -200,18 +201,11 @@ static uint64_t entry_length(struct elf_image *img, uint64_t entry)
 
 bool elf_unwind_entry_at(struct elf_image *img, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end)
 {
-	size_t low = 0, high;
+	size_t low;
 	uint64_t len;
 
 	load_starts(img);
-	for (high = img->starts.n; low < high;) {
-		size_t mid = low + (high - low) / 2;
-
-		if (img->starts.v[mid].vaddr <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_first_not(i, 0, img->starts.n, img->starts.v[i].vaddr <= vaddr);
 	if (!low)
 		return false;
 	len = entry_length(img, img->starts.v[low - 1].entry);

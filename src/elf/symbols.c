@@ -2,6 +2,8 @@
 /* All symbols of an ELF file in order of address, and which function an address is in. */
 #include <string.h>
 
+#include "base/search.h"
+
 #include "elf/image_priv.h"
 
 static int compare_symbols(const void *a, const void *b)
@@ -132,16 +134,8 @@ size_t elf_image_symbols(struct elf_image *img, const struct elf_symbol **ret)
 /* Index of the last function that begins at or before @vaddr, plus one; 0 when there is none. */
 static size_t functions_before(const struct elf_image *img, uint64_t vaddr)
 {
-	size_t low = 0, high = img->functions.n;
+	size_t low = search_first_not(i, 0, img->functions.n, img->functions.v[i].vaddr <= vaddr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (img->functions.v[mid].vaddr <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low;
 }
 

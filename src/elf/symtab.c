@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/search.h"
 #include "elf/image_priv.h"
 
 #define CHUNK_BYTES 65536
@@ -223,19 +224,9 @@ static int find_places(const struct symtab *t, struct find *f)
 
 static const struct place *place_at(const struct find *f, uint64_t offset)
 {
-	size_t low = 0, high = f->places.n;
+	size_t at = search_first_not(i, 0, f->places.n, f->places.v[i].offset < offset);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->places.v[mid].offset == offset)
-			return &f->places.v[mid];
-		if (f->places.v[mid].offset < offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return at < f->places.n && f->places.v[at].offset == offset ? &f->places.v[at] : NULL;
 }
 
 static bool is_old_version(const struct symtab *t, uint64_t index, const struct place *p)

@@ -3,6 +3,7 @@
 #include "elf/unwind.h"
 
 #include "base/auto.h"
+#include "base/search.h"
 #include "elf/unwind_priv.h"
 
 #define USER_END (1ull << 47)
@@ -234,19 +235,14 @@ const struct ut_unwind_rule *unwind_table_find(const struct unwind_table *t, uin
 {
 	static const struct ut_unwind_rule unknown;
 	uint64_t page = vaddr >> UT_UNWIND_PAGE_SHIFT;
-	uint32_t low, high;
+	size_t row;
 
 	if (page < t->first_page || page - t->first_page >= t->pages)
 		return &unknown;
-	low = t->directory[page - t->first_page];
-	high = t->directory[page - t->first_page + 1];
-	while (high - low > 1) { /* the first row begins at or before it */
-		uint32_t middle = low + (high - low) / 2;
-
-		if (UT_UNWIND_ROW_LOW(t->rows[middle]) <= (vaddr & PAGE_MASK))
-			low = middle;
-		else
-			high = middle;
-	}
-	return &t->rules[UT_UNWIND_ROW_RULE(t->rows[low])];
+	page -= t->first_page;
+	/* The first row of a page begins at or before it. */
+	row = search_first_not(i, t->directory[page] + 1, t->directory[page + 1],
+			       UT_UNWIND_ROW_LOW(t->rows[i]) <= (vaddr & PAGE_MASK)) -
+	      1;
+	return &t->rules[UT_UNWIND_ROW_RULE(t->rows[row])];
 }

@@ -4,6 +4,7 @@
 #include <elfutils/libdw.h>
 
 #include "base/auto.h"
+#include "base/search.h"
 #include "elf/unwind_priv.h"
 
 struct frames {
@@ -69,18 +70,11 @@ static int take_cie(struct frames *f, uint64_t offset, const Dwarf_CIE *raw)
 /* A common entry that has been met: those that are pointed at alone are none. */
 static const struct cie *find_cie(struct frames *f, uint64_t offset)
 {
-	size_t low = 0, high = f->cies.n;
+	size_t low;
 
 	if (f->last_cie < f->cies.n && f->cies.v[f->last_cie].offset == offset)
 		return &f->cies.v[f->last_cie];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->cies.v[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = search_first_not(i, 0, f->cies.n, f->cies.v[i].offset < offset);
 	if (low == f->cies.n || f->cies.v[low].offset != offset)
 		return NULL;
 	f->last_cie = low;

@@ -3,6 +3,7 @@
  * it is cut into pages. */
 #include "base/auto.h"
 #include "base/hash.h"
+#include "base/search.h"
 #include "elf/unwind_priv.h"
 
 uint64_t unwind_rule_hash(const struct ut_unwind_rule *rule)
@@ -42,31 +43,15 @@ int unwind_rule_number(struct unwind_build *b, const struct ut_unwind_rule *rule
 
 uint32_t unwind_rows_at(const struct unwind_rows *rows, uint32_t at)
 {
-	size_t low = 0, high = rows->n;
+	size_t low = search_first_not(i, 0, rows->n, rows->v[i].at <= at);
 
-	while (low < high) { /* the last row that begins at or before it */
-		size_t middle = low + (high - low) / 2;
-
-		if (rows->v[middle].at <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? rows->v[low - 1].rule : 0;
 }
 
 bool unwind_is_code(const struct unwind_build *b, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = b->code.n;
+	size_t low = search_first_not(i, 0, b->code.n, b->code.v[i].start <= start);
 
-	while (low < high) { /* the last range that begins at or before start */
-		size_t middle = low + (high - low) / 2;
-
-		if (b->code.v[middle].start <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && end <= b->code.v[low - 1].end && start < end;
 }
 

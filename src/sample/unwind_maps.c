@@ -9,6 +9,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/search.h"
 #include "bpf/sample.h"
 #include "proc/hotspot.h"
 #include "sample/unwind_priv.h"
@@ -68,16 +69,8 @@ struct unwind_maps *unwind_maps_close(struct unwind_maps *m)
 /* Where @pid is, or would be. */
 static size_t place_of(const struct unwind_maps *m, pid_t pid)
 {
-	size_t low = 0, high = m->processes.n;
+	size_t low = search_first_not(i, 0, m->processes.n, m->processes.v[i].pid < pid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (m->processes.v[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low;
 }
 

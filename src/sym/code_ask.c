@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "sym/code_priv.h"
 
 static int compare(const void *a, const void *b)
@@ -56,23 +57,11 @@ void code_index_done(struct code_index *x) { free(x->first); }
 
 size_t code_index_at(const struct code_index *x, uint64_t addr)
 {
-	size_t low, high;
-
 	if (addr <= x->min)
 		return 0;
 	if (addr > x->max)
 		return x->of->q.n;
-	low = x->first[bucket(x, addr)];
-	high = x->first[bucket(x, addr) + 1];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (x->of->q.v[middle].addr < addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_first_not(i, x->first[bucket(x, addr)], x->first[bucket(x, addr) + 1], x->of->q.v[i].addr < addr);
 }
 
 bool code_index_hits(const struct code_index *x, uint64_t start, uint64_t size, size_t *ret)

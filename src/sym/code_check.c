@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "sym/code_priv.h"
 #include "sym/history.h"
 
@@ -144,16 +145,8 @@ static void find_resident(struct check *c)
 /* Mappings are in order of address. */
 static const struct mapping *mapping_at(const struct check *c, uint64_t addr)
 {
-	size_t low = 0, high = c->mappings.maps.n;
+	size_t low = search_first_not(i, 0, c->mappings.maps.n, c->mappings.maps.v[i].end <= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->mappings.maps.v[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < c->mappings.maps.n && c->mappings.maps.v[low].start <= addr ? &c->mappings.maps.v[low] : NULL;
 }
 

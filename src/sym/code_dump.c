@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/search.h"
 #include "sym/code_priv.h"
 
 #define WINDOW 65536
@@ -365,16 +366,8 @@ static void on_load(struct code_moved *m, const struct jitdump_record *rec, uint
 
 static void on_loads(struct code_moved *moved, size_t n, const struct jitdump_record *rec, uint64_t at, uint64_t debug)
 {
-	size_t low = 0, high = n;
+	size_t low = search_first_not(i, 0, n, moved[i].index < rec->index);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (moved[middle].index < rec->index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < n && moved[low].index == rec->index; low++)
 		on_load(&moved[low], rec, at, debug);
 }

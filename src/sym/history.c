@@ -5,21 +5,15 @@
 
 #include <string.h>
 
+#include "base/search.h"
+
 #define PAST_MAX (1u << 20) /* of one process; later ones are forgotten */
 
 /* Number of the first place that ends after @addr. */
 static size_t first_after(const struct history *h, uint64_t addr)
 {
-	size_t low = 0, high = h->now.n;
+	size_t low = search_first_not(i, 0, h->now.n, h->now.v[i].end <= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (h->now.v[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low;
 }
 
@@ -60,33 +54,18 @@ static void index_past(struct history *h)
 /* The last of a run that came at or before @time_ns, if it was still there. */
 static const struct place *in_run(const struct history *h, const struct past_run *run, uint64_t time_ns)
 {
-	size_t low = run->first, high = run->first + run->n;
+	size_t low = search_first_not(i, run->first, run->first + run->n, h->past.v[i].from <= time_ns);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (h->past.v[mid].from <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low > run->first && time_ns < h->past.v[low - 1].to ? &h->past.v[low - 1] : NULL;
 }
 
 static const struct place *past_at(struct history *h, uint64_t addr, uint64_t time_ns)
 {
-	size_t low = 0, high;
+	size_t low;
 
 	if (!h->indexed)
 		index_past(h);
-	for (high = h->runs.n; low < high;) {
-		size_t mid = low + (high - low) / 2;
-
-		if (h->runs.v[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_first_not(i, 0, h->runs.n, h->runs.v[i].start <= addr);
 	for (; low && h->runs.v[low - 1].reach > addr; low--) {
 		const struct past_run *run = &h->runs.v[low - 1];
 		const struct place *p = addr < run->end ? in_run(h, run, time_ns) : NULL;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 #define MAGIC 0x4A695444u
 #define VERSION 1
 #define HEADER_MAX 65536
@@ -184,16 +186,8 @@ void jitdump_lines_done(struct jitdump_lines *lines) { vec_done(&lines->v); }
 
 const struct jitdump_line *jitdump_line_at(const struct jitdump_lines *lines, uint64_t addr)
 {
-	size_t low = 0, high = lines->v.n;
+	size_t low = search_first_not(i, 0, lines->v.n, lines->v.v[i].addr <= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (lines->v.v[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && lines->v.v[low - 1].file_len ? &lines->v.v[low - 1] : NULL;
 }
 

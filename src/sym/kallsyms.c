@@ -9,6 +9,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/search.h"
 #include "base/vec.h"
 
 #define CHUNK 65536
@@ -185,16 +186,8 @@ void kallsyms_done(struct kallsyms *k)
 
 const struct kernel_function *kallsyms_find(const struct kallsyms *k, uint64_t addr)
 {
-	size_t low = 0, high = k->n; /* below low: at or before addr */
+	size_t low = search_first_not(i, 0, k->n, k->functions[i].addr <= addr); /* below low: at or before addr */
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (k->functions[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low || addr - k->functions[low - 1].addr >= FUNCTION_REACH)
 		return NULL;
 	while (low > 1 && k->functions[low - 2].addr == k->functions[low - 1].addr)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/search.h"
 #include "elf/demangle.h"
 #include "elf/lines.h"
 #include "proc/vdso.h"
@@ -51,16 +52,8 @@ static const char *symbol_name(struct names *n, uint64_t file, const struct elf_
 static const struct elf_symbol *label_before(struct elf_image *img, uint64_t vaddr)
 {
 	const struct elf_symbol *all;
-	size_t low = 0, n = elf_image_symbols(img, &all), high = n;
+	size_t n = elf_image_symbols(img, &all), low = search_first_not(i, 0, n, all[i].vaddr <= vaddr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (all[mid].vaddr <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	for (; low && vaddr - all[low - 1].vaddr < LABEL_REACH; low--)
 		if (!all[low - 1].is_object && !all[low - 1].is_tls)
 			return &all[low - 1];

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/search.h"
 #include "sym/names_priv.h"
 
 static struct known_process *find_process(const struct names *n, pid_t pid)
@@ -40,16 +41,8 @@ struct incarnation *names_latest(struct names *n, pid_t pid)
 struct incarnation *names_incarnation(struct names *n, pid_t pid, uint64_t time_ns)
 {
 	const struct known_process *p = find_process(n, pid);
-	size_t low = 0, high = p ? p->all.n : 0;
+	size_t low = search_first_not(i, 0, p ? p->all.n : 0, p->all.v[i]->begin <= time_ns);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->all.v[mid]->begin <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && time_ns < p->all.v[low - 1]->end ? p->all.v[low - 1] : NULL;
 }
 

@@ -10,6 +10,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "base/version.h"
@@ -68,6 +69,31 @@ static void expect_text(struct buf *b, const char *want)
 	assert_string_equal(b->data, want);
 	assert_int_equal(b->len, strlen(want));
 	buf_reset(b);
+}
+
+static void test_search(void **state)
+{
+	int v[20];
+
+	(void)state;
+	for (size_t n = 0; n <= 20; n++) {
+		for (size_t i = 0; i < n; i++)
+			v[i] = (int)(i / 3) * 2; /* 0 0 0 2 2 2 4 … */
+		for (int wanted = -1; wanted < 15; wanted++) {
+			size_t first = 0, above = 0;
+
+			for (size_t i = 0; i < n; i++) {
+				first += v[i] < wanted;
+				above += v[i] <= wanted;
+			}
+			assert_int_equal(search_first_not(i, 0, n, v[i] < wanted), first);
+			assert_int_equal(search_first_not(i, 0, n, v[i] <= wanted), above);
+		}
+	}
+	assert_int_equal(search_first_not(i, 7, 7, i < 100), 7);
+	assert_int_equal(search_first_not(i, 7, 9, i < 100), 9);
+	assert_int_equal(search_first_not(i, 7, 6, i < 100), 7);
+	assert_int_equal(search_first_not(i, SIZE_MAX - 5, SIZE_MAX, i < SIZE_MAX - 2), SIZE_MAX - 2);
 }
 
 static void test_buf_appends(void **state)
@@ -355,6 +381,7 @@ UNIT_TESTS(base)
 		cmocka_unit_test(test_err_set_and_wrap),
 		cmocka_unit_test(test_err_cuts_and_takes_its_own_text),
 		cmocka_unit_test(test_vec),
+		cmocka_unit_test(test_search),
 		cmocka_unit_test(test_buf_appends),
 		cmocka_unit_test(test_buf_numbers_equal_printf),
 		cmocka_unit_test(test_buf_take_and_failure),
