@@ -115,10 +115,28 @@ static void add_json_ascii(struct buf *b, unsigned char c)
 	}
 }
 
+/* Nearly all strings are plain: those go in one piece. */
+static bool add_json_plain(struct buf *b, const char *bytes, size_t len)
+{
+	char *p;
+
+	if (plain_run((const unsigned char *)bytes, len, '"', '\\') != len || !(p = buf_room(b, len + 2)))
+		return false;
+	*p++ = '"';
+	if (len)
+		memcpy(p, bytes, len);
+	p[len] = '"';
+	p[len + 1] = '\0';
+	b->len += len + 2;
+	return true;
+}
+
 void buf_add_json(struct buf *b, const char *bytes, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)bytes, *end = s + len;
 
+	if (add_json_plain(b, bytes, len))
+		return;
 	buf_addc(b, '"');
 	while (s < end) {
 		size_t run = plain_run(s, (size_t)(end - s), '"', '\\');

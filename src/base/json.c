@@ -97,10 +97,8 @@ void json_address(struct json *j, const char *key, uint64_t address)
 	buf_addc(out, '"');
 }
 
-void json_double(struct json *j, const char *key, double v, int digits)
+void buf_add_json_double(struct buf *out, double v, int digits)
 {
-	struct buf *out = json_raw(j, key);
-
 	if (isnan(v))
 		buf_adds(out, "\"NaN\"");
 	else if (isinf(v))

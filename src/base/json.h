@@ -45,6 +45,7 @@ struct buf *json_raw_quoted(struct json *j, const char *quoted);
 /* The same with a key of any bytes. */
 struct buf *json_raw_foreign(struct json *j, const char *key, size_t len);
 
+/* A bracket that begins a value whose key has been written. */
 void json_open(struct json *j, bool is_array);
 static inline void json_object(struct json *j, const char *key)
 {
@@ -75,7 +76,11 @@ void json_null(struct json *j, const char *key);
 void json_id(struct json *j, const char *key, uint64_t id);
 /* "0x…" */
 void json_address(struct json *j, const char *key, uint64_t address);
-/* @digits that count: 9 give a float back, 17 a double. What JSON has no number for is "NaN", "Infinity", "-Infinity". */
-void json_double(struct json *j, const char *key, double v, int digits);
+/* The value alone. @digits that count: 9 give a float back, 17 a double. What JSON has no number for is "NaN", "Infinity", "-Infinity". */
+void buf_add_json_double(struct buf *out, double v, int digits);
+static inline void json_double(struct json *j, const char *key, double v, int digits)
+{
+	buf_add_json_double(json_raw(j, key), v, digits);
+}
 
 #endif

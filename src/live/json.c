@@ -1,60 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /* Events as JSON, one object a line. */
-#include <math.h>
 #include <string.h>
 
 #include "live/print_priv.h"
 
-static void add_string(const char *s, struct buf *out) { buf_add_json(out, s ? s : "", s ? strlen(s) : 0); }
-
-void json_number(const char *key, uint64_t v, struct buf *out)
-{
-	buf_adds(out, key);
-	buf_addu(out, v);
-}
-
-void json_wall(struct live_printer *p, const char *key, uint64_t ns, struct buf *out)
+void json_wall(struct live_printer *p, struct json *j, uint64_t ns)
 {
 	uint64_t wall = wall_ns_of(p, ns);
 
-	if (!wall)
-		return;
-	buf_adds(out, key);
-	buf_addc(out, '"');
-	utc_print(p, wall, out);
-	buf_addc(out, '"');
+	if (wall)
+		json_u64(j, "wall_ns", wall);
 }
 
-static void add_fault(uint64_t address, struct buf *out)
+/* What stands in the place of a value. */
+static void add_error(const char *error, struct json *j)
 {
-	buf_adds(out, "{\"error\":\"fault\"");
-	if (address) {
-		buf_adds(out, ",\"address\":\"0x");
-		buf_addx(out, address);
-		buf_addc(out, '"');
-	}
-	buf_addc(out, '}');
+	json_open(j, false);
+	json_string(j, "error", error);
 }
 
-void json_text(const struct event_text *t, struct buf *out)
+static void add_fault(uint64_t address, struct json *j)
+{
+	add_error("fault", j);
+	if (address)
+		json_address(j, "address", address);
+	json_close(j);
+}
+
+void json_text(const struct event_text *t, struct json *j)
 {
 	switch (t->state) {
-	case UT_TEXT_WHOLE: buf_add_json(out, t->bytes, t->len); break;
-	case UT_TEXT_NULL: buf_adds(out, "null"); break;
-	case UT_TEXT_FAULT: add_fault(t->address, out); break;
+	case UT_TEXT_WHOLE: buf_add_json(j->out, t->bytes, t->len); break;
+	case UT_TEXT_NULL: buf_adds(j->out, "null"); break;
+	case UT_TEXT_FAULT: add_fault(t->address, j); break;
 	default:
-		buf_adds(out, "{\"text\":");
-		buf_add_json(out, t->bytes, t->len);
-		if (t->state == UT_TEXT_CUT_FAULT)
-			buf_adds(out, ",\"cut\":\"fault\"}");
-		else {
-			json_number(",\"cut\":\"limit\",\"limit\":", t->len, out);
-			buf_addc(out, '}');
-		}
+		json_open(j, false);
+		json_bytes(j, "text", t->bytes, t->len);
+		json_string(j, "truncated", t->state == UT_TEXT_CUT_FAULT ? "fault" : "limit");
+		if (t->state != UT_TEXT_CUT_FAULT)
+			json_u64(j, "limit", t->len);
+		json_close(j);
 	}
 }
 
-/* JSON has no NaN and no infinity: they are strings. */
 static void add_float(uint64_t v, uint8_t size, struct buf *out)
 {
 	double d;
@@ -66,15 +54,10 @@ static void add_float(uint64_t v, uint8_t size, struct buf *out)
 	} else {
 		memcpy(&d, &v, sizeof(d));
 	}
-	if (isnan(d))
-		buf_adds(out, "\"NaN\"");
-	else if (isinf(d))
-		buf_adds(out, d < 0 ? "\"-Infinity\"" : "\"Infinity\"");
-	else
-		buf_addf(out, size == 4 ? "%.9g" : "%.17g", d);
+	buf_add_json_double(out, d, size == 4 ? 9 : 17);
 }
 
-static void add_value(const struct live_event *e, unsigned i, struct buf *out)
+static void add_value(const struct live_event *e, unsigned i, struct json *j)
 {
 	const struct type *type = &e->probe->checked->outputs[i].type;
 	struct int_spec spec = {
@@ -82,56 +65,52 @@ static void add_value(const struct live_event *e, unsigned i, struct buf *out)
 	};
 
 	if (event_faulted(e, i))
-		add_fault(event_value(e, i), out);
+		add_fault(event_value(e, i), j);
 	else if (type->kind == TYPE_FLOAT)
-		add_float(event_value(e, i), type->size, out);
+		add_float(event_value(e, i), type->size, j->out);
 	else
-		number_print(&spec, event_value(e, i), out);
+		number_print(&spec, event_value(e, i), j->out);
 }
 
-static void add_arg(struct live_printer *p, const struct live_event *e, unsigned i, struct buf *out)
+static void add_arg(struct live_printer *p, const struct live_event *e, unsigned i, struct json *j)
 {
 	const struct output *output = &e->probe->checked->outputs[i];
 	struct event_text t;
 
 	if (event_unreadable(e, i)) {
-		buf_adds(out, "{\"error\":\"unreadable\",\"reason\":");
-		add_string(event_unreadable(e, i), out);
-		buf_addc(out, '}');
+		add_error("unreadable", j);
+		json_string(j, "reason", event_unreadable(e, i));
+		json_close(j);
 	} else if (output_is_stack(output->kind)) {
-		stack_json(p, e, i, out);
+		stack_json(p, e, i, j);
 	} else if (output_has_text(output->kind) || output->type.kind == TYPE_CHARS) {
 		event_text(e, i, &t);
-		json_text(&t, out);
+		json_text(&t, j);
 	} else {
-		add_value(e, i, out);
+		add_value(e, i, j);
 	}
 }
 
-static void add_args(struct live_printer *p, const struct live_event *e, struct buf *out)
+static void add_args(struct live_printer *p, const struct live_event *e, struct json *j)
 {
-	buf_adds(out, ",\"args\":{");
+	json_object(j, "args");
 	for (unsigned i = 0; i < e->probe->checked->noutputs; i++) {
-		if (i)
-			buf_addc(out, ',');
-		buf_adds(out, e->probe->keys[i]);
-		buf_addc(out, ':');
-		add_arg(p, e, i, out);
+		json_raw_quoted(j, e->probe->keys[i]);
+		add_arg(p, e, i, j);
 	}
-	buf_addc(out, '}');
+	json_close(j);
 }
 
-void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, struct buf *out)
+void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, struct json *j)
 {
-	json_number(",\"pid\":", pid, out);
+	json_u64(j, "pid", pid);
 	if (ns_pid > 0 && (uint32_t)ns_pid != pid)
-		json_number(",\"ns_pid\":", (uint32_t)ns_pid, out);
-	json_number(",\"tid\":", tid, out);
-	buf_adds(out, ",\"comm\":");
-	buf_add_json(out, comm, strnlen(comm, sizeof(((struct ut_rec_event *)0)->comm)));
+		json_u64(j, "ns_pid", (uint32_t)ns_pid);
+	json_u64(j, "tid", tid);
+	json_bytes(j, "comm", comm, strnlen(comm, sizeof(((struct ut_rec_event *)0)->comm)));
 }
 
-static void add_probe(struct live_printer *p, const struct live_event *e, struct buf *out)
+static void add_probe(struct live_printer *p, const struct live_event *e, struct json *j)
 {
 	struct buf *name = &p->scratch;
 
@@ -141,34 +120,47 @@ static void add_probe(struct live_printer *p, const struct live_event *e, struct
 		buf_addc(name, ':');
 	}
 	buf_adds(name, e->func ? e->func : "");
-	buf_adds(out, ",\"probe\":");
-	buf_add_json(out, name->data, name->len);
+	json_bytes(j, "probe", name->data, name->len);
 }
 
 void json_print(struct live_printer *p, const struct live_event *e, struct buf *out)
 {
-	json_number("{\"time\":", e->rec->time_ns, out);
-	json_wall(p, ",\"wall\":", e->rec->time_ns, out);
-	json_process(e->rec->pid, e->ns_pid, e->rec->tid, e->rec->comm, out);
-	json_number(",\"cpu\":", e->cpu, out);
-	add_probe(p, e, out);
-	add_args(p, e, out);
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	json_string(&j, "type", "event");
+	json_u64(&j, "time_ns", e->rec->time_ns);
+	json_wall(p, &j, e->rec->time_ns);
+	json_process(e->rec->pid, e->ns_pid, e->rec->tid, e->rec->comm, &j);
+	json_u64(&j, "cpu", e->cpu);
+	add_probe(p, e, &j);
+	add_args(p, e, &j);
 	if (e->probe->checked->spec->format) {
 		buf_reset(&p->scratch);
 		steps_run(e, &p->scratch);
-		buf_adds(out, ",\"message\":");
-		buf_add_json(out, p->scratch.data ? p->scratch.data : "", p->scratch.len);
+		json_bytes(&j, "message", p->scratch.data ? p->scratch.data : "", p->scratch.len);
 	}
-	buf_adds(out, "}\n");
+	json_line(&j);
+}
+
+/* From the start on, where nothing came before. */
+void json_interval(struct live_printer *p, uint64_t from_ns, uint64_t to_ns, struct json *j)
+{
+	uint64_t begin_ns = from_ns > p->opts.start_ns ? from_ns : p->opts.start_ns;
+
+	json_u64(j, "begin_ns", begin_ns);
+	json_u64(j, "end_ns", to_ns > begin_ns ? to_ns : begin_ns);
+	json_wall(p, j, begin_ns);
 }
 
 void json_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out)
 {
-	json_number("{\"lost\":", n, out);
-	json_number(",\"cpu\":", cpu, out);
-	json_number(",\"from\":", from_ns, out);
-	json_number(",\"to\":", to_ns, out);
-	json_wall(p, ",\"wall_from\":", from_ns, out);
-	json_wall(p, ",\"wall_to\":", to_ns, out);
-	buf_adds(out, "}\n");
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	json_string(&j, "type", "lost");
+	json_u64(&j, "count", n);
+	json_u64(&j, "cpu", cpu);
+	json_interval(p, from_ns, to_ns, &j);
+	json_line(&j);
 }

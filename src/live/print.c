@@ -13,7 +13,7 @@ struct live_printer *live_printer_new(const struct live_options *options)
 	if (!p)
 		return NULL;
 	p->opts = *options;
-	p->second = p->utc_second = INT64_MIN;
+	p->second = INT64_MIN;
 	return p;
 }
 

@@ -3,6 +3,7 @@
 #ifndef UT_LIVE_PRINT_PRIV_H
 #define UT_LIVE_PRINT_PRIV_H
 
+#include "base/json.h"
 #include "live/print.h"
 #include "probe/layout.h"
 
@@ -66,9 +67,8 @@ struct line_head {
 
 struct live_printer {
 	struct live_options opts;
-	int64_t second, utc_second; /* of the wall clock, for which these texts are right */
+	int64_t second; /* of the wall clock, for which the text is right */
 	char hms[16]; /* "12:34:56." in local time */
-	char utc[32]; /* "2026-01-31T12:34:56." */
 	struct buf scratch;
 	struct line_head heads[LINE_HEADS]; /* by thread and function */
 };
@@ -117,18 +117,18 @@ void moment_print(struct live_printer *p, uint64_t ns, struct buf *out);
 
 /* All stacks of the event, a frame a line. */
 void stacks_print(struct live_printer *p, const struct live_event *e, struct buf *out);
-void stack_json(struct live_printer *p, const struct live_event *e, unsigned output, struct buf *out);
+void stack_json(struct live_printer *p, const struct live_event *e, unsigned output, struct json *j);
 
 void json_print(struct live_printer *p, const struct live_event *e, struct buf *out);
 void json_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out);
-/* @key with all that stands before the value: ",\"pid\":". */
-void json_number(const char *key, uint64_t v, struct buf *out);
-/* A string, null, or an object that says what is missing. */
-void json_text(const struct event_text *t, struct buf *out);
-/* ,"wall":"…Z" where the wall clock is known. */
-void json_wall(struct live_printer *p, const char *key, uint64_t ns, struct buf *out);
-/* ,"pid":…,"tid":…,"comm":"…" */
-void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, struct buf *out);
+/* A value, to follow its key: a string, null, or an object that says what is missing. */
+void json_text(const struct event_text *t, struct json *j);
+/* wall_ns, where the wall clock is known. */
+void json_wall(struct live_printer *p, struct json *j, uint64_t ns);
+/* begin_ns, end_ns and wall_ns. */
+void json_interval(struct live_printer *p, uint64_t from_ns, uint64_t to_ns, struct json *j);
+/* pid, ns_pid, tid and comm. */
+void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, struct json *j);
 
 struct live_user;
 struct live_user_text;
@@ -140,8 +140,8 @@ struct event_text user_name(const struct live_user *u);
 bool user_id(const struct live_user *u, uint64_t *ret);
 uint64_t user_duration(const struct span *s);
 void user_json(struct live_printer *p, const struct live_user *u, struct buf *out);
-void refused_json(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns, uint64_t to_ns,
-		  struct buf *out);
+void throttled_json(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
+		    uint64_t to_ns, struct buf *out);
 
 /* @ns on the monotonic clock as wall-clock nanoseconds; 0 when the wall clock is not known. */
 uint64_t wall_ns_of(const struct live_printer *p, uint64_t ns);
@@ -149,8 +149,6 @@ uint64_t wall_ns_of(const struct live_printer *p, uint64_t ns);
 void wall_print(struct live_printer *p, uint64_t ns, struct buf *out);
 /* "-0.000123": seconds since the start. */
 void seconds_print(const struct live_printer *p, uint64_t ns, struct buf *out);
-/* "2026-01-31T12:34:56.123456789Z" */
-void utc_print(struct live_printer *p, uint64_t wall_ns, struct buf *out);
 /* @digits decimal digits of @v, with leading zeros. */
 void digits_print(uint32_t v, unsigned digits, struct buf *out);
 

@@ -102,22 +102,22 @@ void stacks_print(struct live_printer *p, const struct live_event *e, struct buf
 	}
 }
 
-void stack_json(struct live_printer *p, const struct live_event *e, unsigned output, struct buf *out)
+void stack_json(struct live_printer *p, const struct live_event *e, unsigned output, struct json *j)
 {
 	struct stack s;
 
 	read_stack(e, output, &s);
 	if (s.faulted) {
-		buf_adds(out, "{\"error\":\"fault\"}");
+		json_open(j, false);
+		json_string(j, "error", "fault");
+		json_close(j);
 		return;
 	}
-	buf_addc(out, '[');
+	json_open(j, true);
 	for (unsigned i = 0; i < s.n; i++) {
 		const struct buf *name = frame_name(p, &s, i);
 
-		if (i)
-			buf_addc(out, ',');
-		buf_add_json(out, name->data, name->len);
+		json_bytes(j, NULL, name->data, name->len);
 	}
-	buf_addc(out, ']');
+	json_close(j);
 }

@@ -53,18 +53,3 @@ void seconds_print(const struct live_printer *p, uint64_t ns, struct buf *out)
 	else
 		digits_print(rest / 1000, 6, out);
 }
-
-void utc_print(struct live_printer *p, uint64_t wall_ns, struct buf *out)
-{
-	time_t second = (time_t)(wall_ns / NS_PER_SEC);
-	struct tm tm;
-
-	if (second != p->utc_second) {
-		gmtime_r(&second, &tm);
-		strftime(p->utc, sizeof(p->utc), "%Y-%m-%dT%H:%M:%S.", &tm);
-		p->utc_second = second;
-	}
-	buf_adds(out, p->utc);
-	digits_print((uint32_t)(wall_ns % NS_PER_SEC), 9, out);
-	buf_addc(out, 'Z');
-}

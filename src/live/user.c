@@ -182,7 +182,7 @@ void live_print_refused(struct live_printer *p, uint64_t n, uint32_t pid, const 
 			uint64_t to_ns, struct buf *out)
 {
 	if (p->opts.json) {
-		refused_json(p, n, pid, comm, from_ns, to_ns, out);
+		throttled_json(p, n, pid, comm, from_ns, to_ns, out);
 		return;
 	}
 	buf_adds(out, "-- ");

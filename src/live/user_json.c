@@ -6,110 +6,103 @@
 #include "live/print_priv.h"
 #include "live/user.h"
 
-static void add_string(const char *key, const char *s, struct buf *out)
+static const char *type_of(const struct live_user *u)
 {
-	buf_adds(out, key);
-	buf_add_json(out, s, strlen(s));
-}
-
-static void add_flags(unsigned flags, struct buf *out)
-{
-	static const struct {
-		unsigned flag;
-		const char *name;
-	} names[] = {
-		{ SPAN_LOST_INSIDE, "\"lost\"" },
-		{ SPAN_CROSSED, "\"crossed\"" },
-		{ SPAN_CLOCK_STEP, "\"clock\"" },
-	};
-	bool first = true;
-
-	if (!flags)
-		return;
-	buf_adds(out, ",\"flags\":[");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!(flags & names[i].flag))
-			continue;
-		if (!first)
-			buf_addc(out, ',');
-		buf_adds(out, names[i].name);
-		first = false;
+	switch (u->kind) {
+	case LIVE_USER_BEGIN: return "begin";
+	case LIVE_USER_MARK: return "mark";
+	case LIVE_USER_COUNT: return "count";
+	default: return "end";
 	}
-	buf_addc(out, ']');
 }
 
-static void add_exit(const struct span *s, struct buf *out)
+static void add_exit(const struct span *s, struct json *j)
 {
 	if (s->end != SPAN_PROCESS_EXITED || !s->exit_known)
 		return;
 	if (WIFSIGNALED(s->exit_code))
-		json_number(",\"exit\":{\"signal\":", (unsigned)WTERMSIG(s->exit_code), out);
+		json_u64(j, "exit_signal", (unsigned)WTERMSIG(s->exit_code));
 	else
-		json_number(",\"exit\":{\"status\":", (unsigned)WEXITSTATUS(s->exit_code), out);
-	buf_addc(out, '}');
+		json_u64(j, "exit_status", (unsigned)WEXITSTATUS(s->exit_code));
 }
 
-static void add_span(const struct live_user *u, struct buf *out)
+/* What is true alone: these are rare. */
+static void add_flags(unsigned flags, struct json *j)
+{
+	if (flags & SPAN_LOST_INSIDE)
+		json_bool(j, "lost_inside", true);
+	if (flags & SPAN_CROSSED)
+		json_bool(j, "crossed", true);
+	if (flags & SPAN_CLOCK_STEP)
+		json_bool(j, "clock_stepped", true);
+}
+
+static void add_end(const struct live_user *u, struct json *j)
 {
 	const struct span *s = u->span;
 
-	if (!s) {
-		if (u->kind == LIVE_USER_END && u->end != SPAN_COMPLETE)
-			add_string(",\"end\":", span_end_name(u->end), out);
+	if (u->kind == LIVE_USER_END)
+		json_string(j, "end", span_end_name(u->end));
+	else
+		json_string(j, "end", span_end_name(s ? s->end : SPAN_OPEN));
+	if (!s)
 		return;
-	}
-	json_number(",\"duration\":", user_duration(s), out);
+	json_u64(j, "begin_ns", s->begin_ns);
+	json_u64(j, "duration_ns", user_duration(s));
 	if (u->kind == LIVE_USER_END) {
-		json_number(",\"own\":", s->own_ns, out);
-		json_number(",\"depth\":", s->depth, out);
+		json_u64(j, "own_ns", s->own_ns);
+		json_u64(j, "depth", s->depth);
 	}
-	add_flags(s->flags, out);
-	add_exit(s, out);
+	add_flags(s->flags, j);
+	add_exit(s, j);
 }
 
-static void add_details(const struct live_user *u, struct buf *out)
+static void add_details(const struct live_user *u, struct json *j)
 {
 	struct event_text t = user_name(u);
 	uint64_t id;
 
-	buf_adds(out, ",\"name\":");
-	json_text(&t, out);
-	buf_adds(out, ",\"value\":");
-	buf_addi(out, u->kind == LIVE_USER_CLOSED && u->span ? u->span->value : u->value);
+	json_raw(j, "name");
+	json_text(&t, j);
+	json_i64(j, "value", u->kind == LIVE_USER_CLOSED && u->span ? u->span->value : u->value);
 	if (user_id(u, &id))
-		json_number(",\"id\":", id, out);
+		json_id(j, "id", id);
 	if (!u->has_text)
 		return;
 	t = user_text(&u->text);
-	buf_adds(out, ",\"text\":");
-	json_text(&t, out);
+	json_raw(j, "text");
+	json_text(&t, j);
 }
 
 void user_json(struct live_printer *p, const struct live_user *u, struct buf *out)
 {
-	json_number("{\"time\":", u->time_ns, out);
-	json_wall(p, ",\"wall\":", u->time_ns, out);
-	json_process(u->pid, u->ns_pid, u->tid, u->comm, out);
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	json_string(&j, "type", type_of(u));
+	json_string(&j, "kind", u->is_signal ? "signal" : "user");
+	json_u64(&j, "time_ns", u->time_ns);
+	json_wall(p, &j, u->time_ns);
+	json_process(u->pid, u->ns_pid, u->tid, u->comm, &j);
 	if (u->has_cpu)
-		json_number(",\"cpu\":", u->cpu, out);
-	if (u->is_signal)
-		add_string(",\"kind\":", "signal", out);
-	add_string(",\"event\":", live_user_word(u), out);
-	add_details(u, out);
-	add_span(u, out);
-	buf_adds(out, "}\n");
+		json_u64(&j, "cpu", u->cpu);
+	add_details(u, &j);
+	if (u->kind == LIVE_USER_END || u->kind == LIVE_USER_CLOSED)
+		add_end(u, &j);
+	json_line(&j);
 }
 
-void refused_json(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns, uint64_t to_ns,
-		  struct buf *out)
+void throttled_json(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
+		    uint64_t to_ns, struct buf *out)
 {
-	json_number("{\"refused\":", n, out);
-	json_number(",\"pid\":", pid, out);
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	json_string(&j, "type", "throttled");
+	json_u64(&j, "count", n);
+	json_u64(&j, "pid", pid);
 	if (comm)
-		add_string(",\"comm\":", comm, out);
-	json_number(",\"from\":", from_ns, out);
-	json_number(",\"to\":", to_ns, out);
-	json_wall(p, ",\"wall_from\":", from_ns, out);
-	json_wall(p, ",\"wall_to\":", to_ns, out);
-	buf_adds(out, "}\n");
+		json_string(&j, "comm", comm);
+	json_interval(p, from_ns, to_ns, &j);
+	json_line(&j);
 }

@@ -32,7 +32,7 @@ def read_trace(path):
     times = collections.defaultdict(collections.deque)
     with open(path, encoding="utf-8") as file:
         for event in map(json.loads, file):
-            times[event["tid"], event["name"], event["event"]].append(event["time"])
+            times[event["tid"], event["name"], event["type"]].append(event["time_ns"])
     return times
 
 

@@ -12,15 +12,15 @@ import live
 
 FOLDER = os.path.join(live.SOURCE_ROOT, "examples/bindings")
 STORY = [
-    {"event": "begin", "name": "request"},
-    {"event": "begin", "name": "parse"},
-    {"event": "end", "name": "parse"},
-    {"event": "mark", "name": "cache miss", "text": "/index.html"},
-    {"event": "count", "name": "température", "value": -4},
-    {"event": "begin", "name": "download", "id": 7},
-    {"event": "end", "name": "download", "id": 7},
-    {"event": "mark", "name": "готово ✓"},
-    {"event": "end", "name": "request"},
+    {"type": "begin", "name": "request"},
+    {"type": "begin", "name": "parse"},
+    {"type": "end", "name": "parse"},
+    {"type": "mark", "name": "cache miss", "text": "/index.html"},
+    {"type": "count", "name": "température", "value": -4},
+    {"type": "begin", "name": "download", "id": "7"},
+    {"type": "end", "name": "download", "id": "7"},
+    {"type": "mark", "name": "готово ✓"},
+    {"type": "end", "name": "request"},
 ]
 
 
@@ -33,8 +33,8 @@ def commands(path):
 
 def told(event):
     """What of an event does not differ from run to run; a value of 0 is that of an event without one."""
-    kept = {key: event[key] for key in ("event", "name", "id", "text") if event.get(key) is not None}
-    if event["event"] == "count" or event.get("value"):
+    kept = {key: event[key] for key in ("type", "name", "id", "text") if event.get(key) is not None}
+    if live.word(event) == "count" or event.get("value"):
         kept["value"] = event["value"]
     return kept
 
@@ -92,10 +92,10 @@ class Stories(Case):
             self.sh(command, folder)
         events = self.traced(typed[-1], folder)
         self.assertEqual([told(e) for e in events], STORY)
-        self.assertEqual([e["time"] for e in events], sorted(e["time"] for e in events))
+        self.assertEqual([e["time_ns"] for e in events], sorted(e["time_ns"] for e in events))
         self.assertEqual(len({e["pid"] for e in events}), 1)
-        self.assertEqual(["duration" in e for e in events], [e["event"] == "end" for e in events])
-        parse, download, request = (e["duration"] for e in events if e["event"] == "end")
+        self.assertEqual(["duration_ns" in e for e in events], [live.word(e) == "end" for e in events])
+        parse, download, request = (e["duration_ns"] for e in events if live.word(e) == "end")
         self.assertGreater(min(parse, download), 0)
         self.assertGreater(request, parse + download)
 
@@ -177,7 +177,7 @@ class Failures(Case):
     def check(self, *argv, error):
         folder = self.workshop()
         events = self.trace_of(*argv, folder=folder, good=False)
-        self.assertEqual([told(e) for e in events], [{"event": "begin", "name": "a"}, {"event": "end", "name": "a"}])
+        self.assertEqual([told(e) for e in events], [{"type": "begin", "name": "a"}, {"type": "end", "name": "a"}])
         plain = self.sh(" ".join("'" + word + "'" for word in argv), folder, good=False)
         self.assertNotEqual(plain.returncode, 0)
         self.assertIn(error, plain.stderr)
@@ -208,7 +208,7 @@ class Failures(Case):
         self.sh(commands(os.path.join(FOLDER, "usertrace.js"))[0], folder)
         events = self.trace_of("node", "-e", 'require("./usertrace.js").span("a", () => { throw Error("so it is"); })',
                                folder=folder, good=False)
-        self.assertEqual([told(e) for e in events], [{"event": "begin", "name": "a"}, {"event": "end", "name": "a"}])
+        self.assertEqual([told(e) for e in events], [{"type": "begin", "name": "a"}, {"type": "end", "name": "a"}])
 
     @live.needs_program("perl")
     def test_perl(self):
@@ -232,12 +232,12 @@ usertrace.mark("")
     def test_numbers_keep_their_64_bits(self):
         events = self.trace_of("python3", "-c", self.EXTREMES, folder=self.workshop())
         self.assertEqual([told(e) for e in events], [
-            {"event": "count", "name": "lowest", "value": -2**63},
-            {"event": "count", "name": "highest", "value": 2**63 - 1},
-            {"event": "mark", "name": "id", "id": 2**64 - 1},
-            {"event": "mark", "name": "no id", "id": 0},
-            {"event": "count", "name": "all", "value": -1, "id": 1, "text": "text"},
-            {"event": "mark", "name": ""},
+            {"type": "count", "name": "lowest", "value": -2**63},
+            {"type": "count", "name": "highest", "value": 2**63 - 1},
+            {"type": "mark", "name": "id", "id": str(2**64 - 1)},
+            {"type": "mark", "name": "no id", "id": "0"},
+            {"type": "count", "name": "all", "value": -1, "id": "1", "text": "text"},
+            {"type": "mark", "name": ""},
         ])
 
     @live.needs_program("python3")
@@ -260,9 +260,9 @@ usertrace.mark("")
                    'spanAsync("a", async () => { await turn(); await turn(); await turn(); });'
                    'spanAsync("a", turn);')
         events = self.trace_of("node", "-e", program, folder=folder)
-        self.assertEqual([(e["event"], e["id"]) for e in events],
-                         [("begin", 1), ("begin", 2), ("end", 2), ("end", 1)])
-        self.assertTrue(all(e.get("duration") for e in events[2:]), events)
+        self.assertEqual([(live.word(e), e["id"]) for e in events],
+                         [("begin", "1"), ("begin", "2"), ("end", "2"), ("end", "1")])
+        self.assertTrue(all(e.get("duration_ns") for e in events[2:]), events)
 
     @live.needs_program("python3")
     def test_threads(self):
@@ -277,7 +277,7 @@ with usertrace.span("process"):
     thread.join()
 """
         events = self.trace_of("python3", "-c", program, folder=self.workshop())
-        self.assertEqual([(e["event"], e["name"]) for e in events], [
+        self.assertEqual([(live.word(e), e["name"]) for e in events], [
             ("begin", "process"), ("begin", "thread"), ("end", "thread"), ("end", "process")])
         main, thread = events[:2]
         self.assertEqual((main["tid"], thread["pid"]), (main["pid"], main["pid"]))
@@ -312,7 +312,7 @@ usertrace.mark("parent")
                 self.sh(f"gcc {link} a.c b.c -o program $(pkg-config {flags} --cflags --libs usertrace) -Wl,-rpath,"
                         + os.path.dirname(self.installed.library), folder)
                 events = self.trace_of("./program", folder=folder)
-                self.assertEqual([(e["event"], e["name"]) for e in events],
+                self.assertEqual([(live.word(e), e["name"]) for e in events],
                                  [("begin", "header"), ("mark", "library"), ("end", "header")])
 
 

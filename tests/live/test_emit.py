@@ -10,7 +10,7 @@ import live
 import seccomp
 
 PR_USER_TRACE = 0x55545243
-WANTED = ("event", "name", "value", "id", "text")
+WANTED = ("type", "name", "value", "id", "text")
 
 
 @live.needs_root()
@@ -34,17 +34,17 @@ class Emit(live.Case):
 
     @live.vm_safe
     def test_kinds_values_ids_and_texts(self):
-        calls = [(["begin", "", "5"], {"event": "begin", "value": 5}),
-                 (["end", ""], {"event": "end", "value": 0}),
-                 (["mark", ".a"], {"event": "mark", "value": 0}),
-                 (["count", ".a", "-17"], {"event": "count", "value": -17}),
-                 (["count", ".a", str(2**63 - 1)], {"event": "count", "value": 2**63 - 1}),
-                 (["count", ".a", str(-2**63)], {"event": "count", "value": -2**63}),
-                 (["mark", ".b", "--id", "0"], {"event": "mark", "value": 0, "id": 0}),
-                 (["count", ".b", "1", "--id", str(2**64 - 1)], {"event": "count", "value": 1, "id": 2**64 - 1}),
-                 (["mark", ".c", "--text", "v 1.0 «ü»"], {"event": "mark", "value": 0, "text": "v 1.0 «ü»"}),
-                 (["mark", ".c", "--text", ""], {"event": "mark", "value": 0, "text": ""}),
-                 (["count", ".c", "3", "--text=-x"], {"event": "count", "value": 3, "text": "-x"})]
+        calls = [(["begin", "", "5"], {"type": "begin", "value": 5}),
+                 (["end", ""], {"type": "end", "value": 0}),
+                 (["mark", ".a"], {"type": "mark", "value": 0}),
+                 (["count", ".a", "-17"], {"type": "count", "value": -17}),
+                 (["count", ".a", str(2**63 - 1)], {"type": "count", "value": 2**63 - 1}),
+                 (["count", ".a", str(-2**63)], {"type": "count", "value": -2**63}),
+                 (["mark", ".b", "--id", "0"], {"type": "mark", "value": 0, "id": "0"}),
+                 (["count", ".b", "1", "--id", str(2**64 - 1)], {"type": "count", "value": 1, "id": str(2**64 - 1)}),
+                 (["mark", ".c", "--text", "v 1.0 «ü»"], {"type": "mark", "value": 0, "text": "v 1.0 «ü»"}),
+                 (["mark", ".c", "--text", ""], {"type": "mark", "value": 0, "text": ""}),
+                 (["count", ".c", "3", "--text=-x"], {"type": "count", "value": 3, "text": "-x"})]
         trace = self.listen()
         for (kind, suffix, *rest), _ in calls:
             self.emit(kind, self.name + suffix, *rest)
@@ -56,8 +56,8 @@ class Emit(live.Case):
         trace = self.listen()
         self.emit("mark", long, "--text", "t" * 255)
         self.emit("mark", odd)
-        self.assertEqual(self.heard(trace, 2), [{"event": "mark", "name": long, "value": 0, "text": "t" * 255},
-                                                {"event": "mark", "name": odd, "value": 0}])
+        self.assertEqual(self.heard(trace, 2), [{"type": "mark", "name": long, "value": 0, "text": "t" * 255},
+                                                {"type": "mark", "name": odd, "value": 0}])
 
     def test_another_user_does_not_speak_for_its_parent(self):
         """A child that gave up its rights could end the spans of whoever started it."""
@@ -70,10 +70,10 @@ class Emit(live.Case):
         trace.wait_for_lines(3)
         self.assertEqual(trace.interrupt(), 0)
         begin, foreign, end = trace.objects()
-        self.assertEqual((foreign["event"], foreign["value"], foreign.get("duration")), ("end", 1, None))
+        self.assertEqual((live.word(foreign), foreign["value"], foreign.get("duration_ns")), ("end", 1, None))
         self.assertNotEqual(foreign["pid"], script.pid)
         self.assertEqual((begin["pid"], end["pid"], end["value"]), (script.pid, script.pid, 2))
-        self.assertIn("duration", end)
+        self.assertIn("duration_ns", end)
 
     @live.vm_safe
     def test_the_script_is_who_speaks(self):
@@ -90,11 +90,11 @@ class Emit(live.Case):
         trace.wait_for_lines(2)
         self.assertEqual(trace.interrupt(), 0)
         begin, end = trace.objects()
-        self.assertEqual([(e["pid"], e["tid"], e["event"]) for e in (begin, end)],
+        self.assertEqual([(e["pid"], e["tid"], live.word(e)) for e in (begin, end)],
                          [(script.pid, script.pid, "begin"), (script.pid, script.pid, "end")])
-        self.assertEqual(end["duration"], end["time"] - begin["time"])
-        self.assertLess(begin["time"], after_begin)
-        self.assertLess(before_end, end["time"])
+        self.assertEqual(end["duration_ns"], end["time_ns"] - begin["time_ns"])
+        self.assertLess(begin["time_ns"], after_begin)
+        self.assertLess(before_end, end["time_ns"])
 
     def test_a_span_of_a_script_that_ends_is_cut_short(self):
         trace = self.listen()
@@ -103,7 +103,7 @@ class Emit(live.Case):
         trace.wait_for_lines(2)
         self.assertEqual(trace.interrupt(), 0)
         begin, closed = trace.objects()
-        self.assertEqual((begin["event"], closed["event"], closed["pid"]), ("begin", "process-exited", script.pid))
+        self.assertEqual((live.word(begin), live.word(closed), closed["pid"]), ("begin", "process-exited", script.pid))
 
     def test_one_script_by_its_number(self):
         """The command is a child of the script, and the event the script's."""

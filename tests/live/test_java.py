@@ -79,7 +79,7 @@ class Collections(Java):
 
     def check_order(self, trace):
         """Begin and end take turns, and time only goes on."""
-        times = [e["time"] for e in trace.objects()]
+        times = [e["time_ns"] for e in trace.objects()]
         self.assertEqual(times, sorted(times))
         turns = [e["probe"] for e in trace.objects() if e["probe"] in ("hotspot:gc__begin", "hotspot:gc__end")]
         self.assertEqual(turns, ["hotspot:gc__begin", "hotspot:gc__end"] * (len(turns) // 2))

@@ -54,7 +54,7 @@ class Minivm(live.Case):
         """Each line of the log with its begin and its end in the trace. Threads do one thing after the other."""
         traced = collections.defaultdict(list)
         for event in events:
-            traced[event["tid"], event["name"], event["event"]].append(event)
+            traced[event["tid"], event["name"], live.word(event)].append(event)
         for span in sorted(log, key=lambda s: s.begin):
             key = span.tid, span.kind
             begins, ends = traced[*key, "begin"], traced[*key, "end"]
@@ -69,17 +69,17 @@ class Minivm(live.Case):
                 self.assertEqual(begin, [], "traced, but not in the log")
                 continue
             self.assertTrue(begin and end, f"not traced: {span}")
-            self.assertTrue(span.begin <= begin["time"] <= span.begun, f"{span}: begins at {begin['time']}")
-            self.assertTrue(span.end <= end["time"] <= span.ended, f"{span}: ends at {end['time']}")
-            self.assertEqual(end["duration"], end["time"] - begin["time"])
+            self.assertTrue(span.begin <= begin["time_ns"] <= span.begun, f"{span}: begins at {begin['time_ns']}")
+            self.assertTrue(span.end <= end["time_ns"] <= span.ended, f"{span}: ends at {end['time_ns']}")
+            self.assertEqual(end["duration_ns"], end["time_ns"] - begin["time_ns"])
             if span.kind == "safepoint":    # before and after are the thread's processor time, for the log alone
                 self.assertEqual((begin["value"], end["value"]), (0, 0), span)
             elif span.kind != "thread":
                 self.assertEqual((begin["value"], end["value"]), (span.before, span.after), span)
             self.assertEqual(begin.get("text", "-"), span.text)
-            span_id = span.thread if span.kind == "thread" else None
+            span_id = str(span.thread) if span.kind == "thread" else None
             self.assertEqual((begin.get("id"), end.get("id")), (span_id, span_id))
-            pairs.append((span, end["duration"]))
+            pairs.append((span, end["duration_ns"]))
         return pairs
 
     def compare(self, *args):
@@ -132,11 +132,11 @@ class Minivm(live.Case):
             events = [json.loads(line) for line in file]
         open_spans = collections.defaultdict(list)
         for event in events:
-            if event["event"] == "begin":
+            if live.word(event) == "begin":
                 open_spans[event["tid"]].append(event["name"])
             else:
-                self.assertEqual((event["event"], event["name"]), ("end", open_spans[event["tid"]].pop()))
-                self.assertIn("duration", event)
+                self.assertEqual((live.word(event), event["name"]), ("end", open_spans[event["tid"]].pop()))
+                self.assertIn("duration_ns", event)
         self.assertFalse(any(open_spans.values()))
         self.assertGreater(sum(e["name"] == "gc" for e in events), 2)
 
@@ -198,5 +198,5 @@ class Minivm(live.Case):
         self.assertNotEqual(trace.wait(), 0)
         with open(out) as file:
             events = [json.loads(line) for line in file]
-        self.assertEqual([(e["event"], e["name"]) for e in events[-2:]], [("end", "gc"), ("process-exited", "thread")])
+        self.assertEqual([(live.word(e), e["name"]) for e in events[-2:]], [("end", "gc"), ("process-exited", "thread")])
         self.assertEqual([s.kind for s in read_log(log) if not s.end], ["thread"])

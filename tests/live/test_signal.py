@@ -30,22 +30,22 @@ class Signals(live.Case):
     def test_every_run_is_there_with_its_time_and_thread(self):
         trace, own = self.run_handlers("s:*", options=["--json"])
         events = [json.loads(line) for line in trace.stdout]
-        begun = collections.Counter((e["name"], e["tid"]) for e in events if e["event"] == "begin")
+        begun = collections.Counter((e["name"], e["tid"]) for e in events if live.word(e) == "begin")
         said = collections.Counter((NAMES[int(o[1])], int(o[2])) for o in own)
         self.assertEqual(begun, said)
         self.assertEqual(said.total(), 10 * 5 + 4 * 50)
-        ended = [e for e in events if e["event"] == "end"]
+        ended = [e for e in events if live.word(e) == "end"]
         spans, more = set(), []
         for kind, number, tid, *times in own:
             if kind == "left":
                 continue
             begin, end = map(int, times)
             inside = [e for e in ended if e["tid"] == int(tid) and e["name"] == NAMES[int(number)]
-                      and e["time"] - e["duration"] <= begin and end <= e["time"]]
+                      and e["time_ns"] - e["duration_ns"] <= begin and end <= e["time_ns"]]
             self.assertTrue(inside, f"no span of {NAMES[int(number)]} holds {begin}..{end}")
-            closest = min(inside, key=lambda e: e["duration"])
-            spans.add((closest["tid"], closest["time"]))
-            more.append(closest["duration"] - (end - begin))
+            closest = min(inside, key=lambda e: e["duration_ns"])
+            spans.add((closest["tid"], closest["time_ns"]))
+            more.append(closest["duration_ns"] - (end - begin))
             self.assertEqual(closest["kind"], "signal")
         self.assertEqual(len(spans), len(more), "one span is of two runs")
         # Now and then the processor is taken away between a handler's own clock and the kernel's event.
@@ -66,10 +66,10 @@ class Signals(live.Case):
         self.assertEqual(len(outer), 10)
         for o in outer:
             inner = [e for e in events if e["name"] == "SIGUSR1" and e["tid"] == o["tid"]
-                     and o["time"] - o["duration"] < e["time"] < o["time"]]
+                     and o["time_ns"] - o["duration_ns"] < e["time_ns"] < o["time_ns"]]
             self.assertEqual([e["depth"] for e in inner], [o["depth"] + 1])
         for e in outer:
-            self.assertLess(e["own"], e["duration"] - 100000)	# the inner one takes as long
+            self.assertLess(e["own_ns"], e["duration_ns"] - 100000)	# the inner one takes as long
 
     def test_only_long_ones(self):
         trace, _ = self.run_handlers('s:SIGUSR2 (kind == "end" && duration > 150us) "%d", duration')

@@ -28,7 +28,7 @@ class Lanes(announce.Case):
         expected.append(("mark", "both", 0, 3, "t"))
         seen = self.announce(*commands, "exit 0").events
         closed = ("process-exited",)
-        self.assertEqual([short(e) for e in seen if e["event"] not in closed], expected)
+        self.assertEqual([short(e) for e in seen if live.word(e) not in closed], expected)
 
     @live.host_only
     def test_operations_that_do_not_exist(self):
@@ -44,11 +44,11 @@ class Lanes(announce.Case):
                              "string entry:",
                              "string exit:", "string entry", "string a word", "string Entry: x", "string %empty",
                              "string %bad", "string %len:400", "string entry: %x", "string %far:1")
-        self.assertEqual([short(e)[:2] for e in done.events if e["event"] != "process-exited"],
+        self.assertEqual([short(e)[:2] for e in done.events if live.word(e) != "process-exited"],
                          [("begin", "gc"), ("end", "gc"), ("begin", "gc"), ("end", "gc"), ("begin", ""), ("end", ""),
                           ("mark", "entry"), ("mark", "a word"), ("mark", "Entry: x"), ("mark", ""),
                           ("mark", {"error": "fault", "address": "0x10000"}),
-                          ("mark", {"text": LETTERS[:127], "cut": "limit", "limit": 127}), ("begin", "%x"),
+                          ("mark", {"text": LETTERS[:127], "truncated": "limit", "limit": 127}), ("begin", "%x"),
                           ("mark", "far-1")])
 
     def test_names_and_texts(self):
@@ -60,10 +60,10 @@ class Lanes(announce.Case):
                  ("%hex:c3a9fffe41", "é\ufffd\ufffdA", "é\ufffd\ufffdA"),
                  ("%span:3:40", "x" * 40, "x" * 40), ("%span:1:1", "x", "x")]
         for n in (1, 7, 8, 31, 32, 33, 126, 127, 128, 4000):
-            cut = {"text": LETTERS[:127], "cut": "limit", "limit": 127}
+            cut = {"text": LETTERS[:127], "truncated": "limit", "limit": 127}
             cases.append((f"%len:{n}", LETTERS[:n] if n < 128 else cut, None))
         for n in (0, 1, 127, 128, 254, 255, 256, 4000):
-            cut = {"text": LETTERS[:255], "cut": "limit", "limit": 255}
+            cut = {"text": LETTERS[:255], "truncated": "limit", "limit": 255}
             cases.append((f"%len:{n}", None, LETTERS[:n] if n < 256 else cut))
         commands, expected = [], []
         for lane in LANES:
@@ -104,9 +104,9 @@ class Lanes(announce.Case):
             trace.wait_for_lines(i + 1)
         self.assertEqual(trace.interrupt(), 0)
         seen = [e.get("text", e["name"]) for e in trace.objects()]
-        part = {"text": "x" * 9, "cut": "fault"}
+        part = {"text": "x" * 9, "truncated": "fault"}
         self.assertEqual([[s[0], s[1], s[2].get("error"), s[3]] for s in (seen[:4], seen[4:])],
-                         [[part, part, "fault", {"text": "x" * 127, "cut": "limit", "limit": 127}]] * 2)
+                         [[part, part, "fault", {"text": "x" * 127, "truncated": "limit", "limit": 127}]] * 2)
 
     def test_pages_that_nobody_touched(self):
         """Constants of a file, which the kernel has not mapped yet."""
@@ -149,8 +149,8 @@ class Programs(announce.Case):
     def test_static_and_stripped(self):
         for program in ("user-static", "user-stripped"):
             done = self.announce("h begin gc", "p end gc", program=os.path.join(live.TARGETS, program))
-            self.assertEqual([e["event"] for e in done.events], ["begin", "end"], program)
-            self.assertIn("duration", done.events[1])
+            self.assertEqual([live.word(e) for e in done.events], ["begin", "end"], program)
+            self.assertIn("duration_ns", done.events[1])
 
     @live.vm_safe
     def test_a_library_that_is_loaded(self):
@@ -175,7 +175,7 @@ class Programs(announce.Case):
         target.do(f"library {library} ut_begin span")
         target.do(f"library {library} ut_end span")
         self.assertEqual(trace.interrupt(), 0)
-        self.assertEqual([(e["event"], e["name"]) for e in trace.objects()], [("begin", "span"), ("end", "span")])
+        self.assertEqual([(live.word(e), e["name"]) for e in trace.objects()], [("begin", "span"), ("end", "span")])
 
     def test_a_filter_that_forbids_prctl(self):
         """It is asked before the tracer is; the header needs no system call."""
@@ -274,7 +274,7 @@ class Requests(announce.Case):
 
     def test_spans_do_not_need_their_begins(self):
         done = self.announce("h begin gc", "h end gc", requests=('e:gc (kind == "end" && duration > 1ns)',))
-        self.assertEqual([e["event"] for e in done.events], ["end"])
+        self.assertEqual([live.word(e) for e in done.events], ["end"])
         self.assertEqual(done.events[0]["depth"], 1)
 
     def test_formats(self):
@@ -306,7 +306,7 @@ class Requests(announce.Case):
                              requests=("u:user:tick", "e:*", 't:task:task_rename (newcomm == "b") "%s", newcomm'))
         self.assertEqual([e.get("name") or e["probe"] for e in done.events],
                          ["user:tick", "a", "task:task_rename", "c", "user:tick", "d"])
-        times = [e["time"] for e in done.events]
+        times = [e["time_ns"] for e in done.events]
         self.assertEqual(times, sorted(times))
 
     def test_one_lane_alone(self):

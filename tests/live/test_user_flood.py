@@ -27,10 +27,10 @@ class Accounts:
     def __init__(self, lines, said):
         self.delivered, self.refused, self.lost = {}, {}, 0
         for event in map(json.loads, lines):
-            if "lost" in event:
-                self.lost += event["lost"]
-            elif "refused" in event:
-                self.refused[event["pid"]] = self.refused.get(event["pid"], 0) + event["refused"]
+            if event["type"] == "lost":
+                self.lost += event["count"]
+            elif event["type"] == "throttled":
+                self.refused[event["pid"]] = self.refused.get(event["pid"], 0) + event["count"]
             else:
                 self.delivered.setdefault(event["pid"], []).append(event["value"])
         self.emitted = {int(pid): int(n) for pid, n in re.findall(r"^(?:flood|polite) (\d+) (\d+)$", said, re.M)}
@@ -53,7 +53,7 @@ class Flood(announce.Case):
         trace.wait_for("^first")
         trace.signal(signal.SIGCONT)
         stopped = time.monotonic() - stopped
-        self.eventually(lambda: any('"refused"' in l for l in self.read(path)), "refusals are told")
+        self.eventually(lambda: any('"throttled"' in l for l in self.read(path)), "refusals are told")
         trace.say("\n")
         self.assertEqual(trace.wait(), 3, trace.describe())
         a = Accounts(self.read(path), "\n".join(trace.stdout))
@@ -108,7 +108,7 @@ class Flood(announce.Case):
         other.do("p end whole")
         self.assertEqual(trace.interrupt(), 0)
         whole = [e for e in trace.objects() if e["name"] == "whole"]
-        self.assertEqual([(e["event"], "duration" in e, "flags" in e) for e in whole],
+        self.assertEqual([(live.word(e), "duration_ns" in e, "lost_inside" in e) for e in whole],
                          [("begin", False, False), ("end", True, False)])
         self.assertRegex("\n".join(trace.stderr), rf"(?m)^usertrace: spans, printed or not: 1 complete, "
                          rf"{kept:,} still open, {rounds * each - kept:,} evicted because too many were open$")

@@ -14,26 +14,26 @@ TIME = r"[0-9.]+ (ns|µs|ms|s)"
 class Life(announce.Case):
     def said(self, trace):
         """What happened, by event and name, with why."""
-        return [tuple(e.get(k) for k in ("event", "name", "end", "exit")) for e in trace.events]
+        return [(live.word(e), e["name"], live.unmatched(e), e.get("exit_signal")) for e in trace.events]
 
     def test_begins_and_ends(self):
         """By name, innermost first; by id, on any thread; a wrong end closes nothing."""
         done = self.announce("h begin a", "p begin b", "h begin b", "p end b", "h end x", "p end b", "h end a",
                              "p end a", "h begin r id=1", "p begin r id=2", "thread h end r id=1", "p end r id=3",
                              "p end r", "h end r id=2")
-        ends = [(e["name"], e.get("id"), e.get("end"), e.get("depth")) for e in done.events if e["event"] == "end"]
+        ends = [(e["name"], e.get("id"), live.unmatched(e), e.get("depth")) for e in done.events if live.word(e) == "end"]
         self.assertEqual(ends, [("b", None, None, 3), ("x", None, "orphan", None), ("b", None, None, 2),
                                 ("a", None, None, 1),
-                                ("a", None, "orphan", None), ("r", 1, None, 1), ("r", 3, "orphan", None),
-                                ("r", None, "orphan", None), ("r", 2, None, 2)])
-        begins = {e["time"]: e for e in done.events if e["event"] == "begin"}
-        for end in (e for e in done.events if "duration" in e):
-            self.assertEqual(begins[end["time"] - end["duration"]]["name"], end["name"])
+                                ("a", None, "orphan", None), ("r", "1", None, 1), ("r", "3", "orphan", None),
+                                ("r", None, "orphan", None), ("r", "2", None, 2)])
+        begins = {e["time_ns"]: e for e in done.events if live.word(e) == "begin"}
+        for end in (e for e in done.events if "duration_ns" in e):
+            self.assertEqual(begins[end["time_ns"] - end["duration_ns"]]["name"], end["name"])
         self.assertRegex(done.told, r"(?m)^usertrace: spans: 5 complete, 4 without a begin$")
 
     def test_crossed(self):
         done = self.announce("h begin a", "p begin b", "h end a", "p end b")
-        self.assertEqual([e.get("flags") for e in done.events], [None, None, ["crossed"], ["crossed"]])
+        self.assertEqual([e.get("crossed") for e in done.events], [None, None, True, True])
 
     def test_threads(self):
         for lane in LANES:
@@ -41,28 +41,29 @@ class Life(announce.Case):
             self.assertEqual(len({e["tid"] for e in done.events}), 5)
             for tid in {e["tid"] for e in done.events}:
                 mine = [e for e in done.events if e["tid"] == tid]
-                self.assertEqual([(e["event"], e["name"], e.get("depth")) for e in mine],
+                self.assertEqual([(live.word(e), e["name"], e.get("depth")) for e in mine],
                                  [("begin", "outer", None), ("begin", "inner", None), ("end", "inner", 2),
                                   ("end", "outer", 1)])
-                self.assertLessEqual(mine[2]["duration"] + mine[3]["own"], mine[3]["duration"])
+                self.assertLessEqual(mine[2]["duration_ns"] + mine[3]["own_ns"], mine[3]["duration_ns"])
 
     @live.vm_safe
     def test_a_thread_that_ends(self):
         """What has an id goes on without it."""
         for lane in LANES:
             done = self.announce(f"thread {lane} begin x", f"thread {lane} begin y id=5", f"{lane} end y id=5")
-            self.assertEqual([(e["event"], e["name"]) for e in done.events],
+            self.assertEqual([(live.word(e), e["name"]) for e in done.events],
                              [("begin", "x"), ("thread-exited", "x"), ("begin", "y"), ("end", "y")])
             self.assertEqual(done.events[0]["tid"], done.events[1]["tid"])
 
     def test_ends_of_programs(self):
         for lane in LANES:
-            for command, status, exit in (("exit 3", 3, {"status": 3}), ("die 11", 139, {"signal": 11}),
-                                          ("die 9", 137, {"signal": 9}),
-                                          ("die 6", 134, {"signal": 6}), ("exit 0", 0, {"status": 0})):
+            for command, status, exit in (("exit 3", 3, ("status", 3)), ("die 11", 139, ("signal", 11)),
+                                          ("die 9", 137, ("signal", 9)),
+                                          ("die 6", 134, ("signal", 6)), ("exit 0", 0, ("status", 0))):
                 done = self.announce(f"{lane} begin gc value=4", command, status=status)
-                self.assertEqual([(e["event"], e["value"]) for e in done.events], [("begin", 4), ("process-exited", 4)])
-                self.assertEqual(done.events[1]["exit"], exit)
+                self.assertEqual([(live.word(e), e["value"]) for e in done.events], [("begin", 4), ("process-exited", 4)])
+                self.assertEqual([(k, done.events[1].get(f"exit_{k}")) for k in ("status", "signal") if f"exit_{k}" in done.events[1]],
+                                 [exit])
 
     def test_the_same_in_text(self):
         for command, status, words in (("exit 3", 3, "exit status 3"), ("die 11", 139, r"signal 11 \(SIGSEGV\)")):
@@ -79,7 +80,7 @@ class Life(announce.Case):
     def test_a_last_thread_that_is_not_the_first(self):
         for lane in LANES:
             done = self.announce(f"{lane} begin main", f"{lane} begin r id=1", f"last_thread {lane} begin %far:3")
-            self.assertEqual([(e["event"], e["name"]) for e in done.events],
+            self.assertEqual([(live.word(e), e["name"]) for e in done.events],
                              [("begin", "main"), ("begin", "r"), ("thread-exited", "main"), ("begin", "far-3"),
                               ("process-exited", "r"), ("process-exited", "far-3")])
             self.assertNotEqual(done.events[0]["tid"], done.events[3]["tid"])
@@ -102,7 +103,7 @@ class Life(announce.Case):
             done = self.announce(f"{lane} begin a", f"fork {lane} end a;{lane} begin b;die 11", f"{lane} end a")
             self.assertEqual(self.said(done),
                              [("begin", "a", None, None), ("end", "a", "inherited", None), ("begin", "b", None, None),
-                              ("process-exited", "b", None, {"signal": 11}), ("end", "a", None, None)], lane)
+                              ("process-exited", "b", None, 11), ("end", "a", None, None)], lane)
             pids = [e["pid"] for e in done.events]
             self.assertEqual([pids[0] == p for p in pids], [True, False, False, False, True])
 
@@ -119,7 +120,7 @@ class Life(announce.Case):
 
     def test_requests_and_spans_that_something_else_closed(self):
         done = self.announce("h begin a", "h begin b", "exit 1", requests=("e:b", 'e:a (kind == "end")'), status=1)
-        self.assertEqual([(e["event"], e["name"]) for e in done.events], [("begin", "b"), ("process-exited", "b")])
+        self.assertEqual([(live.word(e), e["name"]) for e in done.events], [("begin", "b"), ("process-exited", "b")])
 
 
 @live.needs_root()
@@ -145,7 +146,7 @@ class Families(announce.Case):
     def test_events_of_the_parent(self):
         """As `usertrace emit` sends them: what one child begins another one ends."""
         done = self.announce("fork p 0x41 s", "fork p 0x42 s", "p mark me")
-        self.assertEqual([(e["event"], e["name"], "duration" in e) for e in done.events],
+        self.assertEqual([(live.word(e), e["name"], "duration_ns" in e) for e in done.events],
                          [("begin", "s", False), ("end", "s", True), ("mark", "me", False)])
         self.assertEqual({e["pid"] for e in done.events}, {done.events[2]["pid"]})
 
@@ -165,8 +166,8 @@ class Families(announce.Case):
         for pipe in pipes:
             os.close(pipe)
         spans = trace.objects()
-        self.assertEqual([(e["event"], e["pid"]) for e in spans], [("begin", parent.pid), ("end", parent.pid)])
-        self.assertIn("duration", spans[1])
+        self.assertEqual([(live.word(e), e["pid"]) for e in spans], [("begin", parent.pid), ("end", parent.pid)])
+        self.assertIn("duration_ns", spans[1])
 
 
 if __name__ == "__main__":

@@ -45,9 +45,9 @@ class Order(live.Case):
         self.assertEqual(trace.interrupt(max(60, live.PATIENCE)), 0)
         events = trace.objects()
         ours = {int(pid) for pid in target.stdout[0].split()[1:]}
-        self.assertEqual([e["value"] for e in events if e.get("event") == "count" and e["pid"] in ours],
+        self.assertEqual([e["value"] for e in events if e["type"] == "count" and e["pid"] in ours],
                          list(range(1, turns + 1)))
-        times = [e["time"] for e in events if "time" in e]
+        times = [e["time_ns"] for e in events if "time_ns" in e]
         self.assertEqual(times, sorted(times))
         self.assertGreaterEqual(len(times), turns + turns // 6)
 

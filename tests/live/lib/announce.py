@@ -47,7 +47,8 @@ class Case(puppet.Case):
 
 def short(event):
     """What a program said, without where and when."""
-    return tuple(event.get(k) for k in ("event", "name", "value", "id", "text"))
+    number = int(event["id"]) if "id" in event else None
+    return (live.word(event), event.get("name"), event.get("value"), number, event.get("text"))
 
 
 def named(events, name):

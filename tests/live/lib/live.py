@@ -205,6 +205,19 @@ class Trace(Process):
         return [json.loads(l) for l in self.stdout if l.strip()]
 
 
+CLOSED = ("open", "thread-exited", "process-exited", "exec", "evicted")     # by something else than an end
+
+
+def word(event):
+    """What a user event in JSON is in one word: its type, or what closed the span in the place of an end."""
+    return event["end"] if event.get("end") in CLOSED else event["type"]
+
+
+def unmatched(event):
+    """Why an end in JSON has no span; None for everything else."""
+    return event["end"] if "end" in event and "duration_ns" not in event else None
+
+
 class Case(unittest.TestCase):
     """A test case that ends what it started, newest first, also when it fails."""
 

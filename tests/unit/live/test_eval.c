@@ -517,7 +517,8 @@ static void test_records(void **state)
 		       COLUMNS "-14 ffffffffffffffff x 0x4c4b41\n");
 	assert_printed("e:gc \"\"", &scope, false, "4711    4712    java            gc\n");
 	assert_printed("e:gc name, text, value", &scope, true,
-		       "{\"time\":5000000000,\"pid\":4711,\"tid\":4712,\"comm\":\"java\",\"cpu\":3,\"probe\":\"gc\","
+		       "{\"type\":\"event\",\"time_ns\":5000000000,\"pid\":4711,\"tid\":4712,\"comm\":\"java\",\"cpu\":"
+		       "3,\"probe\":\"gc\","
 		       "\"args\":{\"name\":\"gc\",\"text\":null,\"value\":-7}}\n");
 }
 

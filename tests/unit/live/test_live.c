@@ -293,7 +293,8 @@ static void test_json(void **state)
 	event_set(t, 1, (uint64_t)-7);
 	event_set(t, 2, UINT64_MAX);
 	assert_printed(t, &opts,
-		       "{\"time\":5000000000,\"pid\":1234,\"tid\":1235,\"comm\":\"java\",\"cpu\":1,\"probe\":\"hotspot:"
+		       "{\"type\":\"event\",\"time_ns\":5000000000,\"pid\":1234,\"tid\":1235,\"comm\":\"java\",\"cpu\":"
+		       "1,\"probe\":\"hotspot:"
 		       "gc__begin\","
 		       "\"args\":{\"arg1\":\"a\\\"b\\n\",\"arg3\":-7,\"arg1#2\":18446744073709551615},"
 		       "\"message\":\"a\\\"b\\\\n -7 ffffffffffffffff\"}\n");
@@ -304,7 +305,8 @@ static void test_json(void **state)
 	t->u.rec.faults = 4;
 	assert_printed(
 		t, &opts,
-		"{\"time\":5000000000,\"wall\":\"2026-01-31T12:34:57.500000000Z\",\"pid\":1234,\"ns_pid\":9,\"tid\":"
+		"{\"type\":\"event\",\"time_ns\":5000000000,\"wall_ns\":1769862897500000000,\"pid\":1234,\"ns_pid\":9,"
+		"\"tid\":"
 		"1235,"
 		"\"comm\":\"java\",\"cpu\":1,\"probe\":\"hotspot:gc__begin\",\"args\":{\"arg1\":null,\"arg3\":-7,"
 		"\"arg1#2\":{\"error\":\"fault\",\"address\":\"0xffffffffffffffff\"}},\"message\":\"(null) -7 <fault "
@@ -336,9 +338,10 @@ static void test_json_states(void **state)
 	event_set_text(t, 0, NULL, 0, UT_TEXT_FAULT);
 	event_set_text(t, 1, "abcdefgh", 8, UT_TEXT_CUT_LIMIT);
 	event_set_text(t, 2, "\xff", 1, UT_TEXT_CUT_FAULT);
-	assert_json_args(t, "{\"(char *)arg1\":{\"error\":\"fault\",\"address\":\"0x10\"},"
-			    "\"(char *)arg2\":{\"text\":\"abcdefgh\",\"cut\":\"limit\",\"limit\":8},"
-			    "\"(char *)(arg1 + 1)\":{\"text\":\"\xef\xbf\xbd\",\"cut\":\"fault\"},\"comm\":\"java\"}");
+	assert_json_args(
+		t, "{\"(char *)arg1\":{\"error\":\"fault\",\"address\":\"0x10\"},"
+		   "\"(char *)arg2\":{\"text\":\"abcdefgh\",\"truncated\":\"limit\",\"limit\":8},"
+		   "\"(char *)(arg1 + 1)\":{\"text\":\"\xef\xbf\xbd\",\"truncated\":\"fault\"},\"comm\":\"java\"}");
 	event_free(t);
 
 	t = event_new("u:zoo:dbl arg1, arg2, arg1, arg1", 0);
@@ -394,7 +397,13 @@ static void test_lost(void **state)
 	p = live_printer_new(&opts);
 	buf_reset(&out);
 	live_print_lost(p, 12, 1, 5, 6, &out);
-	assert_string_equal(out.data, "{\"lost\":12,\"cpu\":1,\"from\":5,\"to\":6}\n");
+	assert_string_equal(out.data, "{\"type\":\"lost\",\"count\":12,\"cpu\":1,\"begin_ns\":5,\"end_ns\":6}\n");
+	live_printer_free(p);
+	opts.start_ns = 4; /* what was lost before the first event was lost since the start */
+	p = live_printer_new(&opts);
+	buf_reset(&out);
+	live_print_lost(p, 12, 1, 0, 6, &out);
+	assert_non_null(strstr(out.data, "\"begin_ns\":4,\"end_ns\":6}"));
 	buf_done(&out);
 	live_printer_free(p);
 }

@@ -67,12 +67,15 @@ static void assert_line(const struct live_user *u, const char *message)
 	assert_string_equal(line + strlen(COLUMNS), message);
 }
 
-/* What stands between the comm and the end of the JSON line. */
-static void assert_json(const struct live_user *u, const char *rest)
+/* The type, and what stands between the comm and the end of the JSON line. */
+static void assert_json(const struct live_user *u, const char *type, const char *rest)
 {
-	static const char start[] = "{\"time\":5000000000,\"pid\":4711,\"tid\":4712,\"comm\":\"java\",";
 	const char *line = print(&json_options, u);
+	char start[200];
 
+	snprintf(start, sizeof(start),
+		 "{\"type\":\"%s\",\"kind\":\"%s\",\"time_ns\":5000000000,\"pid\":4711,\"tid\":4712,\"comm\":\"java\",",
+		 type, u->is_signal ? "signal" : "user");
 	assert_memory_equal(line, start, strlen(start));
 	assert_string_equal(line + strlen(start), rest);
 }
@@ -83,13 +86,13 @@ static void test_events(void **state)
 
 	(void)state;
 	assert_line(&u, "begin");
-	assert_json(&u, "\"cpu\":1,\"event\":\"begin\",\"name\":\"gc\",\"value\":0}");
+	assert_json(&u, "begin", "\"cpu\":1,\"name\":\"gc\",\"value\":0}");
 	u.value = -5;
 	assert_line(&u, "begin value=-5");
 	u.has_id = true;
 	u.id = UINT64_MAX;
 	assert_line(&u, "begin value=-5 id=18446744073709551615");
-	assert_json(&u, "\"cpu\":1,\"event\":\"begin\",\"name\":\"gc\",\"value\":-5,\"id\":18446744073709551615}");
+	assert_json(&u, "begin", "\"cpu\":1,\"name\":\"gc\",\"value\":-5,\"id\":\"18446744073709551615\"}");
 	u = event(LIVE_USER_MARK);
 	u.has_id = true;
 	assert_line(&u, "mark id=0");
@@ -97,7 +100,7 @@ static void test_events(void **state)
 	assert_line(&u, "count 0");
 	u.value = INT64_MIN;
 	assert_line(&u, "count -9223372036854775808");
-	assert_json(&u, "\"cpu\":1,\"event\":\"count\",\"name\":\"gc\",\"value\":-9223372036854775808}");
+	assert_json(&u, "count", "\"cpu\":1,\"name\":\"gc\",\"value\":-9223372036854775808}");
 }
 
 static void test_texts(void **state)
@@ -108,22 +111,24 @@ static void test_texts(void **state)
 	u.has_text = true;
 	u.text = text_of("");
 	assert_line(&u, "mark \"\"");
-	assert_json(&u, "\"cpu\":1,\"event\":\"mark\",\"name\":\"gc\",\"value\":0,\"text\":\"\"}");
+	assert_json(&u, "mark", "\"cpu\":1,\"name\":\"gc\",\"value\":0,\"text\":\"\"}");
 	u.text = text_of("say \"x\"\n\x1b[2J\xff");
 	assert_line(&u, "mark \"say \\\"x\\\"\\n\\x1b[2J\\xff\"");
-	assert_json(&u, "\"cpu\":1,\"event\":\"mark\",\"name\":\"gc\",\"value\":0,"
-			"\"text\":\"say \\\"x\\\"\\n\\u001b[2J\xef\xbf\xbd\"}");
+	assert_json(&u, "mark",
+		    "\"cpu\":1,\"name\":\"gc\",\"value\":0,"
+		    "\"text\":\"say \\\"x\\\"\\n\\u001b[2J\xef\xbf\xbd\"}");
 	u.text.state = UT_TEXT_CUT_LIMIT;
 	u.text.bytes = "abc";
 	u.text.len = 3;
 	assert_line(&u, "mark \"abc\"…[cut at 3]");
 	u.text = (struct live_user_text){ .state = UT_TEXT_NULL };
 	assert_line(&u, "mark (null)");
-	assert_json(&u, "\"cpu\":1,\"event\":\"mark\",\"name\":\"gc\",\"value\":0,\"text\":null}");
+	assert_json(&u, "mark", "\"cpu\":1,\"name\":\"gc\",\"value\":0,\"text\":null}");
 	u.text = (struct live_user_text){ .state = UT_TEXT_FAULT, .address = 16 };
 	assert_line(&u, "mark <fault 0x10>");
-	assert_json(&u, "\"cpu\":1,\"event\":\"mark\",\"name\":\"gc\",\"value\":0,"
-			"\"text\":{\"error\":\"fault\",\"address\":\"0x10\"}}");
+	assert_json(&u, "mark",
+		    "\"cpu\":1,\"name\":\"gc\",\"value\":0,"
+		    "\"text\":{\"error\":\"fault\",\"address\":\"0x10\"}}");
 }
 
 /* Each name as the column FUNC and as the JSON value: no two look the same. */
@@ -142,11 +147,11 @@ static void test_names(void **state)
 		{ { "<fault 0x10>", 12, UT_TEXT_WHOLE, 0 }, "\"<fault 0x10>\"   begin", "\"<fault 0x10>\"" },
 		{ { "abc", 3, UT_TEXT_CUT_LIMIT, 0 },
 		  "abc…[cut at 3]   begin",
-		  "{\"text\":\"abc\",\"cut\":\"limit\",\"limit\":3}" },
+		  "{\"text\":\"abc\",\"truncated\":\"limit\",\"limit\":3}" },
 		{ { "abc…[cut at 3]", 16, UT_TEXT_WHOLE, 0 }, "\"abc…[cut at 3]\" begin", "\"abc…[cut at 3]\"" },
 		{ { "abc", 3, UT_TEXT_CUT_FAULT, 0 },
 		  "abc<fault>       begin",
-		  "{\"text\":\"abc\",\"cut\":\"fault\"}" },
+		  "{\"text\":\"abc\",\"truncated\":\"fault\"}" },
 		{ { "abc<fault>", 10, UT_TEXT_WHOLE, 0 }, "\"abc<fault>\"     begin", "\"abc<fault>\"" },
 		{ { "\"\"", 2, UT_TEXT_WHOLE, 0 }, "\"\\\"\\\"\"           begin", "\"\\\"\\\"\"" },
 		{ { "full gc", 7, UT_TEXT_WHOLE, 0 }, "\"full gc\"        begin", "\"full gc\"" },
@@ -164,9 +169,8 @@ static void test_names(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		u.name = rows[i].name;
 		assert_string_equal(print(&text_options, &u) + 32, rows[i].column);
-		snprintf(expected, sizeof(expected), "\"cpu\":1,\"event\":\"begin\",\"name\":%s,\"value\":0}",
-			 rows[i].json);
-		assert_json(&u, expected);
+		snprintf(expected, sizeof(expected), "\"cpu\":1,\"name\":%s,\"value\":0}", rows[i].json);
+		assert_json(&u, "begin", expected);
 	}
 }
 
@@ -176,11 +180,11 @@ static void test_ends(void **state)
 		enum span_end end;
 		const char *line, *json;
 	} rows[] = {
-		{ SPAN_COMPLETE, "end", "" },
-		{ SPAN_BEFORE_ATTACH, "end (began before tracing)", ",\"end\":\"before-attach\"" },
-		{ SPAN_ORPHAN, "end (no begin)", ",\"end\":\"orphan\"" },
-		{ SPAN_LOST, "end (its begin may be lost)", ",\"end\":\"lost\"" },
-		{ SPAN_INHERITED, "end (began in the parent)", ",\"end\":\"inherited\"" },
+		{ SPAN_COMPLETE, "end", "complete" },
+		{ SPAN_BEFORE_ATTACH, "end (began before tracing)", "before-attach" },
+		{ SPAN_ORPHAN, "end (no begin)", "orphan" },
+		{ SPAN_LOST, "end (its begin may be lost)", "lost" },
+		{ SPAN_INHERITED, "end (began in the parent)", "inherited" },
 	};
 	struct live_user u = event(LIVE_USER_END);
 	char expected[300];
@@ -189,9 +193,9 @@ static void test_ends(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		u.end = rows[i].end;
 		assert_line(&u, rows[i].line);
-		snprintf(expected, sizeof(expected), "\"cpu\":1,\"event\":\"end\",\"name\":\"gc\",\"value\":0%s}",
+		snprintf(expected, sizeof(expected), "\"cpu\":1,\"name\":\"gc\",\"value\":0,\"end\":\"%s\"}",
 			 rows[i].json);
-		assert_json(&u, expected);
+		assert_json(&u, "end", expected);
 	}
 }
 
@@ -203,8 +207,10 @@ static void test_matched(void **state)
 	(void)state;
 	u.span = &s;
 	assert_line(&u, "end 1.23 ms");
-	assert_json(&u, "\"cpu\":1,\"event\":\"end\",\"name\":\"gc\",\"value\":0,\"duration\":1234567,\"own\":617283,"
-			"\"depth\":1}");
+	assert_json(&u, "end",
+		    "\"cpu\":1,\"name\":\"gc\",\"value\":0,\"end\":\"complete\",\"begin_ns\":1000000000,\"duration_"
+		    "ns\":1234567,\"own_ns\":617283,"
+		    "\"depth\":1}");
 	u.value = 7;
 	s.flags = SPAN_LOST_INSIDE;
 	assert_line(&u, "end 1.23 ms, events lost inside value=7");
@@ -216,8 +222,10 @@ static void test_matched(void **state)
 	u.has_id = true;
 	u.id = 42;
 	assert_line(&u, "end 0 ns, events lost inside, crossed, clock stepped back value=7 id=42");
-	assert_json(&u, "\"cpu\":1,\"event\":\"end\",\"name\":\"gc\",\"value\":7,\"id\":42,\"duration\":0,\"own\":0,"
-			"\"depth\":1,\"flags\":[\"lost\",\"crossed\",\"clock\"]}");
+	assert_json(&u, "end",
+		    "\"cpu\":1,\"name\":\"gc\",\"value\":7,\"id\":\"42\",\"end\":\"complete\",\"begin_ns\":1000000000,"
+		    "\"duration_ns\":0,\"own_ns\":0,"
+		    "\"depth\":1,\"lost_inside\":true,\"crossed\":true,\"clock_stepped\":true}");
 }
 
 static void test_closed(void **state)
@@ -232,13 +240,13 @@ static void test_closed(void **state)
 		{ SPAN_THREAD_EXITED, true, 9, "thread exited after 50 µs", "thread-exited", "" },
 		{ SPAN_PROCESS_EXITED, false, 9, "process exited after 50 µs", "process-exited", "" },
 		{ SPAN_PROCESS_EXITED, true, 11, "process exited after 50 µs: signal 11 (SIGSEGV)", "process-exited",
-		  ",\"exit\":{\"signal\":11}" },
+		  ",\"exit_signal\":11" },
 		{ SPAN_PROCESS_EXITED, true, 0x80 | 6, "process exited after 50 µs: signal 6 (SIGABRT)",
-		  "process-exited", ",\"exit\":{\"signal\":6}" },
+		  "process-exited", ",\"exit_signal\":6" },
 		{ SPAN_PROCESS_EXITED, true, 40, "process exited after 50 µs: signal 40", "process-exited",
-		  ",\"exit\":{\"signal\":40}" },
+		  ",\"exit_signal\":40" },
 		{ SPAN_PROCESS_EXITED, true, 3 << 8, "process exited after 50 µs: exit status 3", "process-exited",
-		  ",\"exit\":{\"status\":3}" },
+		  ",\"exit_status\":3" },
 		{ SPAN_EXEC, false, 0, "replaced by exec after 50 µs", "exec", "" },
 		{ SPAN_EVICTED, false, 0, "evicted after 50 µs: too many open spans", "evicted", "" },
 	};
@@ -257,9 +265,9 @@ static void test_closed(void **state)
 		assert_line(&u, rows[i].line);
 		assert_string_equal(live_user_word(&u), rows[i].word);
 		snprintf(expected, sizeof(expected),
-			 "\"event\":\"%s\",\"name\":\"gc\",\"value\":8,\"duration\":50000%s}", rows[i].word,
-			 rows[i].exit);
-		assert_json(&u, expected);
+			 "\"name\":\"gc\",\"value\":8,\"end\":\"%s\",\"begin_ns\":1000000000,\"duration_ns\":50000%s}",
+			 rows[i].word, rows[i].exit);
+		assert_json(&u, "end", expected);
 	}
 	s.has_id = true;
 	s.id = 9;
@@ -284,10 +292,10 @@ static void test_columns(void **state)
 	memcpy(u.comm, "sixteen bytes...", 16);
 	assert_string_equal(print(&text_options, &u), "4711(7) 4712    sixteen bytes... gc               begin");
 	options = (struct live_options){ .json = true, .mono_ns = 4000000000u, .wall_ns = 1769862896500000000u };
-	assert_string_equal(
-		print(&options, &u),
-		"{\"time\":5000000000,\"wall\":\"2026-01-31T12:34:57.500000000Z\",\"pid\":4711,\"ns_pid\":7,"
-		"\"tid\":4712,\"comm\":\"sixteen bytes...\",\"event\":\"begin\",\"name\":\"gc\",\"value\":0}");
+	assert_string_equal(print(&options, &u),
+			    "{\"type\":\"begin\",\"kind\":\"user\",\"time_ns\":5000000000,\"wall_ns\":"
+			    "1769862897500000000,\"pid\":4711,\"ns_pid\":7,"
+			    "\"tid\":4712,\"comm\":\"sixteen bytes...\",\"name\":\"gc\",\"value\":0}");
 }
 
 /* One printer for all: the columns kept ready are not those of a name that only looks alike. */
@@ -360,8 +368,11 @@ static void test_refused(void **state)
 		       "-- 1 event of process 4711 refused between 1.000000 and 2.500000: "
 		       "it alone filled the buffer --\n");
 	assert_refused(&json_options, 2, "flood",
-		       "{\"refused\":2,\"pid\":4711,\"comm\":\"flood\",\"from\":1000000000,\"to\":2500000000}\n");
-	assert_refused(&json_options, 2, NULL, "{\"refused\":2,\"pid\":4711,\"from\":1000000000,\"to\":2500000000}\n");
+		       "{\"type\":\"throttled\",\"count\":2,\"pid\":4711,\"comm\":\"flood\",\"begin_ns\":1000000000,"
+		       "\"end_ns\":2500000000}\n");
+	assert_refused(
+		&json_options, 2, NULL,
+		"{\"type\":\"throttled\",\"count\":2,\"pid\":4711,\"begin_ns\":1000000000,\"end_ns\":2500000000}\n");
 }
 
 UNIT_TESTS(user)
