@@ -72,7 +72,7 @@ int catalog_file_read(struct catalog *c, struct catalog_file *file, int fd, stru
 	int r = elf_image_open(fd, &file->img, err);
 
 	if (!r && !elf_image_is_x86_64(file->img))
-		return ut_err_set(err, -ENOTSUP, "a file for %s; only programs for 64-bit x86 can be traced",
+		return ut_err_set(err, -ENOTSUP, "a file for %s; only 64-bit x86 programs can be traced",
 				  elf_image_machine(file->img));
 	if (!r)
 		r = usdt_notes_read(file->img, &file->notes, err);

@@ -61,7 +61,7 @@ static int open_file(const char *path, struct ut_err *err)
 	if (fd < 0 || fstat(fd, &st))
 		return ut_err_set(err, -errno, "cannot open '%s': %s", path, strerror(errno));
 	if (S_ISDIR(st.st_mode))
-		return ut_err_set(err, -EISDIR, "'%s' is a folder; name a program or a library", path);
+		return ut_err_set(err, -EISDIR, "'%s' is a directory; name a program or a library", path);
 	if (!S_ISREG(st.st_mode))
 		return ut_err_set(err, -EINVAL, "'%s' is not a regular file", path);
 	return take_fd(&fd);
@@ -147,9 +147,8 @@ int catalog_process(struct catalog *c, pid_t pid, const struct catalog_sink *sin
 		return r;
 	process_comm(pid, subject.comm);
 	if (!files.files.n)
-		return ut_err_set(err, -ENODATA,
-				  "process %d (%s) has no files: a thread of the kernel, or it has ended", pid,
-				  subject.comm);
+		return ut_err_set(err, -ENODATA, "process %d (%s) has no files: it is a kernel thread, or has exited",
+				  pid, subject.comm);
 	subject.ns_pid = process_ns_pid(pid);
 	subject.runtime = runtime_of_process(&c->runtimes, pid);
 	if (subject.runtime && subject.runtime->library)

@@ -76,8 +76,7 @@ static int add_segment(struct elf_image *img, const Elf64_Phdr *p, struct ut_err
 				 .write = p->p_flags & PF_W };
 
 	if (s.vaddr + s.memsz < s.vaddr || s.offset + s.filesz < s.offset || s.filesz > s.memsz)
-		return ut_err_set(err, -EBADMSG,
-				  "broken ELF file: the segment at 0x%llx does not fit into the address space",
+		return ut_err_set(err, -EBADMSG, "broken ELF file: the segment at 0x%llx exceeds the address space",
 				  (unsigned long long)s.vaddr);
 	return vec_push(&img->segments, s) ? ut_err_nomem(err) : 0;
 }
@@ -91,14 +90,14 @@ static int read_phdrs(struct elf_image *img, uint64_t offset, size_t n, size_t e
 		return 0;
 	if (entsize != want || n * entsize > PHDR_BYTES_MAX)
 		return ut_err_set(err, -EBADMSG,
-				  "broken ELF file: %zu program headers of %zu bytes; no system would run it", n,
+				  "broken ELF file: invalid program header table (%zu entries of %zu bytes)", n,
 				  entsize);
 	if (vec_reserve(&img->phdrs, n))
 		return ut_err_nomem(err);
 	bytes = image_copy(img, offset, n * entsize);
 	if (!bytes)
 		return ut_err_set(err, -EBADMSG,
-				  "broken ELF file: its program headers lie outside the file (%llu bytes)",
+				  "broken ELF file: the program headers are outside the file (%llu bytes)",
 				  (unsigned long long)img->size);
 	for (size_t i = 0; i < n; i++) {
 		Elf64_Phdr p;
@@ -132,7 +131,7 @@ static int set_section_table(struct elf_image *img, uint64_t offset, uint64_t n,
 		n = 1;
 	if (entsize != want || offset > img->size || n > (img->size - offset) / want)
 		return ut_err_set(err, -EBADMSG,
-				  "broken or truncated ELF file: its section headers lie outside the file (%llu bytes)",
+				  "broken or truncated ELF file: the section headers are outside the file (%llu bytes)",
 				  (unsigned long long)img->size);
 	img->shoff = offset;
 	img->shnum = n;
@@ -197,7 +196,7 @@ static int read_header(struct elf_image *img, struct ut_err *err)
 	img->is_64 = ident[EI_CLASS] == ELFCLASS64;
 	img->is_little = ident[EI_DATA] == ELFDATA2LSB;
 	if ((!img->is_64 && ident[EI_CLASS] != ELFCLASS32) || (!img->is_little && ident[EI_DATA] != ELFDATA2MSB))
-		return ut_err_set(err, -EBADMSG, "broken ELF file: neither 32 nor 64 bits, or of no known byte order");
+		return ut_err_set(err, -EBADMSG, "broken ELF file: unknown class or byte order");
 	img->type = img->is_little ? type_machine[0] : __builtin_bswap16(type_machine[0]);
 	img->machine = img->is_little ? type_machine[1] : __builtin_bswap16(type_machine[1]);
 	name_machine(img, ident[EI_CLASS], ident[EI_DATA]);
@@ -234,13 +233,13 @@ int elf_image_open(int fd, struct elf_image **ret, struct ut_err *err)
 	int own;
 
 	if (fstat(fd, &st) < 0)
-		return ut_err_set(err, -errno, "cannot look at the file: %s", strerror(errno));
+		return ut_err_set(err, -errno, "cannot stat the file: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return ut_err_set(err, -ENOEXEC, "not an ELF program or library but %s",
 				  S_ISDIR(st.st_mode) ? "a directory" : "a special file");
 	own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (own < 0)
-		return ut_err_set(err, -errno, "cannot keep the file open: %s", strerror(errno));
+		return ut_err_set(err, -errno, "cannot duplicate the file descriptor: %s", strerror(errno));
 	return image_new(own, NULL, (uint64_t)st.st_size, ret, err);
 }
 

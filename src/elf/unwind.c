@@ -207,7 +207,7 @@ int unwind_table_build(struct elf_image *img, struct unwind_table *ret, struct u
 	}
 	r = find_code(&b);
 	if (!r && !b.code.n) {
-		ret->why = "it holds no code";
+		ret->why = "it contains no code";
 		return 0;
 	}
 	if (!r)

@@ -12,9 +12,9 @@
 #define OWNER "stapsdt"
 #define NOTE_TYPE 3
 
-static const char outside_text[] = "its address lies outside any executable segment of the file";
-static const char outside_data[] = "its semaphore lies outside any writable segment of the file";
-static const char odd_semaphore[] = "its semaphore lies at an odd address, which the kernel refuses";
+static const char outside_text[] = "its address is outside any executable segment of the file";
+static const char outside_data[] = "its semaphore is outside any writable segment of the file";
+static const char odd_semaphore[] = "its semaphore has an odd address, which the kernel rejects";
 
 /* Several stretches of note bytes behind each other. */
 struct stretch {
@@ -44,12 +44,11 @@ static int add_stretch(const struct elf_image *img, struct stretches *to, uint64
 {
 	if (offset > img->size || size > img->size - offset)
 		return ut_err_set(err, -EBADMSG,
-				  "broken or truncated ELF file: its USDT notes lie outside the file (%llu bytes)",
+				  "broken or truncated ELF file: the USDT notes are outside the file (%llu bytes)",
 				  (unsigned long long)img->size);
 	to->total += size;
 	if (to->total > NOTE_BYTES_MAX)
-		return ut_err_set(err, -EBADMSG,
-				  "broken ELF file: %llu bytes of USDT notes are more than any program has",
+		return ut_err_set(err, -EBADMSG, "broken ELF file: implausible size of the USDT notes (%llu bytes)",
 				  (unsigned long long)to->total);
 	return vec_push(&to->list, ((struct stretch){ offset, size, align })) ? ut_err_nomem(err) : 0;
 }
@@ -186,7 +185,7 @@ static int read_stretches(struct elf_image *img, const struct stretches *from, s
 		const struct stretch *s = &from->list.v[i];
 
 		if (!image_read(img, s->offset, bytes, s->size))
-			return ut_err_set(err, -EIO, "cannot read the USDT notes: the file changed while it was read");
+			return ut_err_set(err, -EIO, "cannot read the USDT notes: the file changed meanwhile");
 		if (read_stretch(img, bytes, s, section_base, to))
 			return ut_err_nomem(err);
 		bytes += s->size;
@@ -201,8 +200,7 @@ int usdt_notes_read(struct elf_image *img, struct usdt_notes *ret, struct ut_err
 	int r = find_stretches(img, &found, err);
 
 	if (!r && found.total && !img->is_64 && usdt_has_notes(img))
-		r = ut_err_set(err, -ENOTSUP,
-			       "the USDT probes are those of a %s program; only 64-bit ones can be traced",
+		r = ut_err_set(err, -ENOTSUP, "the file is a %s program; only 64-bit programs can be traced",
 			       img->machine_name);
 	if (!r && found.total && img->is_64)
 		r = read_stretches(img, &found, &notes, err);

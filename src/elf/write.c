@@ -86,7 +86,7 @@ enum elf_machine elf_machine_here(void)
 
 static int elf_failed(struct ut_err *err)
 {
-	return ut_err_set(err, -EIO, "cannot write an object: libelf: %s", elf_errmsg(-1));
+	return ut_err_set(err, -EIO, "cannot write the object file: libelf: %s", elf_errmsg(-1));
 }
 
 /* The symbol table and its strings. */
@@ -105,7 +105,8 @@ static int make_symbols(struct writer *w, const char *const *names, size_t n, st
 
 		buf_add(&w->strings, names[i], strlen(names[i]) + 1);
 		if (w->strings.len > NAMES_BYTES_MAX)
-			return ut_err_set(err, -EFBIG, "the names of %zu semaphores are too long for one object", n);
+			return ut_err_set(err, -EFBIG, "the names of %zu semaphores are too long for one object file",
+					  n);
 		if (vec_push(&w->symbols, symbol))
 			return ut_err_nomem(err);
 	}
@@ -206,7 +207,7 @@ static int read_back(int fd, struct buf *ret, struct ut_err *err)
 	char *room;
 
 	if (fstat(fd, &st) < 0)
-		return ut_err_set(err, -errno, "cannot read the object back: %s", strerror(errno));
+		return ut_err_set(err, -errno, "cannot read back the object file: %s", strerror(errno));
 	room = buf_room(ret, (size_t)st.st_size);
 	if (!room)
 		return ut_err_nomem(err);
@@ -214,7 +215,7 @@ static int read_back(int fd, struct buf *ret, struct ut_err *err)
 		ssize_t n = pread(fd, room + at, (size_t)(st.st_size - at), at);
 
 		if (n <= 0)
-			return ut_err_set(err, -EIO, "cannot read the object back");
+			return ut_err_set(err, -EIO, "cannot read back the object file");
 		at += n;
 	}
 	ret->len += (size_t)st.st_size;
@@ -229,9 +230,9 @@ int elf_write_semaphores(enum elf_machine machine, const char *const *names, siz
 	int status;
 
 	if (machine == ELF_MACHINE_UNKNOWN)
-		return ut_err_set(err, -EINVAL, "objects are written for x86_64 and aarch64");
+		return ut_err_set(err, -EINVAL, "object files are supported for x86_64 and aarch64");
 	if (fd < 0)
-		return ut_err_set(err, -errno, "cannot make a file in memory: %s", strerror(errno));
+		return ut_err_set(err, -errno, "cannot create a file in memory: %s", strerror(errno));
 	status = make_content(&w, machine, names, n, err);
 	if (!status)
 		status = write_elf(&w, machine, err);

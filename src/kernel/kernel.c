@@ -47,7 +47,7 @@ static int explain_refusal(const struct kernel_prog *prog, int r, char **log, st
 
 	if (r == -EPERM)
 		return ut_err_set(err, r,
-				  "the kernel refuses BPF programs: run as root, or with CAP_BPF and CAP_PERFMON");
+				  "the kernel rejects BPF programs: run as root, or with CAP_BPF and CAP_PERFMON");
 	if (r == -EMFILE || r == -ENFILE)
 		return ut_err_set(err, r, "too many open files: raise the limit (ulimit -n)");
 	if (!text)
@@ -60,7 +60,7 @@ static int explain_refusal(const struct kernel_prog *prog, int r, char **log, st
 	if (log)
 		*log = take_ptr(copy);
 	return ut_err_set(err, r,
-			  "the kernel refused the generated program (%s): %s; this is a fault of usertrace, -v shows "
+			  "the kernel rejected the generated program (%s): %s; this is a bug in usertrace, -v shows "
 			  "the whole log",
 			  strerror(-r), line);
 }

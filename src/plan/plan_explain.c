@@ -11,10 +11,10 @@ static const char *output_word(enum output_kind kind)
 {
 	switch (kind) {
 	case OUTPUT_VALUE: return "value";
-	case OUTPUT_STRING: return "text, up to its NUL";
-	case OUTPUT_BYTES: return "text, of a given length";
-	case OUTPUT_CHARS: return "text of the event";
-	case OUTPUT_HEAD: return "from the head of the record";
+	case OUTPUT_STRING: return "string, NUL-terminated";
+	case OUTPUT_BYTES: return "string, of a given length";
+	case OUTPUT_CHARS: return "string of the event";
+	case OUTPUT_HEAD: return "from the record header";
 	case OUTPUT_USTACK: return "user stack";
 	case OUTPUT_KSTACK: return "kernel stack";
 	}
@@ -24,12 +24,12 @@ static const char *output_word(enum output_kind kind)
 static const char *site_word(enum site_kind kind)
 {
 	switch (kind) {
-	case SITE_ENTRY: return "call (notes the time)";
+	case SITE_ENTRY: return "call (records the time)";
 	case SITE_RETURN: return "return";
-	case SITE_TRACEPOINT: return "kernel event";
+	case SITE_TRACEPOINT: return "tracepoint";
 	case SITE_USER: return "user events of <usertrace.h>";
 	case SITE_PRCTL: return "user events of prctl(PR_USER_TRACE, …)";
-	case SITE_SIGNAL: return "a signal's handler";
+	case SITE_SIGNAL: return "signal handler";
 	default: return "site";
 	}
 }
@@ -52,11 +52,11 @@ static void explain_user(const struct probe_checked *c, struct buf *out)
 	if (c->spec->predicate) {
 		buf_adds(out, "  only when   ");
 		explain_expr(c, c->spec->predicate, out);
-		buf_adds(out, "   (decided here, after begins and ends were paired)\n");
+		buf_adds(out, "   (evaluated by the tracer, after begins and ends were paired)\n");
 	}
 	buf_addf(out, "  record      %zu bytes", sizeof(struct ut_rec_user));
 	if (c->spec->kind == PROBE_USER)
-		buf_addf(out, ", %zu with a long name or a text", sizeof(struct ut_rec_user_long));
+		buf_addf(out, ", %zu with a long name or a string", sizeof(struct ut_rec_user_long));
 	buf_addc(out, '\n');
 }
 
@@ -69,7 +69,7 @@ static void explain_outputs(const struct plan *plan, const struct probe_checked 
 	if (c->spec->predicate) {
 		buf_adds(out, "  only when   ");
 		explain_expr(c, c->spec->predicate, out);
-		buf_adds(out, "   (decided in the kernel)\n");
+		buf_adds(out, "   (evaluated in the kernel)\n");
 	}
 	for (unsigned i = 0; i < c->noutputs; i++) {
 		const struct output *o = &c->outputs[i];
@@ -94,10 +94,10 @@ static void explain_site(const struct plan *plan, const struct plan_site *s, str
 	if (s->sem_offset)
 		buf_addf(out, ", semaphore at file offset 0x%llx", (unsigned long long)s->sem_offset);
 	if (s->nop5 != NOP5_NONE)
-		buf_addf(out, ", a 5-byte nop%s: refused on kernels that do harm there",
+		buf_addf(out, ", a 5-byte nop%s: rejected on kernels where probing it is unsafe",
 			 s->nop5 == NOP5_INSIDE ? " inside a function" : "");
 	if (s->nop5_before)
-		buf_adds(out, ", or 5 bytes before it on kernels that do no harm there");
+		buf_adds(out, ", or 5 bytes before it on kernels where that is safe");
 	buf_addf(out, ", instructions #%u\n", s->body);
 	for (unsigned i = 0; s->operands && i < s->operands->n; i++) {
 		const struct operand *op = &s->operands->v[i];

@@ -63,11 +63,10 @@ static int check_address(struct plan_look *look, const struct probe_spec *spec)
 		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
 				   "%s is in the middle of an instruction of %s; a probe there would break the program",
 				   spec->name, f->name);
-	return probe_error(
-		spec, spec->name_pos, strlen(spec->name), look->err,
-		"nothing in '%s' shows that an instruction begins at %s (no symbol covers it, no function begins "
-		"there); a probe inside an instruction would break the program",
-		look->path, spec->name);
+	return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+			   "cannot verify that an instruction of '%s' starts at %s (no symbol covers it, and no "
+			   "function starts there); a probe inside an instruction would break the program",
+			   look->path, spec->name);
 }
 
 static int check_place(struct plan_look *look, const struct probe_spec *spec, const char *func, uint64_t vaddr,
@@ -77,8 +76,8 @@ static int check_place(struct plan_look *look, const struct probe_spec *spec, co
 
 	if (vaddr != start && (!f || f->vaddr != start))
 		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
-				   "%s+0x%llx is not in %s: it ends before", func, (unsigned long long)(vaddr - start),
-				   func);
+				   "%s+0x%llx is not in %s: the function ends before it", func,
+				   (unsigned long long)(vaddr - start), func);
 	if (!elf_vaddr_is_text(look->img, vaddr))
 		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
 				   "0x%llx is not in the code of '%s'", (unsigned long long)vaddr, look->path);
@@ -185,11 +184,11 @@ static bool symbol_matches(const struct probe_spec *spec, const struct elf_symbo
 static const char *cannot_be_probed(const struct probe_spec *spec, const struct elf_symbol *s)
 {
 	if (s->is_ifunc)
-		return "is chosen when the program starts (IFUNC) and cannot be probed by this name; its variants have "
-		       "names of their own";
+		return "is resolved when the program starts (IFUNC) and cannot be probed by this name; its "
+		       "implementations have names of their own";
 	if (spec->kind == PROBE_RETURN && is_split_off(s->name))
-		return "is a part that the compiler split off a function; it is jumped to, and has no return of its "
-		       "own";
+		return "is a part of a function that the compiler split off; it is reached by a jump and has no return "
+		       "of its own";
 	return NULL;
 }
 
@@ -231,8 +230,7 @@ static void miss(struct plan_look *look, struct plan_request *req)
 			names[funcs++] = symbols[i].name;
 	buf_addf(&text, "%s has no function '%s'", look->path, req->spec->name);
 	if (!funcs)
-		buf_adds(&text,
-			 "; it is stripped of its names: give the address (p:PATH:0x…) or install its debug symbols");
+		buf_adds(&text, "; it is stripped: use an address (p:PATH:0x…) or install its debug symbols");
 	k = names && !glob_is_pattern(req->spec->name) ? suggest(req->spec->name, names, funcs, near, ARRAY_SIZE(near))
 						       : 0;
 	for (size_t i = 0; i < k; i++)

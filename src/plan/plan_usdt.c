@@ -175,7 +175,7 @@ const char *plan_site_defect(struct plan_look *look, const struct usdt_note *n)
 {
 	if (n->defect)
 		return n->defect;
-	return is_nop(look->img, n->vaddr) ? NULL : "the instruction there is no nop, so the note must be wrong";
+	return is_nop(look->img, n->vaddr) ? NULL : "the instruction there is not a nop, so the note must be wrong";
 }
 
 static bool has_good_site(struct plan_look *look, const struct note_group *g)

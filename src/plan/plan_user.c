@@ -76,8 +76,7 @@ static int missing(const char *event, const struct field *fields, size_t n, stru
 {
 	for (size_t i = 0; i < n; i++)
 		if (fields[i].offset < 0)
-			return ut_err_set(err, -ENOTSUP, "the kernel's event %s has no field %s", event,
-					  fields[i].name);
+			return ut_err_set(err, -ENOTSUP, "the tracepoint %s has no field %s", event, fields[i].name);
 	return 0;
 }
 
@@ -98,10 +97,9 @@ static int add_prctl(struct plan *plan, int tracefs, struct ut_err *err)
 	int r = read_event(tracefs, "syscalls", "sys_enter_prctl", f, ARRAY_SIZE(f), &id, err);
 
 	if (r == -ENOENT)
-		return ut_err_set(
-			err, -ENOTSUP,
-			"this kernel has no event for the prctl system call (CONFIG_FTRACE_SYSCALLS): --no-prctl "
-			"traces what programs announce through <usertrace.h> alone");
+		return ut_err_set(err, -ENOTSUP,
+				  "this kernel has no tracepoint for the prctl system call (CONFIG_FTRACE_SYSCALLS); "
+				  "use --no-prctl to trace only the user events of <usertrace.h>");
 	if (!r)
 		r = missing("syscalls:sys_enter_prctl", f, ARRAY_SIZE(f), err);
 	if (r)
@@ -120,10 +118,9 @@ static int add_handler_end(struct plan *plan, int tracefs, struct ut_err *err)
 	int r = read_event(tracefs, "syscalls", "sys_enter_rt_sigreturn", NULL, 0, &id, err);
 
 	if (r == -ENOENT)
-		return ut_err_set(
-			err, -ENOTSUP,
-			"this kernel has no event for the end of a signal's handler (CONFIG_FTRACE_SYSCALLS); "
-			"t:signal:signal_deliver shows where handlers begin");
+		return ut_err_set(err, -ENOTSUP,
+				  "this kernel has no tracepoint for the return of signal handlers "
+				  "(CONFIG_FTRACE_SYSCALLS); t:signal:signal_deliver shows where they begin");
 	if (!r)
 		r = gen_signal_body(NULL, &plan->options.gen, &body, err);
 	return r ? r : add_lane_site(plan, SITE_SIGNAL, id, &body, err);
@@ -203,7 +200,7 @@ int plan_user(struct plan_look *look)
 		if (!plan_is_user_event(n))
 			continue;
 		if (!defect && strcmp(n->args, GEN_USER_OPERANDS))
-			defect = "it is of a <usertrace.h> that this version does not know";
+			defect = "it was built with a version of <usertrace.h> that is not supported";
 		r = defect ? plan_note(look->plan, "user events of '%s' are left out: %s", look->path, defect)
 			   : add_header_site(look, n);
 	}

@@ -94,13 +94,13 @@ static int check_process(struct attach *a)
 	if (!state || state == 'Z' || state == 'X')
 		return ut_err_set(a->err, -ESRCH, "no process %d", (int)a->pid);
 	if (!hotspot_here(a->pid))
-		return refuse(a, -ENOTSUP, "is no HotSpot virtual machine: it has no libjvm.so mapped");
+		return refuse(a, -ENOTSUP, "is not a HotSpot JVM: it has no libjvm.so mapped");
 	if (state == 'T' || state == 't')
 		return refuse(a, -EAGAIN, "is stopped and cannot answer; let it continue (kill -CONT)");
 	if (hotspot_flag(a->pid, "DisableAttachMechanism") == 1)
 		return refuse(a, -ENOTSUP,
-			      "runs with -XX:+DisableAttachMechanism and cannot be asked; start it without that, or "
-			      "with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit");
+			      "runs with -XX:+DisableAttachMechanism and cannot be attached to; start it without this "
+			      "flag, or with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit");
 	return 0;
 }
 
@@ -115,10 +115,10 @@ static int read_ids(struct attach *a)
 		return ut_err_set(a->err, -ESRCH, "no process %d", (int)a->pid);
 	a->ns_pid = process_ns_pid(a->pid);
 	if (geteuid() && geteuid() != a->uid)
-		return ut_err_set(a->err, -EACCES,
-				  "process %d is of user %u, and a virtual machine answers its own user and "
-				  "root only: run as root",
-				  (int)a->pid, a->uid);
+		return ut_err_set(
+			a->err, -EACCES,
+			"process %d belongs to user %u, and a JVM answers only its own user and root: run as root",
+			(int)a->pid, a->uid);
 	return 0;
 }
 
@@ -147,7 +147,7 @@ static int attach_open(struct attach *a)
 	a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
 	a->tmp = open_its(a->pid, "root", "tmp");
 	if (a->tmp < 0)
-		return ut_err_set(a->err, -errno, "the /tmp of process %d cannot be opened: %s", (int)a->pid,
+		return ut_err_set(a->err, -errno, "cannot open the /tmp of process %d: %s", (int)a->pid,
 				  strerror(errno));
 	return 0;
 }
@@ -181,7 +181,7 @@ static int wait_for(struct attach *a, int fd, short what, int at_most_ms)
 	if (n > 0 && fds[0].revents)
 		return 0;
 	if (n > 0 && fds[1].revents)
-		return ut_err_set(a->err, -ESRCH, "process %d ended before it answered", (int)a->pid);
+		return ut_err_set(a->err, -ESRCH, "process %d exited before it answered", (int)a->pid);
 	return left_ms(a) ? -EAGAIN : -ETIMEDOUT;
 }
 
@@ -279,7 +279,7 @@ static int put_question(struct attach *a)
 	cwd = open_its(a->pid, "cwd", "");
 	if (cwd >= 0 && (r = put_question_in(a, cwd)) && r == -EEXIST && is_question(a, cwd))
 		r = 0;
-	return r ? ut_err_set(a->err, r, "neither /tmp nor the working directory of process %d can be written to: %s",
+	return r ? ut_err_set(a->err, r, "neither /tmp nor the working directory of process %d is writable: %s",
 			      (int)a->pid, strerror(-r))
 		 : 0;
 }
@@ -290,13 +290,13 @@ static int send_quit(struct attach *a)
 	int r;
 
 	if (!catches_quit(a->pid))
-		return refuse(a, -ENOTSUP,
-			      "does not take SIGQUIT as a question: it is still starting; try again later");
+		return refuse(a, -ENOTSUP, "does not handle SIGQUIT yet because it is still starting; try again later");
 	if (a->pidfd >= 0)
 		r = (int)syscall(SYS_pidfd_send_signal, a->pidfd, SIGQUIT, NULL, 0);
 	else
 		r = kill(a->pid, SIGQUIT);
-	return r ? ut_err_set(a->err, -errno, "process %d cannot be signalled: %s", (int)a->pid, strerror(errno)) : 0;
+	return r ? ut_err_set(a->err, -errno, "cannot send a signal to process %d: %s", (int)a->pid, strerror(errno))
+		 : 0;
 }
 
 static int watch_tmp(const struct attach *a)
@@ -374,7 +374,7 @@ static int ask_for_socket(struct attach *a)
 		if (r == -EAGAIN)
 			r = ask_again(a);
 	}
-	return r == -ETIMEDOUT ? timed_out(a, "did not come to answer") : r;
+	return r == -ETIMEDOUT ? timed_out(a, "did not start to answer") : r;
 }
 
 static int send_all(struct attach *a, int fd, const struct buf *b)
@@ -390,11 +390,11 @@ static int send_all(struct attach *a, int fd, const struct buf *b)
 			continue;
 		}
 		if (errno != EAGAIN && errno != EINTR)
-			return ut_err_set(a->err, -errno, "process %d does not take the command: %s", (int)a->pid,
+			return ut_err_set(a->err, -errno, "cannot send the command to process %d: %s", (int)a->pid,
 					  strerror(errno));
 		r = wait_for(a, fd, POLLOUT, -1);
 		if (r && r != -EAGAIN)
-			return r == -ETIMEDOUT ? timed_out(a, "did not take the command") : r;
+			return r == -ETIMEDOUT ? timed_out(a, "did not accept the command") : r;
 	}
 	return 0;
 }
@@ -413,13 +413,13 @@ static int receive_all(struct attach *a, int fd, struct buf *out)
 		if (n > 0) {
 			out->len += (size_t)n;
 			if (out->len > ANSWER_MAX)
-				return refuse(a, -EFBIG, "answers without an end");
+				return refuse(a, -EFBIG, "sends an endless answer");
 			continue;
 		}
 		if (errno == ECONNRESET)
 			return 0;
 		if (errno != EAGAIN && errno != EINTR)
-			return ut_err_set(a->err, -errno, "the answer of process %d cannot be read: %s", (int)a->pid,
+			return ut_err_set(a->err, -errno, "cannot read the answer of process %d: %s", (int)a->pid,
 					  strerror(errno));
 		r = wait_for(a, fd, POLLIN, -1);
 		if (r && r != -EAGAIN)
@@ -437,7 +437,7 @@ int hotspot_answer(const struct buf *answer, size_t *ret_text, struct ut_err *er
 	*ret_text = (size_t)(text - answer->data);
 	if (feed == answer->data + 1 && answer->data[0] == '0')
 		return 0;
-	return ut_err_set(err, -EIO, "the virtual machine refused the command: %.*s",
+	return ut_err_set(err, -EIO, "the JVM rejected the command: %.*s",
 			  (int)strcspn(text, "\n") < 500 ? (int)strcspn(text, "\n") : 500, text);
 }
 
@@ -461,7 +461,7 @@ static int exchange(struct attach *a, int fd, const char *command, struct buf *o
 	buf_add(&answer, "", 0);
 	r = hotspot_answer(&answer, &text, a->err);
 	if (r == -EAGAIN)
-		return refuse(a, -EIO, "hung up without an answer");
+		return refuse(a, -EIO, "closed the connection without an answer");
 	if (r)
 		return r;
 	buf_add(out, answer.data + text, answer.len - text);
@@ -501,7 +501,7 @@ static int check_place(const struct attach *a, struct stat *st, bool *ret_there,
 	if (!*ret_there || (S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == a->uid))
 		return 0;
 	return ut_err_set(err, -EACCES,
-			  "the map of process %d would be written to /tmp/%s, and what stands there is no file "
+			  "the map of process %d would be written to /tmp/%s, which exists and is not a regular file "
 			  "of its user: remove it first",
 			  (int)a->pid, name);
 }
@@ -526,14 +526,14 @@ int hotspot_write_map(pid_t pid, unsigned timeout_ms, struct ut_err *err)
 		r = hotspot_command(pid, "Compiler.perfmap", (unsigned)left_ms(&a), &answer, err);
 	if (r == -EIO && err && strstr(err->msg, "Unknown diagnostic command"))
 		return ut_err_set(err, -ENOTSUP,
-				  "the virtual machine of process %d cannot write a map: OpenJDK 17 and later can",
+				  "the JVM of process %d cannot write a map; this requires OpenJDK 17 or later",
 				  (int)pid);
 	if (!r)
 		r = check_place(&a, &after, &is_there, err);
 	if (!r && (!is_there || (was_there && !is_newer(&after, &before))))
-		return ut_err_set(err, -EIO,
-				  "the virtual machine of process %d did not write /tmp/perf-%d.map; is its /tmp full, "
-				  "or not to be written to?",
-				  (int)pid, (int)a.ns_pid);
+		return ut_err_set(
+			err, -EIO,
+			"the JVM of process %d did not write /tmp/perf-%d.map; is its /tmp full or not writable?",
+			(int)pid, (int)a.ns_pid);
 	return r;
 }

@@ -26,11 +26,11 @@ int maps_text(pid_t pid, struct buf *out, struct ut_err *err)
 	if (!r)
 		return 0;
 	if (r == -ESRCH)
-		return ut_err_set(err, r, "no process %d (it has ended)", (int)pid);
+		return ut_err_set(err, r, "no process %d (it has exited)", (int)pid);
 	if (r == -EACCES || r == -EPERM)
-		return ut_err_set(err, -EPERM, "may not read the mappings of process %d: %s", (int)pid,
-				  geteuid() ? "run as root, or as its user"
-					    : "the kernel keeps it closed, for root too");
+		return ut_err_set(err, -EPERM, "cannot read the mappings of process %d: %s", (int)pid,
+				  geteuid() ? "permission denied; run as root, or as its user"
+					    : "the kernel denies access, even to root");
 	return ut_err_set(err, r, "cannot read /proc/%d/maps: %s", (int)pid, strerror(-r));
 }
 
@@ -38,7 +38,7 @@ int maps_error(pid_t pid, int r, struct ut_err *err)
 {
 	if (r == -ENOMEM)
 		return ut_err_nomem(err);
-	return ut_err_set(err, r, "cannot make sense of /proc/%d/maps", (int)pid);
+	return ut_err_set(err, r, "cannot parse /proc/%d/maps", (int)pid);
 }
 
 int mappings_read(pid_t pid, struct mappings *ret, struct ut_err *err)
@@ -153,13 +153,13 @@ static int open_failed(pid_t pid, const struct mapping *m, int r, struct ut_err 
 	const char *path = m->path;
 
 	if (process_has_ended(pid))
-		return ut_err_set(err, -ESRCH, "no process %d (it has ended)", (int)pid);
+		return ut_err_set(err, -ESRCH, "no process %d (it has exited)", (int)pid);
 	if (r == -EACCES || r == -EPERM)
-		return ut_err_set(err, -EPERM, "may not open '%s' of process %d: run as root", path, (int)pid);
+		return ut_err_set(err, -EPERM, "cannot open '%s' of process %d: permission denied; run as root", path,
+				  (int)pid);
 	if (r == -ESTALE || r == -ENOENT)
-		return ut_err_set(
-			err, r, "'%s' of process %d is another file by now; opening the one that is mapped needs root",
-			path, (int)pid);
+		return ut_err_set(err, r, "'%s' of process %d was replaced; run as root to open the mapped file", path,
+				  (int)pid);
 	if (r == -ENODEV)
 		return ut_err_set(err, r, "'%s' of process %d is not a regular file", path, (int)pid);
 	return ut_err_set(err, r, "cannot open '%s' of process %d: %s", path, (int)pid, strerror(-r));

@@ -75,7 +75,8 @@ static int process_refused(pid_t pid, int r, struct ut_err *err)
 	if (r == -ESRCH)
 		return ut_err_set(err, r, "no process %d", (int)pid);
 	if (r == -EACCES || r == -EPERM)
-		return ut_err_set(err, -EPERM, "may not look at process %d: run as root, or as the user it belongs to",
+		return ut_err_set(err, -EPERM,
+				  "cannot inspect process %d: permission denied; run as root, or as its user",
 				  (int)pid);
 	return ut_err_set(err, r, "cannot read /proc/%d: %s", (int)pid, strerror(-r));
 }
@@ -98,7 +99,7 @@ int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err)
 	int r;
 
 	if (pid <= 0)
-		return ut_err_set(err, -ESRCH, "no process %d: process numbers begin at 1", (int)pid);
+		return ut_err_set(err, -ESRCH, "no process %d: PIDs start at 1", (int)pid);
 	r = procfs_read(pid, "stat", &b);
 	if (!r)
 		r = stat_number(&b, STAT_START, &start);

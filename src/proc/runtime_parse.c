@@ -86,7 +86,7 @@ int ini_push_copy(struct ini_parser *p, ini_strings *to, const char *value)
 int ini_set_once(struct ini_parser *p, char **where, const char *key, const char *value)
 {
 	if (*where)
-		return ini_fail(p, "'%s' comes a second time", key);
+		return ini_fail(p, "duplicate key '%s'", key);
 	*where = strdup(value);
 	return *where ? 0 : ut_err_nomem(p->err);
 }
@@ -104,11 +104,11 @@ static int key_language(struct ini_parser *p, const char *value)
 static int key_kind(struct ini_parser *p, const char *value)
 {
 	if (p->kind_given)
-		return ini_fail(p, "'kind' comes a second time");
+		return ini_fail(p, "duplicate key 'kind'");
 	p->kind_given = true;
 	p->runtime.library = strcmp(value, "library") == 0;
 	if (!p->runtime.library && strcmp(value, "runtime") != 0 && strcmp(value, "server") != 0)
-		return ini_fail(p, "unknown kind '%s': it is runtime, server or library", value);
+		return ini_fail(p, "unknown kind '%s': must be runtime, server or library", value);
 	return 0;
 }
 
@@ -119,10 +119,10 @@ static int key_match(struct ini_parser *p, const char *value)
 	for (const char *s = value; *s; s++)
 		literals += *s != '*' && *s != '?';
 	if (strchr(value, '/'))
-		return ini_fail(p, "'%s' holds a '/': match is compared with the base name of a file", value);
+		return ini_fail(p, "'%s' contains a '/', but match applies to the base name of a file", value);
 	if (literals < MATCH_LITERALS_MIN)
-		return ini_fail(p, "the pattern '%s' fits too many files: it needs at least %d plain characters", value,
-				MATCH_LITERALS_MIN);
+		return ini_fail(p, "the pattern '%s' matches too many files: it needs at least %d literal characters",
+				value, MATCH_LITERALS_MIN);
 	return ini_push_copy(p, &p->runtime.match, value);
 }
 
@@ -142,7 +142,7 @@ static int key_offer(struct ini_parser *p, const char *value)
 	for (const char *s = strstr(value, " | "); s; s = strstr(s + 1, " | "))
 		bar = s;
 	if (!bar || bar == value)
-		return ini_fail(p, "an offer is written 'PROBE | what it shows'");
+		return ini_fail(p, "an offer has the form 'PROBE | DESCRIPTION'");
 	offer.probe = strndup(value, (size_t)(bar - value));
 	offer.what = strdup(bar + 3);
 	if (!offer.probe || !offer.what || vec_push(&p->runtime.offer, offer)) {
@@ -160,18 +160,16 @@ static int push_thread(struct ini_parser *p, ini_strings *to, const char *key, c
 	size_t len = star ? (size_t)(star - value) : strlen(value);
 
 	if (star && star[1])
-		return ini_fail(p, "'%s': '*' stands at the end of a thread's name, and only there", value);
+		return ini_fail(p, "'%s': '*' is allowed only at the end of a thread name", value);
 	if (!len)
-		return ini_fail(p, "'%s' would make every thread one of these: it needs the beginning of a name",
-				value);
+		return ini_fail(p, "'%s' matches every thread: it needs a prefix", value);
 	if (len > NAME_MAX_COMM)
-		return ini_fail(p,
-				"'%s' is longer than %d bytes: the kernel keeps no more of a thread's name, so "
-				"write '%.*s%s'",
-				value, NAME_MAX_COMM, NAME_MAX_COMM, value, star ? "*" : "");
+		return ini_fail(
+			p, "'%s' is longer than %d bytes, to which the kernel truncates thread names; write '%.*s%s'",
+			value, NAME_MAX_COMM, NAME_MAX_COMM, value, star ? "*" : "");
 	for (size_t i = 0; i < to->n; i++)
 		if (!strcmp(to->v[i], value))
-			return ini_fail(p, "'%s = %s' comes a second time", key, value);
+			return ini_fail(p, "duplicate line '%s = %s'", key, value);
 	return ini_push_copy(p, to, value);
 }
 
@@ -217,9 +215,9 @@ static int version_prefix(struct ini_parser *p, const char *value, char **ret)
 		value++;
 	*ret = unquote(value);
 	if (!*ret)
-		return ini_fail(p, "the version stands behind a text in double quotes: version = text \"node v\"");
+		return ini_fail(p, "the string before the version must be in double quotes: version = text \"node v\"");
 	return strlen(*ret) > PREFIX_MAX
-		       ? ini_fail(p, "the text before the version is longer than %d bytes", PREFIX_MAX)
+		       ? ini_fail(p, "the string before the version is longer than %d bytes", PREFIX_MAX)
 		       : 0;
 }
 
@@ -232,7 +230,7 @@ static int key_version(struct ini_parser *p, const char *value)
 	if (v.in_text)
 		r = version_prefix(p, value + 4, &v.prefix);
 	else if (strcmp(value, "name") != 0)
-		r = ini_fail(p, "unknown version '%s': it is name, or text \"PREFIX\"", value);
+		r = ini_fail(p, "unknown version '%s': must be name, or text \"PREFIX\"", value);
 	if (!r && vec_push(&p->runtime.version, v))
 		r = ut_err_nomem(p->err);
 	if (r)
@@ -243,7 +241,7 @@ static int key_version(struct ini_parser *p, const char *value)
 static int key_symbol(struct ini_parser *p, const char *value)
 {
 	if (!*value || strpbrk(value, " \t*?"))
-		return ini_fail(p, "'%s' is no name of a function: symbol is compared with the whole name", value);
+		return ini_fail(p, "'%s' is not a function name: symbol must be a whole name", value);
 	return ini_push_copy(p, &p->runtime.symbol, value);
 }
 
@@ -257,7 +255,7 @@ static int key_map(struct ini_parser *p, const char *value)
 		while (ini_is_blank(*since))
 			since++;
 		if (!colon || colon <= since || strspn(since, "0123456789.") != (size_t)(colon - since) || !colon[1])
-			return ini_fail(p, "a map of some versions is written 'map = since 3.12: HOW'");
+			return ini_fail(p, "a map for some versions has the form 'map = since 3.12: COMMAND'");
 		m.since = strndup(since, (size_t)(colon - since));
 		for (value = colon + 1; ini_is_blank(*value);)
 			value++;
@@ -292,7 +290,7 @@ static int unknown_key(const struct ini_parser *p, const struct ini_key *of, siz
 	}
 	if (suggest(name, names, n, &best, 1))
 		return ini_fail(p, "unknown key '%s' in %s; did you mean '%s'?", name, section, names[best]);
-	return ini_fail(p, "unknown key '%s' in %s; there are %s", name, section, list);
+	return ini_fail(p, "unknown key '%s' in %s; valid keys: %s", name, section, list);
 }
 
 int ini_set_key(struct ini_parser *p, const struct ini_key *of, size_t n, const char *section, const char *key,
@@ -320,7 +318,7 @@ static int probe_line(struct ini_parser *p, const char *key, const char *value)
 	if (!ini_quotes_are_closed(value))
 		return ini_fail(p, "the format of '%s' has no closing quote", key);
 	if (colon == key || (colon && !colon[1]))
-		return ini_fail(p, "'%s' is no probe: it is written NAME or PROVIDER:NAME", key);
+		return ini_fail(p, "'%s' is not a probe: it must be NAME or PROVIDER:NAME", key);
 	if (!colon && !p->first_bare_probe)
 		p->first_bare_probe = p->line;
 	f.provider = colon ? strndup(key, (size_t)(colon - key)) : NULL;
@@ -346,7 +344,7 @@ static int section_line(struct ini_parser *p, char *line)
 		p->section = INI_SPAN;
 		return span_section(p, trim(line + 5));
 	} else {
-		return ini_fail(p, "unknown section '%s'; there are [runtime], [probes] and [span KIND]", line);
+		return ini_fail(p, "unknown section '%s'; valid sections: [runtime], [probes] and [span KIND]", line);
 	}
 	return 0;
 }
@@ -373,10 +371,10 @@ static int parse_line(struct ini_parser *p, char *line)
 	if (*line == '[')
 		return section_line(p, line);
 	if (p->section == INI_NONE)
-		return ini_fail(p, "'%.60s' stands before any section; the file begins with [runtime]", line);
+		return ini_fail(p, "'%.60s' is outside any section; the file must begin with [runtime]", line);
 	equals = strchr(line, '=');
 	if (!equals)
-		return ini_fail(p, "'%.60s' is no 'key = value'", line);
+		return ini_fail(p, "'%.60s' is not of the form 'key = value'", line);
 	*equals = '\0';
 	key = trim(line);
 	value = trim(equals + 1);
@@ -412,7 +410,7 @@ static int finish(struct ini_parser *p)
 	if (!r->name)
 		return ini_fail(p, "[runtime] has no name");
 	if (!r->match.n && !r->symbol.n)
-		return ini_fail(p, "[runtime] has no match: how is %s recognised?", r->name);
+		return ini_fail(p, "[runtime] has no match, so %s cannot be recognized", r->name);
 	if (!r->language && !(r->language = strdup("")))
 		return ut_err_nomem(p->err);
 	for (size_t i = 0; i < r->format.n; i++) {
@@ -420,7 +418,7 @@ static int finish(struct ini_parser *p)
 			continue;
 		if (!r->provider.n) {
 			p->line = p->first_bare_probe;
-			return ini_fail(p, "probe '%s' has no provider, and [runtime] names none",
+			return ini_fail(p, "probe '%s' has no provider, and neither has [runtime]",
 					r->format.v[i].probe);
 		}
 		r->format.v[i].provider = strdup(r->provider.v[0]);
@@ -490,7 +488,7 @@ int runtimes_parse(const char *origin, const char *text, size_t len, struct runt
 
 	if (memchr(text, '\0', len)) {
 		p.line = 1;
-		return ini_fail(&p, "holds a NUL byte: this is no text file");
+		return ini_fail(&p, "contains a NUL byte and is not a text file");
 	}
 	copy = strndup(text, len);
 	p.runtime.origin = strdup(origin);

@@ -36,7 +36,7 @@ static int unknown_kind(struct ini_parser *p, const char *name)
 		names[n++] = word;
 	if (suggest(name, names, n, &best, 1))
 		return ini_fail(p, "unknown kind of span '%s'; did you mean '%s'?", name, names[best]);
-	return ini_fail(p, "unknown kind of span '%s'; there are %s", name, RUNTIME_KINDS);
+	return ini_fail(p, "unknown kind of span '%s'; valid kinds: %s", name, RUNTIME_KINDS);
 }
 
 int span_section(struct ini_parser *p, char *kind)
@@ -44,7 +44,7 @@ int span_section(struct ini_parser *p, char *kind)
 	struct runtime_span s = { .line = p->line };
 
 	if (!*kind)
-		return ini_fail(p, "the kind is missing: a section is called [span gc]; there are %s", RUNTIME_KINDS);
+		return ini_fail(p, "the kind is missing, as in [span gc]; valid kinds: %s", RUNTIME_KINDS);
 	if (!is_kind(kind))
 		return unknown_kind(p, kind);
 	s.stops = !strcmp(kind, "gc") || !strcmp(kind, "gc-phase") || !strcmp(kind, "safepoint");
@@ -79,12 +79,12 @@ static int add_probe(struct ini_parser *p, enum runtime_role role, const char *t
 	struct runtime_span_probe probe = { .role = role, .line = p->line };
 
 	if (!text[0] || !strchr("upr", text[0]) || text[1] != ':' || !text[2])
-		return ini_fail(p, "'%.80s' is no probe: it begins with u:, p: or r:", text);
+		return ini_fail(p, "'%.80s' is not a probe: it must begin with u:, p: or r:", text);
 	if (!ini_quotes_are_closed(text))
 		return ini_fail(p, "the format of '%.80s' has no closing quote", text);
 	for (size_t i = 0; i < s->probe.n; i++)
 		if (s->probe.v[i].role == role && !strcmp(s->probe.v[i].text, text))
-			return ini_fail(p, "'%.80s' comes a second time, first in line %u", text, s->probe.v[i].line);
+			return ini_fail(p, "duplicate probe '%.80s', first in line %u", text, s->probe.v[i].line);
 	probe.text = strdup(text);
 	if (!probe.text || vec_push(&s->probe, probe)) {
 		free(probe.text);
@@ -106,24 +106,24 @@ static int key_by(struct ini_parser *p, const char *value)
 	};
 
 	if (p->by_given)
-		return ini_fail(p, "'by' comes a second time");
+		return ini_fail(p, "duplicate key 'by'");
 	p->by_given = true;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(value, names[i])) {
 			newest(p)->by = (enum runtime_by)i;
 			return 0;
 		}
-	return ini_fail(p, "unknown by '%s': it is thread, process or id", value);
+	return ini_fail(p, "unknown value '%s' of by: must be thread, process or id", value);
 }
 
 static int key_stops(struct ini_parser *p, const char *value)
 {
 	if (p->stops_given)
-		return ini_fail(p, "'stops' comes a second time");
+		return ini_fail(p, "duplicate key 'stops'");
 	p->stops_given = true;
 	newest(p)->stops = !strcmp(value, "yes");
 	if (!newest(p)->stops && strcmp(value, "no") != 0)
-		return ini_fail(p, "unknown stops '%s': it is yes or no", value);
+		return ini_fail(p, "unknown value '%s' of stops: must be yes or no", value);
 	return 0;
 }
 
@@ -153,8 +153,8 @@ static bool is_version(const char *s)
 static int set_version(struct ini_parser *p, char **where, const char *key, const char *value)
 {
 	if (!is_version(value) || strlen(value) > 31)
-		return ini_fail(p, "'%s' is no version: it is numbers with dots between them, as in '%s = 3.12'", value,
-				key);
+		return ini_fail(p, "'%s' is not a version: it must be numbers separated by dots, as in '%s = 3.12'",
+				value, key);
 	return ini_set_once(p, where, key, value);
 }
 
@@ -204,7 +204,7 @@ static int key_only(struct ini_parser *p, const char *text)
 	if (!value || !glob)
 		return ut_err_nomem(p->err);
 	if (!is_value_name(value) || !*glob)
-		return ini_fail(p, "'only' is written 'VALUE GLOB', as in 'only = manager ZGC*'");
+		return ini_fail(p, "'only' has the form 'VALUE GLOB', as in 'only = manager ZGC*'");
 	only = (struct runtime_only){ value, glob };
 	if (vec_push(&newest(p)->only, only))
 		return ut_err_nomem(p->err);
@@ -232,15 +232,14 @@ static int key_word(struct ini_parser *p, const char *text)
 	if (!value || !words)
 		return ut_err_nomem(p->err);
 	if (!is_value_name(value) || !number || !*words)
-		return ini_fail(p, "'word' is written 'VALUE NUMBER WORDS', as in 'word = full 1 full'");
+		return ini_fail(p, "'word' has the form 'VALUE NUMBER WORDS', as in 'word = full 1 full'");
 	if (!parse_number(number, &word.number))
-		return ini_fail(p,
-				"'%s' is no number: 'word' is written 'VALUE NUMBER WORDS', as in "
-				"'word = full 1 full'",
-				number);
+		return ini_fail(
+			p, "'%s' is not a number: 'word' has the form 'VALUE NUMBER WORDS', as in 'word = full 1 full'",
+			number);
 	for (size_t i = 0; i < s->word.n; i++)
 		if (s->word.v[i].number == word.number && !strcmp(s->word.v[i].value, value))
-			return ini_fail(p, "%s %lld has a word already: '%s'", value, word.number, s->word.v[i].text);
+			return ini_fail(p, "%s %lld already has a word: '%s'", value, word.number, s->word.v[i].text);
 	word.value = value;
 	word.text = words;
 	if (vec_push(&s->word, word))
@@ -304,12 +303,9 @@ static int check_value(struct ini_parser *p, const struct value_names *names, co
 	for (size_t i = 0; i < names->n; i++)
 		list[i] = names->name[i];
 	if (suggest(value, list, names->n, &best, 1))
-		return ini_fail(p,
-				"'%s' asks for the value '%s', and no format of this span has it; did you mean "
-				"'%s'?",
+		return ini_fail(p, "'%s' uses the value '%s', which no format of this span has; did you mean '%s'?",
 				key, value, list[best]);
-	return ini_fail(p, "'%s' asks for the value '%s', and no format of this span has it (%s=%%d)", key, value,
-			value);
+	return ini_fail(p, "'%s' uses the value '%s', which no format of this span has (%s=%%d)", key, value, value);
 }
 
 static int check_values(struct ini_parser *p, const struct runtime_span *s)
@@ -353,10 +349,10 @@ static bool has_other(const struct ini_parser *p, const struct runtime_span *s, 
 static int check_kinds(struct ini_parser *p, const struct runtime_span *s)
 {
 	if (!has_other(p, s, s->part_of))
-		return ini_fail(p, "it is part of spans of the kind %s, and there is no other [span %s]", s->part_of,
+		return ini_fail(p, "it is part of spans of the kind %s, but there is no other [span %s]", s->part_of,
 				s->part_of);
 	if (!has_other(p, s, s->with))
-		return ini_fail(p, "it is watched with spans of the kind %s, and there is no other [span %s]", s->with,
+		return ini_fail(p, "it is watched with spans of the kind %s, but there is no other [span %s]", s->with,
 				s->with);
 	return 0;
 }
@@ -374,7 +370,7 @@ static int check_span(struct ini_parser *p, const struct runtime_span *s)
 	if (!roles[RUNTIME_END])
 		return ini_fail(p, "[span %s] has no end", s->kind);
 	if (s->since && s->before && runtime_version_compare(s->since, s->before) >= 0)
-		return ini_fail(p, "[span %s] holds for no version: since %s, and before %s", s->kind, s->since,
+		return ini_fail(p, "[span %s] applies to no version: since %s, but before %s", s->kind, s->since,
 				s->before);
 	r = check_kinds(p, s);
 	if (!r)
@@ -393,7 +389,7 @@ int spans_finish(struct ini_parser *p)
 	if (!p->runtime.none || !p->runtime.span.n)
 		return 0;
 	p->line = p->runtime.span.v[0].line;
-	return ini_fail(p, "'none' says that there are no spans, and here is one");
+	return ini_fail(p, "'none' declares that there are no spans, but there is one");
 }
 
 void span_done(struct runtime_span *s)

@@ -115,11 +115,13 @@ int tracefs_open(struct ut_err *err)
 	if (fd >= 0)
 		return fd;
 	if (fd == -EPERM || fd == -EACCES || mounted == -EACCES)
-		return ut_err_set(err, -EPERM, "may not use the kernel's trace filesystem (tracefs): run as root");
+		return ut_err_set(
+			err, -EPERM,
+			"cannot use the kernel's trace file system (tracefs): permission denied; run as root");
 	if (fd == -ENODEV)
 		return ut_err_set(
 			err, fd,
-			"this kernel has no tracefs (CONFIG_TRACING is off): kernel tracepoints cannot be traced");
+			"this kernel has no tracefs (CONFIG_TRACING is off), so kernel tracepoints cannot be traced");
 	return ut_err_set(err, fd,
 			  "tracefs is not mounted and cannot be mounted privately (%s); try: mount -t tracefs nodev "
 			  "/sys/kernel/tracing",
@@ -229,7 +231,8 @@ int tracefs_format(int dirfd, const char *category, const char *event, char **re
 		return no_such_event(dirfd, category, event, err);
 	r = fd < 0 ? -errno : fd_read_all(fd, FORMAT_MAX, &text);
 	if (r == -EACCES || r == -EPERM)
-		return ut_err_set(err, -EPERM, "may not read the format of %s:%s: run as root", category, event);
+		return ut_err_set(err, -EPERM, "cannot read the format of %s:%s: permission denied; run as root",
+				  category, event);
 	if (r)
 		return ut_err_set(err, r, "cannot read the format of %s:%s: %s", category, event, strerror(-r));
 	*ret_len = text.len;

@@ -152,8 +152,8 @@ static void watch(const struct code_maps *c, int fd, uint32_t what)
 static bool add_map(struct code_maps *c, struct code_map *m)
 {
 	if (c->maps.n == CODE_FILES_MAX) {
-		code_note(&c->notes, "'%s' was written anew more than %d times: not all of its names are used",
-			  m->shown, CODE_FILES_MAX);
+		code_note(&c->notes, "'%s' was rewritten more than %d times: some of its names are not used", m->shown,
+			  CODE_FILES_MAX);
 		code_map_free(c->maps.v[--c->maps.n]);
 	}
 	if (vec_push(&c->maps, m)) {
@@ -294,7 +294,7 @@ static void add_dump(struct code_maps *c, int fd, const char *shown, const struc
 	struct code_dump *d = NULL;
 
 	if (!code_is_trusted(&c->owner, st)) {
-		code_note(&c->notes, "'%s' belongs to user %u, and process %d to user %u: its names are not believed",
+		code_note(&c->notes, "'%s' belongs to user %u, but process %d to user %u: its names are not used",
 			  shown, (unsigned)st->st_uid, (int)c->owner.id.pid, (unsigned)c->owner.uids[0]);
 	} else if (c->dumps.n < CODE_FILES_MAX) {
 		d = code_dump_new(fd, shown, st, &c->owner);

@@ -83,8 +83,8 @@ static bool open_dump(struct code_dump *d, bool ended, struct code_notes *notes)
 		d->refused = true;
 	} else if (d->head.cycles) {
 		code_note(notes,
-			  "'%s' has its times in processor cycles, which are not those of the samples: its names are "
-			  "not used; have it written with CLOCK_MONOTONIC",
+			  "'%s' has timestamps in CPU cycles, which cannot be compared with those of the samples: its "
+			  "names are not used; CLOCK_MONOTONIC is required",
 			  d->shown);
 		d->refused = true;
 	} else {
@@ -220,7 +220,7 @@ static void note_end(struct code_dump *d, int r, bool cut, struct code_notes *no
 	if (d->told_broken)
 		return;
 	if (r < 0) {
-		code_note(notes, "'%s' is damaged: behind byte %llu it is not read", d->shown,
+		code_note(notes, "'%s' is corrupt: it is not read beyond byte %llu", d->shown,
 			  (unsigned long long)d->reader.at);
 		d->told_broken = true;
 	} else if (cut && !d->told_cut) {
@@ -246,8 +246,8 @@ static void note_strange(struct code_dump *d, struct code_notes *notes)
 		return;
 	now.life_ns = now.monotonic_ns > d->started_ns ? now.monotonic_ns - d->started_ns : 0;
 	code_note(notes,
-		  "'%s' has %s with times that no moment of the process's life has: they look like those %s, and "
-		  "CLOCK_MONOTONIC in nanoseconds is needed; these names are not used",
+		  "'%s' has %s with timestamps outside the lifetime of the process: they look like times %s, but "
+		  "CLOCK_MONOTONIC in nanoseconds is required; these names are not used",
 		  d->shown, d->good ? "records" : "only records", jitdump_clock(d->first_strange, &now));
 	d->told_strange = true;
 }
@@ -257,8 +257,8 @@ static void note_others(const struct code_dump *d, struct code_notes *notes)
 {
 	if (d->others && !d->good)
 		code_note(notes,
-			  "'%s' was written by process %u, as its header says, after process %d had started: its names "
-			  "are not used",
+			  "according to its header '%s' was written by process %u after process %d had started: its "
+			  "names are not used",
 			  d->shown, d->head.pid, (int)d->ns_pid);
 }
 
@@ -277,8 +277,8 @@ static int read_records(struct reading *r, uint64_t end, struct code_notes *note
 		r->at->at += rec.size;
 		if (r->index.work > CODE_WORK_MAX) {
 			code_note(notes,
-				  "'%s' has too many records for the same places: its names behind byte %llu are not "
-				  "used",
+				  "'%s' has too many records for the same addresses: its names beyond byte %llu are "
+				  "not used",
 				  r->d->shown, (unsigned long long)r->at->at);
 			return 0;
 		}

@@ -121,13 +121,13 @@ uint64_t code_stat_ns(const struct stat *st)
 static int check(const char *shown, const struct code_owner *o, const struct stat *st, struct code_notes *notes)
 {
 	if (!S_ISREG(st->st_mode))
-		code_note(notes, "'%s' is %s and no regular file: its names are not used", shown, kind_of(st->st_mode));
+		code_note(notes, "'%s' is %s, not a regular file: its names are not used", shown, kind_of(st->st_mode));
 	else if (!code_is_trusted(o, st))
-		code_note(notes, "'%s' belongs to user %u, and process %d to user %u: its names are not believed",
-			  shown, (unsigned)st->st_uid, (int)o->id.pid, (unsigned)o->uids[0]);
+		code_note(notes, "'%s' belongs to user %u, but process %d to user %u: its names are not used", shown,
+			  (unsigned)st->st_uid, (int)o->id.pid, (unsigned)o->uids[0]);
 	else if (code_stat_ns(st) + STALE_SLACK_NS < o->start_real_ns)
 		code_note(notes,
-			  "'%s' was written before process %d started: it is of an earlier process of its number "
+			  "'%s' was written before process %d started, by an earlier process with the same PID "
 			  "('usertrace map --clean' removes such files)",
 			  shown, (int)o->id.pid);
 	else
@@ -152,6 +152,6 @@ int code_open(int dir, const char *path, const char *shown, const struct code_ow
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", peek);
 	fd = open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
-		code_note(notes, "'%s' cannot be opened: %s", shown, strerror(errno));
+		code_note(notes, "cannot open '%s': %s", shown, strerror(errno));
 	return fd < 0 ? -EPERM : fd;
 }

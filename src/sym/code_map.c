@@ -157,8 +157,8 @@ void code_map_close(struct code_map *m, uint64_t time_ns, bool same_file, struct
 		return;
 	m->lost = true;
 	code_note(notes,
-		  "'%s' was written anew while it was read; it is too large to be kept, and names that it had before "
-		  "may be missing",
+		  "'%s' was rewritten while it was read; it is too large to keep, so names that it had before may be "
+		  "missing",
 		  m->shown);
 }
 
@@ -262,10 +262,10 @@ static void feed(struct reading *r, struct perfmap *reader, uint64_t end, uint64
 {
 	while (feed_piece(r->m, reader, end, left, piece, on_line, r))
 		if (r->index.work > CODE_WORK_MAX) {
-			code_note(
-				notes,
-				"'%s' has too many lines for the same places: its names from line %llu on are not used",
-				r->m->shown, (unsigned long long)reader->number);
+			code_note(notes,
+				  "'%s' has too many lines for the same addresses: its names from line %llu on are not "
+				  "used",
+				  r->m->shown, (unsigned long long)reader->number);
 			return;
 		}
 	note_large(r->m, reader, *left, notes);

@@ -122,8 +122,7 @@ static int open_image(struct sym_files *files, struct sym_file *f, pid_t pid, co
 
 	if (!may_open(files))
 		return ut_err_set(err, -EMFILE,
-				  "'%s' is not opened, its functions have no names: too many files are "
-				  "open (ulimit -n)",
+				  "cannot open '%s', so its functions have no names: too many open files (ulimit -n)",
 				  m->path);
 	fd = mapping_open(pid, m, err);
 	if (fd == -ESRCH)

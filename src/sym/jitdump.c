@@ -52,12 +52,12 @@ int jitdump_header(const void *bytes, size_t len, struct jitdump *ret, const cha
 	if (get32(&d, p) == bswap_32(MAGIC))
 		d.swapped = true;
 	else if (get32(&d, p) != MAGIC)
-		return refuse(ret_why, "is no jitdump: it does not begin with JiTD");
+		return refuse(ret_why, "is not a jitdump: it does not begin with JiTD");
 	if (get32(&d, p + 4) != VERSION)
-		return refuse(ret_why, "is a jitdump of a version that is not known here (1 is)");
+		return refuse(ret_why, "is a jitdump of an unsupported version (only 1 is supported)");
 	d.header_size = get32(&d, p + 8);
 	if (d.header_size < JITDUMP_HEADER || d.header_size > HEADER_MAX)
-		return refuse(ret_why, "has a header of a size that cannot be");
+		return refuse(ret_why, "has an invalid header size");
 	d.is_v8 = get32(&d, p + 16) == V8_PAD;
 	d.pid = get32(&d, p + 20);
 	d.cycles = get64(&d, p + 32) & FLAG_ARCH_TIMESTAMP;
@@ -212,10 +212,10 @@ const char *jitdump_clock(uint64_t time, const struct jitdump_clocks *now)
 	if (lies_in(time, now->boot_ns, now->life_ns, 1))
 		return "of the time since boot with sleep (CLOCK_BOOTTIME)";
 	if (now->cycles && time <= now->cycles && time >= now->cycles / 1024)
-		return "of the processor's cycle counter";
+		return "of the CPU's cycle counter";
 	if (lies_in(time, now->monotonic_ns, now->life_ns, 1000))
 		return "of CLOCK_MONOTONIC in microseconds";
 	if (time <= now->life_ns + 10000000000u)
-		return "counted from the program's own start";
-	return "of no clock that is known here";
+		return "relative to the start of the program";
+	return "of an unknown clock";
 }

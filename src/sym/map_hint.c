@@ -33,7 +33,7 @@ static void add_newer(const struct runtime *runtime, const char *newest, struct 
 	const char *since = runtime->map.v[runtime->map.n - 1].since;
 
 	if (since)
-		buf_addf(remedy, "a version from %s on has them, started as %s", since, newest);
+		buf_addf(remedy, "versions from %s on have them when started as %s", since, newest);
 	else
 		buf_addf(remedy, "start a newer version as %s", newest);
 }
@@ -45,9 +45,9 @@ bool map_hint_tell(const struct runtime *runtime, const char *hint, struct buf *
 	if (!newest)
 		return false;
 	if (!strcmp(runtime->name, "CPython")) /* without the flag it compiles nothing */
-		buf_adds(lacks, "functions of Python do not show in stacks, only those of the interpreter");
+		buf_adds(lacks, "stacks contain the functions of the interpreter instead of Python functions");
 	else
-		buf_adds(lacks, "the code that it compiles has no names in stacks");
+		buf_adds(lacks, "its JIT-compiled code has no names in stacks");
 	if (hint)
 		buf_addf(remedy, "start it as %s", hint);
 	else

@@ -343,8 +343,8 @@ void names_load_kernel(struct names *n)
 		kallsyms_read(fd, &n->kernel);
 	n->kernel_hidden = !n->kernel.n;
 	if (n->kernel_hidden)
-		names_note(n, "the kernel hides the addresses of its functions, which have no names: run as root, with "
-			      "kernel.kptr_restrict at 0 or 1 (sysctl kernel.kptr_restrict=1)");
+		names_note(n, "the kernel hides the addresses of its functions, so they have no names: run as root, "
+			      "with kernel.kptr_restrict set to 0 or 1 (sysctl kernel.kptr_restrict=1)");
 }
 
 /* "[ext4]" without its brackets. */

@@ -159,7 +159,7 @@ class Descriptions(live.Case):
             file.truncate(2 << 20)
         first, *rest = self.lines_about("runtime file", status=1)
         self.assertEqual(first[0], "no")
-        self.assertRegex(first[1], rf"^{self.folder}/b.ini:3: unknown key 'foo' in \[runtime\]; there are name, .*, hint, map$")
+        self.assertRegex(first[1], rf"^{self.folder}/b.ini:3: unknown key 'foo' in \[runtime\]; valid keys: name, .*, hint, map$")
         self.assertEqual(rest, [
             ("no", f"{self.folder}/c.ini:4: [span gc] has no end"),
             ("no", f"'{self.folder}/d.ini' is not a regular file"),

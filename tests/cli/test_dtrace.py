@@ -128,7 +128,7 @@ class Options(Case):
         self.refused("'extra': -h takes provider files only (-s FILE.d)", "-h", "-s", CCL, "extra")
         self.refused("standard input has no name to make another from: -o FILE", "-h", "-s", "-")
         self.refused("-32: objects are written for 64-bit programs only", "-G", "-32", "-s", CCL)
-        self.refused("-m: no machine 'sparc'; objects are written for x86_64 and aarch64", "-G", "-m", "sparc", "-s", CCL)
+        self.refused("-m: no machine 'sparc'; object files are supported for x86_64 and aarch64", "-G", "-m", "sparc", "-s", CCL)
         self.refused("no option --verbos; did you mean --verbose?", "--verbos")
         self.refused("no option --zzz; 'usertrace help dtrace' lists the options", "--zzz")
         self.refused("no option -j (in '-hj'); 'usertrace help dtrace' lists the options", "-hj")

@@ -46,7 +46,7 @@ class Machine(live.Case):
         self.assertEqual(done.status, 0)
         self.assertEqual(done.stderr, [])
         for thing in ("a probe on ourselves", "raising semaphores", "attach cookies", "clock", "ring buffer",
-                      "BPF that may sleep", "perf uprobes", "kernel events", "new mappings", "rights"):
+                      "BPF that may sleep", "perf uprobes", "tracepoints", "new mappings", "rights"):
             self.assertEqual(self.state(done, thing), "ok", thing)
 
     def test_the_kernel_is_named(self):
@@ -247,9 +247,9 @@ class Runtimes(live.Case):
         self.assertEqual(about(done, "runtime"), [("ok", "CPython (Python)")])
         self.assertIn(("ok", "python: 8 probes at 8 sites in /usr/bin/python3.11"), about(done, "probes"))
         self.assertEqual(about(done, "semaphores"), [("ok", "none of 8 is raised: nobody listens to these probes now")])
-        lacks = "functions of Python do not show in stacks, only those of the interpreter"
+        lacks = "stacks contain the functions of the interpreter instead of Python functions"
         self.assertEqual(about(done, "names"), [("warn", lacks)])
-        self.assertIn(f"{lacks}: a version from 3.12 on has them, started as python3 -X perf",
+        self.assertIn(f"{lacks}: versions from 3.12 on have them when started as python3 -X perf",
                       self.usertrace("map", "-p", str(python.pid)).stdout)
 
     @live.needs_program("php8.2")

@@ -44,7 +44,7 @@ class Refused(live.Case):
         pid = parent.wait_for(r"pid (\d+)")[1]
         self.eventually(lambda: ") Z " in open(f"/proc/{pid}/stat", encoding="ascii").read(), "end of the child")
         done = self.usertrace("gc", "-p", pid)
-        self.assertEqual((done.status, done.stderr), (1, [f"usertrace gc: no process {pid} (it has ended)"]))
+        self.assertEqual((done.status, done.stderr), (1, [f"usertrace gc: no process {pid} (it has exited)"]))
 
     @unittest.skipUnless(os.path.exists(PYTHON), f"{PYTHON} is not installed")
     def test_children_are_not_watched_unless_asked_for(self):

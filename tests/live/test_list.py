@@ -161,7 +161,7 @@ class Zoo(ListCase):
         done = self.usertrace("list", "-p", str(target.pid))
         self.assertEqual((done.status, done.stdout), (1, []))
         self.assertEqual(done.stderr, [f"usertrace list: process {target.pid} (old) runs a file for 32-bit x86; only programs for "
-                                       "64-bit x86 can be traced"])
+                                       "64-bit x86 programs can be traced"])
 
     def test_no_process(self):
         gone = self.start("/bin/true")
@@ -224,7 +224,7 @@ class WithoutRoot(ListCase):
         target = self.start_target("zoo-pie", "1000")
         done = self.as_nobody("-p", str(target.pid))
         self.assertEqual((done.status, done.stdout), (1, []))
-        self.assertRegex(done.stderr[0], f"may not .* process {target.pid}: run as root")
+        self.assertRegex(done.stderr[0], f"cannot .* process {target.pid}: permission denied; run as root")
         self.assertRegex("\n".join(self.as_nobody("-a").stderr), r"\d+ process(es)? left out: run as root")
 
     def test_a_file_that_is_not_for_us(self):

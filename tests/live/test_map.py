@@ -99,7 +99,7 @@ class Check(live.Case):
             with self.subTest(word=word):
                 make()
                 notes = self.json(1)["notes"]
-                self.assertEqual(notes, [f"'{self.path}' is {word} and no regular file: its names are not used"])
+                self.assertEqual(notes, [f"'{self.path}' is {word}, not a regular file: its names are not used"])
                 os.unlink(self.path)
 
     @live.needs_root()
@@ -108,7 +108,7 @@ class Check(live.Case):
         os.chown(self.path, 65534, 65534)
         notes = self.json(1)["notes"]
         self.assertEqual(notes, [f"'{self.path}' belongs to user 65534, and process {self.sleeper.pid} to user 0: its names "
-                                 "are not believed"])
+                                 "are not used"])
 
     def test_an_earlier_processs_map(self):
         self.write("1000 40 stale\n")
@@ -265,7 +265,7 @@ class Java(live.Case):
         os.symlink(victim, map_of(machine.pid))
         self.addCleanup(remove, map_of(machine.pid))
         done = self.ask(machine.pid, 1)
-        self.assertIn("is no file of its user: remove it first", done.stderr[0])
+        self.assertIn("is not a regular file of its user: remove it first", done.stderr[0])
         with open(victim, encoding="ascii") as file:
             self.assertEqual(file.read(), "precious")
 

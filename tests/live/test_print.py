@@ -89,7 +89,7 @@ class Zoo(puppet.Case):
         notes = "\n".join(trace.stderr)
         self.assertRegex(notes, "arg1 of broken:operand cannot be read because it names %zzz")
         self.assertRegex(notes, "broken:nowhere in .* is left out: its address lies outside")
-        self.assertRegex(notes, "broken:middle in .* is left out: the instruction there is no nop")
+        self.assertRegex(notes, "broken:middle in .* is left out: the instruction there is not a nop")
 
 
 # Rows of tests/cases/printf/formats.tsv: the probe that has such an argument, how the format goes on, what is printed.
@@ -491,7 +491,7 @@ WRONG = [
     ([f"u:{PATH}:str ((((("], "ends too early"),
     ([f"u:{PATH}:str (comm == 1)"], "a string can only be compared"),
     ([f"u:{PATH}:dbl (arg1 == 2)"], "cannot be read because it is in %xmm0"),
-    ([f"u:{target('broken')}:middle"], "is no nop"),
+    ([f"u:{target('broken')}:middle"], "is not a nop"),
     ([f"u:{target('broken')}:nowhere"], "outside any executable segment"),
     ([f"u:{target('tiny-32')}:one"], "32-bit x86 program; only 64-bit"),
     ([f"p:{PATH}:ma"], "there is main"),

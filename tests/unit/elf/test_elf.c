@@ -40,9 +40,9 @@ static void test_refused(void **state)
 		       "ELF",
 		       4, -EBADMSG, "truncated");
 	expect_refused(b->bytes, 63, -EBADMSG, "truncated");
-	expect_refused(b->bytes, SHDRS_OFFSET + 10, -EBADMSG, "section headers lie outside");
+	expect_refused(b->bytes, SHDRS_OFFSET + 10, -EBADMSG, "section headers are outside");
 	builder_ehdr(b)->e_phentsize = 8;
-	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "program headers");
+	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "program header table");
 	builder_ehdr(b)->e_phentsize = 56;
 	builder_ehdr(b)->e_phoff = UINT64_MAX - 8;
 	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "program headers");
@@ -53,7 +53,7 @@ static void test_refused(void **state)
 	builder_phdr(b, 1)->p_offset = UINT64_MAX - 1;
 	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "address space");
 	b->bytes[EI_CLASS] = 9;
-	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "neither 32 nor 64");
+	expect_refused(b->bytes, sizeof(b->bytes), -EBADMSG, "unknown class");
 }
 
 static void test_special_files(void **state)

@@ -668,7 +668,7 @@ static void test_nothing(void **state)
 	unwind_table_done(&t);
 	file_phdr(&f, 0)->p_flags = PF_R;
 	build(&f, &t);
-	assert_string_equal(t.why, "it holds no code");
+	assert_string_equal(t.why, "it contains no code");
 	unwind_table_done(&t);
 	file_ehdr(&f)->e_machine = EM_AARCH64;
 	build(&f, &t);

@@ -215,7 +215,7 @@ static void behind_the_end_of_a_function(void **state)
 
 	(void)state;
 	assert_null(plan_target("zoo-pie", "p:@:main+999999", &err));
-	assert_non_null(strstr(err.msg, "is not in main: it ends before"));
+	assert_non_null(strstr(err.msg, "is not in main: the function ends before"));
 	assert_null(plan_target("zoo-pie", "p:@:p_const+64", &err));
 	assert_non_null(strstr(err.msg, "is not in p_const"));
 }
@@ -360,7 +360,7 @@ static void an_address_must_begin_an_instruction(void **state)
 
 	(void)state;
 	assert_int_equal(plan_file(plan, MADE_UP, fd, &err), -EINVAL);
-	assert_non_null(strstr(err.msg, "shows that an instruction begins at 0x400200"));
+	assert_non_null(strstr(err.msg, "that an instruction of"));
 	plan_free(plan);
 }
 

@@ -123,7 +123,7 @@ static void answers(void **state)
 	assert_int_equal(answer("0", &at, &err), -EAGAIN);
 	assert_int_equal(answer("", &at, &err), -EAGAIN);
 	assert_int_equal(answer("100\nno such command\nmore", &at, &err), -EIO);
-	assert_string_equal(err.msg, "the virtual machine refused the command: no such command");
+	assert_string_equal(err.msg, "the JVM rejected the command: no such command");
 	assert_int_equal(answer("01\nx", &at, &err), -EIO);
 }
 
@@ -135,7 +135,7 @@ static void this_is_no_hotspot(void **state)
 	(void)state;
 	assert_false(hotspot_is(getpid()));
 	assert_int_equal(hotspot_command(getpid(), "VM.version", 1000, &out, &err), -ENOTSUP);
-	assert_non_null(strstr(err.msg, "is no HotSpot"));
+	assert_non_null(strstr(err.msg, "is not a HotSpot"));
 	assert_int_equal(hotspot_write_map(0x7ffffff0, 1000, &err), -ESRCH);
 	assert_int_equal(hotspot_keeps_frame_pointers(0x7ffffff0), -ESRCH);
 }

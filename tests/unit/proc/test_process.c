@@ -131,7 +131,7 @@ static void a_zombie_is_not_alive(void **state)
 	assert_false(process_is_alive(&id));
 	assert_true(process_has_ended(child.pid));
 	assert_int_equal(mappings_read(child.pid, &maps, &err), -ESRCH);
-	assert_non_null(strstr(err.msg, "has ended"));
+	assert_non_null(strstr(err.msg, "has exited"));
 	waitpid(child.pid, NULL, 0);
 	assert_true(process_has_ended(child.pid));
 	assert_int_equal(mappings_read(child.pid, &maps, &err), -ESRCH);

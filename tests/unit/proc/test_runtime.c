@@ -392,7 +392,7 @@ static void how_code_gets_names_depends_on_the_version(void **state)
 	assert_int_equal(parse("[runtime]\nname = B\nmatch = bbb\nmap = DIR=/x: b\n", &r, NULL), 0);
 	assert_string_equal(runtime_map_hint(&r.all.v[1], "1"), "DIR=/x: b");
 	assert_int_equal(parse("[runtime]\nname = C\nmatch = ccc\nmap = since ever\n", &r, &err), -EINVAL);
-	assert_non_null(strstr(err.msg, "my.ini:4: a map of some versions is written"));
+	assert_non_null(strstr(err.msg, "my.ini:4: a map for some versions has the form"));
 	runtimes_done(&r);
 }
 
@@ -454,25 +454,25 @@ static void mistakes_are_told_with_file_and_line(void **state)
 	} cases[] = {
 		{ "[runtime]\nnane = x\n", "my.ini:2: unknown key 'nane' in [runtime]; did you mean 'name'?" },
 		{ "[runtime]\nzzzzzzzz = x\n", "my.ini:2: unknown key 'zzzzzzzz'" },
-		{ "\n\nname = x\n", "my.ini:3: 'name = x' stands before any section" },
+		{ "\n\nname = x\n", "my.ini:3: 'name = x' is outside any section" },
 		{ "[runtime]\nname = x\n[probe]\n", "my.ini:3: unknown section '[probe]'" },
-		{ "[runtime]\nname\n", "my.ini:2: 'name' is no 'key = value'" },
+		{ "[runtime]\nname\n", "my.ini:2: 'name' is not of the form 'key = value'" },
 		{ "[runtime]\nname =  # nothing\n", "my.ini:2: 'name' has no value" },
 		{ "[runtime]\n= x\n", "my.ini:2: the key before '='" },
-		{ "[runtime]\nname = x\nname = y\n", "my.ini:3: 'name' comes a second time" },
-		{ "[runtime]\nmatch = *\n", "my.ini:2: the pattern '*' fits too many files" },
+		{ "[runtime]\nname = x\nname = y\n", "my.ini:3: duplicate key 'name'" },
+		{ "[runtime]\nmatch = *\n", "my.ini:2: the pattern '*' matches too many files" },
 		{ "[runtime]\nmatch = a*b?\n", "my.ini:2: the pattern" },
-		{ "[runtime]\nsymbol = a*b\n", "my.ini:2: 'a*b' is no name of a function" },
-		{ "[runtime]\nmatch = /usr/bin/x\n", "my.ini:2: '/usr/bin/x' holds a '/'" },
+		{ "[runtime]\nsymbol = a*b\n", "my.ini:2: 'a*b' is not a function name" },
+		{ "[runtime]\nmatch = /usr/bin/x\n", "my.ini:2: '/usr/bin/x' contains a '/'" },
 		{ "[runtime]\nkind = lib\n", "my.ini:2: unknown kind 'lib'" },
-		{ "[runtime]\noffer = p:x:y\n", "my.ini:2: an offer is written" },
+		{ "[runtime]\noffer = p:x:y\n", "my.ini:2: an offer has the form" },
 		{ "[runtime]\nname = x\n", "my.ini:1: [runtime] has no match" },
 		{ "", "my.ini:1: [runtime] has no name" },
 		{ "[runtime]\nname = x\nmatch = xxx\n[probes]\na = \"%d, arg1\n",
 		  "my.ini:5: the format of 'a' has no closing quote" },
 		{ "[runtime]\nname = x\nmatch = xxx\n[probes]\na = \"%d\", arg1\n",
 		  "my.ini:5: probe 'a' has no provider" },
-		{ "[runtime]\nname = x\nmatch = xxx\n[probes]\n:a = arg1\n", "my.ini:5: ':a' is no probe" },
+		{ "[runtime]\nname = x\nmatch = xxx\n[probes]\n:a = arg1\n", "my.ini:5: ':a' is not a probe" },
 	};
 	struct runtimes r = { 0 };
 
