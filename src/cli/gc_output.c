@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/running.h"
@@ -69,21 +70,24 @@ static int flush(void *ctx)
 	return write_out(o->options.fd, &o->out);
 }
 
-static void json_string(struct buf *out, const char *key, const char *s, size_t len)
+static void process_json(const struct gc_output *o, const struct gc_process *p, const char *type, uint64_t time_ns,
+			 struct buf *out)
 {
-	buf_addf(out, ",\"%s\":", key);
-	buf_add_json(out, s, len);
-}
+	const struct live_gc_options *live = &o->options.live;
+	struct json j = { .out = out };
 
-static void process_json(const struct gc_process *p, const char *type, struct buf *out)
-{
-	buf_addf(out, "{\"type\":\"%s\",\"pid\":%u", type, p->pid);
-	json_string(out, "comm", p->comm, strnlen(p->comm, sizeof(p->comm)));
+	json_object(&j, NULL);
+	json_string(&j, "type", type);
+	json_u64(&j, "time_ns", time_ns);
+	if (live->wall_ns)
+		json_u64(&j, "wall_ns", live->wall_ns + (time_ns - live->mono_ns));
+	json_u64(&j, "pid", p->pid);
+	json_bytes(&j, "comm", p->comm, strnlen(p->comm, sizeof(p->comm)));
 	if (p->runtime)
-		json_string(out, "runtime", p->runtime->name, strlen(p->runtime->name));
+		json_string(&j, "runtime", p->runtime->name);
 	if (p->version[0])
-		json_string(out, "version", p->version, strlen(p->version));
-	buf_adds(out, "}\n");
+		json_string(&j, "version", p->version);
+	json_line(&j);
 }
 
 static void say_process(const struct gc_process *p)
@@ -124,7 +128,7 @@ static int on_process(void *ctx, struct gc_process *p)
 	p->mine = a;
 	o->watched++;
 	if (o->options.live.json)
-		process_json(p, "process", &o->out);
+		process_json(o, p, "attach", p->seen_ns, &o->out);
 	else
 		say_process(p);
 	return 0;
@@ -178,7 +182,7 @@ static int on_gone(void *ctx, const struct gc_process *p, uint64_t time_ns)
 	size_t i = o->accounts.n;
 
 	if (o->options.live.json)
-		process_json(p, "gone", &o->out);
+		process_json(o, p, "detach", time_ns, &o->out);
 	a->end_ns = time_ns;
 	if (o->options.all && !a->spans) {
 		while (o->accounts.v[--i] != a)
@@ -243,14 +247,16 @@ static void on_attached(void *ctx, size_t nprobes, size_t nsites)
 static void on_note(void *ctx, const char *text)
 {
 	struct gc_output *o = ctx;
+	struct json j = { .out = &o->out };
 
 	if (!o->options.live.json) {
 		say_note(text);
 		return;
 	}
-	buf_adds(&o->out, "{\"type\":\"note\"");
-	json_string(&o->out, "text", text, strlen(text));
-	buf_adds(&o->out, "}\n");
+	json_object(&j, NULL);
+	json_string(&j, "type", "note");
+	json_string(&j, "message", text);
+	json_line(&j);
 }
 
 struct gc_watch_sink gc_output_sink(struct gc_output *o)

@@ -1,81 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /* Spans of runtimes as JSON, one object a line. What is not known has no key. */
 #include <string.h>
-#include <time.h>
 
+#include "base/json.h"
 #include "live/gc_priv.h"
 
-static void add_number(const char *key, uint64_t v, struct buf *out)
+/* @ns on the wall clock, where that is known. */
+static void add_wall(const struct live_gc_options *o, uint64_t ns, struct json *j)
 {
-	buf_addf(out, ",\"%s\":", key);
-	buf_addu(out, v);
+	if (o->wall_ns)
+		json_u64(j, "wall_ns", o->wall_ns + (ns - o->mono_ns));
 }
 
-static void add_bytes(const char *key, const char *s, size_t len, struct buf *out)
+static void add_who(const struct collect_span *s, struct json *j)
 {
-	buf_addf(out, ",\"%s\":", key);
-	buf_add_json(out, s, len);
-}
-
-static void add_text(const char *key, const char *s, struct buf *out) { add_bytes(key, s, strlen(s), out); }
-
-/* The moment @ns on the wall clock, where that is known. */
-static void add_wall(const struct live_gc_options *o, const char *key, uint64_t ns, struct buf *out)
-{
-	uint64_t wall = o->wall_ns + (ns - o->mono_ns);
-	time_t second = (time_t)(wall / 1000000000u);
-	char text[40];
-	struct tm tm;
-
-	if (!o->wall_ns || !gmtime_r(&second, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
-		return;
-	buf_addf(out, ",\"%s\":\"%s.%09uZ\"", key, text, (unsigned)(wall % 1000000000u));
-}
-
-static void add_who(const struct collect_span *s, struct buf *out)
-{
-	buf_adds(out, "{\"type\":\"span\"");
-	add_text("kind", s->def->kind, out);
+	json_string(j, "type", "span");
+	json_string(j, "kind", s->def->kind);
 	if (s->def->runtime)
-		add_text("runtime", s->def->runtime, out);
-	add_number("pid", s->pid, out);
-	add_number("tid", s->tid, out);
-	add_bytes("comm", s->comm, strnlen(s->comm, sizeof(s->comm)), out);
-	add_number("number", s->number, out);
-	add_text("label", s->label, out);
+		json_string(j, "runtime", s->def->runtime);
+	json_u64(j, "pid", s->pid);
+	json_u64(j, "tid", s->tid);
+	json_bytes(j, "comm", s->comm, strnlen(s->comm, sizeof(s->comm)));
+	json_u64(j, "number", s->number);
+	json_string(j, "label", s->label);
 	if (s->name[0])
-		add_text("name", s->name, out);
+		json_string(j, "name", s->name);
 	if (s->cause[0])
-		add_text("cause", s->cause, out);
+		json_string(j, "cause", s->cause);
 }
 
-static void add_times(const struct live_gc_options *o, const struct collect_span *s, struct buf *out)
+static void add_times(const struct live_gc_options *o, const struct collect_span *s, struct json *j)
 {
-	add_number("begin_ns", s->begin_ns, out);
-	add_number("end_ns", s->end_ns, out);
-	add_wall(o, "wall", s->begin_ns, out);
-	add_number("duration_ns", s->end_ns > s->begin_ns ? s->end_ns - s->begin_ns : 0, out);
+	json_u64(j, "begin_ns", s->begin_ns);
+	json_u64(j, "end_ns", s->end_ns);
+	add_wall(o, s->begin_ns, j);
+	json_u64(j, "duration_ns", s->end_ns > s->begin_ns ? s->end_ns - s->begin_ns : 0);
 	if (!s->stall.known)
 		return;
-	add_number("stopped_ns", s->stall.stopped_ns, out);
-	add_number("waited_ns", s->stall.waited_ns, out);
-	add_number("collector_ns", s->stall.collector_ns, out);
-	add_number("program_ns", s->stall.program_ns, out);
-	add_number("held_ns", s->stall.held_ns, out);
+	json_u64(j, "stopped_ns", s->stall.stopped_ns);
+	json_u64(j, "waited_ns", s->stall.waited_ns);
+	json_u64(j, "collector_ns", s->stall.collector_ns);
+	json_u64(j, "program_ns", s->stall.program_ns);
+	json_u64(j, "held_ns", s->stall.held_ns);
 }
 
-static void add_memory(const struct collect_span *s, struct buf *out)
+static void add_memory(const struct collect_span *s, struct json *j)
 {
 	if (s->has_before)
-		add_number("before", s->before, out);
+		json_u64(j, "before_bytes", s->before);
 	if (s->has_after)
-		add_number("after", s->after, out);
+		json_u64(j, "after_bytes", s->after);
 	if (s->has_freed)
-		add_number("freed", s->freed, out);
+		json_u64(j, "freed_bytes", s->freed);
 	if (s->has_objects)
-		add_number("objects", s->objects, out);
+		json_u64(j, "freed_objects", s->objects);
 	if (s->has_heap)
-		add_number("heap", s->heap, out);
+		json_u64(j, "heap_bytes", s->heap);
 }
 
 /* How many of the values before @i have its name. */
@@ -89,60 +69,62 @@ static unsigned earlier(const struct collect_span *s, size_t i)
 }
 
 /* A name that begin and end both have is NAME and NAME_at_end: an object with a key twice is no JSON. */
-static void add_value(const struct collect_value *v, bool again, struct buf *out)
+static void add_value(const struct collect_value *v, bool again, struct json *j)
 {
 	struct buf key = { 0 };
 
 	buf_adds(&key, v->name);
 	buf_adds(&key, again ? "_at_end" : "");
-	buf_add_json(out, key.data ? key.data : "", key.len);
+	j->out->failed |= key.failed;
+	json_raw_foreign(j, key.data ? key.data : "", key.len);
 	buf_done(&key);
-	buf_addc(out, ':');
 	if (v->is_text)
-		buf_add_json(out, v->text, v->len);
+		buf_add_json(j->out, v->text, v->len);
 	else
-		buf_addi(out, v->number);
+		buf_addi(j->out, v->number);
 }
 
-static void add_values(const struct collect_span *s, struct buf *out)
+static void add_args(const struct collect_span *s, struct json *j)
 {
-	bool any = false;
-
+	if (!s->nvalues)
+		return;
+	json_object(j, "args");
 	for (size_t i = 0; i < s->nvalues; i++) {
 		unsigned n = earlier(s, i);
 
-		if (n > 1)
-			continue;
-		buf_adds(out, any ? "," : ",\"values\":{");
-		add_value(&s->values[i], n == 1, out);
-		any = true;
+		if (n < 2)
+			add_value(&s->values[i], n == 1, j);
 	}
-	if (any)
-		buf_addc(out, '}');
+	json_close(j);
 }
 
 void gc_json(const struct live_gc_options *o, const struct collect_span *s, struct buf *out)
 {
-	add_who(s, out);
-	add_times(o, s, out);
-	add_memory(s, out);
-	add_text("close", span_end_name(s->end), out);
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	add_who(s, &j);
+	add_times(o, s, &j);
+	add_memory(s, &j);
+	json_string(&j, "end", span_end_name(s->end));
 	if (s->nested)
-		buf_adds(out, ",\"nested\":true");
+		json_bool(&j, "nested", true);
 	if (s->lost_inside)
-		buf_adds(out, ",\"lost_inside\":true");
-	add_values(s, out);
-	buf_adds(out, "}\n");
+		json_bool(&j, "lost_inside", true);
+	add_args(s, &j);
+	json_line(&j);
 }
 
 void gc_lost_json(const struct live_gc_options *o, uint64_t n, uint64_t from_ns, uint64_t to_ns, struct buf *out)
 {
-	buf_adds(out, "{\"type\":\"lost\"");
-	add_number("lost", n, out);
-	add_number("from_ns", from_ns, out);
-	add_number("to_ns", to_ns, out);
-	if (from_ns)
-		add_wall(o, "wall_from", from_ns, out);
-	add_wall(o, "wall_to", to_ns, out);
-	buf_adds(out, "}\n");
+	struct json j = { .out = out };
+	uint64_t begin_ns = from_ns > o->start_ns ? from_ns : o->start_ns; /* 0: nothing came before */
+
+	json_object(&j, NULL);
+	json_string(&j, "type", "lost");
+	json_u64(&j, "count", n);
+	json_u64(&j, "begin_ns", begin_ns);
+	json_u64(&j, "end_ns", to_ns > begin_ns ? to_ns : begin_ns);
+	add_wall(o, begin_ns, &j);
+	json_line(&j);
 }

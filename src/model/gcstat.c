@@ -196,11 +196,8 @@ static int row_add(struct row *r, const struct collect_span *span)
 
 static void row_cut(struct row *r, const struct collect_span *span)
 {
-	bool died = span->end == SPAN_PROCESS_EXITED || span->end == SPAN_EXEC || span->end == SPAN_THREAD_EXITED;
-
 	r->sum.stops |= span->def->stops;
-	r->sum.cut += !died;
-	r->sum.died += died;
+	r->sum.incomplete++;
 }
 
 static int stop_add(struct gcstat *g, const struct collect_span *span)
@@ -335,13 +332,9 @@ int gcstat_report(struct gcstat *g, uint64_t end_ns, struct gcstat_report *ret)
 		.unmeasured = g->unmeasured,
 		.longest_stop = longest_stop(g),
 		.joined_stops = g->stops.joined,
-		.cut_at_start = g->ends[SPAN_BEFORE_ATTACH],
-		.cut_at_stop = g->ends[SPAN_OPEN],
-		.died = g->ends[SPAN_PROCESS_EXITED] + g->ends[SPAN_EXEC] + g->ends[SPAN_THREAD_EXITED],
-		.forgotten = g->ends[SPAN_LOST] + g->ends[SPAN_EVICTED] + g->ends[SPAN_ORPHAN],
-		.inherited = g->ends[SPAN_INHERITED],
 		.lost_inside = g->lost_inside,
 	};
+	memcpy(ret->ends, g->ends, sizeof(ret->ends));
 	ret->stops = stops_histogram(&g->stops, ret->histogram);
 	for (size_t i = 0; i < GCSTAT_WINDOWS; i++) {
 		ret->window_ns[i] = windows[i];

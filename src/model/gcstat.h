@@ -41,7 +41,7 @@ struct gcstat_row {
 	uint64_t freed; /* bytes, of those that tell */
 	bool stops, has_freed;
 	struct gcstat_longest longest, longest_stop;
-	uint64_t cut, died; /* not in the numbers above */
+	uint64_t incomplete; /* spans without their begin or end, not in the numbers above */
 };
 
 #define GCSTAT_WINDOWS 5 /* 1 ms, 10 ms, 100 ms, 1 s, 10 s */
@@ -60,8 +60,8 @@ struct gcstat_report {
 	double utilisation[GCSTAT_WINDOWS]; /* least share of one that the program had; <0: the run was shorter */
 	uint64_t histogram[GCSTAT_BUCKETS]; /* of stops */
 	bool joined_stops; /* utilisation is a lower bound */
-	/* died: exec and the end of a thread, too; forgotten: its begin or its end was lost, or too many were open */
-	uint64_t cut_at_start, cut_at_stop, died, forgotten, inherited, lost_inside;
+	uint64_t ends[SPAN_ENDS]; /* spans by how they ended, also those that are in no row's numbers */
+	uint64_t lost_inside;
 };
 
 struct gcstat *gcstat_new(uint64_t start_ns);

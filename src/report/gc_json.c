@@ -2,174 +2,160 @@
 /* The summary as one JSON object. What is not known has no key. */
 #include <string.h>
 
+#include "base/json.h"
 #include "report/gc_priv.h"
-#include "report/json.h"
 
-static void add_flag(const char *key, bool v, struct buf *out)
-{
-	buf_addf(out, "\"%s\":%s,", key, v ? "true" : "false");
-}
-
-static void add_longest(const char *key, const struct gcstat_longest *l, struct buf *out)
+static void add_longest(const char *key, const struct gcstat_longest *l, struct json *j)
 {
 	if (!l->ns)
 		return;
-	buf_addf(out, "\"%s\":{", key);
-	json_add_number("duration_ns", l->ns, out);
-	json_add_number("begin_ns", l->begin_ns, out);
-	json_add_text("kind", l->kind, out);
-	json_add_text("label", l->label, out);
+	json_object(j, key);
+	json_u64(j, "begin_ns", l->begin_ns);
+	json_u64(j, "duration_ns", l->ns);
+	json_string(j, "kind", l->kind);
+	json_string(j, "label", l->label);
 	if (*l->cause)
-		json_add_text("cause", l->cause, out);
-	json_close_with('}', out);
-	buf_addc(out, ',');
+		json_string(j, "cause", l->cause);
+	json_close(j);
 }
 
-static void add_measured(const struct gcstat_row *row, struct buf *out)
+static void add_measured(const struct gcstat_row *row, struct json *j)
 {
+	json_u64(j, "measured", row->stopped_count);
 	if (!row->stopped_count)
 		return;
-	json_add_number("measured", row->stopped_count, out);
 	if (row->stops) {
-		json_add_number("stopped_ns", row->stopped_ns, out);
-		json_add_number("waited_ns", row->waited_ns, out);
+		json_u64(j, "stopped_ns", row->stopped_ns);
+		json_u64(j, "waited_ns", row->waited_ns);
 	}
-	json_add_number("collector_ns", row->collector_ns, out);
-	json_add_number("program_ns", row->program_ns, out);
-	json_add_number("held_ns", row->held_ns, out);
+	json_u64(j, "collector_ns", row->collector_ns);
+	json_u64(j, "program_ns", row->program_ns);
+	json_u64(j, "held_ns", row->held_ns);
 }
 
-static void add_row(const struct gcstat_row *row, struct buf *out)
+static void add_row(const struct gcstat_row *row, struct json *j)
 {
-	buf_addc(out, '{');
-	json_add_text("runtime", row->runtime, out);
-	json_add_text("kind", row->kind, out);
+	json_object(j, NULL);
+	json_string(j, "runtime", row->runtime);
+	json_string(j, "kind", row->kind);
 	if (row->label)
-		json_add_text("label", row->label, out);
-	add_flag("stops", row->stops, out);
-	json_add_number("count", row->count, out);
-	json_add_number("total_ns", row->total_ns, out);
-	json_add_number("covered_ns", row->covered_ns, out);
+		json_string(j, "label", row->label);
+	json_bool(j, "stops_program", row->stops);
+	json_u64(j, "count", row->count);
+	json_u64(j, "total_ns", row->total_ns);
+	json_u64(j, "covered_ns", row->covered_ns);
 	if (row->count) {
-		json_add_number("median_ns", row->median_ns, out);
-		json_add_number("p90_ns", row->p90_ns, out);
-		json_add_number("p99_ns", row->p99_ns, out);
-		json_add_number("p999_ns", row->p999_ns, out);
+		json_u64(j, "median_ns", row->median_ns);
+		json_u64(j, "p90_ns", row->p90_ns);
+		json_u64(j, "p99_ns", row->p99_ns);
+		json_u64(j, "p999_ns", row->p999_ns);
 	}
-	add_longest("longest", &row->longest, out);
-	add_longest("longest_stop", &row->longest_stop, out);
-	add_measured(row, out);
+	add_longest("longest", &row->longest, j);
+	add_longest("longest_stop", &row->longest_stop, j);
+	add_measured(row, j);
 	if (row->has_freed)
-		json_add_number("freed", row->freed, out);
+		json_u64(j, "freed_bytes", row->freed);
 	if (row->part_of) {
-		json_add_text("part_of", row->part_of, out);
-		json_add_number("part_of_count", row->part_of_count, out);
+		json_string(j, "part_of", row->part_of);
+		json_u64(j, "part_of_count", row->part_of_count);
 	}
-	json_add_number("cut", row->cut, out);
-	json_add_number("died", row->died, out);
-	json_close_with('}', out);
-	buf_addc(out, ',');
+	json_u64(j, "incomplete", row->incomplete);
+	json_close(j);
 }
 
-static void add_who(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
+static void add_who(const struct gcstat_report *r, const struct report_gc_who *who, struct json *j)
 {
 	struct buf sentence = { 0 };
 
-	buf_adds(out, "{\"type\":\"summary\",");
-	json_add_number("pid", who->pid, out);
+	json_string(j, "type", "summary");
+	json_u64(j, "pid", who->pid);
 	if (who->comm)
-		json_add_text("comm", who->comm, out);
+		json_string(j, "comm", who->comm);
 	if (who->runtime)
-		json_add_text("runtime", who->runtime, out);
+		json_string(j, "runtime", who->runtime);
 	if (who->version && *who->version)
-		json_add_text("version", who->version, out);
+		json_string(j, "version", who->version);
 	report_gc_sentence(r, who, &sentence);
-	json_add_text("sentence", sentence.data ? sentence.data : "", out);
-	out->failed |= sentence.failed;
+	json_string(j, "message", sentence.data ? sentence.data : "");
+	j->out->failed |= sentence.failed;
 	buf_done(&sentence);
-	json_add_number("start_ns", r->start_ns, out);
-	json_add_number("end_ns", r->end_ns, out);
-	json_add_number("duration_ns", gc_wall_ns(r), out);
+	json_u64(j, "begin_ns", r->start_ns);
+	json_u64(j, "end_ns", r->end_ns);
 	if (who->wall_start_ns)
-		json_add_number("wall_start_ns", who->wall_start_ns, out);
-	add_flag("ended", who->ended, out);
+		json_u64(j, "wall_ns", who->wall_start_ns);
+	json_u64(j, "duration_ns", gc_wall_ns(r));
+	json_bool(j, "detached", who->ended);
 }
 
-static void add_stops(const struct gcstat_report *r, struct buf *out)
+static void add_stops(const struct gcstat_report *r, struct json *j)
 {
-	add_flag("measured", r->measured, out);
-	json_add_number("stops", r->stops, out);
+	json_u64(j, "stops", r->stops);
 	if (r->measured)
-		json_add_number("stopped_ns", r->stopped_ns, out);
-	json_add_number("pause_ns", r->pause_ns, out);
-	json_add_number("unmeasured", r->unmeasured, out);
-	add_longest("longest_stop", &r->longest_stop, out);
+		json_u64(j, "stopped_ns", r->stopped_ns);
+	json_u64(j, "pause_ns", r->pause_ns);
+	json_u64(j, "unmeasured", r->unmeasured);
+	add_longest("longest_stop", &r->longest_stop, j);
 }
 
-static void add_rows(const struct gcstat_report *r, struct buf *out)
+static void add_utilization(const struct gcstat_report *r, struct json *j)
 {
-	buf_adds(out, "\"rows\":[");
-	for (size_t i = 0; i < r->nrows; i++)
-		add_row(&r->rows[i], out);
-	json_close_with(']', out);
-	buf_addc(out, ',');
-}
-
-static void add_utilisation(const struct gcstat_report *r, struct buf *out)
-{
-	buf_adds(out, "\"mmu\":[");
-	for (size_t i = 0; i < GCSTAT_WINDOWS; i++)
-		if (r->utilisation[i] >= 0)
-			buf_addf(out, "{\"window_ns\":%llu,\"utilisation\":%.6f},", (unsigned long long)r->window_ns[i],
-				 r->utilisation[i]);
-	json_close_with(']', out);
-	buf_addc(out, ',');
+	json_array(j, "mmu");
+	for (size_t i = 0; i < GCSTAT_WINDOWS; i++) {
+		if (r->utilisation[i] < 0)
+			continue;
+		json_object(j, NULL);
+		json_u64(j, "window_ns", r->window_ns[i]);
+		json_double(j, "utilization", r->utilisation[i], 6);
+		json_close(j);
+	}
+	json_close(j);
 	if (r->joined_stops)
-		add_flag("mmu_is_lower_bound", true, out);
+		json_bool(j, "mmu_is_lower_bound", true);
 }
 
-static void add_histogram(const struct gcstat_report *r, struct buf *out)
+static void add_histogram(const struct gcstat_report *r, struct json *j)
 {
-	buf_adds(out, "\"histogram\":[");
+	json_array(j, "histogram");
 	for (size_t i = 0; i < GCSTAT_BUCKETS; i++) {
 		if (!r->histogram[i])
 			continue;
-		buf_addc(out, '{');
-		json_add_number("from_ns", i ? UINT64_C(1000) << i : 0, out);
+		json_object(j, NULL);
+		json_u64(j, "from_ns", i ? UINT64_C(1000) << i : 0);
 		if (i + 1 < GCSTAT_BUCKETS)
-			json_add_number("to_ns", UINT64_C(2000) << i, out);
-		json_add_number("count", r->histogram[i], out);
-		json_close_with('}', out);
-		buf_addc(out, ',');
+			json_u64(j, "to_ns", UINT64_C(2000) << i);
+		json_u64(j, "count", r->histogram[i]);
+		json_close(j);
 	}
-	json_close_with(']', out);
-	buf_addc(out, ',');
+	json_close(j);
 }
 
-static void add_missing(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
+static void add_ends(const struct gcstat_report *r, struct json *j)
 {
-	json_add_number("cut_at_start", r->cut_at_start, out);
-	json_add_number("cut_at_stop", r->cut_at_stop, out);
-	json_add_number("died", r->died, out);
-	json_add_number("forgotten", r->forgotten, out);
-	json_add_number("inherited", r->inherited, out);
-	json_add_number("lost_inside", r->lost_inside, out);
-	json_add_number("lost", who->lost, out);
-	buf_adds(out, "\"hints\":[");
-	for (size_t i = 0; i < who->nhints; i++) {
-		buf_add_json(out, who->hints[i], strlen(who->hints[i]));
-		buf_addc(out, ',');
-	}
-	json_close_with(']', out);
+	json_object(j, "ends");
+	for (unsigned i = 0; i < SPAN_ENDS; i++)
+		if (r->ends[i])
+			json_u64(j, span_end_name((enum span_end)i), r->ends[i]);
+	json_close(j);
 }
 
 void report_gc_json(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
 {
-	add_who(r, who, out);
-	add_stops(r, out);
-	add_rows(r, out);
-	add_utilisation(r, out);
-	add_histogram(r, out);
-	add_missing(r, who, out);
-	buf_adds(out, "}\n");
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	add_who(r, who, &j);
+	add_stops(r, &j);
+	json_array(&j, "rows");
+	for (size_t i = 0; i < r->nrows; i++)
+		add_row(&r->rows[i], &j);
+	json_close(&j);
+	add_utilization(r, &j);
+	add_histogram(r, &j);
+	add_ends(r, &j);
+	json_u64(&j, "lost_inside", r->lost_inside);
+	json_u64(&j, "lost", who->lost);
+	json_array(&j, "hints");
+	for (size_t i = 0; i < who->nhints; i++)
+		json_string(&j, NULL, who->hints[i]);
+	json_line(&j);
 }

@@ -335,15 +335,17 @@ static void add_missing(const struct gcstat_report *r, const struct report_gc_wh
 		uint64_t n;
 		const char *one, *more;
 	} parts[] = {
-		{ r->cut_at_start, "had begun before we looked: not counted",
+		{ r->ends[SPAN_BEFORE_ATTACH], "had begun before we looked: not counted",
 		  "had begun before we looked: not counted" },
-		{ r->cut_at_stop, "had not ended when we stopped looking: not counted",
+		{ r->ends[SPAN_OPEN], "had not ended when we stopped looking: not counted",
 		  "had not ended when we stopped looking: not counted" },
-		{ r->died, "did not end, as its thread or process did: not counted",
+		{ r->ends[SPAN_PROCESS_EXITED] + r->ends[SPAN_EXEC] + r->ends[SPAN_THREAD_EXITED],
+		  "did not end, as its thread or process did: not counted",
 		  "did not end, as their threads or processes did: not counted" },
-		{ r->inherited, "had begun in the process that this one was forked from: not counted",
+		{ r->ends[SPAN_INHERITED], "had begun in the process that this one was forked from: not counted",
 		  "had begun in the process that this one was forked from: not counted" },
-		{ r->forgotten, "lost its begin or its end, or too many were open: not counted",
+		{ r->ends[SPAN_LOST] + r->ends[SPAN_EVICTED] + r->ends[SPAN_ORPHAN],
+		  "lost its begin or its end, or too many were open: not counted",
 		  "lost their begins or ends, or too many were open: not counted" },
 		{ r->lost_inside, "may be said to be longer than it was: events were lost meanwhile",
 		  "may be said to be longer than they were: events were lost meanwhile" },

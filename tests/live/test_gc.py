@@ -100,8 +100,8 @@ class Spans(Case):
         spans = self.finish(watch)
         self.assertEqual(len(spans), 1)     # compilations are not asked for
         span, said = spans[0], re.match(r"collected (\d+) (\d+)", target.stdout[1])
-        wanted = {"kind": "gc", "runtime": "Collector", "label": "full", "cause": "told to", "freed": 4096,
-                  "close": "complete", "pid": target.pid, "comm": "collector", "number": 1}
+        wanted = {"kind": "gc", "runtime": "Collector", "label": "full", "cause": "told to", "freed_bytes": 4096,
+                  "end": "complete", "pid": target.pid, "comm": "collector", "number": 1}
         self.assertEqual({k: span[k] for k in wanted}, wanted)
         self.assertGreaterEqual(span["begin_ns"], int(said[1]))
         self.assertLessEqual(span["duration_ns"], int(said[2]))
@@ -152,7 +152,7 @@ class Spans(Case):
         watch.wait_for(f'"span".*"pid":{after.pid}')
         spans = self.finish(watch)
         self.assertLessEqual({before.pid, after.pid}, {s["pid"] for s in spans})
-        self.assertIn("2.5.1", [p["version"] for p in watch.of_type("process") if p["pid"] == after.pid])
+        self.assertIn("2.5.1", [p["version"] for p in watch.of_type("attach") if p["pid"] == after.pid])
 
     def test_a_command_and_its_status(self):
         path = os.path.join(self.tempdir(), "out")
@@ -207,9 +207,9 @@ class Broken(Case):
         watch = self.json("-p", target.pid)
         self.tell(target, "end 5", "begin 0")
         spans = self.finish(watch)
-        self.assertEqual([(s["close"], s["label"]) for s in spans], [("before-attach", "gc"), ("open", "young")])
+        self.assertEqual([(s["end"], s["label"]) for s in spans], [("before-attach", "gc"), ("open", "young")])
         summary = watch.summary()
-        self.assertLessEqual(sum(s["duration_ns"] for s in spans), summary["end_ns"] - summary["start_ns"])
+        self.assertLessEqual(sum(s["duration_ns"] for s in spans), summary["end_ns"] - summary["begin_ns"])
 
     def test_it_dies_inside(self):
         target = self.collector()
@@ -218,8 +218,8 @@ class Broken(Case):
         target.say("die 9\n")
         self.assertEqual(watch.wait(), 0, watch.describe())
         spans = self.spans_of(watch)
-        self.assertEqual([s["close"] for s in spans], ["process-exited"])
-        self.assertTrue(watch.summary()["ended"])
+        self.assertEqual([s["end"] for s in spans], ["process-exited"])
+        self.assertTrue(watch.summary()["detached"])
         self.assertIn(f"usertrace: process {target.pid} ended", watch.stderr)
 
     def test_another_program_inside(self):
@@ -228,14 +228,14 @@ class Broken(Case):
         self.tell(target, "begin 1")
         target.say("exec /bin/true\n")
         self.assertEqual(watch.wait(), 0, watch.describe())
-        self.assertEqual([s["close"] for s in self.spans_of(watch)], ["exec"])
+        self.assertEqual([s["end"] for s in self.spans_of(watch)], ["exec"])
 
     def test_a_thread_ends_inside(self):
         target = self.collector()
         watch = self.json("-p", target.pid)
         self.tell(target, "thread", "collect 10")
         spans = self.finish(watch)
-        self.assertEqual([s["close"] for s in spans], ["thread-exited", "complete"])
+        self.assertEqual([s["end"] for s in spans], ["thread-exited", "complete"])
         self.assertNotEqual(spans[0]["tid"], target.pid)
 
     @live.vm_safe
@@ -245,10 +245,10 @@ class Broken(Case):
         self.tell(target, "fork")
         spans = self.finish(watch)
         child = int(re.search(r"child (\d+)", "\n".join(target.stdout))[1])
-        self.assertEqual([(s["close"], s.get("freed")) for s in spans if s["pid"] == target.pid], [("complete", 3)])
-        self.assertEqual([(s["close"], s.get("freed"), s["label"]) for s in spans if s["pid"] == child],
+        self.assertEqual([(s["end"], s.get("freed_bytes")) for s in spans if s["pid"] == target.pid], [("complete", 3)])
+        self.assertEqual([(s["end"], s.get("freed_bytes"), s["label"]) for s in spans if s["pid"] == child],
                          [("inherited", 1, "gc"), ("complete", 2, "full")])
-        inherited = next(s for s in spans if s["close"] == "inherited")
+        inherited = next(s for s in spans if s["end"] == "inherited")
         parent = next(s for s in spans if s["pid"] == target.pid)
         self.assertLessEqual(inherited["end_ns"] - parent["begin_ns"], parent["duration_ns"])
 
@@ -300,7 +300,7 @@ class Signals(Case):
         watch = self.json("-p", target.pid, "--kind", "signal")
         self.tell(target, "signals 3", "ignored")
         spans = self.finish(watch)
-        self.assertEqual([(s["label"], s["close"]) for s in spans], [("SIGUSR1", "complete")] * 3)
+        self.assertEqual([(s["label"], s["end"]) for s in spans], [("SIGUSR1", "complete")] * 3)
         for span in spans:
             self.assertGreater(span["duration_ns"], 200_000)    # that long the handler runs
 
@@ -326,7 +326,7 @@ class Signals(Case):
         self.tell(target, "jumps 5000", "signals 1")
         self.finish(watch)
         summary = watch.summary()
-        self.assertEqual(summary["forgotten"], 5001 - 4096)
+        self.assertEqual(summary["ends"]["evicted"], 5001 - 4096)
         self.assertIn("5,000 signal handlers did not return", "\n".join(summary["hints"]))
         self.assertEqual(next(r for r in summary["rows"] if r["kind"] == "signal")["count"], 1)
 
@@ -499,7 +499,7 @@ class Output(Case):
         self.tell(target, "collect 10", "compile \"q\\u", "signals 1")
         self.finish(watch)
         kinds = [json.loads(line)["type"] for line in watch.stdout]
-        self.assertEqual((kinds[0], kinds.count("span"), kinds[-1]), ("process", 3, "summary"))
+        self.assertEqual((kinds[0], kinds.count("span"), kinds[-1]), ("attach", 3, "summary"))
 
     def terminal(self, env, *args):
         """What it writes to a terminal."""
@@ -532,7 +532,7 @@ class Output(Case):
         done = self.usertrace("gc", "--runtime", self.ini(), "-p", target.pid, "-d", "100ms", "--json")
         self.assertEqual(done.status, 0)
         summary = json.loads(done.stdout[-1])
-        self.assertGreaterEqual(summary["end_ns"] - summary["start_ns"], 100 * MS)
+        self.assertGreaterEqual(summary["end_ns"] - summary["begin_ns"], 100 * MS)
 
 
 if __name__ == "__main__":

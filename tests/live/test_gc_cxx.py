@@ -51,7 +51,7 @@ class GcCxx(runtimes.Case):
         pairs = []
         for tid in sorted({t.tid for t in own}):
             mine, its_own = [s for s in seen if s["tid"] == tid], [t for t in own if t.tid == tid]
-            self.assertEqual([(s["name"], s["values"].get("again", 0)) for s in mine], [(t.type, t.again) for t in its_own])
+            self.assertEqual([(s["name"], s["args"].get("again", 0)) for s in mine], [(t.type, t.again) for t in its_own])
             pairs += zip(its_own, mine)
         self.assertEqual(len(seen), len(own))
         for t, s in pairs:

@@ -57,7 +57,7 @@ class GcErlang(runtimes.Case):
         seen = [s for s in watch.spans("gc") if account.begin <= s["end_ns"] <= account.end]
         # Its readers are no moment: each scheduler answers for itself.
         agree.count(self, "Erlang", COUNTED, own=account.count, seen=len(seen), cut=2, version=self.version)
-        pairs = [(self.of(s, account), s) for s in seen if s["values"]["process"] != account.tracer]
+        pairs = [(self.of(s, account), s) for s in seen if s["args"]["process"] != account.tracer]
         self.assertGreater(len(pairs), 1000)
         # One call of the collector may be a minor collection that did not suffice and then a full one.
         self.assertEqual([s for told, s in pairs if not told], [])
@@ -76,7 +76,7 @@ class GcErlang(runtimes.Case):
     @staticmethod
     def of(span, account):
         """What Erlang tells of one call of the collector."""
-        return [t for t in account.told[span["values"]["process"]]
+        return [t for t in account.told[span["args"]["process"]]
                 if span["begin_ns"] <= t[0] and t[1] <= span["end_ns"]]
 
     def check_threads(self, seen):

@@ -143,11 +143,11 @@ class Collectors(runtimes.Case):
                 self.assertEqual(span.get("cause"), pause.cause, (vars(pause), span))
             if pause.before is not None and pause.label not in ("remark", "cleanup"):
                 # G1 has not given back the regions it allocates in when it tells us, and has when it writes the log.
-                for told, seen in ((pause.before, span["before"]), (pause.after, span["after"])):
+                for told, seen in ((pause.before, span["before_bytes"]), (pause.after, span["after_bytes"])):
                     self.assertTrue(told - 1 <= seen / MIB < told + 2, (vars(pause), span))
             self.assertLessEqual(span["stopped_ns"], span["duration_ns"])
-            self.assertEqual(span.get("freed"), span["before"] - span["after"]
-                             if span.get("before", -1) >= span.get("after", 0) else None)
+            self.assertEqual(span.get("freed_bytes"), span["before_bytes"] - span["after_bytes"]
+                             if span.get("before_bytes", -1) >= span.get("after_bytes", 0) else None)
 
     def compare_operations(self, what, pairs):
         """Operations with what was seen in each: it is not longer, and not shorter than the pauses in it."""

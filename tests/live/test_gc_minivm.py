@@ -41,7 +41,7 @@ class GcMinivm(live.Case):
         """The spans with minivm's own account of each."""
         watch, log = self.run_minivm(*args)
         own, seen = minivmlog.collections_of(log), watch.spans("gc")
-        self.assertEqual([(s["tid"], s["cause"], s["before"], s["after"], s["number"]) for s in seen],
+        self.assertEqual([(s["tid"], s["cause"], s["before_bytes"], s["after_bytes"], s["number"]) for s in seen],
                          [(c.span.tid, c.span.text, c.span.before, c.span.after, i + 1) for i, c in enumerate(own)])
         for c, s in zip(own, seen):
             self.assertTrue(c.span.begin <= s["begin_ns"] <= c.span.begun, (c.span, s))
@@ -126,9 +126,9 @@ class GcMinivm(live.Case):
         watch, log = self.run_minivm("--threads", 4, "--heap", "8M", "--rounds", 2, "trees", kinds="compile,thread")
         compiled = sorted((s.begun, s.text, s.after) for s in log if s.kind == "compile")
         seen = watch.spans("compile")
-        self.assertEqual([(s["name"], s["values"]["size"]) for s in seen], [(name, size) for _, name, size in compiled])
+        self.assertEqual([(s["name"], s["args"]["size"]) for s in seen], [(name, size) for _, name, size in compiled])
         self.assertEqual(watch.spans("gc"), [])
-        self.assertEqual(sorted(s["values"]["id"] for s in watch.spans("thread")), [1, 2, 3, 4])
+        self.assertEqual(sorted(s["args"]["id"] for s in watch.spans("thread")), [1, 2, 3, 4])
 
     def test_the_collections_of_clozure_cl(self):
         """minivm built with the provider file of Clozure CL, by the name of its kernel, as which it is known."""
@@ -146,10 +146,10 @@ class GcMinivm(live.Case):
         self.assertEqual(watch.wait(), 0, watch.describe())
         own, seen = self.work_of(minivmlog.read(log)), watch.spans("gc")
         self.assertEqual({s["runtime"] for s in seen}, {"Clozure CL"})
-        self.assertEqual([(s["label"], s["before"], s["freed"]) for s in seen],
+        self.assertEqual([(s["label"], s["before_bytes"], s["freed_bytes"]) for s in seen],
                          [(label, before, before - after) for label, _, _, before, after in own])
         self.assertEqual({s["label"] for s in seen}, {"full", "ephemeral"})
-        self.assertEqual({s["values"]["generation"] for s in seen if s["label"] == "ephemeral"}, {0})
+        self.assertEqual({s["args"]["generation"] for s in seen if s["label"] == "ephemeral"}, {0})
         agree.compare(self, "Clozure CL", "minivm with its probes", own=[(begin, end - begin) for _, begin, end, *_ in own],
                       seen=agree.lengths(seen), least=0.8, note="minivm's log of the work in each collection")
 

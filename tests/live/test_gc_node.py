@@ -29,10 +29,10 @@ class Node(runtimes.Case):
 
     def check_sizes(self, own, spans):
         for line, span in zip(own, spans):
-            for key in ("before", "after"):
+            for key in ("before_bytes", "after_bytes"):
                 self.assertLessEqual(abs(span[key] / 2**20 - float(line[key])), 0.051, (line, span))
-            if span["before"] >= span["after"]:
-                self.assertEqual(span["freed"], span["before"] - span["after"])
+            if span["before_bytes"] >= span["after_bytes"]:
+                self.assertEqual(span["freed_bytes"], span["before_bytes"] - span["after_bytes"])
 
     def check_stopped(self, spans):
         """Threads that help are the collector meanwhile; only what they do on the way to it and back is not."""
@@ -44,7 +44,7 @@ class Node(runtimes.Case):
 
     def compare(self, watch, program, what):
         own, spans = told(program.stdout), watch.spans("gc")
-        version = watch.of_type("process")[0]["version"]
+        version = watch.of_type("attach")[0]["version"]
         agree.compare(self, "Node.js", f"{what}, --trace-gc", version=version,
                       own=[round(float(line["ms"]) * 1e6) for line in own], seen=[s["duration_ns"] for s in spans],
                       least=0.9)

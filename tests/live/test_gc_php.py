@@ -26,17 +26,17 @@ class Php(runtimes.Case):
 
     def test_collections(self):
         watch, said = self.watched("gc")
-        version = watch.of_type("process")[0]["version"]
+        version = watch.of_type("attach")[0]["version"]
         self.assertRegex(version, r"^\d+\.\d+\.\d+$")
         spans, own = watch.spans("gc"), said["own"]
         asked = spans[:len(own)]
         agree.compare(self, "PHP", "gc_collect_cycles(), hrtime()", version=version, own=[o[:2] for o in own],
                       seen=agree.lengths(asked), least=0.8, note="its intervals hold a call of PHP and two probes")
-        self.assertEqual([s["objects"] for s in asked], [o[2] for o in own])
+        self.assertEqual([s["freed_objects"] for s in asked], [o[2] for o in own])
         agree.count(self, "PHP", "runs by themselves, gc_status()", version=version, own=said["runs"],
                     seen=len(spans) - len(own))
         agree.count(self, "PHP", "objects freed, gc_status()", version=version, own=said["collected"],
-                    seen=sum(s["objects"] for s in spans))
+                    seen=sum(s["freed_objects"] for s in spans))
         self.assertEqual(watch.cut("gc"), 0)
         agree.stands_still(self, spans)
 
@@ -46,7 +46,7 @@ class Php(runtimes.Case):
         agree.count(self, "PHP", "exceptions, the program", own=said["caught"], seen=len(caught))
         self.assertEqual({s["name"] for s in caught}, {"RuntimeException"})
         # It began before we looked.
-        self.assertEqual([s["close"] for s in watch.spans("request", closed=None)], ["before-attach"])
+        self.assertEqual([s["end"] for s in watch.spans("request", closed=None)], ["before-attach"])
 
     def test_a_command(self):
         script = os.path.join(self.tempdir(), "included.php")

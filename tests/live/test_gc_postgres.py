@@ -29,7 +29,7 @@ def as_postgres(*argv, **kwargs):
 
 
 def value(span, name):
-    return span.get("values", {}).get(name)
+    return span.get("args", {}).get(name)
 
 
 class Session:
@@ -154,7 +154,7 @@ class GcPostgres(live.Case):
             # What is on disk is told in blocks.
             own.append(("sort on disk", int(size) // 8) if kind == "Disk" else ("sort in memory", int(size)))
         self.done(watch)
-        seen = [(s["label"], s["values"]["space"]) for s in watch.spans("request") if value(s, "sort") is not None]
+        seen = [(s["label"], s["args"]["space"]) for s in watch.spans("request") if value(s, "sort") is not None]
         self.assertEqual(seen, own)
         self.assertEqual({label for label, _ in own}, {"sort on disk", "sort in memory"})
         agree.count(self, RUNTIME, "sorts, EXPLAIN ANALYZE, with their places and sizes", own=len(own), seen=len(seen),
@@ -176,7 +176,7 @@ class GcPostgres(live.Case):
         agree.compare(self, RUNTIME, "checkpoints, log_checkpoints", own=[round(float(m[5]) * 1e9) for m in own],
                       seen=[s["duration_ns"] for s in seen], version=self.version, resolution_ns=1_100_000,
                       least=0.6, note="its own account is of milliseconds, and ends before the line is written")
-        self.assertEqual([tuple(s["values"][n] for n in ("written", "added", "removed", "recycled")) for s in seen],
+        self.assertEqual([tuple(s["args"][n] for n in ("written", "added", "removed", "recycled")) for s in seen],
                          [tuple(map(int, m.groups()[:4])) for m in own])
         self.session.ask("DROP TABLE filled")
 

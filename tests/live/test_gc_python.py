@@ -38,7 +38,7 @@ class Python(runtimes.Case):
         agree.compare(self, "CPython", "collections, gc.callbacks", version="3.11", own=[o[1:3] for o in own],
                       seen=agree.lengths(spans), least=0.8, note=NOTE)
         self.assertEqual([s["label"] for s in spans], [WORDS[o[0]] for o in own])
-        self.assertEqual([s["objects"] for s in spans], [o[3] for o in own])
+        self.assertEqual([s["freed_objects"] for s in spans], [o[3] for o in own])
         counted = list(map(int, said["collections"].split(",")))
         for generation, word in WORDS.items():
             agree.count(self, "CPython", f"{word}, gc.get_stats()", version="3.11", own=counted[generation],

@@ -54,7 +54,7 @@ class Refused(live.Case):
         target.say("go\n")
         child = int(target.wait_for(r"child (\d+)")[1])
         target.wait()
-        watch.wait_for('"type":"gone"')
+        watch.wait_for('"type":"detach"')
         self.assertEqual(watch.interrupt(), 0, watch.describe())
         self.assertEqual([o for o in watch.objects() if o.get("pid") == child], [])
         self.assertEqual([s["pid"] for s in watch.of_type("summary")], [target.pid])

@@ -25,7 +25,7 @@ class Ruby(runtimes.Case):
         return watch, said
 
     def version(self, watch):
-        version = watch.of_type("process")[0]["version"]
+        version = watch.of_type("attach")[0]["version"]
         self.assertRegex(version, r"^\d+\.\d+")
         return version
 

@@ -31,7 +31,7 @@ class GcSbcl(runtimes.Case):
         seen = watch.spans("gc")
         agree.compare(self, "SBCL", what, own=[(begin, length) for _, begin, length in own], seen=agree.lengths(seen),
                       version=self.version, note="by the program's own clock around collect-garbage")
-        self.assertEqual([s["values"]["generation"] for s in seen], [generation for generation, _, _ in own])
+        self.assertEqual([s["args"]["generation"] for s in seen], [generation for generation, _, _ in own])
         self.assertEqual([s["label"] for s in seen[-3:]], ["nursery", "generation 1", "full"])
         return seen
 

@@ -26,7 +26,7 @@ class Chez(churns.Case):
         version = churns.version_of("chezscheme")
         agree.compare(self, "Chez Scheme", "collections, (sstats-gc-real (statistics))", [ns for ns, _ in own],
                       [s["duration_ns"] for s in seen], version=version)
-        self.assertEqual([s["values"]["generation"] for s in seen], [generation for _, generation in own])
+        self.assertEqual([s["args"]["generation"] for s in seen], [generation for _, generation in own])
         self.assertEqual(seen[0]["runtime"], "Chez Scheme")
 
     def test_by_another_name(self):

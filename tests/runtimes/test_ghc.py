@@ -28,7 +28,7 @@ class Haskell(churns.Case):
         agree.count(self, "GHC", f"{what}, GHC.Stats", said["gcs"], len(seen), version=version)
         self.assertGreater(len(own), 0.9 * said["gcs"])
         ours = [seen[number - 1] for number, _, _ in own]
-        self.assertEqual([s["values"]["generation"] for s in ours], [generation for _, _, generation in own])
+        self.assertEqual([s["args"]["generation"] for s in ours], [generation for _, _, generation in own])
         long = [s for s in seen if s["duration_ns"] > 500_000] or seen
         self.assertGreater(statistics.median(s["stopped_ns"] / s["duration_ns"] for s in long), 0.9)
         agree.compare(self, "GHC", f"{what}, gcdetails_elapsed_ns", [ns for _, ns, _ in own],

@@ -60,7 +60,7 @@ class Mono(churns.Case):
         watch.say("\n\n")
         self.assertEqual(watch.wait(), 0, watch.describe())
         said = [json.loads(line) for line in watch.stdout if line.startswith("{")]
-        closed = [o["close"] for o in said if o["type"] == "span" and o["kind"] == "gc"]
+        closed = [o["end"] for o in said if o["type"] == "span" and o["kind"] == "gc"]
         self.assertGreater(len(closed), 3)
         self.assertEqual(set(closed), {"complete"})
 

@@ -37,13 +37,13 @@ class Watch(live.Trace):
 
     def spans(self, kind=None, closed="complete", **values):
         """Spans of a kind in order of their begin; those that ended alone, or with closed=None cut ones as well."""
-        values = {**values, **({"kind": kind} if kind else {}), **({"close": closed} if closed else {})}
+        values = {**values, **({"kind": kind} if kind else {}), **({"end": closed} if closed else {})}
         found = [s for s in self.of_type("span") if all(s.get(k) == v for k, v in values.items())]
         return sorted(found, key=lambda s: s["begin_ns"])
 
     def cut(self, kind=None, **values):
         """How many spans were cut."""
-        return len([s for s in self.spans(kind, closed=None, **values) if s["close"] != "complete"])
+        return len([s for s in self.spans(kind, closed=None, **values) if s["end"] != "complete"])
 
     def summary(self, pid=None):
         """The summary of a process; without a pid there must be one alone."""
@@ -54,7 +54,7 @@ class Watch(live.Trace):
 
     def process(self, pid):
         """What it said of a process when it began to watch it."""
-        return next(p for p in self.of_type("process") if p["pid"] == pid)
+        return next(p for p in self.of_type("attach") if p["pid"] == pid)
 
 
 def gc(case, *args, attached=True, **kwargs):

@@ -267,8 +267,8 @@ static void test_json(void **state)
 		"\"java\","
 		"\"number\":17,\"label\":\"young\",\"cause\":\"G1 Evacuation Pause\",\"begin_ns\":6500000000,"
 		"\"end_ns\":6503210000,\"duration_ns\":3210000,\"stopped_ns\":3190000,\"waited_ns\":9000000,"
-		"\"collector_ns\":6100000,\"program_ns\":12000,\"held_ns\":0,\"before\":134217728,\"after\":65798144,"
-		"\"freed\":68419584,\"close\":\"complete\"}\n");
+		"\"collector_ns\":6100000,\"program_ns\":12000,\"held_ns\":0,\"before_bytes\":134217728,\"after_bytes\":65798144,"
+		"\"freed_bytes\":68419584,\"end\":\"complete\"}\n");
 	s = (struct collect_span){ .def = &compile_def,
 				   .label = "a\"b\n",
 				   .comm = "fifteen-bytes-x",
@@ -291,8 +291,8 @@ static void test_json(void **state)
 		"{\"type\":\"span\",\"kind\":\"compile\",\"runtime\":\"HotSpot\",\"pid\":0,\"tid\":0,"
 		"\"comm\":\"xxxxxxxxxxxxxxxx\",\"number\":0,\"label\":\"a\\\"b\\n\",\"name\":\"n\",\"begin_ns\":"
 		"5000000000,"
-		"\"end_ns\":5000000000,\"wall\":\"2026-01-31T12:00:00.000000001Z\",\"duration_ns\":0,\"objects\":0,"
-		"\"heap\":7,\"close\":\"process-exited\",\"nested\":true,\"lost_inside\":true,\"values\":{\"used\":5,"
+		"\"end_ns\":5000000000,\"wall_ns\":1769860800000000001,\"duration_ns\":0,\"freed_objects\":0,"
+		"\"heap_bytes\":7,\"end\":\"process-exited\",\"nested\":true,\"lost_inside\":true,\"args\":{\"used\":5,"
 		"\"generation\":-2,\"used_at_end\":3,\"pool\":\"G1 \\\"Eden\\\"\"}}\n");
 	o.json = true;
 	live_gc_header(&o, &out);
@@ -312,8 +312,8 @@ static void test_lost(void **state)
 				      "-- 2 events lost between 1.000000 and 1.000000 --\n");
 	o.json = true;
 	buf_reset(&out);
-	live_gc_lost(&o, 3, 0, 9, &out);
-	assert_string_equal(out.data, "{\"type\":\"lost\",\"lost\":3,\"from_ns\":0,\"to_ns\":9}\n");
+	live_gc_lost(&o, 3, 0, START + 9, &out);
+	assert_string_equal(out.data, "{\"type\":\"lost\",\"count\":3,\"begin_ns\":5000000000,\"end_ns\":5000000009}\n");
 	buf_done(&out);
 }
 

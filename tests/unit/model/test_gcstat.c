@@ -98,8 +98,7 @@ static void rows(void **ctx)
 	assert_int_equal(r.rows[0].total_ns, 15 * MS);
 	assert_int_equal(r.rows[0].covered_ns, 15 * MS);
 	assert_int_equal(r.rows[0].median_ns, 4 * MS);
-	assert_int_equal(r.rows[0].cut, 1);
-	assert_int_equal(r.rows[0].died, 1);
+	assert_int_equal(r.rows[0].incomplete, 2);
 	assert_int_equal(r.rows[0].freed, 111);
 	assert_string_equal(r.rows[0].longest.label, "full");
 	assert_string_equal(r.rows[0].longest.cause, "System.gc()");
@@ -119,8 +118,9 @@ static void rows(void **ctx)
 	assert_int_equal(r.stops, 5);
 	assert_int_equal(r.pause_ns, 16 * MS);
 	assert_int_equal(r.stopped_ns, 16 * MS);
-	assert_int_equal(r.cut_at_stop, 1);
-	assert_int_equal(r.died, 1);
+	assert_int_equal(r.ends[SPAN_OPEN], 1);
+	assert_int_equal(r.ends[SPAN_COMPLETE], 5);
+	assert_int_equal(r.ends[SPAN_PROCESS_EXITED], 1);
 	assert_int_equal(r.histogram[8], 2); /* 256 µs to 512 µs */
 	assert_int_equal(r.histogram[10], 1);
 	assert_int_equal(r.histogram[11], 1);

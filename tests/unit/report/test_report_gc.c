@@ -442,7 +442,8 @@ static void json(void **ctx)
 		has(out.data, "\"comm\":\"a\\\"b\"");
 		numbers(out.data, "stops", r.stops);
 		numbers(out.data, "pause_ns", r.pause_ns);
-		numbers(out.data, "died", r.died);
+		if (r.ends[SPAN_PROCESS_EXITED])
+			numbers(out.data, "process-exited", r.ends[SPAN_PROCESS_EXITED]);
 		numbers(out.data, "lost", who.lost);
 		assert_true(!strstr(out.data, "\"version\"") == !who.version);
 		for (size_t i = 0; i < r.nrows; i++) {
