@@ -13,7 +13,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline int send_sample(uint64_t stack, uint32_t kind, uint32_t probe_site)
+static __always_inline int send_sample(uint64_t stack, uint64_t weight_ns, uint32_t kind, uint32_t probe_site)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct ut_rec_sample *r = record_reserve(cpu, options.ncpus, sizeof(*r), 0);
@@ -22,18 +22,36 @@ static __always_inline int send_sample(uint64_t stack, uint32_t kind, uint32_t p
 		return 0;
 	record_head(&r->head, UT_SITE_SAMPLE, cpu, options.ncpus);
 	r->stack = stack;
+	r->weight_ns = weight_ns;
 	r->kind = kind;
 	r->probe_site = probe_site;
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
+/*
+ * What a sample stands for: the time since the CPU's last one, since the period varies. A clock of cycles does not tell how
+ * much of a long time the CPU was idle.
+ */
+static __always_inline uint64_t weight_of(struct sample_clock *c)
+{
+	uint64_t now = bpf_ktime_get_ns(), passed = now > c->last_ns ? now - c->last_ns : 0;
+
+	c->last_ns = now;
+	return options.halts && passed > SAMPLE_PERIODS * options.period_ns ? options.period_ns : passed;
+}
+
 SEC("perf_event")
 int sample_clock(struct bpf_perf_event_data *ctx)
 {
-	if (is_wanted(bpf_get_current_pid_tgid() >> 32))
-		send_sample(stack_of(ctx, SAMPLE_CONTEXT_CLOCK, 0), UT_SAMPLE_CPU, 0);
-	return 0;
+	uint32_t cpu = bpf_get_smp_processor_id();
+	struct sample_clock *c = bpf_map_lookup_elem(&ut_clock, &cpu);
+	uint64_t weight_ns = c ? weight_of(c) : 0;
+
+	if (!c || !is_wanted(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	c->taken++;
+	return send_sample(stack_of(ctx, SAMPLE_CONTEXT_CLOCK, 0), weight_ns, UT_SAMPLE_CPU, 0);
 }
 
 /* Where the session's own programs go on to. */
@@ -56,7 +74,7 @@ int sample_uprobe(struct registers *ctx)
 	if (options.never)
 		bpf_tail_call(ctx, &ut_walk_uprobe, 0); /* keeps the stack its task's own: see gen_own_stack */
 
-	send_sample(stack_of(ctx, SAMPLE_CONTEXT_PROBE, 1), UT_SAMPLE_PROBE, (uint32_t)site);
+	send_sample(stack_of(ctx, SAMPLE_CONTEXT_PROBE, 1), 0, UT_SAMPLE_PROBE, (uint32_t)site);
 	return 0;
 }
 
@@ -65,6 +83,6 @@ int sample_tracepoint(void *ctx)
 {
 	uint64_t site = bpf_get_attach_cookie(ctx);
 
-	send_sample(stack_of(ctx, SAMPLE_CONTEXT_PROBE, 0), UT_SAMPLE_PROBE, (uint32_t)site);
+	send_sample(stack_of(ctx, SAMPLE_CONTEXT_PROBE, 0), 0, UT_SAMPLE_PROBE, (uint32_t)site);
 	return 0;
 }

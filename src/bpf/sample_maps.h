@@ -77,4 +77,12 @@ struct {
 	__uint(max_entries, 1);
 } ut_busy SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct sample_clock);
+	__uint(max_entries, 1); /* by CPU: changed before loading */
+} ut_clock SEC(".maps");
+
 #endif

@@ -32,8 +32,9 @@ struct opts {
 
 static const struct ut_opt options[] = {
 	OPT_TARGETS(struct opts, "profile", "profile every process, those to come as well"),
-	{ 'F', "frequency", "HZ", "samples of each processor in a second (default 999); 0 with --off-cpu: none",
-	  OPT_U64, AT(frequency) },
+	{ 'F', "frequency", "HZ",
+	  "samples of each processor in a second, on average (default 999); 0 with --off-cpu: none", OPT_U64,
+	  AT(frequency) },
 	{ 0, "off-cpu", NULL, "also where threads wait, and for how long", OPT_FLAG, AT(off_cpu) },
 	{ 0, "on", "PROBE", "a sample each time that this probe fires, not by the clock; may be repeated", OPT_STRINGS,
 	  AT(on) },

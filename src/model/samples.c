@@ -226,6 +226,11 @@ int samples_sample(struct samples *s, const struct ut_rec_sample *rec, bool in_g
 
 	if (rec->head.time_ns < s->start_ns)
 		return 0;
+	row.value_ns = rec->head.time_ns - s->start_ns;
+	if (rec->kind == UT_SAMPLE_PROBE)
+		row.value_ns = 0;
+	else if (rec->weight_ns < row.value_ns)
+		row.value_ns = rec->weight_ns;
 	row.thread = get_thread(s, &rec->head, rec->head.time_ns);
 	row.stack = get_stack(s, rec->stack, rec->head.pid);
 	return row.thread == SAMPLES_NONE || row.stack == SAMPLES_NONE ? -ENOMEM : add_row(s, &row);

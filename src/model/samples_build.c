@@ -287,12 +287,11 @@ static int add_rows(struct build *b)
 	for (size_t i = 0; !r && i < b->s->rows.n; i++) {
 		const struct samples_row *row = &b->s->rows.v[i];
 		uint32_t node = row_node(b, row), thread = thread_of(b, row->thread);
-		uint64_t value_ns = row->state == PROFILE_CPU ? row->count * b->o->period_ns : row->value_ns;
 
 		if (node == UINT32_MAX || thread == UINT32_MAX)
 			return -ENOMEM;
 		b->p->totals.samples += row->count;
-		r = profile_add(b->p, node, thread, row->state, row->count, value_ns);
+		r = profile_add(b->p, node, thread, row->state, row->count, row->value_ns);
 	}
 	return r;
 }

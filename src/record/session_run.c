@@ -103,8 +103,10 @@ static bool serve(struct session *s, int timeout_ms)
 	if (maps && s->watch)
 		session_serve_mappings(s);
 	session_sample_refresh(s);
-	if (s->sampler)
+	if (s->sampler) {
+		sampler_vary(s->sampler, monotonic_ns());
 		unwind_maps_sweep(sampler_unwind(s->sampler), monotonic_ns());
+	}
 	if (s->follow && monotonic_ns() - s->last_sweep_ns > SWEEP_NS) {
 		s->last_sweep_ns = monotonic_ns();
 		follow_sweep(s->follow);

@@ -10,18 +10,31 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "bpf/sample.h"
 #include "gen/asm.h"
 #include "proc/process.h"
 #include "kernel/kernel.h"
 #include "kernel/kernel_object.h"
 #include "kernel/kernel_struct.h"
+#include "sample/period.h"
 #include "sample/standing.h"
 #include "sample.skel.h"
+
+/* The clock's event of one CPU. */
+struct clock_event {
+	int fd; /* one of sampler.fds */
+	unsigned cpu;
+	struct sampling_period period;
+	uint64_t change_ns; /* not before then it gets another period */
+	uint64_t taken; /* sample_clock.taken when it got this one */
+};
 
 struct sampler {
 	struct sampler_options options;
@@ -31,7 +44,9 @@ struct sampler {
 	struct standing *standing; /* NULL: waits are not recorded */
 	VEC(int) fds; /* events and links */
 	bool cycles;
-	uint64_t start_ns;
+	VEC(struct clock_event) clocks;
+	struct sample_clock *shared; /* by CPU; NULL: no clock */
+	size_t shared_bytes;
 };
 
 static void choose_programs(struct sampler *s)
@@ -60,6 +75,8 @@ static int choose_maps(struct sampler *s)
 		r = bpf_map__reuse_fd(k->maps.ut_lost, s->options.lost_fd);
 	if (!r)
 		r = bpf_map__set_max_entries(k->maps.ut_scratch, SAMPLE_CONTEXTS * ncpus);
+	if (!r)
+		r = bpf_map__set_max_entries(k->maps.ut_clock, ncpus);
 	if (!r && s->sampling.waits)
 		r = bpf_map__set_max_entries(k->maps.ut_away, SAMPLE_AWAY_MAX);
 	return r;
@@ -75,16 +92,40 @@ static int fill_walkers(struct sampler *s)
 	return r ? r : bpf_map_update_elem(bpf_map__fd(k->maps.ut_walk_tracepoint), &zero, &tracepoint, BPF_ANY);
 }
 
+static int open_clock(const struct sampler *s, bool cycles, unsigned cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
+		.disabled = 1,
+		.freq = 1,
+		.sample_freq = s->sampling.frequency_hz,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static bool has_cycles(const struct sampler *s)
+{
+	AUTO_CLOSE int fd = open_clock(s, true, 0);
+
+	return fd >= 0;
+}
+
 static int load(struct sampler *s, struct ut_err *err)
 {
 	int r = choose_maps(s);
 
 	choose_programs(s);
 	s->skel->rodata->options.at = *kernel_offsets();
+	s->cycles = s->sampling.frequency_hz && has_cycles(s);
 	s->skel->rodata->options.ncpus = s->options.ncpus;
 	s->skel->rodata->options.self = (uint32_t)getpid();
 	s->skel->rodata->options.all = s->options.all;
 	s->skel->rodata->options.kernel = !s->sampling.no_kernel;
+	s->skel->rodata->options.halts = s->cycles;
+	s->skel->rodata->options.period_ns = s->sampling.frequency_hz ? 1000000000u / s->sampling.frequency_hz : 0;
 	r = kernel_object_load(s->skel->skeleton, r, s->options.verbose, err);
 	if (!r && s->sampling.probes) {
 		r = fill_walkers(s);
@@ -137,7 +178,7 @@ void sampler_stop(struct sampler *s)
 {
 	for (size_t i = s->fds.n; i > 0; i--)
 		close(s->fds.v[i - 1]);
-	s->fds.n = 0;
+	s->fds.n = s->clocks.n = 0;
 }
 
 struct sampler *sampler_close(struct sampler *s)
@@ -146,6 +187,9 @@ struct sampler *sampler_close(struct sampler *s)
 		return NULL;
 	sampler_stop(s);
 	vec_done(&s->fds);
+	vec_done(&s->clocks);
+	if (s->shared)
+		munmap(s->shared, s->shared_bytes);
 	unwind_maps_close(s->unwind);
 	standing_free(s->standing);
 	sample_bpf__destroy(s->skel);
@@ -173,41 +217,81 @@ static int keep(struct sampler *s, int fd)
 	return -ENOMEM;
 }
 
-static int open_clock(const struct sampler *s, bool cycles, unsigned cpu)
+/* The next period of the clock, at random; until when it holds. Cycles take a frequency, for which the kernel finds the
+ * period. */
+static int change_period(struct sampler *s, struct clock_event *e, uint64_t now_ns)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
-		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
-		.freq = 1,
-		.sample_freq = s->sampling.frequency_hz,
-	};
+	uint64_t hold_ns, value;
+	double rate = period_draw(&e->period, &hold_ns);
 
-	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	value = (uint64_t)(s->cycles ? rate : 1e9 / rate);
+	e->change_ns = now_ns + hold_ns;
+	e->taken = __atomic_load_n(&s->shared[e->cpu].taken, __ATOMIC_RELAXED);
+	return ioctl(e->fd, PERF_EVENT_IOC_PERIOD, &value) ? -errno : 0;
 }
 
-static int attach_clock(struct sampler *s, unsigned cpu)
+/* The first period is random as well, and so is the phase. */
+static int attach_clock(struct sampler *s, unsigned cpu, uint32_t limit_hz, uint64_t seed)
 {
 	int fd = open_clock(s, s->cycles, cpu), prog = bpf_program__fd(s->skel->progs.sample_clock);
+	struct clock_event e = { .fd = fd, .cpu = cpu };
 
 	if (fd < 0)
 		return errno == ENODEV || errno == ENXIO ? 0 : -errno; /* a CPU that is off */
 	if (keep(s, fd))
 		return -ENOMEM;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+	period_init(&e.period, s->sampling.frequency_hz, limit_hz, seed);
+	change_period(s, &e, monotonic_ns()); /* a kernel that refuses goes on with the frequency itself */
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog))
 		return -errno;
+	s->shared[cpu].last_ns = monotonic_ns();
+	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		return -errno;
+	return vec_push(&s->clocks, e);
+}
+
+void sampler_vary(struct sampler *s, uint64_t now_ns)
+{
+	for (size_t i = 0; i < s->clocks.n; i++) {
+		struct clock_event *e = &s->clocks.v[i];
+
+		if (now_ns >= e->change_ns && __atomic_load_n(&s->shared[e->cpu].taken, __ATOMIC_RELAXED) != e->taken)
+			change_period(s, e, now_ns);
+	}
+}
+
+static int share_clock(struct sampler *s)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = s->options.ncpus * sizeof(*s->shared);
+	void *p;
+
+	s->shared_bytes = (size + page - 1) / page * page;
+	p = mmap(NULL, s->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(s->skel->maps.ut_clock), 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	s->shared = p;
 	return 0;
+}
+
+/* Samples a second that the kernel takes at most; 0: not known. */
+static uint32_t limit_of_kernel(void)
+{
+	AUTO_FCLOSE FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+	unsigned limit;
+
+	return f && fscanf(f, "%u", &limit) == 1 ? limit : 0;
 }
 
 static int start_clock(struct sampler *s, struct ut_err *err)
 {
-	int fd = open_clock(s, true, 0), r = 0;
+	uint32_t limit_hz = limit_of_kernel();
+	uint64_t seed = monotonic_ns();
+	int r = share_clock(s);
 
-	s->cycles = fd >= 0;
-	if (fd >= 0)
-		close(fd);
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
+		seed = monotonic_ns();
 	for (unsigned cpu = 0; !r && cpu < s->options.ncpus; cpu++)
-		r = attach_clock(s, cpu);
+		r = attach_clock(s, cpu, limit_hz, seed + cpu);
 	if (r == -EINVAL)
 		return ut_err_set(
 			err, r,

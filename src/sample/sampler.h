@@ -8,7 +8,7 @@
 
 /* Samples of stacks, by the clock, by waiting, or by probes. */
 struct session_sampling {
-	uint32_t frequency_hz; /* samples of each processor in a second; 0: none */
+	uint32_t frequency_hz; /* samples of each processor in a second, on average; 0: none */
 	bool waits; /* where threads leave the processor, and for how long */
 	size_t probes; /* so many of the first probes: each event of them is a sample instead of an event */
 	bool no_kernel; /* without the kernel's part of stacks */
@@ -41,6 +41,11 @@ int sampler_walk_standing(struct sampler *s, int (*fn)(void *ctx, const struct u
 			  void *ctx);
 /* A wait from before the recording gets the stack that was found so. */
 void sampler_tell_standing(struct sampler *s, struct ut_rec_wait *rec);
+/*
+ * Changes the periods of CPUs whose time has come; call it each few milliseconds. A CPU that took no sample of a wanted
+ * process since its last change is left alone: the change would wake it.
+ */
+void sampler_vary(struct sampler *s, uint64_t now_ns);
 /* No more samples. */
 void sampler_stop(struct sampler *s);
 /* After that: threads that are still away, as records cut at @now_ns. @fn returns a negative number to end it. */

@@ -29,10 +29,11 @@ enum ut_sample_kind {
 struct ut_rec_sample {
 	struct ut_rec_event head;
 	uint64_t stack; /* id */
+	uint64_t weight_ns; /* of the clock's: the time that passed since the last one on this CPU; else 0 */
 	uint32_t kind; /* enum ut_sample_kind */
 	uint32_t probe_site;
 };
-UT_ASSERT(sizeof(struct ut_rec_sample) == 64, "record layout");
+UT_ASSERT(sizeof(struct ut_rec_sample) == 72, "record layout");
 
 /* A thread ran again after it had not: the head is the thread's, its time the moment it was put on a processor. */
 struct ut_rec_wait {

@@ -61,6 +61,46 @@ int main(int argc, char **argv)
 }
 """
 
+# Two functions take turns, the first 30 % of each period. What each of them took of the processor is told at the end.
+LOCKSTEP = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static volatile unsigned long nothing;
+static inline int64_t now(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+static inline __attribute__((always_inline)) void spin_until(int64_t end)
+{
+	do
+		for (int i = 0; i < 300; i++)
+			nothing += i;
+	while (now(CLOCK_MONOTONIC) < end);
+}
+__attribute__((noinline)) void first(int64_t end) { spin_until(end); nothing = 1; }
+__attribute__((noinline)) void second(int64_t end) { spin_until(end); nothing = 2; }
+int main(int argc, char **argv)
+{
+	int64_t period = atoll(argv[1]), at = now(CLOCK_MONOTONIC), end = at + atoll(argv[2]) * 1000000, spent[2] = { 0 };
+	while (at < end) {
+		int64_t a = now(CLOCK_THREAD_CPUTIME_ID), b;
+		first(at + period * 3 / 10);
+		b = now(CLOCK_THREAD_CPUTIME_ID);
+		second(at + period);
+		spent[0] += b - a;
+		spent[1] += now(CLOCK_THREAD_CPUTIME_ID) - b;
+		for (at += period; at < now(CLOCK_MONOTONIC) - period; at += period)
+			;
+	}
+	printf("%lld %lld\n", (long long)spent[0], (long long)spent[1]);
+	return argc - 3;
+}
+"""
+
 DEEP = r"""
 #include <stdint.h>
 #include <stdlib.h>
@@ -342,6 +382,34 @@ class Truth(profiles.Case):
     def test_shares_with_optimization(self):
         profile = self.shares("-O2", "-fomit-frame-pointer")
         self.assertGreater(profile.share("main") + profile.share("start_thread"), 0.98)
+
+    def test_no_program_runs_in_lockstep_with_the_clock(self):
+        """At 999 Hz these are the periods a constant clock would see from one side for seconds: what is left is the error
+        of random samples, of which 4.5 standard errors are exceeded in one of 150,000."""
+        program = self.build(LOCKSTEP, "-O2")
+        for period_us in (500, 1000, 1001, 2002):
+            profile = self.profile("-F", "999", "--", program, period_us * 1000, "1200")
+            first, second = [int(n) for n in profile.done.stdout[-1].split()]
+            share, n = first / (first + second), profile.weight("first") + profile.weight("second")
+            self.assertGreater(n, 50, profile.told)
+            self.assertAlmostEqual(profile.weight("first") / n, share, delta=4.5 * (share * (1 - share) / n) ** 0.5,
+                                   msg=f"{period_us} us, {n} samples")
+
+    def test_samples_weigh_their_time(self):
+        """The period varies: the times of samples add up to the program's own, and on average there are as many as was
+        asked for. Bounds are 4.5 standard errors: of random samples, and of rates of which each holds for 20 ms."""
+        program = self.build(LOCKSTEP, "-O2")
+        done = self.usertrace("profile", "-F", "1999", "--json", "--", program, "1000000", "1000")
+        spent = sum(int(n) for n in done.stdout[0].split())
+        table = json.loads("\n".join(done.stdout[1:]))
+        cpu, period = table["states"][0], table["totals"]["period_ns"]
+        seen = sum(f["total"] for f in cpu["functions"] if f["name"] in ("first", "second"))
+        share = seen / cpu["value"]
+        self.assertEqual((cpu["state"], period), ("cpu", 500250))
+        self.assertGreater(share, 0.8, table)           # besides: the loader, the exec
+        self.assertAlmostEqual(seen, spent, delta=4.5 * cpu["count"] ** 0.5 * period)
+        error = (1 / cpu["count"] + 0.23 ** 2 * 20e6 / spent) ** 0.5
+        self.assertAlmostEqual(cpu["count"] * share * period / spent, 1, delta=4.5 * error)
 
     def test_calls_of_a_function_are_counted(self):
         program = self.build(CALLS, "-O2")

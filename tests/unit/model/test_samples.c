@@ -175,9 +175,10 @@ static void stack(struct made *m, uint32_t pid, uint64_t id, unsigned end, const
 
 #define IPS(...) ((const uint64_t[]){ __VA_ARGS__, 0 })
 
+/* It stands for the millisecond before it; at @ms 0 that was before the recording. */
 static void sample(struct made *m, uint32_t pid, uint32_t tid, uint64_t ms, uint64_t id, bool in_gc)
 {
-	struct ut_rec_sample rec = { .head = head(pid, tid, ms), .stack = id };
+	struct ut_rec_sample rec = { .head = head(pid, tid, ms), .stack = id, .weight_ns = MS };
 
 	assert_int_equal(samples_sample(m->s, &rec, in_gc), 0);
 }
@@ -293,7 +294,7 @@ static void owners_change(void **state)
 		sample(m, 7, 7, ms, 1, false);
 		sample(m, 7, 7, ms, 2, false);
 	}
-	check(m, &usual, "C 7 f1;f2 30 30\nC 7 f1;jit0 10 10\nC 7 f1;jit1 10 10\nC 7 f1;jit2 10 10\n");
+	check(m, &usual, "C 7 f1;f2 30 29\nC 7 f1;jit0 10 9\nC 7 f1;jit1 10 10\nC 7 f1;jit2 10 10\n");
 	assert_int_equal(samples_new_runtime(m->s, 7), 1);
 	assert_int_equal(samples_new_runtime(m->s, 7), 0);
 	assert_int_equal(samples_new_runtime(m->s, 1), 0);
@@ -331,7 +332,7 @@ static void exec_and_exit(void **state)
 	samples_exit(m->s, 7, 7, true);
 	samples_exit(m->s, 7, 7, true);
 	samples_exit(m->s, 5, 5, true);
-	check(m, &usual, "C 7 f1 1 1\nC 9 f1 3 3\n");
+	check(m, &usual, "C 7 f1 1 0\nC 9 f1 3 3\n");
 	assert_int_equal(m->p->threads.n, 2);
 	assert_string_equal(m->p->threads.v[0].process, "sixteen bytes..");
 	assert_string_equal(m->p->threads.v[1].comm, "other");
@@ -521,9 +522,9 @@ static void idle(void **state)
 	      "B 14 [idle];t14 1 80\n"
 	      "B 7 f1;f2;[sleeping] 1 100\n"
 	      "B 9 [idle];t9 2 11\n"
-	      "C 10 f1;f2 1 1\n"
-	      "C 12 f1;f2 1 1\n"
-	      "C 9 f1;f2 1 1\n"
+	      "C 10 f1;f2 1 0\n"
+	      "C 12 f1;f2 1 0\n"
+	      "C 9 f1;f2 1 0\n"
 	      "R 12 f1;f2;[waiting for a processor] 1 1\n"
 	      "R 9 f1;f3;do_epoll_wait;k9;[waiting for a processor] 1 1\n");
 }
@@ -544,9 +545,9 @@ static void idle_in_full(void **state)
 	      "B 7 f1;f2;[sleeping] 1 100\n"
 	      "B 9 f1;__GI_epoll_wait@@V77;f5;[sleeping] 1 1\n"
 	      "B 9 f1;f3;do_epoll_wait;k9;[sleeping] 1 10\n"
-	      "C 10 f1;f2 1 1\n"
-	      "C 12 f1;f2 1 1\n"
-	      "C 9 f1;f2 1 1\n"
+	      "C 10 f1;f2 1 0\n"
+	      "C 12 f1;f2 1 0\n"
+	      "C 9 f1;f2 1 0\n"
 	      "R 12 f1;f2;[waiting for a processor] 1 1\n"
 	      "R 9 f1;f3;do_epoll_wait;k9;[waiting for a processor] 1 1\n");
 }
@@ -570,6 +571,26 @@ static void standing(void **state)
 	      "B 8 f1;___pthread_mutex_lock@@V78;f5;[sleeping] 1 100\n"
 	      "B 9 [idle];t9 2 99\n"
 	      "R 9 f1;f2;[waiting for a processor] 1 1\n");
+}
+
+/* The period varies: a sample counts once, and weighs its own time, as far as that lies in the recording. */
+static void weights(void **state)
+{
+	struct made *m = *state;
+	struct ut_rec_sample rec = { .head = head(7, 7, 3), .stack = 1, .weight_ns = 7 * MS };
+
+	stack(m, 7, 1, UT_END_START, NULL, IPS(1));
+	stack(m, 7, 2, UT_END_START, NULL, IPS(2));
+	assert_int_equal(samples_sample(m->s, &rec, false), 0);
+	for (uint64_t ms = 10; ms < 14; ms++) {
+		rec = (struct ut_rec_sample){ .head = head(7, 7, 2 * ms),
+					      .stack = ms % 2 + 1,
+					      .weight_ns = (ms - 8) * MS };
+		assert_int_equal(samples_sample(m->s, &rec, false), 0);
+	}
+	check(m, &usual, "C 7 f1 3 9\nC 7 f2 2 8\n");
+	assert_int_equal(m->p->totals.samples, 5);
+	assert_int_equal(m->p->totals.period_ns, MS);
 }
 
 static void probes(void **state)
@@ -634,6 +655,7 @@ UNIT_TESTS(samples)
 		cmocka_unit_test_setup_teardown(idle, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(idle_in_full, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(standing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(weights, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(probes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(empty, set_up, tear_down),
