@@ -2,6 +2,7 @@
 /* Samples as they come: each thing once, and how often. */
 #include "model/samples.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,8 @@ struct samples *samples_free(struct samples *s)
 	vec_done(&s->texts);
 	vec_done(&s->cuts);
 	vec_done(&s->unnamed);
+	for (size_t i = 0; i < s->processes.n; i++)
+		vec_done(&s->processes.v[i].ages);
 	vec_done(&s->processes);
 	vec_done(&s->threads);
 	vec_done(&s->stacks);
@@ -142,14 +145,24 @@ static bool touches_runtime(const struct samples *s, const struct samples_stack 
 	return false;
 }
 
-/* Does it touch code compiled at run time, with what its process has mapped now? */
+static uint32_t age_at(const struct samples_process *p, uint64_t time_ns)
+{
+	size_t n = p->ages.n;
+
+	while (n && p->ages.v[n - 1].time_ns > time_ns) /* few: records come in time order */
+		n--;
+	return n ? p->ages.v[n - 1].age : p->age;
+}
+
+/* Does it touch code compiled at run time, with what its process had mapped then? */
 static void look_at_stack(struct samples *s, struct samples_stack *stack, struct samples_process *p, uint64_t time_ns)
 {
+	uint32_t age = age_at(p, time_ns);
 	bool before = stack->runtime;
 
-	if (!stack->known || stack->age == p->age)
+	if (!stack->known || stack->age == age)
 		return;
-	stack->age = p->age;
+	stack->age = age;
 	stack->runtime = touches_runtime(s, stack, time_ns);
 	p->runtime += stack->runtime && !before;
 }
@@ -199,8 +212,8 @@ static int add_row(struct samples *s, struct samples_row *row)
 
 	if (stack)
 		look_at_stack(s, stack, p, row->time_ns);
-	row->age = p->age;
-	row->moment = stack && (stack->runtime || !stack->known) ? row->time_ns / MOMENT_NS : SAMPLES_AGE | p->age;
+	row->age = age_at(p, row->time_ns);
+	row->moment = stack && (stack->runtime || !stack->known) ? row->time_ns / MOMENT_NS : SAMPLES_AGE | row->age;
 	s->count++;
 	hash = hash_row(row);
 	i = index_find(&s->row_index, hash, k, is_like(&s->rows.v[k], row));
@@ -294,12 +307,24 @@ void samples_process(struct samples *s, uint32_t pid, const char comm[16])
 	s->processes.v[i].comm[15] = '\0';
 }
 
-void samples_mapped(struct samples *s, uint32_t pid)
+int samples_mapped(struct samples *s, uint32_t pid, uint64_t time_ns)
 {
-	uint32_t i = find_process(s, pid);
+	uint32_t i = get_process(s, pid);
+	struct samples_process *p;
+	size_t n;
 
-	if (i != SAMPLES_NONE)
-		s->processes.v[i].age = ++s->ages;
+	if (i == SAMPLES_NONE)
+		return -ENOMEM;
+	p = &s->processes.v[i];
+	if (vec_push(&p->ages, ((struct samples_age){ time_ns, ++s->ages })))
+		return -ENOMEM;
+	for (n = p->ages.n - 1; n && p->ages.v[n - 1].time_ns > time_ns; n--) { /* another CPU's was told first */
+		struct samples_age later = p->ages.v[n - 1];
+
+		p->ages.v[n - 1] = p->ages.v[n];
+		p->ages.v[n] = later;
+	}
+	return 0;
 }
 
 /* What comes next under this number is another program, with other threads. */

@@ -26,7 +26,11 @@ int samples_wait(struct samples *s, const struct ut_rec_wait *rec);
 
 /* How the process is called, until a sample of its first thread says so. */
 void samples_process(struct samples *s, uint32_t pid, const char comm[16]);
-void samples_mapped(struct samples *s, uint32_t pid);
+/*
+ * It mapped something at @time_ns; told before any sample that is later. What was sampled at an address before and after
+ * that time may be two functions. 0 or -ENOMEM.
+ */
+int samples_mapped(struct samples *s, uint32_t pid, uint64_t time_ns);
 void samples_exec(struct samples *s, uint32_t pid);
 void samples_exit(struct samples *s, uint32_t pid, uint32_t tid, bool last);
 

@@ -11,12 +11,19 @@
 #define SAMPLES_NONE INDEX_NONE
 #define SAMPLES_FRAMES (2 * UT_WALK_FRAMES) /* of a stack, at most; half of them the kernel's */
 
+/* What a process has mapped from a time on, until its next age. */
+struct samples_age {
+	uint64_t time_ns;
+	uint32_t age;
+};
+
 /* A program that runs in a process, until its exec or end. */
 struct samples_process {
 	uint32_t pid;
 	char comm[16];
 	bool over;
-	uint32_t age; /* counts what was mapped, over all processes */
+	uint32_t age; /* of its beginning; ages count what was mapped, over all processes */
+	VEC(struct samples_age) ages; /* those that followed, by time */
 	uint64_t runtime; /* new stacks that touch code compiled at run time */
 };
 

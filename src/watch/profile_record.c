@@ -123,7 +123,7 @@ static void on_mapped(void *ctx, pid_t pid, const struct mapping *m, uint64_t ti
 	struct profile_record *r = ctx;
 
 	names_mapped(r->names, pid, m, time_ns);
-	samples_mapped(r->samples, (uint32_t)pid);
+	samples_mapped(r->samples, (uint32_t)pid, time_ns); /* out of memory: the next sample tells */
 }
 
 static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns)

@@ -308,10 +308,24 @@ static void other_things_mapped(void **state)
 	stack(m, 7, 1, UT_END_START, NULL, IPS(2, 1));
 	sample(m, 7, 7, 1, 1, false);
 	sample(m, 7, 7, 2, 1, false);
-	samples_mapped(m->s, 7);
-	samples_mapped(m->s, 99);
+	assert_int_equal(samples_mapped(m->s, 7, START + 5 * MS), 0);
+	assert_int_equal(samples_mapped(m->s, 99, START + 5 * MS), 0);
 	sample(m, 7, 7, 6, 1, false);
 	check(m, &usual, "C 7 f1;f2 2 2\nC 7 f1new;f2new 1 1\n");
+}
+
+/* The reader knows of a mapping before it has read the samples of the time before, and of one CPU's before another's. */
+static void mappings_told_early(void **state)
+{
+	struct made *m = *state;
+
+	m->names.mapped_ns = START + 5 * MS;
+	assert_int_equal(samples_mapped(m->s, 7, START + 5 * MS), 0);
+	assert_int_equal(samples_mapped(m->s, 7, START + 3 * MS), 0);
+	stack(m, 7, 1, UT_END_START, NULL, IPS(2, 1));
+	for (uint64_t ms = 1; ms < 10; ms++)
+		sample(m, 7, 7, ms, 1, false);
+	check(m, &usual, "C 7 f1;f2 4 4\nC 7 f1new;f2new 5 5\n");
 }
 
 /* After an exec, or in another process of the number, threads are others. */
@@ -643,6 +657,7 @@ UNIT_TESTS(samples)
 		cmocka_unit_test_setup_teardown(extreme_addresses, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(owners_change, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_things_mapped, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(mappings_told_early, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(exec_and_exit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(why_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(why_cut_with_flag, set_up, tear_down),
