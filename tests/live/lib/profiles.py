@@ -14,6 +14,27 @@ import subprocess
 
 import live
 
+# burn(MS) runs until this thread has run for so many milliseconds more, however fast the machine is and whoever else runs.
+BURN = r"""
+#include <stdint.h>
+#include <time.h>
+static volatile unsigned burned;
+static inline uint64_t thread_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+static inline __attribute__((always_inline)) void burn(unsigned ms)
+{
+	uint64_t end = thread_ns() + ms * 1000000ull;
+	do
+		for (unsigned i = 0; i < 20000; i++)
+			burned = i;
+	while (thread_ns() < end);
+}
+"""
+
 
 class Profile:
     """Folded stacks: lists of frames, outermost first, with their weights."""
