@@ -62,16 +62,6 @@ class Case(runtimes.Case):
         self.let_end(program)
         return program, said, watch
 
-    @staticmethod
-    def tried(compare, times=3):
-        """Compares lengths, and again when they differ: a busy machine puts others between our clock and theirs."""
-        for left in reversed(range(times)):
-            try:
-                return compare()
-            except agree.LengthsDiffer:
-                if not left:
-                    raise
-
     def refused(self, *argv):
         """What `usertrace gc` says of a program in which it can see nothing."""
         program = self.gated(*argv)

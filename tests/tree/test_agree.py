@@ -58,6 +58,19 @@ class Agree(unittest.TestCase):
         seen[5] = (seen[5][0], 3)
         self.refuses(OWN, seen, "3 differ")
 
+    def test_a_busy_machine(self):
+        """So many more may differ as the CPU was taken from the program, but not more than half."""
+        seen = later(OWN)
+        for i in range(2, 7):
+            seen[i] = (seen[i][0], i)
+        self.refuses(OWN, seen, "taken from the program 0 times; of 20 5 differ")
+        self.disturbed = lambda: 3
+        agree.compare(self, "Runtime", "what", OWN, seen)
+        seen[7] = (seen[7][0], 7)
+        self.refuses(OWN, seen, "taken from the program 3 times; of 20 6 differ")
+        self.disturbed = lambda: 1000
+        self.refuses(OWN, later(OWN, 30_000), "of 20 20 differ")
+
     def test_one_missing_inside(self):
         alike = [(begin, 5_000) for begin, _ in OWN]
         self.refuses(alike, later(alike[:10] + alike[11:]), "do not begin", cut=1)
