@@ -113,8 +113,11 @@ static int open_output(struct run *r, struct ut_err *err)
 static int start(struct run *r, struct ut_err *err)
 {
 	struct gc_watch_sink sink = gc_output_sink(r->output);
-	int code = gc_watch_start(r->watch, &sink, err);
+	AUTO_FREE char *log = NULL;
+	int code = gc_watch_start(r->watch, &sink, &log, err);
 
+	if (log)
+		fputs(log, stderr);
 	if (code)
 		return code;
 	code = gc_output_start(r->output, gc_watch_start_ns(r->watch));

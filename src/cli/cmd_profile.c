@@ -64,6 +64,7 @@ struct run {
 	const struct out_format *format; /* NULL: the table */
 	struct runtimes runtimes;
 	struct profile_record record;
+	struct profile_progress progress;
 	struct profile *profile;
 };
 
@@ -186,12 +187,12 @@ static int open_record(struct run *r, struct ut_err *err)
 		.no_kernel = !o->kernel,
 		.gc = o->gc,
 		.lines = o->lines,
-		.progress = isatty(STDERR_FILENO),
-		.note = say_note,
 	};
+	struct profile_record_sink sink = profile_say_sink(&r->progress);
 	int code = runtimes_load(&r->runtimes, err);
 
-	return code ? code : profile_record_open(&ro, &r->runtimes, &r->record, err);
+	r->progress.wanted = isatty(STDERR_FILENO);
+	return code ? code : profile_record_open(&ro, &r->runtimes, &sink, &r->record, err);
 }
 
 static int write_format(void *ctx, int fd, struct ut_err *err)
@@ -265,9 +266,13 @@ static int profile(struct run *r)
 {
 	struct ut_err err = { 0 };
 	enum session_end end = SESSION_STOPPED;
-	int code = profile_record_run(&r->record, &end, &err), status;
+	AUTO_FREE char *log = NULL;
+	int code = profile_record_run(&r->record, &end, &log, &err), status;
 	bool unmatched;
 
+	profile_clear_progress(&r->progress);
+	if (log)
+		fputs(log, stderr);
 	if (code && !r->record.stop_ns)
 		return fail_running(r->cmd, &err, code, r->o.output); /* it never began */
 	if (code)

@@ -294,8 +294,11 @@ static int top(struct run *r)
 	enum session_end end = SESSION_STOPPED;
 	struct session_totals totals = { 0 };
 	struct ut_err err = { 0 };
-	int code = gc_watch_start(r->watch, &sink, &err);
+	AUTO_FREE char *log = NULL;
+	int code = gc_watch_start(r->watch, &sink, &log, &err);
 
+	if (log)
+		fputs(log, stderr);
 	if (!code && !r->o.batch)
 		code = terminal_enter(&err);
 	if (code)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Totals of a profile in sentences. */
+/* A profile in sentences. */
 #include "cli/profile_say.h"
 
 #include <stdio.h>
@@ -7,8 +7,48 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/running.h"
 
 #define REASONS 4 /* that are told */
+
+void profile_clear_progress(struct profile_progress *progress)
+{
+	if (progress->shown)
+		fputs("\r\033[K", stderr);
+	progress->shown = false;
+}
+
+static void on_started(void *ctx)
+{
+	(void)ctx;
+	fputs("usertrace: sampling\n", stderr);
+}
+
+static void on_progress(void *ctx, uint64_t elapsed_ns, uint64_t samples, uint64_t lost)
+{
+	struct profile_progress *progress = ctx;
+	char a[32], b[32];
+
+	if (!progress->wanted)
+		return;
+	fprintf(stderr, "\r\033[Kusertrace: %.0f s, %s samples, %s lost", (double)elapsed_ns / 1e9,
+		human_count(samples, a), human_count(lost, b));
+	fflush(stderr);
+	progress->shown = true;
+}
+
+static void on_note(void *ctx, const char *text)
+{
+	profile_clear_progress(ctx);
+	say_note(text);
+}
+
+struct profile_record_sink profile_say_sink(struct profile_progress *progress)
+{
+	return (struct profile_record_sink){
+		.ctx = progress, .started = on_started, .progress = on_progress, .note = on_note
+	};
+}
 
 static void say_counts(const struct profile_record *r, const struct profile_totals *t)
 {

@@ -136,15 +136,15 @@ static pid_t ns_pid(struct trace_output *o, pid_t pid)
 
 static pid_t ns_pid_of(void *ctx, pid_t pid) { return ns_pid(ctx, pid); }
 
-static struct live_probe *prepared(struct trace_output *o, const struct plan_probe *p)
+static struct live_probe *prepared(struct trace_output *o, const struct session_event *e)
 {
-	size_t i = (size_t)(p - o->plan->probes.v);
+	size_t i = e->site->probe;
 
 	while (o->probes.n <= i)
 		if (vec_push(&o->probes, NULL))
 			return NULL;
 	if (!o->probes.v[i])
-		o->probes.v[i] = live_probe_new(p->checked);
+		o->probes.v[i] = live_probe_new(e->probe->checked);
 	return o->probes.v[i];
 }
 
@@ -155,7 +155,7 @@ static int on_event(void *ctx, const struct session_event *e)
 		.rec = e->rec,
 		.size = e->size,
 		.cpu = e->cpu,
-		.probe = prepared(o, e->probe),
+		.probe = prepared(o, e),
 		.func = e->probe->func,
 		.provider_or_file = e->probe->provider,
 		.unreadable = e->site->unreadable,

@@ -7,11 +7,9 @@
 #define UT_RECORD_SESSION_H
 
 #include "plan/plan.h"
+#include "record/sink.h"
 #include "record/target_set.h"
-#include "record/user_event.h"
 #include "sample/sampler.h"
-#include "wire/record.h"
-#include "wire/sample.h"
 
 struct session;
 
@@ -34,61 +32,6 @@ struct session_options {
 	bool described; /* the probes are from descriptions of runtimes: see plan_options */
 	bool lives; /* forks, execs and exits to the sink, e: probes or not */
 	const struct session_sampling *sampling; /* NULL: none. Then lives and mappings are told as well */
-};
-
-struct session_event {
-	const struct ut_rec_event *rec; /* valid during the call */
-	uint32_t size;
-	unsigned cpu;
-	const struct plan_probe *probe;
-	const struct plan_site *site;
-	const struct ut_rec_state *state; /* NULL: not of a span, or the session does not measure */
-};
-
-/* What became of a thread or process, as far as spans need it. */
-struct session_life {
-	enum ut_life what;
-	uint64_t time_ns;
-	uint32_t pid, tid;
-	char comm[16];
-	uint32_t uid; /* of that thread */
-	uint32_t child; /* UT_LIFE_FORK */
-	bool last; /* UT_LIFE_EXIT: the process is gone */
-	bool group; /* or going: all its threads are ending */
-	bool code_known;
-	int code; /* as wait(2) has it */
-};
-
-/* Each method may be NULL. A negative result stops the session; session_run returns it. */
-struct session_sink {
-	void *ctx;
-	int (*event)(void *ctx, const struct session_event *e);
-	/* A user event, whether or not any e: request means it. Returns for how many it was printed: at most @room. */
-	int (*user)(void *ctx, const struct user_event *e, unsigned cpu, uint64_t room);
-	int (*life)(void *ctx, const struct session_life *life);
-	/*
-	 * With sampling. A sample may name a stack that comes after it. A wait is told when it is over; those that are not
-	 * when the session stops are told then, cut at that time.
-	 */
-	int (*stack)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips);
-	int (*sample)(void *ctx, const struct ut_rec_sample *rec, const struct plan_probe *probe);
-	int (*wait)(void *ctx, const struct ut_rec_wait *rec);
-	/* A process of which samples may come, when it is seen first: its mappings can be read now. */
-	void (*appeared)(void *ctx, pid_t pid, uint64_t time_ns);
-	void (*mapped)(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_ns);
-	/* @count user events of @pid were refused since the last call, because it alone filled the ring. */
-	int (*refused)(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns);
-	/* @count events of this CPU's ring are missing between the two times; @since_ns 0: nothing came before. */
-	int (*lost)(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns);
-	int (*flush)(void *ctx); /* after each batch */
-	/* Probes came into being while running: a program or library was mapped. */
-	void (*attached)(void *ctx, size_t nprobes, size_t nsites);
-	/* A process of the command is being held, with its libraries mapped: what stacks need can be read now. */
-	void (*process)(void *ctx, pid_t pid);
-	/* With sampling. That is over, but the kernel still has our programs, and names for them. */
-	void (*sampled)(void *ctx);
-	/* A sentence for the user: something went wrong that is no reason to stop. */
-	void (*note)(void *ctx, const char *text);
 };
 
 struct session_totals {

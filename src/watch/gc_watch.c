@@ -3,10 +3,8 @@
 #include "watch/gc_watch.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
-#include "base/auto.h"
 #include "watch/gc_watch_priv.h"
 
 /* Are there processes that nobody has looked at yet? */
@@ -186,16 +184,13 @@ static int begin(struct gc_watch *w, struct ut_err *err)
 	return w->collect ? tell_first(w, err) : ut_err_nomem(err);
 }
 
-int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, struct ut_err *err)
+int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, char **log, struct ut_err *err)
 {
-	AUTO_FREE char *log = NULL;
 	int r;
 
 	w->sink = *sink;
 	w->session_sink = watch_session_sink(w);
-	r = session_start(w->session, &w->session_sink, &log, err);
-	if (r && log)
-		fputs(log, stderr);
+	r = session_start(w->session, &w->session_sink, log, err);
 	return r ? r : begin(w, err);
 }
 

@@ -50,7 +50,8 @@ struct gc_watch;
 /* Looks at processes and runtimes, and plans; -EINVAL with a sentence for a pid that is no runtime, an unknown kind. */
 int gc_watch_open(const struct gc_watch_options *o, const struct runtimes *runtimes, struct gc_watch **ret,
 		  struct ut_err *err);
-int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, struct ut_err *err);
+/* @log as in session_start. */
+int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, char **log, struct ut_err *err);
 /* Until the end; all spans are given out, cut ones too, when it returns. */
 int gc_watch_run(struct gc_watch *w, enum session_end *ret_end, struct session_totals *ret_totals, struct ut_err *err);
 int gc_watch_command_status(struct gc_watch *w);

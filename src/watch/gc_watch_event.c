@@ -8,9 +8,9 @@
 
 #define LOOK_AGAIN_NS 1000000000u /* a library that was loaded late is recognised within this time */
 
-static struct reader *reader_for(struct gc_watch *w, const struct plan_probe *p)
+static struct reader *reader_for(struct gc_watch *w, const struct session_event *e)
 {
-	size_t i = (size_t)(p - session_plan(w->session)->probes.v);
+	size_t i = e->site->probe;
 	struct reader *r;
 
 	while (w->readers.n <= i)
@@ -18,7 +18,7 @@ static struct reader *reader_for(struct gc_watch *w, const struct plan_probe *p)
 			return NULL;
 	r = &w->readers.v[i];
 	if (!r->probe)
-		r->probe = live_probe_new(p->checked);
+		r->probe = live_probe_new(e->probe->checked);
 	if (r->probe && !r->values)
 		r->values = live_values_new(r->probe);
 	return r->values ? r : NULL;
@@ -91,7 +91,7 @@ static int on_event(void *ctx, const struct session_event *e)
 		return -ENOMEM;
 	if (!holds_any(p, &w->defs.requests.v[e->probe->request]))
 		return 0;
-	reader = reader_for(w, e->probe);
+	reader = reader_for(w, e);
 	if (!reader)
 		return -ENOMEM;
 	live.probe = reader->probe;

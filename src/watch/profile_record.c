@@ -2,56 +2,34 @@
 /* What the session gives, on its way to samples and names. */
 #include "watch/profile_record.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/auto.h"
+#include "base/buf.h"
 #include "base/clock.h"
-#include "base/text.h"
-#include "watch/profile_gc.h"
+#include "watch/gc_watch.h"
 #include "watch/profile_maps.h"
 
 #define PROGRESS_NS 1000000000u
 
 struct profile_record_inner {
-	struct session_sink sink;
-	struct profile_gc *gc; /* NULL: nothing announces collections */
+	struct session_tee tee; /* of the profile, then of gc */
+	struct session_sink sink; /* of the tee */
+	struct gc_watch *gc; /* NULL: nothing announces collections */
 	struct profile_maps *maps;
 	uint64_t lost, told_ns;
-	bool shown; /* a line of progress stands there */
 	bool started;
 	char *unit;
 };
 
-/* A line of progress makes room for another text. */
-static void clear_progress(struct profile_record_inner *in)
-{
-	if (in->shown)
-		fputs("\r\033[K", stderr);
-	in->shown = false;
-}
-
-static void show_progress(struct profile_record *r, uint64_t time_ns)
+static void tell_progress(struct profile_record *r, uint64_t time_ns)
 {
 	struct profile_record_inner *in = r->inner;
-	char a[32], b[32];
 
-	if (!r->options.progress || time_ns < in->told_ns + PROGRESS_NS)
+	if (!r->sink.progress || time_ns < in->told_ns + PROGRESS_NS)
 		return;
 	in->told_ns = time_ns;
-	fprintf(stderr, "\r\033[Kusertrace: %.0f s, %s samples, %s lost",
-		(double)(time_ns - session_start_ns(r->session)) / 1e9, human_count(samples_count(r->samples), a),
-		human_count(in->lost, b));
-	fflush(stderr);
-	in->shown = true;
-}
-
-static int on_event(void *ctx, const struct session_event *e)
-{
-	const struct profile_gc *gc = ((struct profile_record *)ctx)->inner->gc;
-
-	return gc ? profile_gc_sink(gc)->event(profile_gc_sink(gc)->ctx, e) : 0;
+	r->sink.progress(r->sink.ctx, time_ns - session_start_ns(r->session), samples_count(r->samples), in->lost);
 }
 
 static int on_stack(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips)
@@ -68,10 +46,10 @@ static int on_stack(void *ctx, const struct ut_rec_stack *rec, const uint64_t *i
 static int on_sample(void *ctx, const struct ut_rec_sample *rec, const struct plan_probe *probe)
 {
 	struct profile_record *r = ctx;
-	const struct profile_gc *gc = r->inner->gc;
+	const struct gc_watch *gc = r->inner->gc;
 
 	(void)probe;
-	return samples_sample(r->samples, rec, gc && profile_gc_now(gc, rec->head.pid));
+	return samples_sample(r->samples, rec, gc && gc_watch_stopped_since(gc, rec->head.pid));
 }
 
 static int on_wait(void *ctx, const struct ut_rec_wait *rec)
@@ -92,7 +70,6 @@ static void on_exec(struct profile_record *r, const struct session_life *life)
 static int on_life(void *ctx, const struct session_life *life)
 {
 	struct profile_record *r = ctx;
-	const struct profile_gc *gc = r->inner->gc;
 
 	switch (life->what) {
 	case UT_LIFE_FORK: names_fork(r->names, (pid_t)life->pid, (pid_t)life->child, life->time_ns); break;
@@ -105,7 +82,7 @@ static int on_life(void *ctx, const struct session_life *life)
 			profile_maps_gone(r->inner->maps, (pid_t)life->pid);
 		break;
 	}
-	return gc ? profile_gc_sink(gc)->life(profile_gc_sink(gc)->ctx, life) : 0;
+	return 0;
 }
 
 static void on_appeared(void *ctx, pid_t pid, uint64_t time_ns)
@@ -128,32 +105,23 @@ static void on_mapped(void *ctx, pid_t pid, const struct mapping *m, uint64_t ti
 
 static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns)
 {
-	struct profile_record *r = ctx;
-	const struct profile_gc *gc = r->inner->gc;
-
-	r->inner->lost += count;
-	return gc ? profile_gc_sink(gc)->lost(profile_gc_sink(gc)->ctx, count, cpu, since_ns, until_ns) : 0;
+	(void)cpu;
+	(void)since_ns;
+	(void)until_ns;
+	((struct profile_record *)ctx)->inner->lost += count;
+	return 0;
 }
 
 static int on_flush(void *ctx)
 {
 	struct profile_record *r = ctx;
-	const struct profile_gc *gc = r->inner->gc;
 	uint64_t time_ns = monotonic_ns();
 
 	names_poll(r->names, time_ns);
 	profile_maps_flush(r->inner->maps, time_ns);
 	if (r->inner->started)
-		show_progress(r, time_ns);
-	return gc ? profile_gc_sink(gc)->flush(profile_gc_sink(gc)->ctx) : 0;
-}
-
-static void on_process(void *ctx, pid_t pid)
-{
-	const struct profile_gc *gc = ((struct profile_record *)ctx)->inner->gc;
-
-	if (gc)
-		profile_gc_sink(gc)->process(profile_gc_sink(gc)->ctx, pid);
+		tell_progress(r, time_ns);
+	return 0;
 }
 
 static void on_sampled(void *ctx)
@@ -168,17 +136,32 @@ static void on_note(void *ctx, const char *text)
 {
 	struct profile_record *r = ctx;
 
-	clear_progress(r->inner);
-	if (r->options.note)
-		r->options.note(text);
+	if (r->sink.note)
+		r->sink.note(r->sink.ctx, text);
 }
 
+/* A watch of collections over the same session, where a runtime announces them. */
 static int open_gc(struct profile_record *r, const struct runtimes *runtimes, struct ut_err *err)
 {
-	const struct profile_record_options *o = &r->options;
-	struct gc_watch_options wo = { .targets = o->targets };
+	const struct gc_watch_options wo = {
+		.targets = r->options.targets, .kinds = "gc", .no_measure = true, .overlay = true
+	};
+	struct session_sink sink;
+	size_t n;
+	int code = 0;
 
-	return o->gc && !o->nprobes ? profile_gc_open(&wo, runtimes, &r->inner->gc, err) : 0;
+	if (r->options.gc && !r->options.nprobes)
+		code = gc_watch_open(&wo, runtimes, &r->inner->gc, err);
+	if (code || !r->inner->gc)
+		return code;
+	gc_watch_probes(r->inner->gc, &n);
+	if (n) {
+		sink = gc_watch_session_sink(r->inner->gc);
+		session_tee_add(&r->inner->tee, &sink);
+	} else {
+		r->inner->gc = gc_watch_close(r->inner->gc);
+	}
+	return 0;
 }
 
 static int open_session(struct profile_record *r, const struct runtimes *runtimes, struct ut_err *err)
@@ -197,7 +180,7 @@ static int open_session(struct profile_record *r, const struct runtimes *runtime
 	};
 
 	if (r->inner->gc) {
-		so.probes = profile_gc_probes(r->inner->gc, &so.nprobes);
+		so.probes = gc_watch_probes(r->inner->gc, &so.nprobes);
 		so.targets.wait = so.described = true;
 	}
 	return session_open(&so, runtimes, &r->session, err);
@@ -214,13 +197,15 @@ static char *unit_of(const struct profile_record_options *o)
 }
 
 int profile_record_open(const struct profile_record_options *o, const struct runtimes *runtimes,
-			struct profile_record *ret, struct ut_err *err)
+			const struct profile_record_sink *sink, struct profile_record *ret, struct ut_err *err)
 {
 	struct names_options no = { .lines = o->lines };
 	struct profile_record *r = ret;
 	int code;
 
-	*r = (struct profile_record){ .options = *o, .inner = calloc(1, sizeof(*r->inner)), .names = names_new(&no) };
+	*r = (struct profile_record){
+		.options = *o, .sink = *sink, .inner = calloc(1, sizeof(*r->inner)), .names = names_new(&no)
+	};
 	if (r->inner && r->names) {
 		r->samples = samples_new(r->names);
 		r->inner->maps = profile_maps_new(r->names, runtimes);
@@ -228,33 +213,28 @@ int profile_record_open(const struct profile_record_options *o, const struct run
 	}
 	if (!r->samples || !r->inner->maps || !r->inner->unit)
 		return ut_err_nomem(err);
-	r->inner->sink = (struct session_sink){
-		.ctx = r,
-		.event = on_event,
-		.life = on_life,
-		.stack = on_stack,
-		.sample = on_sample,
-		.wait = on_wait,
-		.appeared = on_appeared,
-		.mapped = on_mapped,
-		.lost = on_lost,
-		.flush = on_flush,
-		.note = on_note,
-		.process = o->targets.command ? on_process : NULL,
-		.sampled = on_sampled,
-	};
+	session_tee_add(&r->inner->tee, &(struct session_sink){ .ctx = r,
+								.life = on_life,
+								.stack = on_stack,
+								.sample = on_sample,
+								.wait = on_wait,
+								.appeared = on_appeared,
+								.mapped = on_mapped,
+								.lost = on_lost,
+								.flush = on_flush,
+								.note = on_note,
+								.sampled = on_sampled });
 	code = open_gc(r, runtimes, err);
+	r->inner->sink = session_tee_sink(&r->inner->tee);
 	return code ? code : open_session(r, runtimes, err);
 }
 
-static int start(struct profile_record *r, struct ut_err *err)
+static int start(struct profile_record *r, char **log, struct ut_err *err)
 {
-	AUTO_FREE char *log = NULL;
+	const struct gc_watch_sink no_spans = { 0 };
 	uint64_t mono_ns, wall_ns;
-	int code = session_start(r->session, &r->inner->sink, &log, err);
+	int code = session_start(r->session, &r->inner->sink, log, err);
 
-	if (code && log)
-		fputs(log, stderr);
 	if (code)
 		return code;
 	clock_both(&mono_ns, &wall_ns);
@@ -262,21 +242,21 @@ static int start(struct profile_record *r, struct ut_err *err)
 	samples_start(r->samples, session_start_ns(r->session));
 	r->inner->told_ns = mono_ns;
 	r->inner->started = true;
-	return r->inner->gc ? profile_gc_join(r->inner->gc, r->session, err) : 0;
+	return r->inner->gc ? gc_watch_join(r->inner->gc, r->session, &no_spans, err) : 0;
 }
 
-int profile_record_run(struct profile_record *r, enum session_end *ret_end, struct ut_err *err)
+int profile_record_run(struct profile_record *r, enum session_end *ret_end, char **log, struct ut_err *err)
 {
-	int code = start(r, err), stopped;
+	int code = start(r, log, err), stopped;
 
 	if (code)
 		return code;
-	fputs("usertrace: sampling\n", stderr);
+	if (r->sink.started)
+		r->sink.started(r->sink.ctx);
 	code = session_run(r->session, &r->inner->sink, ret_end, err);
 	session_table_size(r->session, &r->table_bytes, &r->table_files);
 	stopped = session_stop(r->session, &r->inner->sink, &r->totals, err);
 	r->stop_ns = session_start_ns(r->session) + r->totals.elapsed_ns;
-	clear_progress(r->inner);
 	profile_maps_finish(r->inner->maps);
 	names_poll(r->names, monotonic_ns());
 	return code ? code : stopped;
@@ -320,7 +300,7 @@ void profile_record_done(struct profile_record *r)
 	names_free(r->names);
 	if (!r->inner)
 		return;
-	profile_gc_free(r->inner->gc);
+	gc_watch_close(r->inner->gc);
 	profile_maps_free(r->inner->maps);
 	free(r->inner->unit);
 	free(r->inner);

@@ -12,12 +12,20 @@ struct profile_record_options {
 	size_t nprobes;
 	uint32_t frequency_hz; /* 0: the clock takes none */
 	bool waits, no_kernel, gc, lines;
-	bool progress; /* a line on standard error, each second anew */
-	void (*note)(const char *text); /* a sentence for the user; may be NULL */
+};
+
+/* Each method may be NULL. */
+struct profile_record_sink {
+	void *ctx;
+	void (*started)(void *ctx); /* samples are being taken */
+	/* Once a second. */
+	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t samples, uint64_t lost);
+	void (*note)(void *ctx, const char *text); /* a sentence for the user */
 };
 
 struct profile_record {
 	struct profile_record_options options;
+	struct profile_record_sink sink;
 	struct names *names;
 	struct samples *samples;
 	struct session *session;
@@ -31,9 +39,9 @@ struct profile_record {
 
 /* Plans; needs no rights. -EINVAL for what can never work. @runtimes outlives it. */
 int profile_record_open(const struct profile_record_options *o, const struct runtimes *runtimes,
-			struct profile_record *ret, struct ut_err *err);
-/* From the attachment to the end. *@ret_end says why it ended. */
-int profile_record_run(struct profile_record *r, enum session_end *ret_end, struct ut_err *err);
+			const struct profile_record_sink *sink, struct profile_record *ret, struct ut_err *err);
+/* From the attachment to the end. *@ret_end says why it ended; @log as in session_start. */
+int profile_record_run(struct profile_record *r, enum session_end *ret_end, char **log, struct ut_err *err);
 /* With all that the recording says of itself. 0 or -ENOMEM. */
 int profile_record_build(struct profile_record *r, bool idle, struct profile **ret);
 /* Waits for a command. */
