@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "base/intern.h"
 #include "cli/commands.h"
-#include "cli/out_file.h"
+#include "base/out_file.h"
 #include "cli/profile_file.h"
 #include "out/out.h"
 

@@ -8,11 +8,11 @@
 #include "base/auto.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/map_clean.h"
-#include "sym/map_hint.h"
 #include "proc/hotspot.h"
 #include "proc/runtime.h"
 #include "sym/code_check.h"
+#include "sym/map_clean.h"
+#include "sym/map_hint.h"
 
 #define ASK_MS 10000 /* a large virtual machine comes to a safepoint first */
 
@@ -213,6 +213,42 @@ static int all_processes(const struct ut_cmd *cmd, const struct opts *opts)
 	return status;
 }
 
+struct cleaning {
+	const struct ut_cmd *cmd;
+	bool dry_run;
+	int status;
+};
+
+static void on_removed(void *ctx, const char *path, uint64_t bytes)
+{
+	const struct cleaning *c = ctx;
+	char size[32];
+
+	printf("%s %s, %s\n", c->dry_run ? "would remove" : "removed", path, human_bytes(bytes, size));
+}
+
+static void on_failed(void *ctx, const struct ut_err *err)
+{
+	struct cleaning *c = ctx;
+
+	c->status = cli_fail(c->cmd, EXIT_FAILED, "%s", err->msg);
+}
+
+static int clean(const struct ut_cmd *cmd, const char *const *folders, size_t n, bool dry_run)
+{
+	struct cleaning c = { .cmd = cmd, .dry_run = dry_run };
+	const struct map_clean_sink sink = { .ctx = &c, .removed = on_removed, .failed = on_failed };
+	struct map_clean_totals totals;
+	struct ut_err err = { 0 };
+	char bytes[32], count[32];
+
+	if (map_clean(folders, n, dry_run, &sink, &totals, &err))
+		return cli_fail_err(cmd, &err);
+	printf("%s %s of processes that have ended, %s\n", human_count(totals.files, count),
+	       plural(totals.files, "file"), human_bytes(totals.bytes, bytes));
+	return c.status;
+}
+
 static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct opts opts = { 0 };
@@ -231,7 +267,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	else if (n && !opts.clean)
 		status = cli_fail(cmd, EXIT_USAGE, "'%s' is one word too many; a process is named with -p", argv[0]);
 	else if (opts.clean)
-		status = map_clean(cmd, (const char *const *)argv, (size_t)n, opts.dry_run);
+		status = clean(cmd, (const char *const *)argv, (size_t)n, opts.dry_run);
 	else
 		status = all_processes(cmd, &opts);
 	pid_list_done(&opts.pids);

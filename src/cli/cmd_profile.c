@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/out_file.h"
+#include "base/out_file.h"
 #include "watch/profile_record.h"
 #include "cli/profile_say.h"
 #include "cli/running.h"

@@ -7,7 +7,7 @@
 #include "base/auto.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/out_file.h"
+#include "base/out_file.h"
 #include "cli/profile_file.h"
 #include "cli/running.h"
 #include "cli/terminal.h"

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/out_file.h"
+#include "base/out_file.h"
 #include "unit.h"
 
 static char folder[] = "/tmp/usertrace-test-XXXXXX", path[64], link_path[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that appear as a whole, under another name until then. */
-#include "cli/out_file.h"
+#include "base/out_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,28 +3,26 @@
  * Maps and dumps that processes have left behind are removed. A number may also be that of a process in a container
  * which writes to this folder: files with the number that any process has, as it sees itself, stay.
  */
-#include "cli/map_clean.h"
+#include "sym/map_clean.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/auto.h"
-#include "base/text.h"
 #include "base/vec.h"
 #include "proc/process.h"
 
 struct cleaning {
-	const struct ut_cmd *cmd;
+	const struct map_clean_sink *sink;
 	bool dry_run;
 	VEC(int) alive; /* numbers in use, in any namespace */
-	uint64_t n, bytes;
-	int status;
+	struct map_clean_totals totals;
 };
 
 bool map_clean_name(const char *name, int *ret_pid)
@@ -67,7 +65,8 @@ static int find_alive(struct cleaning *c, struct ut_err *err)
 
 static void clean_file(struct cleaning *c, int dir, const char *folder, const char *name)
 {
-	char bytes[32];
+	AUTO_FREE char *path = NULL;
+	struct ut_err err = { 0 };
 	struct stat st;
 	int pid;
 
@@ -75,23 +74,27 @@ static void clean_file(struct cleaning *c, int dir, const char *folder, const ch
 	    !S_ISREG(st.st_mode) || (geteuid() && st.st_uid != geteuid()))
 		return;
 	if (!c->dry_run && unlinkat(dir, name, 0)) {
-		c->status = cli_fail(c->cmd, EXIT_FAILED, "cannot remove '%s/%s': %s", folder, name, strerror(errno));
+		ut_err_set(&err, -errno, "cannot remove '%s/%s': %s", folder, name, strerror(errno));
+		c->sink->failed(c->sink->ctx, &err);
 		return;
 	}
-	c->n++;
-	c->bytes += (uint64_t)st.st_size;
-	printf("%s %s/%s, %s\n", c->dry_run ? "would remove" : "removed", folder, name,
-	       human_bytes((uint64_t)st.st_size, bytes));
+	c->totals.files++;
+	c->totals.bytes += (uint64_t)st.st_size;
+	if (asprintf(&path, "%s/%s", folder, name) < 0)
+		path = NULL;
+	c->sink->removed(c->sink->ctx, path ? path : name, (uint64_t)st.st_size);
 }
 
 static void clean_folder(struct cleaning *c, const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct ut_err err = { 0 };
 	struct dirent *entry;
 
 	if (!dir) {
-		c->status = cli_fail(c->cmd, EXIT_FAILED, "cannot read the folder '%s': %s", folder, strerror(errno));
+		ut_err_set(&err, -errno, "cannot read the folder '%s': %s", folder, strerror(errno));
+		c->sink->failed(c->sink->ctx, &err);
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -101,26 +104,22 @@ static void clean_folder(struct cleaning *c, const char *folder)
 	closedir(dir);
 }
 
-int map_clean(const struct ut_cmd *cmd, const char *const *folders, size_t n, bool dry_run)
+int map_clean(const char *const *folders, size_t n, bool dry_run, const struct map_clean_sink *sink,
+	      struct map_clean_totals *ret, struct ut_err *err)
 {
-	struct cleaning c = { .cmd = cmd, .dry_run = dry_run };
-	struct ut_err err = { 0 };
-	char bytes[32], count[32];
+	struct cleaning c = { .sink = sink, .dry_run = dry_run };
+	int r;
 
 	if (!process_in_first_pid_namespace())
-		return cli_fail(cmd, EXIT_FAILED,
-				"from inside a pid namespace it cannot be seen which processes have ended: run "
-				"it on the host");
-	if (find_alive(&c, &err)) {
-		vec_done(&c.alive);
-		return cli_fail_err(cmd, &err);
-	}
-	for (size_t i = 0; i < n; i++)
+		return ut_err_set(err, -EPERM,
+				  "from inside a pid namespace it cannot be seen which processes have ended: run "
+				  "it on the host");
+	r = find_alive(&c, err);
+	for (size_t i = 0; !r && i < n; i++)
 		clean_folder(&c, folders[i]);
-	if (!n)
+	if (!r && !n)
 		clean_folder(&c, "/tmp");
-	printf("%s %s of processes that have ended, %s\n", human_count(c.n, count), plural(c.n, "file"),
-	       human_bytes(c.bytes, bytes));
+	*ret = c.totals;
 	vec_done(&c.alive);
-	return c.status;
+	return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that appear as a whole or not at all: what had the name before stays until then. */
-#ifndef UT_CLI_OUT_FILE_H
-#define UT_CLI_OUT_FILE_H
+#ifndef UT_BASE_OUT_FILE_H
+#define UT_BASE_OUT_FILE_H
 
 #include <stdbool.h>
 
