@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `usertrace gc`: where programs stood still: collections and the like as they end, and what they add up to. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/auto.h"
 #include "base/clock.h"
@@ -19,7 +17,8 @@ struct opts {
 	struct target_opts targets;
 	bool json, only_summary, summary, measure;
 	uint64_t min_ns, count;
-	const char *kinds, *runtime, *output;
+	const char *kinds, *runtime;
+	struct line_output output;
 };
 
 #define AT(member) offsetof(struct opts, member)
@@ -37,7 +36,7 @@ static const struct ut_opt options[] = {
 	{ 'n', "count", "COUNT", "stop after so many lines", OPT_U64, AT(count) },
 	{ 's', "summary", NULL, "the summary alone, no lines", OPT_FLAG, AT(only_summary) },
 	{ 0, "no-summary", NULL, "the lines alone", OPT_NOFLAG, AT(summary) },
-	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output) },
+	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output.path) },
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, AT(json) },
 	{ 0, "no-measure", NULL, "lengths alone, not how long the program itself stood still: costs less", OPT_NOFLAG,
 	  AT(measure) },
@@ -70,7 +69,6 @@ struct run {
 	struct gc_watch *watch;
 	struct gc_output *output;
 	struct session_totals totals;
-	int out_fd;
 };
 
 static int open_watch(struct run *r, struct ut_err *err)
@@ -96,18 +94,17 @@ static int open_output(struct run *r, struct ut_err *err)
 	};
 	int code = gc_kinds_parse(r->o.kinds ? r->o.kinds : "gc", &oo.kinds, err);
 
-	r->out_fd = STDOUT_FILENO;
-	if (r->o.output)
-		r->out_fd = open(r->o.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (r->out_fd < 0)
-		return ut_err_set(err, -errno, "cannot write to '%s': %s", r->o.output, strerror(errno));
-	oo.fd = r->out_fd;
+	if (!code)
+		code = line_output_open(&r->o.output, err);
+	if (code)
+		return code;
+	oo.fd = r->o.output.fd;
 	oo.live.json = r->o.json;
-	oo.live.color = !r->o.json && terminal_wants_color(r->out_fd);
+	oo.live.color = !r->o.json && terminal_wants_color(oo.fd);
 	oo.live.process = r->o.targets.set.all || r->o.targets.follow || r->command || r->o.targets.pids.n > 1;
 	clock_both(&oo.live.mono_ns, &oo.live.wall_ns);
 	r->output = gc_output_new(&oo);
-	return code ? code : r->output ? 0 : ut_err_nomem(err);
+	return r->output ? 0 : ut_err_nomem(err);
 }
 
 static int start(struct run *r, struct ut_err *err)
@@ -116,8 +113,7 @@ static int start(struct run *r, struct ut_err *err)
 	AUTO_FREE char *log = NULL;
 	int code = gc_watch_start(r->watch, &sink, &log, err);
 
-	if (log)
-		fputs(log, stderr);
+	say_log(log);
 	if (code)
 		return code;
 	code = gc_output_start(r->output, gc_watch_start_ns(r->watch));
@@ -165,7 +161,7 @@ static int exit_status(struct run *r)
 
 static int fail(struct run *r, const struct ut_err *err, int code)
 {
-	int status = fail_running(r->cmd, err, code, r->o.output);
+	int status = fail_running(r->cmd, err, code, r->o.output.path);
 
 	exit_status(r); /* a command goes on to its end, whatever became of us */
 	return status;
@@ -178,7 +174,7 @@ static int watch(struct run *r)
 	int code = start(r, &err);
 
 	if (code && err.msg[0])
-		return fail_running(r->cmd, &err, code, r->o.output);
+		return fail_running(r->cmd, &err, code, r->o.output.path);
 	if (!code)
 		code = gc_watch_run(r->watch, &end, &r->totals, &err);
 	if (!code) {
@@ -198,8 +194,11 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct run r = {
 		.cmd = cmd,
-		.out_fd = -1,
-		.o = { .targets = { TARGET_OPTS_UNSET }, .count = UINT64_MAX, .summary = true, .measure = true },
+		.o = { .output.fd = -1,
+		       .targets = { TARGET_OPTS_UNSET },
+		       .count = UINT64_MAX,
+		       .summary = true,
+		       .measure = true },
 	};
 	struct ut_err err = { 0 };
 	bool done = false;
@@ -217,8 +216,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	gc_watch_close(r.watch);
 	gc_output_free(r.output);
 	runtimes_done(&r.runtimes);
-	if (r.o.output && r.out_fd >= 0)
-		close(r.out_fd);
+	line_output_close(&r.o.output);
 	targets_done(&r.o.targets);
 	return status;
 }

@@ -271,8 +271,7 @@ static int profile(struct run *r)
 	bool unmatched;
 
 	profile_clear_progress(&r->progress);
-	if (log)
-		fputs(log, stderr);
+	say_log(log);
 	if (code && !r->record.stop_ns)
 		return fail_running(r->cmd, &err, code, r->o.output); /* it never began */
 	if (code)

@@ -297,8 +297,7 @@ static int top(struct run *r)
 	AUTO_FREE char *log = NULL;
 	int code = gc_watch_start(r->watch, &sink, &log, &err);
 
-	if (log)
-		fputs(log, stderr);
+	say_log(log);
 	if (!code && !r->o.batch)
 		code = terminal_enter(&err);
 	if (code)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `usertrace trace`: probes of running programs, printed as they happen. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +16,7 @@ struct opts {
 	struct target_opts targets;
 	bool wall_time, since_start, cpu, json, explain, strict, no_multi, no_prctl, no_forks, no_sleep;
 	uint64_t max_events, text_limit;
-	const char *output;
+	struct line_output output;
 };
 
 #define AT(member) offsetof(struct opts, member)
@@ -31,7 +30,7 @@ static const struct ut_opt options[] = {
 	{ 'C', "cpu", NULL, "print the CPU", OPT_FLAG, AT(cpu) },
 	{ 'M', "max-events", "N", "stop after N events", OPT_U64, AT(max_events) },
 	OPT_TARGET_DURATION(struct opts),
-	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output) },
+	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output.path) },
 	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, AT(json) },
 	{ 'S', "string-size", "BYTES", "copy at most so much of each text (default 1024, at most 4096)", OPT_SIZE,
 	  AT(text_limit) },
@@ -87,7 +86,6 @@ struct run {
 	struct session_sink sink;
 	struct session_totals totals;
 	char *log; /* the verifier's, when a program was refused */
-	int out_fd;
 };
 
 static int open_session(struct run *r, char *const *probes, int nprobes, struct ut_err *err)
@@ -134,12 +132,9 @@ static int open_output(struct run *r, struct ut_err *err)
 		.header = true,
 	};
 
-	r->out_fd = STDOUT_FILENO;
-	if (r->o.output)
-		r->out_fd = open(r->o.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (r->out_fd < 0)
-		return ut_err_set(err, -errno, "cannot write to '%s': %s", r->o.output, strerror(errno));
-	oo.fd = r->out_fd;
+	if (line_output_open(&r->o.output, err))
+		return err->code;
+	oo.fd = r->o.output.fd;
 	clock_both(&oo.live.mono_ns, &oo.live.wall_ns);
 	r->output = trace_output_new(&oo, session_plan(r->session));
 	if (!r->output)
@@ -279,7 +274,7 @@ static int start(struct run *r, struct ut_err *err)
 /* A command goes on to its end, whatever became of us. */
 static int fail_traced(struct run *r, const struct ut_err *err, int code)
 {
-	int status = fail_running(r->cmd, err, code, r->o.output);
+	int status = fail_running(r->cmd, err, code, r->o.output.path);
 
 	stop_signals_restore(r->o.targets.set.stop_fd);
 	session_command_status(r->session);
@@ -294,9 +289,8 @@ static int trace(struct run *r, bool has_command)
 	bool unmatched;
 
 	if (code) {
-		if (r->log)
-			fputs(r->log, stderr);
-		return fail_running(r->cmd, &err, code, r->o.output);
+		say_log(r->log);
+		return fail_running(r->cmd, &err, code, r->o.output.path);
 	}
 	code = r->sink.flush(r->output); /* the header */
 	if (!code)
@@ -320,8 +314,10 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct run r = {
 		.cmd = cmd,
-		.out_fd = -1,
-		.o = { .text_limit = 1024, .max_events = UINT64_MAX, .targets = { TARGET_OPTS_UNSET } },
+		.o = { .output.fd = -1,
+		       .text_limit = 1024,
+		       .max_events = UINT64_MAX,
+		       .targets = { TARGET_OPTS_UNSET } },
 	};
 	struct ut_err err = { 0 };
 	char **command = NULL;
@@ -340,8 +336,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	session_close(r.session);
 	trace_output_free(r.output);
 	runtimes_done(&r.runtimes);
-	if (r.o.output && r.out_fd >= 0)
-		close(r.out_fd);
+	line_output_close(&r.o.output);
 	free(r.log);
 	targets_done(&r.o.targets);
 	return status;

@@ -40,6 +40,21 @@ void stop_signals_restore(int fd)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+int line_output_open(struct line_output *o, struct ut_err *err)
+{
+	o->fd = o->path ? open(o->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : STDOUT_FILENO;
+	if (o->fd < 0)
+		return ut_err_set(err, -errno, "cannot write to '%s': %s", o->path, strerror(errno));
+	return 0;
+}
+
+void line_output_close(struct line_output *o)
+{
+	if (o->path && o->fd >= 0)
+		close(o->fd);
+	o->fd = -1;
+}
+
 static bool wait_writable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -110,6 +125,12 @@ void say_end(const struct pid_list *pids, enum session_end end)
 		fprintf(stderr, "usertrace: process %d ended\n", pids->v[0]);
 	else
 		fputs("usertrace: all processes ended\n", stderr);
+}
+
+void say_log(const char *log)
+{
+	if (log)
+		fputs(log, stderr);
 }
 
 int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int r, const char *path)

@@ -14,6 +14,14 @@ int stop_signals_open(struct ut_err *err);
 /* They end us at once again; those that have come are taken off. */
 void stop_signals_restore(int fd);
 
+/* Where lines go: a file that was named, or standard output. */
+struct line_output {
+	const char *path; /* NULL: standard output. Borrowed */
+	int fd; /* -1: not open */
+};
+int line_output_open(struct line_output *o, struct ut_err *err);
+void line_output_close(struct line_output *o);
+
 /* Whoever shares the terminal or pipe with us may have made it one that does not block: waits. What was written is gone
  * from @out, also after a failure. */
 int write_out(int fd, struct buf *out);
@@ -24,6 +32,8 @@ void say_attached_more(size_t nprobes, size_t nsites);
 void say_note(const char *text);
 /* Why it ended, where that is not the user's doing. */
 void say_end(const struct pid_list *pids, enum session_end end);
+/* The verifier's log of a program that was refused, where there is one. */
+void say_log(const char *log);
 /* A failure without a sentence is that of the output; @path NULL: standard output. The exit status. */
 int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int code, const char *path);
 
