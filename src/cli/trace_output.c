@@ -11,7 +11,6 @@
 #include "cli/cli.h"
 #include "cli/running.h"
 #include "watch/trace_user.h"
-#include "live/user.h"
 #include "proc/process.h"
 #include "sym/sym.h"
 
@@ -159,7 +158,7 @@ static int on_event(void *ctx, const struct session_event *e)
 		.func = e->probe->func,
 		.provider_or_file = e->probe->provider,
 		.unreadable = e->site->unreadable,
-		.ns_pid = ns_pid(o, (pid_t)e->rec->pid),
+		.ns_pid = ns_pid(o, (pid_t)e->pid),
 	};
 
 	if (!o->printer || !live.probe)

@@ -10,7 +10,8 @@
 
 #include "base/buf.h"
 #include "probe/spec.h"
-#include "wire/record.h"
+
+struct ut_rec_event;
 
 struct sym;
 struct live_user_text;
@@ -58,6 +59,9 @@ int live_print(struct live_printer *p, const struct live_event *e, struct buf *o
 /* Appends a line for @n events that were lost on @cpu between two events of that CPU. */
 void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns,
 		     struct buf *out);
+/* @n events that @pid did not get in because it alone filled the buffer. @comm may be NULL. */
+void live_print_refused(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
+			uint64_t to_ns, struct buf *out);
 /* The sentence for an argument that this site cannot read: «arg1 of zoo:dbl cannot be read because it is in %xmm0 …». */
 void live_unreadable(const struct live_event *e, unsigned output, struct buf *out);
 

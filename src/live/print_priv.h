@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "live/print.h"
 #include "probe/layout.h"
+#include "wire/record.h"
 
 /* A whole number and how C prints it. */
 struct int_spec {

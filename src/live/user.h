@@ -8,6 +8,7 @@
 
 #include "live/print.h"
 #include "model/span.h"
+#include "wire/record.h"
 
 enum live_user_kind {
 	LIVE_USER_BEGIN,
@@ -46,8 +47,5 @@ struct live_user {
 void live_print_user(struct live_printer *p, const struct live_user *u, struct buf *out);
 /* "begin", "end", "mark", "count"; for LIVE_USER_CLOSED why: its span_end_name(). */
 const char *live_user_word(const struct live_user *u);
-/* @n events that @pid did not get in because it alone filled the buffer. @comm may be NULL. */
-void live_print_refused(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
-			uint64_t to_ns, struct buf *out);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "model/collect.h"
+#include "wire/record.h"
 
 #define COLLECT_BUCKETS 4096 /* of open spans; a power of two */
 #define COLLECT_PROC_BUCKETS 1024

@@ -10,7 +10,10 @@
 
 #include "model/profile.h"
 #include "sym/names.h"
-#include "wire/sample.h"
+
+struct ut_rec_sample;
+struct ut_rec_stack;
+struct ut_rec_wait;
 
 struct samples;
 /* @names outlives it. NULL: out of memory. */

@@ -7,6 +7,7 @@
 #include "base/index.h"
 #include "model/samples.h"
 #include "model/waits.h"
+#include "wire/sample.h"
 
 #define SAMPLES_NONE INDEX_NONE
 #define SAMPLES_FRAMES (2 * UT_WALK_FRAMES) /* of a stack, at most; half of them the kernel's */

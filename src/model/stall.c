@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The arithmetic of a process's words: what two of its states say about the time between them. */
 #include "model/stall.h"
+#include "wire/record.h"
 
 #define SUM_BITS (64 - UT_WORD_COUNT_BITS)
 #define COUNT_MASK ((UINT64_C(1) << UT_WORD_COUNT_BITS) - 1)

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wire/record.h"
+struct ut_rec_state;
 
 struct stall {
 	bool known; /* the process was measured from before the first state on */

@@ -9,9 +9,9 @@
 #include "plan/plan.h"
 #include "record/sink.h"
 #include "record/target_set.h"
-#include "sample/sampler.h"
 
 struct session;
+struct session_sampling; /* sample/sampler.h */
 
 struct session_options {
 	struct target_set targets;

@@ -14,6 +14,9 @@
 #include "record/ring.h"
 #include "sample/sampler.h"
 #include "record/session.h"
+#include "wire/record.h"
+#include "wire/sample.h"
+#include "record/user_event.h"
 
 struct target {
 	struct process_id id;

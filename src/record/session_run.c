@@ -27,6 +27,7 @@ static int give_item(struct session *s, const struct merge_item *item, unsigned 
 		return session_give_life(s, e.rec, e.size);
 	if (e.rec->site >= s->plan->sites.n)
 		return 0; /* cannot be; never follow a number that came from outside */
+	e.pid = e.rec->pid;
 	e.site = &s->plan->sites.v[e.rec->site];
 	if (e.site->kind == SITE_USER || e.site->kind == SITE_PRCTL || e.site->kind == SITE_SIGNAL)
 		return session_give_user(s, e.rec, e.size, e.site->kind == SITE_SIGNAL, cpu);

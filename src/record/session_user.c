@@ -125,7 +125,7 @@ int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t 
 	if (code < 0 || !s->sink->life)
 		return code;
 	memcpy(life.comm, rec->comm, sizeof(life.comm));
-	life.what = (enum ut_life)r->what;
+	life.what = r->what;
 	life.uid = r->uid;
 	life.child = r->other;
 	life.last = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST;

@@ -4,22 +4,28 @@
 #define UT_RECORD_SINK_H
 
 #include "plan/plan.h"
-#include "record/user_event.h"
-#include "wire/record.h"
-#include "wire/sample.h"
+
+/* Records as they are on the wire: receivers that read inside include wire/record.h or wire/sample.h themselves. */
+struct ut_rec_event;
+struct ut_rec_sample;
+struct ut_rec_stack;
+struct ut_rec_state;
+struct ut_rec_wait;
+struct user_event; /* record/user_event.h */
 
 struct session_event {
 	const struct ut_rec_event *rec; /* valid during the call */
 	uint32_t size;
+	uint32_t pid; /* the record's */
 	unsigned cpu;
 	const struct plan_probe *probe;
-	const struct plan_site *site;
+	const struct plan_site *site; /* site->probe is the number of the probe in the plan */
 	const struct ut_rec_state *state; /* NULL: not of a span, or the session does not measure */
 };
 
 /* What became of a thread or process, as far as spans need it. */
 struct session_life {
-	enum ut_life what;
+	unsigned what; /* enum ut_life */
 	uint64_t time_ns;
 	uint32_t pid, tid;
 	char comm[16];

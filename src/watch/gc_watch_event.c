@@ -5,6 +5,7 @@
 
 #include "watch/gc_watch_priv.h"
 #include "base/clock.h"
+#include "wire/record.h"
 
 #define LOOK_AGAIN_NS 1000000000u /* a library that was loaded late is recognised within this time */
 

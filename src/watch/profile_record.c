@@ -9,6 +9,9 @@
 #include "base/clock.h"
 #include "watch/gc_watch.h"
 #include "watch/profile_maps.h"
+#include "wire/record.h"
+#include "wire/sample.h"
+#include "sample/sampler.h"
 
 #define PROGRESS_NS 1000000000u
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every user event goes into the spans; those that a request means are printed. */
 #include "watch/trace_user.h"
+#include "record/user_event.h"
 
 #include <errno.h>
 #include <string.h>

@@ -23,6 +23,7 @@
 #include "record/merge.h"
 #include "record/nop5_harm.h"
 #include "record/session.h"
+#include "wire/record.h"
 
 static uint64_t now_ns(void)
 {

@@ -41,6 +41,17 @@ class Includes(unittest.TestCase):
             with self.subTest(path=path, header=header):
                 self.assertEqual(self.check_source(path, f"#include {header}\n")[0], 1)
 
+    def test_what_headers_bring_along(self):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in (("src/cli/a.c", '#include "record/a.h"\n'), ("src/record/a.h", '#include "record/b.h"\n'),
+                               ("src/record/b.h", '#include "wire/record.h"\n'), ("src/wire/record.h", "")):
+                os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+                with open(os.path.join(root, path), "w") as file:
+                    file.write(text)
+            status, said = check(root)
+        self.assertEqual(status, 1)
+        self.assertIn("src/cli/a.c:1: sees wire/record.h through record/a.h and record/b.h", said)
+
     def test_an_include_names_its_layer(self):
         status, said = self.check_source("src/base/a.c", '#include "buf.h"\n')
         self.assertEqual(status, 1)

@@ -10,6 +10,7 @@
 #include "base/auto.h"
 #include "model/collect.h"
 #include "unit.h"
+#include "wire/record.h"
 
 #define START UINT64_C(1000000)
 #define SEEN_MAX 8192

@@ -17,6 +17,7 @@
 #include "model/collect.h"
 #include "model/gcstat_priv.h"
 #include "unit.h"
+#include "wire/record.h"
 
 #define LIMIT UINT64_C(10000000) /* when the run ends */
 

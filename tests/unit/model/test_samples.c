@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "model/samples.h"
 #include "unit.h"
+#include "wire/sample.h"
 
 #define MS 1000000ull
 #define START (1000 * MS)

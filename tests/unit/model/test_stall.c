@@ -10,6 +10,7 @@
 #include "base/auto.h"
 #include "model/stall.h"
 #include "unit.h"
+#include "wire/record.h"
 
 #define BASE UINT64_C(1000000000000)
 #define MS UINT64_C(1000000)

@@ -23,6 +23,7 @@
 #include "model/stall.h"
 #include "record/session.h"
 #include "unit.h"
+#include "wire/record.h"
 
 #define need_root() \
 	do { \

@@ -22,6 +22,9 @@
 #include "record/session.h"
 #include "sample/standing.h"
 #include "unit.h"
+#include "sample/sampler.h"
+#include "wire/sample.h"
+#include "wire/record.h"
 
 #define DEPTH 300
 /* Otherwise functions find their frames by rbp, which nobody tells of a thread that stands still. */

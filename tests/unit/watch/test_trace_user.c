@@ -16,6 +16,7 @@
 #include "watch/trace_user.h"
 #include "model/span.h"
 #include "probe/eval.h"
+#include "record/user_event.h"
 #include "plan/plan_priv.h"
 #include "unit.h"
 
