@@ -71,7 +71,8 @@ static int choose_machine(const struct ut_cmd *cmd, const struct dtrace_options 
 		return dtrace_target(ret, &err) ? cli_fail_err(cmd, &err) : 0;
 	*ret = elf_machine_named(opts->machine, strlen(opts->machine));
 	if (*ret == ELF_MACHINE_UNKNOWN)
-		return cli_fail(cmd, EXIT_USAGE, "-m: no machine '%s'; objects are written for x86_64 and aarch64",
+		return cli_fail(cmd, EXIT_USAGE,
+				"-m: no machine '%s'; object files are supported for x86_64 and aarch64",
 				opts->machine);
 	return 0;
 }
