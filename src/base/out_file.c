@@ -22,7 +22,7 @@ static int open_special(const char *path, struct ut_err *err)
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), flags;
 
 	if (fd < 0 && errno == ENXIO)
-		return ut_err_set(err, -ENXIO, "cannot write to '%s': nobody reads from it yet; start the reader first",
+		return ut_err_set(err, -ENXIO, "cannot write to '%s': the FIFO has no reader; start the reader first",
 				  path);
 	if (fd < 0)
 		return cannot(path, -errno, err);

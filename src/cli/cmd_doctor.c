@@ -15,14 +15,15 @@ struct opts {
 };
 
 static const struct ut_opt options[] = {
-	{ 'p', "pid", "PID", "look at these processes first: runtime, probes, namespaces, switches", OPT_PIDS,
+	{ 'p', "pid", "PID", "check these processes first: runtime, probes, namespaces, flags", OPT_PIDS,
 	  offsetof(struct opts, pids) },
-	{ 'v', "verbose", NULL, "with -p: of the machine also what is ok", OPT_FLAG, offsetof(struct opts, verbose) },
-	{ 0, "runtimes", NULL, "instead: which spans of the runtimes that are here can be followed", OPT_FLAG,
+	{ 'v', "verbose", NULL, "with -p, also show what is ok on the machine", OPT_FLAG,
+	  offsetof(struct opts, verbose) },
+	{ 0, "runtimes", NULL, "check the runtime definitions against the runtimes on this machine", OPT_FLAG,
 	  offsetof(struct opts, runtimes) },
-	{ 0, "runtime", "FILE", "the same with one more description of a runtime", OPT_STRING,
+	{ 0, "runtime", "FILE", "the same, including the runtime definition in FILE", OPT_STRING,
 	  offsetof(struct opts, runtime_file) },
-	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, offsetof(struct opts, json) },
+	{ 0, "json", NULL, "print one JSON object per line", OPT_FLAG, offsetof(struct opts, json) },
 };
 
 static const char *const state_names[] = { [CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_NO] = "no" };
@@ -170,10 +171,10 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 
 	status = cli_parse(cmd, argc, argv, &opts, &operands, NULL, &done);
 	if (!done && operands && !opts.runtimes && !opts.runtime_file) {
-		status = cli_fail(cmd, EXIT_USAGE,
-				  "takes files with --runtimes alone, and here is '%s'; a process is "
-				  "named with -p",
-				  argv[0]);
+		status = cli_fail(
+			cmd, EXIT_USAGE,
+			"unexpected argument '%s'; files are accepted only with --runtimes, and a process with -p",
+			argv[0]);
 	} else if (!done) {
 		status = check_all(cmd, &checks, &opts, argv, (size_t)operands);
 	}
@@ -185,10 +186,9 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_doctor = {
 	.name = "doctor",
 	.usage = "[-p PID] [-v] [--json] | --runtimes [--runtime FILE] [-p PID] [--json] [PATH…]",
-	.summary = "what this kernel, these rights and a process allow, and how to get what is missing",
-	.details = "A line begins with ok, warn (works in part, or at a price) or no (missing).\n"
-		   "Exit status 0: events can be traced; 1: something that is needed is missing, or a description\n"
-		   "of a runtime is wrong.\n",
+	.summary = "check what the kernel, your rights and a process allow",
+	.details = "A line begins with ok, warn (works in part, or at a cost) or no (missing).\nExit status 0: events "
+		   "can be traced; 1: something required is missing, or a runtime definition has\nan error.\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,

@@ -32,11 +32,12 @@ static int take_operands(const struct ut_cmd *cmd, struct dtrace_options *opts)
 
 		if (is_source && named)
 			return cli_fail(cmd, EXIT_USAGE,
-					"'%s' is a provider file without -s; every one of several needs it", name);
+					"'%s' is a provider file without -s; with several files each one needs -s",
+					name);
 		if (is_source && vec_push(&opts->sources, name))
 			return cli_fail(cmd, EXIT_FAILED, "out of memory");
 		if (!is_source && opts->header)
-			return cli_fail(cmd, EXIT_USAGE, "'%s': -h takes provider files only (-s FILE.d)", name);
+			return cli_fail(cmd, EXIT_USAGE, "'%s': -h takes only provider files (-s FILE.d)", name);
 	}
 	return 0;
 }
@@ -47,19 +48,21 @@ static int check_options(const struct ut_cmd *cmd, struct dtrace_options *opts)
 	int status;
 
 	if (opts->header && opts->object)
-		return cli_fail(cmd, EXIT_USAGE, "-h and -G are mutually exclusive; run it once for each");
+		return cli_fail(cmd, EXIT_USAGE, "-h and -G are mutually exclusive; run the command once for each");
 	if (!opts->header && !opts->object)
-		return cli_fail(cmd, EXIT_USAGE,
-				"needs -h (write a header) or -G (write an object); 'usertrace help dtrace' explains");
+		return cli_fail(
+			cmd, EXIT_USAGE,
+			"-h (write a header) or -G (write an object file) is required; see 'usertrace help dtrace'");
 	status = take_operands(cmd, opts);
 	if (status)
 		return status;
 	if (!opts->sources.n)
-		return cli_fail(cmd, EXIT_USAGE, "needs a provider file: -s FILE.d");
+		return cli_fail(cmd, EXIT_USAGE, "a provider file is required: -s FILE.d");
 	if (opts->object && opts->bits32)
-		return cli_fail(cmd, EXIT_USAGE, "-32: objects are written for 64-bit programs only");
+		return cli_fail(cmd, EXIT_USAGE, "-32: only 64-bit object files are supported");
 	if (!opts->output && !strcmp(opts->sources.v[0], "-"))
-		return cli_fail(cmd, EXIT_USAGE, "standard input has no name to make another from: -o FILE");
+		return cli_fail(cmd, EXIT_USAGE,
+				"the name of the output cannot be derived from standard input; use -o FILE");
 	return 0;
 }
 
@@ -72,7 +75,7 @@ static int choose_machine(const struct ut_cmd *cmd, const struct dtrace_options 
 	*ret = elf_machine_named(opts->machine, strlen(opts->machine));
 	if (*ret == ELF_MACHINE_UNKNOWN)
 		return cli_fail(cmd, EXIT_USAGE,
-				"-m: no machine '%s'; object files are supported for x86_64 and aarch64",
+				"-m: unknown machine '%s'; object files are supported for x86_64 and aarch64",
 				opts->machine);
 	return 0;
 }
@@ -102,7 +105,7 @@ static int read_sources(const struct ut_cmd *cmd, const struct dtrace_options *o
 		if (read_source(opts, opts->sources.v[i], ret, &err))
 			return cli_fail_err(cmd, &err);
 	if (!ret->nprobes)
-		cli_fail(cmd, EXIT_OK, "'%s' declares no probe; what is written has none", opts->sources.v[0]);
+		cli_fail(cmd, EXIT_OK, "'%s' declares no probes, so the output has none", opts->sources.v[0]);
 	return 0;
 }
 
@@ -167,7 +170,7 @@ static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *o
 
 	if (output && is_source(opts, output))
 		return cli_fail(cmd, EXIT_USAGE,
-				"'%s' is the provider file itself, and would be lost; -o names another", output);
+				"refusing to overwrite the provider file '%s'; use a different file with -o", output);
 	status = output ? make(opts, providers, machine, &out, &err) : ut_err_nomem(&err);
 	if (!status)
 		status = dtrace_write(output, out.data ? out.data : "", out.len, &err);
@@ -215,15 +218,15 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_dtrace = {
 	.name = "dtrace",
 	.usage = "-h | -G [-C [-I DIR] [-D NAME[=VALUE]]] -s FILE.d [-o FILE] [OBJECT…]",
-	.summary = "make the header and the object of a provider file, for builds that call dtrace",
+	.summary = "generate header and object file from a provider file, for builds that call dtrace",
 	.details = "A provider file declares probes:\n"
 		   "  provider myvm { probe gc__start(int generation); probe gc__done(); };\n\n"
 		   "Examples:\n"
 		   "  usertrace dtrace -h -s myvm.d          myvm.h with MYVM_GC_START(generation) and\n"
 		   "                                         MYVM_GC_START_ENABLED()\n"
 		   "  usertrace dtrace -G -s myvm.d          myvm.o with the semaphores\n"
-		   "  make DTRACE=\"usertrace dtrace\"         in place of SystemTap's dtrace\n"
-		   "  ln -s $(command -v usertrace) dtrace   works under that name as well\n",
+		   "  make DTRACE=\"usertrace dtrace\"         instead of SystemTap's dtrace\n"
+		   "  ln -s $(command -v usertrace) dtrace   also works under this name\n",
 	.options = dtrace_option_table,
 	.noptions = DTRACE_OPTIONS,
 	.run = run,

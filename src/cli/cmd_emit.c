@@ -16,11 +16,11 @@ struct opts {
 };
 
 static const struct ut_opt options[] = {
-	{ 0, "id", "N", "the event's id: spans with one may overlap and cross threads", OPT_STRING,
+	{ 0, "id", "N", "set the id of the event: spans with an id may overlap and cross threads", OPT_STRING,
 	  offsetof(struct opts, id) },
-	{ 0, "text", "TEXT", "a text that goes with the event (not together with --id)", OPT_TEXT,
+	{ 0, "text", "TEXT", "attach a string to the event (mutually exclusive with --id)", OPT_TEXT,
 	  offsetof(struct opts, text) },
-	{ 0, "own", NULL, "the event is this command's own, not that of the process that runs it", OPT_FLAG,
+	{ 0, "own", NULL, "attribute the event to this command instead of its parent process", OPT_FLAG,
 	  offsetof(struct opts, own) },
 };
 
@@ -51,9 +51,10 @@ static int unknown_kind(const struct ut_cmd *cmd, int n, char **words)
 	if (n > 1 && kind_of(words[1]) >= 0)
 		return cli_fail(cmd, EXIT_USAGE, "the kind comes first: usertrace emit %s %s", words[1], words[0]);
 	if (suggest(words[0], kinds, ARRAY_SIZE(kinds), near, 1))
-		return cli_fail(cmd, EXIT_USAGE, "'%s' is not a kind of event; did you mean '%s'?", words[0],
+		return cli_fail(cmd, EXIT_USAGE, "unknown kind of event '%s'; did you mean '%s'?", words[0],
 				kinds[near[0]]);
-	return cli_fail(cmd, EXIT_USAGE, "'%s' is not a kind of event; there are begin, end, mark and count", words[0]);
+	return cli_fail(cmd, EXIT_USAGE, "unknown kind of event '%s'; valid kinds: begin, end, mark and count",
+			words[0]);
 }
 
 /* A whole number with a sign, in decimal or 0x hexadecimal; 0, -EINVAL or -ERANGE. */
@@ -77,25 +78,25 @@ static int read_words(const struct ut_cmd *cmd, int n, char **words, struct even
 
 	if (!n)
 		return cli_fail(cmd, EXIT_USAGE,
-				"needs a kind and a name: usertrace emit begin|end|mark|count NAME [VALUE]");
+				"a kind and a name are required: usertrace emit begin|end|mark|count NAME [VALUE]");
 	kind = kind_of(words[0]);
 	if (kind < 0)
 		return unknown_kind(cmd, n, words);
 	if (n < 2 || !*words[1])
-		return cli_fail(cmd, EXIT_USAGE, "needs a name: usertrace emit %s NAME%s", words[0],
+		return cli_fail(cmd, EXIT_USAGE, "a name is required: usertrace emit %s NAME%s", words[0],
 				kind_numbers[kind] == UT_COUNT ? " VALUE" : "");
 	if (n < 3 && kind_numbers[kind] == UT_COUNT)
-		return cli_fail(cmd, EXIT_USAGE, "needs the value to count: usertrace emit count %s VALUE", words[1]);
+		return cli_fail(cmd, EXIT_USAGE, "the value of the counter is required: usertrace emit count %s VALUE",
+				words[1]);
 	if (n > 3)
 		return cli_fail(cmd, EXIT_USAGE,
-				"'%s' is one word too many; a name or a text with blanks goes in quotes", words[3]);
+				"unexpected argument '%s'; quote names and strings that contain spaces", words[3]);
 	ret->what = kind_numbers[kind];
 	ret->name = words[1];
 	r = n == 3 ? parse_value(words[2], &ret->value) : 0;
 	if (r)
 		return cli_fail(cmd, EXIT_USAGE,
-				r == -ERANGE ? "the value '%s' does not fit in 64 bits"
-					     : "the value '%s' is not a whole number",
+				r == -ERANGE ? "the value '%s' exceeds 64 bits" : "the value '%s' is not an integer",
 				words[2]);
 	return EXIT_OK;
 }
@@ -106,9 +107,9 @@ static int read_options(const struct ut_cmd *cmd, const struct opts *opts, struc
 
 	if (opts->id && opts->text)
 		return cli_fail(cmd, EXIT_USAGE,
-				"--id and --text do not go together: the system call has room for one");
+				"--id and --text are mutually exclusive: the system call has room for one");
 	if (opts->id && parse_u64(opts->id, &id))
-		return cli_fail(cmd, EXIT_USAGE, "the id '%s' is not a whole number of 64 bits", opts->id);
+		return cli_fail(cmd, EXIT_USAGE, "the id '%s' is not a 64-bit integer", opts->id);
 	if (opts->id) {
 		ret->what |= UT_ID;
 		ret->extra = id;
@@ -125,10 +126,10 @@ static int read_options(const struct ut_cmd *cmd, const struct opts *opts, struc
 static int check_lengths(const struct ut_cmd *cmd, const struct event *e, const char *text)
 {
 	if (strlen(e->name) > UT_NAME_MAX)
-		return cli_fail(cmd, EXIT_USAGE, "the name is %zu bytes long, and a name has at most %d",
-				strlen(e->name), UT_NAME_MAX);
+		return cli_fail(cmd, EXIT_USAGE, "the name is too long (%zu bytes); the limit is %d", strlen(e->name),
+				UT_NAME_MAX);
 	if (text && strlen(text) > UT_TEXT_MAX)
-		return cli_fail(cmd, EXIT_USAGE, "the text is %zu bytes long, and a text has at most %d", strlen(text),
+		return cli_fail(cmd, EXIT_USAGE, "the string is too long (%zu bytes); the limit is %d", strlen(text),
 				UT_TEXT_MAX);
 	return EXIT_OK;
 }
@@ -139,8 +140,7 @@ static int emit(const struct ut_cmd *cmd, const struct event *e)
 	if (!prctl(PR_USER_TRACE, (unsigned long)e->what, e->name, (unsigned long)e->value, e->extra) ||
 	    errno == EINVAL)
 		return EXIT_OK;
-	return cli_fail(cmd, EXIT_FAILED,
-			"the call was refused, and nobody can see the event: a seccomp filter forbids prctl (%s)",
+	return cli_fail(cmd, EXIT_FAILED, "the event cannot be traced: a seccomp filter rejects prctl (%s)",
 			strerror(errno));
 }
 
@@ -168,10 +168,10 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_emit = {
 	.name = "emit",
 	.usage = "begin|end|mark|count NAME [VALUE] [--id=N | --text=TEXT] [--own]",
-	.summary = "announce a user event from a shell script",
+	.summary = "emit a user event from a shell script",
 	.details =
-		"The event is that of the process that runs the command, so that a begin and an end from two\n"
-		"calls of a script are one span. Watch it with: usertrace trace e:NAME; with -p, the script's, also\n"
+		"The event is attributed to the process that runs the command, so that a begin and an end from two\n"
+		"calls in a script make one span. Trace it with: usertrace trace e:NAME; with -p and the script's PID\n"
 		"with -f, since the command is a child of the script.\n\n"
 		"  usertrace emit begin backup; tar cf backup.tar .; usertrace emit end backup\n"
 		"  usertrace emit count queue 17\n"

@@ -19,19 +19,21 @@ struct opts {
 };
 
 static const struct ut_opt options[] = {
-	{ 'o', "output", "FILE", "write to FILE; its suffix says what: .svg, .folded, .pb.gz, .speedscope.json",
-	  OPT_STRING, offsetof(struct opts, output) },
-	{ 0, "diff", NULL, "two files: show the second, coloured by what has changed since the first", OPT_FLAG,
+	{ 'o', "output", "FILE",
+	  "write to FILE; the suffix selects the format: .svg, .folded, .pb.gz, .speedscope.json", OPT_STRING,
+	  offsetof(struct opts, output) },
+	{ 0, "diff", NULL, "compare two files: draw the second, colored by the change since the first", OPT_FLAG,
 	  offsetof(struct opts, diff) },
-	{ 0, "base", "FILE", "the same, the first file named apart", OPT_STRING, offsetof(struct opts, base) },
-	{ 'i', "icicle", NULL, "the root at the top", OPT_FLAG, offsetof(struct opts, icicle) },
-	{ 'r', "reverse", NULL, "from the innermost frame to its callers", OPT_FLAG, offsetof(struct opts, reverse) },
-	{ 't', "title", "TEXT", "above the picture", OPT_TEXT, offsetof(struct opts, title) },
-	{ 'w', "width", "PIXELS", "of a picture without scripts (1200); browsers use the window's", OPT_U64,
+	{ 0, "base", "FILE", "like --diff, with the first file as the option's value", OPT_STRING,
+	  offsetof(struct opts, base) },
+	{ 'i', "icicle", NULL, "put the root at the top", OPT_FLAG, offsetof(struct opts, icicle) },
+	{ 'r', "reverse", NULL, "put the innermost frames at the root", OPT_FLAG, offsetof(struct opts, reverse) },
+	{ 't', "title", "TEXT", "set the title", OPT_TEXT, offsetof(struct opts, title) },
+	{ 'w', "width", "PIXELS", "set the width of the graph without scripts (default 1200)", OPT_U64,
 	  offsetof(struct opts, width) },
-	{ 0, "min-pixels", "N", "leave out what is narrower at that width (0.1)", OPT_STRING,
+	{ 0, "min-pixels", "N", "omit boxes narrower than N pixels at that width (default 0.1)", OPT_STRING,
 	  offsetof(struct opts, min_pixels) },
-	{ 0, "per-thread", NULL, "the thread is the outermost frame, where threads are known", OPT_FLAG,
+	{ 0, "per-thread", NULL, "make the thread the outermost frame, if threads are known", OPT_FLAG,
 	  offsetof(struct opts, per_thread) },
 };
 
@@ -73,25 +75,24 @@ static int check(const struct ut_cmd *cmd, struct opts *opts, struct out_options
 	char *end = "";
 
 	if (opts->diff && opts->base)
-		return cli_fail(cmd, EXIT_USAGE, "--diff A B and --base A say the same; one of them is enough");
+		return cli_fail(cmd, EXIT_USAGE, "--diff and --base are mutually exclusive");
 	if (opts->diff && operands != 2)
-		return cli_fail(cmd, EXIT_USAGE, "--diff needs two files, the older one first: --diff A B");
+		return cli_fail(cmd, EXIT_USAGE, "--diff requires two files, the older one first: --diff A B");
 	if (!opts->diff && operands > 1)
-		return cli_fail(cmd, EXIT_USAGE, "takes one file; --diff compares two");
+		return cli_fail(cmd, EXIT_USAGE, "only one file is allowed; use --diff to compare two");
 	if (opts->width && (opts->width < 100 || opts->width > 100000))
 		return cli_fail(cmd, EXIT_USAGE, "--width %llu: 100 to 100000 pixels", (unsigned long long)opts->width);
 	o->width = (unsigned)opts->width;
 	if (opts->min_pixels)
 		o->min_pixels = strtod(opts->min_pixels, &end);
 	if (*end || o->min_pixels < 0 || o->min_pixels > 100 || (opts->min_pixels && !(o->min_pixels >= 0)))
-		return cli_fail(cmd, EXIT_USAGE, "--min-pixels %s: a number from 0 to 100 such as 0.5",
+		return cli_fail(cmd, EXIT_USAGE, "--min-pixels must be a number from 0 to 100, not '%s'",
 				opts->min_pixels);
 	if (opts->output && strcmp(opts->output, "-") && !out_format_of(opts->output))
 		return cli_fail(cmd, EXIT_USAGE,
-				"-o '%s': its suffix names no format; .svg, .folded, .pb.gz and .speedscope.json do",
-				opts->output);
+				"-o '%s': unknown suffix; use .svg, .folded, .pb.gz or .speedscope.json", opts->output);
 	if (!opts->output && isatty(STDOUT_FILENO))
-		return cli_fail(cmd, EXIT_USAGE, "would write a picture to the terminal; -o FILE.svg names a file");
+		return cli_fail(cmd, EXIT_USAGE, "refusing to write an SVG file to the terminal; use -o FILE.svg");
 	return 0;
 }
 
@@ -135,11 +136,11 @@ static void warn_of_unlike(const struct ut_cmd *cmd, const struct profile *base,
 {
 	if (has_waits(base) != has_waits(p))
 		cli_fail(cmd, EXIT_OK,
-			 "the %s file has waits, which count by their time, and the %s has none: their shares are "
-			 "of different things",
+			 "the %s file has waits, which are weighted by time, and the %s has none: their shares are not "
+			 "comparable",
 			 has_waits(base) ? "first" : "second", has_waits(base) ? "second" : "first");
 	else if (!have_common(base, p))
-		cli_fail(cmd, EXIT_OK, "the two files have no function in common: are they of one program?");
+		cli_fail(cmd, EXIT_OK, "the two files have no function in common: are they from the same program?");
 }
 
 static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_options *o, int operands, char **argv)
@@ -151,7 +152,7 @@ static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_op
 
 	if (!file && isatty(STDIN_FILENO))
 		return cli_fail(cmd, EXIT_USAGE,
-				"needs stacks: a file, or standard input; 'usertrace help flame' has examples");
+				"no input: give a file, or stacks on standard input; see 'usertrace help flame'");
 	if (base_file)
 		status = profile_file_read(cmd, base_file, &base);
 	o->base = base;
@@ -191,16 +192,15 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_flame = {
 	.name = "flame",
 	.usage = "[-i] [-r] [-o FILE.svg] [FILE | - | --diff A B]",
-	.summary = "folded stacks to a flame graph",
-	.details =
-		"Reads what stackcollapse scripts and 'usertrace profile -o x.folded' write: a line a stack,\n"
-		"'main;parse;read 42'. What ends in _[k] is the kernel's, _[j] compiled at run time, _[i] inlined.\n\n"
-		"Examples:\n"
-		"  usertrace flame stacks.folded -o stacks.svg\n"
-		"  perf script | stackcollapse-perf.pl | usertrace flame > perf.svg\n"
-		"  usertrace flame --diff before.folded after.folded -o changed.svg\n"
-		"  usertrace flame -r -i stacks.folded -o leaves.svg     who calls the functions that run\n"
-		"  usertrace flame stacks.folded -o stacks.pb.gz         for 'go tool pprof'\n",
+	.summary = "draw folded stacks as a flame graph",
+	.details = "Reads folded stacks of stackcollapse scripts or 'usertrace profile -o x.folded', one per line:\n"
+		   "'main;parse;read 42'. Suffixes: _[k] kernel, _[j] JIT-compiled, _[i] inlined.\n\n"
+		   "Examples:\n"
+		   "  usertrace flame stacks.folded -o stacks.svg\n"
+		   "  perf script | stackcollapse-perf.pl | usertrace flame > perf.svg\n"
+		   "  usertrace flame --diff before.folded after.folded -o changed.svg\n"
+		   "  usertrace flame -r -i stacks.folded -o leaves.svg     who calls the functions that run\n"
+		   "  usertrace flame stacks.folded -o stacks.pb.gz         for 'go tool pprof'\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,

@@ -24,21 +24,21 @@ struct opts {
 #define AT(member) offsetof(struct opts, member)
 
 static const struct ut_opt options[] = {
-	OPT_TARGETS(struct opts, "watch", "watch every runtime of the machine, and new ones as they start"),
+	OPT_TARGETS(struct opts, "watch", "watch every runtime of the machine, including those that start later"),
 	{ 'k', "kind", "LIST",
-	  "what to show: gc, gc-phase, safepoint, compile, class-load, park, request, exception, thread, signal, with "
-	  "commas between, or all (default: gc, and signals in the summary)",
+	  "show these kinds: gc, gc-phase, safepoint, compile, class-load, park, request, exception, thread, signal "
+	  "(comma-separated), or all (default: gc, and signals in the summary)",
 	  OPT_STRING, AT(kinds) },
-	{ 'm', "min", "TIME", "no line for what was shorter (5ms, 0.5); the summary counts it", OPT_SECONDS,
+	{ 'm', "min", "TIME", "hide events shorter than TIME (5ms, 0.5); the summary still counts them", OPT_SECONDS,
 	  AT(min_ns) },
-	{ 0, "runtime", "FILE", "another runtime, described in FILE", OPT_STRING, AT(runtime) },
+	{ 0, "runtime", "FILE", "also use the runtime definition in FILE", OPT_STRING, AT(runtime) },
 	OPT_TARGET_DURATION(struct opts),
-	{ 'n', "count", "COUNT", "stop after so many lines", OPT_U64, AT(count) },
-	{ 's', "summary", NULL, "the summary alone, no lines", OPT_FLAG, AT(only_summary) },
-	{ 0, "no-summary", NULL, "the lines alone", OPT_NOFLAG, AT(summary) },
+	{ 'n', "count", "COUNT", "stop after COUNT lines", OPT_U64, AT(count) },
+	{ 's', "summary", NULL, "print only the summary", OPT_FLAG, AT(only_summary) },
+	{ 0, "no-summary", NULL, "print only the lines", OPT_NOFLAG, AT(summary) },
 	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output.path) },
-	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, AT(json) },
-	{ 0, "no-measure", NULL, "lengths alone, not how long the program itself stood still: costs less", OPT_NOFLAG,
+	{ 0, "json", NULL, "print one JSON object per line", OPT_FLAG, AT(json) },
+	{ 0, "no-measure", NULL, "do not measure stopped time, only durations (less overhead)", OPT_NOFLAG,
 	  AT(measure) },
 	OPT_TARGET_BUFFER(struct opts),
 	OPT_TARGET_VERBOSE(struct opts),
@@ -57,7 +57,8 @@ static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *
 	if (o->only_summary && !o->summary)
 		return cli_exclusive(cmd, "--summary", "--no-summary");
 	if (o->only_summary && o->count != UINT64_MAX)
-		return cli_fail(cmd, EXIT_USAGE, "--count counts lines, and --summary prints none");
+		return cli_fail(cmd, EXIT_USAGE,
+				"--count and --summary are mutually exclusive: a summary has no lines");
 	return EXIT_OK;
 }
 
@@ -129,12 +130,12 @@ static void say_totals(const struct run *r)
 	fprintf(stderr, "usertrace: %s %s in %s, %s lost", human_count(t->events, a), plural(t->events, "event"),
 		human_ns(t->elapsed_ns, b), human_count(t->lost, c));
 	if (t->missed)
-		fprintf(stderr, ", %s not seen because a program was busy on their CPU", human_count(t->missed, a));
+		fprintf(stderr, ", %s missed (BPF program recursion)", human_count(t->missed, a));
 	if (t->lost)
-		fputs("; a larger --buffer or fewer kinds help", stderr);
+		fputs("; use a larger --buffer or fewer kinds", stderr);
 	fputs("\n", stderr);
 	if (t->lost_life)
-		fprintf(stderr, "usertrace: %s %s of a process or thread not seen\n", human_count(t->lost_life, a),
+		fprintf(stderr, "usertrace: %s %s lost\n", human_count(t->lost_life, a),
 			t->lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
 }
 
@@ -144,10 +145,9 @@ static void say_nobody(const struct run *r)
 	if (gc_output_processes(r->output))
 		return;
 	if (r->command)
-		fprintf(stderr, "usertrace: '%s' started no runtime that usertrace knows and that shows these kinds\n",
-			r->command[0]);
+		fprintf(stderr, "usertrace: '%s' started no known runtime that reports these kinds\n", r->command[0]);
 	else if (r->o.targets.set.all)
-		fputs("usertrace: no runtime that shows these kinds was running\n", stderr);
+		fputs("usertrace: no runtime that reports these kinds was running\n", stderr);
 }
 
 static int exit_status(struct run *r)
@@ -224,18 +224,19 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_gc = {
 	.name = "gc",
 	.usage = "[-p PID | -a] [OPTION…] [-- COMMAND…]",
-	.summary = "show collections, and how long the program stood still for them",
+	.summary = "show garbage collections, and for how long they stopped the program",
 	.details =
-		"A line for each collection as it ends: when, how long it took, how long no thread of the program\n"
-		"itself ran, what it was and what it freed. At the end, also after Ctrl-C, a summary of each process.\n"
+		"Prints one line per garbage collection as it ends: when it began, how long it took, for how long it\n"
+		"stopped the program, and what it freed. A summary of each process follows at the end or after "
+		"Ctrl-C.\n"
 		"No runtime needs a restart, a flag or an agent, unless the summary says so.\n"
 		"\n"
 		"Examples:\n"
 		"  usertrace gc -p 123                           collections of one process\n"
-		"  usertrace gc -p 123 --min 5ms                 the long ones; all are in the summary\n"
-		"  usertrace gc -p 123 --kind all -d 10 -s       ten seconds of everything, added up\n"
-		"  usertrace gc -a                               all runtimes of the machine, new ones too\n"
-		"  usertrace gc -- ruby script.rb                a program from its start to its end\n"
+		"  usertrace gc -p 123 --min 5ms                 only long ones; the summary has all\n"
+		"  usertrace gc -p 123 --kind all -d 10 -s       a summary of everything in ten seconds\n"
+		"  usertrace gc -a                               all runtimes of the machine, including new ones\n"
+		"  usertrace gc -- ruby script.rb                a program from start to end\n"
 		"  usertrace gc -a --json | jq 'select(.type == \"span\" and .duration_ns > 5e6)'\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),

@@ -16,12 +16,13 @@ struct opts {
 };
 
 static const struct ut_opt options[] = {
-	{ 'p', "pid", "PID", "every file that these processes have mapped", OPT_PIDS, offsetof(struct opts, pids) },
-	{ 'a', "all", NULL, "all processes: a row for each program and provider", OPT_FLAG,
+	{ 'p', "pid", "PID", "list the probes of every file that these processes have mapped", OPT_PIDS,
+	  offsetof(struct opts, pids) },
+	{ 'a', "all", NULL, "list all processes: one row per program and provider", OPT_FLAG,
 	  offsetof(struct opts, all) },
-	{ 'v', "verbose", NULL, "each site: address, file offset, function, operands, what cannot be read", OPT_FLAG,
+	{ 'v', "verbose", NULL, "show each site: address, file offset, function, operands, errors", OPT_FLAG,
 	  offsetof(struct opts, verbose) },
-	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, offsetof(struct opts, json) },
+	{ 0, "json", NULL, "print one JSON object per line", OPT_FLAG, offsetof(struct opts, json) },
 };
 
 static bool is_file(const char *path)
@@ -34,10 +35,10 @@ static bool is_file(const char *path)
 static int take_pattern(struct list *list, const char *word)
 {
 	if (list->catalog.pattern) {
-		list_say(list, EXIT_USAGE,
-			 "two patterns, '%s' and '%s'; a file without '/' in its name is found only when it is "
-			 "the one file named",
-			 list->catalog.pattern, word);
+		list_say(
+			list, EXIT_USAGE,
+			"two patterns, '%s' and '%s'; a file name without '/' is looked up only if it is the only file",
+			list->catalog.pattern, word);
 		return EXIT_USAGE;
 	}
 	list->catalog.pattern = word;
@@ -80,15 +81,15 @@ static int sort_operands(struct list *list, char **words, int n, struct words *r
 	if (status || ret_files->v.n)
 		return status;
 	if (!list->catalog.pattern)
-		list_say(list, EXIT_USAGE, "names nothing to look into: give a FILE, -p PID, or -a for all processes");
+		list_say(list, EXIT_USAGE, "no target: give a FILE, -p PID, or -a for all processes");
 	else if (glob_is_pattern(list->catalog.pattern) || strchr(list->catalog.pattern, ':'))
 		list_say(list, EXIT_USAGE,
-			 "a pattern '%s' and nothing to look into: give a FILE, -p PID, or -a for all processes",
+			 "pattern '%s' without a target: give a FILE, -p PID, or -a for all processes",
 			 list->catalog.pattern);
 	else
 		list_say(list, EXIT_USAGE,
-			 "no file '%s' here, in PATH or in the library folders; a pattern needs a FILE, -p PID or -a "
-			 "beside it",
+			 "no file '%s' in the current directory, PATH or the library directories; a pattern also needs "
+			 "a FILE, -p PID or -a",
 			 list->catalog.pattern);
 	return EXIT_USAGE;
 }
@@ -176,13 +177,10 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_list = {
 	.name = "list",
 	.usage = "[-v] [--json] [-p PID | -a | FILE…] [PATTERN]",
-	.summary = "what can be traced in a file, a process, all processes",
-	.details = "FILE is a path, or the name of a program or library. PATTERN may hold * and ?, and fits\n"
-		   "PROVIDER:NAME or NAME.\n\n"
-		   "Examples:\n"
-		   "  usertrace list -p $(pgrep -n java) 'gc*'\n"
-		   "  usertrace list -v python3.11 gc__start\n"
-		   "  usertrace list -a\n",
+	.summary = "list the probes of files and processes",
+	.details = "FILE is a path, or the name of a program or library. PATTERN may contain * and ?, and "
+		   "matches\nPROVIDER:NAME or NAME.\n\nExamples:\n  usertrace list -p $(pgrep -n java) 'gc*'\n  "
+		   "usertrace list -v python3.11 gc__start\n  usertrace list -a\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,

@@ -22,12 +22,13 @@ struct opts {
 };
 
 static const struct ut_opt options[] = {
-	{ 'p', "pid", "PID", "the process (comma-separated, may come again)", OPT_PIDS, offsetof(struct opts, pids) },
-	{ 0, "check", NULL, "look at what is there, and have nothing written", OPT_FLAG, offsetof(struct opts, check) },
-	{ 0, "json", NULL, "one JSON object for each process", OPT_FLAG, offsetof(struct opts, json) },
-	{ 0, "clean", NULL, "remove maps and dumps of processes that have ended, from /tmp or the named folders",
-	  OPT_FLAG, offsetof(struct opts, clean) },
-	{ 0, "dry-run", NULL, "with --clean: name the files, and remove none", OPT_FLAG,
+	{ 'p', "pid", "PID", "the process (comma-separated or repeated)", OPT_PIDS, offsetof(struct opts, pids) },
+	{ 0, "check", NULL, "check existing files without requesting a new map", OPT_FLAG,
+	  offsetof(struct opts, check) },
+	{ 0, "json", NULL, "print one JSON object per process", OPT_FLAG, offsetof(struct opts, json) },
+	{ 0, "clean", NULL, "remove the maps and dumps of exited processes from /tmp or DIRECTORY", OPT_FLAG,
+	  offsetof(struct opts, clean) },
+	{ 0, "dry-run", NULL, "with --clean, list the files without removing them", OPT_FLAG,
 	  offsetof(struct opts, dry_run) },
 };
 
@@ -59,7 +60,7 @@ static void add_file(struct buf *out, const struct code_file_report *f)
 			 " %s a place that another has too: the one that came last before a moment counts\n",
 			 f->again, f->again == 1 ? "names" : "name");
 	if (!f->counted)
-		buf_adds(out, "  too large to compare all entries with each other\n");
+		buf_adds(out, "  too large to check for overlapping entries\n");
 	if (f->bad && f->is_dump)
 		buf_addf(out, "  %" PRIu64 " damaged %s\n", f->bad, plural(f->bad, "record"));
 	else if (f->bad)
@@ -77,9 +78,9 @@ static void add_no_map(struct buf *out, const struct subject *s)
 {
 	AUTO(buf_done) struct buf lacks = { 0 }, remedy = { 0 };
 
-	buf_adds(out, "no code map that can be used\n");
+	buf_adds(out, "no usable code map\n");
 	if (s->hint)
-		buf_addf(out, "to have one, start it so: %s\n", s->hint);
+		buf_addf(out, "to get one, start the program as: %s\n", s->hint);
 	else if (s->runtime && !s->asked && map_hint_tell(s->runtime, NULL, &lacks, &remedy) && lacks.data &&
 		 remedy.data)
 		buf_addf(out, "%s: %s\n", lacks.data, remedy.data);
@@ -93,16 +94,16 @@ static void add_text(struct buf *out, const struct subject *s)
 	buf_addf(out, "process %d (", (int)s->pid);
 	buf_add_escaped(out, s->comm, strlen(s->comm));
 	buf_addf(out, ")%s%s%s\n", s->runtime ? ": " : "", s->runtime ? s->runtime->name : "",
-		 s->asked && !s->refused.code ? ", which was asked for its map" : "");
+		 s->asked && !s->refused.code ? ", which was asked to write its map" : "");
 	for (size_t i = 0; i < r->files.n; i++)
 		add_file(out, &r->files.v[i]);
 	if (!r->files.n)
 		add_no_map(out, s);
 	if (r->runtime_bytes)
-		buf_addf(out, "run-time code: %s resident, %.1f %% of it has a name\n",
-			 human_bytes(r->runtime_bytes, bytes), share(r));
+		buf_addf(out, "JIT code: %s resident, %.1f %% of it has names\n", human_bytes(r->runtime_bytes, bytes),
+			 share(r));
 	else
-		buf_adds(out, "run-time code: none\n");
+		buf_adds(out, "JIT code: none\n");
 }
 
 static void add_json_file(struct buf *out, const struct code_file_report *f)
@@ -260,12 +261,13 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 		return status;
 	if (opts.clean == (opts.pids.n > 0))
 		status = cli_fail(cmd, EXIT_USAGE,
-				  opts.clean ? "--clean is for all processes, and goes without -p"
-					     : "needs a process, -p PID, or --clean");
+				  opts.clean ? "--clean and -p are mutually exclusive"
+					     : "-p PID or --clean is required");
 	else if (opts.dry_run && !opts.clean)
-		status = cli_fail(cmd, EXIT_USAGE, "--dry-run goes with --clean; --check has nothing written");
+		status = cli_fail(cmd, EXIT_USAGE,
+				  "--dry-run requires --clean; use --check to check a map without writing one");
 	else if (n && !opts.clean)
-		status = cli_fail(cmd, EXIT_USAGE, "'%s' is one word too many; a process is named with -p", argv[0]);
+		status = cli_fail(cmd, EXIT_USAGE, "unexpected argument '%s'; use -p to select a process", argv[0]);
 	else if (opts.clean)
 		status = clean(cmd, (const char *const *)argv, (size_t)n, opts.dry_run);
 	else
@@ -276,12 +278,11 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 
 const struct ut_cmd cmd_map = {
 	.name = "map",
-	.usage = "-p PID [--check] [--json] | --clean [--dry-run] [FOLDER…]",
-	.summary = "have a map of run-time code written, or check one",
-	.details = "HotSpot is asked for its map, in containers too; of other runtimes the command says how they are\n"
-		   "started to have one.\n\n"
-		   "  usertrace map -p 4711\n"
-		   "  usertrace map --clean --dry-run\n",
+	.usage = "-p PID [--check] [--json] | --clean [--dry-run] [DIRECTORY…]",
+	.summary = "request, check and clean up maps of JIT-compiled code",
+	.details =
+		"HotSpot is asked to write its map, in containers too. For other runtimes the command prints the\nflag "
+		"with which they write one.\n\n  usertrace map -p 4711\n  usertrace map --clean --dry-run\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,

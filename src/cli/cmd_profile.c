@@ -31,29 +31,30 @@ struct opts {
 #define AT(member) offsetof(struct opts, member)
 
 static const struct ut_opt options[] = {
-	OPT_TARGETS(struct opts, "profile", "profile every process, those to come as well"),
+	OPT_TARGETS(struct opts, "profile", "profile every process, including those that start later"),
 	{ 'F', "frequency", "HZ",
-	  "samples of each processor in a second, on average (default 999); 0 with --off-cpu: none", OPT_U64,
+	  "samples per second on each CPU, on average (default 999); 0 records only the waits of --off-cpu", OPT_U64,
 	  AT(frequency) },
-	{ 0, "off-cpu", NULL, "also where threads wait, and for how long", OPT_FLAG, AT(off_cpu) },
-	{ 0, "on", "PROBE", "a sample each time that this probe fires, not by the clock; may be repeated", OPT_STRINGS,
+	{ 0, "off-cpu", NULL, "also record where threads wait, and for how long", OPT_FLAG, AT(off_cpu) },
+	{ 0, "on", "PROBE", "take a sample each time this probe fires, not by the clock; can be repeated", OPT_STRINGS,
 	  AT(on) },
 	OPT_TARGET_DURATION(struct opts),
-	{ 'o', "output", "FILE", "write the profile there, as its suffix says, instead of printing a table", OPT_STRING,
-	  AT(output) },
-	{ 0, "to", "FORMAT", "svg, folded, pprof or speedscope: to FILE whatever its suffix is, or to standard output",
-	  OPT_STRING, AT(to) },
-	{ 0, "lines", NULL, "inlined calls, and lines of the source, where the programs have debugging information",
-	  OPT_FLAG, AT(lines) },
-	{ 0, "no-kernel", NULL, "without the kernel's frames", OPT_NOFLAG, AT(kernel) },
-	{ 0, "no-gc", NULL, "do not show what ran inside a collection under a frame of its own", OPT_NOFLAG, AT(gc) },
-	{ 0, "per-thread", NULL, "each thread by itself", OPT_FLAG, AT(per_thread) },
-	{ 0, "icicle", NULL, "with a flame graph: the outermost frames at the top", OPT_FLAG, AT(icicle) },
-	{ 0, "title", "TEXT", "what to call it in the output", OPT_STRING, AT(title) },
-	{ 0, "idle", NULL, "with --off-cpu: the waits of idle threads with their stacks too", OPT_FLAG, AT(idle) },
-	{ 0, "json", NULL, "the table as JSON", OPT_FLAG, AT(json) },
+	{ 'o', "output", "FILE", "write the profile to FILE in the format of its suffix instead of printing a table",
+	  OPT_STRING, AT(output) },
+	{ 0, "to", "FORMAT",
+	  "write svg, folded, pprof or speedscope, whatever the suffix of FILE, or to standard output", OPT_STRING,
+	  AT(to) },
+	{ 0, "lines", NULL, "show inlined calls and source lines, if there is debugging information", OPT_FLAG,
+	  AT(lines) },
+	{ 0, "no-kernel", NULL, "omit the frames of the kernel", OPT_NOFLAG, AT(kernel) },
+	{ 0, "no-gc", NULL, "do not trace garbage collections", OPT_NOFLAG, AT(gc) },
+	{ 0, "per-thread", NULL, "show each thread separately", OPT_FLAG, AT(per_thread) },
+	{ 0, "icicle", NULL, "put the outermost frames at the top of a flame graph", OPT_FLAG, AT(icicle) },
+	{ 0, "title", "TEXT", "set the title of the profile", OPT_STRING, AT(title) },
+	{ 0, "idle", NULL, "with --off-cpu, show idle waits with their stacks", OPT_FLAG, AT(idle) },
+	{ 0, "json", NULL, "print the table as JSON", OPT_FLAG, AT(json) },
 	OPT_TARGET_BUFFER(struct opts),
-	{ 0, "strict", NULL, "exit with status 3 when samples were lost", OPT_FLAG, AT(strict) },
+	{ 0, "strict", NULL, "exit with status 3 if samples were lost", OPT_FLAG, AT(strict) },
 	OPT_TARGET_VERBOSE(struct opts),
 };
 
@@ -97,13 +98,11 @@ static int settle_frequency(struct run *r)
 		return EXIT_OK;
 	}
 	if (!o->frequency && !o->off_cpu && !o->on.n)
-		return usage(r->cmd,
-			     "-F 0 takes no samples; with --off-cpu it leaves the waits, with --on the probe's events");
+		return usage(r->cmd, "-F 0 takes no samples; it requires --off-cpu or --on");
 	if (o->frequency > 1000000 || (max && o->frequency > max))
-		return cli_fail(
-			r->cmd, EXIT_USAGE,
-			"-F %llu is more than this kernel allows, %llu: see sysctl kernel.perf_event_max_sample_rate",
-			(unsigned long long)o->frequency, (unsigned long long)(max ? max : 1000000));
+		return cli_fail(r->cmd, EXIT_USAGE,
+				"-F %llu exceeds the kernel's limit of %llu (sysctl kernel.perf_event_max_sample_rate)",
+				(unsigned long long)o->frequency, (unsigned long long)(max ? max : 1000000));
 	return EXIT_OK;
 }
 
@@ -119,10 +118,11 @@ static int unknown_format(const struct run *r)
 
 	add_formats(&all, !r->o.to);
 	if (r->o.to)
-		cli_fail(r->cmd, EXIT_USAGE, "no format '%s'; there are %s", r->o.to, all.data ? all.data : "");
+		cli_fail(r->cmd, EXIT_USAGE, "unknown format '%s'; valid formats: %s", r->o.to,
+			 all.data ? all.data : "");
 	else
 		cli_fail(r->cmd, EXIT_USAGE,
-			 "the suffix of '%s' names no format: there are %s; --to FORMAT needs no suffix", r->o.output,
+			 "unknown suffix of '%s'; valid formats: %s; --to FORMAT works with any suffix", r->o.output,
 			 all.data ? all.data : "");
 	buf_done(&all);
 	return EXIT_USAGE;
@@ -135,14 +135,14 @@ static int check_output(struct run *r)
 	struct ut_err err = { 0 };
 
 	if (o->json && (o->output || o->to))
-		return usage(r->cmd, "--json is of the table that is printed without -o and --to");
+		return usage(r->cmd, "--json and -o or --to are mutually exclusive: --json prints the table");
 	if (!o->output && !o->to)
 		return EXIT_OK;
 	r->format = o->to ? out_format_named(o->to) : out_format_of(o->output);
 	if (!r->format)
 		return unknown_format(r);
 	if (!o->output && r->format == &out_pprof && isatty(STDOUT_FILENO))
-		return usage(r->cmd, "pprof is nothing for a terminal: -o FILE");
+		return usage(r->cmd, "refusing to write binary pprof data to the terminal; use -o FILE");
 	return o->output && out_file_check(o->output, &err) ? cli_fail_err(r->cmd, &err) : EXIT_OK;
 }
 
@@ -154,8 +154,8 @@ static int check_probes(const struct run *r)
 
 		if ((text[0] == 'e' || text[0] == 's') && text[1] == ':')
 			return cli_fail(r->cmd, EXIT_USAGE,
-					"--on '%s': such events have no stack; there is one with u:, p:, r: and t: "
-					"(usertrace trace '%s' shows the events)",
+					"--on '%s': these events have no stacks; use a u:, p:, r: or t: probe "
+					"(usertrace trace '%s' prints the events)",
 					text, text);
 	}
 	return EXIT_OK;
@@ -168,7 +168,7 @@ static int check_options(struct run *r, char *const *operands, int n)
 	if (status)
 		return status;
 	if (r->o.idle && !r->o.off_cpu)
-		return usage(r->cmd, "--idle is about waits: it needs --off-cpu");
+		return usage(r->cmd, "--idle requires --off-cpu");
 	status = check_probes(r);
 	if (!status)
 		status = settle_frequency(r);
@@ -319,19 +319,19 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_profile = {
 	.name = "profile",
 	.usage = "[-p PID | -a] [OPTION…] [-- COMMAND…]",
-	.summary = "where the time goes, with a name for every frame",
+	.summary = "show where the time goes, with a name for every frame",
 	.details =
-		"Without -o, a table of functions by the time they took themselves and with all they called. With\n"
-		"-o, a file: FILE.svg is a flame graph, FILE.folded stacks as text, FILE.pb.gz is for pprof.\n"
+		"Without -o, prints a table of functions by their own time and including callees. With -o, writes a\n"
+		"file: FILE.svg is a flame graph, FILE.folded has folded stacks, FILE.pb.gz is for pprof.\n"
 		"Programs need no frame pointers and no debugging information. Every frame without a name says why.\n"
 		"\n"
 		"Examples:\n"
-		"  usertrace profile -p 123 -d 10                    the functions that ran\n"
+		"  usertrace profile -p 123 -d 10                    functions that ran\n"
 		"  usertrace profile -p 123 -d 10 -o out.svg         the same as a flame graph\n"
-		"  usertrace profile -p 123 --off-cpu -o out.svg     where it waits, too\n"
+		"  usertrace profile -p 123 --off-cpu -o out.svg     including waits\n"
 		"  usertrace profile -a -d 5 -o all.folded           the whole machine\n"
 		"  usertrace profile -p 123 --on 'u:hotspot:object__alloc' -o alloc.svg\n"
-		"  usertrace profile -o out.pb.gz -- ./program       from its start to its end\n",
+		"  usertrace profile -o out.pb.gz -- ./program       from start to end\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,

@@ -21,16 +21,15 @@ struct opts {
 };
 
 static const struct ut_opt options[] = {
-	{ 'f', "function", "PATTERN",
-	  "callers and callees of functions with such names (* and ?), instead of the tables", OPT_STRING,
-	  offsetof(struct opts, function) },
-	{ 'n', "rows", "COUNT", "functions in a table (default 20; JSON has all)", OPT_U64,
+	{ 'f', "function", "PATTERN", "show callers and callees of matching functions (* and ?) instead of the tables",
+	  OPT_STRING, offsetof(struct opts, function) },
+	{ 'n', "rows", "COUNT", "functions per table (default 20; JSON has all)", OPT_U64,
 	  offsetof(struct opts, rows) },
-	{ 't', "threads", NULL, "a table for each thread too", OPT_FLAG, offsetof(struct opts, threads) },
+	{ 't', "threads", NULL, "add tables for each thread", OPT_FLAG, offsetof(struct opts, threads) },
 	{ 0, "json", NULL, "one JSON object", OPT_FLAG, offsetof(struct opts, json) },
 	{ 'o', "output", "FILE",
-	  "write to FILE; its suffix says what: .txt, .json, .svg, .folded, .pb.gz, .speedscope.json", OPT_STRING,
-	  offsetof(struct opts, output) },
+	  "write to FILE; the suffix selects the format: .txt, .json, .svg, .folded, .pb.gz, .speedscope.json",
+	  OPT_STRING, offsetof(struct opts, output) },
 	{ 0, "to", "FORMAT", "write the profile itself as svg, folded, pprof or speedscope", OPT_STRING,
 	  offsetof(struct opts, to) },
 };
@@ -56,15 +55,15 @@ static int unknown_format(const struct run *r)
 
 	if (!r->o.to)
 		return cli_fail(r->cmd, EXIT_USAGE,
-				"-o '%s': its suffix names no format; .txt and .json do for the report, .svg, .folded, "
-				".pb.gz and "
-				".speedscope.json for the profile",
+				"-o '%s': unknown suffix; use .txt or .json for the report, and .svg, .folded, .pb.gz "
+				"or .speedscope.json for the profile",
 				r->o.output);
 	for (; out_formats[n] && n < ARRAY_SIZE(names); n++)
 		names[n] = out_formats[n]->name;
 	if (suggest(r->o.to, names, n, near, 1))
-		return cli_fail(r->cmd, EXIT_USAGE, "no format '%s'; did you mean '%s'?", r->o.to, names[near[0]]);
-	return cli_fail(r->cmd, EXIT_USAGE, "no format '%s'; there are svg, folded, pprof and speedscope", r->o.to);
+		return cli_fail(r->cmd, EXIT_USAGE, "unknown format '%s'; did you mean '%s'?", r->o.to, names[near[0]]);
+	return cli_fail(r->cmd, EXIT_USAGE, "unknown format '%s'; valid formats: svg, folded, pprof and speedscope",
+			r->o.to);
 }
 
 /* What it is written as. */
@@ -84,28 +83,29 @@ static int check_output(struct run *r)
 		return unknown_format(r);
 	if (r->format && (o->json || o->function || o->rows))
 		return cli_fail(r->cmd, EXIT_USAGE,
-				"--json, --function and --rows are about the report; %s has the whole profile",
+				"--json, --function and --rows apply to the report, but %s contains the whole profile",
 				r->format->name);
 	o->output = file;
 	if (r->format == &out_pprof && !file && isatty(STDOUT_FILENO))
-		return cli_fail(r->cmd, EXIT_USAGE, "pprof is nothing for a terminal: -o FILE.pb.gz");
+		return cli_fail(r->cmd, EXIT_USAGE,
+				"refusing to write binary pprof data to the terminal; use -o FILE.pb.gz");
 	return file && out_file_check(file, &err) ? cli_fail_err(r->cmd, &err) : EXIT_OK;
 }
 
 static int check(struct run *r, int operands, char **argv)
 {
 	if (!operands)
-		return cli_fail(r->cmd, EXIT_USAGE, "needs the name of a report: hot");
+		return cli_fail(r->cmd, EXIT_USAGE, "the name of a report is required: hot");
 	if (strcmp(argv[0], "hot"))
-		return cli_fail(r->cmd, EXIT_USAGE, "no report '%s'; there is hot: usertrace report hot %s", argv[0],
-				argv[0]);
+		return cli_fail(r->cmd, EXIT_USAGE, "unknown report '%s'; did you mean: usertrace report hot %s",
+				argv[0], argv[0]);
 	if (operands > 2)
-		return cli_fail(r->cmd, EXIT_USAGE, "takes one file, and '%s' is another", argv[2]);
+		return cli_fail(r->cmd, EXIT_USAGE, "unexpected argument '%s'; only one file is allowed", argv[2]);
 	if (operands < 2 && isatty(STDIN_FILENO))
 		return cli_fail(r->cmd, EXIT_USAGE,
-				"needs a profile: a file of folded stacks or of pprof, or standard input");
+				"no input: give a file of folded stacks or pprof, or a profile on standard input");
 	if (r->o.rows > UINT32_MAX)
-		return cli_fail(r->cmd, EXIT_USAGE, "--rows is at most %u", UINT32_MAX);
+		return cli_fail(r->cmd, EXIT_USAGE, "--rows must not exceed %u", UINT32_MAX);
 	return check_output(r);
 }
 
@@ -168,16 +168,17 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_report = {
 	.name = "report",
 	.usage = "hot [OPTION…] [FILE | -]",
-	.summary = "where the time of a profile went: hot functions, their callers, threads",
-	.details = "Reads folded stacks or pprof's format, as 'usertrace profile -o FILE' and others write them, from\n"
-		   "a file or from standard input. The first line says in words where the time went.\n"
-		   "\n"
-		   "Examples:\n"
-		   "  usertrace report hot app.pb.gz\n"
-		   "  usertrace report hot app.pb.gz --function '*alloc*'       who calls these, and whom they call\n"
-		   "  usertrace report hot app.pb.gz -o app.speedscope.json     another form of it\n"
-		   "  perf script | stackcollapse-perf.pl | usertrace report hot\n"
-		   "  usertrace report hot app.folded --json | jq '.states[0].functions[:5]'\n",
+	.summary = "show where the time of a profile went: hot functions, their callers, threads",
+	.details =
+		"Reads folded stacks or pprof files, as written by 'usertrace profile -o FILE' and other tools, from\n"
+		"a file or standard input. The first line summarizes where the time went.\n"
+		"\n"
+		"Examples:\n"
+		"  usertrace report hot app.pb.gz\n"
+		"  usertrace report hot app.pb.gz --function '*alloc*'       their callers and callees\n"
+		"  usertrace report hot app.pb.gz -o app.speedscope.json     convert to another format\n"
+		"  perf script | stackcollapse-perf.pl | usertrace report hot\n"
+		"  usertrace report hot app.folded --json | jq '.states[0].functions[:5]'\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.run = run,

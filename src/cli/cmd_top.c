@@ -33,13 +33,14 @@ struct opts {
 
 static const struct ut_opt options[] = {
 	OPT_TARGET_PIDS(struct opts, "watch"),
-	OPT_TARGET_ALL(struct opts, "all runtimes of the machine, those to come as well (so it is without -p)"),
-	{ 'k', "kind", "LIST", "what to watch: gc (the default), and safepoint, compile …, with commas; or all",
+	OPT_TARGET_ALL(struct opts,
+		       "show all runtimes of the machine, including those that start later (the default without -p)"),
+	{ 'k', "kind", "LIST", "kinds to watch: gc (default), safepoint, compile and others (comma-separated), or all",
 	  OPT_STRING, AT(kinds) },
-	{ 0, "runtime", "FILE", "another runtime, described in FILE", OPT_STRING, AT(runtime) },
-	{ 'i', "interval", "SECONDS", "how often the table is drawn (default 1s)", OPT_SECONDS, AT(interval_ns) },
+	{ 0, "runtime", "FILE", "also use the runtime definition in FILE", OPT_STRING, AT(runtime) },
+	{ 'i', "interval", "SECONDS", "refresh the table every SECONDS (default 1)", OPT_SECONDS, AT(interval_ns) },
 	OPT_TARGET_DURATION(struct opts),
-	{ 'b', "batch", NULL, "print the table as plain text, once in each interval; needs no terminal", OPT_FLAG,
+	{ 'b', "batch", NULL, "print the table as plain text once per interval; needs no terminal", OPT_FLAG,
 	  AT(batch) },
 };
 
@@ -65,14 +66,14 @@ static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *
 	if (n && targets_is_pid(operands[0]))
 		return targets_unexpected(cmd, operands[0]);
 	if (n || command)
-		return cli_fail(cmd, EXIT_USAGE, "unexpected argument '%s': top takes options alone",
+		return cli_fail(cmd, EXIT_USAGE, "unexpected argument '%s': top takes only options",
 				n ? operands[0] : "--");
 	status = targets_check(cmd, &o->targets, NULL, false);
 	if (status)
 		return status;
 	o->targets.set.all = !o->targets.pids.n;
 	if (o->interval_ns < 100000000u || o->interval_ns > 3600000000000u)
-		return cli_fail(cmd, EXIT_USAGE, "--interval is from 0.1 s to an hour");
+		return cli_fail(cmd, EXIT_USAGE, "--interval must be from 0.1 s to an hour");
 	return EXIT_OK;
 }
 
@@ -349,8 +350,9 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_top = {
 	.name = "top",
 	.usage = "[-a | -p PID] [OPTION…]",
-	.summary = "runtimes in a table: collections, stops, allocation",
-	.details = "Keys: arrows select, Enter opens a process, s and r sort, / filters, p pauses, h helps, q quits.\n"
+	.summary = "show language runtimes in a live table: collections, pauses, allocation",
+	.details = "Keys: arrows select, Enter opens a process, s and r sort, / filters, p pauses, h shows help, q "
+		   "quits.\n"
 		   "\n"
 		   "Examples:\n"
 		   "  usertrace top                          all runtimes of the machine\n"

@@ -22,8 +22,8 @@ struct opts {
 #define AT(member) offsetof(struct opts, member)
 
 static const struct ut_opt options[] = {
-	OPT_TARGETS(struct opts, "trace", "trace every process, those to come as well"),
-	{ 'w', "wait", NULL, "go on without a probe that is not there yet; attach it when it comes", OPT_FLAG,
+	OPT_TARGETS(struct opts, "trace", "trace every process, including those that start later"),
+	{ 'w', "wait", NULL, "do not fail on a missing probe; attach when its file is mapped", OPT_FLAG,
 	  AT(targets.set.wait) },
 	{ 'T', "time", NULL, "print the time of day", OPT_FLAG, AT(wall_time) },
 	{ 't', "timestamp", NULL, "print seconds since the start", OPT_FLAG, AT(since_start) },
@@ -31,21 +31,21 @@ static const struct ut_opt options[] = {
 	{ 'M', "max-events", "N", "stop after N events", OPT_U64, AT(max_events) },
 	OPT_TARGET_DURATION(struct opts),
 	{ 'o', "output", "FILE", "write to FILE instead of standard output", OPT_STRING, AT(output.path) },
-	{ 0, "json", NULL, "one JSON object a line", OPT_FLAG, AT(json) },
-	{ 'S', "string-size", "BYTES", "copy at most so much of each text (default 1024, at most 4096)", OPT_SIZE,
+	{ 0, "json", NULL, "print one JSON object per line", OPT_FLAG, AT(json) },
+	{ 'S', "string-size", "BYTES", "maximum bytes to capture per string (default 1024, at most 4096)", OPT_SIZE,
 	  AT(text_limit) },
 	OPT_TARGET_BUFFER(struct opts),
-	{ 0, "strict", NULL, "exit with status 3 when events were lost", OPT_FLAG, AT(strict) },
-	{ 0, "explain", NULL, "print the plan and its instructions; attach nothing (needs no root)", OPT_FLAG,
-	  AT(explain) },
-	{ 0, "one-by-one", NULL, "attach each site by itself, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },
+	{ 0, "strict", NULL, "exit with status 3 if events were lost", OPT_FLAG, AT(strict) },
+	{ 0, "explain", NULL, "print the plan and its instructions without attaching anything (needs no root)",
+	  OPT_FLAG, AT(explain) },
+	{ 0, "one-by-one", NULL, "attach each site separately, as on kernels before 6.6", OPT_FLAG, AT(no_multi) },
 	{ 0, "no-prctl", NULL,
-	  "user events (e:) from <usertrace.h> alone: tracing prctl costs every system call a little", OPT_FLAG,
+	  "trace only user events (e:) of <usertrace.h>: tracing prctl slows down every system call a little", OPT_FLAG,
 	  AT(no_prctl) },
-	{ 0, "no-sleep", NULL, "never make a program wait for its own memory: for programs that are not to be trusted",
-	  OPT_FLAG, AT(no_sleep) },
+	{ 0, "no-sleep", NULL, "do not wait for memory that is not resident (for untrusted programs)", OPT_FLAG,
+	  AT(no_sleep) },
 	{ 0, "no-forks", NULL,
-	  "the programs do not fork: take places that are faster but, on this kernel, end forked children", OPT_FLAG,
+	  "assume targets never fork: use faster probe sites that crash forked children on this kernel", OPT_FLAG,
 	  AT(no_forks) },
 	OPT_TARGET_VERBOSE(struct opts),
 };
@@ -60,20 +60,18 @@ static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *
 		if (targets_is_pid(probes[i]))
 			return targets_unexpected(cmd, probes[i]);
 		if (i && !strchr(probes[i], ':'))
-			return cli_fail(
-				cmd, EXIT_USAGE,
-				"'%s' is no probe: one is KIND:WHERE:NAME, in quotes with all that belongs to it; a "
-				"command to trace comes after '--'",
-				probes[i]);
+			return cli_fail(cmd, EXIT_USAGE,
+					"'%s' is not a probe: a probe is KIND:WHERE:NAME as one quoted argument; a "
+					"command goes after '--'",
+					probes[i]);
 	}
 	if (!o->max_events)
 		return usage(cmd, "--max-events must be greater than 0");
 	if (!nprobes && !o->targets.set.all && !o->targets.pids.n && !command)
-		return usage(cmd, "no probe given; try 'u:python:gc__start', 'usertrace list -p PID' for what there "
-				  "is, and -a for "
-				  "what programs announce");
+		return usage(cmd, "no probe given; try 'u:python:gc__start', 'usertrace list -p PID' to list probes, "
+				  "or -a for user events");
 	if (o->text_limit < 1 || o->text_limit > GEN_TEXT_LIMIT_MAX)
-		return usage(cmd, "--string-size is from 1 to 4096 bytes");
+		return usage(cmd, "--string-size must be from 1 to 4096 bytes");
 	return targets_check(cmd, &o->targets, command, false);
 }
 
@@ -115,7 +113,7 @@ static int explain(struct run *r)
 	plan_explain(session_plan(r->session), &text);
 	for (size_t i = 0; i < session_plan(r->session)->requests.n; i++)
 		if (!session_plan(r->session)->requests.v[i].nprobes)
-			buf_addf(&text, "%s: cannot be known before what has it is mapped; try it with -p PID\n",
+			buf_addf(&text, "%s: cannot be resolved before its file is mapped; try -p PID\n",
 				 session_plan(r->session)->requests.v[i].text);
 	fwrite(text.data ? text.data : "", 1, text.len, stdout);
 	buf_done(&text);
@@ -168,11 +166,11 @@ static void say_user_totals(const struct run *r)
 		fprintf(stderr, "usertrace: %s", text.data);
 	buf_done(&text);
 	if (r->totals.lost_life)
-		fprintf(stderr, "usertrace: %s %s of a process or thread not seen, so spans may look open\n",
+		fprintf(stderr, "usertrace: %s %s lost, so spans may appear open\n",
 			human_count(r->totals.lost_life, number),
 			r->totals.lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
 	if (r->totals.malformed)
-		fprintf(stderr, "usertrace: %s user %s of a kind that does not exist, left out\n",
+		fprintf(stderr, "usertrace: %s user %s of an unknown kind ignored\n",
 			human_count(r->totals.malformed, number), plural(r->totals.malformed, "event"));
 }
 
@@ -188,11 +186,11 @@ static void say_totals(const struct run *r)
 		plural(t->events, "event"), human_ns(t->elapsed_ns, b), seconds > 0 ? (double)t->events / seconds : 0.0,
 		human_count(t->lost, c));
 	if (t->missed)
-		fprintf(stderr, ", %s not seen because a program was busy on their CPU", human_count(t->missed, a));
+		fprintf(stderr, ", %s missed (BPF program recursion)", human_count(t->missed, a));
 	if (t->refused)
 		fprintf(stderr, " (%s of programs that filled the buffer alone)", human_count(t->refused, a));
 	if (t->lost)
-		fputs("; a larger --buffer, a narrower predicate or fewer probes help", stderr);
+		fputs("; use a larger --buffer, a narrower predicate or fewer probes", stderr);
 	fputs("\n", stderr);
 	say_user_totals(r);
 	for (size_t i = 0; i < plan->probes.n; i++) {
@@ -220,7 +218,8 @@ static void say_silence(const struct run *r)
 		fprintf(stderr, "usertrace: %.*s\n", (int)(end - line), line);
 	buf_done(&silent);
 	if (!r->totals.events && plan_wants_user_events(plan) && r->o.targets.pids.n && !r->o.targets.follow)
-		fputs("usertrace: what its children announce, such as a script's usertrace emit, is traced with -f\n",
+		fputs("usertrace: use -f to trace the user events of its children, such as those of 'usertrace emit' "
+		      "in a script\n",
 		      stderr);
 	for (size_t i = 0; !r->totals.events && i < plan->probes.n; i++) {
 		const struct runtime *rt = runtime_of_provider(&r->runtimes, plan->probes.v[i].provider);
@@ -229,7 +228,7 @@ static void say_silence(const struct run *r)
 			continue;
 		told = rt;
 		for (size_t k = 0; k < rt->hint.n; k++)
-			fprintf(stderr, "%s%s\n", k ? "  " : "usertrace: nothing fired; what is known of it:\n  ",
+			fprintf(stderr, "%s%s\n", k ? "  " : "usertrace: nothing fired; possible reasons:\n  ",
 				rt->hint.v[k]);
 	}
 }
@@ -349,19 +348,19 @@ const struct ut_cmd cmd_trace = {
 	.details =
 		"A PROBE is one argument: KIND:WHERE:NAME [(PREDICATE)] [\"FORMAT\"[, EXPRESSION]...], where KIND is\n"
 		"  u  USDT probe              u:PROVIDER|LIBRARY|PATH:NAME\n"
-		"  p  call of a function      p:LIBRARY|PATH:FUNCTION[+OFFSET]\n"
-		"  r  return of a function    r:LIBRARY|PATH:FUNCTION      (retval, duration)\n"
-		"  t  event of the kernel     t:CATEGORY:EVENT             (its fields by name)\n"
+		"  p  function entry          p:LIBRARY|PATH:FUNCTION[+OFFSET]\n"
+		"  r  function return         r:LIBRARY|PATH:FUNCTION      (retval, duration)\n"
+		"  t  kernel tracepoint       t:CATEGORY:EVENT             (its fields by name)\n"
 		"  e  user event              e:NAME                       (kind, value, id, text, duration)\n"
-		"  s  a signal's handler      s:SIGNAL, s:*                (kind, value: the code, duration)\n"
-		"Without any, but with -p, -a or a command: everything that programs announce (e:*).\n"
+		"  s  signal handler          s:SIGNAL, s:*                (kind, value: the code, duration)\n"
+		"Without a probe, but with -p, -a or a command, all user events are traced (e:*).\n"
 		"\n"
 		"Examples:\n"
 		"  usertrace trace -p 123 'u:python:gc__*'\n"
 		"  usertrace trace -p 123 'u:hotspot:gc__begin' 'u:hotspot:gc__end' -t\n"
 		"  usertrace trace 'r:libc.so.6:malloc (retval == 0)'\n"
 		"  usertrace trace 'p:libc.so.6:malloc (arg1 > 65536) \"%u bytes%U\", arg1' -- ruby script.rb\n"
-		"  usertrace trace -a                            everything that programs announce\n"
+		"  usertrace trace -a                            all user events\n"
 		"  usertrace trace -a 'e:gc (duration > 5ms)'\n"
 		"  usertrace trace -a --json 't:sched:sched_process_exec \"%s\", filename'\n",
 	.options = options,

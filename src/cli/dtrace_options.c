@@ -11,23 +11,23 @@
 
 /* OPT_FLAG options are set through this table; those with a value are told apart by their letter. */
 const struct ut_opt dtrace_option_table[DTRACE_OPTIONS] = {
-	{ 'h', NULL, NULL, "write the C header: a macro for each probe, and one that asks whether it is traced",
-	  OPT_FLAG, MEMBER(header) },
+	{ 'h', NULL, NULL, "write the C header: a macro for each probe, and one to test whether it is traced", OPT_FLAG,
+	  MEMBER(header) },
 	{ 'G', NULL, NULL,
-	  "write the object with the semaphores, to be linked to the program; object files on the command "
-	  "line are left alone",
+	  "write the object file with the semaphores, to link into the program; object files on the command line are "
+	  "not changed",
 	  OPT_FLAG, MEMBER(object) },
-	{ 's', NULL, "FILE", "the provider file; - is standard input; may come again", OPT_STRING, 0 },
-	{ 'o', NULL, "FILE", "write there instead of NAME.h or NAME.o here; - is standard output", OPT_STRING, 0 },
-	{ 'C', NULL, NULL, "run the C preprocessor first: $CPP, or $CC -E, or cpp", OPT_FLAG, MEMBER(preprocess) },
-	{ 'I', NULL, "DIR", "for the preprocessor, as are -D, -U and -include FILE", OPT_STRING, 0 },
-	{ 'D', NULL, "NAME[=VALUE]", "for the preprocessor", OPT_STRING, 0 },
-	{ 'U', NULL, "NAME", "for the preprocessor", OPT_STRING, 0 },
-	{ 'm', "machine", "MACHINE", "x86_64 or aarch64, for -G; otherwise what $CC builds for, or this machine",
+	{ 's', NULL, "FILE", "the provider file; - is standard input; can be repeated", OPT_STRING, 0 },
+	{ 'o', NULL, "FILE", "write to FILE instead of NAME.h or NAME.o in the current directory; - is standard output",
 	  OPT_STRING, 0 },
-	{ 0, "no-copy", NULL, "the header says #include <usertrace.h> and holds no copy of it", OPT_FLAG,
-	  MEMBER(no_copy) },
-	{ 'v', "verbose", NULL, "say what was found and written", OPT_FLAG, MEMBER(verbose) },
+	{ 'C', NULL, NULL, "run the C preprocessor first: $CPP, or $CC -E, or cpp", OPT_FLAG, MEMBER(preprocess) },
+	{ 'I', NULL, "DIR", "option for the preprocessor, as are -D, -U and -include FILE", OPT_STRING, 0 },
+	{ 'D', NULL, "NAME[=VALUE]", "option for the preprocessor", OPT_STRING, 0 },
+	{ 'U', NULL, "NAME", "option for the preprocessor", OPT_STRING, 0 },
+	{ 'm', "machine", "MACHINE", "x86_64 or aarch64, for -G (default: the target of $CC, or this machine)",
+	  OPT_STRING, 0 },
+	{ 0, "no-copy", NULL, "use #include <usertrace.h> in the header instead of a copy", OPT_FLAG, MEMBER(no_copy) },
+	{ 'v', "verbose", NULL, "report what was found and written", OPT_FLAG, MEMBER(verbose) },
 	{ 'V', "version", NULL, "print the version", OPT_FLAG, MEMBER(version) },
 };
 
@@ -53,7 +53,7 @@ static int take_value(struct parser *p, const char *option, const char *attached
 	*ret = *attached ? attached : p->next < p->argc ? p->argv[p->next++] : "";
 	if (**ret)
 		return 0;
-	return cli_fail(p->cmd, EXIT_USAGE, "option %s needs a value", option);
+	return cli_fail(p->cmd, EXIT_USAGE, "option %s requires a value", option);
 }
 
 /* -I DIR for the preprocessor: as two words, which all of them take. */
@@ -88,11 +88,11 @@ static const struct ut_opt *find_letter(char letter)
 static int refuse_letter(struct parser *p, char letter, const char *word)
 {
 	if (strchr(TRACING, letter))
-		return cli_fail(
-			p->cmd, EXIT_USAGE,
-			"-%c is for tracing; this is the part of dtrace(1) that builds, -h and -G; 'usertrace %s' %s",
-			letter, letter == 'l' ? "list" : "trace", letter == 'l' ? "lists probes" : "traces");
-	return cli_fail(p->cmd, EXIT_USAGE, "no option -%c (in '%s'); 'usertrace help dtrace' lists the options",
+		return cli_fail(p->cmd, EXIT_USAGE,
+				"-%c is for tracing, but only the options of dtrace(1) for building, -h and -G, are "
+				"supported; 'usertrace %s' %s",
+				letter, letter == 'l' ? "list" : "trace", letter == 'l' ? "lists probes" : "traces");
+	return cli_fail(p->cmd, EXIT_USAGE, "unknown option -%c (in '%s'); 'usertrace help dtrace' lists the options",
 			letter > 0x20 && letter < 0x7f ? letter : '?', word);
 }
 
@@ -124,8 +124,8 @@ static int refuse_long(struct parser *p, const char *name)
 	size_t near[1];
 
 	if (suggest(name, known, ARRAY_SIZE(known), near, 1))
-		return cli_fail(p->cmd, EXIT_USAGE, "no option --%s; did you mean --%s?", name, known[near[0]]);
-	return cli_fail(p->cmd, EXIT_USAGE, "no option --%s; 'usertrace help dtrace' lists the options", name);
+		return cli_fail(p->cmd, EXIT_USAGE, "unknown option --%s; did you mean --%s?", name, known[near[0]]);
+	return cli_fail(p->cmd, EXIT_USAGE, "unknown option --%s; 'usertrace help dtrace' lists the options", name);
 }
 
 static int take_long(struct parser *p, const char *name)
@@ -138,7 +138,7 @@ static int take_long(struct parser *p, const char *name)
 		return take_value(p, "--machine", "", &p->opts->machine);
 	if (!strncmp(name, "machine=", 8)) {
 		p->opts->machine = name + 8;
-		return name[8] ? 0 : cli_fail(p->cmd, EXIT_USAGE, "option --machine needs a value");
+		return name[8] ? 0 : cli_fail(p->cmd, EXIT_USAGE, "option --machine requires a value");
 	}
 	for (size_t i = 0; i < DTRACE_OPTIONS; i++) {
 		const struct ut_opt *opt = &dtrace_option_table[i];

@@ -342,11 +342,12 @@ static void add_rest(struct gc_output *o, size_t idle)
 	char n[32], text[96];
 
 	if (idle)
-		buf_addf(&o->out, "\n%s more %s did nothing that was looked for\n", human_count(idle, n),
+		buf_addf(&o->out, "\n%s more %s had no matching events\n", human_count(idle, n),
 			 plural(idle, "runtime"));
 	if (!o->forgotten)
 		return;
-	snprintf(text, sizeof(text), "%s more that have ended did less and are left out", human_count(o->forgotten, n));
+	snprintf(text, sizeof(text), "%s more exited processes with fewer events are omitted",
+		 human_count(o->forgotten, n));
 	if (o->options.live.json)
 		on_note(o, text);
 	else

@@ -121,19 +121,17 @@ static void tell_left_out(struct list *list, const struct catalog_rows *all)
 		without = !all->rows.v[i].provider;
 	if (without && !list->json)
 		list_say(list, EXIT_OK,
-			 "a runtime with '-' has no probes; 'usertrace list -p PID' says what can be traced instead");
+			 "a runtime with '-' has no probes; 'usertrace list -p PID' shows what can be traced instead");
 	if (all->refused)
-		list_say(list, EXIT_OK, "%zu %s left out: %s", all->refused,
-			 all->refused == 1 ? "process" : "processes",
-			 geteuid() ? "run as root to see those of other users"
-				   : "the kernel lets nobody look into them");
+		list_say(list, EXIT_OK, "%zu %s omitted: %s", all->refused, all->refused == 1 ? "process" : "processes",
+			 geteuid() ? "run as root to see those of other users" : "the kernel denies access to them");
 	if (all->unopened)
-		list_say(list, EXIT_OK, "%zu %s could not be opened and may hold more", all->unopened,
+		list_say(list, EXIT_OK, "%zu %s could not be opened and may contain more", all->unopened,
 			 plural(all->unopened, "file"));
 	if (all->failed)
 		list_say(list, EXIT_FAILED, "out of memory: some rows are missing");
 	if (!all->rows.n && !list->catalog.others.v.n)
-		list_say(list, EXIT_FAILED, "no process that can be looked at has probes");
+		list_say(list, EXIT_FAILED, "no accessible process has probes");
 }
 
 void list_all(struct list *list)

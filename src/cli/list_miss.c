@@ -85,13 +85,13 @@ static size_t add_needed(struct buf *out, const char *path)
 	if (fd >= 0)
 		locate_needed(fd, true, &libraries);
 	for (size_t i = 0; i < libraries.v.n; i++) {
-		buf_adds(out, i ? "" : "libraries that it needs have probes:\n");
+		buf_adds(out, i ? "" : "its libraries have probes:\n");
 		buf_adds(out, "  usertrace list ");
 		add_escaped(out, libraries.v.v[i]);
 		buf_addc(out, '\n');
 	}
 	if (!libraries.v.n)
-		buf_adds(out, "what it loads while it runs is listed with -p PID\n");
+		buf_adds(out, "use -p PID to include libraries that it loads at run time\n");
 	return libraries.v.n;
 }
 

@@ -27,8 +27,8 @@ static void on_file(void *ctx, const struct catalog_subject *subject, const stru
 	struct list *list = ctx;
 
 	if (file->notes.broken)
-		list_say(list, EXIT_OK, "'%s' has %zu broken %s, left out here; rebuild it if it is yours", file->path,
-			 file->notes.broken, plural(file->notes.broken, "note"));
+		list_say(list, EXIT_OK, "'%s' has %zu broken %s, which are not listed; rebuild it if it is yours",
+			 file->path, file->notes.broken, plural(file->notes.broken, "note"));
 	if (!file->sites.n)
 		return;
 	if (list->json) {

@@ -25,10 +25,12 @@ static const struct ut_cmd *find_command(const char *name)
 
 static void print_overview(FILE *to)
 {
-	fputs("usage: usertrace COMMAND [OPTION…]\n\nTraces language runtimes and the programs they run.\n\n", to);
+	fputs("usage: usertrace COMMAND [OPTION…]\n\nTrace and profile language runtimes and the programs they "
+	      "run.\n\n",
+	      to);
 	for (size_t i = 0; ut_commands[i]; i++)
 		fprintf(to, "  %-9s %s\n", ut_commands[i]->name, ut_commands[i]->summary);
-	fputs("\n'usertrace help COMMAND' explains a command; 'man usertrace' the whole.\n", to);
+	fputs("\nSee 'usertrace help COMMAND' for a command, and 'man usertrace' for the manual.\n", to);
 }
 
 static int unknown_command(const char *name)
@@ -41,8 +43,8 @@ static int unknown_command(const char *name)
 		n++;
 	}
 	if (suggest(name, names, n, near, 1))
-		return cli_fail(NULL, EXIT_USAGE, "no command '%s'; did you mean '%s'?", name, names[near[0]]);
-	return cli_fail(NULL, EXIT_USAGE, "no command '%s'; 'usertrace help' lists them", name);
+		return cli_fail(NULL, EXIT_USAGE, "unknown command '%s'; did you mean '%s'?", name, names[near[0]]);
+	return cli_fail(NULL, EXIT_USAGE, "unknown command '%s'; 'usertrace help' lists the commands", name);
 }
 
 /* One line per command and per option, separated by tabs: what the manual is checked against. */
@@ -116,8 +118,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return help(argc - 1, argv + 1);
 	if (argv[1][0] == '-')
-		return cli_fail(NULL, EXIT_USAGE,
-				"no option '%s' before the command; 'usertrace help' lists the commands", argv[1]);
+		return cli_fail(NULL, EXIT_USAGE, "unknown option '%s' before the command; see 'usertrace help'",
+				argv[1]);
 	cmd = find_command(argv[1]);
 	return cmd ? cmd->run(cmd, argc - 1, argv + 1) : unknown_command(argv[1]);
 }

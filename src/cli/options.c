@@ -52,7 +52,7 @@ static int store(struct parser *p, const struct ut_opt *opt, const char *option,
 	case OPT_NOFLAG: *(bool *)member = opt->type == OPT_FLAG; return 0;
 	case OPT_STRING:
 	case OPT_TEXT: *(const char **)member = value; return 0;
-	case OPT_U64: return parse_u64(value, member) ? bad_value(p, option, value, "a whole number") : 0;
+	case OPT_U64: return parse_u64(value, member) ? bad_value(p, option, value, "an integer") : 0;
 	case OPT_SIZE:
 		return parse_size(value, member) ? bad_value(p, option, value, "a size such as 4096, 64K or 8M") : 0;
 	case OPT_SECONDS:
@@ -76,7 +76,7 @@ static int store_with_value(struct parser *p, const struct ut_opt *opt, const ch
 	if (!value && p->next < p->argc && strcmp(p->argv[p->next], "--"))
 		value = p->argv[p->next++];
 	if (!value || (!*value && opt->type != OPT_TEXT))
-		return cli_fail(p->cmd, EXIT_USAGE, "option %s needs a value: %s", option,
+		return cli_fail(p->cmd, EXIT_USAGE, "option %s requires a value: %s", option,
 				opt->value ? opt->value : "VALUE");
 	return store(p, opt, option, value);
 }
@@ -106,7 +106,7 @@ static int unknown_long(struct parser *p, const char *name)
 	int status;
 
 	add_near_misses(p->cmd, name, &hint);
-	status = cli_fail(p->cmd, EXIT_USAGE, "no option --%s%s", name, hint.data ? hint.data : "");
+	status = cli_fail(p->cmd, EXIT_USAGE, "unknown option --%s%s", name, hint.data ? hint.data : "");
 	buf_done(&hint);
 	return status;
 }
@@ -164,7 +164,7 @@ static int parse_short(struct parser *p, char *letters)
 		}
 		if (!opt)
 			return cli_fail(p->cmd, EXIT_USAGE,
-					"no option -%c (in '-%s'); 'usertrace help %s' lists the options",
+					"unknown option -%c (in '-%s'); 'usertrace help %s' lists the options",
 					(unsigned char)*c < 0x80 && *c > 0x20 ? *c : '?', letters, p->cmd->name);
 		if (takes_value(opt))
 			return store_with_value(p, opt, option, c[1] ? c + 1 : NULL);
@@ -211,9 +211,9 @@ int cli_parse(const struct ut_cmd *cmd, int argc, char **argv, void *opts, int *
 		return EXIT_OK;
 	}
 	if (command && !ret_command)
-		return cli_fail(cmd, EXIT_USAGE, "takes no command after '--'");
+		return cli_fail(cmd, EXIT_USAGE, "unexpected command after '--'");
 	if (command && !*command)
-		return cli_fail(cmd, EXIT_USAGE, "no command after '--'");
+		return cli_fail(cmd, EXIT_USAGE, "missing command after '--'");
 	*ret_operands = p.operands;
 	if (ret_command)
 		*ret_command = command;

@@ -25,10 +25,10 @@ static void tell(const struct ut_cmd *cmd, const char *path, const struct profil
 			 shown(path), human_count(bad->lines, count), bad->lines == 1 ? "line is" : "lines are",
 			 bad->lines == 1 ? "is" : "are", (unsigned long long)bad->first_line, bad->first);
 	if (bad->rounded)
-		cli_fail(cmd, EXIT_OK, "%s: %s with a fraction, rounded to whole numbers", shown(path),
+		cli_fail(cmd, EXIT_OK, "%s: %s with a fraction, rounded to integers", shown(path),
 			 bad->rounded == 1 ? "a count" : "counts");
 	if (p->totals.saturated)
-		cli_fail(cmd, EXIT_OK, "%s: the counts are more than 64 bits hold together; shares are of %llu",
+		cli_fail(cmd, EXIT_OK, "%s: the sum of the counts exceeds 64 bits; shares are relative to %llu",
 			 shown(path), (unsigned long long)UINT64_MAX);
 }
 
@@ -45,7 +45,7 @@ static int open_input(const struct ut_cmd *cmd, const char *path, int *ret)
 	if (*ret < 0)
 		return cli_fail(cmd, EXIT_FAILED, "cannot open %s: %s", path, strerror(errno));
 	if (!fstat(*ret, &st) && S_ISDIR(st.st_mode))
-		return cli_fail(cmd, EXIT_USAGE, "%s is a folder; needs a file of folded stacks", path);
+		return cli_fail(cmd, EXIT_USAGE, "%s is a directory, not a file of folded stacks", path);
 	return 0;
 }
 
@@ -60,9 +60,9 @@ static int explain_nothing(const struct ut_cmd *cmd, const char *path, const str
 {
 	if (!strncmp(bad->first, "PERFILE2", 8))
 		return cli_fail(cmd, EXIT_USAGE,
-				"%s is a file of perf: 'perf script | stackcollapse-perf.pl' makes folded stacks of it",
+				"%s is a perf.data file: convert it with 'perf script | stackcollapse-perf.pl'",
 				shown(path));
-	return cli_fail(cmd, EXIT_USAGE, "%s: no stacks; needs lines such as 'main;parse;read 42'", shown(path));
+	return cli_fail(cmd, EXIT_USAGE, "%s: no stacks; expected lines such as 'main;parse;read 42'", shown(path));
 }
 
 /* By the first bytes, left where they are. A pipe gives them to another pipe; what is neither has none. */
@@ -89,7 +89,7 @@ static int read_pprof(const struct ut_cmd *cmd, const char *path, int fd, struct
 		cli_fail(cmd, EXIT_FAILED, "%s %s", shown(path), err.msg);
 		return err.code == -EINVAL || err.code == -EFBIG ? EXIT_USAGE : EXIT_FAILED;
 	}
-	return p->weights.n ? 0 : cli_fail(cmd, EXIT_USAGE, "%s holds no samples", shown(path));
+	return p->weights.n ? 0 : cli_fail(cmd, EXIT_USAGE, "%s has no samples", shown(path));
 }
 
 int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile **ret)
@@ -112,7 +112,7 @@ int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile
 		return cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
 	}
 	if (is_markup(&bad))
-		return cli_fail(cmd, EXIT_USAGE, "%s is a picture already; needs folded stacks, or a file for pprof",
+		return cli_fail(cmd, EXIT_USAGE, "%s is already a flame graph; expected folded stacks or a pprof file",
 				shown(path));
 	tell(cmd, path, *ret, &bad);
 	return (*ret)->weights.n ? 0 : explain_nothing(cmd, path, &bad);

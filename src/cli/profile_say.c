@@ -57,14 +57,13 @@ static void say_counts(const struct profile_record *r, const struct profile_tota
 	fprintf(stderr, "usertrace: %s %s in %s, %s lost", human_count(t->samples, a), plural(t->samples, "sample"),
 		human_ns(t->duration_ns, b), human_count(t->lost, c));
 	if (r->totals.busy)
-		fprintf(stderr, ", %s without the program's frames because another was being taken",
+		fprintf(stderr, ", %s without user frames because another sample was being taken",
 			human_count(r->totals.busy, a));
 	if (r->totals.lost)
-		fputs("; a larger --buffer or a lower -F helps", stderr);
+		fputs("; use a larger --buffer or a lower -F", stderr);
 	fputs("\n", stderr);
 	if (r->totals.lost_life)
-		fprintf(stderr, "usertrace: %s %s of a process or thread not seen, so names may be missing\n",
-			human_count(r->totals.lost_life, a),
+		fprintf(stderr, "usertrace: %s %s lost, so names may be missing\n", human_count(r->totals.lost_life, a),
 			r->totals.lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
 }
 
@@ -109,7 +108,7 @@ void profile_say_totals(const struct profile_record *r, const struct profile *p)
 	if (!t->samples)
 		return;
 	n = samples_cuts(r->samples, &v);
-	say_share(t->cut, t->samples, "stacks are cut", v, n);
+	say_share(t->cut, t->samples, "stacks are incomplete", v, n);
 	n = samples_unnamed(r->samples, &v);
 	say_share(t->unnamed, t->frames, "frames have no name", v, n);
 	if (r->table_files)
@@ -126,7 +125,7 @@ void profile_say_nothing(const struct profile_record *r, const struct profile *p
 	if (o->nprobes)
 		fputs("usertrace: no probe fired\n", stderr);
 	else if (!o->waits)
-		fputs("usertrace: nothing ran; --off-cpu shows what is waited for\n", stderr);
+		fputs("usertrace: nothing ran; --off-cpu shows waits\n", stderr);
 	else
-		fputs("usertrace: nothing ran, and nobody stopped waiting\n", stderr);
+		fputs("usertrace: nothing ran, and no wait ended\n", stderr);
 }

@@ -92,7 +92,7 @@ void say_attached(const struct plan *plan, const struct pid_list *pids, bool inc
 	fprintf(stderr, "usertrace: attached %zu %s at %zu %s", probes, plural(probes, "probe"), sites,
 		plural(sites, "site"));
 	if (incomplete)
-		fputs(" so far; the others when what has them is loaded", stderr);
+		fputs(" so far; the others follow when their files are loaded", stderr);
 	for (size_t i = 0; i < pids->n; i++) {
 		pid_t inner = process_ns_pid(pids->v[i]);
 
@@ -122,9 +122,9 @@ void say_end(const struct pid_list *pids, enum session_end end)
 	if (end != SESSION_TARGETS_ENDED)
 		return;
 	if (pids->n == 1)
-		fprintf(stderr, "usertrace: process %d ended\n", pids->v[0]);
+		fprintf(stderr, "usertrace: process %d exited\n", pids->v[0]);
 	else
-		fputs("usertrace: all processes ended\n", stderr);
+		fputs("usertrace: all processes exited\n", stderr);
 }
 
 void say_log(const char *log)

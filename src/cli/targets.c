@@ -24,7 +24,7 @@ int targets_check(const struct ut_cmd *cmd, struct target_opts *t, char *const *
 	if (t->follow && t->no_follow)
 		return cli_exclusive(cmd, "--follow", "--no-follow");
 	if (t->follow && !t->pids.n && !command)
-		return cli_fail(cmd, EXIT_USAGE, "--follow needs a process (-p) or a command to start from");
+		return cli_fail(cmd, EXIT_USAGE, "--follow requires a process (-p) or a command");
 	if (!ring_size_is_right(t->set.ring_bytes))
 		return cli_fail(cmd, EXIT_USAGE, "--buffer must be a power of two from 4K to 1G");
 	t->set.pids = t->pids.v;

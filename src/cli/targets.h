@@ -22,13 +22,13 @@ struct target_opts {
 		__VA_ARGS__, offsetof(opts, targets.member) \
 	}
 #define OPT_TARGET_PIDS(opts, verb) \
-	TARGET_ROW(opts, pids, 'p', "pid", "PID", verb " this process; several with commas or by repeating", OPT_PIDS)
+	TARGET_ROW(opts, pids, 'p', "pid", "PID", verb " this process (comma-separated or repeated)", OPT_PIDS)
 #define OPT_TARGET_ALL(opts, all_text) TARGET_ROW(opts, set.all, 'a', "all", NULL, all_text, OPT_FLAG)
 #define OPT_TARGET_FOLLOW(opts) \
-	TARGET_ROW(opts, follow, 'f', "follow", NULL, \
-		   "with -p: its children too (a command's children are followed anyway)", OPT_FLAG)
+	TARGET_ROW(opts, follow, 'f', "follow", NULL, "with -p, include its children (the default with a command)", \
+		   OPT_FLAG)
 #define OPT_TARGET_NO_FOLLOW(opts) \
-	TARGET_ROW(opts, no_follow, 0, "no-follow", NULL, "with a command: not its children", OPT_FLAG)
+	TARGET_ROW(opts, no_follow, 0, "no-follow", NULL, "with a command, exclude its children", OPT_FLAG)
 #define OPT_TARGETS(opts, verb, all_text) \
 	OPT_TARGET_PIDS(opts, verb), OPT_TARGET_ALL(opts, all_text), OPT_TARGET_FOLLOW(opts), OPT_TARGET_NO_FOLLOW(opts)
 #define OPT_TARGET_DURATION(opts) \
@@ -38,8 +38,8 @@ struct target_opts {
 	TARGET_ROW(opts, set.ring_bytes, 0, "buffer", "SIZE", \
 		   "ring buffer of each CPU, a power of two (default 4M, less on many CPUs)", OPT_SIZE)
 #define OPT_TARGET_VERBOSE(opts) \
-	TARGET_ROW(opts, set.verbose, 'v', "verbose", NULL, "when the kernel refuses a program, show its whole log", \
-		   OPT_FLAG)
+	TARGET_ROW(opts, set.verbose, 'v', "verbose", NULL, \
+		   "print the whole verifier log if the kernel rejects a program", OPT_FLAG)
 
 /*
  * Checks them and completes @t->set with the pids and @command (NULL: none), which live as long as @t. @needed: there

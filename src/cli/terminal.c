@@ -32,12 +32,14 @@ int terminal_check(struct ut_err *err)
 	const char *term = getenv("TERM");
 
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
-		return ut_err_set(err, -EINVAL, "standard %s is no terminal; --batch prints the table as plain text",
+		return ut_err_set(err, -EINVAL,
+				  "standard %s is not a terminal; use --batch to print the table as plain text",
 				  isatty(STDOUT_FILENO) ? "input" : "output");
 	if (!term || !*term || !strcmp(term, "dumb") || !strcmp(term, "unknown"))
-		return ut_err_set(err, -EINVAL,
-				  "this terminal (TERM=%s) cannot show a full screen; --batch prints plain text",
-				  term ? term : "");
+		return ut_err_set(
+			err, -EINVAL,
+			"this terminal (TERM=%s) does not support full-screen output; use --batch to print plain text",
+			term ? term : "");
 	return 0;
 }
 
@@ -85,7 +87,7 @@ int terminal_enter(struct ut_err *err)
 	struct buf text = { 0 };
 
 	if (!entered && tcgetattr(STDIN_FILENO, &saved))
-		return ut_err_set(err, -errno, "cannot ask for the terminal's settings: %s", strerror(errno));
+		return ut_err_set(err, -errno, "cannot get the terminal's settings: %s", strerror(errno));
 	raw = saved;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
 	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL | INLCR); /* without IXON Ctrl-S stops nothing */

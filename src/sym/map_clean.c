@@ -93,7 +93,7 @@ static void clean_folder(struct cleaning *c, const char *folder)
 	struct dirent *entry;
 
 	if (!dir) {
-		ut_err_set(&err, -errno, "cannot read the folder '%s': %s", folder, strerror(errno));
+		ut_err_set(&err, -errno, "cannot read the directory '%s': %s", folder, strerror(errno));
 		c->sink->failed(c->sink->ctx, &err);
 		if (fd >= 0)
 			close(fd);
@@ -111,9 +111,9 @@ int map_clean(const char *const *folders, size_t n, bool dry_run, const struct m
 	int r;
 
 	if (!process_in_first_pid_namespace())
-		return ut_err_set(err, -EPERM,
-				  "from inside a pid namespace it cannot be seen which processes have ended: run "
-				  "it on the host");
+		return ut_err_set(
+			err, -EPERM,
+			"cannot determine which processes exited from inside a PID namespace: run it on the host");
 	r = find_alive(&c, err);
 	for (size_t i = 0; !r && i < n; i++)
 		clean_folder(&c, folders[i]);

@@ -32,9 +32,9 @@ static int unknown_kind(const char *word, struct ut_err *err)
 	int r;
 
 	if (*word && suggest(word, kind_names, ARRAY_SIZE(kind_names), &near, 1))
-		return ut_err_set(err, -EINVAL, "no kind '%s'; did you mean '%s'?", word, kind_names[near]);
+		return ut_err_set(err, -EINVAL, "unknown kind '%s'; did you mean '%s'?", word, kind_names[near]);
 	gc_kinds_words((1u << ARRAY_SIZE(kind_names)) - 1, &all);
-	r = ut_err_set(err, -EINVAL, "no kind '%s'; there are %s, and all", word, all.data ? all.data : "");
+	r = ut_err_set(err, -EINVAL, "unknown kind '%s'; valid kinds: %s, and all", word, all.data ? all.data : "");
 	buf_done(&all);
 	return r;
 }

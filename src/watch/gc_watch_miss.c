@@ -41,13 +41,13 @@ static int no_runtime(const struct gc_watch *w, const struct watched *p, struct 
 	pid_t below;
 
 	if (process_has_ended((pid_t)p->p.pid))
-		return ut_err_set(err, -ESRCH, "no process %u (it has ended)", p->p.pid);
+		return ut_err_set(err, -ESRCH, "no process %u (it has exited)", p->p.pid);
 	snprintf(link, sizeof(link), "/proc/%u/exe", p->p.pid);
 	if (readlink(link, &c, 1) < 0 && errno == ENOENT)
 		return ut_err_set(err, -EINVAL, "process %u (%s) is a kernel thread and no runtime", p->p.pid,
 				  p->p.comm);
 	if (access(link, F_OK) && errno == EACCES)
-		return ut_err_set(err, -EPERM, "may not look at process %u: run as root", p->p.pid);
+		return ut_err_set(err, -EPERM, "cannot inspect process %u: permission denied; run as root", p->p.pid);
 	below = p->p.pid > 1 ? runtime_below(w, (pid_t)p->p.pid, &runtime) : 0;
 	if (below) {
 		process_comm(below, comm);

@@ -192,7 +192,7 @@ class Descriptions(live.Case):
             self.assertEqual((done.status, done.stdout), (1, [f"no    runtimes: {why}"]))
         done = self.usertrace("doctor", path)
         self.assertEqual((done.status, done.stdout), (2, []))
-        self.assertIn("takes files with --runtimes alone", done.stderr[0])
+        self.assertIn("files are accepted only with --runtimes", done.stderr[0])
 
     def test_one_file_more_that_is_broken(self):
         for name, text in (("none.ini", None), ("bad.ini", "[runtime]\nname\n")):

@@ -104,7 +104,7 @@ class Options(Case):
         self.write("conftest.d", "BEGIN{}\n")
         done = self.dtrace("-G", "-s", "conftest.d", "-o", "conftest.o")
         self.assertEqual((done.returncode, done.stderr),
-                         (0, "usertrace dtrace: 'conftest.d' declares no probe; what is written has none\n"))
+                         (0, "usertrace dtrace: 'conftest.d' declares no probes, so the output has none\n"))
         self.write("conftest.c", "int main(void) { return 0; }\n")
         provider.run(["gcc", "conftest.c", "conftest.o", "-o", "conftest"], cwd=self.folder)
 
@@ -115,26 +115,26 @@ class Options(Case):
         self.assertIn(b"from ccl.d, python.d;", self.read("all.h"))
 
     def test_refusals(self):
-        self.refused("needs -h (write a header) or -G (write an object); 'usertrace help dtrace' explains")
-        self.refused("needs -h (write a header) or -G (write an object); 'usertrace help dtrace' explains", "-s", CCL)
-        self.refused("-h and -G are mutually exclusive; run it once for each", "-hG", "-s", CCL)
-        self.refused("needs a provider file: -s FILE.d", "-G", "a.o")
-        self.refused("needs a provider file: -s FILE.d", "-h")
-        self.refused("option -s needs a value", "-h", "-s")
-        self.refused("option -o needs a value", "-h", "-s", CCL, "-o")
-        self.refused("option -include needs a value", "-h", "-s", CCL, "-include")
-        self.refused("option --machine needs a value", "-G", "--machine=", "-s", CCL)
-        self.refused("'b.d' is a provider file without -s; every one of several needs it", "-h", "-s", CCL, "b.d")
-        self.refused("'extra': -h takes provider files only (-s FILE.d)", "-h", "-s", CCL, "extra")
-        self.refused("standard input has no name to make another from: -o FILE", "-h", "-s", "-")
-        self.refused("-32: objects are written for 64-bit programs only", "-G", "-32", "-s", CCL)
-        self.refused("-m: no machine 'sparc'; object files are supported for x86_64 and aarch64", "-G", "-m", "sparc", "-s", CCL)
-        self.refused("no option --verbos; did you mean --verbose?", "--verbos")
-        self.refused("no option --zzz; 'usertrace help dtrace' lists the options", "--zzz")
-        self.refused("no option -j (in '-hj'); 'usertrace help dtrace' lists the options", "-hj")
+        self.refused("-h (write a header) or -G (write an object file) is required; see 'usertrace help dtrace'")
+        self.refused("-h (write a header) or -G (write an object file) is required; see 'usertrace help dtrace'", "-s", CCL)
+        self.refused("-h and -G are mutually exclusive; run the command once for each", "-hG", "-s", CCL)
+        self.refused("a provider file is required: -s FILE.d", "-G", "a.o")
+        self.refused("a provider file is required: -s FILE.d", "-h")
+        self.refused("option -s requires a value", "-h", "-s")
+        self.refused("option -o requires a value", "-h", "-s", CCL, "-o")
+        self.refused("option -include requires a value", "-h", "-s", CCL, "-include")
+        self.refused("option --machine requires a value", "-G", "--machine=", "-s", CCL)
+        self.refused("'b.d' is a provider file without -s; with several files each one needs -s", "-h", "-s", CCL, "b.d")
+        self.refused("'extra': -h takes only provider files (-s FILE.d)", "-h", "-s", CCL, "extra")
+        self.refused("the name of the output cannot be derived from standard input; use -o FILE", "-h", "-s", "-")
+        self.refused("-32: only 64-bit object files are supported", "-G", "-32", "-s", CCL)
+        self.refused("-m: unknown machine 'sparc'; object files are supported for x86_64 and aarch64", "-G", "-m", "sparc", "-s", CCL)
+        self.refused("unknown option --verbos; did you mean --verbose?", "--verbos")
+        self.refused("unknown option --zzz; 'usertrace help dtrace' lists the options", "--zzz")
+        self.refused("unknown option -j (in '-hj'); 'usertrace help dtrace' lists the options", "-hj")
         for letter in "aAbBcEfFilnpPS":
             does = "'usertrace list' lists probes" if letter == "l" else "'usertrace trace' traces"
-            self.refused(f"-{letter} is for tracing; this is the part of dtrace(1) that builds, -h and -G; {does}",
+            self.refused(f"-{letter} is for tracing, but only the options of dtrace(1) for building, -h and -G, are supported; {does}",
                          "-" + letter, "x")
         self.assertEqual(os.listdir(self.folder), [])
 
@@ -157,7 +157,7 @@ class Names(Case):
                              self.made("-h", "-s", CCL, "-o", "-"))
         done = self.dtrace(command=[self.path("dtrace")])
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertRegex(done.stderr, "^usertrace dtrace: needs -h ")
+        self.assertRegex(done.stderr, "^usertrace dtrace: -h .write a header. or -G ")
 
     @unittest.skipUnless(shutil.which("make"), "make is not installed")
     def test_make(self):
@@ -216,7 +216,7 @@ class Files(Case):
         before = self.read("x.d")
         for name in ("x.d", "./x.d", "hard.h", "soft.h"):
             for kind in ("-h", "-G"):
-                self.refused(f"'{name}' is the provider file itself, and would be lost; -o names another", kind, "-s", "x.d",
+                self.refused(f"refusing to overwrite the provider file '{name}'; use a different file with -o", kind, "-s", "x.d",
                              "-o", name)
         self.assertEqual(self.read("x.d"), before)
 

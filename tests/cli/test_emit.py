@@ -43,40 +43,40 @@ class Words(live.Case):
     @live.vm_safe
     def test_what_is_missing(self):
         usage = "usertrace emit begin|end|mark|count NAME [VALUE]"
-        self.assertEqual(self.refused(), f"needs a kind and a name: {usage}")
-        self.assertEqual(self.refused("begin"), "needs a name: usertrace emit begin NAME")
-        self.assertEqual(self.refused("mark", ""), "needs a name: usertrace emit mark NAME")
-        self.assertEqual(self.refused("count"), "needs a name: usertrace emit count NAME VALUE")
-        self.assertEqual(self.refused("count", "gc"), "needs the value to count: usertrace emit count gc VALUE")
+        self.assertEqual(self.refused(), f"a kind and a name are required: {usage}")
+        self.assertEqual(self.refused("begin"), "a name is required: usertrace emit begin NAME")
+        self.assertEqual(self.refused("mark", ""), "a name is required: usertrace emit mark NAME")
+        self.assertEqual(self.refused("count"), "a name is required: usertrace emit count NAME VALUE")
+        self.assertEqual(self.refused("count", "gc"), "the value of the counter is required: usertrace emit count gc VALUE")
 
     @live.vm_safe
     def test_kinds(self):
         self.assertEqual(self.refused("gc", "begin"), "the kind comes first: usertrace emit begin gc")
-        self.assertEqual(self.refused("beginn", "gc"), "'beginn' is not a kind of event; did you mean 'begin'?")
-        self.assertEqual(self.refused("gc"), "'gc' is not a kind of event; there are begin, end, mark and count")
+        self.assertEqual(self.refused("beginn", "gc"), "unknown kind of event 'beginn'; did you mean 'begin'?")
+        self.assertEqual(self.refused("gc"), "unknown kind of event 'gc'; valid kinds: begin, end, mark and count")
 
     @live.vm_safe
     def test_values(self):
         for value in ("", "x", "1x", "1.5", "-", "0x", "0x-1", "+-1"):
             with self.subTest(value=value):
-                self.assertEqual(self.refused("count", "gc", value), f"the value '{value}' is not a whole number")
+                self.assertEqual(self.refused("count", "gc", value), f"the value '{value}' is not an integer")
         for value in (str(2**63), str(-2**63 - 1), "9" * 40, "-" + "9" * 40):
-            self.assertEqual(self.refused("count", "gc", value), f"the value '{value}' does not fit in 64 bits")
+            self.assertEqual(self.refused("count", "gc", value), f"the value '{value}' exceeds 64 bits")
         self.assertEqual(self.refused("count", "gc", "1", "2"),
-                         "'2' is one word too many; a name or a text with blanks goes in quotes")
+                         "unexpected argument '2'; quote names and strings that contain spaces")
 
     @live.vm_safe
     def test_ids_and_texts(self):
         self.assertEqual(self.refused("mark", "a", "--id", "1", "--text", "x"),
-                         "--id and --text do not go together: the system call has room for one")
+                         "--id and --text are mutually exclusive: the system call has room for one")
         for number in ("x", "-1", str(2**64)):
-            self.assertEqual(self.refused("mark", "a", "--id", number), f"the id '{number}' is not a whole number of 64 bits")
+            self.assertEqual(self.refused("mark", "a", "--id", number), f"the id '{number}' is not a 64-bit integer")
 
     @live.vm_safe
     def test_lengths(self):
-        self.assertEqual(self.refused("mark", "x" * 128), "the name is 128 bytes long, and a name has at most 127")
-        self.assertEqual(self.refused("mark", "ü" * 64), "the name is 128 bytes long, and a name has at most 127")
-        self.assertEqual(self.refused("mark", "a", "--text", "x" * 256), "the text is 256 bytes long, and a text has at most 255")
+        self.assertEqual(self.refused("mark", "x" * 128), "the name is too long (128 bytes); the limit is 127")
+        self.assertEqual(self.refused("mark", "ü" * 64), "the name is too long (128 bytes); the limit is 127")
+        self.assertEqual(self.refused("mark", "a", "--text", "x" * 256), "the string is too long (256 bytes); the limit is 255")
 
 
 class Surroundings(live.Case):
@@ -99,8 +99,8 @@ class Surroundings(live.Case):
         done = self.start(live.USERTRACE, "emit", "mark", "gc",
                           preexec=lambda: seccomp.forbid_prctl(PR_USER_TRACE, seccomp.RET_ERRNO | errno.EPERM))
         self.assertEqual(done.wait(), 1)
-        self.assertEqual(done.stderr, ["usertrace emit: the call was refused, and nobody can see the event: a seccomp filter "
-                                       "forbids prctl (Operation not permitted)"])
+        self.assertEqual(done.stderr, ["usertrace emit: the event cannot be traced: a seccomp filter "
+                                       "rejects prctl (Operation not permitted)"])
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "the filter knows x86-64's number of the call")
     def test_a_filter_that_kills(self):

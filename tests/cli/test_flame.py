@@ -193,10 +193,10 @@ class Colors(Case):
     def test_diff_of_unlike_files(self):
         counts, times, other = (self.write(text, name) for text, name in (
             ("main;a 5\n", "counts"), ("main;a 5\nmain;a;[sleeping] 7000000\n", "times"), ("begin;b 5\n[idle] 1\n", "other")))
-        said = "usertrace flame: the {} file has waits, which count by their time, and the {} has none: their shares are of different things\n"
+        said = "usertrace flame: the {} file has waits, which are weighted by time, and the {} has none: their shares are not comparable\n"
         self.made("--diff", counts, times, errors=said.format("second", "first"))
         self.made("--diff", times, counts, errors=said.format("first", "second"))
-        self.made("--diff", times, other, errors="usertrace flame: the two files have no function in common: are they of one program?\n")
+        self.made("--diff", times, other, errors="usertrace flame: the two files have no function in common: are they from the same program?\n")
 
     def test_diff_reversed(self):
         before, after = self.write("a;x 1\nb;x 1\n", "before"), self.write("a;x 2\nc;x 2\n", "after")
@@ -208,8 +208,8 @@ class Colors(Case):
 
 class Evil(Case):
     TOLD = (f"usertrace flame: {EVIL}: 3 lines are no stack with a count and are left out; the first is line 14: 'main;bad count x'\n"
-            f"usertrace flame: {EVIL}: a count with a fraction, rounded to whole numbers\n"
-            f"usertrace flame: {EVIL}: the counts are more than 64 bits hold together; shares are of 18446744073709551615\n")
+            f"usertrace flame: {EVIL}: a count with a fraction, rounded to integers\n"
+            f"usertrace flame: {EVIL}: the sum of the counts exceeds 64 bits; shares are relative to 18446744073709551615\n")
     NAMES = {"main", "name with spaces and (args, more)", "a & b < c > \"d\" 'e'", "</script><script>alert(1)</script>",
              "<img src=x onerror=alert(1)>", "]]>", "<!--", "été", "日本語", "العربية", "ends in a number 42", "[unknown]", "leaf",
              "0x7f0000001000", "proc", "-", "kernel_half", "[no name]", "leading_empty", "big", "fraction", "tab\\tin name"}
@@ -276,12 +276,12 @@ class Command(Case):
 
     def test_refused(self):
         path = self.write(STACKS)
-        self.refused("takes one file; --diff compares two", path, path)
-        self.refused("--diff needs two files, the older one first: --diff A B", "--diff", path)
-        self.refused("--diff A B and --base A say the same; one of them is enough", "--diff", "--base", path, path)
+        self.refused("only one file is allowed; use --diff to compare two", path, path)
+        self.refused("--diff requires two files, the older one first: --diff A B", "--diff", path)
+        self.refused("--diff and --base are mutually exclusive", "--diff", "--base", path, path)
         self.refused("--width 5: 100 to 100000 pixels", "--width", "5", path)
         for pixels in ("x", "-1", "nan", "1e9", "1x"):
-            self.refused(f"--min-pixels {pixels}: a number from 0 to 100 such as 0.5", f"--min-pixels={pixels}", path)
+            self.refused(f"--min-pixels must be a number from 0 to 100, not '{pixels}'", f"--min-pixels={pixels}", path)
         self.assertEqual(self.flame("-o", "x.doc", path).returncode, 2)
         self.assertEqual(os.listdir(self.folder), ["stacks.folded"])
 

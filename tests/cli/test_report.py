@@ -139,7 +139,7 @@ class Hot(Case):
 
     @live.vm_safe
     def test_recording_of_waits(self):
-        """Nanoseconds are no samples, sleep is no work, and who is idle is left out: as folded stacks, and in a picture."""
+        """Nanoseconds are no samples, sleep is no work, and who is idle is omitted: as folded stacks, and in a picture."""
         lines = self.hot(stdin=WAITS.encode()).stdout.decode().splitlines()
         self.assertEqual(lines[0], "60 % of the CPU time was spent in burn; threads waited for 4 ms, 75 % of it in take")
         self.assertEqual(lines[1], "5 ms of CPU time, 4 ms of waits, 1 thread; 0 lost; no stack cut; frames without a name 0 %")
@@ -168,13 +168,13 @@ class Hot(Case):
     @live.vm_safe
     def test_refused(self):
         good = self.path("in.folded", STACKS)
-        for args, words in ((["cold", good], "no report 'cold'; there is hot"), ([], "needs the name of a report: hot"),
-                            (["hot", good, "b"], "takes one file, and 'b' is another"),
-                            (["hot", good, "-o", "x.png"], "its suffix names no format"),
-                            (["hot", good, "--to", "svgg"], "no format 'svgg'; did you mean 'svg'?"),
-                            (["hot", good, "--to", "svg", "--json"], "--json, --function and --rows are about the report"),
-                            (["hot", self.path("empty", "")], "no stacks; needs lines such as"),
-                            (["hot", self.folder], "is a folder")):
+        for args, words in ((["cold", good], "unknown report 'cold'; did you mean: usertrace report hot cold"), ([], "the name of a report is required: hot"),
+                            (["hot", good, "b"], "unexpected argument 'b'; only one file is allowed"),
+                            (["hot", good, "-o", "x.png"], "unknown suffix"),
+                            (["hot", good, "--to", "svgg"], "unknown format 'svgg'; did you mean 'svg'?"),
+                            (["hot", good, "--to", "svg", "--json"], "--json, --function and --rows apply to the report"),
+                            (["hot", self.path("empty", "")], "no stacks; expected lines such as"),
+                            (["hot", self.folder], "is a directory")):
             with self.subTest(args=args):
                 done = self.usertrace("report", *args)
                 self.assertEqual((done.status, done.stdout), (2, []), done.describe())
@@ -189,7 +189,7 @@ class Hot(Case):
             picture = file.read()
         for stdin, args in ((None, [path]), (picture, [])):
             done = self.hot(*args, status=2, stdin=stdin)
-            self.assertRegex(done.stderr.decode(), r"^usertrace report: (.*x\.svg|standard input) is a picture already; needs folded")
+            self.assertRegex(done.stderr.decode(), r"^usertrace report: (.*x\.svg|standard input) is already a flame graph; expected folded")
             self.assertEqual(done.stdout, b"")
 
     @live.vm_safe

@@ -19,7 +19,7 @@ class Command(live.Case):
 
     def test_unknown_command(self):
         done = self.usertrace("docter")
-        self.assertEqual((done.status, done.stderr), (2, ["usertrace: no command 'docter'; did you mean 'doctor'?"]))
+        self.assertEqual((done.status, done.stderr), (2, ["usertrace: unknown command 'docter'; did you mean 'doctor'?"]))
 
     def test_help_of_each_command(self):
         for command in {line.split("\t")[0] for line in self.usertrace("help", "--listing").stdout}:

@@ -127,7 +127,7 @@ class Emit(live.Case):
         script.wait_for("marked")
         self.assertEqual(trace.interrupt(), 0)
         self.assertEqual(trace.stdout, [])
-        self.assertIn("is traced with -f", "\n".join(trace.stderr))
+        self.assertIn("use -f to trace the user events", "\n".join(trace.stderr))
 
     def test_its_own(self):
         trace = self.listen()

@@ -440,10 +440,10 @@ class Refused(Case):
     def test_options(self):
         for args, said in (([], "no target: give -p PID"), (["-a", "-p", "1"], "mutually exclusive"),
                            (["-a", "--", "true"], "-a and a command after '--'"), (["12"], "did you mean -p 12?"),
-                           (["-a", "--kind", "compiel"], "no kind 'compiel'; did you mean 'compile'?"),
+                           (["-a", "--kind", "compiel"], "unknown kind 'compiel'; did you mean 'compile'?"),
                            (["-a", "-n", "0"], "greater than 0"), (["-a", "-s", "--no-summary"], "mutually exclusive"),
-                           (["-a", "-s", "-n", "1"], "prints none"), (["-a", "--min", "long"], "'long' is not a time"),
-                           (["-a", "--buffer", "5000"], "power of two"), (["-a", "-f"], "needs a process"),
+                           (["-a", "-s", "-n", "1"], "mutually exclusive"), (["-a", "--min", "long"], "'long' is not a time"),
+                           (["-a", "--buffer", "5000"], "power of two"), (["-a", "-f"], "requires a process"),
                            (["-a", "--runtime", "/none.ini"], "cannot read '/none.ini'")):
             with self.subTest(args=args):
                 done = self.usertrace("gc", *args)

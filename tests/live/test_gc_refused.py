@@ -37,7 +37,7 @@ class Refused(live.Case):
         done = self.start("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program, "gc", "-p",
                           target.pid)
         self.assertEqual((done.wait(), done.stderr),
-                         (1, [f"usertrace gc: may not look at process {target.pid}: run as root"]), done.describe())
+                         (1, [f"usertrace gc: cannot inspect process {target.pid}: permission denied; run as root"]), done.describe())
 
     def test_a_process_that_nobody_has_waited_for(self):
         parent = self.start("perl", "-e", '$| = 1; if (my $pid = fork) { print "pid $pid\\n"; sleep 60 }')

@@ -225,7 +225,7 @@ class WithoutRoot(ListCase):
         done = self.as_nobody("-p", str(target.pid))
         self.assertEqual((done.status, done.stdout), (1, []))
         self.assertRegex(done.stderr[0], f"cannot .* process {target.pid}: permission denied; run as root")
-        self.assertRegex("\n".join(self.as_nobody("-a").stderr), r"\d+ process(es)? left out: run as root")
+        self.assertRegex("\n".join(self.as_nobody("-a").stderr), r"\d+ process(es)? omitted: run as root")
 
     def test_a_file_that_is_not_for_us(self):
         path = os.path.join(self.tempdir(), "secret")

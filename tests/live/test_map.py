@@ -31,10 +31,10 @@ class Words(live.Case):
         return done.stderr[0].removeprefix("usertrace map: ")
 
     def test_what_is_needed(self):
-        self.assertEqual(self.refused(), "needs a process, -p PID, or --clean")
-        self.assertEqual(self.refused("-p1", "--clean"), "--clean is for all processes, and goes without -p")
-        self.assertEqual(self.refused("-p1", "--dry-run"), "--dry-run goes with --clean; --check has nothing written")
-        self.assertEqual(self.refused("-p1", "x"), "'x' is one word too many; a process is named with -p")
+        self.assertEqual(self.refused(), "-p PID or --clean is required")
+        self.assertEqual(self.refused("-p1", "--clean"), "--clean and -p are mutually exclusive")
+        self.assertEqual(self.refused("-p1", "--dry-run"), "--dry-run requires --clean; use --check to check a map without writing one")
+        self.assertEqual(self.refused("-p1", "x"), "unexpected argument 'x'; use -p to select a process")
 
     def test_no_such_process(self):
         done = self.usertrace("map", "-p", str(2**22 - 1))
@@ -92,7 +92,7 @@ class Check(live.Case):
     def test_none(self):
         self.assertEqual(self.json(1)["maps"], [])
         done = self.check()
-        self.assertEqual((done.status, done.stdout[1:]), (1, ["no code map that can be used", "run-time code: none"]))
+        self.assertEqual((done.status, done.stdout[1:]), (1, ["no usable code map", "JIT code: none"]))
 
     def test_what_is_no_file(self):
         for make, word in [(lambda: os.mkfifo(self.path), "a FIFO"), (lambda: os.symlink("/etc/passwd", self.path), "a link")]:
@@ -183,7 +183,7 @@ class Clean(live.Case):
     def test_no_such_folder(self):
         done = self.usertrace("map", "--clean", "/nonexistent")
         self.assertEqual(done.status, 1)
-        self.assertEqual(done.stderr, ["usertrace map: cannot read the folder '/nonexistent': No such file or directory"])
+        self.assertEqual(done.stderr, ["usertrace map: cannot read the directory '/nonexistent': No such file or directory"])
 
 
 class Java(live.Case):

@@ -88,8 +88,8 @@ class Zoo(puppet.Case):
         self.assertEqual(trace.seen, [("operand", f"{UNREADABLE} 5"), ("fine", "42")])
         notes = "\n".join(trace.stderr)
         self.assertRegex(notes, "arg1 of broken:operand cannot be read because it names %zzz")
-        self.assertRegex(notes, "broken:nowhere in .* is left out: its address lies outside")
-        self.assertRegex(notes, "broken:middle in .* is left out: the instruction there is not a nop")
+        self.assertRegex(notes, "broken:nowhere in .* is omitted: its address lies outside")
+        self.assertRegex(notes, "broken:middle in .* is omitted: the instruction there is not a nop")
 
 
 # Rows of tests/cases/printf/formats.tsv: the probe that has such an argument, how the format goes on, what is printed.
@@ -466,17 +466,17 @@ WRONG = [
     (["-p", "99999999999", ZOO], "'99999999999' is not a process id"),
     (["-p", "PID", "-a", ZOO], "-p and -a"),
     (["-a", ZOO, "--", "true"], "-a and a command after '--'"),
-    (["--bogus", ZOO], "no option --bogus"),
-    (["-M", "x", ZOO], "'x' is not a whole number"),
-    (["-M"], "needs a value"),
+    (["--bogus", ZOO], "unknown option --bogus"),
+    (["-M", "x", ZOO], "'x' is not an integer"),
+    (["-M"], "requires a value"),
     (["-d", "soon", ZOO], "'soon' is not a time"),
     (["-d", "-1", ZOO], "'-1' is not a time"),
     (["-S", "0", ZOO], "1 to 4096"),
     (["-S", "5000", ZOO], "1 to 4096"),
     (["--buffer", "3000", ZOO], "power of two"),
-    (["--follow", ZOO], "--follow needs a process"),
+    (["--follow", ZOO], "--follow requires a process"),
     (["--follow", "--no-follow", "-p", "PID", ZOO], "mutually exclusive"),
-    ([ZOO, "--"], "no command after '--'"),
+    ([ZOO, "--"], "missing command after '--'"),
     ([""], "the probe is empty"),
     (["u"], "KIND:WHERE:NAME"),
     (["malloc"], "KIND:WHERE:NAME"),

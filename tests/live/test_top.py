@@ -253,13 +253,13 @@ class Refused(live.Case):
         self.assertIn(words, "\n".join(done.stderr))
 
     def test_no_terminal(self):
-        self.assert_refused("no terminal; --batch prints the table as plain text")
+        self.assert_refused("not a terminal; use --batch to print the table as plain text")
 
     def test_options(self):
         self.assert_refused("did you mean -p 12?", "12")
         self.assert_refused("unexpected argument 'x'", "x")
         self.assert_refused("mutually exclusive", "-p", "1", "-a")
-        self.assert_refused("--interval is from 0.1 s", "-i", "0.01")
+        self.assert_refused("--interval must be from 0.1 s", "-i", "0.01")
         self.assert_refused("--duration must be greater than 0", "-b", "-d", "0")
 
     def test_dumb_terminals(self):

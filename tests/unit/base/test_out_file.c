@@ -121,7 +121,7 @@ static void a_pipe_without_a_reader(void **state)
 	snprintf(name, sizeof(name), "%s/pipe", folder);
 	assert_int_equal(mkfifo(name, 0600), 0);
 	assert_int_equal(out_file_check(name, &err), -ENXIO);
-	assert_non_null(strstr(err.msg, "nobody reads from it"));
+	assert_non_null(strstr(err.msg, "the FIFO has no reader"));
 	assert_int_equal(out_file_write(name, write_word, "x", &err), -ENXIO);
 	fd = open(name, O_RDONLY | O_NONBLOCK);
 	assert_true(fd >= 0);

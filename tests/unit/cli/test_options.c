@@ -164,7 +164,7 @@ static void test_strings_that_come_again(void **state)
 	assert_string_equal(r.opts.words.v[0], "a,b");
 	assert_string_equal(r.opts.words.v[1], "c");
 	vec_done(&r.opts.words);
-	expect_usage("try --on=", "usertrace try: option --on needs a value: WORD\n");
+	expect_usage("try --on=", "usertrace try: option --on requires a value: WORD\n");
 }
 
 static void test_attached_and_bundled_values(void **state)
@@ -226,7 +226,7 @@ static void test_negative_numbers_as_operands(void **state)
 	assert_string_equal(argv[0], "-12");
 	assert_string_equal(argv[1], "-0x3");
 	assert_true(opts.all);
-	expect_usage("try -12", "usertrace try: no option -1 (in '-12'); 'usertrace help try' lists the options\n");
+	expect_usage("try -12", "usertrace try: unknown option -1 (in '-12'); 'usertrace help try' lists the options\n");
 }
 
 static void test_a_text_may_be_empty(void **state)
@@ -239,13 +239,13 @@ static void test_a_text_may_be_empty(void **state)
 	expect_fine(&r, "try --text -a");
 	assert_string_equal(r.opts.text, "-a");
 	assert_false(r.opts.all);
-	expect_usage("try --text", "usertrace try: option --text needs a value: TEXT\n");
+	expect_usage("try --text", "usertrace try: option --text requires a value: TEXT\n");
 }
 
 static void test_an_empty_command_is_refused(void **state)
 {
 	(void)state;
-	expect_usage("try probe --", "usertrace try: no command after '--'\n");
+	expect_usage("try probe --", "usertrace try: missing command after '--'\n");
 }
 
 static void test_a_command_where_none_is_taken(void **state)
@@ -267,27 +267,27 @@ static void test_a_command_where_none_is_taken(void **state)
 static void test_near_misses(void **state)
 {
 	(void)state;
-	expect_usage("try --max-event=3", "usertrace try: no option --max-event; did you mean --max-events?\n");
-	expect_usage("try --nofollow", "usertrace try: no option --nofollow; did you mean --no-follow?\n");
-	expect_usage("try --zzz", "usertrace try: no option --zzz; 'usertrace help try' lists the options\n");
-	expect_usage("try -az", "usertrace try: no option -z (in '-az'); 'usertrace help try' lists the options\n");
+	expect_usage("try --max-event=3", "usertrace try: unknown option --max-event; did you mean --max-events?\n");
+	expect_usage("try --nofollow", "usertrace try: unknown option --nofollow; did you mean --no-follow?\n");
+	expect_usage("try --zzz", "usertrace try: unknown option --zzz; 'usertrace help try' lists the options\n");
+	expect_usage("try -az", "usertrace try: unknown option -z (in '-az'); 'usertrace help try' lists the options\n");
 }
 
 static void test_missing_values(void **state)
 {
 	(void)state;
-	expect_usage("try -p", "usertrace try: option -p needs a value: PID\n");
-	expect_usage("try --pid", "usertrace try: option --pid needs a value: PID\n");
-	expect_usage("try --output=", "usertrace try: option --output needs a value: FILE\n");
-	expect_usage("try -M -- prog", "usertrace try: option -M needs a value: N\n");
+	expect_usage("try -p", "usertrace try: option -p requires a value: PID\n");
+	expect_usage("try --pid", "usertrace try: option --pid requires a value: PID\n");
+	expect_usage("try --output=", "usertrace try: option --output requires a value: FILE\n");
+	expect_usage("try -M -- prog", "usertrace try: option -M requires a value: N\n");
 }
 
 static void test_wrong_values(void **state)
 {
 	(void)state;
 	expect_usage("try --all=yes", "usertrace try: option --all takes no value\n");
-	expect_usage("try -M 3x", "usertrace try: '3x' is not a whole number (option -M)\n");
-	expect_usage("try -M -3", "usertrace try: '-3' is not a whole number (option -M)\n");
+	expect_usage("try -M 3x", "usertrace try: '3x' is not an integer (option -M)\n");
+	expect_usage("try -M -3", "usertrace try: '-3' is not an integer (option -M)\n");
 	expect_usage("try -d soon", "usertrace try: 'soon' is not a time such as 3, 0.5, 250ms or 2m (option -d)\n");
 	expect_usage(
 		"try --buffer-size-per-processor=1Q",

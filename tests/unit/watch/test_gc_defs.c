@@ -208,9 +208,9 @@ static void test_kinds_parse(void **state)
 	assert_false(gc_kinds_has(set, "compile"));
 	assert_false(gc_kinds_has(set, "no such kind"));
 	assert_int_equal(gc_kinds_parse("gc,compiel", &set, &err), -EINVAL);
-	assert_string_equal(err.msg, "no kind 'compiel'; did you mean 'compile'?");
+	assert_string_equal(err.msg, "unknown kind 'compiel'; did you mean 'compile'?");
 	assert_int_equal(gc_kinds_parse("gc,", &set, &err), -EINVAL);
-	assert_non_null(strstr(err.msg, "no kind ''; there are gc, gc-phase"));
+	assert_non_null(strstr(err.msg, "unknown kind ''; valid kinds: gc, gc-phase"));
 	buf_done(&words);
 }
 
