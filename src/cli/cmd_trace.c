@@ -11,6 +11,7 @@
 #include "cli/running.h"
 #include "cli/targets.h"
 #include "cli/trace_output.h"
+#include "watch/stack_names.h"
 
 struct opts {
 	struct target_opts targets;
@@ -103,6 +104,7 @@ static int open_session(struct run *r, char *const *probes, int nprobes, struct 
 	};
 	int code = runtimes_load(&r->runtimes, err);
 
+	so.lives = stack_names_wants_lives(so.probes, so.nprobes);
 	return code ? code : session_open(&so, &r->runtimes, &r->session, err);
 }
 
@@ -134,7 +136,7 @@ static int open_output(struct run *r, struct ut_err *err)
 		return err->code;
 	oo.fd = r->o.output.fd;
 	clock_both(&oo.live.mono_ns, &oo.live.wall_ns);
-	r->output = trace_output_new(&oo, session_plan(r->session));
+	r->output = trace_output_new(&oo, session_plan(r->session), &r->runtimes);
 	if (!r->output)
 		return ut_err_nomem(err);
 	r->sink = trace_output_sink(r->output);

@@ -7,18 +7,22 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/running.h"
 #include "watch/trace_user.h"
 #include "proc/process.h"
-#include "sym/sym.h"
+#include "watch/stack_names.h"
 
 #define WRITE_AT (64u << 10)
 #define PID_CACHE 4096
 
+#define PID_CHECK_NS 250000000u
+
 struct pid_entry {
 	pid_t pid, ns_pid;
+	uint64_t start_ticks, checked_ns;
 };
 
 struct trace_output {
@@ -27,7 +31,7 @@ struct trace_output {
 	struct live_printer *printer;
 	VEC(struct live_probe *) probes; /* by the plan's number; made when first needed */
 	struct trace_user *user; /* NULL without e: */
-	struct sym *sym;
+	struct stack_names *names; /* NULL: no stacks */
 	struct buf out;
 	struct pid_entry pids[PID_CACHE];
 };
@@ -43,7 +47,8 @@ static bool wants_stacks(const struct plan *plan)
 	return false;
 }
 
-struct trace_output *trace_output_new(const struct trace_output_options *options, const struct plan *plan)
+struct trace_output *trace_output_new(const struct trace_output_options *options, const struct plan *plan,
+				      const struct runtimes *runtimes)
 {
 	struct trace_output *o = calloc(1, sizeof(*o));
 
@@ -52,8 +57,8 @@ struct trace_output *trace_output_new(const struct trace_output_options *options
 	o->options = *options;
 	o->plan = plan;
 	if (wants_stacks(plan)) {
-		o->sym = sym_new();
-		if (!o->sym)
+		o->names = stack_names_new(runtimes);
+		if (!o->names)
 			return trace_output_free(o);
 	}
 	return o;
@@ -68,7 +73,7 @@ struct trace_output *trace_output_free(struct trace_output *o)
 	vec_done(&o->probes);
 	trace_user_free(o->user);
 	live_printer_free(o->printer);
-	sym_free(o->sym);
+	stack_names_free(o->names);
 	buf_done(&o->out);
 	free(o);
 	return NULL;
@@ -76,8 +81,8 @@ struct trace_output *trace_output_free(struct trace_output *o)
 
 void trace_output_note_process(struct trace_output *o, pid_t pid)
 {
-	if (o->sym)
-		sym_note_process(o->sym, pid);
+	if (o->names)
+		stack_names_process(o->names, pid);
 }
 
 static pid_t ns_pid_of(void *ctx, pid_t pid);
@@ -104,7 +109,7 @@ int trace_output_start(struct trace_output *o, uint64_t start_ns)
 	struct live_options live = o->options.live;
 
 	live.start_ns = start_ns;
-	live.sym = o->sym;
+	live.names = o->names ? stack_names_of(o->names) : NULL;
 	o->printer = live_printer_new(&live);
 	if (!o->printer)
 		return -ENOMEM;
@@ -117,19 +122,34 @@ static int flush(void *ctx)
 {
 	struct trace_output *o = ctx;
 
+	if (o->names)
+		stack_names_flush(o->names);
 	return write_out(o->options.fd, &o->out);
 }
 
-/* The process's number in its own namespace, and its mappings for stacks: looked up at its first event. */
+/* The number may be that of another process, of which no exit need be reported: its start says so. */
+static bool is_reused(const struct pid_entry *e)
+{
+	struct process_id now;
+
+	return !process_identify(e->pid, &now, NULL) && now.start_ticks != e->start_ticks;
+}
+
+/* The process's number in its own namespace: looked up at its first event, and again when it may be another one. */
 static pid_t ns_pid(struct trace_output *o, pid_t pid)
 {
 	struct pid_entry *e = &o->pids[(uint32_t)pid % PID_CACHE];
+	uint64_t time_ns = monotonic_ns();
 
-	if (e->pid != pid) {
-		e->pid = pid;
-		e->ns_pid = process_ns_pid(pid);
-		trace_output_note_process(o, pid);
+	if (e->pid == pid && time_ns < e->checked_ns + PID_CHECK_NS)
+		return e->ns_pid;
+	if (e->pid != pid || is_reused(e)) {
+		struct process_id id = { 0 };
+
+		process_identify(pid, &id, NULL);
+		*e = (struct pid_entry){ .pid = pid, .ns_pid = process_ns_pid(pid), .start_ticks = id.start_ticks };
 	}
+	e->checked_ns = time_ns;
 	return e->ns_pid;
 }
 
@@ -163,6 +183,8 @@ static int on_event(void *ctx, const struct session_event *e)
 
 	if (!o->printer || !live.probe)
 		return -ENOMEM;
+	if (o->names)
+		stack_names_event(o->names, (pid_t)e->pid);
 	live_print(o->printer, &live, &o->out);
 	return o->out.len >= WRITE_AT ? flush(o) : 0;
 }
@@ -194,6 +216,8 @@ static int on_life(void *ctx, const struct session_life *life)
 {
 	struct trace_output *o = ctx;
 
+	if (o->names)
+		stack_names_life(o->names, life);
 	if (!o->user)
 		return 0;
 	trace_user_life(o->user, life);
@@ -239,13 +263,15 @@ struct session_sink trace_output_sink(struct trace_output *o)
 				      .flush = flush,
 				      .attached = on_attached,
 				      .note = on_note,
-				      .process = o->sym ? on_process : NULL };
+				      .process = o->names ? on_process : NULL };
 }
 
 int trace_output_stop(struct trace_output *o, uint64_t stop_ns)
 {
 	if (o->user)
 		trace_user_stop(o->user, stop_ns);
+	if (o->names)
+		stack_names_stop(o->names, say_note);
 	return flush(o);
 }
 

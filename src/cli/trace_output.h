@@ -9,13 +9,14 @@
 struct trace_output;
 
 struct trace_output_options {
-	struct live_options live; /* its sym is ours to set */
+	struct live_options live; /* its names are ours to set */
 	int fd; /* where lines go; borrowed */
 	bool header;
 };
 
-/* @plan is the session's and outlives the output. NULL: out of memory. */
-struct trace_output *trace_output_new(const struct trace_output_options *options, const struct plan *plan);
+/* @plan is the session's; it and @runtimes outlive the output. NULL: out of memory. */
+struct trace_output *trace_output_new(const struct trace_output_options *options, const struct plan *plan,
+				      const struct runtimes *runtimes);
 struct trace_output *trace_output_free(struct trace_output *o);
 /* The sink to give to the session. Errors of writing come back as its result (-EPIPE when the reader is gone). */
 struct session_sink trace_output_sink(struct trace_output *o);

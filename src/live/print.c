@@ -22,6 +22,7 @@ struct live_printer *live_printer_free(struct live_printer *p)
 	if (!p)
 		return NULL;
 	buf_done(&p->scratch);
+	vec_done(&p->frames.v);
 	free(p);
 	return NULL;
 }

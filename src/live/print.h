@@ -13,7 +13,7 @@
 
 struct ut_rec_event;
 
-struct sym;
+struct names;
 struct live_user_text;
 
 struct live_options {
@@ -24,7 +24,7 @@ struct live_options {
 	unsigned decimals; /* of SECONDS: 6 (also for 0) or 9 */
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	uint64_t mono_ns, wall_ns; /* one moment on CLOCK_MONOTONIC and on CLOCK_REALTIME; wall_ns 0: not known */
-	struct sym *sym; /* borrowed; NULL: stacks print as numbers */
+	struct names *names; /* borrowed; of names_options.live; NULL: stacks print as numbers */
 };
 
 struct live_printer;

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "live/print.h"
 #include "probe/layout.h"
+#include "sym/names.h"
 #include "wire/record.h"
 
 /* A whole number and how C prints it. */
@@ -71,6 +72,7 @@ struct live_printer {
 	int64_t second; /* of the wall clock, for which the text is right */
 	char hms[16]; /* "12:34:56." in local time */
 	struct buf scratch;
+	struct frames frames; /* of the address that is being printed */
 	struct line_head heads[LINE_HEADS]; /* by thread and function */
 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "live/print_priv.h"
-#include "sym/sym.h"
+#include "sym/names.h"
 
 #define INDENT "        "
 
@@ -12,6 +12,7 @@ struct stack {
 	unsigned n;
 	bool is_kernel, faulted, cut;
 	pid_t pid;
+	uint64_t time_ns;
 };
 
 /* At the entry of a function its frame is not set up, and the walk by frame pointers misses the caller: put it back. */
@@ -41,6 +42,7 @@ static void read_stack(const struct live_event *e, unsigned output, struct stack
 	event_text(e, output, &t);
 	ret->is_kernel = e->probe->checked->outputs[output].kind == OUTPUT_KSTACK;
 	ret->pid = (pid_t)e->rec->pid;
+	ret->time_ns = e->rec->time_ns;
 	ret->faulted = t.state == UT_TEXT_FAULT || t.state == UT_TEXT_NULL;
 	ret->cut = t.state == UT_TEXT_CUT_LIMIT;
 	ret->n = ret->faulted ? 0 : (unsigned)(t.len / sizeof(uint64_t));
@@ -58,16 +60,19 @@ static void read_stack(const struct live_event *e, unsigned output, struct stack
 static const struct buf *frame_name(struct live_printer *p, const struct stack *s, unsigned i)
 {
 	struct buf *name = &p->scratch;
+	uint64_t addr = s->frames[i];
+	bool exact = s->is_kernel || i == 0;
 
 	buf_reset(name);
-	if (!p->opts.sym) {
-		buf_adds(name, "0x");
-		buf_addx(name, s->frames[i]);
-	} else if (s->is_kernel) {
-		sym_kernel(p->opts.sym, s->frames[i], name);
-	} else {
-		sym_user(p->opts.sym, s->pid, s->frames[i], i > 0, name);
-	}
+	p->frames.v.n = 0;
+	if (p->opts.names && s->is_kernel)
+		names_kernel(p->opts.names, addr, &p->frames);
+	else if (p->opts.names)
+		names_user(p->opts.names, s->pid, addr, exact, s->time_ns, &p->frames);
+	if (p->frames.v.n)
+		frame_format(&p->frames.v.v[0], addr, !exact && addr, name);
+	else
+		buf_addf(name, "0x%llx", (unsigned long long)addr);
 	return name;
 }
 

@@ -394,25 +394,103 @@ void code_maps_settle(struct code_maps *c)
 	code_names_fill(c);
 }
 
+static void answer_of(const struct code_question *q, struct code_answer *ret)
+{
+	*ret = (struct code_answer){ 0 };
+	if (!q || !q->name || !q->name->name)
+		return;
+	*ret = (struct code_answer){
+		.name = q->name->name,
+		.start = q->name->start,
+		.size = q->name->size,
+		.file = q->file,
+		.line = q->line,
+		.later = q->found == CODE_LATER,
+		.from_dump = q->found >= CODE_LOAD,
+	};
+}
+
 void code_maps_find(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
 {
 	struct code_question *q = code_question_find(&c->settled, addr, time_ns);
 
-	*ret = (struct code_answer){ 0 };
 	if (!q) {
 		code_maps_want(c, addr, time_ns);
 		code_maps_settle(c);
 		q = code_question_find(&c->settled, addr, time_ns);
 	}
-	if (!q || !q->name || !q->name->name)
+	answer_of(q, ret);
+}
+
+/* Reads what came since the last event; those of one batch are older than the first look for it. */
+static void look_now(struct code_maps *c, uint64_t time_ns)
+{
+	uint64_t bytes = 0;
+
+	if (time_ns <= c->now_ns)
 		return;
-	ret->name = q->name->name;
-	ret->start = q->name->start;
-	ret->size = q->name->size;
-	ret->file = q->file;
-	ret->line = q->line;
-	ret->later = q->found == CODE_LATER;
-	ret->from_dump = q->found >= CODE_LOAD;
+	c->now_ns = monotonic_ns();
+	code_maps_poll(c, c->now_ns);
+	for (size_t i = 0; i < c->dumps.n; i++)
+		bytes += code_dump_size(c->dumps.v[i]);
+	if (bytes == c->dump_bytes)
+		return;
+	c->dump_bytes = bytes;
+	read_all(c);
+	code_names_fill(c);
+}
+
+/*
+ * Whose code it is by the dumps; false: they do not say. Asked for the end of all times, so that one question serves all events: new records
+ * change its answer. Only if that is younger than the event it is asked again for the moment.
+ */
+static bool find_in_dumps(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
+{
+	struct code_question *q = code_question_find(&c->settled, addr, UINT64_MAX);
+
+	if (!q) {
+		code_maps_want(c, addr, UINT64_MAX);
+		read_all(c);
+		code_names_fill(c);
+		q = code_question_find(&c->settled, addr, UINT64_MAX);
+	}
+	if (q && q->found >= CODE_LOAD && q->ns > time_ns) {
+		code_maps_find(c, addr, time_ns, ret);
+		q = code_question_find(&c->settled, addr, time_ns);
+	}
+	if (!q || q->found < CODE_LOAD)
+		return false;
+	answer_of(q, ret);
+	return true;
+}
+
+void code_maps_now(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
+{
+	bool later = true;
+
+	*ret = (struct code_answer){ 0 };
+	look_now(c, time_ns);
+	if (c->dumps.n && find_in_dumps(c, addr, time_ns, ret))
+		return;
+	*ret = (struct code_answer){ 0 };
+	/* From the newest one on: a line that came later counts if there is no other, and the earliest of those. */
+	for (size_t i = c->maps.n; i-- && later;) {
+		struct code_map *m = c->maps.v[i];
+		const struct code_name *name;
+		struct code_line *line;
+		bool is_later;
+
+		if (time_ns >= m->end_ns && m->end_ns != UINT64_MAX)
+			continue;
+		line = code_map_line(m, addr, time_ns, c->gone && i + 1 == c->maps.n, &is_later);
+		name = line ? code_line_name(c, m, line) : NULL;
+		if (!name || !name->name)
+			continue;
+		later = is_later;
+		*ret = (struct code_answer){
+			.name = name->name, .start = name->start, .size = name->size, .later = later
+		};
+	}
 }
 
 /* V8 writes "Kind:", then ~ for its bytecode, ^, + or * for what it compiled. */

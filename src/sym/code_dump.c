@@ -50,7 +50,7 @@ static size_t read_at(const struct code_dump *d, uint64_t at, void *to, size_t l
 	return n < 0 ? 0 : (size_t)n;
 }
 
-static uint64_t file_size(const struct code_dump *d)
+uint64_t code_dump_size(const struct code_dump *d)
 {
 	struct stat st;
 
@@ -306,7 +306,7 @@ void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_quest
 			 struct code_notes *notes)
 {
 	struct reading r = { .d = d, .at = &d->reader, .number = number };
-	uint64_t size = file_size(d);
+	uint64_t size = code_dump_size(d);
 	int got;
 
 	if (!open_dump(d, ended, notes) || code_index_make(&r.index, all))

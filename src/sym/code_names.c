@@ -73,6 +73,16 @@ static struct code_name *read_name(struct code_maps *c, const struct code_questi
 	return there && !text.failed ? keep_name(c, n, &text) : NULL;
 }
 
+const struct code_name *code_line_name(struct code_maps *c, const struct code_map *m, struct code_line *line)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	struct code_name n = { 0 };
+
+	if (!line->name && code_map_name(m, line->at, &n, &text) && !text.failed)
+		line->name = keep_name(c, n, &text);
+	return line->name;
+}
+
 /* Lines are looked up with what was read last in hand: questions about one function follow each other. */
 struct lines {
 	void *bytes;

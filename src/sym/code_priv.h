@@ -19,6 +19,7 @@
 #define CODE_KEEP_ALL (256u << 20) /* of all such maps of all processes */
 #define CODE_READ_MAX (4ull << 30) /* bytes of one map, without parts that were never written */
 #define CODE_NAME_MAX 4096
+#define CODE_LINES_MAX (1u << 22) /* of one map that are kept in memory, 56 bytes each */
 #define CODE_FILES_MAX 64 /* generations of a map, or dumps, of one process */
 #define CODE_WORK_MAX (1ull << 30) /* comparisons of a line with a question, in one reading */
 
@@ -107,6 +108,20 @@ uint64_t code_stat_ns(const struct stat *st); /* when it was written last */
 struct code_arrival {
 	uint64_t time_ns, size;
 };
+/* A line in memory, for code_map_line. */
+struct code_line {
+	uint64_t start, end, at, time_ns; /* at: where it begins in the file; time_ns: when it was seen first */
+	const struct code_name *name; /* read when it is first asked for */
+};
+struct code_lines {
+	VEC(struct code_line) v; /* sorted by start, then by `at`; behind @sorted those that came since */
+	VEC(uint64_t) reach; /* of each sorted line: the highest end of it and all before it */
+	size_t sorted;
+	struct perfmap reader;
+	uint64_t left; /* bytes that may still be read */
+	bool ended;
+};
+
 struct code_map {
 	int fd;
 	char *shown; /* its path, for notes */
@@ -120,6 +135,7 @@ struct code_map {
 	struct buf kept; /* the file itself, of one that is written anew */
 	bool keeps, lost; /* lost: written anew, and not kept */
 	size_t keep_max;
+	struct code_lines lines; /* empty until code_map_line is called */
 	struct perfmap reader; /* how far settled questions have been told */
 	uint64_t left; /* bytes that may still be read for them */
 	bool ended;
@@ -139,6 +155,9 @@ void code_map_read(struct code_map *m, uint16_t number, struct code_questions *f
 /* Reads what came since; @ended: nobody writes any more. */
 void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questions *all, bool ended,
 			struct code_notes *notes);
+/* The line that an address had at @time_ns; *@ret_later: the first one that came after it, if there was none. NULL: none
+ * at all. @ended: nobody writes any more. Valid until the next call. */
+struct code_line *code_map_line(struct code_map *m, uint64_t addr, uint64_t time_ns, bool ended, bool *ret_later);
 /* All lines; @ret has the counts. */
 void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret,
 		   struct code_notes *notes);
@@ -176,6 +195,7 @@ struct code_dump {
 
 struct code_dump *code_dump_new(int fd, const char *shown, const struct stat *st, const struct code_owner *o);
 struct code_dump *code_dump_free(struct code_dump *d);
+uint64_t code_dump_size(const struct code_dump *d); /* bytes of its file as it is */
 /* As with maps. */
 void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions *fresh, struct code_notes *notes);
 void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_questions *all, bool ended,
@@ -212,6 +232,8 @@ struct code_maps {
 	VEC(char *) texts;
 	struct strings files; /* of lines: some of the texts */
 	uint64_t last_ns;
+	uint64_t now_ns,
+		dump_bytes; /* of code_maps_now: when files were last looked at, and how large all dumps were */
 	struct {
 		ino_t ino;
 		uint64_t mtime_ns, size;
@@ -220,6 +242,8 @@ struct code_maps {
 	int watch; /* inotify, -1: none; not ours */
 };
 
+/* The name at a line, once; NULL: it is not there any more. */
+const struct code_name *code_line_name(struct code_maps *c, const struct code_map *m, struct code_line *line);
 /* Reads the names at what was found. */
 void code_names_fill(struct code_maps *c);
 

@@ -47,6 +47,7 @@ struct names *names_free(struct names *n)
 	index_done(&n->place_index);
 	vec_done(&n->symbols);
 	index_done(&n->symbol_index);
+	vec_done(&n->missed);
 	vec_done(&n->notes);
 	vec_done(&n->all_notes);
 	if (n->watch_fd >= 0)
@@ -212,14 +213,16 @@ void names_settle(struct names *n, uint64_t time_ns)
 }
 
 /* The answer of the process's own maps, else of those of the ones it was forked from, as they were then. */
-static bool find_code(const struct spot *s, struct code_answer *ret)
+static bool find_code(const struct names *n, const struct spot *s, struct code_answer *ret)
 {
 	uint64_t at = s->time_ns;
 	unsigned i = 0;
 
 	for (const struct incarnation *in = s->in; in && i < FORKS_MAX; in = in->parent, i++) {
 		*ret = (struct code_answer){ 0 };
-		if (in->code)
+		if (in->code && n->options.live)
+			code_maps_now(in->code, s->addr, at, ret);
+		else if (in->code)
 			code_maps_find(in->code, s->addr, at, ret);
 		if (ret->name)
 			return true;
@@ -229,14 +232,19 @@ static bool find_code(const struct spot *s, struct code_answer *ret)
 	return false;
 }
 
-static bool add_code(const struct spot *s, struct frames *ret)
+static bool add_code(const struct names *n, const struct spot *s, struct frames *ret)
 {
 	struct code_answer a;
 	struct frame f;
 
-	if (!find_code(s, &a))
+	if (!find_code(n, s, &a))
 		return false;
-	f = (struct frame){ .name = a.name, .module = "", .file = a.file, .line = a.line, .kind = code_kind(a.name) };
+	f = (struct frame){ .name = a.name,
+			    .module = "",
+			    .file = a.file,
+			    .line = a.line,
+			    .offset = s->addr - a.start,
+			    .kind = code_kind(a.name) };
 	return vec_push(&ret->v, f) == 0;
 }
 
@@ -251,6 +259,8 @@ static const char *no_map(struct names *n, const struct spot *s)
 
 static const char *no_mapping(struct names *n, uint64_t addr)
 {
+	if (n->options.live) /* broken stacks have any number of them, and whoever prints has the address */
+		return "[no mapping known]";
 	return names_keepf(n, "[no mapping known: 0x%llx]", (unsigned long long)(addr & ~NOWHERE_MASK));
 }
 
@@ -269,13 +279,34 @@ static struct frame in_vsyscall(const struct place *p, uint64_t addr)
 			       .kind = FRAME_NATIVE };
 }
 
+#define MISSED_MAX 256
+
+static void note_missed(struct names *n, pid_t pid)
+{
+	for (size_t i = 0; i < n->missed.n; i++)
+		if (n->missed.v[i] == pid)
+			return;
+	if (n->options.live && n->missed.n < MISSED_MAX)
+		(void)vec_push(&n->missed, pid);
+}
+
+size_t names_missed(struct names *n, const pid_t **ret)
+{
+	size_t count = n->missed.n;
+
+	*ret = n->missed.v;
+	n->missed.n = 0;
+	return count;
+}
+
 static void add_runtime(struct names *n, const struct spot *s, struct frames *ret)
 {
 	const struct sym_file *file = s->place->file;
 	struct frame f;
 
-	if (add_code(s, ret))
+	if (add_code(n, s, ret))
 		return;
+	note_missed(n, s->in->pid);
 	f = reason(no_map(n, s), FRAME_COMPILED);
 	if (s->place->kind == PLACE_DATA && !s->in->hint && !any_code(s))
 		f.name = names_keepf(n, "[not an ELF file: %s]", file->name);
@@ -289,7 +320,7 @@ static void add_file(struct names *n, const struct spot *s, struct frames *ret)
 	struct sym_file *file = s->place->file;
 	uint64_t vaddr;
 
-	if (may_be_runtime(n, s) && add_code(s, ret))
+	if (may_be_runtime(n, s) && add_code(n, s, ret))
 		return;
 	if (!file->img)
 		names_in_file(n, file, 0, ret);
@@ -316,16 +347,27 @@ static void add_place(struct names *n, const struct spot *s, struct frames *ret)
 	}
 }
 
+/* A library that was loaded since, or a dump that was mapped since. */
+static bool may_be_new(const struct spot *s)
+{
+	return !s->place || ((s->place->kind == PLACE_MEMORY || s->place->kind == PLACE_DATA) && !any_code(s));
+}
+
 void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns, struct frames *ret)
 {
 	struct spot s = spot_at(n, pid, addr - (!exact && addr), time_ns);
 	size_t before = ret->v.n;
 
+	if (n->options.live && may_be_new(&s) && names_again(n, pid)) {
+		s = spot_at(n, pid, s.addr, time_ns);
+		if (!may_be_new(&s))
+			names_again_found(n, pid);
+	}
 	if (s.place)
 		add_place(n, &s, ret);
 	else if (!s.in)
 		(void)vec_push(&ret->v, reason("[process not known]", FRAME_REASON));
-	else if (!add_code(&s, ret))
+	else if (!add_code(n, &s, ret))
 		(void)vec_push(&ret->v, reason(no_mapping(n, s.addr), FRAME_REASON));
 	if (ret->v.n == before)
 		(void)vec_push(&ret->v, reason("[out of memory]", FRAME_REASON));
@@ -370,6 +412,7 @@ void names_kernel(struct names *n, uint64_t addr, struct frames *ret)
 	f.unnamed = !k;
 	if (k) {
 		f.name = n->kernel.strings + k->name;
+		f.offset = addr - k->addr;
 		if (k->module)
 			f.module = module_name(n, n->kernel.strings + k->module);
 	} else {

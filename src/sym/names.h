@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for the addresses of profiles, by process and by time: what was mapped where, and which code compiled at run
+ * Names for the addresses of stacks, by process and by time: what was mapped where, and which code compiled at run
  * time lay there, at the moment of the sample. Told of processes while recording (names_process and following), asked
  * when a profile is made. Not thread-safe. Out of memory makes names missing, never wrong.
+ *
+ * Two users: profiles ask at the end, `trace` for each event (names_options.live).
  *
  * Memory that is code at run time gets names in two steps, because its maps may be huge: names_want() for each address
  * and moment, names_settle() once, then names_user().
@@ -31,6 +33,8 @@ struct frame {
 	const char *module; /* base name of the file, "kernel", a kernel module's name, "" for run-time code */
 	const char *file; /* source file, NULL when not known or not asked for */
 	uint32_t line; /* 0: not known */
+	uint64_t
+		offset; /* of the address in its function; with `unnamed`, in the numbering of its file, 0: not known */
 	enum frame_kind kind;
 	bool unnamed; /* no name could be had: name says why */
 };
@@ -38,9 +42,23 @@ struct frames {
 	VEC(struct frame) v;
 };
 
+/*
+ * Appends a frame of a stack as text: "function+0x1f (libc.so.6)"; "fib+0x20 (JIT code)"; "vfs_read+0x9c" of the kernel,
+ * "ext4_file_read_iter+0x9c [ext4]" of a module; without a name the address, in the numbering of the file where there is
+ * one, and why: "0x5591a0 [no symbols: python3.11]". Not escaped. @back: 1 if @f is of the call before a return
+ * address, which @addr is.
+ */
+void frame_format(const struct frame *f, uint64_t addr, unsigned back, struct buf *out);
+
 struct names_options {
 	bool lines; /* inlined calls, files and lines from DWARF */
 	const char *debug_dir; /* NULL: /usr/lib/debug; lives on */
+	/*
+	 * Names are asked for while events come, in their order: code maps are read as they grow, with no names_want and
+	 * names_settle, mappings are read again when an address is in none of them, and what is known of a process goes
+	 * with it.
+	 */
+	bool live;
 };
 
 struct names;
@@ -63,6 +81,12 @@ void names_exec(struct names *n, pid_t pid, uint64_t time_ns);
 void names_mapped(struct names *n, pid_t pid, const struct mapping *m, uint64_t time_ns);
 /* Ended: its files stay open for later questions, its number may be another's from now on. */
 void names_exit(struct names *n, pid_t pid, uint64_t time_ns);
+/* Is it known what the process has mapped? Then names_process need not be called. */
+bool names_has_process(struct names *n, pid_t pid);
+/* Has it code that was compiled at run time, as far as is known? */
+bool names_has_runtime(struct names *n, pid_t pid);
+/* With `live`: processes whose run-time code had no name since the last call; *@ret lives until then. */
+size_t names_missed(struct names *n, const pid_t **ret);
 /* Looks for code maps that came or grew; to be called every few milliseconds while recording. Cheap when
  * nothing happened. */
 void names_poll(struct names *n, uint64_t time_ns);

@@ -140,6 +140,10 @@ static struct frame of_image(struct names *n, struct elf_image *img, uint64_t nu
 	else
 		ret.name = names_keepf(n, "[no symbols: %s]", module);
 	ret.unnamed = !f.stub && !f.symbol && !f.known;
+	ret.offset = f.symbol			   ? vaddr - f.symbol->vaddr
+		     : !ret.unnamed && f.has_entry ? vaddr - f.entry
+		     : ret.unnamed		   ? vaddr
+						   : 0;
 	return ret;
 }
 
@@ -188,6 +192,7 @@ static int resolve(struct names *n, struct sym_file *file, uint64_t vaddr)
 	if (!file->img) {
 		real = no_file(n, file);
 		real.module = module;
+		real.offset = vaddr;
 		return vec_push(&n->frames, real);
 	}
 	real = of_image(n, file->img, file->number, module, vaddr);

@@ -18,11 +18,13 @@ struct incarnation {
 	uint64_t begin, end; /* end: UINT64_MAX while it lives */
 	uint64_t read_ns; /* when its mappings were last read; before that, its begin */
 	bool was_read;
+	uint64_t again_ns; /* how long its mappings are not read again for an address that is in none */
 	struct history history;
 	struct code_maps *code; /* NULL: it has no code compiled at run time, as far as is known */
 	struct incarnation *parent; /* its code of before the fork lies here, too */
 	uint64_t forked_ns;
 	const char *hint, *frame_hint; /* flags that would give names, and stacks */
+	unsigned children; /* whose `parent` it is */
 };
 
 struct known_process {
@@ -69,6 +71,8 @@ struct names {
 	struct elf_image *vdso;
 	bool vdso_tried;
 
+	VEC(pid_t) missed; /* of names_missed */
+
 	struct kallsyms kernel;
 	bool kernel_tried, kernel_hidden;
 
@@ -87,6 +91,12 @@ struct incarnation *names_incarnation(struct names *n, pid_t pid, uint64_t time_
 /* The one that lives, or was the last to. */
 struct incarnation *names_latest(struct names *n, pid_t pid);
 void names_processes_done(struct names *n);
+/*
+ * With `live`: reads the mappings of a process again, for an address that is in none; ever less often as long as that finds
+ * nothing, since broken stacks have such addresses (names_again_found: it did). False: it did not read them.
+ */
+bool names_again(struct names *n, pid_t pid);
+void names_again_found(struct names *n, pid_t pid);
 
 /* Appends the frames at @vaddr of @file, exactly there. */
 void names_in_file(struct names *n, struct sym_file *file, uint64_t vaddr, struct frames *ret);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/search.h"
 #include "sym/names_priv.h"
 
@@ -71,6 +72,20 @@ static struct incarnation *living(struct names *n, pid_t pid)
 	if (in && in->end == UINT64_MAX)
 		return in;
 	return add_incarnation(n, pid, in ? in->end : 0);
+}
+
+bool names_has_process(struct names *n, pid_t pid)
+{
+	const struct incarnation *in = names_latest(n, pid);
+
+	return in && in->end == UINT64_MAX && in->was_read;
+}
+
+bool names_has_runtime(struct names *n, pid_t pid)
+{
+	const struct incarnation *in = names_latest(n, pid);
+
+	return in && in->end == UINT64_MAX && in->code;
 }
 
 static void incarnation_free(struct incarnation *in)
@@ -251,6 +266,53 @@ static void end_incarnation(struct incarnation *in, uint64_t time_ns)
 	in->end = time_ns > in->begin ? time_ns : in->begin;
 }
 
+#define AGAIN_FIRST_NS 1000000u
+#define AGAIN_LONGEST_NS 100000000u
+
+bool names_again(struct names *n, pid_t pid)
+{
+	struct incarnation *in = names_latest(n, pid);
+	uint64_t now_ns = monotonic_ns();
+
+	if (!in || in->end != UINT64_MAX || now_ns < in->read_ns + in->again_ns)
+		return false;
+	in->again_ns = in->again_ns ? in->again_ns * 2 : AGAIN_FIRST_NS;
+	if (in->again_ns > AGAIN_LONGEST_NS)
+		in->again_ns = AGAIN_LONGEST_NS;
+	names_process(n, pid, now_ns);
+	return true;
+}
+
+void names_again_found(struct names *n, pid_t pid)
+{
+	struct incarnation *in = names_latest(n, pid);
+
+	if (in)
+		in->again_ns = 0;
+}
+
+/* Frees what has ended, with `live`, unless the code of a child that lives lies there. */
+static void release(struct names *n, struct incarnation *in)
+{
+	while (n->options.live && in && in->end != UINT64_MAX && !in->children) {
+		struct known_process *p = find_process(n, in->pid);
+		struct incarnation *parent = in->parent;
+
+		for (size_t i = 0; i < p->all.n; i++)
+			if (p->all.v[i] == in) {
+				memmove(&p->all.v[i], &p->all.v[i + 1], (p->all.n - i - 1) * sizeof(p->all.v[0]));
+				p->all.n--;
+			}
+		for (size_t i = 0; i < n->with_code.n; i++)
+			if (n->with_code.v[i] == in)
+				n->with_code.v[i] = n->with_code.v[--n->with_code.n];
+		incarnation_free(in);
+		if (parent)
+			parent->children--;
+		in = parent;
+	}
+}
+
 void names_fork(struct names *n, pid_t parent, pid_t child, uint64_t time_ns)
 {
 	struct incarnation *from = names_incarnation(n, parent, time_ns), *in = names_latest(n, child);
@@ -259,7 +321,10 @@ void names_fork(struct names *n, pid_t parent, pid_t child, uint64_t time_ns)
 		if (in->was_read && in->read_ns > time_ns)
 			return; /* the news are late: it is known from itself */
 		end_incarnation(in, time_ns);
+		release(n, in);
 	}
+	if (!from && n->options.live)
+		return; /* nobody asks for it, or it is known soon by itself */
 	in = add_incarnation(n, child, time_ns);
 	if (!in || !from)
 		return;
@@ -268,6 +333,7 @@ void names_fork(struct names *n, pid_t parent, pid_t child, uint64_t time_ns)
 	in->frame_hint = from->frame_hint;
 	if (from->code || from->parent) {
 		in->parent = from;
+		from->children++;
 		in->forked_ns = time_ns;
 		watch_code(n, in, time_ns);
 	}
@@ -282,8 +348,10 @@ void names_exec(struct names *n, pid_t pid, uint64_t time_ns)
 	if (old)
 		end_incarnation(old, time_ns);
 	in = add_incarnation(n, pid, time_ns);
-	if (!in || !old || !old->was_read || old->read_ns <= time_ns)
+	if (!in || !old || !old->was_read || old->read_ns <= time_ns) {
+		release(n, old);
 		return;
+	}
 	/* The news are late: what was read after the exec is the new program's. */
 	history_copy(&in->history, &old->history, old->read_ns);
 	for (size_t i = 0; i < in->history.now.n; i++)
@@ -292,14 +360,17 @@ void names_exec(struct names *n, pid_t pid, uint64_t time_ns)
 	in->was_read = true;
 	if (old->code)
 		watch_code(n, in, time_ns);
+	release(n, old);
 }
 
 void names_exit(struct names *n, pid_t pid, uint64_t time_ns)
 {
 	struct incarnation *in = names_latest(n, pid);
 
-	if (in)
-		end_incarnation(in, time_ns);
+	if (!in)
+		return;
+	end_incarnation(in, time_ns);
+	release(n, in);
 }
 
 /* What is not announced, as in a directory that cannot be watched, is looked for so often. */

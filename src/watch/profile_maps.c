@@ -148,7 +148,7 @@ static void *ask_all(void *arg)
 	return NULL;
 }
 
-static void stop(struct profile_maps *m)
+void profile_maps_stop(struct profile_maps *m)
 {
 	if (!m->started)
 		return;
@@ -164,7 +164,7 @@ struct profile_maps *profile_maps_free(struct profile_maps *m)
 {
 	if (!m)
 		return NULL;
-	stop(m);
+	profile_maps_stop(m);
 	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);
 	for (size_t i = 0; i < m->failures.n; i++)
@@ -298,7 +298,7 @@ void profile_maps_finish(struct profile_maps *m)
 		if (pthread_cond_timedwait(&m->changed, &m->lock, &until))
 			break;
 	pthread_mutex_unlock(&m->lock);
-	stop(m);
+	profile_maps_stop(m);
 }
 
 size_t profile_maps_failures(struct profile_maps *m, const char *const **ret)

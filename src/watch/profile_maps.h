@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What processes with code compiled at run time are asked for while they are profiled: HotSpot for its map, soon again
+ * What processes with code compiled at run time are asked for while they are profiled, or their stacks printed: HotSpot for its map, soon again
  * while it starts, then ever less often, and earlier when many stacks have come that no map has been asked for; and which
  * flag would have given the others' names. One thread calls; another asks, so that nobody waits for a virtual machine.
  */
@@ -21,7 +21,9 @@ void profile_maps_gone(struct profile_maps *m, pid_t pid); /* ended, or another 
 void profile_maps_flush(struct profile_maps *m, uint64_t time_ns);
 /* Asks all that are there a last time, and waits for their answers, but not for long. */
 void profile_maps_finish(struct profile_maps *m);
-/* Why a virtual machine gave no map, a sentence each; after profile_maps_finish. */
+/* Asks nobody any more; waits for the answer that is under way. */
+void profile_maps_stop(struct profile_maps *m);
+/* Why a virtual machine gave no map, a sentence each; after one of these. */
 size_t profile_maps_failures(struct profile_maps *m, const char *const **ret);
 
 #endif

@@ -75,9 +75,13 @@ static int file_of(const uint8_t *data, size_t size)
 
 static void check_answer(struct code_maps *c, uint64_t addr, uint64_t time_ns)
 {
-	struct code_answer a;
+	struct code_answer a, now;
 
 	code_maps_find(c, addr, time_ns, &a);
+	c->now_ns = UINT64_MAX; /* nothing comes any more */
+	code_maps_now(c, addr, time_ns, &now);
+	if (!a.name != !now.name || (a.name && strcmp(a.name, now.name)))
+		abort();
 	if (a.name && (addr - a.start >= a.size || strchr(a.name, '\n') || !a.from_dump))
 		abort();
 }

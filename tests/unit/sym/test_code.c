@@ -54,6 +54,21 @@ static void add_case_map(struct code_maps *c, const char *file)
 	assert_int_equal(code_maps_add_map(c, fd, file, 0), 0);
 }
 
+/* Asked while events are printed, it is the same. What came was told to code_maps_poll, at times of the test's own. */
+static void expect_now(struct code_maps *c, uint64_t addr, uint64_t time_ns, const struct code_answer *want)
+{
+	struct code_answer a;
+
+	c->now_ns = UINT64_MAX;
+	code_maps_now(c, addr, time_ns, &a);
+	assert_int_equal(!a.name, !want->name);
+	if (!a.name)
+		return;
+	assert_string_equal(a.name, want->name);
+	assert_true(a.start == want->start && a.size == want->size);
+	assert_true(a.later == want->later && a.from_dump == want->from_dump && a.line == want->line);
+}
+
 static void expect(struct code_maps *c, uint64_t addr, uint64_t time_ns, const char *want)
 {
 	struct buf got = { 0 };
@@ -68,6 +83,7 @@ static void expect(struct code_maps *c, uint64_t addr, uint64_t time_ns, const c
 		buf_addf(&got, " %s:%u", a.file, a.line);
 	assert_string_equal(got.data, want);
 	buf_done(&got);
+	expect_now(c, addr, time_ns, &a);
 }
 
 /* Calls @fn with the columns of each line of a table. */
@@ -277,7 +293,7 @@ static void a_map_that_is_too_large(void **state)
 	(void)state;
 	say(w, "1000 40 one\n2000 40 two\n3000 40 three\n");
 	code_maps_poll(w->c, 100);
-	w->c->maps.v[0]->left = 30;
+	w->c->maps.v[0]->left = w->c->maps.v[0]->lines.left = 30;
 	expect(w->c, 0x1010, 200, "one");
 	expect(w->c, 0x2010, 200, "two");
 	expect(w->c, 0x3010, 200, "-");
@@ -601,6 +617,50 @@ static void a_dump_outranks_a_map(void **state)
 	writer_end(w);
 }
 
+/* A map that grows while it is asked about: lines at any place, over one another. */
+static void a_map_that_grows_under_questions(void **state)
+{
+	enum { LINES = 6000, PLACES = 4096 };
+	static uint32_t owner[PLACES], size[LINES + 1], start[LINES + 1];
+	struct writer *w = writer_start(false);
+	uint32_t since[PLACES] = { 0 }, before[PLACES] = { 0 };
+	char line[64], want[32];
+	struct code_answer a;
+
+	(void)state;
+	srand(1);
+	w->c->now_ns = UINT64_MAX;
+	for (uint32_t i = 1; i <= LINES; i++) {
+		start[i] = (uint32_t)rand() % (PLACES - 64);
+		size[i] = 1 + (uint32_t)rand() % (i % 100 ? 8 : 64);
+		snprintf(line, sizeof(line), "%x %x n%u\n", 0x10000 + start[i], size[i], i);
+		say(w, line);
+		for (uint32_t p = start[i]; p < start[i] + size[i]; p++) {
+			before[p] = owner[p];
+			since[p] = i;
+			owner[p] = i;
+		}
+		if (i % 7)
+			continue;
+		code_maps_poll(w->c, i);
+		for (int k = 0; k < 8; k++) {
+			uint32_t p = (uint32_t)rand() % PLACES;
+
+			code_maps_now(w->c, 0x10000 + p, i, &a);
+			snprintf(want, sizeof(want), "n%u", owner[p]);
+			assert_string_equal(a.name ? a.name : "n0", want);
+			/* Before that line came it was the other's, if they did not come at once. */
+			if (!owner[p] || !before[p] || (since[p] - 1) / 7 == (before[p] - 1) / 7)
+				continue;
+			code_maps_now(w->c, 0x10000 + p, (since[p] - 1) / 7 * 7, &a);
+			snprintf(want, sizeof(want), "n%u", before[p]);
+			assert_string_equal(a.name, want);
+		}
+	}
+	assert_true(w->c->maps.v[0]->lines.sorted > LINES / 2);
+	writer_end(w);
+}
+
 static void kinds_of_code(void **state)
 {
 	(void)state;
@@ -680,6 +740,7 @@ UNIT_TESTS(code)
 		cmocka_unit_test(a_dump_of_a_parent),
 		cmocka_unit_test(lines_of_code),
 		cmocka_unit_test(a_dump_outranks_a_map),
+		cmocka_unit_test(a_map_that_grows_under_questions),
 		cmocka_unit_test(kinds_of_code),
 		cmocka_unit_test(the_map_of_a_live_process),
 		cmocka_unit_test(a_process_that_is_gone),

@@ -2,7 +2,6 @@
 /* Names of addresses: of this process, of children that have ended, of the kernel; and of C++ and Rust symbols. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <poll.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -21,10 +20,11 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "proc/process.h"
 #include "sym/kallsyms.h"
 #include "elf/demangle.h"
-#include "sym/sym.h"
+#include "sym/names.h"
 #include "proc/vdso.h"
 #include "unit.h"
 
@@ -36,27 +36,34 @@ __attribute__((noinline, used)) static int a_function_with_a_name(int x)
 	return x + 1;
 }
 
-static struct sym *sym;
+static struct names *names;
 
 static int setup(void **state)
 {
 	(void)state;
-	sym = sym_new();
-	return sym ? 0 : -1;
+	names = names_new(&(struct names_options){ .live = true });
+	return names ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	assert_null(sym_free(sym));
+	assert_null(names_free(names));
 	return 0;
 }
 
+static void note_process(pid_t pid) { names_process(names, pid, monotonic_ns()); }
+static void forget_process(pid_t pid) { names_exit(names, pid, monotonic_ns()); }
+
 static char *name_of(pid_t pid, uint64_t addr, bool is_return)
 {
+	struct frames frames = { 0 };
 	struct buf b = { 0 };
 
-	sym_user(sym, pid, addr, is_return, &b);
+	names_user(names, pid, addr, !is_return, monotonic_ns(), &frames);
+	assert_int_equal(frames.v.n, 1);
+	frame_format(&frames.v.v[0], addr, is_return && addr, &b);
+	vec_done(&frames.v);
 	return buf_take(&b);
 }
 
@@ -69,7 +76,7 @@ static void assert_name(pid_t pid, uint64_t addr, bool is_return, const char *ex
 
 static void assert_number(pid_t pid, uint64_t addr, const char *behind)
 {
-	char expected[64];
+	char expected[96];
 
 	snprintf(expected, sizeof(expected), "0x%llx%s", (unsigned long long)addr, behind);
 	assert_name(pid, addr, false, expected);
@@ -81,7 +88,7 @@ static void names_its_own_functions(void **state)
 	uint64_t f = ADDR(a_function_with_a_name);
 
 	(void)state;
-	sym_note_process(sym, getpid());
+	note_process(getpid());
 	assert_name(getpid(), f, false, "a_function_with_a_name+0x0 (runner-sym)");
 	assert_name(getpid(), f + 5, false, "a_function_with_a_name+0x5 (runner-sym)");
 	assert_name(getpid(), f + 5, true, "a_function_with_a_name+0x5 (runner-sym)");
@@ -94,7 +101,7 @@ static void names_functions_of_libraries(void **state)
 	AUTO_FREE char *name = NULL;
 
 	(void)state;
-	sym_note_process(sym, getpid());
+	note_process(getpid());
 	name = name_of(getpid(), ADDR(dlsym(RTLD_DEFAULT, "gnu_get_libc_version")) + 3, false);
 	assert_memory_equal(name, "gnu_get_libc_version+0x3 (libc.so", 33);
 }
@@ -112,7 +119,7 @@ static void names_functions_of_the_vdso(void **state)
 		skip();
 	}
 	assert_int_equal(elf_symbol_find(img, "__vdso_gettimeofday", &f), 1);
-	sym_note_process(sym, getpid());
+	note_process(getpid());
 	name = name_of(getpid(), base + f.vaddr + 4, true);
 	assert_non_null(strstr(name, "gettimeofday+0x4 (vdso)"));
 	elf_image_free(img);
@@ -123,16 +130,16 @@ static void addresses_without_a_name_are_numbers(void **state)
 	void *data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
-	assert_number(getpid(), 0x1234, ""); /* nobody noted this process */
-	sym_note_process(sym, getpid());
-	assert_number(getpid(), 0, "");
-	assert_number(getpid(), 0x1234, "");
-	assert_number(getpid(), UINT64_MAX, "");
-	assert_number(getpid(), ADDR(data), "");
-	assert_name(getpid(), 0, true, "0x0");
-	sym_forget_process(sym, getpid());
-	sym_forget_process(sym, getpid());
-	assert_number(getpid(), ADDR(a_function_with_a_name), "");
+	assert_number(getpid(), 0x1234, " [process not known]"); /* nobody noted this process */
+	note_process(getpid());
+	assert_number(getpid(), 0, " [no mapping known]");
+	assert_number(getpid(), 0x1234, " [no mapping known]");
+	assert_number(getpid(), UINT64_MAX, " [no mapping known]");
+	assert_number(getpid(), ADDR(data), " [no mapping known]");
+	assert_name(getpid(), 0, true, "0x0 [no mapping known]");
+	forget_process(getpid());
+	forget_process(getpid());
+	assert_number(getpid(), ADDR(a_function_with_a_name), " [process not known]");
 	munmap(data, 4096);
 }
 
@@ -141,17 +148,19 @@ static void run_time_code_is_told_apart(void **state)
 	uint8_t *code = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd = memfd_create("jit", MFD_CLOEXEC);
 	uint8_t *shared;
+	char why[64];
 
 	(void)state;
 	assert_return_code(ftruncate(fd, 4096), errno);
 	shared = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 	assert_true(code != MAP_FAILED && shared != MAP_FAILED);
-	sym_note_process(sym, getpid());
-	assert_number(getpid(), ADDR(code) + 100, " (run-time code)");
-	assert_number(getpid(), ADDR(shared) + 7, " (run-time code)");
+	note_process(getpid());
+	snprintf(why, sizeof(why), " [unknown code, no map: 0x%llx]", (unsigned long long)ADDR(code));
+	assert_number(getpid(), ADDR(code) + 100, why);
+	assert_number(getpid(), ADDR(shared) + 7, " [unknown code, no map: memfd:jit]");
 	munmap(code, 8192);
-	sym_note_process(sym, getpid());
-	assert_number(getpid(), ADDR(code) + 100, "");
+	note_process(getpid());
+	assert_number(getpid(), ADDR(code) + 100, " [no mapping known]");
 	munmap(shared, 4096);
 	close(fd);
 }
@@ -199,15 +208,15 @@ static void names_are_there_after_the_process_has_ended(void **state)
 	pid_t pid = start_child(NULL);
 
 	(void)state;
-	sym_note_process(sym, pid);
+	note_process(pid);
 	kill_child(pid);
-	sym_note_process(sym, pid); /* too late: what is known stays */
+	note_process(pid); /* too late: what is known stays */
 	assert_name(pid, ADDR(a_function_with_a_name) + 2, false, "a_function_with_a_name+0x2 (runner-sym)");
 	end_child(pid);
-	sym_note_process(sym, pid); /* too late: what is known stays */
+	note_process(pid); /* too late: what is known stays */
 	assert_name(pid, ADDR(a_function_with_a_name) + 2, false, "a_function_with_a_name+0x2 (runner-sym)");
-	sym_forget_process(sym, pid);
-	assert_number(pid, ADDR(a_function_with_a_name) + 2, "");
+	forget_process(pid);
+	assert_number(pid, ADDR(a_function_with_a_name) + 2, " [process not known]");
 }
 
 /* Deleted before anything but its headers is read. */
@@ -225,14 +234,14 @@ static void names_are_there_when_the_file_is_gone(void **state)
 	snprintf(command, sizeof(command), "cp /bin/sleep '%s'", path);
 	assert_int_equal(system(command), 0);
 	pid = start_child(path);
-	sym_note_process(sym, pid);
+	note_process(pid);
 	assert_return_code(unlink(path), errno);
 	assert_return_code(rmdir(folder), errno);
 	assert_int_equal(mapped_files_read(pid, &files, NULL), 0);
 	m = &files.files.v[0].first;
 	assert_true(files.files.v[0].is_program);
 	name = name_of(pid, m->start + 0x10, false);
-	assert_non_null(strstr(name, " (gone\\x1b)")); /* no control byte reaches a terminal */
+	assert_non_null(strstr(name, ": gone\x1b")); /* whoever prints it escapes it */
 	end_child(pid);
 	mapped_files_done(&files);
 }
@@ -248,23 +257,71 @@ static size_t open_descriptors(void)
 
 static void files_are_opened_once_and_closed_in_the_end(void **state)
 {
-	size_t before = open_descriptors(), once;
+	size_t before = open_descriptors(), watch = 1, once; /* names watch code maps by a descriptor */
 	pid_t pid;
 
 	(void)state;
-	sym_note_process(sym, getpid());
+	note_process(getpid());
 	once = open_descriptors();
 	assert_true(once > before);
 	pid = start_child(NULL);
-	sym_note_process(sym, pid);
-	sym_note_process(sym, pid);
-	sym_note_process(sym, getpid());
+	note_process(pid);
+	note_process(pid);
+	note_process(getpid());
 	assert_int_equal(open_descriptors(), once); /* the same files */
 	end_child(pid);
-	sym_forget_process(sym, getpid());
+	forget_process(getpid());
 	assert_name(pid, ADDR(a_function_with_a_name), false, "a_function_with_a_name+0x0 (runner-sym)");
-	sym_forget_process(sym, pid);
-	assert_int_equal(open_descriptors(), before);
+	forget_process(pid);
+	names_free(names);
+	assert_int_equal(open_descriptors(), before - watch);
+	names = names_new(&(struct names_options){ .live = true });
+}
+
+/* Another program at the same addresses, and another process of the same number: neither has the old one's names. */
+static void names_are_of_a_program_and_not_of_a_number(void **state)
+{
+	uint64_t f = ADDR(a_function_with_a_name), before_ns;
+	struct frames frames = { 0 };
+
+	(void)state;
+	note_process(getpid());
+	before_ns = monotonic_ns();
+	assert_name(getpid(), f, false, "a_function_with_a_name+0x0 (runner-sym)");
+	names_exec(names, getpid(), before_ns + 1);
+	assert_false(names_has_process(names, getpid()));
+	names_user(names, getpid(), f, true, before_ns, &frames);
+	assert_string_equal(frames.v.v[0].name,
+			    "[process not known]"); /* given back: no event of it can come any more */
+	note_process(getpid());
+	assert_true(names_has_process(names, getpid()));
+	assert_name(getpid(), f, false, "a_function_with_a_name+0x0 (runner-sym)");
+	names_exit(names, getpid(), monotonic_ns());
+	assert_number(getpid(), f, " [process not known]");
+	vec_done(&frames.v);
+}
+
+/* A child that was never looked at has what its parent had, and keeps the parent's code after that has ended. */
+static void a_child_has_what_its_parent_had(void **state)
+{
+	enum { CHILD = 4000001, GRANDCHILD };
+	uint64_t f = ADDR(a_function_with_a_name);
+	uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	note_process(getpid());
+	assert_true(names_has_runtime(names, getpid()));
+	names_fork(names, getpid(), CHILD, monotonic_ns());
+	names_fork(names, CHILD, GRANDCHILD, monotonic_ns());
+	names_fork(names, 4000003, 4000004, monotonic_ns()); /* nobody of whom anything is known */
+	names_exit(names, getpid(), monotonic_ns());
+	names_exit(names, CHILD, monotonic_ns());
+	assert_name(GRANDCHILD, f + 1, false, "a_function_with_a_name+0x1 (runner-sym)");
+	assert_number(CHILD, f, " [process not known]");
+	assert_number(4000004, f, " [process not known]");
+	names_exit(names, GRANDCHILD, monotonic_ns());
+	assert_number(GRANDCHILD, f, " [process not known]");
+	munmap(code, 4096);
 }
 
 static int text_file(const char *text)
@@ -332,6 +389,7 @@ static uint64_t address_in_kallsyms(const char *wanted)
 static void names_functions_of_the_running_kernel(void **state)
 {
 	uint64_t addr = address_in_kallsyms("vfs_read");
+	struct frames frames = { 0 };
 	struct buf b = { 0 };
 
 	(void)state;
@@ -339,34 +397,32 @@ static void names_functions_of_the_running_kernel(void **state)
 		print_message("the kernel hides its list of functions from this user\n");
 		skip();
 	}
-	sym_kernel(sym, addr + 0x9c, &b);
+	names_kernel(names, addr + 0x9c, &frames);
+	frame_format(&frames.v.v[0], addr + 0x9c, 0, &b);
 	assert_string_equal(b.data, "vfs_read+0x9c");
 	buf_reset(&b);
-	sym_kernel(sym, 0x1234, &b);
-	assert_string_equal(b.data, "0x1234");
+	names_kernel(names, 0x1234, &frames);
+	frame_format(&frames.v.v[1], 0x1234, 0, &b);
+	assert_string_equal(b.data, "0x1234 [no symbols: kernel]");
 	buf_done(&b);
+	vec_done(&frames.v);
 }
 
-/* A library that is loaded after the mappings were read: found once they are old enough to be read again. */
+/* A library that is loaded after the mappings were read. */
 static void names_what_is_loaded_later(void **state)
 {
 	void *handle;
-	struct buf b = { 0 };
+	AUTO_FREE char *name = NULL;
 
 	(void)state;
-	sym_note_process(sym, getpid());
+	note_process(getpid());
 	handle = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
 	if (!handle || !dlsym(handle, "cbrt")) {
 		print_message("libm.so.6 cannot be loaded: %s\n", dlerror());
 		skip();
 	}
-	for (int i = 0; i < 5000 && !(b.data && strstr(b.data, "cbrt+0x0")); i++) {
-		buf_reset(&b);
-		sym_user(sym, getpid(), (uintptr_t)dlsym(handle, "cbrt"), false, &b);
-		poll(NULL, 0, 1);
-	}
-	assert_non_null(strstr(b.data, "cbrt+0x0"));
-	buf_done(&b);
+	name = name_of(getpid(), (uintptr_t)dlsym(handle, "cbrt"), false);
+	assert_non_null(strstr(name, "cbrt+0x0"));
 	dlclose(handle);
 }
 
@@ -429,6 +485,8 @@ UNIT_TESTS(sym)
 		WITH_SYM(names_are_there_when_the_file_is_gone),
 		WITH_SYM(files_are_opened_once_and_closed_in_the_end),
 		WITH_SYM(names_what_is_loaded_later),
+		WITH_SYM(names_are_of_a_program_and_not_of_a_number),
+		WITH_SYM(a_child_has_what_its_parent_had),
 		cmocka_unit_test(reads_lists_of_kernel_functions),
 		cmocka_unit_test(a_hidden_list_is_an_empty_one),
 		WITH_SYM(names_functions_of_the_running_kernel),
