@@ -237,17 +237,19 @@ static bool may_read(struct late *l, pid_t pid, uint64_t time_ns)
 
 static size_t read_anew(struct late *l, pid_t pid, uint64_t time_ns, uint64_t address, char *ret, size_t size)
 {
-	size_t got;
+	size_t got, more = 0;
 
 	if (!may_read(l, pid, time_ns))
 		return 0;
 	got = process_started_after(pid, time_ns) ? 0 : read_process(pid, address, ret, size);
-
-	for (int i = 0; !got && pid && i < GENERATIONS; i++) {
-		got = read_files(l, pid, address, ret, size);
+	if (got && (got == size || !ret[got - 1]))
+		return got;
+	/* The process can end between two pages: the rest is the file's as well. */
+	for (int i = 0; !more && pid && i < GENERATIONS; i++) {
+		more = read_files(l, pid, address + got, ret + got, size - got);
 		pid = parent_of(l, pid);
 	}
-	return got;
+	return got + more;
 }
 
 size_t late_read(struct late *l, pid_t pid, uint64_t time_ns, uint64_t address, char *ret, size_t size)

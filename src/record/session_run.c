@@ -52,8 +52,7 @@ static int pump(struct session *s, uint64_t *ret_n, struct ut_err *err)
 
 	if (r)
 		return ut_err_nomem(err);
-	if (s->watch &&
-	    s->sampler) /* all mappings from before what was read: a sample's address is named by its time */
+	if (s->watch) /* all mappings from before what was read: addresses in it are named by what was mapped then */
 		session_serve_mappings(s);
 	while (r >= 0 && !enough(s) && (item = merge_next(s->merge, &cpu)))
 		r = give_item(s, item, cpu);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -123,6 +124,33 @@ static void a_process_that_has_ended(void **state)
 	assert_reads(l, pid, room, NULL); /* a stack */
 	assert_reads(l, pid, constant, constant); /* again, when it has been looked into */
 	assert_reads(l, ended(), constant, NULL);
+	late_free(l);
+}
+
+/* In the file it goes on where the second page begins, which the process has lost. */
+static char __attribute__((aligned(PAGE))) two_pages[2 * PAGE] = {
+	[PAGE - 3] = 't', 'w', 'o', ' ', 'p', 'a', 'g', 'e', 's',
+};
+
+static void a_process_that_ends_meanwhile(void **state)
+{
+	struct late *l = late_new();
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		munmap(two_pages + PAGE, PAGE);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	note(l, pid);
+	assert_reads(l, pid, two_pages + PAGE - 3, "two pages");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 	late_free(l);
 }
 
@@ -302,15 +330,11 @@ static void one_name_in_many_events(void **state)
 UNIT_TESTS(late)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_its_own_and_not_for_ever),
-		cmocka_unit_test(one_name_in_many_events),
-		cmocka_unit_test(a_process_that_is_there),
-		cmocka_unit_test(a_process_that_has_ended),
-		cmocka_unit_test(children),
-		cmocka_unit_test(what_was_mapped_already),
-		cmocka_unit_test(files_that_lie),
-		cmocka_unit_test(a_device_in_its_place),
-		cmocka_unit_test(bounded),
+		cmocka_unit_test(only_its_own_and_not_for_ever), cmocka_unit_test(one_name_in_many_events),
+		cmocka_unit_test(a_process_that_is_there),	 cmocka_unit_test(a_process_that_has_ended),
+		cmocka_unit_test(a_process_that_ends_meanwhile), cmocka_unit_test(children),
+		cmocka_unit_test(what_was_mapped_already),	 cmocka_unit_test(files_that_lie),
+		cmocka_unit_test(a_device_in_its_place),	 cmocka_unit_test(bounded),
 	};
 
 	return unit_run(tests, NULL, NULL);
