@@ -3,9 +3,9 @@
 
 gc__begin and gc__end lie inside the operation that the virtual machine makes at a safepoint, whose length the log tells
 to the nanosecond («At safepoint»), and around what it calls the pause («Pause Young … 5.314ms»), or just inside of it
-where that begins with a line in the log (ZGC, parts of G1). So each length must be no longer than the first, and most
-must be near to it and not shorter than the second: all but those in which the virtual machine was taken off the
-processor in between, on a machine that does other things as well.
+where that begins with a line in the log (ZGC, parts of G1). So each length must be no longer than the first, and not
+shorter than the second but for such a line: all but those in which the CPU was taken from the virtual machine in between,
+which the kernel counts, and never more than a tenth and one.
 """
 import glob
 import os
@@ -150,7 +150,8 @@ class Collectors(runtimes.Case):
                              if span.get("before_bytes", -1) >= span.get("after_bytes", 0) else None)
 
     def compare_operations(self, what, pairs):
-        """Operations with what was seen in each: it is not longer, and not shorter than the pauses in it."""
+        """Operations with what was seen in each: it is not longer, and not shorter than the pauses in it. How much longer than
+        these an operation is, is the virtual machine's doing."""
         own, seen, pauses = [], [], []
         for pause, span in pairs:
             if own and own[-1] == pause.operation:
@@ -162,11 +163,11 @@ class Collectors(runtimes.Case):
         self.compare(what, own, seen, least=0, note="«At safepoint» of the log")
         for (_, most), (_, length) in zip(own, seen):
             self.assertLessEqual(length, most + agree.NEAR_NS)
+        # Between the virtual machine's clock and our probes it writes lines of its log at most, unless the CPU is taken from it.
         short = [(least, length) for least, (_, length) in zip(pauses, seen) if length < least - 5 * agree.NEAR_NS]
-        away = [(length, most) for (_, most), (_, length) in zip(own, seen)
-                if not agree.near(most, length, resolution_ns=5 * agree.NEAR_NS)]
-        for bad in (short, away):
-            self.assertLess(len(bad), 1 + len(own) / 2, bad)
+        self.remark(f"{what}: of {len(own)} {len(short)} are shorter than their pauses; the CPU was taken from the virtual "
+                    f"machine {self.disturbed()} times")
+        self.assertLessEqual(len(short), min(self.disturbed(), 1 + len(own) // 10), short)
 
     def check_stopped(self, pairs):
         """Nearly nobody runs in a pause."""

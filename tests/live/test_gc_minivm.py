@@ -105,6 +105,7 @@ class GcMinivm(live.Case):
 
     def test_threads_that_are_slow_to_stop(self):
         """Who clears a large array looks up only then: the pause is long, and for a part of it the program runs."""
+        stolen = agree.stolen_ns()
         source = os.path.join(self.tempdir(), "program")
         with open(source, "w") as file:
             file.write("(def (main n) (let ((a nil)) (while (< 0 n) (set a (array 1000000)) (set n (- n 1))) (length a)))")
@@ -112,15 +113,27 @@ class GcMinivm(live.Case):
                                 "--rounds", 1, source, 60)
         self.check_stopped("mark-sweep, slow to stop", pairs, least=0.6)
         known = [(c, s) for c, s in pairs if c.is_known]
-        ran = sum(c.ran(s["begin_ns"], s["end_ns"]) for c, s in known)
         seen = sum(s["duration_ns"] - s["stopped_ns"] for _, s in known)
+        least = sum(max((r.after - r.before for r in c.rans), default=0) for c, _ in known)
         most = sum(r.after - r.before for c, _ in known for r in c.rans)
-        print(f"# of {sum(s['duration_ns'] for _, s in known) / 1e6:.3f} ms the program ran {ran / 1e6:.3f} ms by its own "
-              f"account, at most {most / 1e6:.3f} ms; {seen / 1e6:.3f} ms seen", flush=True)
-        # Threads that were interrupted may have run one after the other where the log takes them to have run together.
-        self.assertGreater(ran, 1_000_000)
-        self.assertGreater(seen, ran * 0.7)
-        self.assertLess(seen, most * 1.5)
+        # Nobody's clock is read from when the collection begins until these lines begin, and after they end. The kernel counts
+        # what a thread ran until it has left, which is a moment later than its own last look at the clock.
+        between = sum(self.unread(c, s) for c, s in known)
+        off = len(known) * 20_000 + (agree.stolen_ns() - stolen)
+        print(f"# of {sum(s['duration_ns'] for _, s in known) / 1e6:.3f} ms the program ran {least / 1e6:.3f} to {most / 1e6:.3f} "
+              f"ms by its own account, and up to {between / 1e6:.3f} ms between its clocks; {seen / 1e6:.3f} ms seen", flush=True)
+        # One after the other, or all together: nobody knows, but it is nothing beyond these.
+        self.assertGreater(least, 1_000_000)
+        self.assertGreater(seen, least - off)
+        self.assertLess(seen, most + between + off)
+
+    @staticmethod
+    def unread(c, s):
+        """How long in a span the clocks of other threads were not yet, or no more, read."""
+        if not c.rans:
+            return s["duration_ns"]
+        begun, ended = max(r.begin for r in c.rans), min(r.end for r in c.rans)
+        return max(begun - s["begin_ns"], 0) + max(s["end_ns"] - ended, 0)
 
     def test_compilations_and_threads(self):
         watch, log = self.run_minivm("--threads", 4, "--heap", "8M", "--rounds", 2, "trees", kinds="compile,thread")
