@@ -47,7 +47,7 @@ install: all ## install to PREFIX under DESTDIR
 	DESTDIR=$(abspath $(DESTDIR)) meson install -C $(BUILD)
 
 clean: ## remove everything that was built
-	rm -rf build build-check build-asan build-fuzz build-vm
+	rm -rf build build-check build-asan build-tsan build-fuzz build-vm
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20

@@ -462,7 +462,8 @@ static void test_random(void **state)
 		add_expr(&text, 5);
 		c = check_text(text.data, &err);
 		if (!c) { /* division by a zero, shifts by too much */
-			assert_true(strstr(err.msg, "division by zero") || strstr(err.msg, "a shift must be from 0 to 63"));
+			assert_true(strstr(err.msg, "division by zero") ||
+				    strstr(err.msg, "a shift must be from 0 to 63"));
 			continue;
 		}
 		for (unsigned j = 0; j < 4; j++)

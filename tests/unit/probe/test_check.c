@@ -229,12 +229,14 @@ static void test_notes(void **state)
 	struct probe_checked *c = check("u:zoo:u64 \"%d\"");
 
 	(void)state;
-	assert_string_equal(c->notes.v[0],
-			    "%d prints arg1 as unsigned: zoo:u64 declares it uint64; use (long)arg1 for a signed value");
+	assert_string_equal(
+		c->notes.v[0],
+		"%d prints arg1 as unsigned: zoo:u64 declares it uint64; use (long)arg1 for a signed value");
 	probe_checked_free(c);
 	c = check("u:zoo:dblold");
-	assert_string_equal(c->notes.v[0],
-			    "arg1 of zoo:dblold cannot be read because it is in %xmm0, which the kernel does not provide");
+	assert_string_equal(
+		c->notes.v[0],
+		"arg1 of zoo:dblold cannot be read because it is in %xmm0, which the kernel does not provide");
 	probe_checked_free(c);
 	c = check("r:c:read \"%d\"");
 	assert_non_null(strstr(c->notes.v[0], "(int)retval"));
