@@ -261,14 +261,14 @@ static void test_json(void **state)
 	struct buf out = { 0 };
 
 	(void)state;
-	assert_json(
-		&o, &s,
-		"{\"type\":\"span\",\"kind\":\"gc\",\"runtime\":\"HotSpot\",\"pid\":1234,\"tid\":1240,\"comm\":"
-		"\"java\","
-		"\"number\":17,\"label\":\"young\",\"cause\":\"G1 Evacuation Pause\",\"begin_ns\":6500000000,"
-		"\"end_ns\":6503210000,\"duration_ns\":3210000,\"stopped_ns\":3190000,\"waited_ns\":9000000,"
-		"\"collector_ns\":6100000,\"program_ns\":12000,\"held_ns\":0,\"before_bytes\":134217728,\"after_bytes\":65798144,"
-		"\"freed_bytes\":68419584,\"end\":\"complete\"}\n");
+	assert_json(&o, &s,
+		    "{\"type\":\"span\",\"kind\":\"gc\",\"runtime\":\"HotSpot\",\"pid\":1234,\"tid\":1240,\"comm\":"
+		    "\"java\","
+		    "\"number\":17,\"label\":\"young\",\"cause\":\"G1 Evacuation Pause\",\"begin_ns\":6500000000,"
+		    "\"end_ns\":6503210000,\"duration_ns\":3210000,\"stopped_ns\":3190000,\"waited_ns\":9000000,"
+		    "\"collector_ns\":6100000,\"program_ns\":12000,\"held_ns\":0,\"before_bytes\":134217728,\"after_"
+		    "bytes\":65798144,"
+		    "\"freed_bytes\":68419584,\"end\":\"complete\"}\n");
 	s = (struct collect_span){ .def = &compile_def,
 				   .label = "a\"b\n",
 				   .comm = "fifteen-bytes-x",
@@ -313,7 +313,8 @@ static void test_lost(void **state)
 	o.json = true;
 	buf_reset(&out);
 	live_gc_lost(&o, 3, 0, START + 9, &out);
-	assert_string_equal(out.data, "{\"type\":\"lost\",\"count\":3,\"begin_ns\":5000000000,\"end_ns\":5000000009}\n");
+	assert_string_equal(out.data,
+			    "{\"type\":\"lost\",\"count\":3,\"begin_ns\":5000000000,\"end_ns\":5000000009}\n");
 	buf_done(&out);
 }
 
