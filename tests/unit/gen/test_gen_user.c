@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The programs of user events: the kernel takes every one with every option, and the header's does what it should.
- * tests/golden/explain_user.txt is what they are (UT_GOLDEN_UPDATE=1 writes it anew).
- */
+/* The programs of user events: the kernel takes every one with every option, and the header's does what it should. */
 #include <errno.h>
 #include <sys/mman.h>
 
@@ -303,72 +300,12 @@ static void a_process_that_floods(void **state)
 	recorder_close(&r);
 }
 
-static void explain(const char *title, enum lane lane, bool may_sleep, struct buf *out)
-{
-	struct gen_options o = { .text_limit = 200,
-				 .may_sleep = may_sleep,
-				 .ncpus = 4,
-				 .wake_bytes = 1024,
-				 .fair_bytes = lane <= PRCTL ? GEN_FAIR_FROM(65536) : 0 };
-	struct gen_body body;
-	struct ut_err err = { 0 };
-
-	if (make(lane, &o, &body, &err))
-		fail_msg("%s", err.msg);
-	buf_addf(out, "%s: %zu instructions, records of up to %u bytes\n", title, body.code.insns.n, body.record_size);
-	disasm(body.code.insns.v, body.code.insns.n, out);
-	buf_addc(out, '\n');
-	gen_body_done(&body);
-}
-
-static char *read_golden(const char *path)
-{
-	char *ret = calloc(1, 1 << 20);
-	AUTO_FCLOSE FILE *f = fopen(path, "re");
-
-	assert_non_null(ret);
-	if (!f || !fread(ret, 1, (1 << 20) - 1, f))
-		ret[0] = '\0';
-	return ret;
-}
-
-static void the_programs_as_text(void **state)
-{
-	const char *root = getenv("UT_SOURCE_ROOT");
-	AUTO_FREE char *path = NULL, *golden = NULL;
-	struct buf text = { 0 };
-
-	(void)state;
-	explain("header", HEADER, true, &text);
-	explain("prctl", PRCTL, false, &text);
-	explain("handler's begin", HANDLER_BEGIN, false, &text);
-	explain("handler's end", HANDLER_END, false, &text);
-	assert_true(asprintf(&path, "%s/tests/golden/explain_user.txt", root ? root : ".") > 0);
-	if (getenv("UT_GOLDEN_UPDATE")) {
-		AUTO_FCLOSE FILE *f = fopen(path, "we");
-
-		assert_non_null(f);
-		assert_int_equal(fwrite(text.data, 1, text.len, f), text.len);
-	} else {
-		size_t i = 0;
-
-		golden = read_golden(path);
-		while (i < text.len && golden[i] == text.data[i])
-			i++;
-		if (i < text.len || golden[i])
-			fail_msg("explain_user.txt differs from byte %zu on: '%.60s' instead of '%.60s'", i,
-				 text.data + i, golden + i);
-	}
-	buf_done(&text);
-}
-
 UNIT_TESTS(gen_user)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_kernel_takes_both_lanes),	  cmocka_unit_test(the_kernel_takes_handlers),
 		cmocka_unit_test(the_kernel_takes_large_buffers), cmocka_unit_test(records_of_the_header),
 		cmocka_unit_test(pages_that_are_not_there),	  cmocka_unit_test(a_process_that_floods),
-		cmocka_unit_test(the_programs_as_text),
 	};
 
 	return unit_run(tests, NULL, NULL);

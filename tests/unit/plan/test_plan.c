@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Plans: what becomes of probes as typed, in real and in made-up files, and what is said when nothing does.
- * tests/golden/explain.txt is the whole plan of a made-up file (UT_GOLDEN_UPDATE=1 writes it anew). */
+ * tests/golden/explain.txt is the plan of a made-up file (UT_GOLDEN_UPDATE=1 writes it anew). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -350,6 +350,19 @@ static char *read_golden(const char *path)
 	return ret;
 }
 
+/* Without the instructions that read strings, which test_gen_text.c executes: nobody would read so long a listing. */
+static void leave_out(struct buf *text, const char *from, const char *until)
+{
+	char *cut, *rest;
+
+	buf_addc(text, '\0');
+	cut = strstr(text->data, from);
+	rest = cut ? strstr(cut, until) : NULL;
+	assert_non_null(rest);
+	memmove(cut, rest, strlen(rest) + 1);
+	text->len = strlen(text->data);
+}
+
 /* Nothing says that an instruction begins there, so no probe is put there. */
 static void an_address_must_begin_an_instruction(void **state)
 {
@@ -364,7 +377,7 @@ static void an_address_must_begin_an_instruction(void **state)
 	plan_free(plan);
 }
 
-static void the_whole_plan_as_text(void **state)
+static void the_plan_as_text(void **state)
 {
 	static const char *const texts[] = {
 		"u:made:begin (arg1 > 2 && comm != \"sh\") \"%d %s\", arg1, arg2",
@@ -378,6 +391,7 @@ static void the_whole_plan_as_text(void **state)
 
 	(void)state;
 	plan_explain(plan, &text);
+	leave_out(&text, "\ninstructions #0 (", "\ninstructions #2 (");
 	assert_true(asprintf(&path, "%s/tests/golden/explain.txt", root ? root : ".") > 0);
 	if (getenv("UT_GOLDEN_UPDATE")) {
 		AUTO_FCLOSE FILE *f = fopen(path, "we");
@@ -619,7 +633,7 @@ UNIT_TESTS(plan)
 		cmocka_unit_test(a_part_that_was_split_off),
 		cmocka_unit_test(names_of_libraries),
 		cmocka_unit_test(an_address_must_begin_an_instruction),
-		cmocka_unit_test(the_whole_plan_as_text),
+		cmocka_unit_test(the_plan_as_text),
 		cmocka_unit_test(equal_bodies_are_shared),
 		cmocka_unit_test(a_file_is_looked_at_once),
 		cmocka_unit_test(a_pattern_passes_over_the_site_of_user_events),
