@@ -5,15 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../src/base/clock.h"
+
 static volatile uint64_t nothing;
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 __attribute__((noinline, noipa)) static uint64_t burn(unsigned n)
 {
@@ -39,9 +33,9 @@ int main(int argc, char **argv)
 	for (; argc < 3;)
 		down(depth);
 	while (scanf("%u", &ms) == 1) {
-		uint64_t end = now_ns() + ms * 1000000ull, rounds = 0;
+		uint64_t end = monotonic_ns() + ms * 1000000ull, rounds = 0;
 
-		for (; now_ns() < end; rounds++)
+		for (; monotonic_ns() < end; rounds++)
 			down(depth);
 		printf("%llu\n", (unsigned long long)rounds);
 		fflush(stdout);

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/auto.h"
 #include "live/print.h"
 #include "probe/layout.h"
@@ -24,14 +25,6 @@
 #include "record/nop5_harm.h"
 #include "record/session.h"
 #include "wire/record.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static int fail(const struct ut_err *err)
 {
@@ -132,16 +125,16 @@ static int run_attach(int pid, const char *probe)
 	struct runtimes runtimes = { 0 };
 	struct session *session = NULL;
 	struct ut_err err = { 0 };
-	uint64_t start = now_ns(), planned, attached = 0, detached;
+	uint64_t start = monotonic_ns(), planned, attached = 0, detached;
 	int r = open_session(pid, probe, &runtimes, &session, &err);
 
-	planned = now_ns();
+	planned = monotonic_ns();
 	if (!r)
 		r = session_start(session, &sink, NULL, &err);
-	attached = now_ns();
+	attached = monotonic_ns();
 	if (!r)
 		r = session_stop(session, &sink, &totals, &err);
-	detached = now_ns();
+	detached = monotonic_ns();
 	if (!r)
 		printf("probes %zu sites %zu plan_ns %" PRIu64 " attach_ns %" PRIu64 " detach_ns %" PRIu64 "\n",
 		       totals.nprobes, totals.nsites, planned - start, attached - planned, detached - attached);
@@ -173,7 +166,9 @@ static void fill(const struct probe_checked *checked, struct ut_rec_event *rec, 
 {
 	struct layout layout;
 
-	*rec = (struct ut_rec_event){ .time_ns = now_ns(), .pid = 4711, .tid = 4712, .comm = "java", .text_room = 32 };
+	*rec = (struct ut_rec_event){
+		.time_ns = monotonic_ns(), .pid = 4711, .tid = 4712, .comm = "java", .text_room = 32
+	};
 	layout_of(checked, rec->text_room, &layout);
 	for (unsigned i = 0; layout.size <= room && i < checked->noutputs; i++) {
 		struct ut_rec_text *text = (void *)((char *)rec + layout.slot[i].text);
@@ -192,7 +187,7 @@ static uint64_t print_lines(struct live_printer *printer, struct live_event *eve
 			    uint64_t count)
 {
 	struct buf out = { 0 };
-	uint64_t start = now_ns();
+	uint64_t start = monotonic_ns();
 
 	for (uint64_t i = 0; i < count; i++) {
 		rec->time_ns += 1000;
@@ -201,7 +196,7 @@ static uint64_t print_lines(struct live_printer *printer, struct live_event *eve
 			out.len = 0;
 	}
 	buf_done(&out);
-	return now_ns() - start;
+	return monotonic_ns() - start;
 }
 
 static int run_print_case(const char *name, const char *text, const struct live_options *options, uint64_t count)

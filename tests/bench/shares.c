@@ -5,18 +5,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../src/base/clock.h"
+
 #define FUNCTIONS 5
 
 static volatile uint64_t nothing;
 static uint64_t spent[FUNCTIONS];
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static inline void spin(unsigned n)
 {
@@ -53,7 +47,7 @@ static inline __attribute__((always_inline)) void inlined(void)
 
 static void measured(int i)
 {
-	uint64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t from = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	switch (i) {
 	case 0: half(); break;
@@ -62,7 +56,7 @@ static void measured(int i)
 	case 3: rest(); break;
 	default: inlined(); break;
 	}
-	spent[i] += now_ns(CLOCK_THREAD_CPUTIME_ID) - from;
+	spent[i] += clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
 }
 
 /* shares SECONDS: burns so much processor time, prints each function's share of it. */
@@ -71,7 +65,7 @@ int main(int argc, char **argv)
 	static const char *const names[FUNCTIONS] = { "half", "quarter", "eighth", "rest", "inlined" };
 	uint64_t until = (uint64_t)((argc > 1 ? atof(argv[1]) : 1) * 1e9), sum = 0;
 
-	while (now_ns(CLOCK_PROCESS_CPUTIME_ID) < until)
+	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < until)
 		for (int i = 0; i < FUNCTIONS; i++)
 			measured(i);
 	for (int i = 0; i < FUNCTIONS; i++)

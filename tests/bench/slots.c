@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "../../src/base/clock.h"
 #include "usertrace-jit.h"
 
 #define SLOTS 16
@@ -18,21 +19,13 @@ static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0xff, 0xcf, 
 
 static uint64_t spent[OWNERS];
 
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void run(unsigned char *at, int owner, uint64_t ns)
 {
-	uint64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID), now;
+	uint64_t from = clock_ns(CLOCK_THREAD_CPUTIME_ID), now;
 
 	do {
 		((void (*)(long))at)(100000);
-		now = now_ns(CLOCK_THREAD_CPUTIME_ID);
+		now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	} while (now - from < ns);
 	spent[owner] += now - from;
 }
@@ -48,7 +41,7 @@ int main(int argc, char **argv)
 		return 1;
 	for (int i = 0; i < SLOTS; i++)
 		memcpy(at + 64 * i, code, sizeof(code));
-	for (int round = 0; now_ns(CLOCK_PROCESS_CPUTIME_ID) < until; round++) {
+	for (int round = 0; clock_ns(CLOCK_PROCESS_CPUTIME_ID) < until; round++) {
 		for (int i = 0; i < SLOTS; i++) {
 			int owner = (i * 7 + round * 13) % OWNERS;
 

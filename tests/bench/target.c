@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../src/base/clock.h"
 #include "sites.h"
 
 SITE("fire_nop1", "nop1", "nop");
@@ -43,14 +44,6 @@ struct turns {
 	_Atomic uint32_t count, generation; /* a new generation: take so many turns */
 	_Atomic int is_nop5;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static site_fn site_called(const char *name) { return strcmp(name, "nop5") ? fire_nop1 : fire_nop5; }
 

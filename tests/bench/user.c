@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../src/base/clock.h"
 #include "usertrace.h"
 
 #if __has_include(<sys/sdt.h>)
@@ -67,14 +68,6 @@ static const struct kind {
 };
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void serve_line(const char *line)
 {
 	char name[16] = "";
@@ -84,9 +77,9 @@ static void serve_line(const char *line)
 		for (size_t i = 0; i < KINDS; i++) {
 			if (strcmp(kinds[i].name, name))
 				continue;
-			start = cpu_ns();
+			start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 			kinds[i].run(count);
-			printf("looped %" PRIu64 " %" PRIu64 "\n", count, cpu_ns() - start);
+			printf("looped %" PRIu64 " %" PRIu64 "\n", count, clock_ns(CLOCK_THREAD_CPUTIME_ID) - start);
 			return;
 		}
 	}

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../src/base/clock.h"
+
 #define SEPARATE __attribute__((noipa))
 
 /* What the description finds its version by. */
@@ -26,19 +28,11 @@ SEPARATE void gc_end(long freed) { __asm__ volatile("" ::"r"(freed)); }
 SEPARATE void compile_begin(const char *name) { __asm__ volatile("" ::"r"(name)); }
 SEPARATE void compile_end(void) { __asm__ volatile(""); }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void spin(uint64_t us)
 {
-	uint64_t end = now_ns() + us * 1000;
+	uint64_t end = monotonic_ns() + us * 1000;
 
-	while (now_ns() < end)
+	while (monotonic_ns() < end)
 		;
 }
 
@@ -49,12 +43,12 @@ static void spins(const char *arg) { spin(strtoull(arg, NULL, 10)); }
 /* A collection of so many microseconds, told as it was. */
 static void collect(const char *arg)
 {
-	uint64_t start = now_ns();
+	uint64_t start = monotonic_ns();
 
 	gc_begin(1, "told to");
 	spin(strtoull(arg, NULL, 10));
 	gc_end(4096);
-	printf("collected %" PRIu64 " %" PRIu64 "\n", start, now_ns() - start);
+	printf("collected %" PRIu64 " %" PRIu64 "\n", start, monotonic_ns() - start);
 }
 
 static void compile(const char *arg)

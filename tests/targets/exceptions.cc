@@ -16,6 +16,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "../../src/base/clock.h"
+
 struct Problem {
 	int number;
 };
@@ -31,17 +33,9 @@ static std::vector<Thrown> all;
 static std::mutex lock;
 static thread_local std::vector<Thrown> own;
 
-static long now_ns()
-{
-	timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000L + t.tv_nsec;
-}
-
 static void caught(const char *type, int again, long begin)
 {
-	own.push_back({ syscall(SYS_gettid), type, again, begin, now_ns() - begin });
+	own.push_back({ syscall(SYS_gettid), type, again, begin, (long)monotonic_ns() - begin });
 }
 
 // Throws one of its own, and catches it, while another is on its way.
@@ -51,7 +45,7 @@ struct Inside {
 		long begin = 0;
 
 		try {
-			begin = now_ns();
+			begin = monotonic_ns();
 			throw 5;
 		} catch (int) {
 			caught("i", 0, begin);
@@ -66,18 +60,18 @@ struct Inside {
 	if (n)
 		return deep(n - 1, begin) + (int)held.size();
 	Inside inside;
-	*begin = now_ns();
+	*begin = monotonic_ns();
 	throw Problem{ n };
 }
 
 static void once_and_again(long *begin)
 {
 	try {
-		*begin = now_ns();
+		*begin = monotonic_ns();
 		throw std::runtime_error("once");
 	} catch (std::exception &) {
 		caught("St13runtime_error", 0, *begin);
-		*begin = now_ns();
+		*begin = monotonic_ns();
 		throw;
 	}
 }

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../src/base/clock.h"
+
 #define RUNS 4096
 #define THREADS 4
 #define EACH 50
@@ -29,17 +31,9 @@ static unsigned nruns;
 static char *guarded;
 static sigjmp_buf out;
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void spin(uint64_t ns)
 {
-	for (uint64_t end = now_ns() + ns; now_ns() < end;)
+	for (uint64_t end = monotonic_ns() + ns; monotonic_ns() < end;)
 		;
 }
 
@@ -47,7 +41,7 @@ static struct run *begin(int signal)
 {
 	struct run *r = &runs[__atomic_fetch_add(&nruns, 1, __ATOMIC_RELAXED)];
 
-	r->begin_ns = now_ns();
+	r->begin_ns = monotonic_ns();
 	r->signal = signal;
 	r->tid = (int)syscall(SYS_gettid);
 	return r;
@@ -58,7 +52,7 @@ static void plain(int signal)
 	struct run *r = begin(signal);
 
 	spin(100000);
-	r->end_ns = now_ns();
+	r->end_ns = monotonic_ns();
 }
 
 static void nesting(int signal)
@@ -68,7 +62,7 @@ static void nesting(int signal)
 	spin(50000);
 	raise(SIGUSR1);
 	spin(50000);
-	r->end_ns = now_ns();
+	r->end_ns = monotonic_ns();
 }
 
 /* As runtimes do it: the page is filled, and the instruction that faulted goes on. */
@@ -78,7 +72,7 @@ static void fault(int signal)
 
 	mprotect(guarded, 4096, PROT_READ | PROT_WRITE);
 	spin(20000);
-	r->end_ns = now_ns();
+	r->end_ns = monotonic_ns();
 }
 
 static void leave(int signal)

@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../src/base/clock.h"
+
 #define SEPARATE __attribute__((noipa))
 
 /* One probe, two sites, each with a semaphore of its own; sys/sdt.h has one for all sites of a file. */
@@ -36,14 +38,6 @@ unsigned short semaphore_b __attribute__((section(".probes")));
 		"\n" \
 		".asciz \"puppet\"\n.asciz \"guarded\"\n.asciz \"-4@%0\"\n994: .balign 4\n.popsection\n" ::"r"( \
 			(int)(value)))
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 SEPARATE void fire_tick(long n) { DTRACE_PROBE1(puppet, tick, n); }
 SEPARATE void fire_thread(long thread, long n) { DTRACE_PROBE2(puppet, thread, thread, n); }
@@ -72,10 +66,10 @@ static void burst(const char *arg)
 static void pace(const char *arg)
 {
 	long n = atol(arg);
-	uint64_t start = now_ns();
+	uint64_t start = monotonic_ns();
 
 	burst(arg);
-	printf("pace %" PRIu64 "\n", (now_ns() - start) / (uint64_t)n);
+	printf("pace %" PRIu64 "\n", (monotonic_ns() - start) / (uint64_t)n);
 }
 
 static void guarded(const char *arg)
@@ -133,9 +127,9 @@ static void call_deep(const char *arg)
 
 SEPARATE long spin(long ns)
 {
-	uint64_t end = now_ns() + (uint64_t)ns;
+	uint64_t end = monotonic_ns() + (uint64_t)ns;
 
-	while (now_ns() < end)
+	while (monotonic_ns() < end)
 		;
 	return ns;
 }
@@ -147,10 +141,10 @@ SEPARATE long outer(long ns) { return spin(ns) + spin(ns) + 1; }
 static void spins(const char *arg)
 {
 	long ns = atol(arg);
-	uint64_t start = now_ns();
+	uint64_t start = monotonic_ns();
 	long ret = outer(ns);
 
-	printf("event outer %ld least %ld most %" PRIu64 "\n", ret, 2 * ns, now_ns() - start);
+	printf("event outer %ld least %ld most %" PRIu64 "\n", ret, 2 * ns, monotonic_ns() - start);
 }
 
 static jmp_buf back;
@@ -177,9 +171,9 @@ static void jumps(const char *arg)
 
 		if (!setjmp(back))
 			leap(2);
-		start = now_ns();
+		start = monotonic_ns();
 		ret = stay(1000 * n);
-		printf("event stay %ld least %ld most %" PRIu64 "\n", ret, 1000 * n, now_ns() - start);
+		printf("event stay %ld least %ld most %" PRIu64 "\n", ret, 1000 * n, monotonic_ns() - start);
 	}
 }
 

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../src/base/clock.h"
 #include "usertrace.h"
 
 #define PROCESSES_MAX 64
@@ -80,14 +81,6 @@ static void play(unsigned me)
 	}
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void be_partner(unsigned me)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -120,11 +113,11 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (getchar() == EOF)
 		return 1;
-	start = now_ns();
+	start = monotonic_ns();
 	give(&seats[0], 1);
 	play(0);
 	while (child > 0 && wait(NULL) > 0)
 		;
-	printf("turned %u %llu\n", count, (unsigned long long)(now_ns() - start));
+	printf("turned %u %llu\n", count, (unsigned long long)(monotonic_ns() - start));
 	return 0;
 }

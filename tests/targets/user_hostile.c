@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../src/base/clock.h"
 #include "usertrace.h"
 
 #define ROOM (64 * 4096)
@@ -23,14 +24,6 @@
 
 static uint64_t end_ns;
 static char *room; /* random bytes; its last half comes and goes */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static uint64_t next(uint64_t *state)
 {
@@ -78,7 +71,7 @@ static void *misbehave(void *arg)
 {
 	uint64_t state = (uint64_t)(uintptr_t)arg | 1;
 
-	while (now_ns() < end_ns)
+	while (monotonic_ns() < end_ns)
 		for (int i = 0; i < 20; i++)
 			one(&state);
 	return NULL;
@@ -87,7 +80,7 @@ static void *misbehave(void *arg)
 /* Children that die in the middle of a few events, some by a signal. */
 static void breed(uint64_t state)
 {
-	while (now_ns() < end_ns) {
+	while (monotonic_ns() < end_ns) {
 		pid_t pid = fork();
 
 		if (!pid) {
@@ -107,7 +100,7 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1, fill = seed | 1;
 	pthread_t threads[THREADS];
 
-	end_ns = now_ns() + (argc > 2 ? strtoull(argv[2], NULL, 10) : 2000) * 1000000u;
+	end_ns = monotonic_ns() + (argc > 2 ? strtoull(argv[2], NULL, 10) : 2000) * 1000000u;
 	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (size_t i = 0; i < ROOM; i += 8) {
 		uint64_t word = next(&fill);

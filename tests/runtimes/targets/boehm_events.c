@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../../src/base/clock.h"
+
 enum { EVENT_START = 0, EVENT_END = 5, MAX = 100000 };
 
 void GC_set_on_collection_event(void (*fn)(int event));
@@ -17,23 +19,15 @@ static struct {
 } collections[MAX];
 static size_t n;
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The collector's lock is held. */
 static void told(int event)
 {
 	if (n == MAX)
 		return;
 	if (event == EVENT_START)
-		collections[n].begin = now();
+		collections[n].begin = monotonic_ns();
 	else if (event == EVENT_END && collections[n].begin)
-		collections[n].length = now() - collections[n].begin, n++;
+		collections[n].length = monotonic_ns() - collections[n].begin, n++;
 }
 
 __attribute__((constructor)) static void begin(void) { GC_set_on_collection_event(told); }

@@ -18,6 +18,8 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
+#include "../../../src/base/clock.h"
+
 enum { MAX = 100000 };
 
 static struct {
@@ -34,19 +36,11 @@ static const char program[] = "local kept, n = {}, 0\n"
 			      "	end\n"
 			      "end\n";
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void note(uint64_t begin)
 {
 	if (n == MAX)
 		return;
-	steps[n].length = now() - begin;
+	steps[n].length = monotonic_ns() - begin;
 	steps[n++].begin = begin;
 }
 
@@ -56,7 +50,7 @@ void __wrap_luaC_step(lua_State *l);
 
 void __wrap_luaC_step(lua_State *l)
 {
-	uint64_t begin = now();
+	uint64_t begin = monotonic_ns();
 
 	__real_luaC_step(l);
 	note(begin);
@@ -73,7 +67,7 @@ static void set_up(lua_State *l)
 
 static void step(lua_State *l)
 {
-	uint64_t begin = now();
+	uint64_t begin = monotonic_ns();
 	int last = lua_gc(l, LUA_GCSTEP, 0);
 
 	note(begin);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "elf/image.h"
 #include "gen/gen.h"
 #include "probe/layout.h"
@@ -142,13 +143,7 @@ static inline struct elf_image *fire_image(void)
 	return ret;
 }
 
-static inline double fire_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
+static inline double fire_ms(void) { return (double)monotonic_ns() / 1e6; }
 
 /* Loads a program of @n bodies; its descriptor is the recorder's. */
 static inline int recorder_load(struct recorder *r, const struct gen_body *const *bodies, const uint32_t *numbers,

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "model/span_priv.h"
 #include "unit.h"
 
@@ -28,13 +29,7 @@ static void begin(struct spans *s, struct span_event e) { assert_int_equal(spans
 
 static enum span_end end(struct spans *s, struct span_event e) { return spans_end(s, &e, NULL); }
 
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
+static double seconds(void) { return (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9; }
 
 static void many_threads(struct spans *s, uint64_t i) { begin(s, event(i, 1, (uint32_t)(i % 100000), "x")); }
 static void many_processes(struct spans *s, uint64_t i) { begin(s, event(i, 1 + (uint32_t)(i % 100000), 1, "x")); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From plans to attachments, on this program itself: calls and their durations, many bodies, both ways to attach. */
+#include "base/clock.h"
 #include "traced.h"
 #include "unit.h"
 
@@ -9,14 +10,6 @@
 __asm__(".text\n.globl sled\n.hidden sled\n.type sled, @function\n.p2align 4\n"
 	"sled:\n.rept 130\n	nop\n.endr\n	ret\n.size sled, . - sled\n");
 void sled(uint64_t value);
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* The first value of a record: every probe of this file that asks prints its duration first. */
 static uint64_t duration_of(const struct ut_rec_event *rec)
@@ -29,7 +22,7 @@ static uint64_t duration_of(const struct ut_rec_event *rec)
 
 static void spin(uint64_t ns)
 {
-	for (uint64_t end = now_ns() + ns; now_ns() < end;)
+	for (uint64_t end = monotonic_ns() + ns; monotonic_ns() < end;)
 		;
 }
 
@@ -101,9 +94,9 @@ static void recursion(bool no_multi)
 
 	traced_open(&t, texts, 1, no_multi);
 	for (int round = 0; round < 3; round++) {
-		begin = now_ns();
+		begin = monotonic_ns();
 		assert_int_equal(call_down(9), 9);
-		whole = now_ns() - begin;
+		whole = monotonic_ns() - begin;
 		for (int i = 0; i <= 9; i++) { /* the innermost returns first */
 			const struct ut_rec_event *rec = recorder_event(&t.r);
 
@@ -171,9 +164,9 @@ static void calls_that_never_return(bool no_multi)
 	if (!setjmp(out))
 		call_leaver(&out, 3);
 	spin(20 * SPIN_NS);
-	begin = now_ns();
+	begin = monotonic_ns();
 	assert_int_equal(call_leaver(NULL, 3), 3);
-	whole = now_ns() - begin;
+	whole = monotonic_ns() - begin;
 	for (int i = 0; i < 4; i++)
 		assert_true(duration_of(recorder_event(&t.r)) <= whole);
 	assert_null(recorder_next(&t.r));

@@ -20,17 +20,10 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/auto.h"
 #include "record/late.h"
 #include "unit.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 #define PAGE 4096
 
@@ -73,7 +66,7 @@ static void assert_reads(struct late *l, pid_t pid, const void *address, const c
 	size_t got;
 
 	memset(room, 'x', sizeof(room));
-	got = late_read(l, pid, now_ns(), (uintptr_t)address, room, 200);
+	got = late_read(l, pid, monotonic_ns(), (uintptr_t)address, room, 200);
 	assert_int_equal(got, text ? strlen(text) + 1 : 0);
 	if (text)
 		assert_string_equal(room, text);
@@ -96,9 +89,10 @@ static void a_process_that_is_there(void **state)
 	assert_reads(l, getpid(), (void *)UINTPTR_MAX, NULL);
 	assert_reads(l, getpid(), (void *)0x8000000000000000, NULL);
 	/* as far as it can be read, and as far as there is room */
-	assert_int_equal(late_read(l, getpid(), now_ns(), (uintptr_t)map + 2 * PAGE - 9, room, sizeof(room)), 9);
-	assert_int_equal(late_read(l, getpid(), now_ns(), (uintptr_t)map, room, sizeof(room)), sizeof(room));
-	assert_int_equal(late_read(l, getpid(), now_ns(), (uintptr_t)map + PAGE - 3, room, sizeof(room)), sizeof(room));
+	assert_int_equal(late_read(l, getpid(), monotonic_ns(), (uintptr_t)map + 2 * PAGE - 9, room, sizeof(room)), 9);
+	assert_int_equal(late_read(l, getpid(), monotonic_ns(), (uintptr_t)map, room, sizeof(room)), sizeof(room));
+	assert_int_equal(late_read(l, getpid(), monotonic_ns(), (uintptr_t)map + PAGE - 3, room, sizeof(room)),
+			 sizeof(room));
 	strcpy(map + PAGE - 3, "two pages");
 	assert_reads(l, getpid(), map + PAGE - 3, "two pages");
 	munmap(map, 2 * PAGE);
@@ -117,7 +111,7 @@ static void a_process_that_has_ended(void **state)
 	note(l, pid);
 	assert_reads(l, pid, constant, constant);
 	assert_reads(l, pid, changed, "before it was changed"); /* a page that nobody touched is the file's */
-	assert_int_equal(late_read(l, pid, now_ns(), (uintptr_t)constant, room, sizeof(room)), sizeof(room));
+	assert_int_equal(late_read(l, pid, monotonic_ns(), (uintptr_t)constant, room, sizeof(room)), sizeof(room));
 	assert_memory_equal(room, "a consta", 8);
 	assert_reads(l, pid, NULL, NULL);
 	assert_reads(l, pid, (void *)UINTPTR_MAX, NULL);
@@ -295,7 +289,7 @@ static void only_its_own_and_not_for_ever(void **state)
 	struct late *l = late_new();
 	char room[8];
 	unsigned reads = 0;
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 
 	(void)state;
 	assert_int_equal(late_read(l, getpid(), 1, (uintptr_t)names[0], room, sizeof(room)), 0);
@@ -312,7 +306,7 @@ static void one_name_in_many_events(void **state)
 	static char name[] = "first";
 	struct late *l = late_new();
 	char room[8];
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 
 	(void)state;
 	for (unsigned i = 0; i < 10 * LATE_READS; i++) {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/auto.h"
 #include "model/stall.h"
 #include "record/session.h"
@@ -35,17 +36,9 @@
 
 #define MS 1000000u
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void spin(uint64_t ns)
 {
-	for (uint64_t end = now_ns() + ns; now_ns() < end;)
+	for (uint64_t end = monotonic_ns() + ns; monotonic_ns() < end;)
 		;
 }
 
@@ -72,23 +65,15 @@ static struct said {
 	uint64_t cpu_ns[SPANS_SAID], stood_ns[SPANS_SAID];
 } * said;
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void span_begin(void)
 {
 	measured_begin(1);
-	said->cpu_ns[said->n] = cpu_ns();
+	said->cpu_ns[said->n] = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static void span_end(void)
 {
-	said->cpu_ns[said->n] = cpu_ns() - said->cpu_ns[said->n];
+	said->cpu_ns[said->n] = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - said->cpu_ns[said->n];
 	said->n++;
 	measured_end(1);
 }
@@ -119,7 +104,7 @@ static void *mutate(void *arg)
 	while (!over) {
 		spin(20000);
 		if (stop_asked) {
-			stood_since_ns = now_ns();
+			stood_since_ns = monotonic_ns();
 			standing = 1;
 			wait_fd(world.ask);
 			standing = 0;
@@ -140,7 +125,7 @@ static void collect_once(uint64_t ns)
 	rest(ns / 2);
 	spin(ns / 2);
 	stop_asked = 0;
-	said->stood_ns[said->n] = now_ns() - stood_since_ns;
+	said->stood_ns[said->n] = monotonic_ns() - stood_since_ns;
 	signal_fd(world.ask);
 	span_end();
 }

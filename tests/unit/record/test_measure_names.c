@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "gen/gen_state.h"
 #include "record/measure.h"
 #include "unit.h"
@@ -51,15 +52,13 @@ static void test_names_go_with_their_process(void **state)
 	struct runtime r = hotspot(), nameless = { .name = (char *)"X" };
 	struct measure *m = NULL;
 	struct ut_err err = { 0 };
-	struct timespec ts;
 
 	(void)state;
 	if (geteuid() != 0) {
 		print_message("measuring needs root\n");
 		skip();
 	}
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	assert_int_equal(measure_open((uint64_t)ts.tv_sec * 1000000000u, &m, &err), 0);
+	assert_int_equal(measure_open(monotonic_ns(), &m, &err), 0);
 	assert_int_equal(measure_process(m, FIRST, &r, true), 0);
 	assert_int_equal(measure_process(m, SECOND, &nameless, true), 0);
 	assert_int_equal(names_of(m, FIRST), 3);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/auto.h"
 #include "proc/process.h"
 #include "sample/ranges.h"
@@ -41,14 +42,6 @@ static void need_root(void)
 		print_message("sampling needs root\n");
 		skip();
 	}
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 /* What the child says of itself. */
@@ -79,10 +72,10 @@ __attribute__((noinline, noipa)) static void leaf_burn(void)
 static void leaf_rest(void)
 {
 	struct timespec ts = { 0, 5 * MS };
-	uint64_t begin = now_ns();
+	uint64_t begin = monotonic_ns();
 
 	nanosleep(&ts, NULL);
-	said->rested_ns += now_ns() - begin;
+	said->rested_ns += monotonic_ns() - begin;
 	said->rests++;
 }
 
@@ -653,7 +646,7 @@ UNIT_TESTS(sampler)
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "burn")) {
-		for (uint64_t until = now_ns() + 200 * (uint64_t)MS; now_ns() < until;)
+		for (uint64_t until = monotonic_ns() + 200 * (uint64_t)MS; monotonic_ns() < until;)
 			deep(DEPTH, leaf_burn);
 		return 0;
 	}

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "sym/code_priv.h"
 #include "unit.h"
 
@@ -487,14 +488,6 @@ static int make_dump(uint64_t time_ns, uint32_t pid, uint32_t pad)
 	assert_return_code(fd, errno);
 	assert_int_equal(write(fd, &d, sizeof(d)), sizeof(d));
 	return fd;
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void check_clock(uint64_t stamp, const char *like)
