@@ -15,6 +15,7 @@
 #include "dtrace/embedded.h"
 #include "dtrace/object.h"
 #include "dtrace/provider.h"
+#include "golden.h"
 #include "elf/image.h"
 #include "unit.h"
 
@@ -307,30 +308,10 @@ static void test_too_many(void **state)
 	buf_done(&text);
 }
 
-static char *golden_path(void)
-{
-	const char *root = getenv("UT_SOURCE_ROOT");
-	char *ret;
-
-	return asprintf(&ret, "%s/tests/golden/dtrace-errors.txt", root ? root : ".") < 0 ? NULL : ret;
-}
-
-static char *read_golden(const char *path)
-{
-	AUTO_FCLOSE FILE *file = fopen(path, "re");
-	char *text = calloc(1, 1 << 16);
-
-	assert_non_null(file);
-	assert_non_null(text);
-	assert_true(fread(text, 1, (1 << 16) - 1, file) > 0);
-	return text;
-}
-
 /* Blocks: "=== ", the file up to a line "---", and the exact complaint. */
 static void test_golden_errors(void **state)
 {
-	AUTO_FREE char *path = golden_path(), *text = read_golden(path);
-	bool update = getenv("UT_GOLDEN_UPDATE") != NULL;
+	AUTO_FREE char *text = golden_read("dtrace-errors.txt");
 	struct buf out = { 0 };
 	unsigned blocks = 0;
 
@@ -348,17 +329,13 @@ static void test_golden_errors(void **state)
 		else
 			wanted[strlen(wanted) - 1] = '\0';
 		found = complaint(at + 4);
-		if (!update)
+		if (!golden_update())
 			assert_string_equal(found, wanted);
 		buf_addf(&out, "%s=== %s\n---\n%s\n", blocks++ ? "\n" : "", at + 4, found);
 	}
 	assert_true(blocks > 30);
-	if (update) {
-		AUTO_FCLOSE FILE *file = fopen(path, "we");
-
-		assert_non_null(file);
-		assert_int_equal(fwrite(out.data, 1, out.len, file), out.len);
-	}
+	if (golden_update())
+		golden_write("dtrace-errors.txt", out.data, out.len);
 	buf_done(&out);
 }
 

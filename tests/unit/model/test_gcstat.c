@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
+#include "gc_cases.h"
 #include "model/gcstat_priv.h"
 #include "unit.h"
 
-#define START UINT64_C(5000000000)
 #define MS UINT64_C(1000000)
 
 static const struct collect_def gc = { .runtime = "R", .kind = "gc", .stops = true };
@@ -19,40 +19,6 @@ static const struct collect_def cycle = { .runtime = "R", .kind = "gc" };
 static const struct collect_def sweep = { .runtime = "R", .kind = "gc-phase", .part_of = "gc", .stops = true };
 static const struct collect_def safepoint = { .runtime = "R", .kind = "safepoint", .stops = true };
 static const struct collect_def park = { .runtime = "R", .kind = "park" };
-
-struct gc_case {
-	const struct collect_def *def;
-	const char *label;
-	uint64_t begin_ns, ns;
-	bool known;
-	struct stall stall;
-	enum span_end end;
-	const char *cause;
-	bool has_freed;
-	uint64_t freed;
-};
-
-static void add(struct gcstat *g, const struct gc_case *c)
-{
-	struct collect_span span = {
-		.def = c->def,
-		.label = c->label,
-		.begin_ns = START + c->begin_ns,
-		.end_ns = START + c->begin_ns + c->ns,
-		.stall = c->stall,
-		.end = c->end,
-		.has_freed = c->has_freed,
-		.freed = c->freed,
-	};
-
-	span.stall.known = c->known;
-	if (c->cause)
-		strcpy(span.cause, c->cause);
-	assert_int_equal(gcstat_add(g, &span), 0);
-}
-
-#define ADD(g, d, l, begin, length, ...) \
-	add(g, &(struct gc_case){ .def = d, .label = l, .begin_ns = begin, .ns = length, ##__VA_ARGS__ })
 
 static struct gcstat_report report(struct gcstat *g, uint64_t ns)
 {

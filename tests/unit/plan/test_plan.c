@@ -17,6 +17,7 @@
 
 #include "base/auto.h"
 #include "elf_builder.h"
+#include "golden.h"
 #include "plan/plan_priv.h"
 #include "unit.h"
 
@@ -339,17 +340,6 @@ static struct plan *made_up_plan(const char *const *texts, size_t n)
 	return plan;
 }
 
-static char *read_golden(const char *path)
-{
-	char *ret = calloc(1, 1 << 20);
-	AUTO_FCLOSE FILE *f = fopen(path, "re");
-
-	assert_non_null(ret);
-	if (!f || !fread(ret, 1, (1 << 20) - 1, f))
-		ret[0] = '\0';
-	return ret;
-}
-
 /* Without the instructions that read strings, which test_gen_text.c executes: nobody would read so long a listing. */
 static void leave_out(struct buf *text, const char *from, const char *until)
 {
@@ -383,29 +373,13 @@ static void the_plan_as_text(void **state)
 		"u:made:begin (arg1 > 2 && comm != \"sh\") \"%d %s\", arg1, arg2",
 		"u:made:end",
 	};
-	const char *root = getenv("UT_SOURCE_ROOT");
-	AUTO_FREE char *path = NULL, *golden = NULL;
 	struct plan *plan = made_up_plan(texts, 2);
 	struct buf text = { 0 };
-	size_t i = 0;
 
 	(void)state;
 	plan_explain(plan, &text);
 	leave_out(&text, "\ninstructions #0 (", "\ninstructions #2 (");
-	assert_true(asprintf(&path, "%s/tests/golden/explain.txt", root ? root : ".") > 0);
-	if (getenv("UT_GOLDEN_UPDATE")) {
-		AUTO_FCLOSE FILE *f = fopen(path, "we");
-
-		assert_non_null(f);
-		assert_int_equal(fwrite(text.data, 1, text.len, f), text.len);
-	} else {
-		golden = read_golden(path);
-		while (i < text.len && golden[i] == text.data[i])
-			i++;
-		if (i < text.len || golden[i])
-			fail_msg("explain.txt differs from byte %zu on: '%.60s' instead of '%.60s'", i, text.data + i,
-				 golden + i);
-	}
+	golden_is("explain.txt", text.data, text.len);
 	buf_done(&text);
 	plan_free(plan);
 }

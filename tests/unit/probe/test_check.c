@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
+#include "golden.h"
 #include "probe/layout.h"
 #include "probe_scopes.h"
 #include "wire/record.h"
@@ -271,27 +272,6 @@ static void test_layout(void **state)
 }
 
 /* A golden file of blocks: "=== PROBE", then the exact error. */
-static char *golden_path(void)
-{
-	char *ret = NULL;
-	const char *root = getenv("UT_SOURCE_ROOT");
-
-	if (asprintf(&ret, "%s/tests/golden/errors.txt", root ? root : ".") < 0)
-		fail();
-	return ret;
-}
-
-static char *read_file(const char *path)
-{
-	AUTO_FCLOSE FILE *f = fopen(path, "r");
-	char *ret = NULL;
-	size_t n = 0;
-
-	if (!f || getdelim(&ret, &n, '\0', f) < 0)
-		fail_msg("cannot read %s", path);
-	return ret;
-}
-
 static void check_golden(const char *probe, const char *expected, struct buf *update)
 {
 	struct ut_err err;
@@ -300,14 +280,13 @@ static void check_golden(const char *probe, const char *expected, struct buf *up
 	buf_addf(update, "=== %s\n%s\n\n", probe, c ? "accepted" : err.msg);
 	if (c)
 		fail_msg("accepted: %s", probe);
-	if (!getenv("UT_GOLDEN_UPDATE"))
+	if (!golden_update())
 		assert_string_equal(err.msg, expected);
 }
 
 static void test_golden_errors(void **state)
 {
-	AUTO_FREE char *path = golden_path();
-	AUTO_FREE char *text = read_file(path);
+	AUTO_FREE char *text = golden_read("errors.txt");
 	struct buf update = { 0 };
 	size_t blocks = 0;
 
@@ -326,12 +305,8 @@ static void test_golden_errors(void **state)
 		check_golden(probe, end + 1, &update);
 	}
 	assert_true(blocks > 60);
-	if (getenv("UT_GOLDEN_UPDATE")) {
-		AUTO_FCLOSE FILE *f = fopen(path, "w");
-
-		assert_non_null(f);
-		fwrite(update.data, 1, update.len, f);
-	}
+	if (golden_update())
+		golden_write("errors.txt", update.data, update.len);
 	buf_done(&update);
 }
 

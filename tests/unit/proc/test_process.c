@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
+#include "child.h"
 #include "proc/process.h"
 #include "unit.h"
 
@@ -379,36 +380,10 @@ static struct copy copy_program(void)
 	return c;
 }
 
-/* Starts @path and returns when it runs (its close-on-exec descriptor has gone). */
-static pid_t start_program(const char *path)
-{
-	int p[2];
-	char c;
-	pid_t pid;
-
-	assert_return_code(pipe2(p, O_CLOEXEC), errno);
-	pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl(path, path, "1000", NULL);
-		_exit(1);
-	}
-	close(p[1]);
-	assert_int_equal(read(p[0], &c, 1), 0);
-	close(p[0]);
-	return pid;
-}
-
-static void stop_program(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static void opens_a_program_that_was_deleted_and_replaced(void **state)
 {
 	struct copy copy = copy_program();
-	pid_t pid = start_program(copy.path);
+	pid_t pid = child_program(copy.path, CHILD_RUNS);
 	struct mapped_files files = { 0 };
 	struct ut_err err = { 0 };
 	struct stat before, opened;
@@ -431,7 +406,7 @@ static void opens_a_program_that_was_deleted_and_replaced(void **state)
 	close(fd);
 	close(other);
 	mapped_files_done(&files);
-	stop_program(pid);
+	child_kill(pid);
 	unlink(copy.path);
 	rmdir(copy.folder);
 }

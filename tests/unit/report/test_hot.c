@@ -9,6 +9,7 @@
 
 #include "base/auto.h"
 #include "base/width.h"
+#include "golden.h"
 #include "profile_cases.h"
 #include "report/hot_priv.h"
 #include "unit.h"
@@ -118,21 +119,11 @@ static char *text_of(const struct profile *p, const struct hot_options *o)
 	return buf_take(&out);
 }
 
-/* tests/golden/@name, which UT_GOLDEN_UPDATE=1 writes anew. */
 static void text_is(const struct profile *p, const struct hot_options *o, const char *name)
 {
-	AUTO_FREE char *text = text_of(p, o), *golden = calloc(1, 1 << 16), *path = NULL;
-	const char *root = getenv("UT_SOURCE_ROOT");
-	AUTO_FCLOSE FILE *f = NULL;
+	AUTO_FREE char *text = text_of(p, o);
 
-	assert_true(asprintf(&path, "%s/tests/golden/%s", root ? root : ".", name) > 0);
-	f = fopen(path, getenv("UT_GOLDEN_UPDATE") ? "w+e" : "re");
-	assert_non_null(f);
-	if (getenv("UT_GOLDEN_UPDATE"))
-		fputs(text, f);
-	rewind(f);
-	assert_true(fread(golden, 1, (1 << 16) - 1, f) > 0);
-	assert_string_equal(text, golden);
+	golden_is(name, text, strlen(text));
 }
 
 static void test_text(void **state)

@@ -9,10 +9,10 @@
 
 #include "base/auto.h"
 #include "base/width.h"
+#include "gc_cases.h"
 #include "report/gc_priv.h"
 #include "unit.h"
 
-#define START UINT64_C(5000000000)
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
 
@@ -21,44 +21,6 @@ static const struct collect_def cycle = { .runtime = "R", .kind = "gc" };
 static const struct collect_def sweep = { .runtime = "R", .kind = "gc-phase", .part_of = "gc", .stops = true };
 static const struct collect_def request = { .runtime = "P", .kind = "request" };
 static const struct collect_def parse = { .runtime = "P", .kind = "request", .part_of = "request" };
-
-struct gc_case {
-	const struct collect_def *def;
-	const char *label;
-	uint64_t begin_ns, ns;
-	uint64_t stopped_ns, collector_ns; /* collector_ns 0: not measured */
-	const char *cause;
-	uint64_t freed;
-	enum span_end end;
-	bool lost_inside;
-};
-
-static void add(struct gcstat *g, const struct gc_case *c)
-{
-	struct collect_span span = {
-		.def = c->def,
-		.label = c->label,
-		.begin_ns = START + c->begin_ns,
-		.end_ns = START + c->begin_ns + c->ns,
-		.end = c->end,
-		.has_freed = c->freed,
-		.freed = c->freed,
-		.lost_inside = c->lost_inside,
-	};
-
-	if (c->collector_ns)
-		span.stall = (struct stall){ .known = true,
-					     .stopped_ns = c->stopped_ns,
-					     .collector_ns = c->collector_ns,
-					     .waited_ns = 2 * c->stopped_ns,
-					     .program_ns = (c->ns - c->stopped_ns) / 2 };
-	if (c->cause)
-		strcpy(span.cause, c->cause);
-	assert_int_equal(gcstat_add(g, &span), 0);
-}
-
-#define ADD(g, d, l, begin, length, ...) \
-	add(g, &(struct gc_case){ .def = d, .label = l, .begin_ns = begin, .ns = length, ##__VA_ARGS__ })
 
 static char *text_of(struct gcstat *g, uint64_t ns, const struct report_gc_who *who)
 {
@@ -334,21 +296,31 @@ static void sentences(void **ctx)
 		struct gc_case c;
 		const char *wanted;
 	} cases[] = {
-		{ { &gc, "old", 0, 31 * MS, 31 * MS, 1, NULL, 0, 0, false },
+		{ { .def = &gc, .label = "old", .ns = 31 * MS, .stopped_ns = 31 * MS, .collector_ns = 1 },
 		  "stopped 3.1 % of the time; the only stop, 31 ms, was an old collection" },
-		{ { &gc, "gc", 0, 1 * MS, 1 * MS, 1, "Allocation Failure", 0, 0, false },
+		{ { .def = &gc,
+		    .label = "gc",
+		    .ns = 1 * MS,
+		    .stopped_ns = 1 * MS,
+		    .collector_ns = 1,
+		    .cause = "Allocation Failure" },
 		  "stopped 0.1 % of the time; the only stop, 1 ms, was a collection because of Allocation Failure" },
-		{ { &gc, "G1 Pause", 0, 60 * US, 50 * US, 1, "gc()", 0, 0, false },
+		{ { .def = &gc,
+		    .label = "G1 Pause",
+		    .ns = 60 * US,
+		    .stopped_ns = 50 * US,
+		    .collector_ns = 1,
+		    .cause = "gc()" },
 		  "stopped <0.01 % of the time; the only stop, 50 µs, was a G1 Pause asked for by gc()" },
-		{ { &gc, "full", 0, 1000 * MS, 600 * MS, 1, NULL, 0, 0, false },
+		{ { .def = &gc, .label = "full", .ns = 1000 * MS, .stopped_ns = 600 * MS, .collector_ns = 1 },
 		  "stopped 60.0 % of the time in pauses that took 100 %; the only stop, 600 ms, was a full "
 		  "collection" },
-		{ { &sweep, "sweep", 0, 1 * MS, 0, 0, NULL, 0, 0, false },
+		{ { .def = &sweep, .label = "sweep", .ns = 1 * MS },
 		  "paused 0.1 % of the time; the only pause, 1 ms, was a phase (sweep) "
 		  "(from begin to end: how long nothing of the program ran was not measured)" },
-		{ { &cycle, "cycle", 0, 1 * MS, 0, 0, NULL, 0, 0, false },
+		{ { .def = &cycle, .label = "cycle", .ns = 1 * MS },
 		  "never stopped; 1 collection beside the program took 0.1 % of the time" },
-		{ { &gc, "full", 0, 1 * MS, 0, 0, NULL, 0, SPAN_OPEN, false },
+		{ { .def = &gc, .label = "full", .ns = 1 * MS, .end = SPAN_OPEN },
 		  "nothing ended that had also begun in the 1 s" },
 	};
 
@@ -357,7 +329,7 @@ static void sentences(void **ctx)
 		struct gcstat *g = gcstat_new(START);
 		AUTO_FREE char *text = NULL;
 
-		add(g, &cases[i].c);
+		gc_case_add(g, &cases[i].c);
 		text = sentence_of(g, 1000 * MS, "R");
 		assert_string_equal(text, cases[i].wanted);
 	}

@@ -25,6 +25,7 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
+#include "child.h"
 #include "elf/image.h"
 #include "scratch.h"
 #include "sym/names.h"
@@ -233,43 +234,12 @@ static void mappings_are_told_one_by_one(void **state)
 	munmap((void *)(uintptr_t)(f & ~4095ull), 4096);
 }
 
-/* A child that runs @program, which writes a byte when it is there; without one, this program itself. */
-static pid_t start_child(const char *program)
-{
-	int p[2];
-	char c;
-	pid_t pid;
-
-	assert_return_code(pipe2(p, O_CLOEXEC), errno);
-	pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(p[1], 1);
-		if (program)
-			execl(program, program, NULL);
-		else if (write(1, "", 1) == 1)
-			for (;;)
-				pause();
-		_exit(1);
-	}
-	close(p[1]);
-	assert_int_equal(read(p[0], &c, 1), 1);
-	close(p[0]);
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
 static pid_t start(const char *program)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, program);
-	return start_child(path);
+	return child_program(path, CHILD_WRITES);
 }
 
 /* Where @vaddr of its program lies in the child. */
@@ -303,7 +273,7 @@ static void a_child_is_like_its_parent_until_it_runs_another_program(void **stat
 	assert_begins(frame_at(pid, f, true, 30).name, "[no mapping known");
 	assert_name(pid, work, 30, "work");
 	assert_begins(frame_at(pid, work, true, 29).name, "[no mapping known");
-	end_child(pid);
+	child_kill(pid);
 	names_process(names, pid, 35); /* too late: what is known stays */
 	names_exit(names, pid, 40);
 	assert_name(pid, work, 39, "work");
@@ -332,7 +302,7 @@ static void news_may_be_late(void **state)
 	assert_name(pid, work, 50, "work");
 	names_fork(names, getpid(), pid, 12); /* nonsense: it is known as it is */
 	assert_name(pid, work, 50, "work");
-	end_child(pid);
+	child_kill(pid);
 }
 
 static void files_may_be_deleted_or_replaced(void **state)
@@ -347,13 +317,13 @@ static void files_may_be_deleted_or_replaced(void **state)
 	run("cd %s && cp libfirst.so new && mv new gone", folder);
 	names_process(names, pid, 10);
 	assert_string_equal(frame_at(pid, at, true, 10).name, "work");
-	end_child(pid);
+	child_kill(pid);
 	run("cd %s && rm gone && cp wait gone", folder);
 	pid = start("gone");
 	at = address_in(pid, vaddr);
 	run("rm %s/gone", folder);
 	names_process(names, pid, 10);
-	end_child(pid);
+	child_kill(pid);
 	assert_name(pid, at, 10, "work");
 	assert_string_equal(frame_at(pid, at, true, 10).module, "gone");
 }
@@ -391,7 +361,7 @@ static void stripped_functions_are_one_frame_each(void **state)
 	assert_name(pid, at + 3, 10, expected);
 	assert_name(pid, address_in(pid, vaddr_of("wait", "main")) + 4, 10, "main");
 	assert_name(pid, address_in(pid, vaddr_of("wait", "_start")) + 8, 10, "_start");
-	end_child(pid);
+	child_kill(pid);
 }
 
 static void stubs_are_named(void **state)
@@ -417,7 +387,7 @@ static void stubs_are_named(void **state)
 	assert_true(found);
 	assert_begins(frame_at(pid, address_in(pid, plt), true, 10).name, "[no symbols: lazy");
 	elf_image_free(img);
-	end_child(pid);
+	child_kill(pid);
 }
 
 /* Code written by hand, with labels that have neither type nor size. */
@@ -434,7 +404,7 @@ static void labels_are_names(void **state)
 	assert_name(pid, address_in(pid, vaddr_of("hand", "by_hand")), 10, "by_hand");
 	assert_name(pid, address_in(pid, vaddr_of("hand", "by_hand")) + 3, 10, "by_hand");
 	assert_name(pid, address_in(pid, vaddr_of("hand", "work")), 10, "work");
-	end_child(pid);
+	child_kill(pid);
 }
 
 static void inlined_calls_have_frames_with_lines(void **state)
@@ -445,7 +415,7 @@ static void inlined_calls_have_frames_with_lines(void **state)
 
 	(void)state;
 	names_process(names, pid, 10);
-	end_child(pid);
+	child_kill(pid);
 	names_user(names, pid, at, true, 10, &f);
 	names_user(names, pid, at + 1, false, 10, &f);
 	assert_int_equal(f.v.n, 4);
@@ -497,7 +467,7 @@ static void *executable_memory(size_t size)
 static void code_without_a_map_has_a_reason(void **state)
 {
 	uint64_t code = ADDR(executable_memory(8192));
-	pid_t pid = start_child(NULL);
+	pid_t pid = child_program(NULL, CHILD_WRITES);
 	struct frame f;
 
 	(void)state;
@@ -514,7 +484,7 @@ static void code_without_a_map_has_a_reason(void **state)
 	names_hint(names, pid, "-XX:+PreserveFramePointer");
 	assert_string_equal(names_end(names, pid, UT_END_BARE, code, 10),
 			    "[no frame pointers: -XX:+PreserveFramePointer]");
-	end_child(pid);
+	child_kill(pid);
 	munmap((void *)(uintptr_t)code, 8192);
 }
 
@@ -524,7 +494,7 @@ static void code_has_the_owner_of_its_time(void **state)
 	uint64_t code = ADDR(executable_memory(8192));
 	char path[64];
 	FILE *map;
-	pid_t pid = start_child(NULL), child = start_child(NULL);
+	pid_t pid = child_program(NULL, CHILD_WRITES), child = child_program(NULL, CHILD_WRITES);
 
 	(void)state;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
@@ -548,8 +518,8 @@ static void code_has_the_owner_of_its_time(void **state)
 	assert_name(child, code + 8, 50, "first owner");
 	assert_begins(frame_at(pid, code + 0x200, true, 32).name, "[unknown code, no map: 0x");
 	unlink(path);
-	end_child(child);
-	end_child(pid);
+	child_kill(child);
+	child_kill(pid);
 	munmap((void *)(uintptr_t)code, 8192);
 }
 
@@ -692,14 +662,14 @@ static void files_are_shared_until_they_change(void **state)
 	names_process(names, second, 20);
 	assert_int_equal(open_descriptors(), once);
 	assert_name(second, address_in(second, vaddr), 20, "work");
-	end_child(second);
-	end_child(first);
+	child_kill(second);
+	child_kill(first);
 	run("cd %s && cat lazy >shared", folder); /* the same inode */
 	second = start("shared");
 	names_process(names, second, 30);
 	assert_int_equal(open_descriptors(), once + 1);
 	assert_name(second, address_in(second, vaddr_of("lazy", "work")), 30, "work");
-	end_child(second);
+	child_kill(second);
 }
 
 static void run_with_own_mounts(const char *on)
@@ -747,7 +717,7 @@ static void mounts_of_its_own_have_symbols(void **state)
 	close(p[0]);
 	work = address_in(pid, vaddr_of("wait", "work"));
 	names_process(names, pid, 10);
-	end_child(pid);
+	child_kill(pid);
 	assert_name(pid, work, 10, "work");
 }
 
@@ -786,7 +756,7 @@ static void a_container_has_its_own_symbols(void **state)
 	assert_int_equal(read(p[0], &c, 1), 1);
 	close(p[0]);
 	names_process(names, pid, 10);
-	end_child(pid);
+	child_kill(pid);
 	assert_name(pid, vaddr, 10, "work");
 }
 
