@@ -226,7 +226,8 @@ static void test_negative_numbers_as_operands(void **state)
 	assert_string_equal(argv[0], "-12");
 	assert_string_equal(argv[1], "-0x3");
 	assert_true(opts.all);
-	expect_usage("try -12", "usertrace try: unknown option -1 (in '-12'); 'usertrace help try' lists the options\n");
+	expect_usage("try -12",
+		     "usertrace try: unknown option -1 (in '-12'); 'usertrace help try' lists the options\n");
 }
 
 static void test_a_text_may_be_empty(void **state)
@@ -270,7 +271,8 @@ static void test_near_misses(void **state)
 	expect_usage("try --max-event=3", "usertrace try: unknown option --max-event; did you mean --max-events?\n");
 	expect_usage("try --nofollow", "usertrace try: unknown option --nofollow; did you mean --no-follow?\n");
 	expect_usage("try --zzz", "usertrace try: unknown option --zzz; 'usertrace help try' lists the options\n");
-	expect_usage("try -az", "usertrace try: unknown option -z (in '-az'); 'usertrace help try' lists the options\n");
+	expect_usage("try -az",
+		     "usertrace try: unknown option -z (in '-az'); 'usertrace help try' lists the options\n");
 }
 
 static void test_missing_values(void **state)
