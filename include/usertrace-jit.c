@@ -968,7 +968,10 @@ static void dump_unmap(struct writer *w)
 	w->marker = 0;
 }
 
-/* @name comes from clean_name. @lines: offset of the record with the lines of this code, or 0. *@at: offset of the first record of this code. */
+/*
+ * @name comes from clean_name. @lines: offset of the record with the lines of this code, or 0. *@at: offset of the
+ * first record of this code.
+ */
 static const char *dump_write_load(struct writer *w, uint64_t addr, uint32_t size, const char *name, uint64_t lines,
 				   uint64_t *at)
 {
@@ -1333,8 +1336,8 @@ static int lock_wait(unsigned *round, uint64_t *since)
 }
 
 /*
- * Takes the lock; after a fork, the files are those of this process then. 0: it cannot be had, since this very thread holds
- * it (in a signal handler) or another one does not let it go; the call is counted as lost.
+ * Takes the lock; after a fork, the files are those of this process then. 0: it cannot be had, since this very thread
+ * holds it (in a signal handler) or another one does not let it go; the call is counted as lost.
  */
 static int lock_acquire(void)
 {

@@ -2,8 +2,9 @@
 /*
  * usertrace-jit.h: tell profilers the names of JIT code.
  *
- * For runtimes that compile to machine code at run time. Copy usertrace-jit.h and usertrace-jit.c into a C (C99 or later)
- * or C++ (C++11 or later) program and compile the .c with it, or link with libusertrace, which holds the same functions.
+ * For runtimes that compile to machine code at run time. Copy usertrace-jit.h and usertrace-jit.c into a C (C99 or
+ * later) or C++ (C++11 or later) program and compile the .c with it, or link with libusertrace, which holds the same
+ * functions.
  *
  *	ut_jit_open(UT_JIT_MAP);		once, before the first code is compiled
  *	ut_jit_code(code, size, "fib");		code is complete, and this is its name
@@ -13,7 +14,8 @@
  * `usertrace profile -p PID` and `perf report` then print "fib" in the place of an address.
  *
  * All functions: may be called on any thread, in signal handlers and after fork, but not between vfork and exec. They
- * leave errno alone, raise no signal, call no function of any library, and read no memory but what they are given.
+ * leave errno alone, raise no signal, call no function of any library, and read no memory but what they are given
+ * and, in ut_jit_open, the environment.
  * Names, lines and code are copied before a call returns. An error ends the writing, never the program: ut_jit_error
  * explains it. Threads take turns, for the time of a write; a signal handler that has interrupted a call on its own
  * thread is not served (ut_jit_lost). If a thread leaves a call halfway, as by longjmp out of a handler, the next call
@@ -22,12 +24,12 @@
  * Cost: a call, a load and a branch while nothing is written; otherwise about 2 microseconds and five system calls for
  * each piece of code. Memory: 16 to 32 bytes for each live piece of code.
  *
- * One copy of the .c serves a program, and its functions are hidden: a shared library has a copy and a state of its own.
- * Two copies in one program are an error of the linker; keep the newer one. Functions are added but never changed or
- * removed, so a newer .c with its header serves callers that were compiled with an older header.
+ * One copy of the .c serves a program, and its functions are hidden: a shared library has a copy and a state of its
+ * own. Two copies in one program are an error of the linker; keep the newer one. Functions are added but never changed
+ * or removed, so a newer .c with its header serves callers that were compiled with an older header.
  *
- * Works on Linux for x86-64 with gcc or clang; for arm64 it compiles and is untested. Elsewhere, and with UT_OFF defined
- * for the .c, all functions do nothing.
+ * Works on Linux for x86-64 with gcc or clang; for arm64 it compiles and is untested. Elsewhere, and with UT_OFF
+ * defined for the .c, all functions do nothing.
  *
  * Changes: 0.1.0 a header and a source; before that, a header alone.
  */
@@ -69,9 +71,9 @@ enum {
 	 */
 	UT_JIT_MAP = 1,
 	/*
-	 * /tmp/jit-PID.dump, perf's jitdump: with the code itself, its lines, and the time of each change. usertrace reads
-	 * it as it is, perf after `perf record -k mono` and `perf inject --jit`. Its directory must not be mounted noexec.
-	 * Maximum size: 256 MiB, then writing ends.
+	 * /tmp/jit-PID.dump, perf's jitdump: with the code itself, its lines, and the time of each change. usertrace
+	 * reads it as it is, perf after `perf record -k mono` and `perf inject --jit`. Its directory must not be
+	 * mounted noexec. Maximum size: 256 MiB, then writing ends.
 	 */
 	UT_JIT_DUMP = 2,
 	/* Ignore the environment. */
@@ -102,24 +104,28 @@ extern "C" {
  *
  * Files have mode 0600. A file that an earlier process with this PID left behind is replaced; symbolic links, FIFOs and
  * other users' files are left alone, and are an error. A map that another part of the process appends to (CPython, a
- * library with its own copy of this code) is shared with it; one that is written in another way, as Node does, is an error.
+ * library with its own copy of this code) is shared with it; one that is written in another way, as Node does, is an
+ * error.
  */
 int ut_jit_open(unsigned flags);
 
 /*
- * The @size bytes at @addr, complete and not yet executed, are code with this name. Earlier code that overlaps them is gone.
- * @name should be UTF-8; white space becomes a space, other control characters become '?', and NULL or "" is "[no name]".
- * Code of 0 bytes, or of 4 GiB and more, is ignored. For a dump, the bytes are read; if they are unreadable, this piece
- * is left out and counted as lost.
+ * The @size bytes at @addr, complete and not yet executed, are code with this name. Earlier code that overlaps them is
+ * gone. @name should be UTF-8; white space becomes a space, other control characters become '?', and NULL or "" is
+ * "[no name]". Code of 0 bytes, or of 4 GiB and more, is ignored. For a dump, the bytes are read; if they are
+ * unreadable, this piece is left out and counted as lost.
  */
 void ut_jit_code(const void *addr, size_t size, const char *name);
 
-/* The same with @count source lines in ascending order of address. Dumps hold them, maps do not. NULL or 0: no lines. */
+/*
+ * The same with @count source lines in ascending order of address. Dumps hold them, maps do not. NULL or 0: no lines.
+ */
 void ut_jit_code_lines(const void *addr, size_t size, const char *name, const struct ut_jit_line *lines, size_t count);
 
 /*
- * All code that begins in the @size bytes at @old_addr has moved by the same distance, to @new_addr, and nobody has executed
- * it there yet: call this while the threads are stopped. Ranges may overlap. For one function or for a whole block.
+ * All code that begins in the @size bytes at @old_addr has moved by the same distance, to @new_addr, and nobody has
+ * executed it there yet: call this while the threads are stopped. Ranges may overlap. For one function or for a whole
+ * block.
  */
 void ut_jit_move(const void *old_addr, const void *new_addr, size_t size);
 
@@ -130,9 +136,10 @@ void ut_jit_move(const void *old_addr, const void *new_addr, size_t size);
 void ut_jit_drop(const void *addr, size_t size);
 
 /*
- * To be called in the child right after fork: gives it its own files, with the live code of its parent. Without this call the
- * next ut_jit_code, _move or _drop in the child does that, and until then profilers know no names of the child. If another
- * thread of the parent was inside a call during the fork, the child's map has all the lines of its parent, and its dump none.
+ * To be called in the child right after fork: gives it its own files, with the live code of its parent. Without this
+ * call the next ut_jit_code, _move or _drop in the child does that, and until then profilers know no names of the
+ * child. If another thread of the parent was inside a call during the fork, the child's map has all the lines of its
+ * parent, and its dump none.
  */
 void ut_jit_forked(void);
 
@@ -143,8 +150,8 @@ void ut_jit_close(void);
 int ut_jit_on(void);
 
 /*
- * Why something is not written, "PATH: what is wrong; what to do", or NULL. The string is the library's: it stays valid, and
- * a later error overwrites it.
+ * Why something is not written, "PATH: what is wrong; what to do", or NULL. The string is the library's: it stays
+ * valid, and a later error overwrites it.
  */
 const char *ut_jit_error(void);
 

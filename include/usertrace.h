@@ -20,8 +20,8 @@
  *	usertrace trace e:gc -p PID     each collection with its duration
  *	usertrace trace -a              all user events of all programs, in order of time
  *
- * There are user events (begin, end, instant event and counter: ut_begin, ut_end, ut_mark, ut_count and their variants), and
- * USDT probes, which bpftrace, BCC, perf, gdb and SystemTap see as well (UT_PROBE).
+ * There are user events (begin, end, instant event and counter: ut_begin, ut_end, ut_mark, ut_count and their
+ * variants), and USDT probes, which bpftrace, BCC, perf, gdb and SystemTap see as well (UT_PROBE).
  *
  * Cost: an event that nobody traces is a load and a branch that is not taken, less than 1 ns; a probe is two nops and
  * whatever brings its arguments into registers. A traced event enters the kernel, which takes about half a microsecond,
@@ -33,12 +33,12 @@
  *
  * Copies of different ages may meet. In one source file the first one that is included counts; where that matters, test
  * UT_VERSION. In one program or library they share four symbols, weak and hidden, of which the linker keeps any copy:
- * usertrace_event, usertrace_event_semaphore, _.stapsdt.base and PROVIDER_NAME_semaphore. Those never change, nor does the
- * layout of the class ut_span: a later version that needs other ones gives them other names. All else is static. So
+ * usertrace_event, usertrace_event_semaphore, _.stapsdt.base and PROVIDER_NAME_semaphore. Those never change, nor does
+ * the layout of the class ut_span: a later version that needs other ones gives them other names. All else is static. So
  * no mixture of versions is an error, and each copy does what its own text says.
  *
- * Works on Linux for x86-64 with gcc or clang; for arm64 it compiles, its notes are checked, and it is untested. Elsewhere,
- * and with UT_OFF defined, all calls compile to nothing; their arguments are evaluated all the same.
+ * Works on Linux for x86-64 with gcc or clang; for arm64 it compiles, its notes are checked, and it is untested.
+ * Elsewhere, and with UT_OFF defined, all calls compile to nothing; their arguments are evaluated all the same.
  *
  * Names that end in an underscore are private.
  */
@@ -74,9 +74,10 @@ enum {
 #define UT_TEXT_MAX 255
 
 /*
- * For languages that can make a system call and cannot use this header or libusertrace: an option of prctl(2) that no kernel
- * knows. The call fails with EINVAL in any case; the tracer sees it on its way in. It costs about 0.15 microseconds when
- * nobody traces. A seccomp filter that kills on an unknown prctl kills here, too. An id or a string, not both.
+ * For languages that can make a system call and cannot use this header or libusertrace: an option of prctl(2) that no
+ * kernel knows. The call fails with EINVAL in any case; the tracer sees it on its way in. It costs about 0.15
+ * microseconds when nobody traces. A seccomp filter that kills on an unknown prctl kills here, too. An id or a string,
+ * not both.
  *
  *	prctl(PR_USER_TRACE, UT_BEGIN, "gc", value, 0);
  *	prctl(PR_USER_TRACE, UT_END | UT_ID, "request", value, id);
@@ -107,33 +108,35 @@ enum {
 /*
  * ---- User events ----
  *
- * All functions: may be called on any thread, in signal handlers, constructors and destructors, before main, in the child
- * after fork, and while other threads are stopped. They take no lock, allocate nothing, never wait, fail or touch errno, and
- * call no function of any library. They make no system call either, so seccomp, containers and chroot do not matter.
+ * All functions: may be called on any thread, in signal handlers, constructors and destructors, before main, in the
+ * child after fork, and while other threads are stopped. They take no lock, allocate nothing, never wait, fail or touch
+ * errno, and call no function of any library. They make no system call either, so seccomp, containers and chroot do not
+ * matter.
  *
- * @name should be UTF-8, and always one of a few: what varies is the value, the id or the string. It is copied before the
- * call returns, as is a string, and this header never reads either: a NULL or wild pointer is shown as such, and harms
- * nobody.
+ * @name should be UTF-8, and always one of a few: what varies is the value, the id or the string. It is copied before
+ * the call returns, as is a string, and this header never reads either: a NULL or wild pointer is shown as such, and
+ * harms nobody.
  *
- * The kernel records process, thread, CPU and time (CLOCK_MONOTONIC), in one exact order for all processes. An event is in
- * the kernel when its call returns: the last one before a crash is not lost. A child after fork emits as itself; the spans
- * that its parent began stay the parent's, and an end in the child is shown as inherited. The exit of a thread or process
- * and exec end the spans that are open there.
+ * The kernel records process, thread, CPU and time (CLOCK_MONOTONIC), in one exact order for all processes. An event is
+ * in the kernel when its call returns: the last one before a crash is not lost. A child after fork emits as itself; the
+ * spans that its parent began stay the parent's, and an end in the child is shown as inherited. The exit of a thread or
+ * process and exec end the spans that are open there.
  *
  * Each program and each shared library, of dlopen too, is switched on by itself; tracers find them all.
  */
 
 /*
- * A span begins, and ends. An end closes the newest open begin of its name on its thread: spans of one thread nest, also in
- * recursion. If a span is left without its end, by longjmp or an error path, it stays open until its thread ends, and
- * what comes after it on this thread looks nested.
+ * A span begins, and ends. An end closes the newest open begin of its name on its thread: spans of one thread nest,
+ * also in recursion. If a span is left without its end, by longjmp or an error path, it stays open until its thread
+ * ends, and what comes after it on this thread looks nested.
  */
 UT_API_ void ut_begin(const char *name);
 UT_API_ void ut_end(const char *name);
 
 /*
- * The same for spans that overlap, or that end on another thread than they began on: an end closes the newest open begin of
- * this name and this id in the process, on any thread. 0 is an id like others. Spans with an id nest with nothing.
+ * The same for spans that overlap, or that end on another thread than they began on: an end closes the newest open
+ * begin of this name and this id in the process, on any thread. 0 is an id like others. Spans with an id nest with
+ * nothing.
  */
 UT_API_ void ut_begin_id(const char *name, uint64_t id);
 UT_API_ void ut_end_id(const char *name, uint64_t id);
@@ -143,46 +146,49 @@ UT_API_ void ut_begin_text(const char *name, const char *text);
 UT_API_ void ut_end_text(const char *name, const char *text);
 
 /*
- * The same with a value, such as the bytes in use before and after a collection; a begin with a string as well, or NULL for
- * none. The end's value is not added to that of the begin, or compared with it: tracers show both.
+ * The same with a value, such as the bytes in use before and after a collection; a begin with a string as well, or NULL
+ * for none. The end's value is not added to that of the begin, or compared with it: tracers show both.
  */
 UT_API_ void ut_begin_value(const char *name, int64_t value, const char *text);
 UT_API_ void ut_end_value(const char *name, int64_t value);
 
-/* An instant event: something happened. With an id it concerns the span or object of that id, with a string it says more. */
+/*
+ * An instant event: something happened. With an id it concerns the span or object of that id, with a string it says
+ * more.
+ */
 UT_API_ void ut_mark(const char *name);
 UT_API_ void ut_mark_id(const char *name, uint64_t id);
 UT_API_ void ut_mark_text(const char *name, const char *text);
 
 /*
- * Sets a counter: from now on it has this value, until the next call says otherwise, as on a counter track of Perfetto or
- * for a gauge in Prometheus. Nothing is added up: to count occurrences, keep a sum and set the counter to it. A counter is
- * its name in its process; with an id there is one for each id. A string explains this one value.
+ * Sets a counter: from now on it has this value, until the next call says otherwise, as on a counter track of Perfetto
+ * or for a gauge in Prometheus. Nothing is added up: to count occurrences, keep a sum and set the counter to it. A
+ * counter is its name in its process; with an id there is one for each id. A string explains this one value.
  */
 UT_API_ void ut_count(const char *name, int64_t value);
 UT_API_ void ut_count_id(const char *name, int64_t value, uint64_t id);
 UT_API_ void ut_count_text(const char *name, int64_t value, const char *text);
 
 /*
- * All of the above are this one. @what: UT_BEGIN, UT_END, UT_MARK or UT_COUNT, with UT_ID if @id is one, with UT_TEXT if
- * @text is one, or with both. Other numbers are dropped by the tracer.
+ * All of the above are this one. @what: UT_BEGIN, UT_END, UT_MARK or UT_COUNT, with UT_ID if @id is one, with UT_TEXT
+ * if @text is one, or with both. Other numbers are dropped by the tracer.
  */
 UT_API_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text);
 
 /*
- * 1 while somebody traces user events of this program or library, else 0: for what is costly to work out for an event. A
- * tracer may come or go between two calls, so never let the answer decide whether a span ends.
+ * 1 while somebody traces user events of this program or library, else 0: for what is costly to work out for an event.
+ * A tracer may come or go between two calls, so never let the answer decide whether a span ends.
  */
 UT_API_ int ut_enabled(void);
 
 /*
- * A declaration: a span from here to the end of the enclosing block. @name must stay valid until then, as a literal does;
- * UT_SPAN_VALUE has a value and a string or NULL besides, which are for the begin.
+ * A declaration: a span from here to the end of the enclosing block. @name must stay valid until then, as a literal
+ * does; UT_SPAN_VALUE has a value and a string or NULL besides, which are for the begin.
  *
- * The span ends where control leaves the block: at its end, by return, break, continue or goto, and in C++ by an exception.
- * In C an exception, the end of a thread (pthread_exit) or its cancellation ends it if the file was compiled with
- * -fexceptions. longjmp over the block leaves it open, as with ut_begin. In C it takes gcc or clang, like all that is
- * here; elsewhere it is nothing. A coroutine that is suspended within the block resumes elsewhere: use an id there.
+ * The span ends where control leaves the block: at its end, by return, break, continue or goto, and in C++ by an
+ * exception. In C an exception, the end of a thread (pthread_exit) or its cancellation ends it if the file was compiled
+ * with -fexceptions. longjmp over the block leaves it open, as with ut_begin. In C it takes gcc or clang, like all that
+ * is here; elsewhere it is nothing. A coroutine that is suspended within the block resumes elsewhere: use an id there.
  */
 #define UT_SPAN(name) UT_SPAN_(UT_UNIQUE_(ut_span_, UT_COUNTER_), name, 0, UT_NULL_)
 #define UT_SPAN_VALUE(name, value, text) UT_SPAN_(UT_UNIQUE_(ut_span_, UT_COUNTER_), name, value, text)
@@ -195,12 +201,12 @@ UT_API_ int ut_enabled(void);
  *	UT_PROBE(myvm, compile, function_name, size);		usertrace trace u:myvm:compile
  *
  * May stand wherever a user event may. Provider and name are plain words, not in quotes; macros are expanded, and a
- * double underscore stays one. Each argument is evaluated once, traced or not, and described with the size and sign of its
- * type: integers, enums, bool, characters, pointers, arrays and strings (as pointers), float and double. Structs, long double,
- * 128-bit and complex numbers are errors of the compiler, in C bit-fields too: cast them.
+ * double underscore stays one. Each argument is evaluated once, traced or not, and described with the size and sign of
+ * its type: integers, enums, bool, characters, pointers, arrays and strings (as pointers), float and double. Structs,
+ * long double, 128-bit and complex numbers are errors of the compiler, in C bit-fields too: cast them.
  *
- * - Arguments are in registers or are constants; from the ninth on they may be on the stack. All tools can read these, also
- *   in stripped programs.
+ * - Arguments are in registers or are constants; from the ninth on they may be on the stack. All tools can read these,
+ *   also in stripped programs.
  * - gdb 13, BCC 0.26 and bpftrace 0.17 can read no argument of a probe that has a float or a double, and BCC complains;
  *   other probes of the same file are not harmed. perf shows the bits as an integer; usertrace reads them. perf 6.1
  *   leaves out arguments that are constants.
@@ -215,10 +221,10 @@ UT_API_ int ut_enabled(void);
  *	if (UT_PROBE_ENABLED(myvm, compile))
  *		UT_PROBE(myvm, compile, describe(function), size);
  *
- * It is a semaphore: 16 bits that the tracer counts up, made by the first use, one in each program or library. It needs no
- * declaration. One that is defined in another object file, as by `dtrace -G`, is used instead; to define it by hand in
- * the same source file is an error. BCC needs a process (-p) for a probe with a semaphore; a probe for which nothing calls
- * UT_PROBE_ENABLED has none.
+ * It is a semaphore: 16 bits that the tracer counts up, made by the first use, one in each program or library. It needs
+ * no declaration. One that is defined in another object file, as by `dtrace -G`, is used instead; to define it by hand
+ * in the same source file is an error. BCC needs a process (-p) for a probe with a semaphore; a probe for which nothing
+ * calls UT_PROBE_ENABLED has none.
  */
 #define UT_PROBE_ENABLED(provider, name) UT_ENABLED_(provider, name)
 
@@ -282,9 +288,9 @@ UT_API_ int ut_enabled(void);
 #endif
 
 /*
- * Local labels have numbers that other inline assembler is unlikely to have, and each has one use, since these pieces are put
- * into one another: 980 a probe's site, 981 to 984 a note's parts (owner, its end, description, its end), 985 and 986 the
- * function of user events and its end, 987 the site within it.
+ * Local labels have numbers that other inline assembler is unlikely to have, and each has one use, since these pieces
+ * are put into one another: 980 a probe's site, 981 to 984 a note's parts (owner, its end, description, its end), 985
+ * and 986 the function of user events and its end, 987 the site within it.
  *
  * A note as <sys/sdt.h> made it known: where the probe is, its semaphore, its names, and where its arguments are.
  * "?": it belongs to the section group of the code around it, and goes when that goes.

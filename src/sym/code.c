@@ -441,8 +441,8 @@ static void look_now(struct code_maps *c, uint64_t time_ns)
 }
 
 /*
- * Whose code it is by the dumps; false: they do not say. Asked for the end of all times, so that one question serves all events: new records
- * change its answer. Only if that is younger than the event it is asked again for the moment.
+ * Whose code it is by the dumps; false: they do not say. Asked for the end of all times, so that one question serves
+ * all events: new records change its answer. Only if that is younger than the event it is asked again for the moment.
  */
 static bool find_in_dumps(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
 {

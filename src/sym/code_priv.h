@@ -155,8 +155,8 @@ void code_map_read(struct code_map *m, uint16_t number, struct code_questions *f
 /* Reads what came since; @ended: nobody writes any more. */
 void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questions *all, bool ended,
 			struct code_notes *notes);
-/* The line that an address had at @time_ns; *@ret_later: the first one that came after it, if there was none. NULL: none
- * at all. @ended: nobody writes any more. Valid until the next call. */
+/* The line that an address had at @time_ns; *@ret_later: the first one that came after it, if there was none. NULL:
+ * none at all. @ended: nobody writes any more. Valid until the next call. */
 struct code_line *code_map_line(struct code_map *m, uint64_t addr, uint64_t time_ns, bool ended, bool *ret_later);
 /* All lines; @ret has the counts. */
 void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret,

@@ -43,10 +43,10 @@ struct frames {
 };
 
 /*
- * Appends a frame of a stack as text: "function+0x1f (libc.so.6)"; "fib+0x20 (JIT code)"; "vfs_read+0x9c" of the kernel,
- * "ext4_file_read_iter+0x9c [ext4]" of a module; without a name the address, in the numbering of the file where there is
- * one, and why: "0x5591a0 [no symbols: python3.11]". Not escaped. @back: 1 if @f is of the call before a return
- * address, which @addr is.
+ * Appends a frame of a stack as text: "function+0x1f (libc.so.6)"; "fib+0x20 (JIT code)"; "vfs_read+0x9c" of the
+ * kernel, "ext4_file_read_iter+0x9c [ext4]" of a module; without a name the address, in the numbering of the file where
+ * there is one, and why: "0x5591a0 [no symbols: python3.11]". Not escaped. @back: 1 if @f is of the call before a
+ * return address, which @addr is.
  */
 void frame_format(const struct frame *f, uint64_t addr, unsigned back, struct buf *out);
 
@@ -54,9 +54,9 @@ struct names_options {
 	bool lines; /* inlined calls, files and lines from DWARF */
 	const char *debug_dir; /* NULL: /usr/lib/debug; lives on */
 	/*
-	 * Names are asked for while events come, in their order: code maps are read as they grow, with no names_want and
-	 * names_settle, mappings are read again when an address is in none of them, and what is known of a process goes
-	 * with it.
+	 * Names are asked for while events come, in their order: code maps are read as they grow, with no names_want
+	 * and names_settle, mappings are read again when an address is in none of them, and what is known of a process
+	 * goes with it.
 	 */
 	bool live;
 };

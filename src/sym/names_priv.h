@@ -92,8 +92,8 @@ struct incarnation *names_incarnation(struct names *n, pid_t pid, uint64_t time_
 struct incarnation *names_latest(struct names *n, pid_t pid);
 void names_processes_done(struct names *n);
 /*
- * With `live`: reads the mappings of a process again, for an address that is in none; ever less often as long as that finds
- * nothing, since broken stacks have such addresses (names_again_found: it did). False: it did not read them.
+ * With `live`: reads the mappings of a process again, for an address that is in none; ever less often as long as that
+ * finds nothing, since broken stacks have such addresses (names_again_found: it did). False: it did not read them.
  */
 bool names_again(struct names *n, pid_t pid);
 void names_again_found(struct names *n, pid_t pid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for the stacks that `trace` prints with each event: sym/names.h, told of processes as the session sees them, and the
- * code maps of runtimes, which are asked for as for profiles. One thread calls, in the order of the session.
+ * Names for the stacks that `trace` prints with each event: sym/names.h, told of processes as the session sees them,
+ * and the code maps of runtimes, which are asked for as for profiles. One thread calls, in the order of the session.
  */
 #ifndef UT_WATCH_STACK_NAMES_H
 #define UT_WATCH_STACK_NAMES_H
