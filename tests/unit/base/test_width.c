@@ -18,9 +18,50 @@ static void test_width(void **state)
 		const char *text;
 		size_t columns;
 	} cases[] = {
-		{ "", 0 },	   { "java", 4 }, { "µs", 2 },	     { "…", 1 },    { "größe", 5 },
-		{ "e\u0301", 1 },  { "漢字", 4 }, { "한", 2 },	     { "🙂", 2 }, { "▁█", 2 },
-		{ "a\u200bb", 2 }, { "\xff", 1 }, { "\xe6\xbc", 2 }, { "ｆ", 2 },
+		{ "", 0 },
+		{ "java", 4 },
+		{ "µs", 2 },
+		{ "…", 1 },
+		{ "größe", 5 },
+		{ "e\u0301", 1 },
+		{ "漢字", 4 },
+		{ "한", 2 },
+		{ "🙂", 2 },
+		{ "▁█", 2 },
+		{ "a\u200bb", 2 },
+		{ "\xff", 1 },
+		{ "\xe6\xbc", 2 },
+		{ "ｆ", 2 },
+		/* Wide symbols below the pictures: a watch, an umbrella, an anchor, a star, a check mark. */
+		{ "\u231a", 2 },
+		{ "\u2614", 2 },
+		{ "\u2693", 2 },
+		{ "\u2b50", 2 },
+		{ "\u2705", 2 },
+		/* Their narrow neighbors. */
+		{ "\u2313", 1 },
+		{ "\u2600", 1 },
+		{ "\u2713", 1 },
+		{ "\u4dc0", 1 },
+		/* Marks that take no column: Hebrew, Arabic, Devanagari, Tamil, Thai, kana; and one that takes its own. */
+		{ "ש\u05b8", 1 },
+		{ "ب\u064e", 1 },
+		{ "क\u0941", 1 },
+		{ "த\u0bcd", 1 },
+		{ "ก\u0e35", 1 },
+		{ "は\u3099", 2 },
+		{ "क\u093e", 2 },
+		/* Variation selectors and joiners, a picture of newer years, letters beyond the first plane. */
+		{ "\u2764\ufe0f", 1 },
+		{ "\u200d", 0 },
+		{ "\U0001fae0", 2 },
+		{ "\U00020000", 2 },
+		{ "\U0001d400", 1 },
+		/* Surrogates, forms that are too long, bytes without a beginning: one column for each byte. */
+		{ "\xed\xa0\x80", 3 },
+		{ "\xc0\xaf", 2 },
+		{ "\x80\x80", 2 },
+		{ "\xf8\x88", 2 },
 	};
 
 	(void)state;
