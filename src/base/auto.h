@@ -3,6 +3,7 @@
 #ifndef UT_BASE_AUTO_H
 #define UT_BASE_AUTO_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,10 +20,17 @@ static inline void auto_fclose_(FILE **f)
 		fclose(*f);
 }
 
+static inline void auto_closedir_(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
 #define AUTO(fn) __attribute__((cleanup(fn)))
 #define AUTO_FREE AUTO(auto_free_)
 #define AUTO_CLOSE AUTO(auto_close_)
 #define AUTO_FCLOSE AUTO(auto_fclose_)
+#define AUTO_CLOSEDIR AUTO(auto_closedir_)
 
 /* Moves a descriptor or a pointer out of a local with a cleanup attribute. */
 static inline int take_fd(int *fd)

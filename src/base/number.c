@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers that people type, and numbers for people. */
+#include "base/ascii.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -7,26 +8,17 @@
 #include <string.h>
 #include <strings.h>
 
-static int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 99;
-}
+static bool is_digit_of(char c, unsigned base) { return hex_value(c) >= 0 && hex_value(c) < (int)base; }
 
 /* Digits at *@s, which is moved behind them. At least one. */
 static int parse_digits(const char **s, unsigned base, uint64_t *ret)
 {
 	uint64_t v = 0;
 
-	if (digit_value(**s) >= (int)base)
+	if (!is_digit_of(**s, base))
 		return -EINVAL;
-	for (; digit_value(**s) < (int)base; (*s)++)
-		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (uint64_t)digit_value(**s), &v))
+	for (; is_digit_of(**s, base); (*s)++)
+		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (uint64_t)hex_value(**s), &v))
 			return -ERANGE;
 	*ret = v;
 	return 0;
@@ -44,7 +36,7 @@ int parse_u64(const char *s, uint64_t *ret)
 	}
 	r = parse_digits(&s, base, &v);
 	if (r == -ERANGE) { /* «too large» only when the rest is a number at all */
-		while (digit_value(*s) < (int)base)
+		while (is_digit_of(*s, base))
 			s++;
 		return *s ? -EINVAL : -ERANGE;
 	}
@@ -87,10 +79,10 @@ static int parse_fraction(const char **s, uint64_t *ret)
 {
 	uint64_t v = 0, place = 100000000;
 
-	if (digit_value(**s) > 9)
+	if (!is_digit(**s))
 		return -EINVAL;
-	for (; digit_value(**s) <= 9; (*s)++, place /= 10)
-		v += place * (uint64_t)digit_value(**s);
+	for (; is_digit(**s); (*s)++, place /= 10)
+		v += place * (uint64_t)(**s - '0');
 	*ret = v;
 	return 0;
 }

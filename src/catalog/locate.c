@@ -32,12 +32,6 @@ void words_done(struct words *words)
 	vec_done(&words->v);
 }
 
-static void auto_closedir(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 /* FOLDER/NAME if that is a regular file that we may use in this way. */
 static char *file_in(const char *folder, size_t len, const char *name, int access_mode)
 {
@@ -95,7 +89,7 @@ static char *find_library(const char *name)
 /* The shortest file name in the folder that begins with @stem, ".so" and the end or a version; NULL when none. */
 static char *find_version(const char *folder, const char *stem)
 {
-	AUTO(auto_closedir) DIR *dir = opendir(folder);
+	AUTO_CLOSEDIR DIR *dir = opendir(folder);
 	AUTO_FREE char *best = NULL;
 	size_t len = strlen(stem);
 	struct dirent *entry;

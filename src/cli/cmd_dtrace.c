@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/auto.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/commands.h"
@@ -109,17 +110,10 @@ static int read_sources(const struct ut_cmd *cmd, const struct dtrace_options *o
 	return 0;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* dir/probes.d is probes.h or probes.o, here. */
 static char *default_output(const struct dtrace_options *opts)
 {
-	const char *base = base_name(opts->sources.v[0]), *dot = strrchr(base, '.');
+	const char *base = path_base(opts->sources.v[0]), *dot = strrchr(base, '.');
 	size_t len = dot && dot > base ? (size_t)(dot - base) : strlen(base);
 	char *ret;
 
@@ -133,7 +127,7 @@ static char *source_names(const struct dtrace_options *opts)
 
 	for (size_t i = 0; i < opts->sources.n; i++)
 		buf_addf(&out, "%s%s", i ? ", " : "",
-			 strcmp(opts->sources.v[i], "-") ? base_name(opts->sources.v[i]) : "standard input");
+			 strcmp(opts->sources.v[i], "-") ? path_base(opts->sources.v[i]) : "standard input");
 	return buf_take(&out);
 }
 

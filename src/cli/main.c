@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/cli.h"
@@ -94,8 +95,7 @@ static void keep_standard_numbers(void)
 /* A build that calls `dtrace` may find a link to this program: one command has a name of its own. */
 static bool is_called_dtrace(const char *path)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	const char *name = slash ? slash + 1 : path;
+	const char *name = path ? path_base(path) : NULL;
 
 	return name && (!strcmp(name, "dtrace") || !strcmp(name, "usertrace-dtrace"));
 }

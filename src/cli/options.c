@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -182,7 +183,7 @@ static int parse_word(struct parser *p)
 
 	if (word[0] == '-' && word[1] == '-')
 		return parse_long(p, word + 2);
-	if (word[0] == '-' && word[1] && !(p->cmd->numbers && word[1] >= '0' && word[1] <= '9'))
+	if (word[0] == '-' && word[1] && !(p->cmd->numbers && is_digit(word[1])))
 		return parse_short(p, word + 1);
 	p->argv[p->operands++] = word;
 	return 0;

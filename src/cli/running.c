@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/text.h"
 
 int stop_signals_open(struct ut_err *err)
@@ -55,28 +56,14 @@ void line_output_close(struct line_output *o)
 	o->fd = -1;
 }
 
-static bool wait_writable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-	return poll(&p, 1, -1) > 0 || errno == EINTR;
-}
-
 int write_out(int fd, struct buf *out)
 {
-	size_t done = 0;
-	int r = 0;
+	size_t done;
+	int r;
 
 	if (out->failed)
 		return -ENOMEM;
-	while (!r && done < out->len) {
-		ssize_t n = write(fd, out->data + done, out->len - done);
-
-		if (n >= 0)
-			done += (size_t)n;
-		else if (errno != EINTR && !(errno == EAGAIN && wait_writable(fd)))
-			r = -errno;
-	}
+	r = write_all(fd, out->data, out->len, &done);
 	out->len -= done;
 	if (done)
 		memmove(out->data, out->data + done, out->len); /* nothing is written twice after a failure */

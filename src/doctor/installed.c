@@ -45,12 +45,6 @@ struct search {
 	bool failed; /* out of memory */
 };
 
-static void auto_closedir(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 static struct candidate *find_candidate(struct search *s, const struct file_id *id)
 {
 	for (size_t i = 0; i < s->found.n; i++)
@@ -91,7 +85,7 @@ static bool consider(struct search *s, const char *path)
 
 static void look_into(struct search *s, const char *folder)
 {
-	AUTO(auto_closedir) DIR *dir = opendir(folder);
+	AUTO_CLOSEDIR DIR *dir = opendir(folder);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {

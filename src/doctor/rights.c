@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Who we are to this machine: its kernel, our rights in it, what limits them, namespaces, the trace filesystem. */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/auto.h"
+#include "base/io.h"
 #include "dtrace/run.h"
 
 #define SOURCE_MAX (64u << 20)
@@ -115,19 +116,11 @@ int dtrace_target(enum elf_machine *ret, struct ut_err *err)
 	return status;
 }
 
-static int write_all(int fd, const char *path, const char *bytes, size_t len, struct ut_err *err)
+static int write_bytes(int fd, const char *path, const char *bytes, size_t len, struct ut_err *err)
 {
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
+	int r = write_all(fd, bytes, len, NULL);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return ut_err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return r ? ut_err_set(err, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
 }
 
 /* A new file beside @target, which only we write: its descriptor, and its name in *@ret. */
@@ -160,7 +153,7 @@ static int replace(const char *path, const char *target, const char *bytes, size
 
 	if (fd < 0)
 		return fd;
-	ret = write_all(fd, path, bytes, len, err);
+	ret = write_bytes(fd, path, bytes, len, err);
 	if (!ret && close(take_fd(&fd)) < 0)
 		ret = ut_err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
 	if (!ret && rename(temporary, target) < 0)
@@ -177,7 +170,7 @@ int dtrace_write(const char *path, const char *bytes, size_t len, struct ut_err 
 	struct stat st;
 
 	if (!strcmp(path, "-"))
-		return write_all(1, "standard output", bytes, len, err);
+		return write_bytes(1, "standard output", bytes, len, err);
 	if (stat(path, &st) < 0 ? lstat(path, &st) < 0 : S_ISREG(st.st_mode)) {
 		target = realpath(path, NULL); /* through links; NULL when there is nothing yet */
 		return replace(path, target ? target : path, bytes, len, err);
@@ -186,5 +179,5 @@ int dtrace_write(const char *path, const char *bytes, size_t len, struct ut_err 
 	fd = open(path, O_WRONLY | O_CLOEXEC | (S_ISLNK(st.st_mode) ? O_CREAT : 0), 0666);
 	if (fd < 0)
 		return ut_err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
-	return write_all(fd, path, bytes, len, err);
+	return write_bytes(fd, path, bytes, len, err);
 }

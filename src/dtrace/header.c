@@ -6,13 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "dtrace/embedded.h"
 #include "dtrace/provider.h"
-
-static bool is_word_char(char c)
-{
-	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 /* Does the public header use this word? */
 static bool is_taken(const char *word)

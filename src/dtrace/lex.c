@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 
 #define LINE_MAX_NUMBER 100000000u /* a marker that says more is not believed */
@@ -24,11 +25,7 @@ void dtrace_lexer_init(struct dtrace_lexer *l, const char *name, const char *tex
 				    .fresh = true };
 }
 
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-static bool is_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_line_space(char c) { return is_space(c) && c != '\n'; }
 
 static bool looks_at(const struct dtrace_lexer *l, const char *what)
 {
@@ -85,7 +82,7 @@ static void read_marker(struct dtrace_lexer *l, const char *at, const char *end)
 			line = line * 10 + (unsigned)(*at - '0');
 	if (line < LINE_MAX_NUMBER)
 		l->line = line - 1;
-	while (at < end && is_blank(*at))
+	while (at < end && is_line_space(*at))
 		at++;
 	quote = at < end && *at == '"' ? memchr(at + 1, '"', (size_t)(end - at - 1)) : NULL;
 	if (quote) {
@@ -119,12 +116,12 @@ static int directive(struct dtrace_lexer *l, struct ut_err *err)
 	int ret = skip_directive(l, err);
 
 	end = l->at;
-	while (word < end && is_blank(*word))
+	while (word < end && is_line_space(*word))
 		word++;
 	if (end - word > 2 && !memcmp(word, "if", 2))
 		l->conditional = true;
-	if (end - word > 5 && !memcmp(word, "line", 4) && is_blank(word[4]))
-		for (word += 4; word < end && is_blank(*word);)
+	if (end - word > 5 && !memcmp(word, "line", 4) && is_line_space(word[4]))
+		for (word += 4; word < end && is_line_space(*word);)
 			word++;
 	if (!ret && word < end)
 		read_marker(l, word, end);
@@ -137,7 +134,7 @@ static int skip_blanks(struct dtrace_lexer *l, struct ut_err *err)
 	int ret = 0;
 
 	while (!ret && l->at < l->end) {
-		if (*l->at == '\n' || is_blank(*l->at))
+		if (*l->at == '\n' || is_line_space(*l->at))
 			step(l);
 		else if (looks_at(l, "\\\n"))
 			l->at++;
@@ -177,7 +174,7 @@ int dtrace_lex(struct dtrace_lexer *l, struct dtrace_token *ret, struct ut_err *
 	*ret = token_here(l, DTRACE_END, 0);
 	if (l->at == l->end)
 		return 0;
-	while (l->at + len < l->end && is_word(l->at[len]))
+	while (l->at + len < l->end && is_word_char(l->at[len]))
 		len++;
 	*ret = token_here(l, len ? DTRACE_WORD : DTRACE_SIGN, len ? len : 1);
 	if (!len && (*l->at == '"' || *l->at == '\''))

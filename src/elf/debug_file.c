@@ -14,6 +14,7 @@
 #include <zlib.h>
 
 #include "base/auto.h"
+#include "base/path.h"
 #include "elf/image_priv.h"
 
 #define CRC_CHUNK 65536
@@ -142,7 +143,7 @@ static struct elf_image *find_by_link(struct elf_image *img, int root, const cha
 
 	if (own[0] != '/' || !read_debuglink(img, &link))
 		return NULL;
-	folder = (int)(strrchr(own, '/') - own);
+	folder = (int)(path_base(own) - 1 - own);
 	for (unsigned i = 0; i < 3 && !debug; i++) {
 		snprintf(path, sizeof(path), "%s%.*s%s/%s", i == 2 ? image_debug_root : "", folder, own,
 			 i == 1 ? "/.debug" : "", link.name);

@@ -3,6 +3,7 @@
 #include "kernel/kernel.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -81,6 +82,13 @@ int kernel_load_empty(bool multi)
 	const struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .insns = insns, .n = 2, .multi = multi };
 
 	return load(&prog, NULL, 0);
+}
+
+unsigned kernel_cpus(void)
+{
+	int n = libbpf_num_possible_cpus();
+
+	return n > 0 ? (unsigned)n : (unsigned)sysconf(_SC_NPROCESSORS_CONF);
 }
 
 bool kernel_has_uprobe_multi(void)

@@ -33,6 +33,9 @@ int kernel_prog_load(const struct kernel_prog *prog, char **log, struct ut_err *
 /* A uprobe program that does nothing, for trials: a descriptor or a negative errno. */
 int kernel_load_empty(bool multi);
 
+/* CPUs that this kernel can ever have: as many rings, and values of a per-CPU map. */
+unsigned kernel_cpus(void);
+
 /* Can programs be attached to many uprobes with one call here? Asked once, then remembered. */
 bool kernel_has_uprobe_multi(void);
 

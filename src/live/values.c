@@ -2,10 +2,10 @@
 /* Names from formats, and the values that stand behind them in a record. */
 #include "live/values.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "live/print_priv.h"
 
 struct named_step {
@@ -25,9 +25,9 @@ static char *name_before(const struct step *literal)
 	if (!end || literal->literal[end - 1] != '=')
 		return strdup("");
 	for (start = --end; start; start--) {
-		unsigned char c = (unsigned char)literal->literal[start - 1];
+		char c = literal->literal[start - 1];
 
-		if (!isalnum(c) && c != '_' && c != '-')
+		if (!is_word_char(c) && c != '-')
 			break;
 	}
 	return strndup(literal->literal + start, end - start);

@@ -11,6 +11,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/ascii.h"
+#include "base/hash.h"
 #include "base/auto.h"
 #include "base/sum.h"
 #include "model/profile_priv.h"
@@ -75,9 +77,6 @@ struct line {
 
 /* Parsing: one line. */
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
 static uint64_t add_digit(uint64_t v, char c, bool *too_big)
 {
 	if (!__builtin_mul_overflow(v, 10, &v) && !__builtin_add_overflow(v, (uint64_t)(c - '0'), &v))
@@ -111,13 +110,13 @@ static bool parse_line(const char *s, size_t len, struct line *ret)
 	const char *end = s + len, *number;
 
 	*ret = (struct line){ .s = s };
-	while (end > s && is_blank(end[-1]))
+	while (end > s && is_line_blank(end[-1]))
 		end--;
 	for (number = end; number > s && (is_digit(number[-1]) || number[-1] == '.'); number--)
 		;
-	if (number == s || !is_blank(number[-1]) || !parse_count(number, end, ret))
+	if (number == s || !is_line_blank(number[-1]) || !parse_count(number, end, ret))
 		return false;
-	while (number > s && is_blank(number[-1]))
+	while (number > s && is_line_blank(number[-1]))
 		number--;
 	ret->len = (size_t)(number - s);
 	return ret->len > 0;
@@ -126,7 +125,7 @@ static bool parse_line(const char *s, size_t len, struct line *ret)
 /* Nothing is said, or "# something": no stack, and no mistake. "#<Thread>;run 5" is a stack. */
 static bool is_comment(const char *s, size_t len)
 {
-	while (len && is_blank(s[len - 1]))
+	while (len && is_line_blank(s[len - 1]))
 		len--;
 	return !len || (*s == '#' && (len == 1 || s[1] == ' ' || s[1] == '\t'));
 }
@@ -203,13 +202,6 @@ static uint64_t load8(const char *s)
 	return v;
 }
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	unsigned __int128 m = (unsigned __int128)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xe7037ed1a0b428dbu);
-
-	return (uint64_t)m ^ (uint64_t)(m >> 64);
-}
-
 /*
  * Fills in what is looked for, in place: a copy would wait for what was just written. Without a branch that depends on
  * the length of usual names: none could be foreseen.
@@ -225,9 +217,9 @@ static void look_for(struct known *k, const char *s, size_t len)
 
 	for (size_t i = 0; i < HEAD_WORDS; i++)
 		k->head[i] = load8(s + 8 * i) & load8(mask + 8 * i);
-	k->hash = mix(k->head[0] ^ len, k->head[1]) ^ mix(k->head[2], k->head[3] ^ 0x8ebc6af09c88c6e3u);
+	k->hash = hash_pair(k->head[0] ^ len, k->head[1]) ^ hash_pair(k->head[2], k->head[3] ^ 0x8ebc6af09c88c6e3u);
 	for (size_t at = in_head; at < len; at += 8)
-		k->hash = mix(k->hash, load8(s + (at + 8 < len ? at : len - 8)));
+		k->hash = hash_pair(k->hash, load8(s + (at + 8 < len ? at : len - 8)));
 	k->len = (uint32_t)len;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
+
 const struct out_format *const out_formats[] = {
 	&out_svg, &out_folded, &out_pprof, &out_speedscope, NULL,
 };
@@ -34,7 +36,7 @@ static bool has_suffix(const char *name, const char *suffixes)
 
 const struct out_format *out_format_of(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = path_base(path);
 
 	for (size_t i = 0; out_formats[i]; i++)
 		if (has_suffix(name, out_formats[i]->suffixes))

@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "base/auto.h"
+#include "base/path.h"
 #include "base/sum.h"
 #include "out/out.h"
 #include "out/profile.pb-c.h"
@@ -242,12 +243,7 @@ static const char *c_string(struct reader *r, unsigned place, int64_t i)
 	return r->scratch[place].v;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] && *path != '[' ? slash + 1 : path;
-}
+static const char *module_of(const char *path) { return *path == '[' || !*path_base(path) ? path : path_base(path); }
 
 static bool is_kernel(const char *module)
 {
@@ -270,7 +266,7 @@ static uint32_t frame_of(struct reader *r, const Pprof__Line *line, const Pprof_
 	if (!name.len || name.s[0] == '[') /* words, not code */
 		return profile_frame_folded(r->p, name.len ? name.s : "[no name]", name.len ? name.len : 9);
 	frame.name = c_string(r, 0, f->name);
-	frame.module = m ? base_name(c_string(r, 1, m->name)) : "";
+	frame.module = m ? module_of(c_string(r, 1, m->name)) : "";
 	frame.file = f->file > 0 ? c_string(r, 2, f->file) : NULL;
 	frame.line = line->line > 0 && line->line <= UINT32_MAX ? (uint32_t)line->line : 0;
 	if (inlined)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* p: and r: requests: the functions of a file that fit become probes. */
 #include <Zydis/Zydis.h>
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "elf/demangle.h"
 #include "plan/plan_priv.h"
@@ -123,7 +124,7 @@ static int add_function(struct plan_look *look, unsigned request, const char *fu
 		return r;
 	r = plan_look_file(look);
 	p.file = (unsigned)look->file;
-	p.provider = strdup(plan_base_name(look->path));
+	p.provider = strdup(path_base(look->path));
 	p.func = display_name(func);
 	probe = plan_add_probe(look->plan, &p);
 	if (r < 0 || probe < 0)
@@ -155,7 +156,7 @@ static bool may_demangle_to(const char *mangled, const char *wanted)
 	const char *colon = strrchr(wanted, ':'), *last = colon ? colon + 1 : wanted;
 
 	for (const char *c = last; *c; c++)
-		if (!isalnum((unsigned char)*c) && *c != '_')
+		if (!is_word_char(*c))
 			return true;
 	for (size_t i = 0; i < ARRAY_SIZE(abbreviated); i++)
 		if (!strcmp(last, abbreviated[i]))

@@ -9,28 +9,16 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "plan/plan_priv.h"
-
-static void auto_closedir(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
-const char *plan_base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 bool library_matches(const char *where, const char *path)
 {
 	static const char *const
 		forms[] = { "%s",	  "%s.so",	 "%s.so.*", "lib%s.so",
 			    "lib%s.so.*", "lib%s-*.so*", "%s.*" /* libstdc++.so.6 is a link to libstdc++.so.6.0.30 */ };
-	const char *base = plan_base_name(path);
+	const char *base = path_base(path);
 	size_t n = ARRAY_SIZE(forms) - !strstr(where, ".so");
 	char pattern[512];
 
@@ -188,7 +176,7 @@ static int search_versions(struct plan *plan, struct plan_request *r, struct ut_
 					       "/usr/lib64" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-		AUTO(auto_closedir) DIR *dir = opendir(folders[i]);
+		AUTO_CLOSEDIR DIR *dir = opendir(folders[i]);
 		struct dirent *d;
 
 		while (dir && (d = readdir(dir))) {

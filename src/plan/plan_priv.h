@@ -29,7 +29,6 @@ bool library_matches(const char *where, const char *path);
  * that is built anew often gets the number of the old one.
  */
 bool plan_was_seen(const struct plan *plan, pid_t pid, const struct mapping *m, bool check);
-const char *plan_base_name(const char *path); /* what stands behind the last '/' */
 int plan_look_image(struct plan_look *look);
 int plan_look_file(struct plan_look *look); /* index of the file in the plan; adds it */
 

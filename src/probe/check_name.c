@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What names stand for in an expression, and what to say of those that stand for nothing. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/text.h"
@@ -123,7 +123,7 @@ static int arg_number(const char *name)
 	if (strncmp(name, "arg", 3) || !name[3])
 		return -1;
 	for (const char *p = name + 3; *p; p++) {
-		if (!isdigit((unsigned char)*p))
+		if (!is_digit(*p))
 			return -1;
 		n = n > 9999 ? n : n * 10 + (*p - '0');
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Format strings in C's grammar: text to literal pieces and conversions. */
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "probe/check.h"
 
@@ -43,7 +43,7 @@ static void read_flags(const char *f, size_t *pos, struct conversion *conv)
 static bool read_number(const char *f, size_t *pos, int *ret)
 {
 	*ret = -1;
-	for (; isdigit((unsigned char)f[*pos]); (*pos)++) {
+	for (; is_digit(f[*pos]); (*pos)++) {
 		*ret = (*ret < 0 ? 0 : *ret) * 10 + (f[*pos] - '0');
 		if (*ret > NUMBER_MAX)
 			return false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The lexer of the probe language, for everything behind the probe's name. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "probe/lex.h"
 
@@ -30,10 +30,7 @@ static const struct {
 
 #define MICRO "\xc2\xb5" /* U+00B5, as times are printed */
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-
-static bool is_name_start(char c) { return isalpha((unsigned char)c) || c == '_'; }
-static bool is_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool is_name_start(char c) { return is_alpha(c) || c == '_'; }
 
 void lex_init(struct lexer *lx, const char *text, size_t pos, struct ut_err *err)
 {
@@ -55,14 +52,6 @@ bool lex_name_is(const struct lexer *lx, const char *name)
 	       !memcmp(lx->text + lx->tok.pos, name, lx->tok.len);
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)tolower((unsigned char)c);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* One to two hexadecimal digits, or one to three octal ones. */
 static bool lex_coded_char(const char *text, size_t *pos, char *ret)
 {
@@ -71,7 +60,7 @@ static bool lex_coded_char(const char *text, size_t *pos, char *ret)
 	unsigned v = 0, base = hex ? 16 : 8;
 
 	for (; p < max; p++) {
-		int d = hex_digit(text[p]);
+		int d = hex_value(text[p]);
 
 		if (d < 0 || (unsigned)d >= base)
 			break;
@@ -172,7 +161,7 @@ static bool lex_suffix(const char *s, size_t len, bool *ret_unsigned)
 	if (len > 3)
 		return false;
 	for (size_t i = 0; i < len; i++)
-		low[i] = (char)tolower((unsigned char)s[i]);
+		low[i] = to_lower(s[i]);
 	*ret_unsigned = strchr(low, 'u') != NULL;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(low, known[i]))
@@ -183,8 +172,8 @@ static bool lex_suffix(const char *s, size_t len, bool *ret_unsigned)
 /* End of the word at @p, which may be a unit: "µ" counts as a letter. */
 static size_t word_end(const char *text, size_t p)
 {
-	while (is_name(text[p]) || !strncmp(text + p, MICRO, sizeof(MICRO) - 1))
-		p += is_name(text[p]) ? 1 : sizeof(MICRO) - 1;
+	while (is_word_char(text[p]) || !strncmp(text + p, MICRO, sizeof(MICRO) - 1))
+		p += is_word_char(text[p]) ? 1 : sizeof(MICRO) - 1;
 	return p;
 }
 
@@ -231,17 +220,17 @@ static int lex_number(struct lexer *lx)
 	uint64_t v = 0;
 	int d, r;
 
-	if (lx->text[end] == '.' && isdigit((unsigned char)lx->text[end + 1]))
+	if (lx->text[end] == '.' && is_digit(lx->text[end + 1]))
 		return probe_error_at(
 			lx->text, start, end + 2 - start, lx->err,
 			"expressions support only integers; floats can be printed, but not used in expressions");
-	if (lx->text[p] == '0' && tolower((unsigned char)lx->text[p + 1]) == 'x' && hex_digit(lx->text[p + 2]) >= 0) {
+	if (lx->text[p] == '0' && to_lower(lx->text[p + 1]) == 'x' && hex_value(lx->text[p + 2]) >= 0) {
 		base = 16;
 		p += 2;
 	} else if (lx->text[p] == '0') {
 		base = 8;
 	}
-	for (; p < end && (d = hex_digit(lx->text[p])) >= 0 && (unsigned)d < base; p++)
+	for (; p < end && (d = hex_value(lx->text[p])) >= 0 && (unsigned)d < base; p++)
 		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (unsigned)d, &v))
 			return probe_error_at(lx->text, start, end - start, lx->err, "this number exceeds 64 bits");
 	r = lex_number_end(lx, start, p, end, base, &v);
@@ -283,11 +272,11 @@ static int lex_one(struct lexer *lx)
 		return lex_string(lx);
 	if (*at == '\'')
 		return lex_char_constant(lx);
-	if (isdigit((unsigned char)*at))
+	if (is_digit(*at))
 		return lex_number(lx);
 	if (!is_name_start(*at))
 		return lex_operator(lx);
-	while (is_name(lx->text[lx->pos]))
+	while (is_word_char(lx->text[lx->pos]))
 		lx->pos++;
 	lx->tok.kind = TOK_NAME;
 	return 0;
@@ -298,7 +287,7 @@ int lex_next(struct lexer *lx)
 	int r;
 
 	lex_done(lx);
-	while (is_blank(lx->text[lx->pos]))
+	while (is_space(lx->text[lx->pos]))
 		lx->pos++;
 	lx->tok = (struct token){ .kind = TOK_END, .pos = lx->pos };
 	r = lex_one(lx);

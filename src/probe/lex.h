@@ -64,7 +64,6 @@ void lex_done(struct lexer *lx);
 /* Moves to the next token. 0 or a negative errno. */
 int lex_next(struct lexer *lx);
 bool lex_name_is(const struct lexer *lx, const char *name);
-bool is_blank(char c);
 
 /*
  * Resolves the character or escape sequence at text[*pos] and moves past it; the string must not end there. False for

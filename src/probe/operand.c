@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "probe/register.h"
 
 /* The text of one operand while it is parsed. A first failure makes it unreadable and ends the parsing. */
@@ -36,14 +37,7 @@ static bool refuse(struct operand *op, const char *fmt, ...)
 	return false;
 }
 
-static bool is_blank(char c) { return c == ' ' || c == '\t'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-static bool is_symbol_char(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '$' ||
-	       (unsigned char)c >= 0x80;
-}
+static bool is_symbol_char(char c) { return is_word_char(c) || c == '.' || c == '$' || (unsigned char)c >= 0x80; }
 
 static void skip_blanks(struct scan *s)
 {
@@ -75,14 +69,6 @@ static size_t word_length(const struct scan *s)
 	return n;
 }
 
-static int digit_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
-}
-
 /* A whole word as the assembler reads it: 0x… hexadecimal, 0… octal, else decimal. */
 static bool parse_number(struct scan *s, uint64_t *ret)
 {
@@ -97,9 +83,9 @@ static bool parse_number(struct scan *s, uint64_t *ret)
 		base = 8;
 	}
 	for (; i < n; i++) {
-		int digit = digit_value(s->at[i]);
+		int digit = hex_value(s->at[i]);
 
-		if (digit >= (int)base)
+		if (digit < 0 || digit >= (int)base)
 			return refuse(s->op, "contains the invalid number %.*s", (int)(n < 40 ? n : 40), s->at);
 		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (uint64_t)digit, &v))
 			return refuse(s->op, "contains a number that exceeds 64 bits");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The head of a probe: KIND:WHERE[:PROVIDER]:NAME[+OFFSET], e:NAME, and s:SIGNAL. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "base/signal_name.h"
 #include "base/text.h"
@@ -28,7 +28,7 @@ static char *copy(const char *s, size_t len)
 /* First place from @pos on where one of @stops, a blank or the end of the text is. */
 static size_t scan(const char *text, size_t pos, const char *stops)
 {
-	while (text[pos] && !is_blank(text[pos]) && !strchr(stops, text[pos]))
+	while (text[pos] && !is_space(text[pos]) && !strchr(stops, text[pos]))
 		pos++;
 	return pos;
 }
@@ -132,7 +132,7 @@ static int no_name(const struct probe_spec *spec, size_t start, size_t end, stru
 				      name_word(spec->kind));
 	if (is_function(spec) && !memchr(text + start, '/', end - start))
 		return no_kernel_functions(text, start, end - start, err);
-	if (is_blank(text[end]) && strchr(text + end, ':') && memchr(text + start, '/', end - start))
+	if (is_space(text[end]) && strchr(text + end, ':') && memchr(text + start, '/', end - start))
 		return probe_error_at(text, end, 1, err,
 				      "put a path with spaces in double quotes: u:\"/opt/my program\":NAME");
 	return probe_error_at(text, end, 0, err, "the %s is missing: %.*s:NAME", name_word(spec->kind),
@@ -202,7 +202,8 @@ static int check_name_bytes(const struct probe_spec *spec, size_t start, size_t 
 
 		if (c < 0x20 || c == 0x7f)
 			return probe_error_at(spec->text, i, 1, err, "a name cannot contain a control character");
-		if (!is_function(spec) && !is_named_freely(spec) && c < 0x80 && !isalnum(c) && !strchr("_-*?$.", c))
+		if (!is_function(spec) && !is_named_freely(spec) && c < 0x80 && !is_alnum((char)c) &&
+		    !strchr("_-*?$.", c))
 			return probe_error_at(spec->text, i, 1, err, "the name of %s cannot contain '%c'",
 					      spec->kind == PROBE_USDT ? "a probe" : "an event", c);
 	}
@@ -237,8 +238,6 @@ static bool parse_number(const char *text, size_t start, size_t end, uint64_t *r
 	digits[end - start] = '\0';
 	return parse_u64(digits, ret) == 0;
 }
-
-static bool is_digit(char c) { return isdigit((unsigned char)c); }
 
 /* Cuts "+0x1f" off the end of a function's name; *@end is the name's end. */
 static int parse_offset(struct probe_spec *spec, size_t start, size_t *end, struct ut_err *err)
@@ -371,7 +370,7 @@ static int parse_quoted_user(struct probe_spec *spec, size_t start, size_t *ret_
 		return r;
 	spec->name_pos = start + 1;
 	*ret_end = lx.pos;
-	if (spec->text[lx.pos] && !is_blank(spec->text[lx.pos]) && !strchr("(\"", spec->text[lx.pos]))
+	if (spec->text[lx.pos] && !is_space(spec->text[lx.pos]) && !strchr("(\"", spec->text[lx.pos]))
 		return probe_error_at(spec->text, lx.pos, 1, err, "a space is missing after the name in quotes");
 	return 0;
 }
@@ -453,7 +452,7 @@ int parse_head(struct probe_spec *spec, size_t *ret_end, struct ut_err *err)
 	size_t pos = 0;
 	int r;
 
-	while (is_blank(spec->text[pos]))
+	while (is_space(spec->text[pos]))
 		pos++;
 	r = parse_kind(spec, &pos, err);
 	if (!r && spec->kind == PROBE_USER)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
+
 /* By encoding: 64, 32, 16 and low 8 bits. */
 static const char *const names[16][4] = {
 	[X86_RAX] = { "rax", "eax", "ax", "al" },      [X86_RCX] = { "rcx", "ecx", "cx", "cl" },
@@ -56,7 +58,7 @@ bool register_is_vector(const char *name, size_t len)
 			continue;
 		if (len == n)
 			return strcmp(units[i], "st") == 0;
-		return len <= n + 2 && name[n] >= '0' && name[n] <= '9';
+		return len <= n + 2 && is_digit(name[n]);
 	}
 	return false;
 }

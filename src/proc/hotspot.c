@@ -19,6 +19,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "proc/hotspot_priv.h"
 #include "proc/procfs.h"
 
@@ -51,11 +52,8 @@ bool hotspot_here(pid_t pid)
 
 	if (mapped_files_read(pid, &files, NULL))
 		return false;
-	for (size_t i = 0; i < files.files.n && !found; i++) {
-		const char *slash = strrchr(files.files.v[i].first.path, '/');
-
-		found = slash && !strcmp(slash, "/libjvm.so");
-	}
+	for (size_t i = 0; i < files.files.n && !found; i++)
+		found = !strcmp(path_base(files.files.v[i].first.path), "libjvm.so");
 	mapped_files_done(&files);
 	return found;
 }
@@ -314,7 +312,7 @@ static int watch_tmp(const struct attach *a)
 static bool has_listener(pid_t pid)
 {
 	char path[64];
-	DIR *dir;
+	AUTO_CLOSEDIR DIR *dir = NULL;
 	struct dirent *entry;
 	bool found = false;
 
@@ -326,8 +324,6 @@ static bool has_listener(pid_t pid)
 		found = entry->d_name[0] != '.' && !process_comm(atoi(entry->d_name), comm) &&
 			!strcmp(comm, "Attach Listener");
 	}
-	if (dir)
-		closedir(dir);
 	return found;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 #include "proc/hotspot_priv.h"
 #include "proc/procfs.h"
@@ -27,8 +28,6 @@ struct flags {
 	int value; /* -1: not told */
 	int files;
 };
-
-static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
 /* "-XX:+Name" and "-XX:-Name". */
 static void look_at_option(struct flags *f, const char *option)

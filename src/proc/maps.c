@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 
 static const char deleted_mark[] = " (deleted)";
@@ -15,24 +16,15 @@ struct cursor {
 	const char *p, *end;
 };
 
-static int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return 16;
-}
-
 /* A number in @base, and the one character behind it. */
 static bool take_number(struct cursor *c, int base, char after, uint64_t *ret)
 {
 	const char *start = c->p;
 	uint64_t v = 0;
 
-	for (; c->p < c->end && digit_value(*c->p) < base; c->p++)
+	for (; c->p < c->end && hex_value(*c->p) >= 0 && hex_value(*c->p) < base; c->p++)
 		if (__builtin_mul_overflow(v, (uint64_t)base, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)digit_value(*c->p), &v))
+		    __builtin_add_overflow(v, (uint64_t)hex_value(*c->p), &v))
 			return false;
 	if (c->p == start || c->p == c->end || *c->p != after)
 		return false;

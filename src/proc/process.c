@@ -2,7 +2,6 @@
 /* Who a process is: its start time, state, parent, names and numbers, from /proc. */
 #include "proc/process.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 #include "proc/procfs.h"
 
@@ -44,7 +44,7 @@ static int stat_number(const struct buf *stat, int number, uint64_t *ret)
 {
 	const char *p = stat_field(stat, number);
 
-	if (!p || !isdigit((unsigned char)*p))
+	if (!p || !is_digit(*p))
 		return -EBADMSG;
 	errno = 0;
 	*ret = strtoull(p, NULL, 10);
@@ -237,15 +237,9 @@ static int compare_pids(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static void auto_closedir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 int process_list(struct process_id **ret, size_t *ret_n, struct ut_err *err)
 {
-	AUTO(auto_closedir) DIR *dir = opendir("/proc");
+	AUTO_CLOSEDIR DIR *dir = opendir("/proc");
 	VEC(struct process_id) ids = { 0 };
 	struct dirent *entry;
 
@@ -255,7 +249,7 @@ int process_list(struct process_id **ret, size_t *ret_n, struct ut_err *err)
 		AUTO_BUF struct buf b = { 0 };
 		struct process_id id;
 
-		if (!isdigit((unsigned char)entry->d_name[0]))
+		if (!is_digit(entry->d_name[0]))
 			continue;
 		id.pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		if (procfs_read(id.pid, "stat", &b) || stat_number(&b, STAT_START, &id.start_ticks))

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/auto.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "proc/process.h"
 #include "proc/procfs.h"
@@ -152,7 +153,7 @@ struct candidate {
 
 static void consider(const struct runtimes *r, const char *path, bool libraries, struct candidate *best)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = path_base(path);
 
 	for (size_t i = 0; i < r->all.n; i++) {
 		const struct runtime *runtime = &r->all.v[i];

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 #include "base/text.h"
 
@@ -28,16 +29,14 @@ int ini_fail(const struct ini_parser *p, const char *fmt, ...)
 	return ut_err_set(p->err, -EINVAL, "%s:%u: %s", p->origin, p->line, what);
 }
 
-bool ini_is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
 static char *trim(char *s)
 {
 	size_t len;
 
-	while (ini_is_blank(*s))
+	while (is_line_blank(*s))
 		s++;
 	len = strlen(s);
-	while (len && ini_is_blank(s[len - 1]))
+	while (len && is_line_blank(s[len - 1]))
 		s[--len] = '\0';
 	return s;
 }
@@ -52,7 +51,7 @@ static void cut_comment(char *line)
 			s++;
 		else if (*s == '"')
 			quoted = !quoted;
-		else if (*s == '#' && !quoted && (s == line || ini_is_blank(s[-1])))
+		else if (*s == '#' && !quoted && (s == line || is_line_blank(s[-1])))
 			*s = '\0';
 		if (!*s)
 			return;
@@ -211,7 +210,7 @@ bad:
 /* What stands behind "version = text". */
 static int version_prefix(struct ini_parser *p, const char *value, char **ret)
 {
-	while (ini_is_blank(*value))
+	while (is_line_blank(*value))
 		value++;
 	*ret = unquote(value);
 	if (!*ret)
@@ -226,7 +225,7 @@ static int key_version(struct ini_parser *p, const char *value)
 	struct runtime_version v = { 0 };
 	int r = 0;
 
-	v.in_text = !strncmp(value, "text", 4) && (ini_is_blank(value[4]) || value[4] == '"');
+	v.in_text = !strncmp(value, "text", 4) && (is_line_blank(value[4]) || value[4] == '"');
 	if (v.in_text)
 		r = version_prefix(p, value + 4, &v.prefix);
 	else if (strcmp(value, "name") != 0)
@@ -251,13 +250,13 @@ static int key_map(struct ini_parser *p, const char *value)
 	struct runtime_map m = { 0 };
 	const char *since = value + 5, *colon = strchr(value, ':');
 
-	if (!strncmp(value, "since", 5) && ini_is_blank(*since)) {
-		while (ini_is_blank(*since))
+	if (!strncmp(value, "since", 5) && is_line_blank(*since)) {
+		while (is_line_blank(*since))
 			since++;
 		if (!colon || colon <= since || strspn(since, "0123456789.") != (size_t)(colon - since) || !colon[1])
 			return ini_fail(p, "a map for some versions has the form 'map = since 3.12: COMMAND'");
 		m.since = strndup(since, (size_t)(colon - since));
-		for (value = colon + 1; ini_is_blank(*value);)
+		for (value = colon + 1; is_line_blank(*value);)
 			value++;
 	}
 	m.text = strdup(value);
@@ -339,7 +338,7 @@ static int section_line(struct ini_parser *p, char *line)
 		p->section = INI_RUNTIME;
 	} else if (strcmp(line, "[probes]") == 0) {
 		p->section = INI_PROBES;
-	} else if (!strncmp(line, "[span", 5) && (ini_is_blank(line[5]) || line[5] == ']') && line[len - 1] == ']') {
+	} else if (!strncmp(line, "[span", 5) && (is_line_blank(line[5]) || line[5] == ']') && line[len - 1] == ']') {
 		line[len - 1] = '\0';
 		p->section = INI_SPAN;
 		return span_section(p, trim(line + 5));

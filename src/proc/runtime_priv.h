@@ -34,7 +34,6 @@ int ini_set_once(struct ini_parser *p, char **where, const char *key, const char
 int ini_set_key(struct ini_parser *p, const struct ini_key *keys, size_t n, const char *section, const char *key,
 		const char *value);
 bool ini_quotes_are_closed(const char *s);
-bool ini_is_blank(char c);
 
 /* "[span KIND]" begins; @kind is what stands behind "span". */
 int span_section(struct ini_parser *p, char *kind);

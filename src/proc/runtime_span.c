@@ -2,11 +2,11 @@
 /* The [span KIND] sections of a runtime's .ini file: what begins and ends, by which probes, and how it is called. */
 #include "proc/runtime_priv.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 #include "base/text.h"
 
@@ -174,11 +174,11 @@ static char *next_word(const char **s)
 	const char *start = *s;
 	size_t len;
 
-	while (ini_is_blank(*start))
+	while (is_line_blank(*start))
 		start++;
 	len = strcspn(start, " \t\r");
 	*s = start + len;
-	while (ini_is_blank(**s))
+	while (is_line_blank(**s))
 		(*s)++;
 	return len ? strndup(start, len) : NULL;
 }
@@ -187,10 +187,10 @@ static bool is_value_name(const char *s)
 {
 	size_t len = strlen(s);
 
-	if (!len || len >= VALUE_LEN_MAX || isdigit((unsigned char)*s))
+	if (!len || len >= VALUE_LEN_MAX || is_digit(*s))
 		return false;
 	for (; *s; s++)
-		if (!isalnum((unsigned char)*s) && *s != '_' && *s != '-')
+		if (!is_word_char(*s) && *s != '-')
 			return false;
 	return true;
 }
@@ -275,7 +275,7 @@ static void add_value_names(const char *format, struct value_names *ret)
 		const char *start = s;
 		size_t len;
 
-		while (start > format && (isalnum((unsigned char)start[-1]) || start[-1] == '_' || start[-1] == '-'))
+		while (start > format && (is_word_char(start[-1]) || start[-1] == '-'))
 			start--;
 		len = (size_t)(s - start);
 		if (!len || len >= VALUE_LEN_MAX)

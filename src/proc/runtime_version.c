@@ -6,14 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
+#include "base/path.h"
 #include "elf/image.h"
 
 #define PIECE (64u << 10)
 #define SCAN_MAX (1ull << 30) /* no runtime's file is larger, and a sparse one must not keep us */
 #define VERSION_MAX 32 /* as the header has it */
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* The length of numbers with dots between them at @s: "3.11" of "3.11.so". */
 static size_t version_length(const char *s, const char *end)
@@ -42,7 +42,7 @@ static bool take_version(const char *s, size_t len, char ret[VERSION_MAX])
 /* The longest there is: "3.1.2" of "libruby-3.1.so.3.1.2", and the first of two that are equally long. */
 static bool version_in_name(const char *path, char ret[VERSION_MAX])
 {
-	const char *slash = strrchr(path, '/'), *s = slash ? slash + 1 : path, *end = s + strlen(s), *best = s;
+	const char *s = path_base(path), *end = s + strlen(s), *best = s;
 	size_t best_len = 0;
 
 	while (s < end) {

@@ -17,12 +17,6 @@
 #define FORMAT_MAX (1u << 20)
 #define MOUNTS_MAX (16u << 20)
 
-static void auto_closedir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 /* Undoes the octal escapes of a mounts file ("\040" for a blank), in place. */
 static void unescape_octal(char *s)
 {
@@ -156,7 +150,7 @@ static int compare_names(const void *a, const void *b) { return strcmp(*(char *c
 static int list_folders(int dirfd, const char *path, const char *pattern, struct tracefs_names *ret)
 {
 	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	AUTO(auto_closedir) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	AUTO_CLOSEDIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
 	if (!dir) {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/path.h"
 #include "base/vec.h"
 #include "bpf/lifecycle.h"
 #include "elf/image.h"
@@ -349,10 +350,9 @@ int follow_linker(struct follow *f, pid_t pid, int prog, struct ut_err *err)
 
 	for (size_t i = 0; !r && i < files.files.n; i++) {
 		const struct mapping *m = &files.files.v[i].first;
-		const char *slash = strrchr(m->path, '/');
 		AUTO_CLOSE int fd = -1;
 
-		if (!slash || strncmp(slash, "/ld", 3) || known_linker(f, m->file))
+		if (strncmp(path_base(m->path), "ld", 2) || known_linker(f, m->file))
 			continue;
 		fd = mapping_open(pid, m, err);
 		if (fd < 0)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "kernel/kernel.h"
 
 #define RING_PAGES 32
 
@@ -73,15 +74,15 @@ static int open_cpu(struct mapwatch *w, unsigned cpu)
 
 int mapwatch_open(struct mapwatch **ret, struct ut_err *err)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	struct mapwatch *w = calloc(1, sizeof(*w) + (size_t)cpus * sizeof(w->v[0]));
+	unsigned cpus = kernel_cpus();
+	struct mapwatch *w = calloc(1, sizeof(*w) + cpus * sizeof(w->v[0]));
 	int r = 0;
 
 	if (!w)
 		return ut_err_nomem(err);
 	w->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	for (long i = 0; !r && i < cpus; i++)
-		r = open_cpu(w, (unsigned)i);
+	for (unsigned i = 0; !r && i < cpus; i++)
+		r = open_cpu(w, i);
 	if (r) {
 		mapwatch_close(w);
 		return ut_err_set(err, r, "cannot watch for new mappings: %s (needs root or CAP_PERFMON)",

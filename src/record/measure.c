@@ -290,7 +290,7 @@ void measure_forget(struct measure *m, pid_t pid)
 
 bool measure_settle(void)
 {
-	long visited = 0, n = sysconf(_SC_NPROCESSORS_CONF);
+	long visited = 0, n = kernel_cpus();
 	size_t size = CPU_ALLOC_SIZE(CPUS_MAX);
 	cpu_set_t *before = CPU_ALLOC(CPUS_MAX), *one = CPU_ALLOC(CPUS_MAX);
 

@@ -9,6 +9,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "gen/gen_user.h"
+#include "kernel/kernel.h"
 #include "plan/plan_priv.h"
 #include "record/session_priv.h"
 
@@ -63,13 +64,12 @@ bool session_has_targets(const struct session_options *o) { return o->targets.np
 static int open_plan(struct session *s, const struct runtimes *runtimes, struct ut_err *err)
 {
 	const struct session_options *o = &s->options;
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct plan_options po = {
 		.gen = { .text_limit = o->text_limit,
 			 .may_sleep = !o->no_sleep,
 			 .filter = session_uprobe_filter(o),
 			 .self_tgid = getpid(),
-			 .ncpus = (uint32_t)cpus,
+			 .ncpus = kernel_cpus(),
 			 .wake_bytes = (uint32_t)(s->rings.size_bytes / 4),
 			 .state_base_ns = s->state_base_ns,
 			 .fair_bytes = (uint32_t)GEN_FAIR_FROM(s->rings.size_bytes) },
@@ -179,8 +179,8 @@ int session_open(const struct session_options *options, const struct runtimes *r
 		s->options.sampling = &s->sampling;
 	}
 	s->rings = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
-	s->rings.size_bytes = options->targets.ring_bytes ? options->targets.ring_bytes
-							  : rings_default_size((unsigned)sysconf(_SC_NPROCESSORS_CONF));
+	s->rings.size_bytes =
+		options->targets.ring_bytes ? options->targets.ring_bytes : rings_default_size(kernel_cpus());
 	s->state_base_ns = monotonic_ns() - 1000000000u; /* before anything that is counted */
 	s->starts_fd = s->refused_fd = s->handlers_fd = s->epoll_fd = -1;
 	no_states = options->states && measure_possible(&why);

@@ -281,7 +281,7 @@ static int start_command(struct session *s, struct ut_err *err)
 
 int session_start(struct session *s, const struct session_sink *sink, char **log, struct ut_err *err)
 {
-	int r = rings_open(&s->rings, (unsigned)sysconf(_SC_NPROCESSORS_CONF), s->rings.size_bytes, err);
+	int r = rings_open(&s->rings, kernel_cpus(), s->rings.size_bytes, err);
 
 	s->sink = sink;
 	s->open_rings = r == 0;

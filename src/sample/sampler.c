@@ -358,7 +358,7 @@ static void note_thread(struct sampler *s, pid_t pid, pid_t tid)
 void sampler_note_threads(struct sampler *s, pid_t pid)
 {
 	char path[64];
-	DIR *dir;
+	AUTO_CLOSEDIR DIR *dir = NULL;
 
 	if (!s->sampling.waits)
 		return;
@@ -367,8 +367,6 @@ void sampler_note_threads(struct sampler *s, pid_t pid)
 	for (struct dirent *e; dir && (e = readdir(dir));)
 		if (e->d_name[0] != '.')
 			note_thread(s, pid, (pid_t)strtol(e->d_name, NULL, 10));
-	if (dir)
-		closedir(dir);
 }
 
 int sampler_walk_standing(struct sampler *s, int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips),

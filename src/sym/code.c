@@ -2,7 +2,6 @@
 /* The code maps of a process: finding its files, noting how they grow, and answering questions. */
 #include "sym/code.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -12,7 +11,9 @@
 #include <sys/inotify.h>
 #include <sys/syscall.h>
 
+#include "base/ascii.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "sym/code_priv.h"
 #include "sym/history.h"
 
@@ -66,13 +67,6 @@ struct code_maps *code_maps_bare(const struct code_owner *o)
 	return c;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* What its mappings tell: dumps, and whether it is a HotSpot. */
 static void look_at_mappings(struct code_maps *c, uint64_t time_ns)
 {
@@ -83,7 +77,7 @@ static void look_at_mappings(struct code_maps *c, uint64_t time_ns)
 	for (size_t i = 0; i < maps.maps.n; i++) {
 		if (place_is_dump(&maps.maps.v[i]))
 			code_maps_dump(c, &maps.maps.v[i], time_ns);
-		if (!strcmp(base_name(maps.maps.v[i].path), "libjvm.so"))
+		if (!strcmp(path_base(maps.maps.v[i].path), "libjvm.so"))
 			c->owner.rewrites = true;
 	}
 	mappings_done(&maps);
@@ -498,7 +492,7 @@ static bool is_bytecode(const char *name)
 {
 	const char *p = name;
 
-	while (isalpha((unsigned char)*p))
+	while (is_alpha(*p))
 		p++;
 	return p > name && p[0] == ':' && p[1] == '~';
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/auto.h"
+#include "base/path.h"
 #include "elf/lines.h"
 
 static void file_free(struct sym_file *f)
@@ -145,7 +146,6 @@ static int open_image(struct sym_files *files, struct sym_file *f, pid_t pid, co
 struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct mapping *m, struct ut_err *err)
 {
 	struct sym_file *f = find(files, m);
-	const char *slash;
 
 	if (f) {
 		f->refs++;
@@ -162,8 +162,7 @@ struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct 
 		file_free(f);
 		return NULL;
 	}
-	slash = strrchr(f->path, '/');
-	f->name = slash ? slash + 1 : f->path;
+	f->name = path_base(f->path);
 	f->number = ++files->last_number;
 	f->state = state_of(open_image(files, f, pid, m, err));
 	files->all.v[files->all.n++] = f;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/search.h"
@@ -28,16 +29,9 @@ static uint64_t parse_hex(const char **p)
 {
 	uint64_t v = 0;
 
-	for (;; (*p)++) {
-		char c = **p;
-
-		if (c >= '0' && c <= '9')
-			v = v << 4 | (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			v = v << 4 | (uint64_t)(c - 'a' + 10);
-		else
-			return v;
-	}
+	for (int digit; (digit = hex_value(**p)) >= 0; (*p)++)
+		v = v << 4 | (uint64_t)digit;
+	return v;
 }
 
 static bool is_function_type(char c) { return c == 't' || c == 'T' || c == 'w' || c == 'W'; }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 #include "base/vec.h"
 #include "proc/process.h"
@@ -33,7 +34,7 @@ bool map_clean_name(const char *name, int *ret_pid)
 
 	if ((!is_map && !is_dump) || *p < '1' || *p > '9')
 		return false;
-	for (; *p >= '0' && *p <= '9'; p++)
+	for (; is_digit(*p); p++)
 		if (__builtin_mul_overflow(pid, 10, &pid) || __builtin_add_overflow(pid, *p - '0', &pid))
 			return false;
 	*ret_pid = pid;

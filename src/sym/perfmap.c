@@ -4,19 +4,11 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
+
 struct cursor {
 	const char *p, *end;
 };
-
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /* A hexadecimal number of 64 bits, with or without 0x. */
 static bool take_hex(struct cursor *c, uint64_t *ret)

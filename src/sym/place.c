@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/path.h"
 #include "sym/history.h"
 
 bool place_is_named_memory(const struct mapping *m)
@@ -17,7 +18,7 @@ bool place_is_named_memory(const struct mapping *m)
 
 bool place_is_dump(const struct mapping *m)
 {
-	const char *slash = strrchr(m->path, '/'), *name = slash ? slash + 1 : m->path;
+	const char *name = path_base(m->path);
 	size_t len = strlen(name);
 
 	return strncmp(name, "jit-", 4) == 0 && len > 9 && strcmp(name + len - 5, ".dump") == 0;

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Errors, vectors, buffers, text and numbers. */
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
+#include "base/ascii.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/io.h"
+#include "base/path.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -69,6 +78,73 @@ static void expect_text(struct buf *b, const char *want)
 	assert_string_equal(b->data, want);
 	assert_int_equal(b->len, strlen(want));
 	buf_reset(b);
+}
+
+static void test_ascii(void **state)
+{
+	(void)state;
+	for (int i = -128; i < 128; i++) {
+		char c = (char)i;
+		bool ascii = i >= 0;
+
+		assert_int_equal(is_digit(c), ascii && isdigit(i));
+		assert_int_equal(is_alpha(c), ascii && isalpha(i));
+		assert_int_equal(is_alnum(c), ascii && isalnum(i));
+		assert_int_equal(is_word_char(c), ascii && (isalnum(i) || c == '_'));
+		assert_int_equal(is_space(c), ascii && isspace(i));
+		assert_int_equal(is_blank(c), c == ' ' || c == '\t');
+		assert_int_equal(is_line_blank(c), c == ' ' || c == '\t' || c == '\r');
+		assert_int_equal(to_lower(c), ascii ? tolower(i) : c);
+		assert_int_equal(hex_value(c) >= 0, ascii && isxdigit(i));
+	}
+	assert_int_equal(hex_value('7'), 7);
+	assert_int_equal(hex_value('b'), 11);
+	assert_int_equal(hex_value('F'), 15);
+}
+
+static void test_path(void **state)
+{
+	(void)state;
+	assert_string_equal(path_base("/usr/lib/libc.so.6"), "libc.so.6");
+	assert_string_equal(path_base("name"), "name");
+	assert_string_equal(path_base("/folder/"), "");
+	assert_string_equal(path_base(""), "");
+}
+
+/* A pipe that does not block and that nobody reads at first. */
+static void test_write_all(void **state)
+{
+	static char bytes[300000], got[sizeof(bytes)];
+	size_t at = 0, done = 7;
+	int fds[2];
+	pid_t pid;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 31 >> 4);
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid)
+		_exit(write_all(fds[1], bytes, sizeof(bytes), NULL) ? 1 : 0);
+	while (at < sizeof(got)) {
+		ssize_t n = read(fds[0], got + at, sizeof(got) - at);
+
+		assert_true(n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+		if (n < 0)
+			poll(&(struct pollfd){ .fd = fds[0], .events = POLLIN }, 1, -1);
+		at += n > 0 ? (size_t)n : 0;
+	}
+	assert_memory_equal(got, bytes, sizeof(bytes));
+	assert_int_equal(waitpid(pid, &(int){ 0 }, 0), pid);
+	assert_int_equal(write_all(fds[1], "abc", 3, &done), 0);
+	assert_int_equal(done, 3);
+	assert_int_equal(write_all(fds[0], "abc", 3, &done), -EBADF);
+	assert_int_equal(done, 0);
+	close(fds[0]);
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(write_all(fds[1], "abc", 3, NULL), -EPIPE);
+	signal(SIGPIPE, SIG_DFL);
+	close(fds[1]);
 }
 
 static void test_search(void **state)
@@ -381,6 +457,9 @@ UNIT_TESTS(base)
 		cmocka_unit_test(test_err_set_and_wrap),
 		cmocka_unit_test(test_err_cuts_and_takes_its_own_text),
 		cmocka_unit_test(test_vec),
+		cmocka_unit_test(test_ascii),
+		cmocka_unit_test(test_path),
+		cmocka_unit_test(test_write_all),
 		cmocka_unit_test(test_search),
 		cmocka_unit_test(test_buf_appends),
 		cmocka_unit_test(test_buf_numbers_equal_printf),

@@ -47,7 +47,7 @@ struct recorder {
 	size_t nprogs, nlinks;
 };
 
-static inline unsigned recorder_cpus(void) { return (unsigned)sysconf(_SC_NPROCESSORS_CONF); }
+static inline unsigned recorder_cpus(void) { return kernel_cpus(); }
 
 static inline struct gen_options recorder_options(uint32_t text_limit)
 {

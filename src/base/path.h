@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of paths. */
+#ifndef UT_BASE_PATH_H
+#define UT_BASE_PATH_H
+
+#include <string.h>
+
+/* What stands behind the last '/' of @path: all of it without one, "" when it ends with one. Points into @path. */
+static inline const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+#endif
