@@ -161,24 +161,28 @@ static void name_machine(struct elf_image *img, unsigned char class, unsigned ch
 	snprintf(img->machine_name, sizeof(img->machine_name), "%s %smachine %u", bits, order, img->machine);
 }
 
-static int read_header64(struct elf_image *img, struct ut_err *err)
+/* What is read of it. */
+static Elf64_Ehdr widen_ehdr(const Elf32_Ehdr *h)
 {
-	Elf64_Ehdr h;
-	int r;
-
-	if (!image_read(img, 0, &h, sizeof(h)))
-		return ut_err_set(err, -EBADMSG, "truncated ELF file: it ends inside its header");
-	r = read_phdrs(img, h.e_phoff, h.e_phnum, h.e_phentsize, err);
-	return r ? r : set_section_table(img, h.e_shoff, h.e_shnum, h.e_shentsize, h.e_shstrndx, err);
+	return (Elf64_Ehdr){ .e_phoff = h->e_phoff,
+			     .e_shoff = h->e_shoff,
+			     .e_phentsize = h->e_phentsize,
+			     .e_phnum = h->e_phnum,
+			     .e_shentsize = h->e_shentsize,
+			     .e_shnum = h->e_shnum,
+			     .e_shstrndx = h->e_shstrndx };
 }
 
-static int read_header32(struct elf_image *img, struct ut_err *err)
+static int read_tables(struct elf_image *img, struct ut_err *err)
 {
-	Elf32_Ehdr h;
+	Elf64_Ehdr h;
+	Elf32_Ehdr narrow;
 	int r;
 
-	if (!image_read(img, 0, &h, sizeof(h)))
+	if (img->is_64 ? !image_read(img, 0, &h, sizeof(h)) : !image_read(img, 0, &narrow, sizeof(narrow)))
 		return ut_err_set(err, -EBADMSG, "truncated ELF file: it ends inside its header");
+	if (!img->is_64)
+		h = widen_ehdr(&narrow);
 	r = read_phdrs(img, h.e_phoff, h.e_phnum, h.e_phentsize, err);
 	return r ? r : set_section_table(img, h.e_shoff, h.e_shnum, h.e_shentsize, h.e_shstrndx, err);
 }
@@ -202,7 +206,7 @@ static int read_header(struct elf_image *img, struct ut_err *err)
 	name_machine(img, ident[EI_CLASS], ident[EI_DATA]);
 	if (!img->is_little) /* enough to say what it is */
 		return 0;
-	return img->is_64 ? read_header64(img, err) : read_header32(img, err);
+	return read_tables(img, err);
 }
 
 static int image_new(int fd, const void *mem, uint64_t size, struct elf_image **ret, struct ut_err *err)

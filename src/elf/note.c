@@ -50,6 +50,23 @@ bool note_is(const struct note *n, const char *owner, uint32_t type)
 	return n->type == type && n->owner_len == strlen(owner) && memcmp(n->owner, owner, n->owner_len) == 0;
 }
 
+/* The first that is wanted of the notes that are left to walk over: its description, as much as has room. */
+static bool find_note(struct note_walk *w, const char *owner, uint32_t type, uint8_t *desc, size_t room,
+		      size_t *ret_len)
+{
+	struct note n;
+
+	while (note_next(w, &n)) {
+		if (!note_is(&n, owner, type))
+			continue;
+		*ret_len = n.desc_len < room ? n.desc_len : room;
+		if (*ret_len)
+			memcpy(desc, n.desc, *ret_len);
+		return true;
+	}
+	return false;
+}
+
 /* The first note of this owner and type in the loaded segments; its description is cut to @room. True when found. */
 static bool find_loaded_note(struct elf_image *img, const char *owner, uint32_t type, uint8_t *desc, size_t room,
 			     size_t *ret_len)
@@ -58,7 +75,6 @@ static bool find_loaded_note(struct elf_image *img, const char *owner, uint32_t 
 		const Elf64_Phdr *p = &img->phdrs.v[i];
 		AUTO_FREE void *bytes = NULL;
 		struct note_walk w;
-		struct note n;
 
 		if (p->p_type != PT_NOTE || p->p_filesz > NOTE_BYTES_MAX)
 			continue;
@@ -66,14 +82,8 @@ static bool find_loaded_note(struct elf_image *img, const char *owner, uint32_t 
 		if (!bytes)
 			continue;
 		w = note_walk_over(bytes, p->p_filesz, p->p_align);
-		while (note_next(&w, &n)) {
-			if (!note_is(&n, owner, type))
-				continue;
-			*ret_len = n.desc_len < room ? n.desc_len : room;
-			if (*ret_len)
-				memcpy(desc, n.desc, *ret_len);
+		if (find_note(&w, owner, type, desc, room, ret_len))
 			return true;
-		}
 	}
 	return false;
 }
@@ -84,20 +94,11 @@ static bool find_section_note(struct elf_image *img, const char *section, const 
 {
 	struct section *s = image_section(img, section);
 	struct note_walk w;
-	struct note n;
 
 	if (!s || s->size > NOTE_BYTES_MAX || !section_load(img, s))
 		return false;
 	w = note_walk_over(s->data, s->data_size, 4);
-	while (note_next(&w, &n)) {
-		if (!note_is(&n, owner, type))
-			continue;
-		*ret_len = n.desc_len < room ? n.desc_len : room;
-		if (*ret_len)
-			memcpy(desc, n.desc, *ret_len);
-		return true;
-	}
-	return false;
+	return find_note(&w, owner, type, desc, room, ret_len);
 }
 
 const struct elf_build_id *elf_image_build_id(struct elf_image *img)

@@ -49,8 +49,7 @@ struct plan *plan_free(struct plan *plan)
 		gen_body_done(&plan->bodies.v[i]);
 	for (size_t i = 0; i < plan->names.n; i++)
 		free(plan->names.v[i]);
-	for (size_t i = 0; i < plan->notes.n; i++)
-		free(plan->notes.v[i]);
+	sentences_done(&plan->notes);
 	vec_done(&plan->requests);
 	vec_done(&plan->probes);
 	vec_done(&plan->sites);
@@ -61,7 +60,6 @@ struct plan *plan_free(struct plan *plan)
 		free(plan->providers.v[i]);
 	vec_done(&plan->providers);
 	vec_done(&plan->names);
-	vec_done(&plan->notes);
 	free(plan);
 	return NULL;
 }
@@ -137,25 +135,12 @@ bool plan_measures(const struct plan *plan)
 int plan_note(struct plan *plan, const char *fmt, ...)
 {
 	va_list ap;
-	char *text;
 	int r;
 
 	va_start(ap, fmt);
-	r = vasprintf(&text, fmt, ap);
+	r = sentences_add(&plan->notes, fmt, ap);
 	va_end(ap);
-	if (r < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < plan->notes.n; i++) {
-		if (!strcmp(plan->notes.v[i], text)) { /* told once is enough */
-			free(text);
-			return 0;
-		}
-	}
-	if (vec_push(&plan->notes, text)) {
-		free(text);
-		return -ENOMEM;
-	}
-	return 0;
+	return r;
 }
 
 void plan_set_miss(struct plan_request *r, const char *fmt, ...)

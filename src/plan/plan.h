@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/sentences.h"
 #include "elf/usdt.h"
 #include "gen/gen.h"
 #include "proc/process.h"
@@ -109,7 +110,7 @@ struct plan {
 	VEC(struct plan_seen) seen; /* files looked at, with or without a hit */
 	struct name_list names; /* "provider:name" of USDT probes that a request could have meant: for near misses */
 	struct name_list providers; /* and the providers of others */
-	VEC(char *) notes; /* sentences to tell once */
+	struct sentences notes; /* to tell once */
 	size_t notes_told;
 	int user_probe; /* the first e: request's, which the lanes' sites belong to; -1: none */
 	int signal_probe; /* the first s: request's */

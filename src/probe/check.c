@@ -12,25 +12,13 @@
 
 int check_note(struct checker *c, const char *fmt, ...)
 {
-	char *note;
 	va_list ap;
-	int n;
+	int r;
 
 	va_start(ap, fmt);
-	n = vasprintf(&note, fmt, ap);
+	r = sentences_add(&c->checked->notes, fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return ut_err_nomem(c->err);
-	for (size_t i = 0; i < c->checked->notes.n; i++) {
-		if (!strcmp(c->checked->notes.v[i], note)) {
-			free(note);
-			return 0;
-		}
-	}
-	if (!vec_push(&c->checked->notes, note))
-		return 0;
-	free(note);
-	return ut_err_nomem(c->err);
+	return r ? ut_err_nomem(c->err) : 0;
 }
 
 int output_add(struct checker *c, enum output_kind kind, const struct expr *e, const struct expr *len)
@@ -192,9 +180,7 @@ struct probe_checked *probe_checked_free(struct probe_checked *checked)
 	for (size_t i = 0; i < checked->format.n; i++)
 		free(checked->format.v[i].literal);
 	vec_done(&checked->format);
-	for (size_t i = 0; i < checked->notes.n; i++)
-		free(checked->notes.v[i]);
-	vec_done(&checked->notes);
+	sentences_done(&checked->notes);
 	probe_spec_free(checked->spec);
 	free(checked);
 	return NULL;

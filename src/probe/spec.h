@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sentences.h"
 #include "base/vec.h"
 #include "probe/expr.h"
 
@@ -102,7 +103,7 @@ struct probe_checked {
 	struct output outputs[OUTPUTS_MAX];
 	VEC(struct format_piece) format; /* empty: outputs are printed each by its own type, separated by blanks */
 	bool needs_entry; /* r: with duration: the entry is probed as well */
-	VEC(char *) notes; /* owned: sentences to tell once («%d prints arg1 unsigned: the probe declares…») */
+	struct sentences notes; /* to tell once («%d prints arg1 unsigned: the probe declares…») */
 };
 
 /*

@@ -122,7 +122,7 @@ struct code_maps *code_maps_free(struct code_maps *c)
 	strings_done(&c->files);
 	vec_done(&c->settled.q);
 	vec_done(&c->fresh.q);
-	code_notes_done(&c->notes);
+	sentences_done(&c->notes);
 	if (c->dir >= 0)
 		close(c->dir);
 	free(c);
@@ -506,6 +506,6 @@ enum frame_kind code_kind(const char *name)
 
 size_t code_maps_notes(struct code_maps *c, const char *const **ret)
 {
-	*ret = (const char *const *)c->notes.v.v;
-	return c->notes.v.n;
+	*ret = (const char *const *)c->notes.v;
+	return c->notes.n;
 }

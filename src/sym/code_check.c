@@ -265,8 +265,8 @@ static void measure(struct check *c, struct code_report *ret)
 
 static void take_notes(struct check *c, struct code_report *ret)
 {
-	for (size_t i = 0; i < c->maps->notes.v.n; i++) {
-		char *copy = strdup(c->maps->notes.v.v[i]);
+	for (size_t i = 0; i < c->maps->notes.n; i++) {
+		char *copy = strdup(c->maps->notes.v[i]);
 
 		if (copy && vec_push(&ret->notes, copy))
 			free(copy);

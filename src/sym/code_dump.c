@@ -67,7 +67,7 @@ static void look_whose(struct code_dump *d)
 }
 
 /* The header, once the file has one. False: nothing to read (yet). */
-static bool open_dump(struct code_dump *d, bool ended, struct code_notes *notes)
+static bool open_dump(struct code_dump *d, bool ended, struct sentences *notes)
 {
 	char head[JITDUMP_HEADER];
 	const char *why;
@@ -215,7 +215,7 @@ static int record_at(const struct code_dump *d, struct window *w, uint64_t at, u
 	return jitdump_record(&d->head, bytes, len, size - at, ret);
 }
 
-static void note_end(struct code_dump *d, int r, bool cut, struct code_notes *notes)
+static void note_end(struct code_dump *d, int r, bool cut, struct sentences *notes)
 {
 	if (d->told_broken)
 		return;
@@ -238,7 +238,7 @@ static uint64_t cycles(void)
 #endif
 }
 
-static void note_strange(struct code_dump *d, struct code_notes *notes)
+static void note_strange(struct code_dump *d, struct sentences *notes)
 {
 	struct jitdump_clocks now = { monotonic_ns(), clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_BOOTTIME), cycles(), 0 };
 
@@ -253,7 +253,7 @@ static void note_strange(struct code_dump *d, struct code_notes *notes)
 }
 
 /* Nothing of it is of use: it may be the dump of a parent, or its header has another number than its writer. */
-static void note_others(const struct code_dump *d, struct code_notes *notes)
+static void note_others(const struct code_dump *d, struct sentences *notes)
 {
 	if (d->others && !d->good)
 		code_note(notes,
@@ -263,7 +263,7 @@ static void note_others(const struct code_dump *d, struct code_notes *notes)
 }
 
 /* From where @reader stands until @end. Returns what stopped it: -EBADMSG, 0 for the end. */
-static int read_records(struct reading *r, uint64_t end, struct code_notes *notes)
+static int read_records(struct reading *r, uint64_t end, struct sentences *notes)
 {
 	AUTO_FREE struct window *w = calloc(1, sizeof(*w));
 	struct jitdump_record rec;
@@ -286,7 +286,7 @@ static int read_records(struct reading *r, uint64_t end, struct code_notes *note
 	return got;
 }
 
-void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions *fresh, struct code_notes *notes)
+void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions *fresh, struct sentences *notes)
 {
 	struct code_dump_reader again = { .at = d->head.header_size };
 	struct reading r = { .d = d, .at = &again, .number = number };
@@ -303,7 +303,7 @@ void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions 
 }
 
 void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_questions *all, bool ended,
-			 struct code_notes *notes)
+			 struct sentences *notes)
 {
 	struct reading r = { .d = d, .at = &d->reader, .number = number };
 	uint64_t size = code_dump_size(d);
@@ -318,7 +318,7 @@ void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_quest
 	note_others(d, notes);
 }
 
-void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct code_notes *notes)
+void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct sentences *notes)
 {
 	struct code_questions none = { 0 };
 	AUTO_FREE struct window *w = calloc(1, sizeof(*w));

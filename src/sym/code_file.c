@@ -14,31 +14,15 @@
 #define NOTES_MAX 100
 #define STALE_SLACK_NS 30000000 /* starts are rounded down to a tick, times of files to a tick as well */
 
-void code_note(struct code_notes *notes, const char *fmt, ...)
+void code_note(struct sentences *notes, const char *fmt, ...)
 {
-	char *text;
 	va_list ap;
-	int n;
 
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	if (n < 0)
+	if (notes->n >= NOTES_MAX)
 		return;
-	for (size_t i = 0; i < notes->v.n; i++)
-		if (!strcmp(notes->v.v[i], text)) {
-			free(text);
-			return;
-		}
-	if (notes->v.n >= NOTES_MAX || vec_push(&notes->v, text))
-		free(text);
-}
-
-void code_notes_done(struct code_notes *notes)
-{
-	for (size_t i = 0; i < notes->v.n; i++)
-		free(notes->v.v[i]);
-	vec_done(&notes->v);
+	va_start(ap, fmt);
+	(void)sentences_add(notes, fmt, ap);
+	va_end(ap);
 }
 
 static void read_uids(pid_t pid, struct code_owner *ret)
@@ -118,7 +102,7 @@ uint64_t code_stat_ns(const struct stat *st)
 }
 
 /* Is the file to be believed? 0, -EPERM or -ESTALE, with a note why. */
-static int check(const char *shown, const struct code_owner *o, const struct stat *st, struct code_notes *notes)
+static int check(const char *shown, const struct code_owner *o, const struct stat *st, struct sentences *notes)
 {
 	if (!S_ISREG(st->st_mode))
 		code_note(notes, "'%s' is %s, not a regular file: its names are not used", shown, kind_of(st->st_mode));
@@ -136,7 +120,7 @@ static int check(const char *shown, const struct code_owner *o, const struct sta
 }
 
 int code_open(int dir, const char *path, const char *shown, const struct code_owner *o, struct stat *st,
-	      struct code_notes *notes)
+	      struct sentences *notes)
 {
 	AUTO_CLOSE int peek = openat(dir, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char again[64];

@@ -152,7 +152,7 @@ struct code_map *code_map_free(struct code_map *m)
 	return NULL;
 }
 
-void code_map_close(struct code_map *m, uint64_t time_ns, bool same_file, struct code_notes *notes)
+void code_map_close(struct code_map *m, uint64_t time_ns, bool same_file, struct sentences *notes)
 {
 	m->end_ns = time_ns;
 	if (!same_file || m->keeps || !m->size)
@@ -251,7 +251,7 @@ static bool feed_piece(const struct code_map *m, struct perfmap *reader, uint64_
 	return n > 0;
 }
 
-static void note_large(const struct code_map *m, const struct perfmap *reader, uint64_t left, struct code_notes *notes)
+static void note_large(const struct code_map *m, const struct perfmap *reader, uint64_t left, struct sentences *notes)
 {
 	if (!left && reader->offset < m->size)
 		code_note(notes, "'%s' is too large: its names from line %llu on are not used", m->shown,
@@ -260,7 +260,7 @@ static void note_large(const struct code_map *m, const struct perfmap *reader, u
 
 /* Feeds the file from where the reader stands until @end. */
 static void feed(struct reading *r, struct perfmap *reader, uint64_t end, uint64_t *left, char *piece,
-		 struct code_notes *notes)
+		 struct sentences *notes)
 {
 	while (feed_piece(r->m, reader, end, left, piece, on_line, r))
 		if (r->index.work > CODE_WORK_MAX) {
@@ -274,7 +274,7 @@ static void feed(struct reading *r, struct perfmap *reader, uint64_t end, uint64
 }
 
 static void read_map(struct code_map *m, uint16_t number, struct perfmap *reader, struct code_questions *of,
-		     uint64_t end, bool ended, struct code_notes *notes)
+		     uint64_t end, bool ended, struct sentences *notes)
 {
 	struct reading r = { .m = m, .number = number };
 	AUTO_FREE char *piece = malloc(CODE_PIECE);
@@ -288,7 +288,7 @@ static void read_map(struct code_map *m, uint16_t number, struct perfmap *reader
 	code_index_done(&r.index);
 }
 
-void code_map_read(struct code_map *m, uint16_t number, struct code_questions *fresh, struct code_notes *notes)
+void code_map_read(struct code_map *m, uint16_t number, struct code_questions *fresh, struct sentences *notes)
 {
 	struct perfmap reader = { 0 };
 
@@ -297,7 +297,7 @@ void code_map_read(struct code_map *m, uint16_t number, struct code_questions *f
 }
 
 void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questions *all, bool ended,
-			struct code_notes *notes)
+			struct sentences *notes)
 {
 	if (!all->q.n || m->ended || m->lost || (m->reader.offset >= m->size && !ended))
 		return;
@@ -306,7 +306,7 @@ void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questio
 }
 
 void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret,
-		   struct code_notes *notes)
+		   struct sentences *notes)
 {
 	AUTO_FREE char *piece = malloc(CODE_PIECE);
 	uint64_t left = m->left;

@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/intern.h"
+#include "base/sentences.h"
 #include "base/vec.h"
 #include "sym/code.h"
 #include "sym/jitdump.h"
@@ -36,12 +37,8 @@ struct code_owner {
 };
 int code_owner_read(pid_t pid, struct code_owner *ret);
 
-struct code_notes {
-	VEC(char *) v;
-};
-/* Once each. */
-void code_note(struct code_notes *notes, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void code_notes_done(struct code_notes *notes);
+/* Only so many are kept. */
+void code_note(struct sentences *notes, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The owner of a file is root or the process's user. */
 bool code_is_trusted(const struct code_owner *o, const struct stat *st);
@@ -50,7 +47,7 @@ bool code_is_trusted(const struct code_owner *o, const struct stat *st);
  * @shown when it is not to be believed: a link, no regular file, another's; -ESTALE when it is older than the process.
  */
 int code_open(int dir, const char *path, const char *shown, const struct code_owner *o, struct stat *st,
-	      struct code_notes *notes);
+	      struct sentences *notes);
 
 enum code_found { /* in order: a higher one wins */
 		  CODE_NOBODY,
@@ -146,21 +143,21 @@ struct code_map {
 /* What is there has come at @begin_ns. @keep_max: up to which size it is kept in memory. */
 struct code_map *code_map_new(int fd, const char *shown, const struct stat *st, uint64_t begin_ns, size_t keep_max);
 /* Another one counts from @time_ns on; @same_file: which has written over this one. */
-void code_map_close(struct code_map *m, uint64_t time_ns, bool same_file, struct code_notes *notes);
+void code_map_close(struct code_map *m, uint64_t time_ns, bool same_file, struct sentences *notes);
 struct code_map *code_map_free(struct code_map *m);
 /* What came since: 1, 0, or -ESTALE when it is not the file that it was. @st is of the name or the descriptor. */
 int code_map_grow(struct code_map *m, const struct stat *st, uint64_t time_ns);
 /* Reads for new questions what settled ones have been told. */
-void code_map_read(struct code_map *m, uint16_t number, struct code_questions *fresh, struct code_notes *notes);
+void code_map_read(struct code_map *m, uint16_t number, struct code_questions *fresh, struct sentences *notes);
 /* Reads what came since; @ended: nobody writes any more. */
 void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questions *all, bool ended,
-			struct code_notes *notes);
+			struct sentences *notes);
 /* The line that an address had at @time_ns; *@ret_later: the first one that came after it, if there was none. NULL:
  * none at all. @ended: nobody writes any more. Valid until the next call. */
 struct code_line *code_map_line(struct code_map *m, uint64_t addr, uint64_t time_ns, bool ended, bool *ret_later);
 /* All lines; @ret has the counts. */
 void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret,
-		   struct code_notes *notes);
+		   struct sentences *notes);
 /* Appends a name from a file, made one line and of bounded length. */
 void code_add_name(struct buf *text, const char *name, size_t len);
 /* The name at a line that was found. */
@@ -197,12 +194,12 @@ struct code_dump *code_dump_new(int fd, const char *shown, const struct stat *st
 struct code_dump *code_dump_free(struct code_dump *d);
 uint64_t code_dump_size(const struct code_dump *d); /* bytes of its file as it is */
 /* As with maps. */
-void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions *fresh, struct code_notes *notes);
+void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions *fresh, struct sentences *notes);
 void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_questions *all, bool ended,
-			 struct code_notes *notes);
+			 struct sentences *notes);
 /* All records that can be read. */
 typedef void code_record_fn(void *ctx, const struct jitdump_record *rec);
-void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct code_notes *notes);
+void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct sentences *notes);
 /* What code was at the places that MOVE records of @qs tell of: their `at` is that of its LOAD then, 0 if there is none,
  * and `start` and `size` those of the new place. @qs are sorted by nothing. */
 struct code_moved {
@@ -227,7 +224,7 @@ struct code_maps {
 	VEC(struct code_map *) maps;
 	VEC(struct code_dump *) dumps;
 	struct code_questions settled, fresh;
-	struct code_notes notes;
+	struct sentences notes;
 	VEC(struct code_name *) names;
 	VEC(char *) texts;
 	struct strings files; /* of lines: some of the texts */

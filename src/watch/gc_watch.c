@@ -263,6 +263,7 @@ struct gc_watch *gc_watch_close(struct gc_watch *w)
 	for (size_t i = 0; i < w->all.n; i++)
 		watched_free(w->all.v[i]);
 	vec_done(&w->all);
+	index_done(&w->index);
 	vec_done(&w->young);
 	vec_done(&w->versions);
 	gc_defs_done(&w->defs);

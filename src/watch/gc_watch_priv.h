@@ -4,12 +4,12 @@
 #ifndef UT_WATCH_GC_WATCH_PRIV_H
 #define UT_WATCH_GC_WATCH_PRIV_H
 
+#include "base/hash.h"
+#include "base/index.h"
 #include "watch/gc_defs.h"
 #include "watch/gc_watch.h"
 #include "live/values.h"
 #include "proc/process.h"
-
-#define WATCH_BUCKETS 1024
 
 /* A runtime in a process; HotSpot and libstdc++ may be in one. */
 struct watch_runtime {
@@ -25,7 +25,6 @@ struct watched {
 	bool wanted, told;
 	bool vanished; /* it had nothing mapped any more when it was looked at */
 	uint64_t looked_ns;
-	struct watched *next; /* in its bucket */
 };
 
 /* A process that became another program, or was forked, a moment ago: it may become a runtime. */
@@ -60,7 +59,7 @@ struct gc_watch {
 	struct gc_watch_sink sink;
 	struct collect *collect; /* NULL: not started */
 	VEC(struct watched *) all;
-	struct watched *bucket[WATCH_BUCKETS];
+	struct index index; /* of all, by pid */
 	VEC(struct young) young;
 	VEC(struct known_version) versions;
 	VEC(struct reader) readers; /* by the plan's number */

@@ -11,14 +11,11 @@
 #define YOUNG_FIRST_NS 100000000u /* an exec is over by then, and most short-lived commands too */
 #define YOUNG_TRIES 3 /* each a few times later than the one before: runtimes may be loaded late */
 
-static struct watched **bucket_of(struct gc_watch *w, uint32_t pid) { return &w->bucket[pid % WATCH_BUCKETS]; }
-
 struct watched *watch_find(const struct gc_watch *w, uint32_t pid)
 {
-	for (struct watched *p = w->bucket[pid % WATCH_BUCKETS]; p; p = p->next)
-		if (p->p.pid == pid)
-			return p;
-	return NULL;
+	uint32_t found = index_find(&w->index, hash_number(pid), i, w->all.v[i]->p.pid == pid);
+
+	return found != INDEX_NONE ? w->all.v[found] : NULL;
 }
 
 void watched_free(struct watched *p)
@@ -174,17 +171,16 @@ struct watched *watch_process(struct gc_watch *w, uint32_t pid, uint64_t since_n
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
-	if (!p || vec_push(&w->all, p)) {
+	if (!p || vec_reserve(&w->all, w->all.n + 1) || index_add(&w->index, hash_number(pid), (uint32_t)w->all.n)) {
 		free(p);
 		return NULL;
 	}
+	w->all.v[w->all.n++] = p;
 	p->p.pid = pid;
 	p->p.seen_ns = since_ns;
 	for (size_t i = 0; i < w->young.n; i++)
 		if (w->young.v[i].pid == pid)
 			p->p.seen_ns = w->young.v[i].since_ns;
-	p->next = *bucket_of(w, pid);
-	*bucket_of(w, pid) = p;
 	return watch_identify(w, p) || watch_settle(w, p) ? NULL : p;
 }
 
@@ -212,26 +208,25 @@ int watch_tell(struct gc_watch *w, struct watched *p)
 
 static void drop(struct gc_watch *w, struct watched *p)
 {
-	for (size_t i = w->all.n; i--;) { /* the newest are the first to go */
-		if (w->all.v[i] != p)
-			continue;
-		w->all.v[i] = w->all.v[--w->all.n];
-		break;
+	struct watched *last = w->all.v[w->all.n - 1];
+	uint32_t at = index_find(&w->index, hash_number(p->p.pid), i, w->all.v[i] == p);
+
+	index_remove(&w->index, hash_number(p->p.pid), at);
+	w->all.n--;
+	if (last != p) {
+		index_renumber(&w->index, hash_number(last->p.pid), (uint32_t)w->all.n, at);
+		w->all.v[at] = last;
 	}
 	watched_free(p);
 }
 
 int watch_gone(struct gc_watch *w, uint32_t pid, uint64_t time_ns)
 {
-	struct watched **at = bucket_of(w, pid), *p;
+	struct watched *p = watch_find(w, pid);
 	int r = 0;
 
-	while (*at && (*at)->p.pid != pid)
-		at = &(*at)->next;
-	p = *at;
 	if (!p)
 		return 0;
-	*at = p->next;
 	if (p->told)
 		watch_end(w, p);
 	if (p->told && w->sink.gone)

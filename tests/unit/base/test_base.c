@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "base/path.h"
 #include "base/search.h"
+#include "base/sentences.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "base/version.h"
@@ -145,6 +146,34 @@ static void test_write_all(void **state)
 	assert_int_equal(write_all(fds[1], "abc", 3, NULL), -EPIPE);
 	signal(SIGPIPE, SIG_DFL);
 	close(fds[1]);
+}
+
+static int add_sentence(struct sentences *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static int add_sentence(struct sentences *s, const char *fmt, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = sentences_add(s, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+static void test_sentences(void **state)
+{
+	struct sentences s = { 0 };
+
+	(void)state;
+	for (int turn = 0; turn < 3; turn++)
+		for (int i = 0; i < 20; i++)
+			assert_int_equal(add_sentence(&s, "sentence %d", i), 0);
+	assert_int_equal(s.n, 20);
+	assert_string_equal(s.v[0], "sentence 0");
+	assert_string_equal(s.v[19], "sentence 19");
+	sentences_done(&s);
+	assert_null(s.v);
 }
 
 static void test_search(void **state)
@@ -460,6 +489,7 @@ UNIT_TESTS(base)
 		cmocka_unit_test(test_ascii),
 		cmocka_unit_test(test_path),
 		cmocka_unit_test(test_write_all),
+		cmocka_unit_test(test_sentences),
 		cmocka_unit_test(test_search),
 		cmocka_unit_test(test_buf_appends),
 		cmocka_unit_test(test_buf_numbers_equal_printf),

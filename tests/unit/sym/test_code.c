@@ -282,7 +282,7 @@ static void a_map_with_a_hole(void **state)
 	assert_int_equal(read.lines, 2);
 	assert_int_equal(read.bad, 2);
 	assert_int_equal(read.offset, 1l << 38);
-	assert_int_equal(w->c->notes.v.n, 0);
+	assert_int_equal(w->c->notes.n, 0);
 	writer_end(w);
 }
 
