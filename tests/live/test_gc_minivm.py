@@ -150,8 +150,10 @@ class GcMinivm(live.Case):
             made = self.usertrace("dtrace", option, "-s", os.path.join(SOURCES, "ccl.d"), "-o", os.path.join(folder, output))
             self.assertEqual(made.status, 0, made.describe())
         program, log = os.path.join(folder, "lx86cl64"), os.path.join(folder, "log")
+        include = os.path.join(live.SOURCE_ROOT, "include")
         sources = [os.path.join(SOURCES, n) for n in os.listdir(SOURCES) if n.endswith(".c")]
-        subprocess.run(["cc", "-O1", "-I", folder, "-I", os.path.join(live.SOURCE_ROOT, "include"), "-pthread",
+        sources.append(os.path.join(include, "usertrace-jit.c"))
+        subprocess.run(["cc", "-O1", "-I", folder, "-I", include, "-pthread",
                         '-DMINIVM_PROVIDER_H="ccl.h"', "-o", program, *sources, os.path.join(folder, "ccl.o")],
                        check=True, timeout=120)
         watch = agree.gc(self, "--", program, "--quiet", "--threads", "2", "--heap", "8M", "--rounds", "20", "--log", log,
