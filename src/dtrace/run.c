@@ -97,7 +97,7 @@ static int start(char *const *argv, pid_t *ret_pid, int *ret_fd, struct ut_err *
 	int pipes[2], status;
 
 	if (pipe2(pipes, O_CLOEXEC) < 0)
-		return ut_err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+		return ut_err_set(err, -errno, "cannot create a pipe: %s", strerror(errno));
 	status = posix_spawn_file_actions_init(&actions);
 	if (!status) {
 		status = posix_spawn_file_actions_adddup2(&actions, pipes[1], 1);

@@ -185,7 +185,7 @@ static int finish(struct asm_buf *a, struct ut_err *err)
 
 	if (r == -E2BIG)
 		return ut_err_set(err, r,
-				  "the probe becomes too large a program; print fewer texts or simplify the predicate");
+				  "the generated program is too large; print fewer strings or simplify the predicate");
 	if (r == -ENOMEM)
 		return ut_err_nomem(err);
 	return r ? ut_err_set(err, r, "the generator left a jump without a target") : 0;

@@ -83,7 +83,8 @@ void gen_compare_text(struct gen *g, const struct expr *text, const struct expr 
 	char bytes[GEN_LITERAL_ROOM] = "";
 
 	if (size > sizeof(bytes)) {
-		gen_refuse(g, literal, "this text is too long to compare with: at most %d bytes", GEN_LITERAL_ROOM - 1);
+		gen_refuse(g, literal, "the string is too long for a comparison: the limit is %d bytes",
+			   GEN_LITERAL_ROOM - 1);
 		return;
 	}
 	memcpy(bytes, literal->string, size - 1);

@@ -7,7 +7,7 @@
 static int temp_at(struct gen *g, const struct expr *e, unsigned temp)
 {
 	if (temp >= SP_TEMPS_MAX) {
-		gen_refuse(g, e, "this expression is nested too deeply; write it flatter");
+		gen_refuse(g, e, "this expression is nested too deeply; simplify it");
 		temp = SP_TEMPS_MAX - 1;
 	}
 	return SP_TEMPS + 8 * (int)temp;
@@ -223,7 +223,7 @@ void gen_expr(struct gen *g, const struct expr *e, unsigned temp)
 {
 	switch (e->op) {
 	case EXPR_INT: asm_imm64(g->a, R0, e->value); break;
-	case EXPR_STRING: gen_refuse(g, e, "text can only be compared with == and !="); break;
+	case EXPR_STRING: gen_refuse(g, e, "strings can only be compared with == and !="); break;
 	case EXPR_VAR: gen_var(g, e, temp); break;
 	case EXPR_NEG:
 	case EXPR_NOT:

@@ -162,6 +162,6 @@ void gen_var(struct gen *g, const struct expr *e, unsigned temp)
 		break;
 	case VAR_CPU: asm_call(g->a, BPF_FUNC_get_smp_processor_id); break;
 	case VAR_TIME: asm_call(g->a, BPF_FUNC_ktime_get_ns); break;
-	default: gen_refuse(g, e, "text can only be compared with == and !=, or printed"); break;
+	default: gen_refuse(g, e, "strings can only be compared with == and !=, or printed"); break;
 	}
 }

@@ -185,13 +185,13 @@ static const char *end_words(enum span_end end)
 {
 	switch (end) {
 	case SPAN_COMPLETE: return NULL;
-	case SPAN_BEFORE_ATTACH: return "began before we looked";
-	case SPAN_OPEN: return "not over when we stopped looking";
-	case SPAN_PROCESS_EXITED: return "the process ended inside";
-	case SPAN_EXEC: return "the process became another program inside";
-	case SPAN_THREAD_EXITED: return "its thread ended inside";
-	case SPAN_INHERITED: return "the process was forked inside; it began in the parent";
-	case SPAN_LOST: return "its begin or its end was not seen";
+	case SPAN_BEFORE_ATTACH: return "began before tracing";
+	case SPAN_OPEN: return "still open when tracing stopped";
+	case SPAN_PROCESS_EXITED: return "the process exited inside";
+	case SPAN_EXEC: return "the process called exec inside";
+	case SPAN_THREAD_EXITED: return "its thread exited inside";
+	case SPAN_INHERITED: return "began in the parent before a fork";
+	case SPAN_LOST: return "its begin or its end was lost";
 	case SPAN_EVICTED: return "too many open spans";
 	case SPAN_ORPHAN: return "no begin";
 	case SPAN_ENDS: break;

@@ -32,7 +32,7 @@ static void add_who(const struct top *t, const struct top_row *row, struct buf *
 	if (row->gone_ns)
 		buf_adds(out, ", ended");
 	if (t->paused)
-		buf_adds(out, ", paused: p goes on");
+		buf_adds(out, ", paused (p: continue)");
 }
 
 static void add_stops(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y,
@@ -46,7 +46,7 @@ static void add_stops(const struct top *t, const struct top_row *row, struct top
 	top_share_text(v, v->share, text);
 	buf_adds(text, " of the last 10 s, ");
 	top_share_text(v, v->total_share, text);
-	buf_addf(text, " since the start, %s together", human_ns(v->stopped_ns, a));
+	buf_addf(text, " since the start, %s in total", human_ns(v->stopped_ns, a));
 	top_put(t, s, (*y)++, text);
 	label("longest stop", text);
 	if (r->longest_ns) {
@@ -56,7 +56,7 @@ static void add_stops(const struct top *t, const struct top_row *row, struct top
 			buf_adds(text, ", ");
 			buf_add_escaped(text, r->longest_cause, strlen(r->longest_cause));
 		}
-		buf_addf(text, ", %s ago; of the last minute %s",
+		buf_addf(text, ", %s ago; in the last minute %s",
 			 human_ns(t->now_ns > r->longest_begin_ns ? t->now_ns - r->longest_begin_ns : 0, b),
 			 v->minute_longest_ns ? human_ns(v->minute_longest_ns, c) : "none");
 	} else {
@@ -64,7 +64,7 @@ static void add_stops(const struct top *t, const struct top_row *row, struct top
 	}
 	top_put(t, s, (*y)++, text);
 	label("stops", text);
-	buf_addf(text, "half up to %s, 90 %% up to %s, 99 %% up to %s", human_ns(rate_quantile(r, 0.5), a),
+	buf_addf(text, "median %s, 90 %% below %s, 99 %% below %s", human_ns(rate_quantile(r, 0.5), a),
 		 human_ns(rate_quantile(r, 0.9), b), human_ns(rate_quantile(r, 0.99), c));
 	if (r->nlengths)
 		top_put(t, s, (*y)++, text);
@@ -82,7 +82,7 @@ static void add_kinds(const struct top *t, const struct top_row *row, struct top
 		if (!strcmp(k->kind, "gc"))
 			continue;
 		label(k->kind, text);
-		buf_addf(text, "%s, %s together, the longest %s", human_count(k->count, a), human_ns(k->total_ns, b),
+		buf_addf(text, "%s, %s in total, longest %s", human_count(k->count, a), human_ns(k->total_ns, b),
 			 human_ns(k->longest_ns, c));
 		top_put(t, s, (*y)++, text);
 	}
@@ -95,12 +95,12 @@ static void add_numbers(const struct top *t, const struct top_row *row, struct t
 	char number[32];
 
 	label(t->o.kind && !strcmp(t->o.kind, "gc") ? "collections" : "spans", text);
-	buf_addf(text, "%s, %.1f a second", human_count(v->count, number), v->per_second);
+	buf_addf(text, "%s, %.1f per second", human_count(v->count, number), v->per_second);
 	top_put(t, s, (*y)++, text);
 	add_stops(t, row, s, y, text);
 	if (v->has_allocation) {
 		label("allocates", text);
-		buf_addf(text, "%s a second", human_bytes((uint64_t)v->allocation, number));
+		buf_addf(text, "%s per second", human_bytes((uint64_t)v->allocation, number));
 		top_put(t, s, (*y)++, text);
 	}
 	add_kinds(t, row, s, y, text);
@@ -178,7 +178,7 @@ static void add_lines(struct top *t, const struct top_row *row, struct top_scree
 	}
 	buf_reset(text);
 	if (!kept)
-		buf_adds(text, "nothing seen yet");
+		buf_adds(text, "no events yet");
 	if (!kept)
 		top_put(t, s, y, text);
 }
@@ -207,23 +207,23 @@ void top_draw_process(struct top *t, struct top_screen *s)
 void top_draw_help(struct top *t, struct top_screen *s)
 {
 	static const char *const help[] = {
-		"arrows, j k     select; PgUp PgDn g G: further",
-		"Enter           open a process: its numbers and its last collections",
+		"arrows, j k     select; PgUp PgDn g G: page, first, last",
+		"Enter           open a process: its totals and its last collections",
 		"q, Esc          back; from the table: quit",
 		"c t l a         sort by collections, time stopped, longest stop, allocation",
-		"s, r            sort by the next column; the other way round",
-		"/               show only what has a text in it; Esc: all again",
-		"p               pause; once more: go on",
-		"Ctrl-L          draw all again",
+		"s, r            sort by the next column; reverse the order",
+		"/               filter by a string; Esc: show all",
+		"p               pause; again: continue",
+		"Ctrl-L          redraw the screen",
 		"",
-		"GC/S, STOPPED   of the last ten seconds; ≤: the time that collections took,",
-		"                as it was not measured how long the program stood still",
-		"LONGEST         the longest stop since the start",
-		"ALLOC/S         where the runtime tells what is there before and after",
-		"MINUTE          share of time stopped: ▁ a little, ▂ 0.5 %, ▃ 1 %, ▄ 2 %,",
-		"                ▅ 5 %, ▆ 10 %, ▇ 25 %, █ half and more; · none",
+		"GC/S, STOPPED   in the last ten seconds; ≤: duration of collections,",
+		"                where stopped time was not measured",
+		"LONGEST         longest stop since the start",
+		"ALLOC/S         allocation rate, if the runtime reports the heap size",
+		"MINUTE          share of time stopped: ▁ under 0.5 %, ▂ 0.5 %, ▃ 1 %, ▄ 2 %,",
+		"                ▅ 5 %, ▆ 10 %, ▇ 25 %, █ 50 % and more; · none",
 		"",
-		"Any key goes back.",
+		"Press any key to go back.",
 	};
 	struct buf text = { 0 };
 

@@ -252,7 +252,7 @@ void top_heading(const struct top *t, struct buf *out)
 	if (t->lost)
 		buf_addf(out, ", %s %s lost", human_count(t->lost, number), plural(t->lost, "event"));
 	if (t->paused)
-		buf_adds(out, ", paused: p goes on");
+		buf_adds(out, ", paused (p: continue)");
 }
 
 static void draw_footer(const struct top *t, struct top_screen *s)
@@ -262,7 +262,7 @@ static void draw_footer(const struct top *t, struct top_screen *s)
 	if (t->typing) {
 		buf_adds(&text, "filter: ");
 		buf_add_escaped(&text, t->filter, t->filter_len);
-		buf_adds(&text, "_  (Enter keeps it, Esc drops it)");
+		buf_adds(&text, "_  (Enter: keep, Esc: remove)");
 	} else if (t->note[0] && t->now_ns < t->note_until_ns) {
 		buf_adds(&text, t->note);
 	} else if (t->page == PAGE_PROCESS) {
@@ -278,8 +278,8 @@ static void draw_empty(const struct top *t, struct top_screen *s, unsigned y)
 {
 	struct buf text = { 0 };
 
-	buf_adds(&text, t->rows.n ? "nothing has that text; Esc shows all again"
-				  : "no process with a runtime yet; each that starts comes here");
+	buf_adds(&text, t->rows.n ? "no row matches; Esc shows all"
+				  : "no process with a known runtime yet; new ones appear here");
 	top_put(t, s, y, &text);
 	buf_done(&text);
 }

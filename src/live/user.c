@@ -194,9 +194,9 @@ void live_print_refused(struct live_printer *p, uint64_t n, uint32_t pid, const 
 		buf_add_escaped(out, comm, strlen(comm));
 		buf_addc(out, ')');
 	}
-	buf_adds(out, " refused between ");
+	buf_adds(out, " throttled between ");
 	moment_print(p, from_ns, out);
 	buf_adds(out, " and ");
 	moment_print(p, to_ns, out);
-	buf_adds(out, ": it alone filled the buffer --\n");
+	buf_adds(out, ": it filled the buffer alone --\n");
 }

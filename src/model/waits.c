@@ -6,12 +6,9 @@
 #include "base/auto.h"
 
 static const char *const words[] = {
-	[WAIT_NONE] = "[waiting for a processor]",
-	[WAIT_NEW] = "[waiting for a processor]",
-	[WAIT_SLEEPS] = "[sleeping]",
-	[WAIT_UNINTERRUPTIBLE] = "[uninterruptible wait]",
-	[WAIT_STOPPED] = "[stopped]",
-	[WAIT_OTHER] = "[waiting]",
+	[WAIT_NONE] = "[waiting for a CPU]", [WAIT_NEW] = "[waiting for a CPU]",
+	[WAIT_SLEEPS] = "[sleeping]",	     [WAIT_UNINTERRUPTIBLE] = "[uninterruptible wait]",
+	[WAIT_STOPPED] = "[stopped]",	     [WAIT_OTHER] = "[waiting]",
 };
 
 const char *waits_word(enum samples_waits waits) { return words[waits]; }

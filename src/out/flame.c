@@ -210,7 +210,7 @@ static void add_about(struct svg *s, const struct flame_box *b)
 		add_value(s, b->other);
 	}
 	if (src->diff && !b->other)
-		buf_adds(&s->w.b, "; new, the base has none");
+		buf_adds(&s->w.b, "; new, not in the base");
 	else if (src->diff)
 		buf_addf(&s->w.b, "; in the base %.2f %%: %+.2f points", before, now - before);
 }
@@ -393,7 +393,7 @@ static int write_boxes(struct svg *s)
 static void add_title(struct svg *s)
 {
 	static const char *const what[] = { [PROFILE_CPU] = "CPU time",
-					    [PROFILE_RUNNABLE] = "Waiting for a processor",
+					    [PROFILE_RUNNABLE] = "Waiting for a CPU",
 					    [PROFILE_BLOCKED] = "Waiting",
 					    [PROFILE_EVENT] = "Events" };
 	unsigned states = s->f.source.states;
@@ -401,7 +401,7 @@ static void add_title(struct svg *s)
 	if (s->o->title)
 		add_xml(s, s->o->title);
 	else if (s->f.source.diff)
-		buf_adds(&s->w.b, "What has changed");
+		buf_adds(&s->w.b, "Difference");
 	else if (s->f.source.waits)
 		buf_adds(&s->w.b, "Running and waiting");
 	else if (states && !(states & (states - 1)) && (s->f.source.times || states != 1u << PROFILE_CPU))
@@ -430,9 +430,10 @@ static void add_facts(struct svg *s)
 	if (src->times)
 		add_fact(s, s->p->totals.samples, "sample", "samples");
 	add_fact(s, s->p->totals.lost, "lost", "lost");
-	add_fact(s, s->p->totals.cut, "with a cut stack", "with a cut stack");
+	add_fact(s, s->p->totals.cut, "with incomplete stacks", "with incomplete stacks");
 	if (src->diff && s->f.gone && src->other)
-		buf_addf(&s->w.b, " · %.2f %% of the base is in stacks that are no more", share(s->f.gone, src->other));
+		buf_addf(&s->w.b, " · %.2f %% of the base is in stacks that no longer occur",
+			 share(s->f.gone, src->other));
 	add_fact(s, s->f.narrow, "narrower frame is not drawn", "narrower frames are not drawn");
 	if (s->o->reverse)
 		buf_adds(&s->w.b, " · from the innermost frame to its callers");
@@ -462,11 +463,11 @@ static void add_legend(struct svg *s)
 	const struct key kinds[] = {
 		{ "n0", "native" },
 		{ "k0", "kernel" },
-		{ "c0", "compiled at run time" },
+		{ "c0", "JIT-compiled" },
 		{ "y0", "interpreted" },
 		{ "i0", "inlined" },
-		{ "w0", s->f.source.waits ? "nothing but waits" : "waiting" },
-		{ "r0", "says why, or groups" },
+		{ "w0", s->f.source.waits ? "only waits" : "waiting" },
+		{ "r0", "placeholder frame" },
 	};
 	static const uint8_t order[] = { FRAME_NATIVE,	FRAME_KERNEL,  FRAME_COMPILED, FRAME_INTERPRETED,
 					 FRAME_INLINED, FRAME_WAITING, FRAME_REASON };
@@ -574,6 +575,6 @@ static int write_svg(const struct profile *p, const struct out_options *o, int f
 const struct out_format out_svg = {
 	.name = "svg",
 	.suffixes = ".svg",
-	.summary = "a flame graph, to look at in a browser",
+	.summary = "a flame graph for the browser",
 	.write = write_svg,
 };

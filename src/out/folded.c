@@ -283,6 +283,6 @@ static int write_folded(const struct profile *p, const struct out_options *o, in
 const struct out_format out_folded = {
 	.name = "folded",
 	.suffixes = ".folded .collapsed",
-	.summary = "folded stacks, a line each, as flamegraph.pl reads them",
+	.summary = "folded stacks, one per line, for flamegraph.pl",
 	.write = write_folded,
 };

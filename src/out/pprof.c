@@ -569,6 +569,6 @@ static int write_pprof(const struct profile *p, const struct out_options *o, int
 const struct out_format out_pprof = {
 	.name = "pprof",
 	.suffixes = ".pb.gz .pprof",
-	.summary = "for `go tool pprof` and all that read its format",
+	.summary = "for `go tool pprof` and compatible tools",
 	.write = write_pprof,
 };

@@ -59,7 +59,7 @@ struct reader {
 
 static int bad(struct reader *r, const char *what)
 {
-	return ut_err_set(r->err, -EINVAL, "is no profile that pprof could read: %s", what);
+	return ut_err_set(r->err, -EINVAL, "is not a valid pprof profile: %s", what);
 }
 
 /* --- the outer message --- */
@@ -89,17 +89,17 @@ static int take_fields(struct reader *r, const uint8_t *at, size_t len)
 		uint64_t tag, v;
 
 		if (!varint(&at, end, &tag) || tag >> 3 == 0 || tag >> 32)
-			return bad(r, "a field's number is cut or wrong");
+			return bad(r, "a field number is truncated or invalid");
 		switch (tag & 7) {
 		case 0:
 			if (!varint(&at, end, &v))
-				return bad(r, "a number is cut");
+				return bad(r, "a number is truncated");
 			code = take_number(r, (unsigned)(tag >> 3), v);
 			break;
 		case 1:
 		case 5:
 			if ((size_t)(end - at) < ((tag & 7) == 1 ? 8u : 4u))
-				return bad(r, "a number is cut");
+				return bad(r, "a number is truncated");
 			at += (tag & 7) == 1 ? 8 : 4;
 			break;
 		case 2:
@@ -108,7 +108,7 @@ static int take_fields(struct reader *r, const uint8_t *at, size_t len)
 			code = take_field(r, (unsigned)(tag >> 3), at, v);
 			at += v;
 			break;
-		default: return bad(r, "a field is of a kind that is not in use");
+		default: return bad(r, "a field has an unknown wire type");
 		}
 	}
 	return code;
@@ -153,7 +153,7 @@ static int take_comments(struct reader *r, const uint8_t *at, size_t len)
 
 	while (at < end && r->comments.n < 64) {
 		if (!varint(&at, end, &v))
-			return bad(r, "a comment is cut");
+			return bad(r, "a comment is truncated");
 		if (vec_push(&r->comments, (int64_t)v))
 			return -ENOMEM;
 	}
@@ -174,7 +174,7 @@ static int take_period_type(struct reader *r, const Pprof__ValueType *t)
 	do { \
 		Pprof__##type *m = pprof__##message##__unpack(NULL, len, bytes); \
 		if (!m) \
-			return bad(r, "a " #message " is cut or wrong"); \
+			return bad(r, "a " #message " is truncated or invalid"); \
 		code = take_##take(r, m); \
 		pprof__##message##__free_unpacked(m, NULL); \
 	} while (0)
@@ -196,7 +196,7 @@ static int take_field(struct reader *r, unsigned number, const uint8_t *bytes, s
 	case 4:
 		location = pprof__location__unpack(NULL, len, bytes);
 		if (!location)
-			return bad(r, "a location is cut or wrong");
+			return bad(r, "a location is truncated or invalid");
 		code = vec_push(&r->packed, location);
 		if (code)
 			pprof__location__free_unpacked(location, NULL);
@@ -383,10 +383,10 @@ static int take_sample(struct reader *r, const Pprof__Sample *s)
 		const struct location *l = FIND(&r->locations, s->location_id[i]);
 
 		if (!l)
-			return bad(r, "a sample names a location that is not there");
+			return bad(r, "a sample refers to a missing location");
 		r->nframes += l->n;
 		if (r->nframes > FRAMES_MAX)
-			return bad(r, "its stacks have more than a thousand million frames");
+			return bad(r, "its stacks have more than 1,000,000,000 frames");
 		for (uint32_t k = l->n; k-- > 0 && node != UINT32_MAX;)
 			node = profile_node(r->p, node, r->frames.v[l->first + k]);
 	}
@@ -461,9 +461,9 @@ static int read_message(struct reader *r, const void *bytes, size_t len)
 	if (code)
 		return code;
 	if (!r->types.n)
-		return bad(r, "it does not say what its values are");
+		return bad(r, "it has no sample types");
 	if (!r->strings.n || r->strings.v[0].len)
-		return bad(r, "its texts are missing");
+		return bad(r, "its string table is missing");
 	for (size_t i = 0; i < r->functions.n; i++)
 		if (r->functions.v[i].name < 0 || (uint64_t)r->functions.v[i].name >= r->strings.n)
 			return bad(r, "the name of a function is missing");
@@ -517,7 +517,7 @@ static int read_file(int fd, struct buf *ret, struct ut_err *err)
 			return ut_err_set(err, -errno, "cannot be read: %s", strerror(errno));
 		ret->len += n > 0 ? (size_t)n : 0;
 		if (ret->len > UNPACKED_MAX)
-			return ut_err_set(err, -EFBIG, "is more than 1 GiB, which is more than a profile should be");
+			return ut_err_set(err, -EFBIG, "is larger than 1 GiB, too large for a profile");
 	} while (n);
 	return 0;
 }
@@ -533,16 +533,16 @@ static int unpack(z_stream *z, struct buf *out, struct ut_err *err)
 		if (!room)
 			return ut_err_nomem(err);
 		if (!z->avail_in)
-			return ut_err_set(err, -EINVAL, "is cut: the end of its gzip stream is missing");
+			return ut_err_set(err, -EINVAL, "is truncated: the end of its gzip stream is missing");
 		z->next_out = (Bytef *)room;
 		z->avail_out = (uInt)piece;
 		how = inflate(z, Z_NO_FLUSH);
 		out->len += piece - z->avail_out;
 		if (how != Z_OK && how != Z_STREAM_END && how != Z_BUF_ERROR)
-			return ut_err_set(err, -EINVAL, "is no gzip file, or is damaged");
+			return ut_err_set(err, -EINVAL, "is not a gzip file, or is corrupt");
 		if (out->len > UNPACKED_MAX)
 			return ut_err_set(err, -EFBIG,
-					  "is more than 1 GiB unpacked, which is more than a profile should be");
+					  "is larger than 1 GiB when uncompressed, too large for a profile");
 	}
 	return 0;
 }

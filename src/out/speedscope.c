@@ -162,6 +162,6 @@ static int write_speedscope(const struct profile *p, const struct out_options *o
 const struct out_format out_speedscope = {
 	.name = "speedscope",
 	.suffixes = ".speedscope.json .speedscope",
-	.summary = "for https://www.speedscope.app, a profile for each thread",
+	.summary = "for https://www.speedscope.app, one profile per thread",
 	.write = write_speedscope,
 };

@@ -152,16 +152,17 @@ static int refused(const struct round *r, const struct plan_site *s, pid_t pid, 
 	const char *name = site_name(r, s, room);
 
 	if (code == -ESRCH)
-		return ut_err_set(r->err, code, "process %d ended while probes were being attached", pid);
+		return ut_err_set(r->err, code, "process %d exited while probes were being attached", pid);
 	if (code == -EPERM || code == -EACCES)
-		return ut_err_set(r->err, code, "may not attach to '%s': run as root, or with CAP_BPF and CAP_PERFMON",
-				  path);
+		return ut_err_set(
+			r->err, code,
+			"cannot attach to '%s': permission denied; run as root, or with CAP_BPF and CAP_PERFMON", path);
 	if (code == -EOPNOTSUPP || code == -KERNEL_ENOTSUPP)
 		return ut_err_set(r->err, code, "the kernel cannot probe the instruction of %s at 0x%llx in '%s'", name,
 				  (unsigned long long)s->vaddr, path);
 	if (code == -EINVAL && s->sem_offset)
 		return ut_err_set(r->err, code,
-				  "cannot attach %s in '%s': the kernel refuses this place or its semaphore", name,
+				  "cannot attach %s in '%s': the kernel rejects this site or its semaphore", name,
 				  path);
 	if (code == -EMFILE || code == -ENFILE)
 		return ut_err_set(r->err, code,
@@ -278,7 +279,7 @@ static int load_part(const struct round *r, const struct group *g, size_t from, 
 	}
 	fd = gen_program(bodies, numbers, n, &options, &code, r->err);
 	if (!fd && gen_relocate(&code, r->a->options.map_fds))
-		fd = ut_err_set(r->err, -EINVAL, "a generated program refers to a map that is not there");
+		fd = ut_err_set(r->err, -EINVAL, "a generated program refers to a missing map");
 	if (!fd) {
 		prog.insns = code.insns.v;
 		prog.n = code.insns.n;
@@ -341,10 +342,9 @@ static int check_nop5(const struct round *r, const struct plan_site *s)
 
 	if (!why)
 		return 0;
-	return ut_err_set(
-		r->err, -EOPNOTSUPP,
-		"%s in '%s' at 0x%llx is %s; rebuilt with a probe header that emits a 1-byte nop it can be traced",
-		site_name(r, s, name), r->plan->files.v[s->file].path, (unsigned long long)s->vaddr, why);
+	return ut_err_set(r->err, -EOPNOTSUPP,
+			  "%s in '%s' at 0x%llx is %s; rebuild it with a probe header that emits a 1-byte nop",
+			  site_name(r, s, name), r->plan->files.v[s->file].path, (unsigned long long)s->vaddr, why);
 }
 
 /* Sites of one kind and file, from the round's first on, beginning with the one at @seed. */

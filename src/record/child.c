@@ -32,11 +32,11 @@ int child_start(char *const *argv, struct child *ret, struct ut_err *err)
 	int release[2], failed[2];
 
 	if (pipe2(release, O_CLOEXEC))
-		return ut_err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+		return ut_err_set(err, -errno, "cannot create a pipe: %s", strerror(errno));
 	if (pipe2(failed, O_CLOEXEC)) {
 		close(release[0]);
 		close(release[1]);
-		return ut_err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+		return ut_err_set(err, -errno, "cannot create a pipe: %s", strerror(errno));
 	}
 	ret->pid = fork();
 	if (ret->pid == 0) {

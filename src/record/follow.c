@@ -58,7 +58,7 @@ static int open_control(struct follow *f, struct ut_err *err)
 
 	f->control_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_control", 0, 0, CONTROL_BYTES, NULL);
 	if (f->control_fd < 0)
-		return ut_err_set(err, f->control_fd, "cannot make a ring buffer: %s", strerror(-f->control_fd));
+		return ut_err_set(err, f->control_fd, "cannot create a ring buffer: %s", strerror(-f->control_fd));
 	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, f->control_fd, 0);
 	if (p == MAP_FAILED)
 		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
@@ -149,7 +149,7 @@ static int guardian_start(struct follow *f, struct ut_err *err)
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC))
-		return ut_err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+		return ut_err_set(err, -errno, "cannot create a pipe: %s", strerror(errno));
 	f->guardian = fork();
 	if (f->guardian == 0)
 		guardian_run(f->map_fd, fds[0]);
@@ -173,7 +173,7 @@ int follow_open(bool hold, struct follow **ret, struct ut_err *err)
 	f->map_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "ut_follow", 4, 4, LIFECYCLE_FOLLOW_MAX, NULL);
 	if (f->map_fd < 0)
 		r = ut_err_set(err, f->map_fd,
-			       "the kernel refuses BPF (%s): run as root, or with CAP_BPF and CAP_PERFMON",
+			       "the kernel rejects BPF (%s): run as root, or with CAP_BPF and CAP_PERFMON",
 			       strerror(-f->map_fd));
 	if (!r && hold)
 		r = open_control(f, err);

@@ -82,7 +82,7 @@ static int attach(struct lifecycle *l, const struct bpf_program *prog, const cha
 	int fd = bpf_raw_tracepoint_open(event, bpf_program__fd(prog));
 
 	if (fd < 0)
-		return ut_err_set(err, fd, "cannot watch the kernel's event %s: %s", event, strerror(-fd));
+		return ut_err_set(err, fd, "cannot attach to the tracepoint %s: %s", event, strerror(-fd));
 	if (vec_push(&l->links, fd)) {
 		close(fd);
 		return ut_err_nomem(err);
@@ -104,7 +104,7 @@ int lifecycle_open(const struct lifecycle_setup *setup, struct lifecycle **ret, 
 		choose_parts(l->skel, setup);
 		r = kernel_object_load(l->skel->skeleton, share_maps(l->skel, setup), setup->verbose, err);
 	} else {
-		r = ut_err_set(err, -errno, "cannot prepare the programs on forks and execs: %s", strerror(errno));
+		r = ut_err_set(err, -errno, "cannot load the BPF programs for lifecycle events: %s", strerror(errno));
 	}
 	if (!r)
 		r = attach(l, l->skel->progs.lifecycle_exit, "sched_process_exit", err);

@@ -85,7 +85,7 @@ int mapwatch_open(struct mapwatch **ret, struct ut_err *err)
 		r = open_cpu(w, i);
 	if (r) {
 		mapwatch_close(w);
-		return ut_err_set(err, r, "cannot watch for new mappings: %s (needs root or CAP_PERFMON)",
+		return ut_err_set(err, r, "cannot watch for new mappings: %s (requires root or CAP_PERFMON)",
 				  strerror(-r));
 	}
 	*ret = w;

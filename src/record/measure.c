@@ -44,7 +44,7 @@ void measure_maps(const struct measure *m, int *fds)
 
 static int no_map(int fd, struct ut_err *err)
 {
-	return ut_err_set(err, fd, "cannot make the tables of running threads: %s", strerror(-fd));
+	return ut_err_set(err, fd, "cannot create the tables of running threads: %s", strerror(-fd));
 }
 
 static int make_maps(struct measure *m, struct ut_err *err)
@@ -79,7 +79,7 @@ static int find_task(struct gen_task *ret, struct ut_err *err)
 	if (ret->tgid >= 0 && ret->pid >= 0 && ret->comm >= 0)
 		return 0;
 	return ut_err_set(err, -ENOTSUP,
-			  "how long programs stand still cannot be measured: this kernel does not describe its threads "
+			  "stopped time cannot be measured: this kernel has no BTF type information "
 			  "(CONFIG_DEBUG_INFO_BTF, /sys/kernel/btf/vmlinux)");
 }
 
@@ -122,8 +122,8 @@ static int attach_to(struct measure *m, int prog, const char *event, struct ut_e
 
 	if (prog < 0)
 		return prog;
-	return fd < 0 ? ut_err_set(err, fd, "cannot watch the kernel's event %s: %s; --no-measure does without", event,
-				   strerror(-fd))
+	return fd < 0 ? ut_err_set(err, fd, "cannot attach to the tracepoint %s: %s; use --no-measure to do without it",
+				   event, strerror(-fd))
 		      : 0;
 }
 

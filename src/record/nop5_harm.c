@@ -98,11 +98,10 @@ const char *nop5_refusal(enum nop5_place place, bool no_forks)
 	unsigned harm = place == NOP5_NONE ? 0 : nop5_harm_of_kernel();
 
 	if (place == NOP5_INSIDE && harm & (NOP5_RED_ZONE | NOP5_UNTRIED))
-		return "a 5-byte nop inside a function, where this kernel would overwrite what the function keeps "
-		       "below its "
-		       "stack pointer";
+		return "a 5-byte nop inside a function, where a probe on this kernel would overwrite the function's "
+		       "red zone";
 	if (harm & (NOP5_FORKS | NOP5_UNTRIED) && !no_forks)
-		return "a 5-byte nop, and this kernel would end children that the program forks; if it forks none, "
-		       "--no-forks attaches there";
+		return "a 5-byte nop, where a probe on this kernel would crash forked children; if the program never "
+		       "forks, use --no-forks";
 	return NULL;
 }

@@ -48,9 +48,9 @@ static int open_ring(struct ring *ring, uint64_t size, struct ut_err *err)
 	ring->fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_ring", 0, 0, (uint32_t)size, NULL);
 	if (ring->fd == -EPERM)
 		return ut_err_set(err, ring->fd,
-				  "the kernel refuses BPF: run as root, or with CAP_BPF and CAP_PERFMON");
+				  "the kernel rejects BPF: run as root, or with CAP_BPF and CAP_PERFMON");
 	if (ring->fd < 0)
-		return ut_err_set(err, ring->fd, "cannot make a ring buffer of %llu KiB: %s%s",
+		return ut_err_set(err, ring->fd, "cannot create a ring buffer of %llu KiB: %s%s",
 				  (unsigned long long)size / 1024, strerror(-ring->fd),
 				  ring->fd == -ENOMEM	? "; try a smaller --buffer"
 				  : ring->fd == -EMFILE ? "; raise the limit (ulimit -n)"
@@ -87,7 +87,7 @@ static int open_lost(struct rings *r, struct ut_err *err)
 
 	r->lost_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_lost", 4, r->n * LOST_STRIDE * 8, 1, &opts);
 	if (r->lost_fd < 0)
-		return ut_err_set(err, r->lost_fd, "cannot make the counters of lost events: %s",
+		return ut_err_set(err, r->lost_fd, "cannot create the counters of lost events: %s",
 				  strerror(-r->lost_fd));
 	r->lost_size = (r->n * LOST_STRIDE * 8 + 4095u) & ~4095u;
 	p = mmap(NULL, r->lost_size, PROT_READ, MAP_SHARED, r->lost_fd, 0);
@@ -124,7 +124,7 @@ static int open_outer(struct rings *r, struct ut_err *err)
 
 	r->outer_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, r->n, &opts);
 	code = r->outer_fd < 0 ? r->outer_fd : fill_outer(r);
-	return code ? ut_err_set(err, code, "cannot make the array of rings: %s", strerror(-code)) : 0;
+	return code ? ut_err_set(err, code, "cannot create the array of ring buffers: %s", strerror(-code)) : 0;
 }
 
 int rings_open(struct rings *ret, unsigned ncpus, uint64_t size_bytes, struct ut_err *err)

@@ -34,7 +34,9 @@ int session_add_target(struct session *s, pid_t pid, struct ut_err *err)
 	if (is_target(s, pid))
 		return 0; /* named twice; attached twice each event would come twice */
 	if (pid == getpid())
-		return ut_err_set(err, -EINVAL, "process %d is usertrace itself: each line would make another", pid);
+		return ut_err_set(err, -EINVAL,
+				  "refusing to trace usertrace itself (pid %d): its output would generate more events",
+				  pid);
 	t.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	code = -errno;
 	r = process_identify(pid, &t.id, err);
@@ -98,7 +100,7 @@ static int check_program(const struct session *s, pid_t pid, struct ut_err *err)
 		return 0;
 	process_comm(pid, comm);
 	return ut_err_set(err, -EINVAL,
-			  "process %d (%s) is a kernel thread: it has no probes, only the kernel's events (t:)", pid,
+			  "process %d (%s) is a kernel thread: it has no probes, only kernel tracepoints (t:)", pid,
 			  comm);
 }
 
@@ -142,8 +144,8 @@ static void where_words(const struct session *s, char *ret, size_t size)
 		snprintf(ret, size, "any running process");
 	} else {
 		snprintf(ret, size,
-			 "the programs and libraries on the usual paths; name a process (-p PID), all of them (-a), or "
-			 "a path");
+			 "the programs and libraries in the standard directories; select a process (-p PID), all of "
+			 "them (-a), or a path");
 	}
 }
 

@@ -73,10 +73,9 @@ int session_sample_open(struct session *s, struct ut_err *err)
 	if (!o->sampling)
 		return 0;
 	if (!process_in_first_pid_namespace())
-		return ut_err_set(
-			err, -EINVAL,
-			"usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do "
-			"not see: run it on the host");
+		return ut_err_set(err, -EINVAL,
+				  "usertrace runs in its own PID namespace, but BPF programs see the PIDs of the host: "
+				  "run it on the host");
 	return sampler_open(&so, &s->sampler, err);
 }
 

@@ -32,7 +32,7 @@ static int open_starts(struct session *s, struct ut_err *err)
 		return 0;
 	fd = kernel_starts_map();
 	if (fd < 0)
-		return ut_err_set(err, fd, "cannot make the table of calls in progress: %s", strerror(-fd));
+		return ut_err_set(err, fd, "cannot create the table of calls in progress: %s", strerror(-fd));
 	s->starts_fd = fd;
 	return 0;
 }
@@ -46,11 +46,11 @@ static int open_user(struct session *s, struct ut_err *err)
 		return 0;
 	s->handlers_fd = signals ? kernel_handlers_map(sizeof(struct gen_handlers)) : -1;
 	if (signals && s->handlers_fd < 0)
-		return ut_err_set(err, s->handlers_fd, "cannot make the table of handlers in progress: %s",
+		return ut_err_set(err, s->handlers_fd, "cannot create the table of handlers in progress: %s",
 				  strerror(-s->handlers_fd));
 	s->refused_fd = kernel_refused_map(sizeof(struct gen_refused));
 	if (s->refused_fd < 0)
-		return ut_err_set(err, s->refused_fd, "cannot make the table of processes that flood: %s",
+		return ut_err_set(err, s->refused_fd, "cannot create the table of throttled processes: %s",
 				  strerror(-s->refused_fd));
 	if (!plan_wants_user_events(s->plan))
 		return 0;
@@ -104,11 +104,9 @@ static int open_follow(struct session *s, struct ut_err *err)
 	if (!needs_follow(s) && !hold)
 		return 0;
 	if (!process_in_first_pid_namespace())
-		return ut_err_set(
-			err, -EINVAL,
-			"usertrace runs in a pid namespace of its own, whose process ids the kernel's programs do not "
-			"see: "
-			"run it on the host for kernel events and for following children, or use --no-follow");
+		return ut_err_set(err, -EINVAL,
+				  "usertrace runs in its own PID namespace, but BPF programs see the PIDs of the host: "
+				  "run it on the host to trace tracepoints or follow children, or use --no-follow");
 	return follow_open(hold, &s->follow, err);
 }
 
@@ -222,7 +220,7 @@ static int check_targets(struct session *s, struct ut_err *err)
 {
 	for (size_t i = 0; i < s->targets.n; i++)
 		if (!process_is_alive(&s->targets.v[i].id))
-			return ut_err_set(err, -ESRCH, "process %d ended while probes were being attached",
+			return ut_err_set(err, -ESRCH, "process %d exited while probes were being attached",
 					  s->targets.v[i].id.pid);
 	return 0;
 }
@@ -265,7 +263,7 @@ int session_settle_nop5(struct session *s, size_t first, struct ut_err *err)
 		const char *why = nop5_refusal(site->nop5, s->options.no_forks);
 
 		site->excluded = why != NULL;
-		if (why && plan_note(plan, "%s:%s at 0x%llx in '%s' is left out: %s", p->provider, p->func,
+		if (why && plan_note(plan, "%s:%s at 0x%llx in '%s' is skipped: %s", p->provider, p->func,
 				     (unsigned long long)site->vaddr, plan->files.v[site->file].path, why))
 			return ut_err_nomem(err);
 	}

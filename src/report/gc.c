@@ -74,12 +74,6 @@ static void add_count(struct buf *out, uint64_t n)
 	buf_adds(out, human_count(n, text));
 }
 
-/* "a", or "an" before a vowel. */
-static void add_article(struct buf *out, const char *word)
-{
-	buf_adds(out, *word && strchr("aeioAEIO", *word) ? "an " : "a ");
-}
-
 /* What is behind the label in a sentence; nothing where its last word says what it is, as in «G1 pause». */
 static const char *noun_behind(const char *label)
 {
@@ -92,34 +86,29 @@ static const char *noun_behind(const char *label)
 	return !strcasecmp(last, "mark") || !strcasecmp(last, "sweep") ? " phase" : " collection";
 }
 
-/* "a full collection", "a safepoint (RevokeBias)". */
+/* "full collection", "safepoint RevokeBias". */
 static void add_what(struct buf *out, const struct gcstat_longest *l)
 {
-	bool plain = !strcmp(l->label, l->kind);
+	bool plain = !strcmp(l->label, l->kind), gc = !strcmp(l->kind, "gc");
 
-	if (!strcmp(l->kind, "gc") && !plain) {
-		add_article(out, l->label);
+	if (plain || !gc)
+		gc_noun(l->kind, 1, out);
+	if (!plain && !gc)
+		buf_addc(out, ' ');
+	if (!plain)
 		gc_add_escaped(out, l->label);
+	if (!plain && gc)
 		buf_adds(out, noun_behind(l->label));
-		return;
-	}
-	buf_adds(out, "a ");
-	gc_noun(l->kind, 1, out);
-	if (!plain) {
-		buf_adds(out, " (");
-		gc_add_escaped(out, l->label);
-		buf_addc(out, ')');
-	}
 }
 
-/* A call in the program asks; all else is why. */
+/* A call in the program requests a collection; anything else triggers it. */
 static void add_cause(struct buf *out, const char *cause)
 {
 	size_t len = strlen(cause);
 
 	if (!len)
 		return;
-	buf_adds(out, len > 2 && !strcmp(cause + len - 2, "()") ? " asked for by " : " because of ");
+	buf_adds(out, len > 2 && !strcmp(cause + len - 2, "()") ? ", requested by " : ", triggered by: ");
 	gc_add_escaped(out, cause);
 }
 
@@ -129,12 +118,13 @@ static void add_longest(const struct gcstat_report *r, struct buf *out)
 
 	if (!l->ns)
 		return;
-	buf_adds(out, r->stops == 1 ? "; the only " : "; the longest ");
-	buf_adds(out, r->measured ? "stop, " : "pause, ");
+	buf_adds(out, r->stops == 1 ? "; only " : "; longest ");
+	buf_adds(out, r->measured ? "stop " : "pause ");
 	gc_add_ns(out, l->ns);
-	buf_adds(out, ", was ");
+	buf_adds(out, " (");
 	add_what(out, l);
 	add_cause(out, l->cause);
+	buf_addc(out, ')');
 }
 
 /* How long collectors worked beside the program: of several at a time the one that did for longest. */
@@ -159,16 +149,16 @@ static void stopped_sentence(const struct gcstat_report *r, struct buf *out)
 	add_percent(out, r->measured ? stopped : pause, wall);
 	buf_adds(out, " of the time");
 	if (differ || (beside && r->measured)) {
-		buf_adds(out, beside ? ", paused " : " in pauses that took ");
+		buf_adds(out, beside ? ", paused " : " in pauses of ");
 		add_percent(out, pause, wall);
 	}
 	if (beside) {
-		buf_adds(out, ", collected beside the program for ");
+		buf_adds(out, ", collected concurrently for ");
 		add_percent(out, (double)beside, wall);
 	}
 	add_longest(r, out);
 	if (!r->measured)
-		buf_adds(out, " (from begin to end: how long nothing of the program ran was not measured)");
+		buf_adds(out, " (durations only; stopped time was not measured)");
 }
 
 /* The first kind that anything ended of. */
@@ -184,15 +174,15 @@ static void unstopped_sentence(const struct gcstat_report *r, const struct gcsta
 {
 	bool gc = !strcmp(row->kind, "gc");
 
-	buf_adds(out, gc ? "never stopped; " : "nothing that stops the program was seen; ");
+	buf_adds(out, gc ? "never stopped; " : "no stops; ");
 	add_count(out, row->count);
-	buf_addc(out, ' ');
+	buf_adds(out, gc ? " concurrent " : " ");
 	gc_noun(row->kind, row->count, out);
-	buf_adds(out, gc ? " beside the program took " : " took ");
+	buf_adds(out, " took ");
 	add_percent(out, (double)row->covered_ns, (double)gc_wall_ns(r));
 	buf_adds(out, " of the time");
 	if (row->count > 1) {
-		buf_adds(out, ", the longest ");
+		buf_adds(out, ", longest ");
 		gc_add_ns(out, row->longest.ns);
 	}
 }
@@ -206,11 +196,10 @@ void report_gc_sentence(const struct gcstat_report *r, const struct report_gc_wh
 	} else if (row) {
 		unstopped_sentence(r, row, out);
 	} else if (r->nrows) {
-		buf_adds(out, "nothing ended that had also begun in the ");
+		buf_adds(out, "no span was complete in ");
 		gc_add_ns(out, gc_wall_ns(r));
 	} else {
-		buf_adds(out, who->runtime ? "nothing was collected in "
-					   : "no runtime was recognised, and nothing seen in ");
+		buf_adds(out, who->runtime ? "no collections in " : "no known runtime and no events in ");
 		gc_add_ns(out, gc_wall_ns(r));
 	}
 }

@@ -169,7 +169,7 @@ static void add_stopped(const struct gcstat_report *r, struct buf *out)
 	buf_addf(out, "%s in %s %s", stopped, human_count(r->stops, n),
 		 r->measured ? plural(r->stops, "stop") : plural(r->stops, "pause"));
 	if (strcmp(stopped, took) != 0)
-		buf_addf(out, ", of the %s from their begins to their ends", took);
+		buf_addf(out, ", in pauses of %s", took);
 	buf_addc(out, '\n');
 }
 
@@ -184,11 +184,11 @@ static void add_cost(const struct gcstat_report *r, const struct gcstat_row *row
 		add_fact(out, "waited");
 		buf_adds(out, "threads of the program for ");
 		gc_add_ns(out, row->waited_ns);
-		buf_adds(out, " added up\n");
+		buf_adds(out, " in total\n");
 	}
 	add_fact(out, "collector");
 	gc_add_ns(out, row->collector_ns);
-	buf_addf(out, " of processor time (%s of one); the program's threads ran for ",
+	buf_addf(out, " of CPU time (%s of one CPU); the program's threads ran for ",
 		 gc_percent((double)row->collector_ns, (double)gc_wall_ns(r), text));
 	gc_add_ns(out, row->program_ns);
 	buf_adds(out, " meanwhile\n");
@@ -196,7 +196,7 @@ static void add_cost(const struct gcstat_report *r, const struct gcstat_row *row
 		return;
 	add_fact(out, "held");
 	gc_add_ns(out, row->held_ns);
-	buf_adds(out, " by a signal or a debugger, which is in no time that it was stopped\n");
+	buf_adds(out, " by a signal or a debugger (not included in stopped time)\n");
 }
 
 static void add_freed(const struct gcstat_row *row, struct buf *out)
@@ -263,16 +263,16 @@ static void add_utilisation(const struct gcstat_report *r, struct buf *out)
 
 	if (!r->stops || r->utilisation[0] < 0)
 		return;
-	buf_adds(out, "\nleft to the program at least\n");
+	buf_adds(out, "\nminimum mutator utilization\n");
 	for (size_t i = 0; i < GCSTAT_WINDOWS && r->utilisation[i] >= 0; i++) {
 		/* «at least»: rounded down */
 		add_number(out, gc_percent((double)(uint64_t)(r->utilisation[i] * 1000), 1000, text), WIDTH_TIME);
-		buf_adds(out, " of any ");
+		buf_adds(out, " over ");
 		gc_add_ns(out, r->window_ns[i]);
 		buf_addc(out, '\n');
 	}
 	if (r->joined_stops)
-		buf_adds(out, "  (there were too many stops to keep: it may have been more)\n");
+		buf_adds(out, "  (lower bounds: there were too many stops to keep)\n");
 }
 
 static uint64_t bucket_ns(size_t i) { return i ? UINT64_C(1000) << i : 0; }
@@ -307,7 +307,7 @@ static void add_histogram(const struct gcstat_report *r, struct buf *out)
 		last--;
 	for (size_t i = first; i <= last; i++)
 		most = r->histogram[i] > most ? r->histogram[i] : most;
-	buf_adds(out, r->measured ? "\nstops by how long they were\n" : "\npauses by how long they were\n");
+	buf_adds(out, r->measured ? "\nstops by duration\n" : "\npauses by duration\n");
 	for (size_t i = first; i <= last && most; i++)
 		add_bucket(r, i, most, out);
 }
@@ -335,22 +335,22 @@ static void add_missing(const struct gcstat_report *r, const struct report_gc_wh
 		uint64_t n;
 		const char *one, *more;
 	} parts[] = {
-		{ r->ends[SPAN_BEFORE_ATTACH], "had begun before we looked: not counted",
-		  "had begun before we looked: not counted" },
-		{ r->ends[SPAN_OPEN], "had not ended when we stopped looking: not counted",
-		  "had not ended when we stopped looking: not counted" },
+		{ r->ends[SPAN_BEFORE_ATTACH], "began before tracing: not counted",
+		  "began before tracing: not counted" },
+		{ r->ends[SPAN_OPEN], "still open when tracing stopped: not counted",
+		  "still open when tracing stopped: not counted" },
 		{ r->ends[SPAN_PROCESS_EXITED] + r->ends[SPAN_EXEC] + r->ends[SPAN_THREAD_EXITED],
-		  "did not end, as its thread or process did: not counted",
-		  "did not end, as their threads or processes did: not counted" },
-		{ r->ends[SPAN_INHERITED], "had begun in the process that this one was forked from: not counted",
-		  "had begun in the process that this one was forked from: not counted" },
+		  "ended by the exit of its thread or process: not counted",
+		  "ended by the exit of their threads or processes: not counted" },
+		{ r->ends[SPAN_INHERITED], "began in the parent before a fork: not counted",
+		  "began in the parent before a fork: not counted" },
 		{ r->ends[SPAN_LOST] + r->ends[SPAN_EVICTED] + r->ends[SPAN_ORPHAN],
-		  "lost its begin or its end, or too many were open: not counted",
-		  "lost their begins or ends, or too many were open: not counted" },
-		{ r->lost_inside, "may be said to be longer than it was: events were lost meanwhile",
-		  "may be said to be longer than they were: events were lost meanwhile" },
-		{ r->measured ? r->unmeasured : 0, "was not measured: all of its time counts as stopped",
-		  "were not measured: all of their time counts as stopped" },
+		  "incomplete (events were lost, or too many spans were open): not counted",
+		  "incomplete (events were lost, or too many spans were open): not counted" },
+		{ r->lost_inside, "may be shorter than reported: events were lost meanwhile",
+		  "may be shorter than reported: events were lost meanwhile" },
+		{ r->measured ? r->unmeasured : 0, "was not measured: its whole duration counts as stopped",
+		  "were not measured: their whole durations count as stopped" },
 	};
 	char n[32];
 
@@ -360,7 +360,7 @@ static void add_missing(const struct gcstat_report *r, const struct report_gc_wh
 			buf_addf(out, "%s\n", parts[i].n == 1 ? parts[i].one : parts[i].more);
 		}
 	if (who->lost)
-		buf_addf(out, "%s %s lost, so that there may have been more; --buffer makes more room\n",
+		buf_addf(out, "%s %s lost, so the numbers may be too low; use a larger --buffer\n",
 			 human_count(who->lost, n), who->lost == 1 ? "event was" : "events were");
 }
 
@@ -408,7 +408,7 @@ static void add_when(const struct gcstat_report *r, const struct report_gc_who *
 	gc_add_ns(out, gc_wall_ns(r));
 	if (who->wall_start_ns && localtime_r(&second, &tm) && strftime(text, sizeof(text), "%H:%M:%S", &tm))
 		buf_addf(out, " from %s on", text);
-	buf_adds(out, who->ended ? ", until it ended\n" : "\n");
+	buf_adds(out, who->ended ? ", until it exited\n" : "\n");
 }
 
 void report_gc_text(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)

@@ -118,7 +118,7 @@ static void add_times(const struct hot *h, struct buf *out)
 {
 	static const char *const words[PROFILE_STATES] = {
 		"of CPU time",
-		"of waits for a processor",
+		"of waits for a CPU",
 		"of waits",
 		"of events",
 	};
@@ -144,7 +144,7 @@ static void add_counts(const struct hot *h, struct buf *out)
 		{ PROFILE_CPU, "sample", "samples" },
 		{ PROFILE_EVENT, "event", "events" },
 		{ PROFILE_BLOCKED, "wait", "waits" },
-		{ PROFILE_RUNNABLE, "wait for a processor", "waits for a processor" },
+		{ PROFILE_RUNNABLE, "wait for a CPU", "waits for a CPU" },
 	};
 	const char *before = "";
 	char n[32];
@@ -178,20 +178,20 @@ static void add_totals(const struct hot *h, struct buf *out)
 		buf_addf(out, ", %zu %s", h->threads.n, plural(h->threads.n, "thread"));
 	buf_addf(out, "; %s lost", human_count(t->lost, n));
 	if (t->cut && t->times_only)
-		buf_addf(out, "; %s of the time has a cut stack", hot_share(t->cut, t->samples, share));
+		buf_addf(out, "; incomplete stacks: %s of the time", hot_share(t->cut, t->samples, share));
 	else if (t->cut)
 		buf_addf(out, "; %s %s cut (%s)", human_count(t->cut, n), plural(t->cut, "stack"),
 			 hot_share(t->cut, t->samples, share));
 	else
-		buf_adds(out, "; no stack cut");
-	buf_addf(out, "; frames without a name %s", hot_share(unnamed, frames, share));
+		buf_adds(out, "; all stacks complete");
+	buf_addf(out, "; frames without a name: %s", hot_share(unnamed, frames, share));
 	if (unnamed)
 		add_reasons(h, out);
 	if (t->saturated)
-		buf_adds(out, "; sums are more than can be counted");
+		buf_adds(out, "; sums exceed 64 bits");
 	buf_addc(out, '\n');
 	if (h->states[PROFILE_BLOCKED].idle)
-		buf_addf(out, "threads that had nothing to do waited for %s, which is left out below\n",
+		buf_addf(out, "idle threads waited for %s, which is not included below\n",
 			 hot_amount(h, PROFILE_BLOCKED, h->states[PROFILE_BLOCKED].idle, n));
 }
 
@@ -299,7 +299,7 @@ static void add_functions(const struct text *t, enum profile_state s, uint64_t v
 	add_by_total(t, s, value, (max + 1) / 2, shown);
 }
 
-static const char *const titles[PROFILE_STATES] = { "ran", "waited for a processor", "waited", "happened" };
+static const char *const titles[PROFILE_STATES] = { "ran", "waited for a CPU", "waited", "happened" };
 
 /* What to do about the places that stand in the tables instead of names. */
 static void add_advice(const struct text *t)
@@ -312,9 +312,8 @@ static void add_advice(const struct text *t)
 		if (!hot_reason_len(f->name) ||
 		    !(f->self[PROFILE_CPU] | f->self[PROFILE_BLOCKED] | f->self[PROFILE_EVENT]))
 			continue;
-		buf_adds(t->out,
-			 "\n[no symbols: FILE+0x…] is a function of a stripped file: its debugging symbols name it, "
-			 "on Debian the package …-dbgsym\nor …-dbg (docs/profile.md)\n");
+		buf_adds(t->out, "\n[no symbols: FILE+0x…] is a function of a stripped file: install its debug "
+				 "symbols, on Debian the package …-dbgsym\nor …-dbg (docs/profile.md)\n");
 		return;
 	}
 }
@@ -350,7 +349,7 @@ static void add_neighbour(const struct text *t, const struct hot_function *f, en
 		add_module(t, f);
 	else
 		buf_addf(t->out, "  %*s", (int)t->module + 2, "");
-	add_name(t, WIDTH_AMOUNT + WIDTH_SHARE + 2 + t->module + 4, f ? f->name : "(nobody: a thread begins here)");
+	add_name(t, WIDTH_AMOUNT + WIDTH_SHARE + 2 + t->module + 4, f ? f->name : "(none: the thread starts here)");
 }
 
 static int compare_edges(const void *x, const void *y, void *state)
@@ -406,8 +405,8 @@ static void add_chosen(const struct text *t, uint32_t chosen, enum profile_state
 		buf_addc(t->out, ')');
 	}
 	buf_addf(t->out, ", %s: ", titles[s]);
-	buf_addf(t->out, "%s of it all, ", hot_share(f->total[s], t->h->states[s].value, share));
-	buf_addf(t->out, "%s by itself\n", hot_share(f->self[s], t->h->states[s].value, share));
+	buf_addf(t->out, "%s of the total, ", hot_share(f->total[s], t->h->states[s].value, share));
+	buf_addf(t->out, "%s self\n", hot_share(f->self[s], t->h->states[s].value, share));
 	if (t->h->edges.n)
 		qsort_r(t->h->edges.v, t->h->edges.n, sizeof(*t->h->edges.v), compare_edges, &s);
 	add_neighbours(t, chosen, true, s);
@@ -426,9 +425,9 @@ static void add_all_chosen(const struct text *t)
 	for (size_t i = 0; i < h->waits.n; i++)
 		add_chosen(t, h->waits.v[i], PROFILE_BLOCKED);
 	if (h->o->function && !h->matches)
-		buf_adds(t->out, "\nno function's name fits the pattern\n");
+		buf_adds(t->out, "\nno function matches the pattern\n");
 	if (h->matches > h->chosen.n)
-		buf_addf(t->out, "\n%zu more functions fit the pattern\n", h->matches - h->chosen.n);
+		buf_addf(t->out, "\n%zu more functions match the pattern\n", h->matches - h->chosen.n);
 }
 
 /* --- threads --- */
@@ -550,7 +549,7 @@ static void add_thread_tables(const struct text *t)
 				 s == PROFILE_CPU	? "ran"
 				 : s == PROFILE_EVENT	? "events"
 				 : s == PROFILE_BLOCKED ? "waited"
-							: "waited for a processor",
+							: "waited for a CPU",
 				 hot_amount(t->h, s, thread->value[s], n));
 			add_functions(t, s, thread->value[s], max);
 		}

@@ -157,13 +157,13 @@ static const struct hot_function *find_self(const struct hot *h, enum profile_st
 	return best;
 }
 
-/* "the hottest by itself is ", when it is */
+/* "the hottest function is ", when it is */
 static const char *hottest(const struct hot *h, const struct hot_function *self, enum profile_state s)
 {
 	for (size_t i = 0; i < h->functions.n; i++)
 		if (h->functions.v[i].self[s] > self->self[s])
-			return "the hottest that has a name is ";
-	return "the hottest by itself is ";
+			return "the hottest function with a name is ";
+	return "the hottest function is ";
 }
 
 /* "parse of libfoo.so and what it calls, 31 % in itself" */
@@ -175,17 +175,17 @@ static void add_half(const struct hot *h, const struct hot_function *f, enum pro
 	add_name(f, out);
 	if (f->self[s] == f->total[s])
 		return;
-	buf_adds(out, " and what it calls");
+	buf_adds(out, " and its callees");
 	if (f->self[s] >= f->total[s] - f->total[s] / 20)
-		buf_addf(out, ", nearly all in itself");
+		buf_addf(out, ", almost all self time");
 	else if (f->self[s])
-		buf_addf(out, ", %s in itself", share_in_words(f->self[s], value, text));
+		buf_addf(out, ", %s self time", share_in_words(f->self[s], value, text));
 }
 
 static const char *what_was_spent(const struct hot *h, enum profile_state s, char text[64])
 {
 	if (h->states[s].times)
-		return s == PROFILE_CPU ? "the CPU time was spent in" : "the time was waited in";
+		return s == PROFILE_CPU ? "the CPU time was spent in" : "the waiting time was spent in";
 	snprintf(text, 64, "%s were in", hot_unit(h, s));
 	return text;
 }
@@ -246,7 +246,7 @@ static void add_waits(const struct hot *h, struct buf *out)
 		add_name(f, out);
 	}
 	if (ready->value && ready->times && h->primary != PROFILE_RUNNABLE && ready->value >= ran / 50)
-		buf_addf(out, "; threads that could have run had no processor for %s",
+		buf_addf(out, "; runnable threads waited %s for a CPU",
 			 hot_amount(h, PROFILE_RUNNABLE, ready->value, text));
 }
 
@@ -255,8 +255,7 @@ void hot_sentence(const struct hot *h, struct buf *out)
 	size_t begin = out->len;
 
 	if (!h->states[h->primary].value) {
-		buf_adds(out, h->states[PROFILE_BLOCKED].idle ? "nothing ran, and all that waited was idle"
-							      : "nothing was sampled");
+		buf_adds(out, h->states[PROFILE_BLOCKED].idle ? "nothing ran, and all waits were idle" : "no samples");
 		return;
 	}
 	add_where(h, h->primary, out);
@@ -264,7 +263,7 @@ void hot_sentence(const struct hot *h, struct buf *out)
 		add_parts(h, h->primary, out);
 	add_waits(h, out);
 	if (out->len == begin)
-		buf_adds(out, h->frames ? "no function that was sampled has a name" : "no sample has a stack");
+		buf_adds(out, h->frames ? "no sampled function has a name" : "no sample has a stack");
 	if (out->len > begin + 2 && out->data[begin] == ';') /* it begins with one of the parts */
 		memmove(out->data + begin, out->data + begin + 2, (out->len -= 2) - begin + 1);
 }

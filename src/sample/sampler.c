@@ -159,7 +159,7 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret, struct u
 	s->sampling = *o->sampling;
 	s->skel = sample_bpf__open();
 	if (!s->skel)
-		r = ut_err_set(err, -errno, "cannot prepare the programs that take samples: %s", strerror(errno));
+		r = ut_err_set(err, -errno, "cannot load the sampling programs: %s", strerror(errno));
 	if (!r)
 		r = load(s, err);
 	if (!r)
@@ -295,9 +295,9 @@ static int start_clock(struct sampler *s, struct ut_err *err)
 	if (r == -EINVAL)
 		return ut_err_set(
 			err, r,
-			"the kernel refuses %u samples a second: kernel.perf_event_max_sample_rate sets the limit",
+			"the kernel rejects %u samples per second: kernel.perf_event_max_sample_rate sets the limit",
 			s->sampling.frequency_hz);
-	return r ? ut_err_set(err, r, "cannot take samples by the clock: %s (needs root or CAP_PERFMON)", strerror(-r))
+	return r ? ut_err_set(err, r, "cannot sample by the clock: %s (requires root or CAP_PERFMON)", strerror(-r))
 		 : 0;
 }
 
@@ -305,7 +305,7 @@ static int attach_raw(struct sampler *s, const struct bpf_program *prog, const c
 {
 	int r = bpf_program__fd(prog) < 0 ? 0 : keep(s, bpf_raw_tracepoint_open(event, bpf_program__fd(prog)));
 
-	return r ? ut_err_set(err, r, "cannot watch the kernel's event %s: %s", event, strerror(-r)) : 0;
+	return r ? ut_err_set(err, r, "cannot attach to the tracepoint %s: %s", event, strerror(-r)) : 0;
 }
 
 int sampler_start(struct sampler *s, struct ut_err *err)

@@ -239,8 +239,7 @@ int unwind_maps_process(struct unwind_maps *m, pid_t pid, struct ut_err *err)
 	}
 	if (r == -EACCES || r == -EPERM)
 		return 0; /* not ours to look at: its samples say that nothing is known of it */
-	return r ? ut_err_set(err, r,
-			      "the kernel's tables of mappings are full: process %d is sampled without its callers",
+	return r ? ut_err_set(err, r, "the kernel's tables of mappings are full: stacks of process %d are incomplete",
 			      pid)
 		 : 0;
 }
@@ -250,7 +249,7 @@ int unwind_maps_want(struct unwind_maps *m, pid_t pid, struct ut_err *err)
 	struct process *p = find_or_add(m, pid);
 	int r = p ? tell(m, pid, 0, 0, UT_PROCESS_WANTED) : -ENOMEM;
 
-	return r ? ut_err_set(err, r, "cannot tell the kernel to sample process %d: %s", pid, strerror(-r)) : 0;
+	return r ? ut_err_set(err, r, "cannot enable sampling of process %d: %s", pid, strerror(-r)) : 0;
 }
 
 bool unwind_maps_has(const struct unwind_maps *m, pid_t pid) { return find(m, pid) != NULL; }

@@ -44,7 +44,7 @@ static int no_runtime(const struct gc_watch *w, const struct watched *p, struct 
 		return ut_err_set(err, -ESRCH, "no process %u (it has exited)", p->p.pid);
 	snprintf(link, sizeof(link), "/proc/%u/exe", p->p.pid);
 	if (readlink(link, &c, 1) < 0 && errno == ENOENT)
-		return ut_err_set(err, -EINVAL, "process %u (%s) is a kernel thread and no runtime", p->p.pid,
+		return ut_err_set(err, -EINVAL, "process %u (%s) is a kernel thread, not a runtime", p->p.pid,
 				  p->p.comm);
 	if (access(link, F_OK) && errno == EACCES)
 		return ut_err_set(err, -EPERM, "cannot inspect process %u: permission denied; run as root", p->p.pid);
@@ -53,13 +53,12 @@ static int no_runtime(const struct gc_watch *w, const struct watched *p, struct 
 		process_comm(below, comm);
 		return ut_err_set(
 			err, -EINVAL,
-			"process %u (%s) is no runtime that usertrace knows, but process %d (%s, %s), which it "
-			"started, is one: -p %d",
+			"process %u (%s) has no known runtime, but its child process %d (%s, %s) has one: use -p %d",
 			p->p.pid, p->p.comm, below, comm, runtime->name, below);
 	}
 	return ut_err_set(err, -EINVAL,
-			  "process %u (%s) is no runtime that usertrace knows: 'usertrace list -p %u' shows what can "
-			  "be traced in it, --runtime FILE describes another runtime, and --kind signal needs none",
+			  "process %u (%s) has no known runtime: 'usertrace list -p %u' shows what can be traced, "
+			  "--runtime FILE adds a runtime definition, and --kind signal needs none",
 			  p->p.pid, p->p.comm, p->p.pid);
 }
 
@@ -87,13 +86,13 @@ static int no_span(const struct gc_watch *w, const struct watched *p, struct ut_
 
 	buf_addf(&text, "process %u (%s) is %s, ", p->p.pid, p->p.comm, r->name);
 	if (r->none) {
-		buf_addf(&text, "which does not show when it collects: %s", r->none);
+		buf_addf(&text, "which does not report its collections: %s", r->none);
 	} else if (!r->span.n) {
-		buf_addf(&text, "of which %s says nothing that begins and ends", r->origin);
+		buf_addf(&text, "for which %s defines no spans", r->origin);
 	} else {
-		buf_adds(&text, "of which no span is known of kind ");
+		buf_adds(&text, "which has no spans of kind ");
 		gc_kinds_words(gc_kinds_of_runtimes(w->kinds), &text);
-		buf_adds(&text, "; there is --kind ");
+		buf_adds(&text, "; available: --kind ");
 		add_kinds_of(r, &text);
 	}
 	for (size_t i = 0; i < r->hint.n && !r->none; i++)
@@ -120,8 +119,8 @@ static int wrong_version(const struct gc_watch *w, const struct watched *p, stru
 	const char *comma = "";
 	struct buf text = { 0 };
 
-	buf_addf(&text, "process %u (%s) is %s %s, and what %s knows holds for other versions: ", p->p.pid, p->p.comm,
-		 r->name, p->p.version, r->origin);
+	buf_addf(&text, "process %u (%s) is %s %s, but %s supports only other versions: ", p->p.pid, p->p.comm, r->name,
+		 p->p.version, r->origin);
 	for (size_t i = 0; i < r->span.n; i++) {
 		if (!gc_kinds_has(w->kinds, r->span.v[i].kind))
 			continue;
@@ -129,7 +128,7 @@ static int wrong_version(const struct gc_watch *w, const struct watched *p, stru
 		add_range(&r->span.v[i], &text);
 		comma = ", ";
 	}
-	buf_adds(&text, "; a file of yours, given with --runtime, can say what this version has");
+	buf_adds(&text, "; use --runtime with a definition for this version");
 	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
 	buf_done(&text);
 	return -EINVAL;
@@ -258,13 +257,13 @@ static int not_attached(const struct gc_watch *w, const struct watched *p, int r
 	const struct runtime *r = p->p.runtime;
 	struct buf text = { 0 };
 
-	buf_addf(&text, "process %u (%s) is %s%s%s, but has not what would show its ", p->p.pid, p->p.comm, r->name,
+	buf_addf(&text, "process %u (%s) is %s%s%s, but lacks the probes for its ", p->p.pid, p->p.comm, r->name,
 		 p->p.version[0] ? " " : "", p->p.version);
 	gc_kinds_words(gc_kinds_of_runtimes(w->kinds), &text);
 	buf_adds(&text, ": ");
 	add_reason(w, request, &text);
 	if (!session_plan(w->session)->requests.v[request].miss)
-		buf_adds(&text, "; it was built without it, or stripped of its symbols");
+		buf_adds(&text, "; it was built without them, or stripped");
 	for (size_t i = 0; i < r->hint.n; i++)
 		buf_addf(&text, "\n  %s", r->hint.v[i]);
 	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
@@ -313,7 +312,7 @@ static void hint_at_missing(const struct gc_watch *w, struct watched *p, const s
 	if (kind_is_attached(w, p, files, kind, &request) || request < 0)
 		return;
 	add_reason(w, request, &reason);
-	add_hint(p, "no %s is seen: %s", kind, reason.data ? reason.data : "out of memory");
+	add_hint(p, "%s cannot be traced: %s", kind, reason.data ? reason.data : "out of memory");
 	buf_done(&reason);
 }
 
@@ -325,9 +324,7 @@ static void hint_at_version(const struct gc_watch *w, struct watched *p)
 
 		if (!p->holds[i] || o->runtime != p->p.runtime || (!o->span->since && !o->span->before))
 			continue;
-		add_hint(p,
-			 "which version of %s it is could not be told, so that what holds for others may be missing "
-			 "or counted",
+		add_hint(p, "the version of %s is unknown, so spans of other versions may be missing or counted",
 			 o->runtime->name);
 		return;
 	}
@@ -339,10 +336,10 @@ void watch_add_needs(const struct gc_watch *w, struct watched *p)
 		const struct runtime_span *s = w->defs.origins.v[i].span;
 
 		if (p->holds[i] && !p->seen[i] && s && s->needs)
-			add_hint(p, "%s comes only from a program that was started with %s",
-				 s->title ? s->title : s->kind, s->needs);
+			add_hint(p, "%s is reported only by programs started with %s", s->title ? s->title : s->kind,
+				 s->needs);
 		if (p->seen[i] && s && s->unseen)
-			add_hint(p, "not seen of %s: %s", s->title ? s->title : s->kind, s->unseen);
+			add_hint(p, "not visible in %s: %s", s->title ? s->title : s->kind, s->unseen);
 	}
 }
 
@@ -356,7 +353,7 @@ void watch_add_hints(const struct gc_watch *w, struct watched *p)
 	while (p->hints.n)
 		free(p->hints.v[--p->hints.n]);
 	if (p->p.runtime && p->p.runtime->none)
-		add_hint(p, "%s does not show when it collects: %s", p->p.runtime->name, p->p.runtime->none);
+		add_hint(p, "%s does not report its collections: %s", p->p.runtime->name, p->p.runtime->none);
 	if (ended)
 		return;
 	for (size_t i = 0; i < w->defs.defs.n; i++)

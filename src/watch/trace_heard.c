@@ -33,7 +33,7 @@ void heard_say(const struct heard *h, const char *wanted, struct buf *out)
 	for (size_t i = 0; i < h->n; i++)
 		names[i] = h->names[i];
 	n = suggest(wanted, names, h->n, near, SHOWN);
-	add_name(wanted, "nothing announced ", out);
+	add_name(wanted, "no event named ", out);
 	for (size_t i = 0; i < n; i++)
 		add_name(names[near[i]], i ? ", " : "; there was ", out);
 	for (size_t i = 0; !n && i < h->n && i < SHOWN; i++)

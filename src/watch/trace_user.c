@@ -440,9 +440,9 @@ void trace_user_totals(const struct trace_user *u, struct buf *out)
 	} parts[] = {
 		{ c->of[SPAN_COMPLETE], "complete" },
 		{ c->of[SPAN_OPEN], "still open" },
-		{ cut, "cut short by the exit of their thread or process" },
+		{ cut, "ended by the exit of their thread or process" },
 		{ c->of[SPAN_EVICTED], "evicted because too many were open" },
-		{ early, "begun before tracing or before a fork" },
+		{ early, "began before tracing or before a fork" },
 		{ without, "without a begin" },
 	};
 	char number[32];

@@ -109,7 +109,7 @@ class Geometry(Case):
         self.assertEqual([b.name for b in rows[2]], ["e", "a", "d"])
         self.assertEqual(picture.box("all").width, 1180)
         self.assertEqual(picture.box("main").about, "100 samples, 50.00 %")
-        self.assertEqual(picture.facts[1], "200 samples · 100 with a cut stack")
+        self.assertEqual(picture.facts[1], "200 samples · 100 with incomplete stacks")
 
     def test_forms(self):
         self.assertEqual(self.check(self.picture("-i"), icicle=True)[1][0].name, "[truncated]")
@@ -186,8 +186,8 @@ class Colors(Case):
         self.assertGreater(steps["more"], 12)
         self.assertEqual(steps["new"], 16)
         self.assertEqual(picture.box("more").about, "60 samples, 30.00 %; in the base 5.00 %: +25.00 points")
-        self.assertEqual(picture.box("new").about, "20 samples, 10.00 %; new, the base has none")
-        self.assertIn("5.00 % of the base is in stacks that are no more", picture.facts[1])
+        self.assertEqual(picture.box("new").about, "20 samples, 10.00 %; new, not in the base")
+        self.assertIn("5.00 % of the base is in stacks that no longer occur", picture.facts[1])
         self.assertAlmostEqual(picture.box("less").width, 118, delta=0.01)
 
     def test_diff_of_unlike_files(self):
@@ -202,7 +202,7 @@ class Colors(Case):
         before, after = self.write("a;x 1\nb;x 1\n", "before"), self.write("a;x 2\nc;x 2\n", "after")
         picture = self.picture("-r", "--diff", before, after)
         self.assertEqual(picture.box("x").about, "4 samples, 100.00 %; in the base 100.00 %: +0.00 points")
-        self.assertEqual(picture.box("c").about, "2 samples, 50.00 %; new, the base has none")
+        self.assertEqual(picture.box("c").about, "2 samples, 50.00 %; new, not in the base")
         self.assertIn("50.00 % of the base", picture.facts[1])
 
 

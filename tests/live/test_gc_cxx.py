@@ -81,7 +81,7 @@ class GcCxx(runtimes.Case):
         target = self.gated(program, "5", "1")
         refused = self.usertrace("gc", "--kind", "exception", "-p", str(target.pid))
         self.assertNotEqual(refused.status, 0)
-        self.assertIn("no runtime that usertrace knows", refused.stderr[-1])
+        self.assertIn("has no known runtime", refused.stderr[-1])
         self.let_end_of(target)
         with open(os.path.join(live.SOURCE_ROOT, "runtimes/libstdcxx.ini")) as file:
             mine = file.read().replace("match = ", "match = exceptions\nmatch = ").replace("kind = library\n", "")

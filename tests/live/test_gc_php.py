@@ -45,7 +45,7 @@ class Php(runtimes.Case):
         caught = watch.spans("exception")
         agree.count(self, "PHP", "exceptions, the program", own=said["caught"], seen=len(caught))
         self.assertEqual({s["name"] for s in caught}, {"RuntimeException"})
-        # It began before we looked.
+        # It began before tracing.
         self.assertEqual([s["end"] for s in watch.spans("request", closed=None)], ["before-attach"])
 
     def test_a_command(self):

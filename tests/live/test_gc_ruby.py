@@ -51,7 +51,7 @@ class Ruby(runtimes.Case):
         self.assertGreater(watch.summary()["rows"][0]["count"], 0)
         hints = watch.summary()["hints"]
         self.assertEqual(len(hints), 1, hints)     # and that one says what Ruby does not show
-        self.assertIn("not seen of mark: marking in small steps", hints[0])
+        self.assertIn("not visible in mark: marking in small steps", hints[0])
 
     def test_sweeps(self):
         watch, said = self.watched("gc,gc-phase,class-load,compile")

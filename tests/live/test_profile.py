@@ -458,13 +458,13 @@ class Truth(profiles.Case):
         crowd = [a + b for a, b in zip(accounts[3:6], accounts[6:])]
         for name, (whole, ran, kept_waiting) in (("get_bytes", reader), ("crowd", crowd)):
             with self.subTest(name):
-                waited = profile.weight(name, leaf="[waiting for a processor]")
+                waited = profile.weight(name, leaf="[waiting for a CPU]")
                 asleep = profile.weight(name, leaf="[sleeping]")
                 told = f"of {whole} ns it ran {ran} and was kept waiting {kept_waiting}; {waited} and {asleep} asleep seen"
                 self.assertAlmostEqual(waited, kept_waiting, delta=0.02 * whole, msg=told)
                 self.assertAlmostEqual(asleep, whole - ran - kept_waiting, delta=0.02 * whole, msg=told)
                 self.assertAlmostEqual(profile.weight(name), whole, delta=0.05 * whole, msg=told)   # with samples
-        self.assertGreater(profile.weight("crowd", leaf="[waiting for a processor]"), 0.4 * crowd[0])
+        self.assertGreater(profile.weight("crowd", leaf="[waiting for a CPU]"), 0.4 * crowd[0])
         # Between the program's clock and the call the processor can be taken away: that is in main, and not in the wait.
         self.assertLess(profile.weight("main", "__nanosleep"), 1.02 * slept)
         self.assertGreater(profile.weight("main"), 0.98 * slept)

@@ -26,7 +26,7 @@ def shape(line):
     """A line without what differs from run to run: numbers, how wide the columns are for them, bars, and which of the
     stops was the longest."""
     line = re.sub(r"0x[0-9a-f]+", "0xN", line)
-    line = re.sub(r"the longest stop, (.*), was an? .*", r"the longest stop, \1, was …", re.sub("[▁-█·]", "", line))
+    line = re.sub(r"longest stop (.*?) \(.*\)", r"longest stop \1 (…)", re.sub("[▁-█·]", "", line))
     line = re.sub(r"\d[\d.,]*( [mnµ]?s\b)?", "N", line)
     return " ".join(line.split())
 

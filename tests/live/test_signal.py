@@ -62,7 +62,7 @@ class Signals(live.Case):
         left = sum(o[0] == "left" for o in own)
         self.assertEqual(sum("begin" in line for line in trace.stdout), left)
         self.assertFalse([line for line in trace.stdout if " end " in line])
-        self.assertTrue(any("cut short by the exit of their thread or process" in line or "still open" in line
+        self.assertTrue(any("ended by the exit of their thread or process" in line or "still open" in line
                             for line in trace.stderr), trace.stderr)
 
     def test_a_handler_inside_a_handler(self):

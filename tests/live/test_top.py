@@ -91,7 +91,7 @@ class Top(live.Case):
         top.type("\x1b[B")
         top.wait_line("^ *PID COMMAND")
         top.type("p")
-        top.wait_line("paused: p goes on")
+        top.wait_line("paused (p: continue)")
         top.type("p\x0c")
         top.wait_no_line("paused")
         self.end(top, "\x1b")
@@ -146,7 +146,7 @@ class Top(live.Case):
         program.wait()
         self.assertEqual(top.wait(), 0)
         top.assert_left_as_it_was(self)
-        top.wait_line(f"usertrace: process {program.pid} ended")
+        top.wait_line(f"usertrace: process {program.pid} exited")
 
     def test_stop_and_go_on(self):
         """Ctrl-Z gives the shell its terminal back, and fg the table."""
@@ -272,4 +272,4 @@ class Refused(live.Case):
     @live.needs_root()
     def test_no_runtime(self):
         target = self.start_target("puppet", stdin=subprocess.PIPE)
-        self.assert_refused("is no runtime that usertrace knows", "-b", "-p", target.pid)
+        self.assert_refused("has no known runtime", "-b", "-p", target.pid)

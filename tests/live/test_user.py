@@ -254,9 +254,9 @@ class Requests(announce.Case):
 
     def test_a_name_that_nobody_announced(self):
         told = self.announce("h mark heap", "p mark compile", "h mark gc", requests=("e:gcc", "e:nothing", "e:gc")).told
-        self.assertIn("nothing announced gcc; there was gc\n", told + "\n")
-        self.assertIn("nothing announced nothing; there was heap, compile, gc\n", told + "\n")
-        self.assertNotIn("nothing announced gc;", told)
+        self.assertIn("no event named gcc; there was gc\n", told + "\n")
+        self.assertIn("no event named nothing; there was heap, compile, gc\n", told + "\n")
+        self.assertNotIn("no event named gc;", told)
         many = [f"h mark name{i}x" for i in range(20)]
         told = self.announce(*many, requests=("e:zzz", "e:*")).told
         self.assertIn("there was name0x, name1x, name2x, name3x, name4x, and more (e:* shows all)", told)

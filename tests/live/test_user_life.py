@@ -71,7 +71,7 @@ class Life(announce.Case):
             self.assertEqual([l[0] for l in done.lines], ["gc", "r", "gc", "r"])
             self.assertRegex(done.lines[2][1], f"^process exited after {TIME}: {words}$")
             self.assertRegex(done.lines[3][1], f"^process exited after {TIME}: {words} id=4$")
-            self.assertRegex(done.told, "(?m)^usertrace: spans: 2 cut short by the exit of their thread or process$")
+            self.assertRegex(done.told, "(?m)^usertrace: spans: 2 ended by the exit of their thread or process$")
         done = self.announce("p begin a", "thread p begin b", "exec p mark c", text=True)
         self.assertRegex(done.lines[2][1], f"^thread exited after {TIME}$")
         self.assertRegex(done.lines[3][1], f"^replaced by exec after {TIME}$")

@@ -158,14 +158,13 @@ static void test_words_at_the_end(void **state)
 		enum span_end end;
 		const char *pause, *words;
 	} cases[] = {
-		{ SPAN_BEFORE_ATTACH, ">3.21 ms  3.19 ms   6.1 ms", "began before we looked" },
-		{ SPAN_OPEN, ">3.21 ms  3.19 ms   6.1 ms", "not over when we stopped looking" },
-		{ SPAN_PROCESS_EXITED, " 3.21 ms  3.19 ms   6.1 ms", "the process ended inside" },
-		{ SPAN_EXEC, " 3.21 ms  3.19 ms   6.1 ms", "the process became another program inside" },
-		{ SPAN_THREAD_EXITED, " 3.21 ms  3.19 ms   6.1 ms", "its thread ended inside" },
-		{ SPAN_INHERITED, "       -        -        -",
-		  "the process was forked inside; it began in the parent" },
-		{ SPAN_LOST, "       -        -        -", "its begin or its end was not seen" },
+		{ SPAN_BEFORE_ATTACH, ">3.21 ms  3.19 ms   6.1 ms", "began before tracing" },
+		{ SPAN_OPEN, ">3.21 ms  3.19 ms   6.1 ms", "still open when tracing stopped" },
+		{ SPAN_PROCESS_EXITED, " 3.21 ms  3.19 ms   6.1 ms", "the process exited inside" },
+		{ SPAN_EXEC, " 3.21 ms  3.19 ms   6.1 ms", "the process called exec inside" },
+		{ SPAN_THREAD_EXITED, " 3.21 ms  3.19 ms   6.1 ms", "its thread exited inside" },
+		{ SPAN_INHERITED, "       -        -        -", "began in the parent before a fork" },
+		{ SPAN_LOST, "       -        -        -", "its begin or its end was lost" },
 	};
 	struct live_gc_options o = { .start_ns = START };
 	struct collect_span s = young();

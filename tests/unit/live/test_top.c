@@ -221,12 +221,12 @@ static void test_nothing_to_show(void **state)
 	struct top *t = top_plain();
 
 	(void)state;
-	assert_line(t, 80, 24, 2, "no process with a runtime yet; each that starts comes here");
+	assert_line(t, 80, 24, 2, "no process with a known runtime yet; new ones appear here");
 	assert_int_equal(press(t, "\r"), TOP_NOTHING);
 	assert_int_equal(press(t, "jkG"), TOP_DRAW);
 	process(t, 1, "x", "X", "");
 	assert_int_equal(press(t, "/zz\r"), TOP_DRAW);
-	assert_line(t, 80, 24, 2, "nothing has that text; Esc shows all again");
+	assert_line(t, 80, 24, 2, "no row matches; Esc shows all");
 	assert_line(t, 80, 24, 0, "usertrace top 2 s, 1 process, 0 with 'zz'");
 	top_free(t);
 	assert_null(top_free(NULL));
@@ -269,9 +269,9 @@ static void test_filter(void **state)
 
 	(void)state;
 	assert_int_equal(press(t, "/"), TOP_DRAW);
-	assert_line(t, 80, 24, 23, "filter: _  (Enter keeps it, Esc drops it)");
+	assert_line(t, 80, 24, 23, "filter: _  (Enter: keep, Esc: remove)");
 	press(t, "PYx\b"); /* case does not matter, and letters are no keys */
-	assert_line(t, 80, 24, 23, "filter: PY_  (Enter keeps it, Esc drops it)");
+	assert_line(t, 80, 24, 23, "filter: PY_  (Enter: keep, Esc: remove)");
 	assert_line(t, 80, 24, 2, "     30 python3         CPython          0      0 %        -        -          ·");
 	assert_line(t, 80, 24, 3, "");
 	press(t, "\r");
@@ -404,13 +404,13 @@ static void test_process_page(void **state)
 	top_refresh(t, START + 2 * S, 10);
 	press(t, "\r");
 	assert_line(t, 100, 24, 0, "20 java, HotSpot 17.0.15, watched for 2 s");
-	assert_line(t, 100, 24, 1, "collections   2, 1.0 a second");
-	assert_line(t, 100, 24, 2, "stopped       15.0 % of the last 10 s, 15.0 % since the start, 300 ms together");
+	assert_line(t, 100, 24, 1, "collections   2, 1.0 per second");
+	assert_line(t, 100, 24, 2, "stopped       15.0 % of the last 10 s, 15.0 % since the start, 300 ms in total");
 	assert_line(t, 100, 24, 3,
-		    "longest stop  150 ms, young, Allocation Failure, 2 s ago; of the last minute 150 ms");
-	assert_line(t, 100, 24, 4, "stops         half up to 150 ms, 90 % up to 150 ms, 99 % up to 150 ms");
-	assert_line(t, 100, 24, 5, "allocates     64M a second");
-	assert_line(t, 100, 24, 6, "compile       1, 3 ms together, the longest 3 ms");
+		    "longest stop  150 ms, young, Allocation Failure, 2 s ago; in the last minute 150 ms");
+	assert_line(t, 100, 24, 4, "stops         median 150 ms, 90 % below 150 ms, 99 % below 150 ms");
+	assert_line(t, 100, 24, 5, "allocates     64M per second");
+	assert_line(t, 100, 24, 6, "compile       1, 3 ms in total, longest 3 ms");
 	assert_line(t, 100, 24, 7, "last minute                                                            ▆▆·");
 	assert_line(t, 100, 24, 9,
 		    "     SECONDS WHAT                      PAUSE  STOPPED   GC CPU       FREED"
@@ -460,7 +460,7 @@ static void test_lines_of_a_process(void **state)
 	top_refresh(t, START, 10);
 	press(t, "\r");
 	render(t, 0, 80, 10, &s);
-	assert_string_equal(line(&s, 3), "nothing seen yet");
+	assert_string_equal(line(&s, 3), "no events yet");
 	for (uint64_t i = 0; i < 3 * TOP_LINES; i++)
 		add(t, span(1, i, 1));
 	render(t, 1000, 80, 10, &s);
@@ -489,7 +489,7 @@ static void test_pause(void **state)
 	render(t, 2000, 80, 24, &a);
 	press(t, "p");
 	render(t, 2000, 80, 24, &a);
-	assert_string_equal(line(&a, 0), "usertrace top 2 s, 3 processes, paused: p goes on");
+	assert_string_equal(line(&a, 0), "usertrace top 2 s, 3 processes, paused (p: continue)");
 	process(t, 40, "node", "Node.js", "");
 	add(t, span(30, 2100, 5000));
 	render(t, 8000, 80, 24, &b);
@@ -518,7 +518,7 @@ static void test_help_and_notes(void **state)
 
 	(void)state;
 	press(t, "?");
-	assert_line(t, 80, 24, 0, "arrows, j k     select; PgUp PgDn g G: further");
+	assert_line(t, 80, 24, 0, "arrows, j k     select; PgUp PgDn g G: page, first, last");
 	assert_line(t, 10, 3, 2, "q, Esc");
 	press(t, "q"); /* any key */
 	assert_line(t, 80, 24, 0, "usertrace top 2 s, 3 processes");

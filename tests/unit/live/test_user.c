@@ -362,11 +362,11 @@ static void test_refused(void **state)
 {
 	(void)state;
 	assert_refused(&text_options, 12345, "flood\n",
-		       "-- 12345 events of process 4711 (flood\\n) refused between 1.000000 and 2.500000: "
-		       "it alone filled the buffer --\n");
+		       "-- 12345 events of process 4711 (flood\\n) throttled between 1.000000 and 2.500000: "
+		       "it filled the buffer alone --\n");
 	assert_refused(&text_options, 1, NULL,
-		       "-- 1 event of process 4711 refused between 1.000000 and 2.500000: "
-		       "it alone filled the buffer --\n");
+		       "-- 1 event of process 4711 throttled between 1.000000 and 2.500000: "
+		       "it filled the buffer alone --\n");
 	assert_refused(&json_options, 2, "flood",
 		       "{\"type\":\"throttled\",\"count\":2,\"pid\":4711,\"comm\":\"flood\",\"begin_ns\":1000000000,"
 		       "\"end_ns\":2500000000}\n");

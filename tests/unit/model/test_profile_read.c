@@ -263,14 +263,13 @@ static void test_waits(void **state)
 		{ "[uninterruptible wait]", PROFILE_BLOCKED },
 		{ "[stopped]", PROFILE_BLOCKED },
 		{ "[waiting]", PROFILE_BLOCKED },
-		{ "[waiting for a processor]", PROFILE_RUNNABLE },
+		{ "[waiting for a CPU]", PROFILE_RUNNABLE },
 		{ "pool", PROFILE_BLOCKED },
 		{ "worker", PROFILE_BLOCKED },
 	};
-	struct profile *p =
-		read_text("main;work 2000000\nmain;lock;schedule_[k];[sleeping] 3000000\n"
-			  "main;read;[uninterruptible wait] 1\nmain;[stopped] 2\nmain;[waiting] 3\n"
-			  "main;[waiting for a processor] 4\n[idle];pool_[w] 5\npool 7;[idle];worker_[w] 6\n");
+	struct profile *p = read_text("main;work 2000000\nmain;lock;schedule_[k];[sleeping] 3000000\n"
+				      "main;read;[uninterruptible wait] 1\nmain;[stopped] 2\nmain;[waiting] 3\n"
+				      "main;[waiting for a CPU] 4\n[idle];pool_[w] 5\npool 7;[idle];worker_[w] 6\n");
 
 	(void)state;
 	assert_true(p->totals.times_only);

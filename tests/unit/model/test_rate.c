@@ -79,7 +79,7 @@ static void test_window(void **state)
 	(void)state;
 	rate_init(&r, START, "gc");
 	for (uint64_t i = 0; i < 40; i++)
-		add(&r, span(&gc, i * 500, i * 500 + 50)); /* two a second, 10 % of the time, for 20 s */
+		add(&r, span(&gc, i * 500, i * 500 + 50)); /* two per second, 10 % of the time, for 20 s */
 	v = view(&r, 20000, 60); /* from second 11 to now: 9 s */
 	assert_near(v.per_second, 18 / 9.0);
 	assert_near(v.share, 0.1);

@@ -19,7 +19,7 @@
 #define MS 1000000ull
 #define START (1000 * MS)
 #define KERNEL 0xffffffff81000000ull
-#define RUNTIME 0x700000ull /* from here on code is compiled at run time */
+#define RUNTIME 0x700000ull /* from here on code is JIT-compiled */
 #define UNNAMED 0x600000ull /* and here nothing has a name */
 #define INLINED 0x500000ull
 
@@ -284,7 +284,7 @@ static void extreme_addresses(void **state)
 	assert_int_equal(m->names.settled, 1);
 }
 
-/* Code compiled at run time has the owner of its moment; other code is one row. */
+/* JIT-compiled code has the owner of its moment; other code is one row. */
 static void owners_change(void **state)
 {
 	struct made *m = *state;
@@ -428,7 +428,7 @@ static void waits(void **state)
 	      "B 7 f1;f2;[sleeping] 2 8\n"
 	      "B 7 f1;f2;[stopped] 1 3\n"
 	      "B 7 f1;f2;[waiting] 1 5\n"
-	      "R 7 f1;f2;[waiting for a processor] 3 7\n");
+	      "R 7 f1;f2;[waiting for a CPU] 3 7\n");
 	assert_int_equal(m->p->totals.samples, 7);
 }
 
@@ -446,7 +446,7 @@ static void waits_without_ourselves(void **state)
 	check(m, &usual,
 	      "B 7 f1;f2;k1;k2;[sleeping] 1 5\n"
 	      "C 7 f1;f2;k1;bpf_trace_run4 1 1\n"
-	      "R 7 f1;f2;k1;k2;[waiting for a processor] 1 2\n");
+	      "R 7 f1;f2;k1;k2;[waiting for a CPU] 1 2\n");
 }
 
 /* From before the recording: clipped to it. */
@@ -469,8 +469,8 @@ static void waits_before(void **state)
 	      "B 7 [stack not known];[sleeping] 1 1\n"
 	      "B 7 [waiting since before the recording];[sleeping] 1 10\n"
 	      "B 7 [waiting since before the recording];[uninterruptible wait] 1 12\n"
-	      "R 7 [waiting since before the recording];[waiting for a processor] 1 2\n"
-	      "R 7 f1;[waiting for a processor] 1 5\n");
+	      "R 7 [waiting since before the recording];[waiting for a CPU] 1 2\n"
+	      "R 7 f1;[waiting for a CPU] 1 5\n");
 	assert_int_equal(m->p->totals.cut, 1);
 }
 
@@ -484,8 +484,8 @@ static void waits_of_new(void **state)
 	wait(m, 9, NEVER, NEVER, 14, 0, 1);
 	check(m, &usual,
 	      "B 9 [waiting since before the recording];[sleeping] 1 14\n"
-	      "R 8 [not started yet];[waiting for a processor] 1 2\n"
-	      "R 9 [not started yet];[waiting for a processor] 1 3\n");
+	      "R 8 [not started yet];[waiting for a CPU] 1 2\n"
+	      "R 9 [not started yet];[waiting for a CPU] 1 3\n");
 	assert_int_equal(m->p->totals.cut, 0);
 }
 
@@ -540,8 +540,8 @@ static void idle(void **state)
 	      "C 10 f1;f2 1 0\n"
 	      "C 12 f1;f2 1 0\n"
 	      "C 9 f1;f2 1 0\n"
-	      "R 12 f1;f2;[waiting for a processor] 1 1\n"
-	      "R 9 f1;f3;do_epoll_wait;k9;[waiting for a processor] 1 1\n");
+	      "R 12 f1;f2;[waiting for a CPU] 1 1\n"
+	      "R 9 f1;f3;do_epoll_wait;k9;[waiting for a CPU] 1 1\n");
 }
 
 static void idle_in_full(void **state)
@@ -563,8 +563,8 @@ static void idle_in_full(void **state)
 	      "C 10 f1;f2 1 0\n"
 	      "C 12 f1;f2 1 0\n"
 	      "C 9 f1;f2 1 0\n"
-	      "R 12 f1;f2;[waiting for a processor] 1 1\n"
-	      "R 9 f1;f3;do_epoll_wait;k9;[waiting for a processor] 1 1\n");
+	      "R 12 f1;f2;[waiting for a CPU] 1 1\n"
+	      "R 9 f1;f3;do_epoll_wait;k9;[waiting for a CPU] 1 1\n");
 }
 
 /* Waits from before the recording with a stack, which is the program's part alone. 7 polls, 8 wants a lock, 9 is of a
@@ -585,7 +585,7 @@ static void standing(void **state)
 	      "B 7 [idle];t7 1 100\n"
 	      "B 8 f1;___pthread_mutex_lock@@V78;f5;[sleeping] 1 100\n"
 	      "B 9 [idle];t9 2 99\n"
-	      "R 9 f1;f2;[waiting for a processor] 1 1\n");
+	      "R 9 f1;f2;[waiting for a CPU] 1 1\n");
 }
 
 /* The period varies: a sample counts once, and weighs its own time, as far as that lies in the recording. */

@@ -100,7 +100,7 @@ static void test_color_of_waits(void **state)
 	(void)state;
 	at = strstr(draw(p, &(struct out_options){ 0 }), "<title>futex");
 	assert_memory_equal(strstr(at, "class=\"") + 7, "w", 1);
-	assert_has(draw(p, &(struct out_options){ 0 }), ">nothing but waits</text>");
+	assert_has(draw(p, &(struct out_options){ 0 }), ">only waits</text>");
 	at = strstr(draw(p, &blocked), "<title>futex");
 	assert_memory_equal(strstr(at, "class=\"") + 7, "k", 1);
 	profile_free(p);

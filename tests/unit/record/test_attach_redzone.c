@@ -317,7 +317,7 @@ static void a_target_that_ended(void **state)
 		recorder_open(&t.r, 1 << 16);
 		assert_int_equal(own_plan(&text, 1, &t.plan, &err), 0);
 		assert_int_equal(traced_attach(&t, pid, i, &err), -ESRCH);
-		assert_non_null(strstr(err.msg, "ended"));
+		assert_non_null(strstr(err.msg, "exited"));
 		traced_close(&t);
 	}
 }

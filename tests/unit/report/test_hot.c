@@ -165,7 +165,7 @@ static void test_reasons(void **state)
 	AUTO_FREE char *text = text_of(p, &o);
 
 	has(text, "[no symbols: bash] 7, [address without a name] 1\n");
-	has(text, "\n[no symbols: FILE+0x…] is a function of a stripped file: its debugging symbols name it, on Debian "
+	has(text, "\n[no symbols: FILE+0x…] is a function of a stripped file: install its debug symbols, on Debian "
 		  "the package ");
 	profile_free(p);
 }
@@ -206,7 +206,7 @@ static struct profile *waiting_program(void)
 
 	case_add(p, 0, "main@app|Queue::take@app|lock@libc.so|!futex_wait|!schedule|~[sleeping]", PROFILE_BLOCKED, 3,
 		 300 * MS);
-	case_add(p, 0, "main@app|run@app|~[waiting for a processor]", PROFILE_RUNNABLE, 7, 12 * MS);
+	case_add(p, 0, "main@app|run@app|~[waiting for a CPU]", PROFILE_RUNNABLE, 7, 12 * MS);
 	case_add(p, c, "=[idle]|~pool", PROFILE_BLOCKED, 9, 5000 * MS);
 	return p;
 }
@@ -304,11 +304,11 @@ static void test_sentences(void **state)
 	uint32_t t = profile_thread(p, 1, 1, "x", "x");
 
 	(void)state;
-	sentence_is(p, "nothing was sampled");
+	sentence_is(p, "no samples");
 	p = profile_new();
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "=[idle]|~x", PROFILE_BLOCKED, 1, 1 * MS);
-	sentence_is(p, "nothing ran, and all that waited was idle");
+	sentence_is(p, "nothing ran, and all waits were idle");
 	p = profile_new();
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "main@x|burn@x", PROFILE_CPU, 99, 99 * MS);
@@ -319,12 +319,12 @@ static void test_sentences(void **state)
 	case_add(p, t, "a", PROFILE_CPU, 4, 0);
 	case_add(p, t, "b", PROFILE_CPU, 3, 0);
 	case_add(p, t, "c", PROFILE_CPU, 3, 0);
-	sentence_is(p, "the hottest by itself is a with 40 % of samples");
+	sentence_is(p, "the hottest function is a with 40 % of samples");
 	p = profile_new();
 	t = profile_thread(p, 1, 1, "x", "x");
 	for (char name[] = "a"; *name <= 'f'; (*name)++)
 		case_add(p, t, name, PROFILE_CPU, *name == 'c' ? 5 : 4, 0);
-	sentence_is(p, "no function stands out: the hottest by itself is c with 20 % of samples");
+	sentence_is(p, "no function stands out: the hottest function is c with 20 % of samples");
 	p = profile_new();
 	t = profile_thread(p, 1, 1, "x", "x");
 	p->totals.unit = "object__alloc";
@@ -338,17 +338,18 @@ static void test_sentences(void **state)
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "main@x|eval@x|?[no symbols: x+0x10]@x", PROFILE_CPU, 9, 9 * MS);
 	case_add(p, t, "main@x|eval@x|?[no symbols: x+0x20]@x|copy@x", PROFILE_CPU, 1, 1 * MS);
-	sentence_is(p, "100 % of the CPU time was spent in eval of x and what it calls; the hottest that has a name is "
-		       "copy of x (10 %)");
+	sentence_is(p,
+		    "100 % of the CPU time was spent in eval of x and its callees; the hottest function with a name is "
+		    "copy of x (10 %)");
 	p = profile_new();
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "?[no symbols: x+0x20]@x", PROFILE_CPU, 1, 1 * MS);
-	sentence_is(p, "no function that was sampled has a name");
+	sentence_is(p, "no sampled function has a name");
 	p = profile_new(); /* all that waits does so in the kernel's scheduler */
 	t = profile_thread(p, 1, 1, "x", "x");
 	case_add(p, t, "main@x|take@x|!futex|!schedule|~[sleeping]", PROFILE_BLOCKED, 9, 9 * MS);
 	case_add(p, t, "main@x|read@x|!vfs_read|!schedule|~[sleeping]", PROFILE_BLOCKED, 1, 1 * MS);
-	sentence_is(p, "90 % of the time was waited in take of x");
+	sentence_is(p, "90 % of the waiting time was spent in take of x");
 }
 
 /* The first function that waits and is not how one does that, whoever wraps it. */
@@ -412,12 +413,11 @@ static void test_read_back(void **state)
 
 	(void)state;
 	assert_string_equal(after, before);
-	has(times,
-	    "82 % of the CPU time was spent in parse and what it calls, 42 % in itself; 8 % ran in the kernel;\n");
+	has(times, "82 % of the CPU time was spent in parse and its callees, 42 % self time; 8 % ran in the kernel;\n");
 	has(times, "threads waited for 300 ms, all of it in lock"); /* whose file is not told */
 	has(times,
-	    "\n100 ms of CPU time, 12 ms of waits for a processor, 300 ms of waits, 1 thread; 0 lost; no stack cut; ");
-	has(times, "\nthreads that had nothing to do waited for 5 s, which is left out below\n");
+	    "\n100 ms of CPU time, 12 ms of waits for a CPU, 300 ms of waits, 1 thread; 0 lost; all stacks complete; ");
+	has(times, "\nidle threads waited for 5 s, which is not included below\n");
 	profile_free(p);
 	profile_free(pprof);
 	profile_free(folded);

@@ -67,7 +67,7 @@ static void a_java_program(void **ctx)
 	(void)ctx;
 	text_is(java(), 12300 * MS, &who,
 		"java 4242 (HotSpot 17.0.15): stopped 3.2 % of the time; "
-		"the longest stop, 84 ms, was a full collection asked for by System.gc()\n"
+		"longest stop 84 ms (full collection, requested by System.gc())\n"
 		"watched for 12.3 s from 22:13:20 on\n"
 		"\n"
 		"WHAT            COUNT   TOTAL   SHARE  MEDIAN    90 %    99 %  99.9 % LONGEST      AT CAUSE\n"
@@ -75,19 +75,19 @@ static void a_java_program(void **ctx)
 		"  young           120  311 ms   2.5 % 2.59 ms 3.07 ms 3.18 ms 3.19 ms 3.19 ms 11.90 s G1 Evacuation…\n"
 		"  full              1 84.1 ms   0.7 % 84.1 ms 84.1 ms 84.1 ms 84.1 ms 84.1 ms 12.02 s System.gc()\n"
 		"\n"
-		"stopped   389 ms in 121 stops, of the 396 ms from their begins to their ends\n"
-		"waited    threads of the program for 779 ms added up\n"
-		"collector 510 ms of processor time (4.1 % of one); the program's threads ran for 3.05 ms meanwhile\n"
+		"stopped   389 ms in 121 stops, in pauses of 396 ms\n"
+		"waited    threads of the program for 779 ms in total\n"
+		"collector 510 ms of CPU time (4.1 % of one CPU); the program's threads ran for 3.05 ms meanwhile\n"
 		"freed     1.27G\n"
 		"\n"
-		"left to the program at least\n"
-		"   0.1 % of any 1 ms\n"
-		"   0.1 % of any 10 ms\n"
-		"  16.0 % of any 100 ms\n"
-		"  89.1 % of any 1 s\n"
-		"  96.5 % of any 10 s\n"
+		"minimum mutator utilization\n"
+		"   0.1 % over 1 ms\n"
+		"   0.1 % over 10 ms\n"
+		"  16.0 % over 100 ms\n"
+		"  89.1 % over 1 s\n"
+		"  96.5 % over 10 s\n"
 		"\n"
-		"stops by how long they were\n"
+		"stops by duration\n"
 		" 1.02 ms to 2.05 ms     10  ####\n"
 		" 2.05 ms to  4.1 ms    110  ########################################\n"
 		"  4.1 ms to 8.19 ms      0\n"
@@ -96,7 +96,7 @@ static void a_java_program(void **ctx)
 		" 32.8 ms to 65.5 ms      0\n"
 		" 65.5 ms to  131 ms      1  #\n"
 		"\n"
-		"1 collection had not ended when we stopped looking: not counted\n");
+		"1 collection still open when tracing stopped: not counted\n");
 }
 
 /* A collector that works beside the program: cycle, pause and stop differ. */
@@ -116,26 +116,26 @@ static void a_concurrent_collector(void **ctx)
 		    .cause = "Warmup");
 	}
 	text_is(g, 1000 * MS, &who,
-		"java 7 (HotSpot): stopped 0.02 % of the time, paused 0.1 %, collected beside the program for 30.0 %; "
-		"the longest stop, 60 µs, was a pause\n"
-		"watched for 1 s, until it ended\n"
+		"java 7 (HotSpot): stopped 0.02 % of the time, paused 0.1 %, collected concurrently for 30.0 %; "
+		"longest stop 60 µs (pause)\n"
+		"watched for 1 s, until it exited\n"
 		"\n"
 		"WHAT            COUNT   TOTAL   SHARE  MEDIAN    90 %    99 %  99.9 % LONGEST      AT CAUSE\n"
 		"gc                  9  301 ms  30.0 %  300 µs  100 ms  100 ms  100 ms  100 ms  190 ms Warmup\n"
 		"  cycle             3  300 ms  30.0 %  100 ms  100 ms  100 ms  100 ms  100 ms  190 ms Warmup\n"
 		"  pause             6  1.2 ms   0.1 %  100 µs  300 µs  300 µs  300 µs  300 µs  200 ms\n"
 		"\n"
-		"stopped   240 µs in 6 stops, of the 1.2 ms from their begins to their ends\n"
-		"waited    threads of the program for 480 µs added up\n"
-		"collector 270 ms of processor time (27.0 % of one); the program's threads ran for 105 ms meanwhile\n"
+		"stopped   240 µs in 6 stops, in pauses of 1.2 ms\n"
+		"waited    threads of the program for 480 µs in total\n"
+		"collector 270 ms of CPU time (27.0 % of one CPU); the program's threads ran for 105 ms meanwhile\n"
 		"\n"
-		"left to the program at least\n"
-		"  94.0 % of any 1 ms\n"
-		"  99.4 % of any 10 ms\n"
-		"  99.9 % of any 100 ms\n"
-		"  99.9 % of any 1 s\n"
+		"minimum mutator utilization\n"
+		"  94.0 % over 1 ms\n"
+		"  99.4 % over 10 ms\n"
+		"  99.9 % over 100 ms\n"
+		"  99.9 % over 1 s\n"
 		"\n"
-		"stops by how long they were\n"
+		"stops by duration\n"
 		"   16 µs to   32 µs      3  ########################################\n"
 		"   32 µs to   64 µs      3  ########################################\n");
 }
@@ -181,8 +181,7 @@ static void without_measuring(void **ctx)
 	ADD(g, &gc, "mark", 99 * MS, 1 * MS, .end = SPAN_INHERITED);
 	text_is(g, 100 * MS, &who,
 		"ru\\nby 9 (CRuby): paused 18.2 % of the time; "
-		"the longest pause, 4 ms, was a mark phase "
-		"(from begin to end: how long nothing of the program ran was not measured)\n"
+		"longest pause 4 ms (mark phase) (durations only; stopped time was not measured)\n"
 		"watched for 100 ms\n"
 		"\n"
 		"WHAT            COUNT   TOTAL   SHARE  MEDIAN    90 %    99 %  99.9 % LONGEST      AT CAUSE\n"
@@ -195,12 +194,12 @@ static void without_measuring(void **ctx)
 		"parts     6.0 sweeps to each gc\n"
 		"parts     0.2 lazy\\tsweeps to each gc\n"
 		"\n"
-		"left to the program at least\n"
-		"     0 % of any 1 ms\n"
-		"  57.3 % of any 10 ms\n"
-		"  81.8 % of any 100 ms\n"
+		"minimum mutator utilization\n"
+		"     0 % over 1 ms\n"
+		"  57.3 % over 10 ms\n"
+		"  81.8 % over 100 ms\n"
 		"\n"
-		"pauses by how long they were\n"
+		"pauses by duration\n"
 		"   16 µs to   32 µs      1  ##\n"
 		"   32 µs to   64 µs      0\n"
 		"   64 µs to  128 µs     24  ########################################\n"
@@ -210,12 +209,12 @@ static void without_measuring(void **ctx)
 		" 1.02 ms to 2.05 ms      0\n"
 		" 2.05 ms to  4.1 ms      4  #######\n"
 		"\n"
-		"1 span had begun before we looked: not counted\n"
-		"1 span did not end, as its thread or process did: not counted\n"
-		"1 span had begun in the process that this one was forked from: not counted\n"
-		"1 span lost its begin or its end, or too many were open: not counted\n"
-		"1 span may be said to be longer than it was: events were lost meanwhile\n"
-		"12 events were lost, so that there may have been more; --buffer makes more room\n"
+		"1 span began before tracing: not counted\n"
+		"1 span ended by the exit of its thread or process: not counted\n"
+		"1 span began in the parent before a fork: not counted\n"
+		"1 span incomplete (events were lost, or too many spans were open): not counted\n"
+		"1 span may be shorter than reported: events were lost meanwhile\n"
+		"12 events were lost, so the numbers may be too low; use a larger --buffer\n"
 		"start it with --trace-gc to see more\n"
 		"a\\x1bb\n");
 }
@@ -231,8 +230,8 @@ static void nothing_that_stops(void **ctx)
 	ADD(g, &request, "sort", 22 * MS, 2 * MS);
 	ADD(g, &request, "vacuum", 24 * MS, 2 * MS, .end = SPAN_OPEN);
 	text_is(g, 2500 * MS, &who,
-		"postgres 11 (PostgreSQL 15.13): nothing that stops the program was seen; "
-		"3 requests took 1.2 % of the time, the longest 30 ms\n"
+		"postgres 11 (PostgreSQL 15.13): no stops; "
+		"3 requests took 1.2 % of the time, longest 30 ms\n"
 		"watched for 2.5 s\n"
 		"\n"
 		"WHAT            COUNT   TOTAL   SHARE  MEDIAN    90 %    99 %  99.9 % LONGEST      AT CAUSE\n"
@@ -240,7 +239,7 @@ static void nothing_that_stops(void **ctx)
 		"  query             2   45 ms   1.2 %   15 ms   30 ms   30 ms   30 ms   30 ms   10 ms\n"
 		"  sort              1    2 ms  0.08 %    2 ms    2 ms    2 ms    2 ms    2 ms   22 ms\n"
 		"\n"
-		"1 request had not ended when we stopped looking: not counted\n");
+		"1 request still open when tracing stopped: not counted\n");
 }
 
 /* Files in one folder have the begin of their names in common. */
@@ -272,7 +271,7 @@ static void nothing_at_all(void **ctx)
 
 	(void)ctx;
 	text_is(gcstat_new(START), 2500 * MS, &who,
-		"lua 12 (Lua): nothing was collected in 2.5 s\n"
+		"lua 12 (Lua): no collections in 2.5 s\n"
 		"watched for 2.5 s\n"
 		"\n"
 		"this build has no probes\n");
@@ -297,31 +296,30 @@ static void sentences(void **ctx)
 		const char *wanted;
 	} cases[] = {
 		{ { .def = &gc, .label = "old", .ns = 31 * MS, .stopped_ns = 31 * MS, .collector_ns = 1 },
-		  "stopped 3.1 % of the time; the only stop, 31 ms, was an old collection" },
+		  "stopped 3.1 % of the time; only stop 31 ms (old collection)" },
 		{ { .def = &gc,
 		    .label = "gc",
 		    .ns = 1 * MS,
 		    .stopped_ns = 1 * MS,
 		    .collector_ns = 1,
 		    .cause = "Allocation Failure" },
-		  "stopped 0.1 % of the time; the only stop, 1 ms, was a collection because of Allocation Failure" },
+		  "stopped 0.1 % of the time; only stop 1 ms (collection, triggered by: Allocation Failure)" },
 		{ { .def = &gc,
 		    .label = "G1 Pause",
 		    .ns = 60 * US,
 		    .stopped_ns = 50 * US,
 		    .collector_ns = 1,
 		    .cause = "gc()" },
-		  "stopped <0.01 % of the time; the only stop, 50 µs, was a G1 Pause asked for by gc()" },
+		  "stopped <0.01 % of the time; only stop 50 µs (G1 Pause, requested by gc())" },
 		{ { .def = &gc, .label = "full", .ns = 1000 * MS, .stopped_ns = 600 * MS, .collector_ns = 1 },
-		  "stopped 60.0 % of the time in pauses that took 100 %; the only stop, 600 ms, was a full "
-		  "collection" },
+		  "stopped 60.0 % of the time in pauses of 100 %; only stop 600 ms (full "
+		  "collection)" },
 		{ { .def = &sweep, .label = "sweep", .ns = 1 * MS },
-		  "paused 0.1 % of the time; the only pause, 1 ms, was a phase (sweep) "
-		  "(from begin to end: how long nothing of the program ran was not measured)" },
+		  "paused 0.1 % of the time; only pause 1 ms (phase sweep) "
+		  "(durations only; stopped time was not measured)" },
 		{ { .def = &cycle, .label = "cycle", .ns = 1 * MS },
-		  "never stopped; 1 collection beside the program took 0.1 % of the time" },
-		{ { .def = &gc, .label = "full", .ns = 1 * MS, .end = SPAN_OPEN },
-		  "nothing ended that had also begun in the 1 s" },
+		  "never stopped; 1 concurrent collection took 0.1 % of the time" },
+		{ { .def = &gc, .label = "full", .ns = 1 * MS, .end = SPAN_OPEN }, "no span was complete in 1 s" },
 	};
 
 	(void)ctx;
@@ -336,8 +334,7 @@ static void sentences(void **ctx)
 	for (unsigned known = 0; known < 2; known++) {
 		AUTO_FREE char *text = sentence_of(gcstat_new(START), 1000 * MS, known ? "R" : NULL);
 
-		assert_string_equal(text, known ? "nothing was collected in 1 s"
-						: "no runtime was recognised, and nothing seen in 1 s");
+		assert_string_equal(text, known ? "no collections in 1 s" : "no known runtime and no events in 1 s");
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of addresses by process and time: through exec, fork, exit, libraries that take each other's place, files that
- * were deleted or replaced, stripped files, inlined calls, code compiled at run time, and the reasons where there is no
+ * were deleted or replaced, stripped files, inlined calls, JIT-compiled code, and the reasons where there is no
  * name. Programs are compiled here. */
 #include <dlfcn.h>
 #include <errno.h>

@@ -363,8 +363,8 @@ static void lives_close_spans(void **state)
 		"(SIGSEGV)|"
 		"0 zoo b process exited after 5 µs: exit status 3|2 zoo d begin|2 zoo d thread exited after 1 µs|"
 		"3 zoo e begin|3 zoo e process exited after 1 µs|4 zoo f begin|4 zoo f open for 1 µs");
-	assert_string_equal(totals(&s), "spans: 1 still open, 5 cut short by the exit of their thread or process, "
-					"1 begun before tracing or before a fork\n");
+	assert_string_equal(totals(&s), "spans: 1 still open, 5 ended by the exit of their thread or process, "
+					"1 began before tracing or before a fork\n");
 	end(&s);
 }
 
@@ -402,7 +402,7 @@ static void losses(void **state)
 			    "0 zoo a begin|1 zoo a begin|0 zoo a end 3 µs, events lost inside|1 zoo a end 3 µs|"
 			    "0 zoo x end (its begin may be lost)|1 zoo x end (began before tracing)");
 	assert_string_equal(totals(&s),
-			    "spans: 2 complete, 1 begun before tracing or before a fork, 1 without a begin\n");
+			    "spans: 2 complete, 1 began before tracing or before a fork, 1 without a begin\n");
 	end(&s);
 }
 
