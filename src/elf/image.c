@@ -287,30 +287,34 @@ size_t elf_image_segments(const struct elf_image *img, const struct elf_segment 
 	return img->segments.n;
 }
 
-bool elf_vaddr_to_offset(const struct elf_image *img, uint64_t vaddr, uint64_t *ret)
+static const struct elf_segment *segment_at(const struct elf_image *img, uint64_t at, bool is_offset)
 {
 	for (size_t i = 0; i < img->segments.n; i++) {
 		const struct elf_segment *s = &img->segments.v[i];
+		uint64_t begin = is_offset ? s->offset : s->vaddr;
 
-		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->filesz) {
-			*ret = vaddr - s->vaddr + s->offset;
-			return true;
-		}
+		if (at >= begin && at - begin < s->filesz)
+			return s;
 	}
-	return false;
+	return NULL;
+}
+
+bool elf_vaddr_to_offset(const struct elf_image *img, uint64_t vaddr, uint64_t *ret)
+{
+	const struct elf_segment *s = segment_at(img, vaddr, false);
+
+	if (s)
+		*ret = vaddr - s->vaddr + s->offset;
+	return s;
 }
 
 bool elf_offset_to_vaddr(const struct elf_image *img, uint64_t offset, uint64_t *ret)
 {
-	for (size_t i = 0; i < img->segments.n; i++) {
-		const struct elf_segment *s = &img->segments.v[i];
+	const struct elf_segment *s = segment_at(img, offset, true);
 
-		if (offset >= s->offset && offset - s->offset < s->filesz) {
-			*ret = offset - s->offset + s->vaddr;
-			return true;
-		}
-	}
-	return false;
+	if (s)
+		*ret = offset - s->offset + s->vaddr;
+	return s;
 }
 
 bool elf_vaddr_is_text(const struct elf_image *img, uint64_t vaddr)

@@ -134,9 +134,7 @@ size_t elf_image_symbols(struct elf_image *img, const struct elf_symbol **ret)
 /* Index of the last function that begins at or before @vaddr, plus one; 0 when there is none. */
 static size_t functions_before(const struct elf_image *img, uint64_t vaddr)
 {
-	size_t low = search_first_not(i, 0, img->functions.n, img->functions.v[i].vaddr <= vaddr);
-
-	return low;
+	return search_first_not(i, 0, img->functions.n, img->functions.v[i].vaddr <= vaddr);
 }
 
 const struct elf_symbol *elf_function_at(struct elf_image *img, uint64_t vaddr)

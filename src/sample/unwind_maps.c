@@ -69,9 +69,7 @@ struct unwind_maps *unwind_maps_close(struct unwind_maps *m)
 /* Where @pid is, or would be. */
 static size_t place_of(const struct unwind_maps *m, pid_t pid)
 {
-	size_t low = search_first_not(i, 0, m->processes.n, m->processes.v[i].pid < pid);
-
-	return low;
+	return search_first_not(i, 0, m->processes.n, m->processes.v[i].pid < pid);
 }
 
 static struct process *find(const struct unwind_maps *m, pid_t pid)

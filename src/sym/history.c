@@ -12,9 +12,7 @@
 /* Number of the first place that ends after @addr. */
 static size_t first_after(const struct history *h, uint64_t addr)
 {
-	size_t low = search_first_not(i, 0, h->now.n, h->now.v[i].end <= addr);
-
-	return low;
+	return search_first_not(i, 0, h->now.n, h->now.v[i].end <= addr);
 }
 
 static int compare_past(const void *a, const void *b)

@@ -53,8 +53,7 @@ struct text_block {
 struct names {
 	struct names_options options;
 	struct sym_files files;
-	struct known_process *processes;
-	size_t nprocesses, cap_processes;
+	VEC(struct known_process) processes;
 	struct index process_index; /* by pid */
 	VEC(struct incarnation *) with_code; /* all that have code maps */
 	int watch_fd; /* inotify, -1: none */

@@ -13,9 +13,9 @@
 
 static struct known_process *find_process(const struct names *n, pid_t pid)
 {
-	uint32_t found = index_find(&n->process_index, hash_number((uint64_t)pid), i, n->processes[i].pid == pid);
+	uint32_t found = index_find(&n->process_index, hash_number((uint64_t)pid), i, n->processes.v[i].pid == pid);
 
-	return found != INDEX_NONE ? &n->processes[found] : NULL;
+	return found != INDEX_NONE ? &n->processes.v[found] : NULL;
 }
 
 static struct known_process *add_process(struct names *n, pid_t pid)
@@ -24,10 +24,10 @@ static struct known_process *add_process(struct names *n, pid_t pid)
 
 	if (p)
 		return p;
-	if (vec_grow_((void **)&n->processes, &n->cap_processes, n->nprocesses + 1, sizeof(*n->processes)) ||
-	    index_add(&n->process_index, hash_number((uint64_t)pid), (uint32_t)n->nprocesses))
+	if (vec_reserve(&n->processes, n->processes.n + 1) ||
+	    index_add(&n->process_index, hash_number((uint64_t)pid), (uint32_t)n->processes.n))
 		return NULL;
-	p = &n->processes[n->nprocesses++];
+	p = &n->processes.v[n->processes.n++];
 	*p = (struct known_process){ .pid = pid };
 	return p;
 }
@@ -97,12 +97,12 @@ static void incarnation_free(struct incarnation *in)
 
 void names_processes_done(struct names *n)
 {
-	for (size_t i = 0; i < n->nprocesses; i++) {
-		for (size_t k = 0; k < n->processes[i].all.n; k++)
-			incarnation_free(n->processes[i].all.v[k]);
-		vec_done(&n->processes[i].all);
+	for (size_t i = 0; i < n->processes.n; i++) {
+		for (size_t k = 0; k < n->processes.v[i].all.n; k++)
+			incarnation_free(n->processes.v[i].all.v[k]);
+		vec_done(&n->processes.v[i].all);
 	}
-	free(n->processes);
+	vec_done(&n->processes);
 	index_done(&n->process_index);
 	vec_done(&n->with_code);
 }
