@@ -305,9 +305,9 @@ static int find(struct search *s, char *const *paths, size_t npaths, struct ut_e
 		if (!real)
 			return ut_err_set(err, -errno, "cannot open '%s': %s", paths[i], strerror(errno));
 		if (!runtime_of_file(s->runtimes, real))
-			return ut_err_set(err, -EINVAL, "no description has a match that fits '%s'", real);
+			return ut_err_set(err, -EINVAL, "no runtime definition matches '%s'", real);
 		if (!consider(s, real))
-			return ut_err_set(err, -EINVAL, "'%s' is no program and no library", real);
+			return ut_err_set(err, -EINVAL, "'%s' is neither a program nor a library", real);
 	}
 	if (npaths)
 		return 0;

@@ -122,10 +122,7 @@ static void look_at_notes(struct checks *c, struct found *found, const struct us
 			   plural(notes->broken, "note"), file->first.path);
 }
 
-static const char *more_rights(void)
-{
-	return geteuid() ? "ask as root" : "ask outside of this container, where this is one";
-}
+static const char *more_rights(void) { return geteuid() ? "ask as root" : "run it outside this container"; }
 
 static void look_at_file(struct checks *c, struct found *found, pid_t pid, int mem, const struct mappings *maps,
 			 const struct mapped_file *file)
@@ -155,10 +152,10 @@ static void tell_semaphores(struct checks *c, const struct found *found)
 	if (!found->semaphores)
 		return;
 	if (found->raised)
-		checks_add(c, CHECK_OK, "semaphores", NULL, "%zu of %zu are raised, a tracer listens to: %s",
-			   found->raised, found->semaphores, found->listened.data ? found->listened.data : "?");
+		checks_add(c, CHECK_OK, "semaphores", NULL, "%zu of %zu are raised; traced now: %s", found->raised,
+			   found->semaphores, found->listened.data ? found->listened.data : "?");
 	else
-		checks_add(c, CHECK_OK, "semaphores", NULL, "none of %zu is raised: nobody listens to these probes now",
+		checks_add(c, CHECK_OK, "semaphores", NULL, "none of %zu is raised: these probes are not traced now",
 			   found->semaphores);
 }
 
@@ -166,14 +163,14 @@ static void tell_without_probes(struct checks *c, const struct runtime *runtime)
 {
 	if (!runtime || !runtime->offer.n)
 		checks_add(c, CHECK_WARN, "probes", "trace functions: p:/path/of/program:FUNCTION",
-			   "no file of this process has any");
+			   "no file of this process has USDT probes");
 	if (!runtime)
 		return;
 	for (size_t i = 0; i < runtime->hint.n; i++)
 		checks_add(c, CHECK_WARN, "probes", NULL, "%s: %s", runtime->name, runtime->hint.v[i]);
 	for (size_t i = 0; i < runtime->offer.n; i++)
-		checks_add(c, CHECK_WARN, "probes", runtime->offer.v[i].probe, "%s has none here; instead there is: %s",
-			   runtime->name, runtime->offer.v[i].what);
+		checks_add(c, CHECK_WARN, "probes", runtime->offer.v[i].probe,
+			   "%s has none here; available instead: %s", runtime->name, runtime->offer.v[i].what);
 }
 
 static void look_at_files(struct checks *c, pid_t pid, const struct runtime *runtime)
@@ -218,11 +215,11 @@ static void look_at_namespaces(struct checks *c, pid_t pid)
 
 	if (pids)
 		checks_add(c, CHECK_OK, "namespaces", NULL,
-			   "it calls itself %d in a pid namespace of its own%s; attach by %d", process_ns_pid(pid),
-			   mounts ? ", with mounts of its own" : "", pid);
+			   "it has the PID %d in its own PID namespace%s; attach to it as %d", process_ns_pid(pid),
+			   mounts ? ", with its own mounts" : "", pid);
 	else if (mounts)
 		checks_add(c, CHECK_OK, "namespaces", NULL,
-			   "it has mounts of its own; its files are opened through its mappings");
+			   "it has its own mounts; its files are opened through its mappings");
 	else
 		checks_add(c, CHECK_OK, "namespaces", NULL, "the same as here");
 }
@@ -232,7 +229,7 @@ static const struct runtime *look_at_runtime(struct checks *c, pid_t pid, const 
 	const struct runtime *runtime = runtime_of_process(runtimes, pid);
 
 	if (!runtime)
-		checks_add(c, CHECK_OK, "runtime", NULL, "none that usertrace knows by name");
+		checks_add(c, CHECK_OK, "runtime", NULL, "no known runtime");
 	else if (!runtime->language || !strcmp(runtime->language, runtime->name))
 		checks_add(c, CHECK_OK, "runtime", NULL, "%s", runtime->name);
 	else
@@ -256,11 +253,11 @@ static void look_at_code_map(struct checks *c, pid_t pid, const struct runtimes 
 
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%d.map", pid, process_ns_pid(pid));
 	if (!access(path, F_OK))
-		checks_add(c, CHECK_OK, "names", NULL, "the code that it compiles has a map, /tmp/perf-%d.map",
+		checks_add(c, CHECK_OK, "names", NULL, "its JIT-compiled code has a map, /tmp/perf-%d.map",
 			   process_ns_pid(pid));
 	else if (hotspot_is(pid))
 		checks_add(c, CHECK_OK, "names", NULL,
-			   "'usertrace profile' asks it for the names of the code it compiles");
+			   "'usertrace profile' asks it for the names of its JIT-compiled code");
 	else
 		tell_no_names(c, runtime, map_hint(runtimes, pid, runtime));
 }

@@ -26,11 +26,11 @@ static const struct right {
 } rights[] = {
 	{ CAP_BPF, CAP_SYS_ADMIN, CHECK_NO, "CAP_BPF", "programs cannot be loaded" },
 	{ CAP_PERFMON, CAP_SYS_ADMIN, CHECK_NO, "CAP_PERFMON", "programs cannot be attached" },
-	{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, CHECK_WARN, "CAP_SYS_PTRACE", "only your own processes can be looked into" },
+	{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, CHECK_WARN, "CAP_SYS_PTRACE", "only your own processes can be inspected" },
 	{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CHECK_WARN, "CAP_DAC_READ_SEARCH",
-	  "files that others keep to themselves stay closed" },
+	  "files that are not readable for you cannot be opened" },
 	{ CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, CHECK_WARN, "CAP_CHECKPOINT_RESTORE",
-	  "files that were deleted or replaced while a program runs them cannot be opened" },
+	  "deleted or replaced files of running programs cannot be opened" },
 };
 
 /* The first line of a small file without its line feed; false when there is none. */
@@ -79,7 +79,7 @@ static void look_at_kernel(struct checks *c)
 		return;
 	if (strcmp(u.machine, "x86_64"))
 		checks_add(c, CHECK_NO, "kernel", "use it on x86-64",
-			   "Linux %s on %s: where arguments lie is known for x86-64 only", u.release, u.machine);
+			   "Linux %s on %s: arguments can be located only on x86-64", u.release, u.machine);
 	else
 		checks_add(c, CHECK_OK, "kernel", NULL, "Linux %s on %s", u.release, u.machine);
 }
@@ -91,8 +91,8 @@ static void look_at_rights(struct checks *c)
 
 	if (!in_first_user_namespace()) {
 		checks_add(c, CHECK_NO, "rights",
-			   "run it outside of that namespace: on the host, or in a privileged container",
-			   "user %u of a user namespace of its own: what it may do there does not count for tracing",
+			   "run it outside the namespace: on the host, or in a privileged container",
+			   "user %u of a separate user namespace, whose capabilities do not apply to tracing",
 			   geteuid());
 		return;
 	}
@@ -104,7 +104,7 @@ static void look_at_rights(struct checks *c)
 			   "user %u does not have it: %s", geteuid(), rights[i].without);
 	}
 	if (!missing)
-		checks_add(c, CHECK_OK, "rights", NULL, "%s all that tracing needs",
+		checks_add(c, CHECK_OK, "rights", NULL, "%s all rights that tracing requires",
 			   geteuid() ? "not root, but" : "root, with");
 }
 
@@ -115,10 +115,11 @@ static void look_at_settings(struct checks *c)
 
 	if (first_line("/proc/sys/kernel/unprivileged_bpf_disabled", value, sizeof(value)))
 		checks_add(c, CHECK_OK, "unprivileged_bpf_disabled", NULL,
-			   "%s: it limits who has no CAP_BPF; tracing needs CAP_BPF whatever it is", value);
+			   "%s: it restricts processes without CAP_BPF; tracing requires CAP_BPF in any case", value);
 	if (first_line("/proc/sys/kernel/perf_event_paranoid", value, sizeof(value)))
 		checks_add(c, CHECK_OK, "perf_event_paranoid", NULL,
-			   "%s: it limits who has no CAP_PERFMON; tracing needs CAP_PERFMON whatever it is", value);
+			   "%s: it restricts processes without CAP_PERFMON; tracing requires CAP_PERFMON in any case",
+			   value);
 }
 
 /* /proc/kallsyms shows addresses to those who may see them, and zeroes to others. */
@@ -128,13 +129,13 @@ static void look_at_kernel_names(struct checks *c)
 
 	first_line("/proc/sys/kernel/kptr_restrict", value, sizeof(value));
 	if (!first_line("/proc/kallsyms", line, sizeof(line)))
-		checks_add(c, CHECK_WARN, "kernel names", "a kernel with CONFIG_KALLSYMS",
+		checks_add(c, CHECK_WARN, "kernel symbols", "a kernel with CONFIG_KALLSYMS",
 			   "kernel stacks (%%K) are numbers");
 	else if (!strtoull(line, NULL, 16))
-		checks_add(c, CHECK_WARN, "kernel names", geteuid() ? "run as root" : "sysctl kernel.kptr_restrict=1",
-			   "hidden from us (kptr_restrict is %s): kernel stacks (%%K) are numbers", value);
+		checks_add(c, CHECK_WARN, "kernel symbols", geteuid() ? "run as root" : "sysctl kernel.kptr_restrict=1",
+			   "hidden (kptr_restrict is %s): kernel stacks (%%K) are numbers", value);
 	else
-		checks_add(c, CHECK_OK, "kernel names", NULL,
+		checks_add(c, CHECK_OK, "kernel symbols", NULL,
 			   "readable (kptr_restrict is %s): kernel stacks (%%K) have names", value);
 }
 
@@ -146,23 +147,24 @@ static void look_at_lockdown(struct checks *c)
 	if (!first_line("/sys/kernel/security/lockdown", line, sizeof(line)))
 		return;
 	if (strstr(line, "[confidentiality]"))
-		checks_add(c, CHECK_NO, "lockdown", "boot with lockdown=integrity or none (Secure Boot may set it)",
-			   "confidentiality: programs may not read memory, so no text and nothing behind a pointer");
+		checks_add(
+			c, CHECK_NO, "lockdown", "boot with lockdown=integrity or none (Secure Boot may set it)",
+			"confidentiality: BPF programs cannot read memory, so strings and pointers cannot be followed");
 	else
-		checks_add(c, CHECK_OK, "lockdown", NULL, "%s: it does not forbid tracing", line);
+		checks_add(c, CHECK_OK, "lockdown", NULL, "%s: it does not restrict tracing", line);
 }
 
 static void look_at_own_namespaces(struct checks *c)
 {
 	if (process_in_first_pid_namespace())
 		checks_add(c, CHECK_OK, "pid namespace", NULL,
-			   "the host's: events have the process ids that are seen here");
+			   "the host's: events have the PIDs that are visible here");
 	else
-		checks_add(
-			c, CHECK_WARN, "pid namespace",
-			"run it on the host, or in a container that shares the host's (docker run --pid=host)",
-			"not the host's: events have the host's process ids, which mean something else here; commands, "
-			"children and kernel tracepoints of a process are not recognised (--no-follow for the first)");
+		checks_add(c, CHECK_WARN, "pid namespace",
+			   "run it on the host, or in a container that shares the host's (docker run --pid=host)",
+			   "not the host's: events have the PIDs of the host, which are different here; commands, "
+			   "children and kernel tracepoints of a process are not recognized (use --no-follow for "
+			   "commands)");
 }
 
 static void look_at_tracefs(struct checks *c)
@@ -177,11 +179,11 @@ static void look_at_tracefs(struct checks *c)
 			   err.msg);
 	else if (where[0])
 		checks_add(c, CHECK_OK, "tracefs", NULL,
-			   "mounted at %s: kernel tracepoints (t:), and children can be followed", where);
+			   "mounted at %s: kernel tracepoints (t:) can be traced and children followed", where);
 	else
 		checks_add(c, CHECK_OK, "tracefs", NULL,
-			   "not mounted; usertrace mounts it for itself: kernel tracepoints (t:), and children can be "
-			   "followed");
+			   "not mounted, but usertrace mounts it privately: kernel tracepoints (t:) can be traced and "
+			   "children followed");
 }
 
 void doctor_rights(struct checks *c)

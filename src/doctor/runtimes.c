@@ -70,13 +70,12 @@ static int check_names(const struct probe_spec *spec, struct ut_err *err)
 
 	if (!spec->format && spec->args.n)
 		return ut_err_set(err, -EINVAL,
-				  "'%s': its values have no names; they get them in a format: "
-				  "\"full=%%d\", arg1",
+				  "'%s': its values have no names; name them in a format: \"full=%%d\", arg1",
 				  spec->text);
 	if (bad)
 		return ut_err_set(err, -EINVAL,
-				  "'%s': the value at '%s' has no name, or is no number and no text; "
-				  "each is written name=%%d, %%u, %%s or %%.*s",
+				  "'%s': the value at '%s' has no name, or is neither a number nor a string; write "
+				  "name=%%d, %%u, %%s or %%.*s",
 				  spec->text, bad);
 	return 0;
 }
@@ -201,8 +200,8 @@ static void tell_unreadable(struct checks *c, const struct described *d, const s
 			if (!site->unreadable[o] || told == p->request)
 				continue;
 			told = p->request;
-			checks_add(c, CHECK_WARN, d->runtime->name, "the span comes without it",
-				   "%s:%u: value %u of %s:%s cannot be read at every place of %s: %s",
+			checks_add(c, CHECK_WARN, d->runtime->name, "the span is reported without it",
+				   "%s:%u: value %u of %s:%s cannot be read at every site of %s: %s",
 				   d->runtime->origin, want_of(d, told)->probe->line, o + 1, p->provider, p->func,
 				   i->files.v[0].path, site->unreadable[o]);
 		}
@@ -272,8 +271,8 @@ static char *span_thing(const struct runtime *r, const struct runtime_span *s)
 /* Why it is nowhere, in the plan's words. */
 static void tell_missing(struct checks *c, const struct described *d, const struct want *w, const struct installed *i)
 {
-	static const char other_build[] = "correct the description, or trace a build that has them";
-	static const char symbols[] = "correct the description, or install the debug symbols of this build";
+	static const char other_build[] = "correct the definition, or trace a build that has them";
+	static const char symbols[] = "correct the definition, or install the debug symbols of this build";
 	AUTO_FREE char *thing = span_thing(d->runtime, w->span);
 	const char *text = w->text;
 	struct plan *plan = NULL;
@@ -308,7 +307,7 @@ static void tell_span(struct checks *c, const struct described *d, const struct 
 		}
 	}
 	if (s->needs && is_available(d, s, i->version))
-		checks_add(c, CHECK_OK, thing, NULL, "%s:%u: comes only from programs that are started with %s",
+		checks_add(c, CHECK_OK, thing, NULL, "%s:%u: reported only by programs started with %s",
 			   d->runtime->origin, s->line, s->needs);
 }
 
@@ -352,7 +351,7 @@ static void tell_sum(struct checks *c, const struct described *d, const struct i
 	}
 	add_where(&text, i);
 	if (!r->span.n)
-		buf_addf(&text, ": no spans: %s", r->none ? r->none : "none is described");
+		buf_addf(&text, ": no spans: %s", r->none ? r->none : "none is defined");
 	else
 		buf_addf(&text, ": %zu of %zu %s", available, held, plural(held, "span"));
 	add_kinds(&text, d, i->version);
@@ -362,7 +361,7 @@ static void tell_sum(struct checks *c, const struct described *d, const struct i
 	if (d->users)
 		buf_addf(&text, ", as %s says", r->origin);
 	checks_add(c, available < held ? CHECK_WARN : CHECK_OK, r->name,
-		   available < held ? "the lines beside this one say why" : NULL, "%s", text.data ? text.data : "");
+		   available < held ? "see the neighboring lines" : NULL, "%s", text.data ? text.data : "");
 }
 
 static void look_at(void *ctx, const struct installed *i)
@@ -384,13 +383,13 @@ static void tell_absent(struct checks *c, const struct described *d)
 	const struct runtime *r = d->runtime;
 
 	if (!d->found)
-		checks_add(c, CHECK_OK, r->name, NULL, "not found here; %zu %s described%s%s", r->span.n,
+		checks_add(c, CHECK_OK, r->name, NULL, "not found here; %zu %s defined%s%s", r->span.n,
 			   plural(r->span.n, "span"), d->users ? " in " : "", d->users ? r->origin : "");
 }
 
 static void tell_broken(void *ctx, const struct ut_err *err)
 {
-	checks_add(ctx, CHECK_NO, "runtime file", "correct it, or take it away", "%s", err->msg);
+	checks_add(ctx, CHECK_NO, "runtime file", "correct or remove it", "%s", err->msg);
 }
 
 static void check_runtimes(struct checks *c, const struct runtimes *runtimes, const char *file, char *const *paths,

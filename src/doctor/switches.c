@@ -24,15 +24,15 @@ static const char *const php_probes[] = { "USE_ZEND_DTRACE=1", NULL };
 
 static const struct switch_rule rules[] = {
 	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_methods, "method__entry and method__return fire",
-	  "method__entry and method__return stay silent", "start Java with -XX:+DTraceMethodProbes" },
-	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_objects, "object__alloc fires", "object__alloc stays silent",
+	  "method__entry and method__return do not fire", "start Java with -XX:+DTraceMethodProbes" },
+	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_objects, "object__alloc fires", "object__alloc does not fire",
 	  "start Java with -XX:+DTraceAllocProbes" },
 	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_monitors, "the monitor probes fire",
-	  "the monitor probes stay silent", "start Java with -XX:+DTraceMonitorProbes" },
-	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_frames, "stacks go through compiled methods",
+	  "the monitor probes do not fire", "start Java with -XX:+DTraceMonitorProbes" },
+	{ "HotSpot", COMMAND_LINE | ENVIRONMENT, java_frames, "stacks include compiled methods",
 	  "stacks end at compiled methods", "start Java with -XX:+PreserveFramePointer" },
 	{ "PHP", ENVIRONMENT, php_probes, "the function, execute and compile probes fire",
-	  "the function, execute and compile probes stay silent",
+	  "the function, execute and compile probes do not fire",
 	  "start PHP with USE_ZEND_DTRACE=1 in its environment" },
 };
 

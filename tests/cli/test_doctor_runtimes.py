@@ -58,13 +58,13 @@ class Descriptions(live.Case):
         self.assertEqual(meaning, f"{os.path.realpath(live.TARGETS)}/zoo-pie: 2 of 2 spans: gc, compile, as {self.path} says")
 
     def test_nothing_is_described(self):
-        self.assertIn("zoo-pie: no spans: none is described", self.zoo("")[0][1])
+        self.assertIn("zoo-pie: no spans: none is defined", self.zoo("")[0][1])
         self.assertIn("zoo-pie: no spans: it frees nothing", self.zoo("none = it frees nothing\n")[0][1])
 
     def test_a_runtime_that_is_not_here(self):
         self.write("[runtime]\nname = Gone\nmatch = no-such-program\n[span gc]\nbegin = u:a:b\nend = u:a:c\n")
         (state, meaning), = self.lines_about("Gone")
-        self.assertEqual((state, meaning), ("ok", f"not found here; 1 span described in {self.folder}/zoo.ini"))
+        self.assertEqual((state, meaning), ("ok", f"not found here; 1 span defined in {self.folder}/zoo.ini"))
 
     def test_a_span_whose_probes_are_missing(self):
         lines = self.zoo("[span gc]\nbegin = u:zoo:mutli\nend = u:zoo:none\n")
@@ -105,7 +105,7 @@ class Descriptions(live.Case):
     def test_what_a_program_must_be_started_with(self):
         self.zoo("[span gc]\nneeds = --loud\nbegin = u:zoo:multi\nend = u:zoo:none\n")
         self.assertEqual(self.lines_about("Zoo gc"),
-                         [("ok", f"{self.path}:6: comes only from programs that are started with --loud")])
+                         [("ok", f"{self.path}:6: reported only by programs started with --loud")])
 
     def test_an_argument_that_does_not_exist(self):
         lines = self.zoo('[span gc]\nbegin = u:zoo:multi "multi=%d", arg2\nend = u:zoo:none\n', status=1)
@@ -135,7 +135,7 @@ class Descriptions(live.Case):
                               ("u:zoo:multi (arg1 = 2)", "'='"),
                               ('u:zoo:multi "multi=%d %d", arg1, arg1', "the value at '%d' has no name"),
                               ('u:zoo:multi "%d", arg1', "the value at '%d' has no name"),
-                              ('u:zoo:multi "a=%p", arg1', "is no number and no text"),
+                              ('u:zoo:multi "a=%p", arg1', "is neither a number nor a string"),
                               ("u:zoo:multi arg1", "its values have no names")):
             with self.subTest(probe=probe):
                 state, meaning = self.zoo(f"[span gc]\nbegin = {probe}\nend = u:zoo:none\n", status=1)[0]
@@ -186,8 +186,8 @@ class Descriptions(live.Case):
         done = self.doctor(path)
         self.assertEqual((done.status, done.stdout), (0, [f"ok    Zoo: {path}: 1 of 1 span: gc, as {self.folder}/zoo.ini says"]))
         for path, why in (("/no/such", "cannot open '/no/such': No such file or directory"),
-                          (live.USERTRACE, f"no description has a match that fits '{os.path.realpath(live.USERTRACE)}'"),
-                          (self.write("#!/bin/sh\n", "zoo-sh", self.config), f"'{self.config}/zoo-sh' is no program and no library")):
+                          (live.USERTRACE, f"no runtime definition matches '{os.path.realpath(live.USERTRACE)}'"),
+                          (self.write("#!/bin/sh\n", "zoo-sh", self.config), f"'{self.config}/zoo-sh' is neither a program nor a library")):
             done = self.doctor(path)
             self.assertEqual((done.status, done.stdout), (1, [f"no    runtimes: {why}"]))
         done = self.usertrace("doctor", path)
@@ -237,7 +237,7 @@ class Descriptions(live.Case):
             return line
         self.assertIn("1 of 1 span: gc, as /etc/usertrace/runtimes/zoo.ini says", zoo())
         self.zoo("")
-        self.assertIn(f"no spans: none is described, as {self.path} says", zoo())
+        self.assertIn(f"no spans: none is defined, as {self.path} says", zoo())
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class Machine(live.Case):
         self.assertEqual(done.status, 0)
         self.assertEqual(done.stderr, [])
         for thing in ("a probe on ourselves", "raising semaphores", "attach cookies", "clock", "ring buffer",
-                      "BPF that may sleep", "perf uprobes", "tracepoints", "new mappings", "rights"):
+                      "sleepable BPF", "perf uprobes", "tracepoints", "new mappings", "rights"):
             self.assertEqual(self.state(done, thing), "ok", thing)
 
     def test_the_kernel_is_named(self):
@@ -125,8 +125,8 @@ class UserEvents(live.Case):
     def test_what_they_cost(self):
         done = self.usertrace("doctor", "--json")
         off, = self.nanoseconds(done, "prctl")
-        on, others = self.nanoseconds(done, "events by prctl")
-        site, = self.nanoseconds(done, "events by usertrace.h")
+        on, others = self.nanoseconds(done, "prctl events")
+        site, = self.nanoseconds(done, "usertrace.h events")
         self.assertLess(20, off)
         self.assertLess(0.8 * off, on)     # if somebody else traces now, both are traced
         self.assertLess(others, on / 2)
@@ -152,7 +152,7 @@ class UserEvents(live.Case):
         done.wait()
         off, = self.nanoseconds(done, "prctl")
         self.assertLess(20, off)
-        self.assertEqual(about(done, "events by prctl") + about(done, "events by usertrace.h"), [])
+        self.assertEqual(about(done, "prctl events") + about(done, "usertrace.h events"), [])
         self.assertEqual([state for state, _ in about(done, "user events")], ["warn"])
 
     @live.needs_root()
@@ -160,9 +160,9 @@ class UserEvents(live.Case):
         done = self.start(live.USERTRACE, "doctor", "--json",
                           preexec=lambda: seccomp.forbid_prctl(PR_USER_TRACE, seccomp.RET_ERRNO | errno.EPERM))
         self.assertEqual(done.wait(), 0, done.describe())
-        self.assertEqual(about(done, "prctl"), [("warn", "a seccomp filter refuses the call (Operation not permitted): events by "
-                                                 "prctl from here are not seen; other filters kill the program that calls")])
-        self.assertEqual(about(done, "events by prctl"), [("ok", "can be traced")])
+        self.assertEqual(about(done, "prctl"), [("warn", "a seccomp filter rejects the call (Operation not permitted): prctl "
+                                                 "events from here cannot be traced; other filters kill the calling program")])
+        self.assertEqual(about(done, "prctl events"), [("ok", "can be traced")])
 
 
 class Processes(live.Case):
@@ -226,7 +226,7 @@ class Processes(live.Case):
         self.eventually(lambda: "sleep" in open(f"/proc/{pid}/comm").read(), "exec")
         (state, meaning), = about(self.doctor(pid), "namespaces")
         self.assertEqual(state, "ok")
-        self.assertEqual(meaning, f"it calls itself 1 in a pid namespace of its own, with mounts of its own; attach by {pid}")
+        self.assertEqual(meaning, f"it has the PID 1 in its own PID namespace, with its own mounts; attach to it as {pid}")
 
     def test_our_own_namespaces(self):
         target = self.start("sleep", "60")
@@ -246,7 +246,7 @@ class Runtimes(live.Case):
         done = self.doctor(python.pid)
         self.assertEqual(about(done, "runtime"), [("ok", "CPython (Python)")])
         self.assertIn(("ok", "python: 8 probes at 8 sites in /usr/bin/python3.11"), about(done, "probes"))
-        self.assertEqual(about(done, "semaphores"), [("ok", "none of 8 is raised: nobody listens to these probes now")])
+        self.assertEqual(about(done, "semaphores"), [("ok", "none of 8 is raised: these probes are not traced now")])
         lacks = "stacks contain the functions of the interpreter instead of Python functions"
         self.assertEqual(about(done, "names"), [("warn", lacks)])
         self.assertIn(f"{lacks}: versions from 3.12 on have them when started as python3 -X perf",
@@ -273,4 +273,4 @@ class Runtimes(live.Case):
         self.assertEqual(about(done, "runtime"), [("ok", "HotSpot (Java)")])
         switches = about(done, "switches")
         self.assertIn(("ok", "object__alloc fires"), switches)
-        self.assertIn(("warn", "method__entry and method__return stay silent"), switches)
+        self.assertIn(("warn", "method__entry and method__return do not fire"), switches)
