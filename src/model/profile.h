@@ -13,8 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/vec.h"
-#include "sym/names.h"
+#include "base/frame.h"
 
 enum profile_state {
 	PROFILE_CPU, /* ran */

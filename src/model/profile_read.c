@@ -17,6 +17,7 @@
 #include "base/sum.h"
 #include "model/profile_priv.h"
 #include "model/waits.h"
+#include "sym/names.h"
 
 #define NONE UINT32_MAX
 #define CHUNK (1u << 20)

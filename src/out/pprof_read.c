@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/path.h"
 #include "base/sum.h"
 #include "out/out.h"

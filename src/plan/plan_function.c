@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* p: and r: requests: the functions of a file that fit become probes. */
-#include <Zydis/Zydis.h>
 #include <errno.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "elf/demangle.h"
+#include "elf/instruction.h"
 #include "plan/plan_priv.h"
 
 /*
@@ -28,29 +28,6 @@ static const struct probe_scope *function_scope(enum probe_kind kind, const char
 	return &scope;
 }
 
-/*
- * Is @vaddr the beginning of an instruction of the function at @start? A breakpoint anywhere else would break
- * the program.
- */
-static bool is_instruction(struct elf_image *img, uint64_t start, uint64_t vaddr)
-{
-	ZydisDecoder decoder;
-	ZydisDecodedInstruction insn;
-	uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
-
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	while (start < vaddr) {
-		size_t len = sizeof(bytes);
-
-		while (len && !elf_read_at(img, start, bytes, len))
-			len--;
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, len, &insn)))
-			return false;
-		start += insn.length;
-	}
-	return start == vaddr;
-}
-
 /* p:PATH:0xADDRESS is believed only where a function's code shows that an instruction begins there. */
 static int check_address(struct plan_look *look, const struct probe_spec *spec)
 {
@@ -58,7 +35,7 @@ static int check_address(struct plan_look *look, const struct probe_spec *spec)
 
 	if (!elf_vaddr_is_text(look->img, spec->offset))
 		return 0; /* said by check_place */
-	if (f ? is_instruction(look->img, f->vaddr, spec->offset) : elf_is_function_start(look->img, spec->offset))
+	if (f ? elf_is_instruction(look->img, f->vaddr, spec->offset) : elf_is_function_start(look->img, spec->offset))
 		return 0;
 	if (f)
 		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
@@ -82,7 +59,7 @@ static int check_place(struct plan_look *look, const struct probe_spec *spec, co
 	if (!elf_vaddr_is_text(look->img, vaddr))
 		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
 				   "0x%llx is not in the code of '%s'", (unsigned long long)vaddr, look->path);
-	if (vaddr != start && !is_instruction(look->img, start, vaddr))
+	if (vaddr != start && !elf_is_instruction(look->img, start, vaddr))
 		return probe_error(
 			spec, spec->name_pos, strlen(spec->name), look->err,
 			"%s+0x%llx is in the middle of an instruction; a probe there would break the program", func,

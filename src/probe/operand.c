@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "elf/image.h"
 #include "probe/register.h"
 
 /* The text of one operand while it is parsed. A first failure makes it unreadable and ends the parsing. */

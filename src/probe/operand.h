@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "elf/image.h"
+
+struct elf_image;
 
 /* General registers in the order of their x86 encoding; X86_NONE where an address has no base or no index. */
 enum reg {

@@ -17,8 +17,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/frame.h"
 #include "proc/process.h"
-#include "sym/names.h"
 
 struct code_maps;
 

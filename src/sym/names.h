@@ -12,35 +12,13 @@
 #ifndef UT_SYM_NAMES_H
 #define UT_SYM_NAMES_H
 
+#include <sys/types.h>
+
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/vec.h"
-#include "proc/process.h"
+#include "base/frame.h"
 
-enum frame_kind {
-	FRAME_NATIVE, /* of an ELF file */
-	FRAME_KERNEL,
-	FRAME_COMPILED, /* compiled at run time */
-	FRAME_INTERPRETED, /* of a language's interpreter, as its map says: Node's ~, py:: */
-	FRAME_INLINED, /* a call that the compiler made part of the next frame */
-	FRAME_WAITING, /* says what was waited for */
-	FRAME_REASON, /* no code: says why names or frames are missing, or groups what is under it */
-};
-
-/* Strings belong to the names object. */
-struct frame {
-	const char *name; /* demangled, without an offset; with `unnamed`: "[reason: …]" */
-	const char *module; /* base name of the file, "kernel", a kernel module's name, "" for run-time code */
-	const char *file; /* source file, NULL when not known or not asked for */
-	uint32_t line; /* 0: not known */
-	uint64_t
-		offset; /* of the address in its function; with `unnamed`, in the numbering of its file, 0: not known */
-	enum frame_kind kind;
-	bool unnamed; /* no name could be had: name says why */
-};
-struct frames {
-	VEC(struct frame) v;
-};
+struct mapping;
 
 /*
  * Appends a frame of a stack as text: "function+0x1f (libc.so.6)"; "fib+0x20 (JIT code)"; "vfs_read+0x9c" of the

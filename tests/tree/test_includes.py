@@ -52,6 +52,28 @@ class Includes(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("src/cli/a.c:1: sees wire/record.h through record/a.h and record/b.h", said)
 
+    def check_files(self, **files):
+        """@files: names below src with __ for / and no ending, which is .h."""
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in files.items():
+                path = os.path.join(root, "src", name.replace("__", "/") + ".h")
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w") as file:
+                    file.write("".join(f'#include "{header}.h"\n' for header in text.split()))
+            return check(root)
+
+    def test_circles(self):
+        pair = {"elf__a": "elf/b", "elf__b": "elf/a"}
+        self.assertEqual(self.check_files(**pair)[0], 0)
+        more = {name.replace("elf", layer): text.replace("elf", layer) for layer in ("base", "sym", "out", "elf")
+                for name, text in pair.items()}
+        status, said = self.check_files(**more)
+        self.assertEqual(status, 1)
+        self.assertIn("src/out/a.c:1: out/a, out/b include each other", said)
+        self.assertIn("4 circles of includes; 3 at most", said)
+        status, said = self.check_files(elf__a="proc/a", proc__a="elf/b", elf__b="")
+        self.assertIn("the directories elf, proc include each other", said)
+
     def test_an_include_names_its_layer(self):
         status, said = self.check_source("src/base/a.c", '#include "buf.h"\n')
         self.assertEqual(status, 1)

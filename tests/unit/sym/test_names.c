@@ -27,6 +27,7 @@
 #include "base/auto.h"
 #include "child.h"
 #include "elf/image.h"
+#include "proc/process.h"
 #include "scratch.h"
 #include "sym/names.h"
 #include "wire/unwind.h"

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames of stacks by their names: symbolization makes them, profiles keep them, reports and files show them. */
+#ifndef UT_BASE_FRAME_H
+#define UT_BASE_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+enum frame_kind {
+	FRAME_NATIVE, /* of an ELF file */
+	FRAME_KERNEL,
+	FRAME_COMPILED, /* compiled at run time */
+	FRAME_INTERPRETED, /* of a language's interpreter, as its map says: Node's ~, py:: */
+	FRAME_INLINED, /* a call that the compiler made part of the next frame */
+	FRAME_WAITING, /* says what was waited for */
+	FRAME_REASON, /* no code: says why names or frames are missing, or groups what is under it */
+};
+
+/* Strings belong to what made it, as the names object. */
+struct frame {
+	const char *name; /* demangled, without an offset; with `unnamed`: "[reason: …]" */
+	const char *module; /* base name of the file, "kernel", a kernel module's name, "" for run-time code */
+	const char *file; /* source file, NULL when not known or not asked for */
+	uint32_t line; /* 0: not known */
+	uint64_t
+		offset; /* of the address in its function; with `unnamed`, in the numbering of its file, 0: not known */
+	enum frame_kind kind;
+	bool unnamed; /* no name could be had: name says why */
+};
+struct frames {
+	VEC(struct frame) v;
+};
+
+#endif
