@@ -17,11 +17,24 @@ static inline uint64_t clock_ns(clockid_t clock)
 /* CLOCK_MONOTONIC, the clock of all records. */
 static inline uint64_t monotonic_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 
-/* One moment on CLOCK_MONOTONIC and on CLOCK_REALTIME. */
+/*
+ * One moment on CLOCK_MONOTONIC and on CLOCK_REALTIME. The CPU can be taken away between the two readings: the closest of a
+ * few is taken.
+ */
 static inline void clock_both(uint64_t *ret_mono_ns, uint64_t *ret_wall_ns)
 {
-	*ret_mono_ns = monotonic_ns();
-	*ret_wall_ns = clock_ns(CLOCK_REALTIME);
+	uint64_t least = UINT64_MAX;
+
+	*ret_mono_ns = *ret_wall_ns = 0;
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = monotonic_ns(), wall = clock_ns(CLOCK_REALTIME), after = monotonic_ns();
+
+		if (after - before >= least)
+			continue;
+		least = after - before;
+		*ret_mono_ns = before + least / 2;
+		*ret_wall_ns = wall;
+	}
 }
 
 #endif

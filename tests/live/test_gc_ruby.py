@@ -64,7 +64,8 @@ class Ruby(runtimes.Case):
         covered = self.covered([s for s in marks + sweeps if s["begin_ns"] >= begin])
         self.remark(f"marks and sweeps are {100 * covered / said['time']:.0f} % of GC.total_time")
         self.assertGreater(covered, 0.5 * said["time"])
-        self.assertLess(covered, 1.05 * said["time"])
+        # Its clock is of CPU time, ours is not: what the program had to wait for its CPU is in ours at most.
+        self.assertLess(covered, 1.05 * said["time"] + watch.waited_ns)
         self.assertIn("shellwords", [s["name"] for s in watch.spans("class-load", label="shellwords")])
         self.assertTrue(any(s["name"].endswith("shellwords.rb") for s in watch.spans("compile")))
 

@@ -38,8 +38,10 @@ class GcSbcl(runtimes.Case):
     def test_clock(self):
         watch, own = self.churn("gc", "clock")
         seen = self.check_clock("collections", watch, own)
-        # There is nobody else.
-        self.assertTrue(all(0 <= s["duration_ns"] - s["stopped_ns"] < 100_000 for s in seen))
+        # There is nobody else. Before the thread counts as the collector, the CPU can be taken from it.
+        ran = [s["duration_ns"] - s["stopped_ns"] for s in seen]
+        self.assertGreaterEqual(min(ran), 0)
+        self.assertLessEqual(len([ns for ns in ran if ns >= 100_000]), min(watch.disturbed, 1 + len(seen) // 20), ran)
 
     def test_run_time(self):
         """*gc-run-time* is processor time, with some of what comes around. The kernel's count of that begins and ends some

@@ -38,6 +38,12 @@ def taken_away(pid):
     return total
 
 
+def waited_ns(pid):
+    """For how long the first thread of the process could have run and had no CPU, so far."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[1])
+
+
 def stolen_ns():
     """What the machine's host took from its CPUs, so far."""
     with open("/proc/stat", encoding="ascii") as file:
@@ -47,21 +53,26 @@ def stolen_ns():
 class Watch(live.Trace):
     """A running `usertrace gc --json`. What it says is complete once it has ended."""
 
-    pid_of_program, taken_before, stolen_before = None, 0, 0
+    pid_of_program, taken_before, stolen_before, waited_before = None, 0, 0, 0
+    disturbed, waited_ns = 0, 0
 
     def measure(self, pid):
-        """From now on it is counted how often the machine comes between the program's clock and ours."""
+        """From now on it is counted how often the machine comes between the program's clock and ours, at most: .disturbed is how
+        often the CPU was taken from a thread of the program, or for a millisecond from all of the machine."""
+        if not os.path.exists(f"/proc/{pid}/schedstat"):    # several, or one that has ended: nothing is counted
+            return
         self.pid_of_program, self.taken_before, self.stolen_before = pid, taken_away(pid), stolen_ns()
+        self.waited_before = waited_ns(pid)
 
-    def disturbances(self):
-        """How often it did, at most, until now: the CPU was taken from a thread of the program, or for a millisecond from
-        all of the machine."""
-        if not self.pid_of_program:
-            return 0
-        return max(taken_away(self.pid_of_program) - self.taken_before, 0) + (stolen_ns() - self.stolen_before) // MS
+    def note(self):
+        """The end of what is counted, while the program is still there."""
+        pid, self.pid_of_program = self.pid_of_program, None
+        if pid and os.path.exists(f"/proc/{pid}/schedstat"):
+            self.disturbed = max(taken_away(pid) - self.taken_before, 0) + (stolen_ns() - self.stolen_before) // MS
+            self.waited_ns = waited_ns(pid) - self.waited_before
 
     def interrupt(self, timeout=None):
-        self.disturbed = self.disturbances()
+        self.note()
         return super().interrupt(timeout)
 
     def of_type(self, kind):
@@ -93,8 +104,7 @@ def gc(case, *args, attached=True, **kwargs):
     """Starts `usertrace gc --json` and waits until it is attached (attached=False: does not wait)."""
     watch = Watch([live.USERTRACE, "gc", "--json", *args], **kwargs)
     case.addCleanup(watch.end)
-    watch.disturbed = 0
-    case.disturbed = lambda: watch.disturbed
+    case.disturbed, case.before_end = (lambda: watch.disturbed), watch.note
     if attached:
         watch.probes, watch.sites = watch.wait_attached()
     if "-p" in args:
