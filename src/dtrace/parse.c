@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The parser of provider files: providers and probes are read, typedefs noted, everything else is stepped over. */
-#include "dtrace/parse.h"
+#include "dtrace/tokens.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,43 +8,6 @@
 #include "base/auto.h"
 #include "base/text.h"
 #include "dtrace/probe.h"
-
-int dtrace_next(struct dtrace_parser *p, struct ut_err *err) { return dtrace_lex(&p->lexer, &p->tok, err); }
-
-int dtrace_expect(struct dtrace_parser *p, char sign, const char *where, struct ut_err *err)
-{
-	if (dtrace_is_sign(&p->tok, sign))
-		return dtrace_next(p, err);
-	if (p->tok.kind == DTRACE_END)
-		return dtrace_error_at(&p->lexer, &p->tok, err, "the file ends in %s; '%c' is missing", where, sign);
-	return dtrace_error_at(&p->lexer, &p->tok, err, "'%c' is missing in %s, before this", sign, where);
-}
-
-static int opened(const struct dtrace_token *t)
-{
-	return dtrace_is_sign(t, '(') || dtrace_is_sign(t, '[') || dtrace_is_sign(t, '{');
-}
-
-static int closed(const struct dtrace_token *t)
-{
-	return dtrace_is_sign(t, ')') || dtrace_is_sign(t, ']') || dtrace_is_sign(t, '}');
-}
-
-int dtrace_skip_group(struct dtrace_parser *p, struct ut_err *err)
-{
-	struct dtrace_token first = p->tok;
-	size_t depth = 0;
-	int ret;
-
-	do {
-		if (p->tok.kind == DTRACE_END)
-			return dtrace_error_at(&p->lexer, &first, err, "this '%c' is never closed", *first.text);
-		depth += (size_t)opened(&p->tok);
-		depth -= (size_t)closed(&p->tok);
-		ret = dtrace_next(p, err);
-	} while (!ret && depth);
-	return ret;
-}
 
 /* A word that a slip made of "provider"? */
 static bool is_nearly_provider(const struct dtrace_token *t)
@@ -81,9 +44,9 @@ static int skip_item(struct dtrace_parser *p, struct ut_err *err)
 			return dtrace_skip_group(p, err);
 		}
 		words += p->tok.kind == DTRACE_WORD;
-		if (closed(&p->tok))
+		if (dtrace_closes_group(&p->tok))
 			return dtrace_error_at(&p->lexer, &p->tok, err, "unmatched '%c'", *p->tok.text);
-		ret = opened(&p->tok) ? dtrace_skip_group(p, err) : dtrace_next(p, err);
+		ret = dtrace_opens_group(&p->tok) ? dtrace_skip_group(p, err) : dtrace_next(p, err);
 	}
 	return ret;
 }
@@ -116,21 +79,6 @@ static int read_typedef(struct dtrace_parser *p, struct ut_err *err)
 	}
 	*p = start;
 	return skip_item(p, err);
-}
-
-/* A name of a provider or of a probe, as a string of its own. */
-static int read_name(struct dtrace_parser *p, const char *of, bool digit_first, char **ret, struct ut_err *err)
-{
-	const struct dtrace_token *t = &p->tok;
-
-	if (t->kind != DTRACE_WORD)
-		return dtrace_error_at(&p->lexer, t, err, "the name of the %s is missing before this", of);
-	if (!digit_first && *t->text >= '0' && *t->text <= '9')
-		return dtrace_error_at(&p->lexer, t, err, "the name of a %s cannot begin with a digit", of);
-	if (t->len > DTRACE_NAME_MAX)
-		return dtrace_error_at(&p->lexer, t, err, "the name of a %s has at most %d bytes", of, DTRACE_NAME_MAX);
-	*ret = strndup(t->text, t->len);
-	return *ret ? dtrace_next(p, err) : ut_err_nomem(err);
 }
 
 static int read_probes(struct dtrace_parser *p, size_t provider, struct ut_err *err)
@@ -177,17 +125,12 @@ static int read_provider(struct dtrace_parser *p, struct ut_err *err)
 	int ret = dtrace_next(p, err);
 
 	if (!ret)
-		ret = read_name(p, "provider", false, &name, err);
+		ret = dtrace_read_name(p, "provider", false, &name, err);
 	if (!ret)
 		ret = dtrace_expect(p, '{', "the declaration of a provider", err);
 	if (!ret)
 		ret = find_provider(p, &name, &provider, err);
 	return ret ? ret : read_probes(p, provider, err);
-}
-
-int dtrace_read_probe_name(struct dtrace_parser *p, char **ret, struct ut_err *err)
-{
-	return read_name(p, "probe", true, ret, err);
 }
 
 static int read_item(struct dtrace_parser *p, struct ut_err *err)

@@ -231,7 +231,7 @@ static int read_into(struct dtrace_parser *p, size_t provider, struct dtrace_pro
 	if (!ret && p->out->nprobes == PROBES_MAX)
 		return dtrace_error_at(&p->lexer, &name, err, "more than %d probes", PROBES_MAX);
 	if (!ret)
-		ret = dtrace_read_probe_name(p, &probe->name, err);
+		ret = dtrace_read_name(p, "probe", true, &probe->name, err);
 	if (ret)
 		return ret;
 	probe->macro = dtrace_macro_name(p->out->all.v[provider].name, probe->name);

@@ -3,11 +3,9 @@
 #ifndef UT_DTRACE_PROBE_H
 #define UT_DTRACE_PROBE_H
 
-#include "dtrace/parse.h"
+#include "dtrace/tokens.h"
 
 /* Reads from "probe" to its ';' and adds it to the provider of that index. */
 int dtrace_read_probe(struct dtrace_parser *p, size_t provider, struct ut_err *err);
-/* The name at hand, checked, as a string of its own. */
-int dtrace_read_probe_name(struct dtrace_parser *p, char **ret, struct ut_err *err);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "dtrace/parse.h"
+#include "dtrace/tokens.h"
 
 #define NESTING_MAX 16
 #define POINTER "unsigned long" /* takes any pointer without a word from the compiler, functions' too */

@@ -252,15 +252,50 @@ int elf_image_from_memory(const void *bytes, size_t size, struct elf_image **ret
 	return image_new(-1, bytes ? bytes : "", bytes ? size : 0, ret, err);
 }
 
+static void free_sections(struct elf_image *img)
+{
+	for (size_t i = 0; i < img->sections.n; i++)
+		free(img->sections.v[i].data);
+	vec_done(&img->sections);
+	free(img->section_names);
+}
+
+static void free_symbols(struct elf_image *img)
+{
+	for (unsigned k = 0; k < img->nsymtabs; k++)
+		free(img->strings[k]);
+	for (size_t i = 0; i < img->names.n; i++)
+		free(img->names.v[i]);
+	vec_done(&img->names);
+	vec_done(&img->symbols);
+	vec_done(&img->functions);
+	free(img->starts.v);
+}
+
+static void free_stubs(struct elf_image *img)
+{
+	struct stubs *stubs = img->stubs;
+
+	if (!stubs)
+		return;
+	for (size_t i = 0; i < stubs->names.n; i++)
+		free(stubs->names.v[i]);
+	vec_done(&stubs->names);
+	vec_done(&stubs->slots);
+	vec_done(&stubs->pushed);
+	free(stubs);
+	img->stubs = NULL;
+}
+
 struct elf_image *elf_image_free(struct elf_image *img)
 {
 	if (!img)
 		return NULL;
-	image_free_symbols(img);
-	image_free_stubs(img);
+	free_symbols(img);
+	free_stubs(img);
 	elf_image_free(img->debug);
 	elf_image_free(img->mini);
-	image_free_sections(img);
+	free_sections(img);
 	vec_done(&img->segments);
 	vec_done(&img->phdrs);
 	if (img->fd >= 0)

@@ -46,6 +46,21 @@ struct function_starts { /* from the unwind tables; sorted */
 	bool loaded;
 };
 
+/* An entry of the GOT that a stub of the PLT jumps through. */
+struct slot {
+	uint64_t vaddr; /* of the pointer; first: searched for as a number */
+	uint32_t symbol; /* number in .dynsym; 0: none */
+	uint64_t addend; /* with symbol 0: address of an indirect function's resolver */
+};
+
+/* The stubs of a PLT, as stubs.c reads them. */
+struct stubs {
+	VEC(struct slot) slots; /* sorted */
+	VEC(struct slot) pushed; /* in order of .rela.plt: lazy stubs push a number */
+	uint64_t dynsym, ndynsym, strings, strings_size; /* offsets and sizes in the file */
+	VEC(char *) names;
+};
+
 struct elf_image {
 	int fd; /* -1 for an image in memory */
 	const uint8_t *mem;
@@ -94,8 +109,6 @@ void image_load_sections(struct elf_image *img);
 struct section *image_section(struct elf_image *img, const char *name);
 /* Bytes of a section, read once; false when it has none. */
 bool section_load(struct elf_image *img, struct section *s);
-void image_free_sections(struct elf_image *img);
-void image_free_symbols(struct elf_image *img);
 
 /* Finds the symbol tables, once; a .symtab that was stripped off in the file with debugging symbols, if it is there. */
 void image_load_symtabs(struct elf_image *img);
@@ -103,7 +116,6 @@ void image_load_symtabs(struct elf_image *img);
 struct elf_image *image_debug_file(struct elf_image *img);
 /* The symbols that Fedora's build keeps in a stripped file (.gnu_debugdata), unpacked once; the image's. NULL: none. */
 struct elf_image *image_mini_file(struct elf_image *img);
-void image_free_stubs(struct elf_image *img);
 extern const char *image_debug_root; /* /usr/lib/debug; tests have their own */
 /* One raw symbol after the other, through a small buffer: tables are too large to copy for one question. */
 struct symbol_walk {

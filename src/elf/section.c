@@ -100,14 +100,6 @@ void image_load_sections(struct elf_image *img)
 	}
 }
 
-void image_free_sections(struct elf_image *img)
-{
-	for (size_t i = 0; i < img->sections.n; i++)
-		free(img->sections.v[i].data);
-	vec_done(&img->sections);
-	free(img->section_names);
-}
-
 struct section *image_section(struct elf_image *img, const char *name)
 {
 	image_load_sections(img);

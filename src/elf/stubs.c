@@ -10,19 +10,6 @@
 #define STUB_BYTES 16
 #define RELOCATIONS_MAX (1u << 22)
 
-struct slot {
-	uint64_t vaddr; /* of the pointer; first: searched for as a number */
-	uint32_t symbol; /* number in .dynsym; 0: none */
-	uint64_t addend; /* with symbol 0: address of an indirect function's resolver */
-};
-
-struct stubs {
-	VEC(struct slot) slots; /* sorted */
-	VEC(struct slot) pushed; /* in order of .rela.plt: lazy stubs push a number */
-	uint64_t dynsym, ndynsym, strings, strings_size; /* offsets and sizes in the file */
-	VEC(char *) names;
-};
-
 static int compare_slots(const void *a, const void *b)
 {
 	const struct slot *x = a, *y = b;
@@ -84,21 +71,6 @@ static struct stubs *load_stubs(struct elf_image *img)
 	if (img->stubs->slots.n)
 		qsort(img->stubs->slots.v, img->stubs->slots.n, sizeof(*img->stubs->slots.v), compare_slots);
 	return img->stubs;
-}
-
-void image_free_stubs(struct elf_image *img)
-{
-	struct stubs *stubs = img->stubs;
-
-	if (!stubs)
-		return;
-	for (size_t i = 0; i < stubs->names.n; i++)
-		free(stubs->names.v[i]);
-	vec_done(&stubs->names);
-	vec_done(&stubs->slots);
-	vec_done(&stubs->pushed);
-	free(stubs);
-	img->stubs = NULL;
 }
 
 /* The start of the stub that @vaddr is in: stubs are aligned like their section's first one. 0: no section of stubs. */

@@ -153,15 +153,3 @@ const struct elf_symbol *elf_function_at(struct elf_image *img, uint64_t vaddr)
 	}
 	return NULL;
 }
-
-void image_free_symbols(struct elf_image *img)
-{
-	for (unsigned k = 0; k < img->nsymtabs; k++)
-		free(img->strings[k]);
-	for (size_t i = 0; i < img->names.n; i++)
-		free(img->names.v[i]);
-	vec_done(&img->names);
-	vec_done(&img->symbols);
-	vec_done(&img->functions);
-	free(img->starts.v);
-}

@@ -3,25 +3,9 @@
 #include "gen/gen.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "gen/gen_priv.h"
-
-int gen_refuse(struct gen *g, const struct expr *e, const char *fmt, ...)
-{
-	char what[256];
-	va_list ap;
-
-	if (g->error)
-		return g->error;
-	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	g->error = probe_error(g->checked->spec, e->pos, e->len, g->err, "%s", what);
-	return g->error;
-}
 
 /* Some variable of an expression that cannot be read at a site. */
 struct unreadable {

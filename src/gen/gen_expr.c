@@ -13,20 +13,6 @@ static int temp_at(struct gen *g, const struct expr *e, unsigned temp)
 	return SP_TEMPS + 8 * (int)temp;
 }
 
-void gen_extend(struct gen *g, unsigned size, bool is_signed)
-{
-	int shift = 64 - 8 * (int)size;
-
-	if (size >= 8)
-		return;
-	if (size == 4 && !is_signed) {
-		asm_mov32(g->a, R0, R0);
-		return;
-	}
-	asm_alui(g->a, BPF_LSH, R0, shift);
-	asm_alui(g->a, is_signed ? BPF_ARSH : BPF_RSH, R0, shift);
-}
-
 /*
  * Truth without branches: what a branch leaves behind, 0 here and 1 there, the verifier tells apart from then on, and
  * walks the rest of the program once for each combination. R0 = 1 when R0 is not 0. Clobbers R2.

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "base/auto.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "proc/process.h"
 #include "proc/procfs.h"
@@ -143,60 +142,6 @@ void runtimes_done(struct runtimes *r)
 	vec_done(&r->all);
 	free(r->looked);
 	r->looked = NULL;
-}
-
-/* What fits best so far: the longest pattern, and of equal ones the last: the user's files come behind ours. */
-struct candidate {
-	const struct runtime *runtime;
-	size_t pattern_len;
-};
-
-static void consider(const struct runtimes *r, const char *path, bool libraries, struct candidate *best)
-{
-	const char *base = path_base(path);
-
-	for (size_t i = 0; i < r->all.n; i++) {
-		const struct runtime *runtime = &r->all.v[i];
-
-		if (runtime->library != libraries)
-			continue;
-		for (size_t k = 0; k < runtime->match.n; k++) {
-			size_t len = strlen(runtime->match.v[k]);
-
-			if (len >= best->pattern_len && glob_match(runtime->match.v[k], base))
-				*best = (struct candidate){ runtime, len };
-		}
-	}
-}
-
-const struct runtime *runtime_of_file(const struct runtimes *r, const char *path)
-{
-	struct candidate best = { 0 };
-
-	consider(r, path, false, &best);
-	if (!best.runtime)
-		consider(r, path, true, &best);
-	return best.runtime;
-}
-
-/* The program itself decides before the libraries it has loaded, and runtimes before what they are made of. */
-static const struct runtime *runtime_of_files(const struct runtimes *r, int pid, const struct mapped_files *files)
-{
-	struct candidate best = { 0 };
-
-	if (files->files.n && files->files.v[0].is_program)
-		best.runtime = runtime_of_mapping(r, pid, &files->files.v[0].first);
-	for (int libraries = 0; libraries <= 1 && !best.runtime; libraries++)
-		for (size_t i = 0; i < files->files.n; i++)
-			consider(r, files->files.v[i].first.path, libraries, &best);
-	return best.runtime;
-}
-
-const struct runtime *runtime_of_process(const struct runtimes *r, int pid)
-{
-	AUTO(mapped_files_done) struct mapped_files files = { 0 };
-
-	return mapped_files_read(pid, &files, NULL) ? NULL : runtime_of_files(r, pid, &files);
 }
 
 const struct runtime *runtime_of_provider(const struct runtimes *r, const char *provider)

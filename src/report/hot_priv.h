@@ -76,6 +76,7 @@ void hot_count_thread(struct hot *h, uint32_t thread);
 int hot_find_edges(struct hot *h);
 
 static inline bool hot_wants(const struct hot *h, uint8_t state) { return !h->o->states || h->o->states >> state & 1; }
+static inline bool hot_is_wait(uint8_t state) { return state == PROFILE_BLOCKED || state == PROFILE_RUNNABLE; }
 static inline uint64_t hot_value(const struct hot *h, const struct profile_weight *w)
 {
 	return h->states[w->state].times ? w->value_ns : w->count;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names for addresses: what is at a place decides who is asked, and what is said when nobody knows. */
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -11,8 +9,6 @@
 #include "base/auto.h"
 #include "sym/names_priv.h"
 
-#define BLOCK_BYTES 65536
-#define NOTES_MAX 64
 #define FORKS_MAX 16 /* generations whose code maps are asked */
 #define NOWHERE_MASK 0xffffull /* addresses in no mapping are put together */
 
@@ -56,66 +52,6 @@ struct names *names_free(struct names *n)
 	return NULL;
 }
 
-/* Room for @size bytes at the end of the last block, which are not taken yet. */
-static char *text_room(struct names *n, size_t size)
-{
-	size_t bytes = size > BLOCK_BYTES ? size : BLOCK_BYTES;
-	struct text_block *b = n->blocks;
-
-	if (b && b->size - b->used >= size)
-		return b->bytes + b->used;
-	b = malloc(sizeof(*b) + bytes);
-	if (!b)
-		return NULL;
-	*b = (struct text_block){ .next = n->blocks, .size = bytes };
-	n->blocks = b;
-	return b->bytes;
-}
-
-const char *names_keep(struct names *n, const char *text)
-{
-	size_t size = strlen(text) + 1;
-	char *copy = text_room(n, size);
-	uint32_t number;
-
-	if (!copy)
-		return "";
-	memcpy(copy, text, size);
-	number = strings_number(&n->strings, copy);
-	if (number == UINT32_MAX)
-		return "";
-	if (n->strings.v.v[number] == copy)
-		n->blocks->used += size;
-	return n->strings.v.v[number];
-}
-
-const char *names_keepf(struct names *n, const char *fmt, ...)
-{
-	struct buf b = { 0 };
-	const char *kept;
-	va_list ap;
-
-	va_start(ap, fmt);
-	buf_vaddf(&b, fmt, ap);
-	va_end(ap);
-	kept = b.failed || !b.data ? "" : names_keep(n, b.data);
-	buf_done(&b);
-	return kept;
-}
-
-void names_note(struct names *n, const char *sentence)
-{
-	const char *kept;
-
-	if (!*sentence || n->notes.n >= NOTES_MAX)
-		return;
-	kept = names_keep(n, sentence);
-	for (size_t i = 0; i < n->notes.n; i++)
-		if (n->notes.v[i] == kept)
-			return;
-	(void)vec_push(&n->notes, kept);
-}
-
 size_t names_notes(struct names *n, const char *const **ret)
 {
 	n->all_notes.n = 0;
@@ -125,7 +61,7 @@ size_t names_notes(struct names *n, const char *const **ret)
 		const char *const *notes;
 		size_t count = code_maps_notes(n->with_code.v[i]->code, &notes);
 
-		for (size_t k = 0; k < count && n->all_notes.n < 2 * NOTES_MAX; k++)
+		for (size_t k = 0; k < count && n->all_notes.n < 2 * NAMES_NOTES_MAX; k++)
 			(void)vec_push(&n->all_notes, notes[k]);
 	}
 	*ret = n->all_notes.v;

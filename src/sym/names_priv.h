@@ -12,6 +12,8 @@
 #include "sym/kallsyms.h"
 #include "sym/names.h"
 
+#define NAMES_NOTES_MAX 64 /* sentences */
+
 /* One program that a process ran: from its start, or an exec, to its end, or the next exec. */
 struct incarnation {
 	pid_t pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Between the pieces of the parser of provider files. */
-#ifndef UT_DTRACE_PARSE_H
-#define UT_DTRACE_PARSE_H
+#ifndef UT_DTRACE_TOKENS_H
+#define UT_DTRACE_TOKENS_H
 
 #include "dtrace/lex.h"
 #include "dtrace/provider.h"
@@ -25,8 +25,13 @@ struct dtrace_declared {
 int dtrace_next(struct dtrace_parser *p, struct ut_err *err);
 /* Goes on behind @sign, or complains that it is missing in @where. */
 int dtrace_expect(struct dtrace_parser *p, char sign, const char *where, struct ut_err *err);
+/* Is it a parenthesis, bracket or brace that opens a group, or closes one? */
+bool dtrace_opens_group(const struct dtrace_token *t);
+bool dtrace_closes_group(const struct dtrace_token *t);
 /* Steps over a balanced run that begins with the '(', '[' or '{' at hand. */
 int dtrace_skip_group(struct dtrace_parser *p, struct ut_err *err);
+/* A name of a provider or of a probe (@of says which), as a string of the caller. */
+int dtrace_read_name(struct dtrace_parser *p, const char *of, bool digit_first, char **ret, struct ut_err *err);
 /* Reads "const char *name" or "unsigned"; the token at hand afterwards is the first that is not part of it. */
 int dtrace_declaration(struct dtrace_parser *p, struct dtrace_declared *ret, struct ut_err *err);
 
