@@ -416,46 +416,37 @@ void code_maps_find(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct
 	answer_of(q, ret);
 }
 
-/* Reads what came since the last event; those of one batch are older than the first look for it. */
+/* Looks for what came since the last event; those of one batch are older than the first look for it. */
 static void look_now(struct code_maps *c, uint64_t time_ns)
 {
-	uint64_t bytes = 0;
-
 	if (time_ns <= c->now_ns)
 		return;
 	c->now_ns = monotonic_ns();
 	code_maps_poll(c, c->now_ns);
-	for (size_t i = 0; i < c->dumps.n; i++)
-		bytes += code_dump_size(c->dumps.v[i]);
-	if (bytes == c->dump_bytes)
-		return;
-	c->dump_bytes = bytes;
-	read_all(c);
-	code_names_fill(c);
 }
 
-/*
- * Whose code it is by the dumps; false: they do not say. Asked for the end of all times, so that one question serves
- * all events: new records change its answer. Only if that is younger than the event it is asked again for the moment.
- */
+/* Whose code it is by the dumps, nobody's perhaps; false: they do not say. */
 static bool find_in_dumps(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
 {
-	struct code_question *q = code_question_find(&c->settled, addr, UINT64_MAX);
+	const struct code_name *name = NULL;
+	struct code_line *best = NULL;
+	size_t of = 0;
 
-	if (!q) {
-		code_maps_want(c, addr, UINT64_MAX);
-		read_all(c);
-		code_names_fill(c);
-		q = code_question_find(&c->settled, addr, UINT64_MAX);
+	for (size_t i = 0; i < c->dumps.n; i++) {
+		struct code_line *line = code_dump_line(c->dumps.v[i], addr, time_ns, &c->notes);
+
+		if (!line || (best && best->time_ns > line->time_ns))
+			continue;
+		best = line;
+		of = i;
 	}
-	if (q && q->found >= CODE_LOAD && q->ns > time_ns) {
-		code_maps_find(c, addr, time_ns, ret);
-		q = code_question_find(&c->settled, addr, time_ns);
-	}
-	if (!q || q->found < CODE_LOAD)
-		return false;
-	answer_of(q, ret);
-	return true;
+	if (best && best->found != CODE_GONE)
+		name = code_line_name(c, NULL, c->dumps.v[of], best);
+	if (name && name->name && addr - name->start < name->size)
+		*ret = (struct code_answer){
+			.name = name->name, .start = name->start, .size = name->size, .from_dump = true
+		};
+	return best;
 }
 
 void code_maps_now(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
@@ -464,9 +455,8 @@ void code_maps_now(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct 
 
 	*ret = (struct code_answer){ 0 };
 	look_now(c, time_ns);
-	if (c->dumps.n && find_in_dumps(c, addr, time_ns, ret))
+	if (find_in_dumps(c, addr, time_ns, ret))
 		return;
-	*ret = (struct code_answer){ 0 };
 	/* From the newest one on: a line that came later counts if there is no other, and the earliest of those. */
 	for (size_t i = c->maps.n; i-- && later;) {
 		struct code_map *m = c->maps.v[i];
@@ -477,7 +467,7 @@ void code_maps_now(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct 
 		if (time_ns >= m->end_ns && m->end_ns != UINT64_MAX)
 			continue;
 		line = code_map_line(m, addr, time_ns, c->gone && i + 1 == c->maps.n, &is_later);
-		name = line ? code_line_name(c, m, line) : NULL;
+		name = line ? code_line_name(c, m, NULL, line) : NULL;
 		if (!name || !name->name)
 			continue;
 		later = is_later;

@@ -49,8 +49,7 @@ struct code_answer {
 void code_maps_find(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret);
 /*
  * The same for an event that is being printed, of which there may be many a second: what came since the last call is
- * read first, and what was read stays in memory, so that a question costs a search. Of dumps, the moment of the event
- * counts as above.
+ * read first, and what was read stays in memory, so that a question costs a search. Without source lines.
  */
 void code_maps_now(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret);
 /* Kind of the code, from how runtimes mark names: V8's ~ and *, py::. */

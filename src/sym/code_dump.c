@@ -35,6 +35,8 @@ struct code_dump *code_dump_free(struct code_dump *d)
 	if (!d)
 		return NULL;
 	close(d->fd);
+	code_lines_done(&d->lines);
+	vec_done(&d->loads);
 	free(d->shown);
 	free(d);
 	return NULL;
@@ -388,6 +390,107 @@ void code_dump_moves(struct code_dump *d, struct code_moved *moved, size_t n)
 			on_loads(moved, n, &rec, r.at, take_debug(&r, rec.addr));
 		r.at += rec.size;
 	}
+}
+
+static void add_line(struct code_dump *d, uint64_t addr, const struct jitdump_record *rec, enum code_found found)
+{
+	struct code_line l = { .start = addr,
+			       .end = addr + rec->code_size < addr ? UINT64_MAX : addr + rec->code_size,
+			       .at = d->lines_at,
+			       .time_ns = rec->time_ns,
+			       .index = rec->index,
+			       .found = (uint8_t)found };
+
+	code_lines_add(&d->lines, &l);
+}
+
+static void keep_record(struct reading *r, const struct jitdump_record *rec)
+{
+	struct code_dump *d = r->d;
+
+	if ((rec->type != JITDUMP_LOAD && rec->type != JITDUMP_MOVE) || !is_of_its_life(r, rec))
+		return;
+	if (rec->type == JITDUMP_LOAD) {
+		add_line(d, rec->addr, rec, CODE_LOAD);
+		(void)vec_push(&d->loads,
+			       ((struct code_load){ rec->index, rec->code_size, rec->time_ns, d->lines_at }));
+	} else {
+		add_line(d, rec->old_addr, rec, CODE_GONE);
+		add_line(d, rec->addr, rec, CODE_MOVE);
+	}
+}
+
+static void read_lines(struct code_dump *d, struct sentences *notes)
+{
+	struct reading r = { .d = d, .until_ns = monotonic_ns() + SLACK_NS };
+	AUTO_FREE struct window *w = NULL;
+	uint64_t size = code_dump_size(d);
+	struct jitdump_record rec;
+
+	if (!open_dump(d, false, notes) || size <= d->lines_at)
+		return;
+	if (!d->lines_at)
+		d->lines_at = d->head.header_size;
+	w = malloc(sizeof(*w));
+	if (!w)
+		return;
+	w->from = w->len = 0;
+	while (record_at(d, w, d->lines_at, size, &rec) > 0) {
+		keep_record(&r, &rec);
+		d->lines_at += rec.size;
+	}
+	code_lines_sort(&d->lines);
+	note_strange(d, notes);
+	note_others(d, notes);
+}
+
+/* The newest record that is not later; of one moment, the last one. */
+static void choose_record(struct code_line **best, struct code_line *l, uint64_t time_ns)
+{
+	const struct code_line *b = *best;
+
+	if (l->time_ns > time_ns)
+		return;
+	if (!b || l->time_ns > b->time_ns ||
+	    (l->time_ns == b->time_ns && (l->at > b->at || (l->at == b->at && l->found == CODE_MOVE))))
+		*best = l;
+}
+
+struct code_line *code_dump_line(struct code_dump *d, uint64_t addr, uint64_t time_ns, struct sentences *notes)
+{
+	read_lines(d, notes);
+	return code_lines_find(&d->lines, addr, time_ns, choose_record);
+}
+
+/* The newest LOAD of that code which is not later than the move; code is numbered as it comes, so from the end. */
+static const struct code_load *load_of(const struct code_dump *d, const struct code_line *move)
+{
+	const struct code_load *best = NULL;
+
+	for (size_t i = d->loads.n; i--;) {
+		const struct code_load *l = &d->loads.v[i];
+
+		if (l->index == move->index && l->size == move->end - move->start && l->time_ns <= move->time_ns &&
+		    (!best || l->time_ns > best->time_ns))
+			best = l;
+	}
+	return best;
+}
+
+bool code_dump_line_name(const struct code_dump *d, const struct code_line *line, struct code_name *ret,
+			 struct buf *text)
+{
+	const struct code_load *load = line->found == CODE_MOVE ? load_of(d, line) : NULL;
+
+	if (line->found == CODE_MOVE && !load)
+		return false;
+	if (!code_dump_name(d, load ? load->at : line->at, ret, text))
+		return false;
+	if (load) {
+		ret->start = line->start;
+		ret->size = line->end - line->start;
+	}
+	return true;
 }
 
 bool code_dump_name(const struct code_dump *d, uint64_t at, struct code_name *ret, struct buf *text)

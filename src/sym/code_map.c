@@ -144,8 +144,7 @@ struct code_map *code_map_free(struct code_map *m)
 		return NULL;
 	drop_kept(m);
 	vec_done(&m->log);
-	vec_done(&m->lines.v);
-	vec_done(&m->lines.reach);
+	code_lines_done(&m->lines);
 	close(m->fd);
 	free(m->shown);
 	free(m);
@@ -327,44 +326,8 @@ static void keep_line(void *ctx, const struct perfmap_line *line)
 			       .at = line->offset,
 			       .time_ns = arrival(r, line->end) };
 
-	if (line->offset >= r->m->from && r->m->lines.v.n < CODE_LINES_MAX)
-		(void)vec_push(&r->m->lines.v, l); /* no memory: a name is missing */
-}
-
-static int compare_lines(const void *a, const void *b)
-{
-	const struct code_line *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
-}
-
-/* New lines wait until they are some, since each of them may go before all others. */
-#define NEW_LINES 256
-#define NEW_LINES_PART 256 /* of all */
-
-/* Merges the sorted new lines into the others, from the end, so that lines at rising addresses move nothing. */
-static void merge_lines(struct code_lines *l)
-{
-	size_t added = l->v.n - l->sorted, from = l->sorted, to = l->v.n, left = added;
-	AUTO_FREE struct code_line *fresh = malloc(added * sizeof(*fresh));
-
-	if (!fresh || vec_reserve(&l->reach, l->v.n))
-		return;
-	memcpy(fresh, l->v.v + l->sorted, added * sizeof(*fresh));
-	qsort(fresh, added, sizeof(*fresh), compare_lines);
-	while (left) {
-		bool old = from && compare_lines(&l->v.v[from - 1], &fresh[left - 1]) > 0;
-
-		l->v.v[--to] = old ? l->v.v[--from] : fresh[--left];
-	}
-	for (size_t i = to; i < l->v.n; i++) {
-		uint64_t before = i ? l->reach.v[i - 1] : 0;
-
-		l->reach.v[i] = l->v.v[i].end > before ? l->v.v[i].end : before;
-	}
-	l->sorted = l->reach.n = l->v.n;
+	if (line->offset >= r->m->from)
+		code_lines_add(&r->m->lines, &l);
 }
 
 static void read_lines(struct code_map *m, bool ended)
@@ -381,44 +344,25 @@ static void read_lines(struct code_map *m, bool ended)
 	l->ended = ended;
 	if (ended)
 		perfmap_end(&l->reader, keep_line, &r);
-	if (l->v.n - l->sorted > NEW_LINES + l->sorted / NEW_LINES_PART)
-		merge_lines(l);
+	code_lines_sort(l);
 }
 
 /* Of two lines that cover an address, which had it? The last that had come, else the first that came later. */
-static void choose_line(struct code_line **best, struct code_line *l, uint64_t addr, uint64_t time_ns)
+static void choose_line(struct code_line **best, struct code_line *l, uint64_t time_ns)
 {
 	bool later = l->time_ns > time_ns;
 
-	if (addr < l->start || addr >= l->end)
-		return;
 	if (!*best || (later ? (*best)->time_ns > time_ns && l->at < (*best)->at
 			     : (*best)->time_ns > time_ns || l->at > (*best)->at))
 		*best = l;
 }
 
-#define LINES_ASKED 4096 /* that begin before an address and may reach it: maps of ill will have more */
-
 struct code_line *code_map_line(struct code_map *m, uint64_t addr, uint64_t time_ns, bool ended, bool *ret_later)
 {
-	struct code_lines *l = &m->lines;
-	struct code_line *best = NULL;
-	size_t low = 0, high, end;
+	struct code_line *best;
 
 	read_lines(m, ended);
-	for (high = l->sorted; low < high;) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->v.v[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	end = low > LINES_ASKED ? low - LINES_ASKED : 0;
-	for (; low > end && l->reach.v[low - 1] > addr; low--)
-		choose_line(&best, &l->v.v[low - 1], addr, time_ns);
-	for (size_t i = l->sorted; i < l->v.n; i++)
-		choose_line(&best, &l->v.v[i], addr, time_ns);
+	best = code_lines_find(&m->lines, addr, time_ns, choose_line);
 	*ret_later = best && (best->time_ns > time_ns || time_ns < m->begin_ns);
 	return best;
 }

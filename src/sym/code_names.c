@@ -73,12 +73,15 @@ static struct code_name *read_name(struct code_maps *c, const struct code_questi
 	return there && !text.failed ? keep_name(c, n, &text) : NULL;
 }
 
-const struct code_name *code_line_name(struct code_maps *c, const struct code_map *m, struct code_line *line)
+const struct code_name *code_line_name(struct code_maps *c, const struct code_map *m, const struct code_dump *d,
+				       struct code_line *line)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	struct code_name n = { 0 };
 
-	if (!line->name && code_map_name(m, line->at, &n, &text) && !text.failed)
+	if (line->name)
+		return line->name;
+	if ((d ? code_dump_line_name(d, line, &n, &text) : code_map_name(m, line->at, &n, &text)) && !text.failed)
 		line->name = keep_name(c, n, &text);
 	return line->name;
 }

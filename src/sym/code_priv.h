@@ -105,10 +105,12 @@ uint64_t code_stat_ns(const struct stat *st); /* when it was written last */
 struct code_arrival {
 	uint64_t time_ns, size;
 };
-/* A line in memory, for code_map_line. */
+/* A line of a map, or what a record of a dump says, in memory. */
 struct code_line {
 	uint64_t start, end, at, time_ns; /* at: where it begins in the file; time_ns: when it was seen first */
 	const struct code_name *name; /* read when it is first asked for */
+	uint64_t index; /* CODE_MOVE: of which code */
+	uint8_t found; /* enum code_found, of a dump */
 };
 struct code_lines {
 	VEC(struct code_line) v; /* sorted by start, then by `at`; behind @sorted those that came since */
@@ -118,6 +120,13 @@ struct code_lines {
 	uint64_t left; /* bytes that may still be read */
 	bool ended;
 };
+/* Replaces *@best, which may be NULL, by @l if that one tells who had an address at @time_ns. */
+typedef void code_choose_fn(struct code_line **best, struct code_line *l, uint64_t time_ns);
+void code_lines_add(struct code_lines *l, const struct code_line *line);
+void code_lines_sort(struct code_lines *l); /* after some were added */
+/* Of the lines that cover @addr; valid until the next is added. */
+struct code_line *code_lines_find(struct code_lines *l, uint64_t addr, uint64_t time_ns, code_choose_fn *choose);
+void code_lines_done(struct code_lines *l);
 
 struct code_map {
 	int fd;
@@ -171,6 +180,11 @@ struct code_dump_reader {
 	unsigned next_debug;
 };
 
+/* A LOAD record, to name code that was moved. */
+struct code_load {
+	uint64_t index, size, time_ns, at;
+};
+
 struct code_dump {
 	int fd;
 	char *shown;
@@ -188,8 +202,16 @@ struct code_dump {
 	uint64_t others; /* records of a parent that came after the fork */
 	uint64_t good, bad;
 	bool told_cut, told_strange, told_broken;
+	struct code_lines lines; /* empty until code_dump_line is called */
+	uint64_t lines_at; /* the next record for them */
+	VEC(struct code_load) loads;
 };
 
+/* What the dump says of an address at @time_ns; NULL: nothing. Valid until the next call. */
+struct code_line *code_dump_line(struct code_dump *d, uint64_t addr, uint64_t time_ns, struct sentences *notes);
+/* The name at such a line, a LOAD or a MOVE, and the place that the code has by it. */
+bool code_dump_line_name(const struct code_dump *d, const struct code_line *line, struct code_name *ret,
+			 struct buf *text);
 struct code_dump *code_dump_new(int fd, const char *shown, const struct stat *st, const struct code_owner *o);
 struct code_dump *code_dump_free(struct code_dump *d);
 uint64_t code_dump_size(const struct code_dump *d); /* bytes of its file as it is */
@@ -229,8 +251,7 @@ struct code_maps {
 	VEC(char *) texts;
 	struct strings files; /* of lines: some of the texts */
 	uint64_t last_ns;
-	uint64_t now_ns,
-		dump_bytes; /* of code_maps_now: when files were last looked at, and how large all dumps were */
+	uint64_t now_ns; /* of code_maps_now: when files were last looked at */
 	struct {
 		ino_t ino;
 		uint64_t mtime_ns, size;
@@ -239,8 +260,9 @@ struct code_maps {
 	int watch; /* inotify, -1: none; not ours */
 };
 
-/* The name at a line, once; NULL: it is not there any more. */
-const struct code_name *code_line_name(struct code_maps *c, const struct code_map *m, struct code_line *line);
+/* The name at a line of @m, or of @d if that is not NULL, once; NULL: it is not there any more. */
+const struct code_name *code_line_name(struct code_maps *c, const struct code_map *m, const struct code_dump *d,
+				       struct code_line *line);
 /* Reads the names at what was found. */
 void code_names_fill(struct code_maps *c);
 
