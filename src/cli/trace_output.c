@@ -85,8 +85,6 @@ void trace_output_note_process(struct trace_output *o, pid_t pid)
 		stack_names_process(o->names, pid);
 }
 
-static pid_t ns_pid_of(void *ctx, pid_t pid);
-
 /* What needs the printer. */
 static int start_user(struct trace_output *o)
 {
@@ -94,8 +92,6 @@ static int start_user(struct trace_output *o)
 		.plan = o->plan,
 		.printer = o->printer,
 		.out = &o->out,
-		.ns_pid = ns_pid_of,
-		.ctx = o,
 	};
 
 	if (!plan_wants_user_events(o->plan) && !plan_wants_signals(o->plan))
@@ -152,8 +148,6 @@ static pid_t ns_pid(struct trace_output *o, pid_t pid)
 	e->checked_ns = time_ns;
 	return e->ns_pid;
 }
-
-static pid_t ns_pid_of(void *ctx, pid_t pid) { return ns_pid(ctx, pid); }
 
 static struct live_probe *prepared(struct trace_output *o, const struct session_event *e)
 {

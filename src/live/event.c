@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "live/print_priv.h"
+#include "probe/eval.h"
 
 static const struct layout *layout_for(struct live_probe *p, uint32_t text_room)
 {
@@ -26,6 +27,8 @@ int event_check(const struct live_event *e)
 
 	if (e->size < sizeof(*e->rec))
 		return -EBADMSG;
+	if (e->scope)
+		return 0;
 	l = layout_for(e->probe, e->rec->text_room);
 	if (e->size < l->size)
 		return -EBADMSG;
@@ -57,6 +60,8 @@ uint64_t event_value(const struct live_event *e, unsigned output)
 
 	if (out->kind == OUTPUT_HEAD)
 		return head_value(e, out->expr->var);
+	if (e->scope)
+		return eval_expr(out->expr, e->scope);
 	if (!e->probe->layout.slot[output].value)
 		return 0;
 	memcpy(&ret, (const char *)e->rec + e->probe->layout.slot[output].value, sizeof(ret));
@@ -65,7 +70,7 @@ uint64_t event_value(const struct live_event *e, unsigned output)
 
 bool event_faulted(const struct live_event *e, unsigned output)
 {
-	return e->rec->faults & e->probe->layout.slot[output].fault;
+	return !e->scope && e->rec->faults & e->probe->layout.slot[output].fault;
 }
 
 const char *event_unreadable(const struct live_event *e, unsigned output)
@@ -74,7 +79,7 @@ const char *event_unreadable(const struct live_event *e, unsigned output)
 }
 
 /* %.*s prints at most so many bytes, and as in C no further than a NUL. */
-static void end_at_nul(struct event_text *t)
+static void end_at_nul(struct ut_text *t)
 {
 	const char *nul = t->len ? memchr(t->bytes, '\0', t->len) : NULL;
 
@@ -84,10 +89,14 @@ static void end_at_nul(struct event_text *t)
 	t->state = UT_TEXT_WHOLE;
 }
 
-void event_text(const struct live_event *e, unsigned output, struct event_text *ret)
+void event_text(const struct live_event *e, unsigned output, struct ut_text *ret)
 {
 	const struct layout_slot *slot = &e->probe->layout.slot[output];
 
+	if (e->scope) {
+		*ret = eval_text(e->probe->checked->outputs[output].expr, e->scope);
+		return;
+	}
 	memset(ret, 0, sizeof(*ret));
 	if (!slot->text && e->probe->checked->outputs[output].kind != OUTPUT_HEAD) {
 		ret->state = UT_TEXT_FAULT;

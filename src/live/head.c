@@ -27,7 +27,7 @@ static void add_process(const struct head *h, struct buf *out)
  * Names of user events are any bytes: those that would pass for what this tool itself says of a name or of the event behind
  * it, or for no name at all, are quoted.
  */
-static bool needs_quotes(const struct event_text *name)
+static bool needs_quotes(const struct ut_text *name)
 {
 	return name->state != UT_TEXT_NULL && name->state != UT_TEXT_FAULT &&
 	       (!name->len || strchr("(<\"", name->bytes[0]) || memchr(name->bytes, ' ', name->len) ||

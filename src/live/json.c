@@ -27,7 +27,7 @@ static void add_fault(uint64_t address, struct json *j)
 	json_close(j);
 }
 
-void json_text(const struct event_text *t, struct json *j)
+void json_text(const struct ut_text *t, struct json *j)
 {
 	switch (t->state) {
 	case UT_TEXT_WHOLE: buf_add_json(j->out, t->bytes, t->len); break;
@@ -75,7 +75,7 @@ static void add_value(const struct live_event *e, unsigned i, struct json *j)
 static void add_arg(struct live_printer *p, const struct live_event *e, unsigned i, struct json *j)
 {
 	const struct output *output = &e->probe->checked->outputs[i];
-	struct event_text t;
+	struct ut_text t;
 
 	if (event_unreadable(e, i)) {
 		add_error("unreadable", j);

@@ -81,10 +81,10 @@ static void add_line(struct live_printer *p, const struct live_event *e, struct 
 	size_t from, end;
 
 	if (e->name) {
-		h.func = user_text(e->name);
+		h.func = *e->name;
 		h.is_foreign = true;
 	} else {
-		h.func = (struct event_text){ .bytes = e->func, .len = strlen(e->func) };
+		h.func = (struct ut_text){ .bytes = e->func, .len = strlen(e->func) };
 	}
 	times_print(p, e->rec->time_ns, e->cpu, out);
 	end = head_print(p, &h, out);

@@ -11,10 +11,10 @@
 #include "base/buf.h"
 #include "probe/spec.h"
 
-struct ut_rec_event;
-
+struct eval_scope;
 struct names;
-struct live_user_text;
+struct ut_rec_event;
+struct ut_text;
 
 struct live_options {
 	bool json;
@@ -39,13 +39,15 @@ struct live_probe *live_probe_free(struct live_probe *p);
 struct live_event {
 	const struct ut_rec_event *rec; /* 8-byte aligned; foreign: sizes inside are checked here */
 	size_t size; /* bytes at rec */
+	const struct eval_scope
+		*scope; /* user events: rec is a head alone, and the outputs are worked out in this; else NULL */
 	unsigned cpu;
 	struct live_probe *probe;
 	const char *func; /* column FUNC: name of the probe, function or event */
 	const char *provider_or_file; /* for JSON: what stands before the name */
 	const char *const *unreadable; /* per output, NULL or why this site cannot read it; NULL: it reads all */
 	pid_t ns_pid; /* pid in the process's own namespace; 0 or the same: not shown */
-	const struct live_user_text *name; /* e: the column FUNC is this text of the program, whatever it is */
+	const struct ut_text *name; /* e: the column FUNC is this string of the program, whatever it is */
 	uint64_t caller; /* where the probed function returns to, if neither walk nor record knows; 0: none */
 };
 

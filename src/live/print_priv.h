@@ -82,14 +82,8 @@ uint64_t event_value(const struct live_event *e, unsigned output);
 bool event_faulted(const struct live_event *e, unsigned output);
 const char *event_unreadable(const struct live_event *e, unsigned output);
 
-/* The text of an output: bytes, their number, and in what state they are. A text cut at the limit has limit bytes. */
-struct event_text {
-	const char *bytes;
-	size_t len;
-	enum ut_text_state state;
-	uint64_t address; /* where it was read; 0: inside the record of the event */
-};
-void event_text(const struct live_event *e, unsigned output, struct event_text *ret);
+/* The string of an output. */
+void event_text(const struct live_event *e, unsigned output, struct ut_text *ret);
 /* 0, or -EBADMSG when the record's sizes do not fit its probe. */
 int event_check(const struct live_event *e);
 
@@ -99,7 +93,7 @@ void steps_run(const struct live_event *e, struct buf *out);
 
 void number_print(const struct int_spec *spec, uint64_t v, struct buf *out);
 /* Text with its state, as a %s with the step's width and precision shows it. */
-void text_print(const struct step *s, const struct event_text *t, struct buf *out);
+void text_print(const struct step *s, const struct ut_text *t, struct buf *out);
 /* Blanks around what was appended since @from, so that it is as wide as the step says. */
 void pad_since(const struct int_spec *spec, size_t from, struct buf *out);
 
@@ -108,7 +102,7 @@ struct head {
 	uint32_t pid, tid;
 	pid_t ns_pid;
 	const char *comm; /* 16 bytes */
-	struct event_text func;
+	struct ut_text func;
 	bool is_foreign; /* func is a text of the program: it may be anything, or missing */
 };
 /* The columns from PID to FUNC. Returns where a line without a message ends. */
@@ -125,7 +119,7 @@ void stack_json(struct live_printer *p, const struct live_event *e, unsigned out
 void json_print(struct live_printer *p, const struct live_event *e, struct buf *out);
 void json_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out);
 /* A value, to follow its key: a string, null, or an object that says what is missing. */
-void json_text(const struct event_text *t, struct json *j);
+void json_text(const struct ut_text *t, struct json *j);
 /* wall_ns, where the wall clock is known. */
 void json_wall(struct live_printer *p, struct json *j, uint64_t ns);
 /* begin_ns, end_ns and wall_ns. */
@@ -134,13 +128,7 @@ void json_interval(struct live_printer *p, uint64_t from_ns, uint64_t to_ns, str
 void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, struct json *j);
 
 struct live_user;
-struct live_user_text;
 struct span;
-struct event_text user_text(const struct live_user_text *t);
-/* The event's name; that of its span where the event has none. */
-struct event_text user_name(const struct live_user *u);
-/* True when it has an id. */
-bool user_id(const struct live_user *u, uint64_t *ret);
 uint64_t user_duration(const struct span *s);
 void user_json(struct live_printer *p, const struct live_user *u, struct buf *out);
 void throttled_json(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,

@@ -37,7 +37,7 @@ static uint64_t recorded_caller(const struct live_event *e)
 
 static void read_stack(const struct live_event *e, unsigned output, struct stack *ret)
 {
-	struct event_text t;
+	struct ut_text t;
 
 	event_text(e, output, &t);
 	ret->is_kernel = e->probe->checked->outputs[output].kind == OUTPUT_KSTACK;

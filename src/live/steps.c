@@ -186,7 +186,7 @@ static void run_char(const struct step *s, uint64_t v, struct buf *out)
 
 static void run_text(const struct step *s, const struct live_event *e, struct buf *out)
 {
-	struct event_text t;
+	struct ut_text t;
 
 	event_text(e, s->output, &t);
 	text_print(s, &t, out);

@@ -37,7 +37,7 @@ static void add_quoted(const char *s, size_t len, struct buf *out)
 	buf_addc(out, '"');
 }
 
-static void add_mark(const struct event_text *t, struct buf *out)
+static void add_mark(const struct ut_text *t, struct buf *out)
 {
 	if (t->state == UT_TEXT_CUT_FAULT)
 		buf_adds(out, "<fault>");
@@ -60,7 +60,7 @@ static void add_fault(uint64_t address, struct buf *out)
 }
 
 /* Where a precision asks for less than there is, the text ends as the user wants and bears no mark. */
-static void add_text(const struct step *s, const struct event_text *t, struct buf *out)
+static void add_text(const struct step *s, const struct ut_text *t, struct buf *out)
 {
 	bool by_precision = s->number.precision >= 0 && (size_t)s->number.precision < t->len;
 	size_t len = by_precision ? (size_t)s->number.precision : t->len;
@@ -75,7 +75,7 @@ static void add_text(const struct step *s, const struct event_text *t, struct bu
 		add_mark(t, out);
 }
 
-void text_print(const struct step *s, const struct event_text *t, struct buf *out)
+void text_print(const struct step *s, const struct ut_text *t, struct buf *out)
 {
 	size_t from = out->len;
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "live/print_priv.h"
 #include "live/user.h"
+#include "probe/eval.h"
 
 const char *live_user_word(const struct live_user *u)
 {
@@ -19,30 +20,6 @@ const char *live_user_word(const struct live_user *u)
 }
 
 uint64_t user_duration(const struct span *s) { return s->end_ns > s->begin_ns ? s->end_ns - s->begin_ns : 0; }
-
-struct event_text user_name(const struct live_user *u)
-{
-	if (u->kind == LIVE_USER_CLOSED && u->span && !u->name.bytes && u->name.state == UT_TEXT_WHOLE)
-		return (struct event_text){ .bytes = u->span->name, .len = u->span->name_len };
-	return user_text(&u->name);
-}
-
-struct event_text user_text(const struct live_user_text *t)
-{
-	struct event_text ret = { .bytes = t->bytes, .len = t->len, .state = t->state, .address = t->address };
-
-	if (!ret.bytes)
-		ret.bytes = "";
-	return ret;
-}
-
-bool user_id(const struct live_user *u, uint64_t *ret)
-{
-	bool of_span = u->kind == LIVE_USER_CLOSED && u->span;
-
-	*ret = of_span ? u->span->id : u->id;
-	return of_span ? u->span->has_id : u->has_id;
-}
 
 static void add_ns(uint64_t ns, struct buf *out)
 {
@@ -144,28 +121,22 @@ static void add_details(const struct live_user *u, struct buf *out)
 	static const struct step quoted = { .kind = STEP_TEXT,
 					    .quoted = true,
 					    .number = { .width = -1, .precision = -1 } };
-	struct event_text t;
-	uint64_t id;
 
-	if (user_id(u, &id)) {
+	if (u->has_id) {
 		buf_adds(out, " id=");
-		buf_addu(out, id);
+		buf_addu(out, u->id);
 	}
 	if (!u->has_text)
 		return;
-	t = user_text(&u->text);
 	buf_addc(out, ' ');
-	text_print(&quoted, &t, out);
+	text_print(&quoted, &u->text, out);
 }
 
 void live_print_user(struct live_printer *p, const struct live_user *u, struct buf *out)
 {
-	struct head h = { .pid = u->pid,
-			  .tid = u->tid,
-			  .ns_pid = u->ns_pid,
-			  .comm = u->comm,
-			  .func = user_name(u),
-			  .is_foreign = true };
+	struct head h = {
+		.pid = u->pid, .tid = u->tid, .ns_pid = u->ns_pid, .comm = u->comm, .func = u->name, .is_foreign = true
+	};
 
 	if (p->opts.json) {
 		user_json(p, u, out);
@@ -176,6 +147,41 @@ void live_print_user(struct live_printer *p, const struct live_user *u, struct b
 	add_what(u, out);
 	add_details(u, out);
 	buf_addc(out, '\n');
+}
+
+void live_user_scope(const struct live_user *u, struct eval_scope *ret)
+{
+	const char *kind = live_user_word(u);
+
+	*ret = (struct eval_scope){ .pid = u->pid, .tid = u->tid, .cpu = u->cpu, .time_ns = u->time_ns };
+	memcpy(ret->comm, u->comm, sizeof(ret->comm));
+	ret->values[USER_VALUE] = (uint64_t)u->value;
+	ret->values[USER_ID] = u->has_id ? u->id : 0;
+	ret->values[USER_DURATION] = u->span ? user_duration(u->span) : 0;
+	ret->texts[USER_KIND] = (struct ut_text){ .bytes = kind, .len = strlen(kind) };
+	ret->texts[USER_NAME] = u->name;
+	ret->texts[USER_TEXT] = u->text;
+}
+
+void live_print_user_as(struct live_printer *p, struct live_probe *probe, const struct live_user *u,
+			const struct eval_scope *scope, struct buf *out)
+{
+	struct ut_rec_event head = { .time_ns = u->time_ns, .pid = u->pid, .tid = u->tid };
+	char name[UT_NAME_ROOM] = "";
+	struct live_event e = { .rec = &head,
+				.size = sizeof(head),
+				.scope = scope,
+				.cpu = u->cpu,
+				.probe = probe,
+				.func = name,
+				.provider_or_file = u->is_signal ? "s" : "e",
+				.name = &u->name,
+				.ns_pid = u->ns_pid };
+
+	memcpy(head.comm, u->comm, sizeof(head.comm));
+	if (ut_text_is_there(&u->name))
+		memcpy(name, u->name.bytes, u->name.len < sizeof(name) ? u->name.len : sizeof(name) - 1);
+	live_print(p, &e, out);
 }
 
 void live_print_refused(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,

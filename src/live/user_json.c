@@ -59,19 +59,15 @@ static void add_end(const struct live_user *u, struct json *j)
 
 static void add_details(const struct live_user *u, struct json *j)
 {
-	struct event_text t = user_name(u);
-	uint64_t id;
-
 	json_raw(j, "name");
-	json_text(&t, j);
-	json_i64(j, "value", u->kind == LIVE_USER_CLOSED && u->span ? u->span->value : u->value);
-	if (user_id(u, &id))
-		json_id(j, "id", id);
+	json_text(&u->name, j);
+	json_i64(j, "value", u->value);
+	if (u->has_id)
+		json_id(j, "id", u->id);
 	if (!u->has_text)
 		return;
-	t = user_text(&u->text);
 	json_raw(j, "text");
-	json_text(&t, j);
+	json_text(&u->text, j);
 }
 
 void user_json(struct live_printer *p, const struct live_user *u, struct buf *out)

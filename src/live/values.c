@@ -88,7 +88,7 @@ static int64_t number_of(const struct step *s, uint64_t v)
 
 static bool read_text(const struct live_event *e, unsigned output, struct collect_value *ret)
 {
-	struct event_text t;
+	struct ut_text t;
 
 	event_text(e, output, &t);
 	ret->is_text = true;

@@ -1,12 +1,50 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of runtimes to spans: what an event begins, tells more of, or ends, and how a span ends that nothing ends. */
+/* Events of runtimes as begins and ends for the pairing engine: what each means to a span, and what is told of it. */
 #include "model/collect.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
+#include "base/vec.h"
 #include "model/collect_priv.h"
+#include "wire/record.h"
+
+TAILQ_HEAD(collect_items, collect_item);
+
+/* Behind a pair. Those that «only» leaves out are kept to find their ends; they are in no list. */
+struct collect_item {
+	TAILQ_ENTRY(collect_item) of_def, of_kind; /* the oldest first */
+	struct collect_items *def_items, *kind_items; /* NULL: left out */
+	bool undecided; /* left out, unless what comes later says that it is one of these */
+	unsigned def;
+	bool has_state;
+	struct ut_rec_state state;
+	struct collect_span span; /* as far as it is known */
+	size_t nvalues;
+	struct collect_value values[]; /* with their names and texts */
+};
+
+/* Of a process: its open spans by definition, then by kind. */
+struct collect_proc {
+	struct collect_items items; /* not initialized while tqh_last is NULL */
+	uint64_t numbered; /* of a definition */
+};
+
+struct collect {
+	const struct collect_def *defs;
+	size_t ndefs, nkinds;
+	unsigned *kind_of; /* of a definition */
+	bool *nests; /* two of a definition were open at once where one end would close either */
+	uint64_t start_ns, base_ns;
+	int (*fn)(void *ctx, const struct collect_span *span);
+	void *ctx;
+	int r; /* the first negative result in this call */
+	const struct collect_event *ending; /* what ends spans now; NULL */
+	VEC(struct collect_value) joined; /* values of the span that is handed out */
+	struct pairs *pairs;
+};
 
 static void number_kinds(struct collect *c)
 {
@@ -19,8 +57,11 @@ static void number_kinds(struct collect *c)
 	}
 }
 
-struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t start_ns, uint64_t base_ns,
-			    int (*fn)(void *ctx, const struct collect_span *span), void *ctx)
+static void on_ended(void *ctx, struct pair *pair, struct span *ended);
+
+struct collect *collect_new_limited(const struct collect_def *defs, size_t n, uint64_t start_ns, uint64_t base_ns,
+				    int (*fn)(void *ctx, const struct collect_span *span), void *ctx,
+				    const struct pair_limits *limits)
 {
 	struct collect *c = calloc(1, sizeof(*c));
 
@@ -32,21 +73,33 @@ struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t s
 	c->base_ns = base_ns;
 	c->fn = fn;
 	c->ctx = ctx;
-	TAILQ_INIT(&c->procs);
 	c->kind_of = calloc(n + 1, sizeof(*c->kind_of));
 	c->nests = calloc(n + 1, sizeof(*c->nests));
 	if (!c->kind_of || !c->nests)
 		return collect_free(c);
 	number_kinds(c);
-	return c;
+	c->pairs = pairs_new(&(struct pairs_options){ .limits = *limits,
+						      .process_room = (n + c->nkinds) * sizeof(struct collect_proc),
+						      .ended = on_ended,
+						      .ctx = c });
+	return c->pairs ? c : collect_free(c);
+}
+
+struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t start_ns, uint64_t base_ns,
+			    int (*fn)(void *ctx, const struct collect_span *span), void *ctx)
+{
+	static const struct pair_limits usual = {
+		.per_process = COLLECT_OPEN_MAX, .all = 262144, .idle = 4096, .heritage = 1024, .all_heritage = 262144
+	};
+
+	return collect_new_limited(defs, n, start_ns, base_ns, fn, ctx, &usual);
 }
 
 struct collect *collect_free(struct collect *c)
 {
 	if (!c)
 		return NULL;
-	while (!TAILQ_EMPTY(&c->procs))
-		collect_proc_drop(c, TAILQ_FIRST(&c->procs));
+	pairs_free(c->pairs);
 	vec_done(&c->joined);
 	free(c->kind_of);
 	free(c->nests);
@@ -54,44 +107,43 @@ struct collect *collect_free(struct collect *c)
 	return NULL;
 }
 
+/* Of a process's bytes: number @i, of a definition or, behind these, of a kind. */
+static struct collect_items *items_of(struct collect_proc *proc, size_t i)
+{
+	if (!proc[i].items.tqh_last)
+		TAILQ_INIT(&proc[i].items);
+	return &proc[i].items;
+}
+
 uint64_t collect_stopped_since(const struct collect *c, uint32_t pid)
 {
-	const struct collect_proc *proc = collect_proc_find(c, pid);
+	struct collect_proc *proc = pairs_process(c->pairs, pid, false);
 	const struct collect_item *item;
 
-	if (!proc)
-		return 0;
-	TAILQ_FOREACH(item, &proc->items, of_proc)
-	if (!item->left_out && item->span.def->stops && !strcmp(item->span.def->kind, "gc"))
-		return item->span.begin_ns;
+	for (size_t i = 0; proc && i < c->ndefs; i++) {
+		if (strcmp(c->defs[i].kind, "gc"))
+			continue;
+		TAILQ_FOREACH(item, items_of(proc, c->ndefs + c->kind_of[i]), of_kind)
+		if (item->span.def->stops)
+			return item->span.begin_ns;
+		break;
+	}
 	return 0;
 }
 
-const struct collect_counts *collect_counts(const struct collect *c) { return &c->counts; }
-
-static int give(struct collect *c, struct collect_span *span, enum span_end end)
+static void give(struct collect *c, struct collect_span *span)
 {
-	uint64_t *const count[] = {
-		[SPAN_COMPLETE] = &c->counts.spans,	 [SPAN_BEFORE_ATTACH] = &c->counts.cut_at_start,
-		[SPAN_OPEN] = &c->counts.cut_at_stop,	 [SPAN_PROCESS_EXITED] = &c->counts.died,
-		[SPAN_EXEC] = &c->counts.died,		 [SPAN_THREAD_EXITED] = &c->counts.died,
-		[SPAN_INHERITED] = &c->counts.inherited, [SPAN_LOST] = &c->counts.forgotten,
-		[SPAN_EVICTED] = &c->counts.forgotten,
-	};
+	int r;
 
-	++*count[end];
-	span->end = end;
-	if (span->end_ns < span->begin_ns)
-		span->end_ns = span->begin_ns;
 	collect_conclude(span);
-	return c->fn(c->ctx, span);
+	r = c->fn(c->ctx, span);
+	c->r = c->r ? c->r : r;
 }
 
-static bool lost_since(const struct collect *c, uint64_t ns) { return c->lost && c->lost_until_ns > ns; }
-
 /* Its begin's values, then those of its end. */
-static int join_values(struct collect *c, const struct collect_item *item, const struct collect_event *end)
+static int join_values(struct collect *c, const struct collect_item *item)
 {
+	const struct collect_event *end = c->ending;
 	size_t n = item->nvalues + (end ? end->nvalues : 0);
 
 	if (n && vec_reserve(&c->joined, n))
@@ -104,109 +156,142 @@ static int join_values(struct collect *c, const struct collect_item *item, const
 	return 0;
 }
 
-/* The item is gone when it returns. @end: what ended it, or NULL. */
-static int close_item(struct collect *c, struct collect_item *item, enum span_end close, uint64_t time_ns,
-		      const struct collect_event *end)
+static void tell(struct collect *c, struct collect_item *item, const struct span *ended)
 {
-	struct collect_span span = item->span;
-	int r = join_values(c, item, end);
+	struct collect_span *span = &item->span;
+	const struct collect_event *end = c->ending;
 
-	if (!r && !item->left_out) {
-		span.end_ns = time_ns;
-		span.nested = TAILQ_FIRST(&item->proc->kinds[c->kind_of[item->def]]) != item;
-		span.lost_inside = lost_since(c, span.begin_ns);
-		if (end)
-			collect_learn(&span, end);
-		if (end && item->has_state)
-			span.stall = stall_between(&item->state, span.begin_ns, end->state, time_ns, c->base_ns);
-		span.values = c->joined.v;
-		span.nvalues = c->joined.n;
-		r = give(c, &span, close);
-	}
-	collect_item_drop(c, item);
-	return r;
+	c->r = join_values(c, item);
+	if (c->r)
+		return;
+	span->end = ended->end;
+	span->end_ns = ended->end_ns;
+	span->lost_inside = ended->flags & SPAN_LOST_INSIDE;
+	span->nested = TAILQ_FIRST(item->kind_items) != item;
+	if (end)
+		collect_learn(span, end);
+	if (end && item->has_state)
+		span->stall = stall_between(&item->state, span->begin_ns, end->state, end->time_ns, c->base_ns);
+	span->values = c->joined.v;
+	span->nvalues = c->joined.n;
+	give(c, span);
 }
 
-/* Inner ones first. @tid: those of this thread alone, that nothing else can end; 0: all. */
-static int close_all(struct collect *c, struct collect_proc *proc, enum span_end close, uint64_t time_ns, uint32_t tid)
+static void on_ended(void *ctx, struct pair *pair, struct span *ended)
 {
-	struct collect_item *item = TAILQ_LAST(&proc->items, collect_items), *outer;
-	int r = 0;
+	struct collect_item *item = pair_data(pair);
+	struct collect *c = ctx;
 
-	for (; item; item = outer) {
-		outer = TAILQ_PREV(item, collect_items, of_proc);
-		if (tid && (c->defs[item->def].by != COLLECT_BY_THREAD || item->key != tid))
-			continue;
-		if (r)
-			collect_item_drop(c, item);
-		else
-			r = close_item(c, item, close, time_ns, NULL);
+	if (!item->kind_items)
+		return;
+	if (!c->r)
+		tell(c, item, ended);
+	TAILQ_REMOVE(item->def_items, item, of_def);
+	TAILQ_REMOVE(item->kind_items, item, of_kind);
+}
+
+/* What an end of @e finds; those that are left out have a key of their own. */
+static struct pair_event pair_event_of(const struct collect *c, const struct collect_event *e, bool left_out)
+{
+	const struct collect_def *def = &c->defs[e->def];
+	const struct collect_value *id = def->by == COLLECT_BY_ID ? collect_value_of(e, "id") : NULL;
+	struct pair_event ret = {
+		.time_ns = e->time_ns, .pid = e->pid, .tid = e->tid, .what = (uint64_t)e->def << 1 | left_out
+	};
+
+	ret.by = def->by == COLLECT_BY_THREAD ? PAIR_BY_THREAD
+		 : def->by == COLLECT_BY_ID   ? PAIR_BY_ID
+					      : PAIR_BY_PROCESS;
+	if (id && id->is_text) {
+		ret.id = UINT64_MAX;
+		ret.name = id->text;
+		ret.name_len = id->len < COLLECT_VALUE_TEXT ? id->len : COLLECT_VALUE_TEXT;
+	} else if (id) {
+		ret.id = (uint64_t)id->number;
 	}
-	return r;
+	return ret;
+}
+
+/* The newest that an end like @e closes; @fit: what its own values say on «only». */
+static struct pair *newest(const struct collect *c, const struct collect_event *e, enum collect_fit fit)
+{
+	struct pair_event in = pair_event_of(c, e, false), out = pair_event_of(c, e, true);
+	struct pair *one = pairs_newest(c->pairs, &in), *other = NULL;
+
+	if (!c->defs[e->def].nonly || fit == COLLECT_FITS)
+		return one;
+	other = pairs_newest(c->pairs, &out);
+	while (one && fit == COLLECT_FITS_NOT && !((struct collect_item *)pair_data(one))->undecided)
+		one = pair_older(one);
+	return one && (!other || pair_is_newer(one, other)) ? one : other;
+}
+
+/* It is one of these: from now on it is not left out. */
+static void decide(struct collect *c, struct collect_proc *proc, struct collect_item *item)
+{
+	item->undecided = false;
+	item->span.number = ++proc[item->def].numbered;
+	item->def_items = items_of(proc, item->def);
+	item->kind_items = items_of(proc, c->ndefs + c->kind_of[item->def]);
+	TAILQ_INSERT_TAIL(item->def_items, item, of_def);
+	TAILQ_INSERT_TAIL(item->kind_items, item, of_kind);
 }
 
 /*
  * One that is open already where the new one would be ended: they nest, as queries of a database do. But when
  * events were lost and these never nest, it is the end of the old one that was lost.
  */
-static int replace_lost(struct collect *c, struct collect_proc *proc, const struct collect_event *e)
+static void replace_lost(struct collect *c, const struct collect_event *e)
 {
-	struct collect_item *old = collect_item_find(c, proc, e->def, collect_key(c, e), COLLECT_FITS);
+	struct pair *old = newest(c, e, COLLECT_FITS);
+	uint64_t lost_ns;
 
-	if (!old)
-		return 0;
-	if (!lost_since(c, old->span.begin_ns)) {
+	if (old && !pairs_lost_after(c->pairs, old, pair_begin_ns(old), &lost_ns))
 		c->nests[e->def] = true;
-		return 0;
-	}
-	if (c->nests[e->def])
-		return 0;
-	return close_item(c, old, SPAN_LOST, c->lost_until_ns < e->time_ns ? c->lost_until_ns : e->time_ns, NULL);
+	else if (old && !c->nests[e->def])
+		pairs_close(c->pairs, old, lost_ns < e->time_ns ? lost_ns : e->time_ns, SPAN_LOST);
 }
 
 static int begin(struct collect *c, const struct collect_event *e)
 {
 	enum collect_fit fit = collect_only_fits(&c->defs[e->def], e);
-	struct collect_proc *proc = collect_proc_get(c, e->pid);
+	struct collect_proc *proc = pairs_process(c->pairs, e->pid, true);
+	struct pair_event event = pair_event_of(c, e, fit == COLLECT_FITS_NOT);
 	struct collect_item *item;
-	int r;
+	struct pair *pair;
 
 	if (!proc)
 		return -ENOMEM;
-	r = fit == COLLECT_FITS ? replace_lost(c, proc, e) : 0;
-	if (r < 0)
-		return r;
-	item = collect_item_new(c, proc, e, fit);
-	if (!item)
+	if (fit == COLLECT_FITS)
+		replace_lost(c, e);
+	if (c->r)
+		return c->r;
+	pair = pairs_begin(c->pairs, &event, sizeof(*item) + (fit == COLLECT_FITS_NOT ? 0 : collect_values_room(e)));
+	if (!pair)
 		return -ENOMEM;
-	if (fit != COLLECT_FITS_NOT)
+	item = pair_data(pair);
+	item->def = e->def;
+	item->undecided = fit == COLLECT_FIT_UNKNOWN;
+	item->has_state = e->state != NULL;
+	if (e->state)
+		item->state = *e->state;
+	item->span =
+		(struct collect_span){ .def = &c->defs[e->def], .pid = e->pid, .tid = e->tid, .begin_ns = e->time_ns };
+	memcpy(item->span.comm, e->comm, sizeof(item->span.comm));
+	if (fit != COLLECT_FITS_NOT) {
+		item->nvalues = collect_values_copy(e, item->values);
 		collect_learn(&item->span, e);
-	if (proc->nitems <= COLLECT_OPEN_MAX)
-		return 0;
-	return close_item(c, TAILQ_FIRST(&proc->items), SPAN_EVICTED, e->time_ns, NULL);
-}
-
-/* An end whose begin is not here: where it was, and since when that may have been. */
-static enum span_end why_no_begin(const struct collect *c, struct collect_proc *proc, const struct collect_event *e,
-				  uint64_t *ret_since)
-{
-	struct collect_proc_def *d = &proc->defs[e->def];
-
-	*ret_since = proc->started && proc->started_ns > c->start_ns ? proc->started_ns : c->start_ns;
-	/* Of the threads of a process only the first comes from its parent. */
-	if (d->inherited && (c->defs[e->def].by != COLLECT_BY_THREAD || e->tid == e->pid)) {
-		d->inherited--;
-		return SPAN_INHERITED;
 	}
-	if (!d->seen || !lost_since(c, *ret_since))
-		return SPAN_BEFORE_ATTACH;
-	if (c->lost_since_ns > *ret_since)
-		*ret_since = c->lost_since_ns;
-	return SPAN_LOST;
+	if (fit == COLLECT_FITS)
+		decide(c, proc, item);
+	pairs_trim(c->pairs, pair);
+	return c->r;
 }
 
-static int end_without_begin(struct collect *c, struct collect_proc *proc, const struct collect_event *e)
+static int end_without_begin(struct collect *c, const struct collect_event *e)
 {
+	struct collect_proc *proc = pairs_process(c->pairs, e->pid, true);
+	struct pair_event event = pair_event_of(c, e, false);
 	struct collect_span span = {
 		.def = &c->defs[e->def],
 		.pid = e->pid,
@@ -214,79 +299,66 @@ static int end_without_begin(struct collect *c, struct collect_proc *proc, const
 		.end_ns = e->time_ns,
 		.values = e->values,
 		.nvalues = e->nvalues,
-		.number = ++proc->defs[e->def].numbered,
 	};
-	enum span_end close = why_no_begin(c, proc, e, &span.begin_ns);
-
-	memcpy(span.comm, e->comm, sizeof(span.comm));
-	if (span.begin_ns > span.end_ns)
-		span.begin_ns = span.end_ns;
-	span.lost_inside = lost_since(c, span.begin_ns);
-	collect_learn(&span, e);
-	return give(c, &span, close);
-}
-
-/* Whatever is open there ended without saying so: inner ones first. */
-static int end_failed(struct collect *c, struct collect_proc *proc, const struct collect_event *e)
-{
-	struct collect_item *item;
-	int r = 0;
-
-	while (!r && (item = collect_item_find(c, proc, e->def, collect_key(c, e), COLLECT_FIT_UNKNOWN)))
-		r = close_item(c, item, SPAN_COMPLETE, e->time_ns, e);
-	return r;
-}
-
-static bool has_failed(const struct collect_event *e)
-{
-	const struct collect_value *v = collect_value_of(e, "failed");
-
-	return v && !v->is_text && v->number;
-}
-
-static int end(struct collect *c, const struct collect_event *e)
-{
-	enum collect_fit fit = collect_only_fits(&c->defs[e->def], e);
-	struct collect_proc *proc = fit == COLLECT_FITS ? collect_proc_get(c, e->pid) : collect_proc_find(c, e->pid);
-	struct collect_item *item;
-	int r = 0;
 
 	if (!proc)
-		return fit == COLLECT_FITS ? -ENOMEM : 0;
-	if (has_failed(e))
-		return end_failed(c, proc, e);
-	item = collect_item_find(c, proc, e->def, collect_key(c, e), fit);
-	if (item && item->undecided && fit == COLLECT_FITS)
-		collect_item_decide(c, item);
-	if (item)
-		r = close_item(c, item, SPAN_COMPLETE, e->time_ns, e);
-	else if (fit == COLLECT_FITS) /* else nobody knows whether it is one of these */
-		r = end_without_begin(c, proc, e);
-	if (fit == COLLECT_FITS)
-		proc->defs[e->def].seen = true;
-	return r;
+		return -ENOMEM;
+	span.number = ++proc[e->def].numbered;
+	span.end = pairs_without(c->pairs, &event, &span.begin_ns);
+	memcpy(span.comm, e->comm, sizeof(span.comm));
+	if (span.begin_ns < c->start_ns)
+		span.begin_ns = c->start_ns;
+	if (span.end == SPAN_ORPHAN || span.begin_ns > span.end_ns)
+		span.begin_ns = span.end_ns;
+	span.lost_inside = span.end == SPAN_LOST;
+	collect_learn(&span, e);
+	give(c, &span);
+	return c->r;
+}
+
+/* @fails: whatever is open there ended without saying so, inner ones first. */
+static int end(struct collect *c, const struct collect_event *e)
+{
+	const struct collect_value *failed = collect_value_of(e, "failed");
+	bool fails = failed && !failed->is_text && failed->number;
+	enum collect_fit fit = fails ? COLLECT_FIT_UNKNOWN : collect_only_fits(&c->defs[e->def], e);
+	struct pair *pair = newest(c, e, fit);
+	struct collect_item *item;
+
+	if (!pair) /* without a fit nobody knows whether it is one of these */
+		return fit == COLLECT_FITS ? end_without_begin(c, e) : 0;
+	c->ending = e;
+	do {
+		item = pair_data(pair);
+		if (item->undecided && fit == COLLECT_FITS)
+			decide(c, pair_process(pair), item);
+		pairs_end(c->pairs, pair, e->time_ns, e->tid);
+		pair = fails ? newest(c, e, fit) : NULL;
+	} while (pair && !c->r);
+	c->ending = NULL;
+	return c->r;
 }
 
 /* To the newest of its thread or id, where that is how ends find theirs, else to the newest of the process. */
 static void inside(struct collect *c, const struct collect_event *e)
 {
 	enum collect_fit fit = collect_only_fits(&c->defs[e->def], e);
-	struct collect_proc *proc = collect_proc_find(c, e->pid);
+	struct collect_proc *proc = pairs_process(c->pairs, e->pid, false);
+	struct pair *pair = newest(c, e, fit);
 	struct collect_item *item;
 
 	if (!proc || fit == COLLECT_FITS_NOT)
 		return;
-	item = collect_item_find(c, proc, e->def, collect_key(c, e), fit);
-	if (!item)
-		item = TAILQ_LAST(&proc->defs[e->def].items, collect_items);
+	item = pair ? pair_data(pair) : TAILQ_LAST(items_of(proc, e->def), collect_items);
 	if (item && item->undecided && fit == COLLECT_FITS)
-		collect_item_decide(c, item);
-	if (item && (!item->left_out || item->undecided))
+		decide(c, proc, item);
+	if (item && (item->kind_items || item->undecided))
 		collect_learn(&item->span, e);
 }
 
 int collect_event(struct collect *c, const struct collect_event *e)
 {
+	c->r = 0;
 	if (e->def >= c->ndefs)
 		return 0;
 	switch (e->role) {
@@ -299,83 +371,40 @@ int collect_event(struct collect *c, const struct collect_event *e)
 
 int collect_fork(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t child)
 {
-	const struct collect_proc *parent = collect_proc_find(c, pid);
-	struct collect_proc *p = pid == child ? NULL : collect_proc_find(c, child);
-	int r = 0;
-
-	if (p) /* its number has come again; its end was lost */
-		r = collect_process_exit(c, time_ns, child);
-	if (!parent || pid == child)
-		return r;
-	p = collect_proc_get(c, child);
-	if (!p)
-		return -ENOMEM;
-	p->started = true;
-	p->started_ns = time_ns;
-	for (size_t i = 0; i < c->ndefs; i++) {
-		const struct collect_item *item;
-
-		p->defs[i].inherited = parent->defs[i].inherited;
-		TAILQ_FOREACH(item, &parent->defs[i].items, of_def)
-		p->defs[i].inherited++;
-	}
-	return r;
+	c->r = 0;
+	pairs_fork(c->pairs, time_ns, pid, child);
+	return c->r;
 }
 
 int collect_exec(struct collect *c, uint64_t time_ns, uint32_t pid)
 {
-	struct collect_proc *p = collect_proc_find(c, pid);
-	int r;
-
-	if (!p)
-		return 0;
-	r = close_all(c, p, SPAN_EXEC, time_ns, 0);
-	p->started = true;
-	p->started_ns = time_ns;
-	for (size_t i = 0; i < c->ndefs; i++) {
-		p->defs[i].numbered = p->defs[i].inherited = 0;
-		p->defs[i].seen = false;
-	}
-	return r;
+	c->r = 0;
+	pairs_exec(c->pairs, time_ns, pid);
+	return c->r;
 }
 
 int collect_thread_exit(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t tid)
 {
-	struct collect_proc *p = collect_proc_find(c, pid);
-
-	return p ? close_all(c, p, SPAN_THREAD_EXITED, time_ns, tid) : 0;
+	c->r = 0;
+	pairs_thread_exit(c->pairs, time_ns, pid, tid);
+	return c->r;
 }
 
 int collect_process_exit(struct collect *c, uint64_t time_ns, uint32_t pid)
 {
-	struct collect_proc *p = collect_proc_find(c, pid);
-	int r;
-
-	if (!p)
-		return 0;
-	r = close_all(c, p, SPAN_PROCESS_EXITED, time_ns, 0);
-	collect_proc_drop(c, p);
-	return r;
+	c->r = 0;
+	pairs_process_exit(c->pairs, time_ns, pid, false, 0);
+	return c->r;
 }
 
-void collect_lost(struct collect *c, uint64_t since_ns, uint64_t until_ns)
+void collect_lost(struct collect *c, uint32_t pid, uint64_t since_ns, uint64_t until_ns)
 {
-	if (!c->lost || until_ns > c->lost_until_ns) {
-		c->lost_since_ns = since_ns;
-		c->lost_until_ns = until_ns;
-	}
-	c->lost = true;
+	pairs_lost(c->pairs, pid, since_ns, until_ns);
 }
 
 int collect_stop(struct collect *c, uint64_t time_ns)
 {
-	struct collect_proc *p;
-	int r = 0, one;
-
-	TAILQ_FOREACH(p, &c->procs, of_all)
-	{
-		one = close_all(c, p, SPAN_OPEN, time_ns, 0);
-		r = r ? r : one;
-	}
-	return r;
+	c->r = 0;
+	pairs_stop(c->pairs, time_ns);
+	return c->r;
 }

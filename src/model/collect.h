@@ -4,15 +4,11 @@
  * comes inside, with how long the program stood still. Pure: fed in time order, it hands out each span as it ends.
  * One thread.
  *
- * An end closes the newest begin of its definition and thread, process or id. What comes inside belongs to the newest
- * of its own thread or id where there is one, else to the newest of the process. Where «only» leaves out a begin, its
- * end is left out with it, whether that tells the value or not.
- *
- * A begin whose process ends, execs or forks elsewhere, and an end without a begin, are told as what they are; no
- * span is longer than from its begin to what closed it. Of a child that was forked inside a span the parent's begin
- * is not the child's: its end there is SPAN_INHERITED. A begin that is open over a loss is taken for one whose end
- * was lost when another of its definition and thread comes, unless these have been seen to nest. Memory is bounded:
- * at most COLLECT_OPEN_MAX open spans of a process, the oldest forgotten and counted.
+ * Begins and ends pair by the rules of docs/spans.md, by thread, process or id as the definition has it. What comes inside
+ * belongs to the newest of its own thread or id where there is one, else to the newest of the process. Where «only» leaves
+ * out a begin, its end is left out with it, whether that tells the value or not. No span is longer than from its begin to
+ * what closed it. A begin that is open over a loss is taken for one whose end was lost when another of its definition and
+ * thread comes, unless these have been seen to nest.
  */
 #ifndef UT_MODEL_COLLECT_H
 #define UT_MODEL_COLLECT_H
@@ -24,7 +20,7 @@
 #include "model/span_end.h"
 #include "model/stall.h"
 
-#define COLLECT_OPEN_MAX 4096
+#define COLLECT_OPEN_MAX 4096 /* open spans of a process */
 #define COLLECT_TEXT_MAX 120 /* bytes of name and cause, a NUL among them; longer ones are cut */
 
 struct collect_word {
@@ -76,7 +72,7 @@ struct collect_span {
 	enum span_end end; /* all but SPAN_COMPLETE: cut; not in any statistics of lengths */
 	uint32_t pid, tid; /* of the begin */
 	char comm[16];
-	uint64_t begin_ns, end_ns;
+	uint64_t begin_ns, end_ns; /* of an end without a begin: since when that may have been; SPAN_ORPHAN: the same */
 	uint64_t number; /* of this definition in this program, from 1, as they began */
 	const char *label; /* how it is called: words, else name, title or kind; never NULL */
 	char name[COLLECT_TEXT_MAX], cause[COLLECT_TEXT_MAX]; /* "": none */
@@ -91,11 +87,6 @@ struct collect_span {
 
 struct collect;
 
-/* spans: those that ended; died: exec and the end of a thread as well. */
-struct collect_counts {
-	uint64_t spans, cut_at_start, cut_at_stop, died, forgotten, inherited;
-};
-
 /* @defs lives as long as the engine. @fn gets each span; who called gets its negative result. NULL: no memory. */
 struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t start_ns, uint64_t base_ns,
 			    int (*fn)(void *ctx, const struct collect_span *span), void *ctx);
@@ -107,11 +98,10 @@ int collect_exec(struct collect *c, uint64_t time_ns, uint32_t pid);
 /* Of one thread. When all of a process end, collect_process_exit with the last of them is enough. */
 int collect_thread_exit(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t tid);
 int collect_process_exit(struct collect *c, uint64_t time_ns, uint32_t pid);
-/* Events are missing between the two times. */
-void collect_lost(struct collect *c, uint64_t since_ns, uint64_t until_ns);
+/* Events are missing between the two times: of @pid, or with 0 of nobody knows whom. */
+void collect_lost(struct collect *c, uint32_t pid, uint64_t since_ns, uint64_t until_ns);
 int collect_stop(struct collect *c, uint64_t time_ns);
 /* Since when a collection (kind gc) that stops the process is open; 0: none is. */
 uint64_t collect_stopped_since(const struct collect *c, uint32_t pid);
-const struct collect_counts *collect_counts(const struct collect *c);
 
 #endif

@@ -16,6 +16,46 @@ const struct collect_value *collect_value_of(const struct collect_event *e, cons
 	return NULL;
 }
 
+static size_t kept(const struct collect_event *e)
+{
+	return e->nvalues < COLLECT_VALUES_MAX ? e->nvalues : COLLECT_VALUES_MAX;
+}
+
+static size_t text_room(const struct collect_value *v)
+{
+	return !v->is_text ? 0 : v->len < COLLECT_VALUE_TEXT ? v->len : COLLECT_VALUE_TEXT;
+}
+
+size_t collect_values_room(const struct collect_event *e)
+{
+	size_t room = kept(e) * sizeof(*e->values);
+
+	for (size_t i = 0; i < kept(e); i++)
+		room += strlen(e->values[i].name) + 1 + text_room(&e->values[i]);
+	return room;
+}
+
+size_t collect_values_copy(const struct collect_event *e, struct collect_value *to)
+{
+	char *at = (char *)(to + kept(e));
+
+	for (size_t i = 0; i < kept(e); i++) {
+		struct collect_value *v = &to[i];
+
+		*v = e->values[i];
+		v->name = strcpy(at, e->values[i].name);
+		at += strlen(at) + 1;
+		if (!v->is_text)
+			continue;
+		v->len = text_room(v);
+		v->text = at;
+		if (v->len)
+			memcpy(at, e->values[i].text, v->len);
+		at += v->len;
+	}
+	return kept(e);
+}
+
 static bool fits(const struct collect_value *v, const char *glob)
 {
 	char text[256];

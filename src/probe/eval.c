@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of checked expressions of user events, with the results of gen_expr.c, and their outputs as a record. */
-#include <errno.h>
+/* Values of checked expressions of user events, with the results of gen_expr.c, with strings. */
 #include <string.h>
 
-#include "base/vec.h"
 #include "probe/eval.h"
-#include "probe/layout.h"
 
 #define INT_TYPE(sign) \
 	{ \
 		.kind = TYPE_INT, .size = 8, .is_signed = (sign) \
 	}
-#define ROOM_LEAST 64 /* rooms for texts double from here on: readers keep the layout of the last one */
 
 /* duration is signed, as that of r: is: so it prints in decimal. */
 static const struct probe_field user_fields[USER_FIELDS] = {
@@ -39,20 +35,21 @@ static uint64_t extend(uint64_t v, const struct type *type)
 	return type->is_signed ? (uint64_t)((int64_t)(v << unused) >> unused) : v << unused >> unused;
 }
 
-static struct eval_text text_of(const struct expr *e, const struct eval_scope *scope)
+struct ut_text eval_text(const struct expr *e, const struct eval_scope *scope)
 {
 	if (e->var == VAR_FIELD)
 		return scope->texts[e->index];
-	return (struct eval_text){ .bytes = scope->comm, .len = strnlen(scope->comm, sizeof(scope->comm)) };
+	return (struct ut_text){ .bytes = scope->comm, .len = strnlen(scope->comm, sizeof(scope->comm)) };
 }
 
 static bool texts_equal(const struct expr *e, const struct eval_scope *scope)
 {
-	struct eval_text text = text_of(e->a, scope);
+	struct ut_text text = eval_text(e->a, scope);
+	bool is_there = ut_text_is_there(&text);
 
 	if (e->b->op == EXPR_INT) /* NULL */
-		return !text.bytes;
-	return text.bytes && text.len == e->b->string_len && !memcmp(text.bytes, e->b->string, text.len);
+		return !is_there;
+	return is_there && text.len == e->b->string_len && !memcmp(text.bytes, e->b->string, text.len);
 }
 
 static uint64_t eval_var(const struct expr *e, const struct eval_scope *scope)
@@ -161,72 +158,4 @@ uint64_t eval_expr(const struct expr *e, const struct eval_scope *scope)
 	default: break;
 	}
 	return calculate(e, eval_expr(e->a, scope), eval_expr(e->b, scope));
-}
-
-static uint32_t room_for(const struct probe_checked *checked, const struct eval_scope *scope)
-{
-	uint32_t ret = 0;
-
-	for (unsigned i = 0; i < checked->noutputs; i++) {
-		if (checked->outputs[i].kind != OUTPUT_CHARS)
-			continue;
-		if (!ret)
-			ret = ROOM_LEAST;
-		while (ret < TEXT_ROOM_MAX && ret < text_of(checked->outputs[i].expr, scope).len)
-			ret *= 2;
-	}
-	return ret;
-}
-
-static void put_text(struct eval_text text, uint32_t room, char *at)
-{
-	struct ut_rec_text head = { .state = text.state };
-
-	if (text.bytes && text.len > room)
-		head.state = UT_TEXT_CUT_LIMIT;
-	if (text.bytes)
-		head.len = (uint32_t)(text.len > room ? room : text.len);
-	else if (text.state == UT_TEXT_WHOLE)
-		head.state = UT_TEXT_NULL;
-	memcpy(at, &head, sizeof(head));
-	if (head.len)
-		memcpy(at + sizeof(head), text.bytes, head.len);
-}
-
-static void put_head(const struct eval_scope *scope, uint32_t room, char *at)
-{
-	struct ut_rec_event head = {
-		.time_ns = scope->time_ns, .pid = scope->pid, .tid = scope->tid, .text_room = room
-	};
-
-	memcpy(head.comm, scope->comm, sizeof(head.comm));
-	memcpy(at, &head, sizeof(head));
-}
-
-int eval_record(const struct probe_checked *checked, const struct eval_scope *scope, struct buf *out)
-{
-	uint32_t room = room_for(checked, scope);
-	struct layout layout;
-	char *at;
-
-	layout_of(checked, room, &layout);
-	at = buf_room(out, layout.size);
-	if (!at)
-		return -ENOMEM;
-	memset(at, 0, layout.size);
-	put_head(scope, room, at);
-	for (unsigned i = 0; i < checked->noutputs; i++) {
-		const struct output *output = &checked->outputs[i];
-		uint64_t value;
-
-		if (layout.slot[i].value) {
-			value = eval_expr(output->expr, scope);
-			memcpy(at + layout.slot[i].value, &value, sizeof(value));
-		} else if (layout.slot[i].text) {
-			put_text(text_of(output->expr, scope), layout.slot[i].room, at + layout.slot[i].text);
-		}
-	}
-	out->len += layout.size;
-	out->data[out->len] = '\0';
-	return 0;
 }

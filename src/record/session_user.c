@@ -12,7 +12,7 @@
 #include "record/session_priv.h"
 
 /* @room of limit + 1 bytes, which the name or text lives in from then on. */
-static void read_late(struct session *s, const struct user_event *e, struct user_text *t, size_t limit, char *room)
+static void read_late(struct session *s, const struct user_event *e, struct ut_text *t, size_t limit, char *room)
 {
 	size_t got = late_read(s->late, (pid_t)e->head->pid, e->head->time_ns, t->address, room, limit + 1);
 
@@ -29,7 +29,7 @@ static void name_signal(const struct ut_rec_event *rec, struct user_event *e, ch
 	const struct ut_rec_user *user = (const void *)rec;
 
 	e->is_signal = true;
-	e->name = (struct user_text){ .bytes = signal_name((int)user->id, name), .state = UT_TEXT_WHOLE };
+	e->name = (struct ut_text){ .bytes = signal_name((int)user->id, name), .state = UT_TEXT_WHOLE };
 	e->name.len = strlen(name);
 	e->has_id = false;
 }
@@ -48,7 +48,7 @@ int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t 
 	if (is_signal)
 		name_signal(rec, &e, signal);
 	if (e.name.state == UT_TEXT_FAULT && s->late) {
-		struct user_text late = e.name;
+		struct ut_text late = e.name;
 
 		read_late(s, &e, &late, UT_NAME_ROOM - 1, name);
 		user_event_set_name(&e, user_event_is_string_form(rec), late.bytes, late.len, late.state);

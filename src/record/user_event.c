@@ -20,9 +20,9 @@ bool user_event_is_string_form(const struct ut_rec_event *rec)
 }
 
 /* @got: what the kernel's read returned: bytes with the NUL, 0 (older kernels, for an empty string) or an error. */
-static struct user_text text_of(const char *bytes, int32_t got, uint64_t address, uint32_t room)
+static struct ut_text text_of(const char *bytes, int32_t got, uint64_t address, uint32_t room)
 {
-	struct user_text t = { .bytes = bytes, .address = address };
+	struct ut_text t = { .bytes = bytes, .address = address };
 
 	if (!address) {
 		t.state = UT_TEXT_NULL;
@@ -39,7 +39,7 @@ static struct user_text text_of(const char *bytes, int32_t got, uint64_t address
 	return t;
 }
 
-static bool take_prefix(struct user_text *t, const char *prefix)
+static bool take_prefix(struct ut_text *t, const char *prefix)
 {
 	size_t n = strlen(prefix);
 

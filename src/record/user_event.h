@@ -11,14 +11,6 @@
 
 enum user_kind { USER_BEGIN = 1, USER_END, USER_MARK, USER_COUNT }; /* numbers of <usertrace.h> */
 
-/* A text of a program. */
-struct user_text {
-	const char *bytes; /* len of them, any; inside the record */
-	size_t len;
-	enum ut_text_state state;
-	uint64_t address; /* in the program */
-};
-
 struct user_event {
 	const struct ut_rec_event *head;
 	enum user_kind kind;
@@ -28,7 +20,7 @@ struct user_event {
 	bool has_id, has_text;
 	uint64_t id;
 	int64_t value;
-	struct user_text name, text; /* text: UT_TEXT_NULL when there is none */
+	struct ut_text name, text; /* text: UT_TEXT_NULL when there is none */
 };
 
 /*

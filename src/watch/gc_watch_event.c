@@ -144,7 +144,7 @@ static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, u
 	(void)cpu;
 	if (w->full)
 		return 0;
-	collect_lost(w->collect, since_ns, until_ns);
+	collect_lost(w->collect, 0, since_ns, until_ns);
 	return w->sink.lost ? w->sink.lost(w->sink.ctx, count, since_ns, until_ns) : 0;
 }
 

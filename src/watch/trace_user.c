@@ -25,12 +25,12 @@ struct user_probe {
 	uint64_t count;
 };
 
-#define NAMES 4096
-#define SIGNAL_MARK 's' /* in the place of an enum ut_text_state */
+#define KNOWN 4096
 
-/* What a process was called in its last event. */
-struct named {
+/* What a process was called in its last event, and its number in its own namespace. */
+struct known {
 	uint32_t pid;
+	pid_t ns_pid;
 	char comm[16];
 };
 
@@ -39,9 +39,8 @@ struct trace_user {
 	VEC(struct user_probe) probes;
 	struct spans *spans;
 	struct family *family;
-	struct buf record; /* of an event with a format of the user's */
 	struct heard heard; /* while a request has no event */
-	struct named names[NAMES]; /* for spans that something else closes */
+	struct known known[KNOWN];
 };
 
 static void closed(void *ctx, const struct span *span);
@@ -93,14 +92,13 @@ struct trace_user *trace_user_free(struct trace_user *u)
 	vec_done(&u->probes);
 	spans_free(u->spans);
 	family_free(u->family);
-	buf_done(&u->record);
 	free(u);
 	return NULL;
 }
 
 #define NAME_SIZE (SPAN_NAME_MAX + 1)
 
-static void copy_name(const struct live_user_text *t, char ret[NAME_SIZE])
+static void copy_name(const struct ut_text *t, char ret[NAME_SIZE])
 {
 	size_t len = t->len < SPAN_NAME_MAX ? t->len : SPAN_NAME_MAX;
 
@@ -117,54 +115,10 @@ static bool name_fits(const struct user_probe *p, const struct live_user *l)
 		return false;
 	if (p->is_everything)
 		return true;
-	if (l->name.state == UT_TEXT_NULL || l->name.state == UT_TEXT_FAULT)
+	if (!ut_text_is_there(&l->name))
 		return false;
 	copy_name(&l->name, name);
 	return p->is_pattern ? glob_match(p->name, name) : !strcmp(p->name, name);
-}
-
-static struct eval_text text_field(const struct live_user_text *t)
-{
-	return (struct eval_text){ .bytes = t->state == UT_TEXT_NULL || t->state == UT_TEXT_FAULT ? NULL : t->bytes,
-				   .len = t->len,
-				   .state = t->state };
-}
-
-static void fill_scope(const struct live_user *l, struct eval_scope *ret)
-{
-	const char *kind = live_user_word(l);
-
-	*ret = (struct eval_scope){ .pid = l->pid, .tid = l->tid, .cpu = l->cpu, .time_ns = l->time_ns };
-	memcpy(ret->comm, l->comm, sizeof(ret->comm));
-	ret->values[USER_VALUE] = (uint64_t)l->value;
-	ret->values[USER_ID] = l->has_id ? l->id : 0;
-	if (l->span && l->span->end_ns > l->span->begin_ns)
-		ret->values[USER_DURATION] = l->span->end_ns - l->span->begin_ns;
-	ret->texts[USER_KIND] = (struct eval_text){ .bytes = kind, .len = strlen(kind) };
-	ret->texts[USER_NAME] = text_field(&l->name);
-	if (l->has_text)
-		ret->texts[USER_TEXT] = text_field(&l->text);
-}
-
-static int print_formatted(struct trace_user *u, const struct user_probe *p, const struct live_user *l,
-			   const struct eval_scope *scope)
-{
-	char name[NAME_SIZE];
-	struct live_event e = { .cpu = l->cpu,
-				.probe = p->live,
-				.func = name,
-				.provider_or_file = l->is_signal ? "s" : "e",
-				.name = &l->name,
-				.ns_pid = l->ns_pid };
-
-	copy_name(&l->name, name);
-	buf_reset(&u->record);
-	if (eval_record(p->checked, scope, &u->record))
-		return -ENOMEM;
-	e.rec = (const void *)u->record.data;
-	e.size = u->record.len;
-	live_print(u->options.printer, &e, u->options.out);
-	return 0;
 }
 
 /* Has nobody announced what this request names? */
@@ -194,92 +148,53 @@ static int print(struct trace_user *u, const struct live_user *l, uint64_t room)
 		if (!name_fits(p, l))
 			continue;
 		if ((predicate || p->live) && !filled) {
-			fill_scope(l, &scope);
+			live_user_scope(l, &scope);
 			filled = true;
 		}
 		if (predicate && !eval_expr(predicate, &scope))
 			continue;
 		if (!p->live)
 			live_print_user(u->options.printer, l, u->options.out);
-		else if (print_formatted(u, p, l, &scope))
-			return -ENOMEM;
+		else
+			live_print_user_as(u->options.printer, p->live, l, &scope, u->options.out);
 		p->count += l->kind != LIVE_USER_CLOSED;
 		printed++;
 	}
 	return printed;
 }
 
-static pid_t ns_pid(const struct trace_user *u, uint32_t pid)
+/* What is known of a process, of whose number another one may have been known so far. */
+static struct known *known_of(struct trace_user *u, uint32_t pid)
 {
-	return u->options.ns_pid ? u->options.ns_pid(u->options.ctx, (pid_t)pid) : 0;
+	struct known *k = &u->known[pid % KNOWN];
+
+	if (k->pid != pid)
+		*k = (struct known){ .pid = pid, .ns_pid = process_ns_pid((pid_t)pid) };
+	return k;
 }
 
-/*
- * The name under which a span is known. No name holds a NUL: behind one stands what else it is than a whole name, so
- * that NULL, an unreadable name, a cut one and "" are four spans, and a signal is no event of its name. Of the longest,
- * which is cut, there is room for the NUL alone.
- */
-static size_t put_span_name(const struct live_user_text *t, bool is_signal, char ret[SPAN_NAME_MAX])
-{
-	size_t len = t->state == UT_TEXT_FAULT ? 0 : t->len < SPAN_NAME_MAX ? t->len : SPAN_NAME_MAX;
-
-	if (len)
-		memcpy(ret, t->bytes, len);
-	if ((t->state == UT_TEXT_WHOLE && !is_signal) || len == SPAN_NAME_MAX)
-		return len;
-	ret[len++] = '\0';
-	if (len < SPAN_NAME_MAX)
-		ret[len++] = is_signal ? SIGNAL_MARK : (char)t->state;
-	if (t->state == UT_TEXT_FAULT) {
-		memcpy(ret + len, &t->address, sizeof(t->address));
-		len += sizeof(t->address);
-	}
-	return len;
-}
-
-static struct live_user_text take_span_name(const struct span *span, bool *ret_signal)
-{
-	struct live_user_text t = { .bytes = span->name, .len = strnlen(span->name, span->name_len) };
-	const char *rest;
-
-	*ret_signal = false;
-	if (t.len == span->name_len)
-		return t;
-	rest = span->name + t.len + 1;
-	*ret_signal = t.len + 1 < span->name_len && *rest == SIGNAL_MARK;
-	if (*ret_signal)
-		return t;
-	t.state = t.len + 1 < span->name_len ? (enum ut_text_state) * rest : UT_TEXT_CUT_LIMIT;
-	if (t.state == UT_TEXT_FAULT)
-		memcpy(&t.address, rest + 1, sizeof(t.address));
-	return t;
-}
-
-/* A span that no end of its own closed. The names in it live in the span. */
+/* A span that no end of its own closed. */
 static void closed(void *ctx, const struct span *span)
 {
 	struct trace_user *u = ctx;
+	const struct known *known = known_of(u, span->pid);
 	struct live_user l = {
 		.kind = LIVE_USER_CLOSED,
 		.time_ns = span->end_ns,
 		.pid = span->pid,
 		.tid = span->tid,
-		.ns_pid = ns_pid(u, span->pid),
+		.ns_pid = known->ns_pid,
+		.name = span->name,
+		.text = { .state = UT_TEXT_NULL },
+		.is_signal = span->is_signal,
 		.has_id = span->has_id,
 		.id = span->id,
 		.value = span->value,
 		.span = span,
 	};
 
-	l.name = take_span_name(span, &l.is_signal);
-	if (u->names[span->pid % NAMES].pid == span->pid)
-		memcpy(l.comm, u->names[span->pid % NAMES].comm, sizeof(l.comm));
+	memcpy(l.comm, known->comm, sizeof(l.comm));
 	print(u, &l, UINT64_MAX);
-}
-
-static struct live_user_text text_of(const struct user_text *t)
-{
-	return (struct live_user_text){ .bytes = t->bytes, .len = t->len, .state = t->state, .address = t->address };
 }
 
 static enum live_user_kind kind_of(enum user_kind kind)
@@ -322,23 +237,14 @@ static void set_owner(struct trace_user *u, const struct user_event *e, struct l
 	memcpy(l->comm, parent.comm, sizeof(l->comm));
 }
 
-static void remember_name(struct trace_user *u, const struct live_user *l)
-{
-	struct named *n = &u->names[l->pid % NAMES];
-
-	n->pid = l->pid;
-	memcpy(n->comm, l->comm, sizeof(n->comm));
-}
-
 /* Puts a begin or an end into the spans. @room: the span that it ends. */
 static void pair(struct trace_user *u, struct live_user *l, struct span *room)
 {
-	char name[SPAN_NAME_MAX];
 	struct span_event s = { .time_ns = l->time_ns,
 				.pid = l->pid,
 				.tid = l->tid,
-				.name = name,
-				.name_len = put_span_name(&l->name, l->is_signal, name),
+				.name = l->name,
+				.is_signal = l->is_signal,
 				.has_id = l->has_id,
 				.id = l->id,
 				.value = l->value };
@@ -360,18 +266,20 @@ int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned 
 		.cpu = cpu,
 		.has_cpu = true,
 		.is_signal = e->is_signal,
-		.name = text_of(&e->name),
-		.text = text_of(&e->text),
+		.name = e->name,
+		.text = e->text,
 		.has_text = e->has_text,
 		.has_id = e->has_id,
 		.id = e->id,
 		.value = e->value,
 	};
+	struct known *known;
 	struct span ended;
 
 	set_owner(u, e, &l);
-	remember_name(u, &l);
-	l.ns_pid = ns_pid(u, l.pid);
+	known = known_of(u, l.pid);
+	memcpy(known->comm, l.comm, sizeof(l.comm));
+	l.ns_pid = known->ns_pid;
 	pair(u, &l, &ended);
 	if (!l.is_signal)
 		note_heard(u, &l);

@@ -12,8 +12,6 @@ struct trace_user_options {
 	const struct plan *plan;
 	struct live_printer *printer;
 	struct buf *out; /* lines are appended */
-	pid_t (*ns_pid)(void *ctx, pid_t pid); /* the number in the process's own namespace */
-	void *ctx;
 };
 
 struct trace_user *trace_user_new(const struct trace_user_options *options); /* NULL: out of memory */

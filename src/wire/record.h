@@ -12,6 +12,8 @@
 #define UT_ASSERT(cond, why) _Static_assert(cond, why)
 #endif
 
+#include "wire/text.h"
+
 /* The head of every event, 48 bytes. Behind it: the values, a return address where stacks want it, the texts. */
 struct ut_rec_event {
 	uint64_t time_ns; /* read after the reservation */
@@ -54,14 +56,6 @@ struct ut_rec_text {
 	uint32_t len; /* bytes that follow, without a terminating NUL; stacks: bytes of 64-bit addresses */
 	uint32_t state; /* enum ut_text_state */
 	/* char bytes[text_room] */
-};
-
-enum ut_text_state {
-	UT_TEXT_WHOLE = 0, /* all of it */
-	UT_TEXT_NULL = 1, /* the pointer was NULL */
-	UT_TEXT_FAULT = 2, /* nothing could be read at the address */
-	UT_TEXT_CUT_LIMIT = 3, /* longer than the limit */
-	UT_TEXT_CUT_FAULT = 4, /* what follows lies in memory that cannot be read */
 };
 
 /*

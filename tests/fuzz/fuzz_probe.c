@@ -112,13 +112,13 @@ static void print_bytes(const struct probe_checked *checked, const uint8_t *byte
 }
 
 /* Takes a text off the bytes: its length, then as many of them as there are. Some are missing. */
-static struct eval_text take_text(const uint8_t **bytes, size_t *size)
+static struct ut_text take_text(const uint8_t **bytes, size_t *size)
 {
-	struct eval_text ret = { .bytes = (const char *)*bytes };
+	struct ut_text ret = { .bytes = (const char *)*bytes };
 	uint8_t kind = *size ? **bytes : 0;
 
 	if (!*size || kind == 255)
-		return (struct eval_text){ .state = kind ? UT_TEXT_FAULT : UT_TEXT_WHOLE };
+		return (struct ut_text){ .state = kind ? UT_TEXT_FAULT : UT_TEXT_NULL };
 	ret.state = kind % 3 == 2 ? UT_TEXT_CUT_LIMIT : UT_TEXT_WHOLE;
 	ret.len = kind < *size - 1 ? kind : *size - 1;
 	ret.bytes++;
@@ -138,27 +138,25 @@ static uint64_t take_number(const uint8_t **bytes, size_t *size)
 	return ret;
 }
 
-/* An event made of @bytes goes through the predicate, into a record, and out again; what was made here must print. */
+/* An event made of @bytes goes through the predicate and is printed. */
 static void evaluate(const struct probe_checked *checked, const uint8_t *bytes, size_t size)
 {
 	struct eval_scope scope = { .pid = 4711, .tid = 4712, .time_ns = take_number(&bytes, &size) };
 	struct live_probe *probe = live_probe_new(checked);
-	struct buf rec = { 0 };
+	struct ut_rec_event head = { .pid = 4711, .tid = 4712, .time_ns = scope.time_ns };
+	struct live_event e = { .rec = &head, .size = sizeof(head), .scope = &scope, .probe = probe, .func = "all" };
 
 	scope.values[USER_VALUE] = take_number(&bytes, &size);
 	scope.values[USER_ID] = take_number(&bytes, &size);
 	scope.values[USER_DURATION] = take_number(&bytes, &size);
-	scope.texts[USER_KIND] = (struct eval_text){ .bytes = "end", .len = 3 };
+	scope.texts[USER_KIND] = (struct ut_text){ .bytes = "end", .len = 3 };
 	scope.texts[USER_NAME] = take_text(&bytes, &size);
 	scope.texts[USER_TEXT] = take_text(&bytes, &size);
 	memcpy(scope.comm, &scope.values[USER_ID], sizeof(uint64_t));
 	if (checked->spec->predicate)
 		eval_expr(checked->spec->predicate, &scope);
-	require(!eval_record(checked, &scope, &rec));
-	struct live_event e = { .rec = (const void *)rec.data, .size = rec.len, .probe = probe, .func = "all" };
 	require(print_record(&e, false));
 	require(print_record(&e, true));
-	buf_done(&rec);
 	live_probe_free(probe);
 }
 
@@ -182,7 +180,7 @@ static void print_user(const struct live_user *u, bool json)
 static void print_event(const uint8_t *bytes, size_t size)
 {
 	uint64_t how = take_number(&bytes, &size);
-	struct eval_text name = take_text(&bytes, &size), text = take_text(&bytes, &size);
+	struct ut_text name = take_text(&bytes, &size), text = take_text(&bytes, &size);
 	struct span span = { .begin_ns = how,
 			     .end_ns = take_number(&bytes, &size),
 			     .end = how >> 8 & 3,
@@ -195,7 +193,7 @@ static void print_event(const uint8_t *bytes, size_t size)
 		.has_text = how & 8,
 		.has_id = how & 16,
 		.has_cpu = how & 32,
-		.end = how >> 48 & 3,
+		.end = SPAN_LOST + (how >> 48 & 3),
 		.value = (int64_t)how,
 		.span = how & 64 || how % (LIVE_USER_CLOSED + 1) == LIVE_USER_CLOSED ? &span : NULL,
 		.name = { .bytes = name.bytes, .len = name.len, .state = name.state, .address = how },

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/pair_priv.h"
 #include "model/span_priv.h"
 #include "fuzz.h"
 
-static const struct span_limits limits = { .per_process = 12, .all = 30, .idle = 8, .heritage = 6, .all_heritage = 32 };
+static const struct pair_limits limits = { .per_process = 12, .all = 30, .idle = 8, .heritage = 6, .all_heritage = 32 };
 
 struct input {
 	const uint8_t *at, *end;
@@ -19,7 +20,7 @@ static uint8_t next(struct input *in) { return in->at < in->end ? *in->at++ : 0;
 static void check_span(const struct span *span)
 {
 	if (span->end_ns < span->begin_ns || span->own_ns > span->end_ns - span->begin_ns || !span->depth ||
-	    span->name_len > SPAN_NAME_MAX || span->flags > (SPAN_LOST_INSIDE | SPAN_CLOCK_STEP | SPAN_CROSSED))
+	    span->name.len > SPAN_NAME_MAX || span->flags > (SPAN_LOST_INSIDE | SPAN_CLOCK_STEP | SPAN_CROSSED))
 		abort();
 }
 
@@ -40,12 +41,13 @@ static void check(const struct spans *s, uint64_t told)
 		others += c->of[i];
 	for (size_t i = SPAN_LOST; i < SPAN_ENDS; i++)
 		without += c->of[i];
-	if (others != told || c->begins != told + c->of[SPAN_COMPLETE] + spans_open(s))
+	if (others != told || c->begins != told + c->of[SPAN_COMPLETE] + s->pairs->open)
 		abort();
 	if (c->ends != c->of[SPAN_COMPLETE] + without)
 		abort();
-	if (spans_open(s) > limits.all || s->keys.n_idle > limits.idle || s->procs.n_idle > limits.idle ||
-	    s->threads.n_idle > limits.idle || s->n_heritage > limits.all_heritage)
+	if (s->pairs->open > limits.all || s->pairs->keys.n_idle > limits.idle ||
+	    s->pairs->procs.n_idle > limits.idle || s->pairs->threads.n_idle > limits.idle ||
+	    s->pairs->n_heritage > limits.all_heritage)
 		abort();
 }
 
@@ -64,9 +66,11 @@ static uint64_t next_time(struct input *in)
 static struct span_event next_event(struct input *in, char name[512])
 {
 	uint8_t who = next(in), what = next(in);
-	struct span_event e = { .pid = who & 7, .tid = who >> 4, .name = name, .has_id = what & 1, .id = what >> 5 };
+	struct span_event e = {
+		.pid = who & 7, .tid = who >> 4, .name = { .bytes = name }, .has_id = what & 1, .id = what >> 5
+	};
 
-	e.name_len = what & 16 ? 100u + next(in) : what >> 1 & 3;
+	e.name.len = what & 16 ? 100u + next(in) : what >> 1 & 3;
 	memset(name, what & 8 ? 'a' : '\0', 512);
 	if (what & 16)
 		name[next(in)] = 'b';
@@ -85,7 +89,7 @@ static void step(struct spans *s, struct input *in)
 	case 0: spans_fork(s, e.time_ns, e.pid, e.tid); break;
 	case 1: spans_exec(s, e.time_ns, e.pid); break;
 	case 2: spans_thread_exit(s, e.time_ns, e.pid, e.tid); break;
-	case 3: spans_thread_start(s, e.time_ns, e.pid, e.tid); break;
+	case 3: spans_thread_exit(s, e.time_ns, e.pid, e.tid); break;
 	case 4: spans_process_exit(s, e.time_ns, e.pid, what & 16, what); break;
 	case 5: spans_lost(s, e.pid, e.time_ns - next(in), e.time_ns); break;
 	case 6:

@@ -8,7 +8,7 @@
 #include "record/user_event.h"
 #include "fuzz.h"
 
-static void check_text(const struct user_text *t, const char *record, size_t size, size_t room)
+static void check_text(const struct ut_text *t, const char *record, size_t size, size_t room)
 {
 	if (t->len >= room || t->state > UT_TEXT_CUT_FAULT)
 		abort();

@@ -249,7 +249,7 @@ class Requests(announce.Case):
                     "p mark %hex:672063"]
         expected = {"e:gc": ["gc"], "e:gc*": ["gc", "gc:major", "gcx"], "e:?": ["x"], "e:gc:major": ["gc:major"],
                     'e:""': [""], 'e:"g c"': ["g c"], "e:nothing": [],
-                    "e:*": ["gc", "gc:major", "gcx", "x", "(null)", "", "<fault>", "g c"]}
+                    "e:*": ["gc", "gc:major", "gcx", "x", "(null)", "", "<fault 0x10000>", "g c"]}
         self.assertEqual(self.by_request(commands, expected, "name"), expected)
 
     def test_a_name_that_nobody_announced(self):
@@ -284,7 +284,7 @@ class Requests(announce.Case):
         self.assertEqual([l[1] for l in done.lines[:3]],
                          ["begin|gc|1|0|(null)|", "end|gc|-2|0|(null)|", "count|c|0|7|t|"])
         self.assertEqual([l[-1][l[-1].index("mark"):] for l in done.lines[3:5]],
-                         ["mark|<fault>|0|0|(null)|", "mark|n|0|0|(null)|"])
+                         ["mark|<fault 0x10000>|0|0|(null)|", "mark|n|0|0|(null)|"])
         done = self.announce("h begin gc", "p end gc", requests=('e:gc (kind == "end") "%d", duration',))
         self.assertEqual(list(done.events[0]["args"]), ["duration"])
         self.assertEqual(done.events[0]["message"], str(done.events[0]["args"]["duration"]))

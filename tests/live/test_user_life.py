@@ -68,9 +68,9 @@ class Life(announce.Case):
     def test_the_same_in_text(self):
         for command, status, words in (("exit 3", 3, "exit status 3"), ("die 11", 139, r"signal 11 \(SIGSEGV\)")):
             done = self.announce("h begin gc", "p begin r id=4", command, text=True, status=status)
-            self.assertEqual([l[0] for l in done.lines], ["gc", "r", "gc", "r"])
-            self.assertRegex(done.lines[2][1], f"^process exited after {TIME}: {words}$")
-            self.assertRegex(done.lines[3][1], f"^process exited after {TIME}: {words} id=4$")
+            self.assertEqual([l[0] for l in done.lines], ["gc", "r", "r", "gc"])
+            self.assertRegex(done.lines[3][1], f"^process exited after {TIME}: {words}$")
+            self.assertRegex(done.lines[2][1], f"^process exited after {TIME}: {words} id=4$")
             self.assertRegex(done.told, "(?m)^usertrace: spans: 2 ended by the exit of their thread or process$")
         done = self.announce("p begin a", "thread p begin b", "exec p mark c", text=True)
         self.assertRegex(done.lines[2][1], f"^thread exited after {TIME}$")
@@ -82,7 +82,7 @@ class Life(announce.Case):
             done = self.announce(f"{lane} begin main", f"{lane} begin r id=1", f"last_thread {lane} begin %far:3")
             self.assertEqual([(live.word(e), e["name"]) for e in done.events],
                              [("begin", "main"), ("begin", "r"), ("thread-exited", "main"), ("begin", "far-3"),
-                              ("process-exited", "r"), ("process-exited", "far-3")])
+                              ("process-exited", "far-3"), ("process-exited", "r")])
             self.assertNotEqual(done.events[0]["tid"], done.events[3]["tid"])
 
     @live.vm_safe
@@ -91,7 +91,7 @@ class Life(announce.Case):
             done = self.announce(f"{lane} begin a", f"{lane} begin r id=1",
                                  f"exec {lane} end a;{lane} end r id=1;{lane} begin a;{lane} end a")
             self.assertEqual(self.said(done), [("begin", "a", None, None), ("begin", "r", None, None),
-                                               ("exec", "a", None, None), ("exec", "r", None, None),
+                                               ("exec", "r", None, None), ("exec", "a", None, None),
                                                ("end", "a", "orphan", None), ("end", "r", "orphan", None),
                                                ("begin", "a", None, None), ("end", "a", None, None)])
             self.assertEqual(len({e["pid"] for e in done.events}), 1)
@@ -114,7 +114,7 @@ class Life(announce.Case):
             target.do(command)
         self.assertEqual(trace.interrupt(), 0)
         self.assertEqual([l.split()[3:5] for l in trace.stdout[1:]], [["a", "begin"], ["b", "begin"], ["c", "begin"],
-                                                                     ["a", "open"], ["b", "open"], ["c", "open"]])
+                                                                     ["c", "open"], ["b", "open"], ["a", "open"]])
         self.assertRegex(trace.stdout[5], f"open for {TIME} id=3$")
         self.assertRegex("\n".join(trace.stderr), "(?m)^usertrace: spans: 3 still open$")
 

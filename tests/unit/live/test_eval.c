@@ -18,7 +18,10 @@
 #include "probe_scopes.h"
 #include "unit.h"
 
-static struct eval_text text_of(const char *s) { return (struct eval_text){ .bytes = s, .len = s ? strlen(s) : 0 }; }
+static struct ut_text text_of(const char *s)
+{
+	return (struct ut_text){ .bytes = s, .len = s ? strlen(s) : 0, .state = s ? UT_TEXT_WHOLE : UT_TEXT_NULL };
+}
 
 static struct eval_scope scope_new(void)
 {
@@ -29,6 +32,7 @@ static struct eval_scope scope_new(void)
 	s.values[USER_DURATION] = 5000001;
 	s.texts[USER_KIND] = text_of("end");
 	s.texts[USER_NAME] = text_of("gc");
+	s.texts[USER_TEXT].state = UT_TEXT_NULL;
 	return s;
 }
 
@@ -146,11 +150,11 @@ static void test_texts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scope.texts[USER_TEXT] = (struct eval_text){ .state = UT_TEXT_FAULT };
+		scope.texts[USER_TEXT] = (struct ut_text){ .state = UT_TEXT_FAULT };
 		assert_int_equal(eval(rows[i].expr, &scope), rows[i].absent);
 		scope.texts[USER_TEXT] = text_of("");
 		assert_int_equal(eval(rows[i].expr, &scope), rows[i].empty);
-		scope.texts[USER_TEXT] = (struct eval_text){ .bytes = "abc", .len = 2 }; /* not terminated */
+		scope.texts[USER_TEXT] = (struct ut_text){ .bytes = "abc", .len = 2 }; /* not terminated */
 		assert_int_equal(eval(rows[i].expr, &scope), rows[i].some);
 	}
 	memcpy(scope.comm, "sixteen letters!", 16);
@@ -475,7 +479,15 @@ static void test_random(void **state)
 	buf_done(&text);
 }
 
-/* --- records --- */
+/* --- printed values --- */
+
+static struct ut_rec_event head_of(const struct eval_scope *scope)
+{
+	struct ut_rec_event head = { .time_ns = scope->time_ns, .pid = scope->pid, .tid = scope->tid };
+
+	memcpy(head.comm, scope->comm, sizeof(head.comm));
+	return head;
+}
 
 static void assert_printed(const char *probe, const struct eval_scope *scope, bool json, const char *expected)
 {
@@ -483,18 +495,15 @@ static void assert_printed(const char *probe, const struct eval_scope *scope, bo
 	struct probe_checked *c = check(probe);
 	struct live_printer *p = live_printer_new(&options);
 	struct live_probe *lp = live_probe_new(c);
-	struct buf rec = { 0 }, out = { 0 };
-	struct live_event e;
-
-	assert_int_equal(eval_record(c, scope, &rec), 0);
-	assert_int_equal(rec.len % 8, 0);
-	e = (struct live_event){
-		.rec = (const void *)rec.data, .size = rec.len, .cpu = scope->cpu, .probe = lp, .func = "gc"
+	struct ut_rec_event head = head_of(scope);
+	struct buf out = { 0 };
+	struct live_event e = {
+		.rec = &head, .size = sizeof(head), .scope = scope, .cpu = scope->cpu, .probe = lp, .func = "gc"
 	};
+
 	assert_int_equal(live_print(p, &e, &out), 0);
 	assert_string_equal(out.data, expected);
 	buf_done(&out);
-	buf_done(&rec);
 	live_probe_free(lp);
 	live_printer_free(p);
 	probe_checked_free(c);
@@ -502,7 +511,7 @@ static void assert_printed(const char *probe, const struct eval_scope *scope, bo
 
 #define COLUMNS "4711    4712    java            gc               "
 
-static void test_records(void **state)
+static void test_printed(void **state)
 {
 	struct eval_scope scope = scope_new();
 
@@ -523,7 +532,7 @@ static void test_records(void **state)
 		       "\"args\":{\"name\":\"gc\",\"text\":null,\"value\":-7}}\n");
 }
 
-static void test_record_texts(void **state)
+static void test_printed_strings(void **state)
 {
 	struct eval_scope scope = scope_new();
 	char longest[256], expected[512];
@@ -533,7 +542,7 @@ static void test_record_texts(void **state)
 	assert_printed("e:gc \"%s|%s\", text, name", &scope, false, COLUMNS "a\\n\\xff|gc\n");
 	scope.texts[USER_TEXT] = text_of("");
 	assert_printed("e:gc text", &scope, false, COLUMNS "text=\"\"\n");
-	scope.texts[USER_TEXT] = (struct eval_text){ .state = UT_TEXT_FAULT };
+	scope.texts[USER_TEXT] = (struct ut_text){ .state = UT_TEXT_FAULT };
 	assert_printed("e:gc text", &scope, false, COLUMNS "text=<fault>\n");
 	scope.texts[USER_NAME].state = UT_TEXT_CUT_LIMIT;
 	assert_printed("e:gc \"%s\", name", &scope, false, COLUMNS "gc…[cut at 2]\n");
@@ -545,52 +554,29 @@ static void test_record_texts(void **state)
 }
 
 /* A name that the program did not really give is told in the column FUNC, also of a line with a format. */
-static void test_record_name(void **state)
+static void test_printed_name(void **state)
 {
 	struct eval_scope scope = scope_new();
 	struct live_options options = { 0 };
-	struct live_user_text name = { .state = UT_TEXT_FAULT, .address = 16 };
+	struct ut_text name = { .state = UT_TEXT_FAULT, .address = 16 };
 	struct probe_checked *c = check("e:* \"%d\", value");
 	struct live_printer *p = live_printer_new(&options);
 	struct live_probe *lp = live_probe_new(c);
-	struct buf rec = { 0 }, out = { 0 };
-	struct live_event e;
+	struct ut_rec_event head = head_of(&scope);
+	struct buf out = { 0 };
+	struct live_event e = {
+		.rec = &head, .size = sizeof(head), .scope = &scope, .probe = lp, .func = "", .name = &name
+	};
 
 	(void)state;
-	assert_int_equal(eval_record(c, &scope, &rec), 0);
-	e = (struct live_event){
-		.rec = (const void *)rec.data, .size = rec.len, .probe = lp, .func = "", .name = &name
-	};
 	assert_int_equal(live_print(p, &e, &out), 0);
-	name = (struct live_user_text){ .bytes = "(null)", .len = 6 };
+	name = (struct ut_text){ .bytes = "(null)", .len = 6 };
 	assert_int_equal(live_print(p, &e, &out), 0);
 	assert_string_equal(out.data, "4711    4712    java            <fault 0x10>     -7\n"
 				      "4711    4712    java            \"(null)\"         -7\n");
 	buf_done(&out);
-	buf_done(&rec);
 	live_probe_free(lp);
 	live_printer_free(p);
-	probe_checked_free(c);
-}
-
-/* Records one after another stay aligned; one printer reads them all. */
-static void test_record_appended(void **state)
-{
-	struct eval_scope scope = scope_new();
-	struct probe_checked *c = check("e:gc value, name, text");
-	struct buf rec = { 0 };
-	struct layout l;
-	size_t first;
-
-	(void)state;
-	assert_int_equal(eval_record(c, &scope, &rec), 0);
-	first = rec.len;
-	scope.texts[USER_TEXT] = (struct eval_text){ .bytes = rec.data, .len = 0 };
-	assert_int_equal(eval_record(c, &scope, &rec), 0);
-	assert_int_equal(rec.len, 2 * first);
-	layout_of(c, ((const struct ut_rec_event *)(const void *)rec.data)->text_room, &l);
-	assert_int_equal(l.size, first);
-	buf_done(&rec);
 	probe_checked_free(c);
 }
 
@@ -598,9 +584,8 @@ UNIT_TESTS(eval)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_random),		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_record_texts),	cmocka_unit_test(test_record_name),
-		cmocka_unit_test(test_record_appended),
+		cmocka_unit_test(test_random),		cmocka_unit_test(test_printed),
+		cmocka_unit_test(test_printed_strings), cmocka_unit_test(test_printed_name),
 	};
 
 	return unit_run(tests, NULL, NULL);

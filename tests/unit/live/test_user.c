@@ -19,7 +19,7 @@
 
 static const struct live_options text_options = { 0 }, json_options = { .json = true };
 
-static struct live_user_text text_of(const char *s) { return (struct live_user_text){ .bytes = s, .len = strlen(s) }; }
+static struct ut_text text_of(const char *s) { return (struct ut_text){ .bytes = s, .len = strlen(s) }; }
 
 static struct live_user event(enum live_user_kind kind)
 {
@@ -37,8 +37,6 @@ static struct span span_of(uint64_t ns)
 {
 	return (struct span){ .pid = 4711,
 			      .tid = 4712,
-			      .name = "gc",
-			      .name_len = 2,
 			      .begin_ns = 1000000000u,
 			      .end_ns = 1000000000u + ns,
 			      .own_ns = ns / 2,
@@ -121,10 +119,10 @@ static void test_texts(void **state)
 	u.text.bytes = "abc";
 	u.text.len = 3;
 	assert_line(&u, "mark \"abc\"…[cut at 3]");
-	u.text = (struct live_user_text){ .state = UT_TEXT_NULL };
+	u.text = (struct ut_text){ .state = UT_TEXT_NULL };
 	assert_line(&u, "mark (null)");
 	assert_json(&u, "mark", "\"cpu\":1,\"name\":\"gc\",\"value\":0,\"text\":null}");
-	u.text = (struct live_user_text){ .state = UT_TEXT_FAULT, .address = 16 };
+	u.text = (struct ut_text){ .state = UT_TEXT_FAULT, .address = 16 };
 	assert_line(&u, "mark <fault 0x10>");
 	assert_json(&u, "mark",
 		    "\"cpu\":1,\"name\":\"gc\",\"value\":0,"
@@ -135,7 +133,7 @@ static void test_texts(void **state)
 static void test_names(void **state)
 {
 	static const struct {
-		struct live_user_text name;
+		struct ut_text name;
 		const char *column, *json;
 	} rows[] = {
 		{ { "", 0, UT_TEXT_WHOLE, 0 }, "\"\"               begin", "\"\"" },
@@ -257,7 +255,7 @@ static void test_closed(void **state)
 	(void)state;
 	u.has_cpu = false;
 	u.span = &s;
-	s.value = 8;
+	u.value = 8;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		s.end = rows[i].end;
 		s.exit_known = rows[i].known;
@@ -269,11 +267,10 @@ static void test_closed(void **state)
 			 rows[i].word, rows[i].exit);
 		assert_json(&u, "end", expected);
 	}
-	s.has_id = true;
-	s.id = 9;
+	u.has_id = true;
+	u.id = 9;
 	s.flags = SPAN_LOST_INSIDE;
 	s.end = SPAN_OPEN;
-	u.name = (struct live_user_text){ 0 }; /* the span has one */
 	assert_line(&u, "open for 50 µs, events lost inside id=9");
 }
 
@@ -301,7 +298,7 @@ static void test_columns(void **state)
 /* One printer for all: the columns kept ready are not those of a name that only looks alike. */
 static void test_kept_columns(void **state)
 {
-	static const struct live_user_text names[] = {
+	static const struct ut_text names[] = {
 		{ "(null)", 6, UT_TEXT_WHOLE, 0 }, { "(null)", 6, UT_TEXT_NULL, 0 }, { "ab", 2, UT_TEXT_WHOLE, 0 },
 		{ "ab", 2, UT_TEXT_CUT_LIMIT, 0 }, { "ab", 1, UT_TEXT_WHOLE, 0 },    { "ab", 2, UT_TEXT_FAULT, 1 },
 	};

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "model/pair_priv.h"
 #include "model/span_priv.h"
 #include "unit.h"
 
@@ -28,7 +29,9 @@ static void hear(void *ctx, const struct span *span)
 
 static struct span_event event(uint64_t ns, uint32_t pid, uint32_t tid, const char *name)
 {
-	return (struct span_event){ .time_ns = ns, .pid = pid, .tid = tid, .name = name, .name_len = strlen(name) };
+	return (struct span_event){
+		.time_ns = ns, .pid = pid, .tid = tid, .name = { .bytes = name, .len = strlen(name) }
+	};
 }
 
 static struct span_event with_id(struct span_event e, uint64_t id)
@@ -56,7 +59,7 @@ static void test_nothing(void **state)
 	spans_lost(s, 0, 1, 2);
 	spans_stop(s, 2);
 	spans_stop(s, 3);
-	assert_int_equal(spans_open(s), 0);
+	assert_int_equal(s->pairs->open, 0);
 	assert_int_equal(spans_counts(s)->begins, 0);
 	assert_null(spans_free(s));
 	assert_null(spans_free(NULL));
@@ -76,8 +79,8 @@ static void test_all_of_an_event_is_in_the_span(void **state)
 	assert_int_equal(spans_end(s, &e, &span), SPAN_COMPLETE);
 	assert_int_equal(span.pid, 7);
 	assert_int_equal(span.tid, 8);
-	assert_int_equal(span.name_len, 2);
-	assert_memory_equal(span.name, "gc", 2);
+	assert_int_equal(span.name.len, 2);
+	assert_memory_equal(span.name.bytes, "gc", 2);
 	assert_true(span.has_id && span.id == UINT64_MAX && span.value == INT64_MIN);
 	assert_true(span.begin_ns == 1000 && span.end_ns == 4000 && span.own_ns == 3000);
 	assert_int_equal(span.end, SPAN_COMPLETE);
@@ -104,7 +107,7 @@ static void name_is_cut(struct spans *s, size_t len)
 {
 	size_t kept = len < SPAN_NAME_MAX ? len : SPAN_NAME_MAX;
 	char *name = malloc(len ? len : 1);
-	struct span_event e = { .time_ns = 5, .pid = 1, .tid = 1, .name = name, .name_len = len };
+	struct span_event e = { .time_ns = 5, .pid = 1, .tid = 1, .name = { .bytes = name, .len = len } };
 	struct span span;
 
 	assert_non_null(name);
@@ -119,8 +122,8 @@ static void name_is_cut(struct spans *s, size_t len)
 		name[kept - 1] ^= 1;
 	}
 	assert_int_equal(spans_end(s, &e, &span), SPAN_COMPLETE);
-	assert_int_equal(span.name_len, kept);
-	assert_memory_equal(span.name, name, kept);
+	assert_int_equal(span.name.len, kept);
+	assert_memory_equal(span.name.bytes, name, kept);
 	free(name);
 }
 
@@ -132,7 +135,7 @@ static void test_names_of_any_length(void **state)
 	for (size_t len = 0; len < 300; len++)
 		name_is_cut(s, len);
 	name_is_cut(s, 1 << 20);
-	assert_int_equal(spans_open(s), 0);
+	assert_int_equal(s->pairs->open, 0);
 	spans_free(s);
 }
 
@@ -140,20 +143,20 @@ static void test_names_of_any_bytes(void **state)
 {
 	struct spans *s = spans_new(NULL, NULL);
 	char one[] = "a\0b", other[] = "a\0c";
-	struct span_event e = { .pid = 1, .tid = 1, .name = one, .name_len = 3 },
-			  none = { .pid = 1, .tid = 1, .name_len = 9 };
+	struct span_event e = { .pid = 1, .tid = 1, .name = { .bytes = one, .len = 3 } },
+			  none = { .pid = 1, .tid = 1, .name = { .bytes = NULL, .len = 9 } };
 
 	(void)state;
 	begin(s, e);
-	e.name = other;
+	e.name.bytes = other;
 	assert_int_equal(end(s, e), SPAN_BEFORE_ATTACH);
-	e.name_len = 2;
+	e.name.len = 2;
 	assert_int_equal(end(s, e), SPAN_BEFORE_ATTACH);
-	e.name = one;
-	e.name_len = 3;
+	e.name.bytes = one;
+	e.name.len = 3;
 	assert_int_equal(end(s, e), SPAN_COMPLETE);
 	begin(s, none); /* no name is the empty one */
-	e.name_len = 0;
+	e.name.len = 0;
 	assert_int_equal(end(s, e), SPAN_COMPLETE);
 	spans_free(s);
 }
@@ -169,7 +172,7 @@ static void test_a_million_begins_beside_a_polite_process(void **state)
 		begin(s, with_id(event(i, 2, 2, "polite"), i));
 	for (uint64_t i = 0; i < 1000000; i++)
 		begin(s, event(100 + i, 1, 1, "flood"));
-	assert_int_equal(spans_open(s), 100 + SPANS_PER_PROCESS);
+	assert_int_equal(s->pairs->open, 100 + SPANS_PER_PROCESS);
 	assert_int_equal(heard.n, 1000000 - SPANS_PER_PROCESS);
 	assert_int_equal(heard.of_pid[2], 0);
 	assert_int_equal(heard.last.end, SPAN_EVICTED);
@@ -195,7 +198,7 @@ static void test_the_process_with_most_pays(void **state)
 		begin(s, with_id(event(i, 2, 2, "polite"), i));
 	for (uint64_t i = 0; i < SPANS_MAX; i++)
 		begin(s, event(100 + i, 10 + (uint32_t)(i / 1000), 1, "x"));
-	assert_int_equal(spans_open(s), SPANS_MAX);
+	assert_int_equal(s->pairs->open, SPANS_MAX);
 	assert_int_equal(heard.n, 100);
 	assert_int_equal(heard.of_pid[2], 0);
 	spans_stop(s, 1 << 20);
@@ -204,7 +207,7 @@ static void test_the_process_with_most_pays(void **state)
 	spans_free(s);
 }
 
-static const struct span_limits small = { .per_process = 4, .all = 6, .idle = 3, .heritage = 4, .all_heritage = 16 };
+static const struct pair_limits small = { .per_process = 4, .all = 6, .idle = 3, .heritage = 4, .all_heritage = 16 };
 
 static void test_of_two_limits(void **state)
 {
@@ -223,7 +226,7 @@ static void test_of_two_limits(void **state)
 	begin(s, event(13, 3, 3, "c"));
 	assert_int_equal(heard.of_pid[1], 3);
 	assert_int_equal(heard.last.begin_ns, 2);
-	assert_int_equal(spans_open(s), 6);
+	assert_int_equal(s->pairs->open, 6);
 	spans_free(s);
 }
 
@@ -242,14 +245,14 @@ static void test_what_is_idle_is_forgotten(void **state)
 	}
 	assert_int_equal(end(s, event(5, 1, 1, "x")), SPAN_BEFORE_ATTACH);
 	assert_int_equal(end(s, event(5, 8, 1, "x")), SPAN_ORPHAN);
-	assert_true(s->procs.n <= 3 && s->threads.n <= 3 && s->keys.n <= 3);
+	assert_true(s->pairs->procs.index.n <= 3 && s->pairs->threads.index.n <= 3 && s->pairs->keys.index.n <= 3);
 	spans_free(s);
 }
 
 /* Of a process with more open spans than a child is given, the newest are. */
 static void test_heritage_is_bounded(void **state)
 {
-	struct span_limits limits = small;
+	struct pair_limits limits = small;
 	struct spans *s;
 
 	(void)state;
@@ -260,7 +263,7 @@ static void test_heritage_is_bounded(void **state)
 	begin(s, event(3, 1, 1, "c"));
 	for (uint32_t child = 2; child < 9; child++)
 		spans_fork(s, 4, 1, child);
-	assert_true(s->n_heritage <= limits.all_heritage);
+	assert_true(s->pairs->n_heritage <= limits.all_heritage);
 	assert_int_equal(end(s, event(5, 8, 8, "c")), SPAN_INHERITED);
 	assert_int_equal(end(s, event(5, 8, 8, "b")), SPAN_INHERITED);
 	assert_int_equal(end(s, event(5, 8, 8, "a")), SPAN_ORPHAN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Thousands of random streams through the pairing of spans and through a slow model of its rules, told alike. */
+/* Thousands of random streams through both users of the pairing engine and through a slow model of its rules, told alike. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
+#include "model/collect_priv.h"
+#include "model/pair_priv.h"
 #include "model/span_priv.h"
 #include "unit.h"
 
@@ -15,7 +17,7 @@
 #define STREAMS 2000
 #define PIDS 5 /* 1 to 4 */
 
-static const struct span_limits limits = {
+static const struct pair_limits limits = {
 	.per_process = 9, .all = 20, .idle = 1000, .heritage = 1000, .all_heritage = 100000
 };
 
@@ -76,11 +78,14 @@ struct model {
 	uint64_t changed[PIDS], changes; /* when the number of open spans did */
 	struct span told[STEPS * 2];
 	size_t n_told;
+	bool runtimes; /* the rules of their spans */
+	bool nests[2 * ARRAY_SIZE(names)]; /* of a name, without an id and with one */
 };
 
 /* What the engine tells in a step. */
 struct told {
 	struct span span[STEPS * 2];
+	char name[STEPS * 2][SPAN_NAME_MAX];
 	size_t n;
 };
 
@@ -101,16 +106,26 @@ static bool starts_process(const struct step *s, uint32_t pid)
 			       : (s->kind == EXEC || s->kind == PROCESS_EXIT) && s->pid == pid;
 }
 
+/* The end of the last loss that concerns @pid; 0: there is none, as no time is that early. */
+static uint64_t last_loss(const struct model *m, uint32_t pid)
+{
+	uint64_t ret = 0;
+
+	for (size_t i = m->n; i-- > 0;)
+		if (m->log[i].kind == LOST && !m->log[i].pid && m->log[i].time > ret)
+			ret = m->log[i].time;
+	for (size_t i = m->n; i-- > 0 && !starts_process(&m->log[i], pid);)
+		if (m->log[i].kind == LOST && m->log[i].pid == pid && m->log[i].time > ret)
+			ret = m->log[i].time;
+	return ret;
+}
+
 /* Is there a loss that concerns @pid and ends after @since? */
 static bool model_lost(const struct model *m, uint32_t pid, bool since_known, uint64_t since)
 {
-	for (size_t i = m->n; i-- > 0;)
-		if (m->log[i].kind == LOST && !m->log[i].pid && (!since_known || m->log[i].time > since))
-			return true;
-	for (size_t i = m->n; i-- > 0 && !starts_process(&m->log[i], pid);)
-		if (m->log[i].kind == LOST && m->log[i].pid == pid && (!since_known || m->log[i].time > since))
-			return true;
-	return false;
+	uint64_t loss = last_loss(m, pid);
+
+	return loss && (!since_known || loss > since);
 }
 
 /* The time that the spans inside cover, moment by moment. */
@@ -139,8 +154,8 @@ static void tell(struct model *m, struct model_span *s, uint64_t time, enum span
 			    .id = s->begin.has_id ? s->begin.id : 0,
 			    .value = (int64_t)s->begin.time * 3,
 			    .depth = s->depth };
-	t->name_len = name->len < SPAN_NAME_MAX ? name->len : SPAN_NAME_MAX;
-	memcpy(t->name, name->bytes, t->name_len);
+	t->name =
+		(struct ut_text){ .bytes = name->bytes, .len = name->len < SPAN_NAME_MAX ? name->len : SPAN_NAME_MAX };
 	t->begin_ns = s->begin.time;
 	t->end_ns = end;
 	t->own_ns = end - s->begin.time - covered(s, end);
@@ -199,13 +214,21 @@ static size_t open_of(const struct model *m, uint32_t pid)
 	return n;
 }
 
-static void close_all(struct model *m, uint32_t pid, uint64_t time, enum span_end how, size_t max)
+/* The inner ones first. */
+static void close_all(struct model *m, uint32_t pid, uint64_t time, enum span_end how)
 {
-	for (size_t i = 0; i < m->n_spans && max; i++)
-		if (m->span[i].open && (!pid || m->span[i].begin.pid == pid)) {
+	for (size_t i = m->n_spans; i-- > 0;)
+		if (m->span[i].open && (!pid || m->span[i].begin.pid == pid))
 			close_span(m, &m->span[i], time, how);
-			max--;
-		}
+}
+
+static void evict_oldest(struct model *m, uint32_t pid, uint64_t time)
+{
+	size_t i = 0;
+
+	while (!m->span[i].open || m->span[i].begin.pid != pid)
+		i++;
+	close_span(m, &m->span[i], time, SPAN_EVICTED);
 }
 
 static void model_forget(struct model *m, const struct step *s)
@@ -213,7 +236,7 @@ static void model_forget(struct model *m, const struct step *s)
 	uint32_t most = 1;
 
 	if (open_of(m, s->pid) > limits.per_process) {
-		close_all(m, s->pid, s->time, SPAN_EVICTED, 1);
+		evict_oldest(m, s->pid, s->time);
 		return;
 	}
 	if (open_of(m, 0) <= limits.all)
@@ -222,13 +245,39 @@ static void model_forget(struct model *m, const struct step *s)
 		if (open_of(m, pid) > open_of(m, most) ||
 		    (open_of(m, pid) == open_of(m, most) && m->changed[pid] > m->changed[most]))
 			most = pid;
-	close_all(m, most, s->time, SPAN_EVICTED, 1);
+	evict_oldest(m, most, s->time);
+}
+
+static struct model_span *model_newest(struct model *m, const struct step *s)
+{
+	for (size_t i = m->n_spans; i-- > 0;)
+		if (m->span[i].open && same_key(&m->span[i].begin, s))
+			return &m->span[i];
+	return NULL;
+}
+
+/* One is open over a loss: then its end was lost, unless such ones nest. */
+static void model_replace(struct model *m, const struct step *s)
+{
+	struct model_span *old = model_newest(m, s);
+	bool *nests = &m->nests[2 * name_class(s->name) + s->has_id];
+	uint64_t loss = last_loss(m, s->pid);
+
+	if (old && loss <= old->begin.time)
+		*nests = true;
+	else if (old && !*nests)
+		close_span(m, old, loss < s->time ? loss : s->time, SPAN_LOST);
 }
 
 static void model_begin(struct model *m, const struct step *s)
 {
 	struct model_span *span = &m->span[m->n_spans++];
 
+	if (m->runtimes) {
+		m->n_spans--;
+		model_replace(m, s);
+		m->n_spans++;
+	}
 	*span = (struct model_span){ .begin = *s, .open = true, .depth = 1 };
 	for (struct model_span *i = m->span; i < span; i++)
 		span->depth += i->open && same_thread(i, span) && (s->has_id || !i->begin.has_id);
@@ -267,46 +316,67 @@ static bool starts_its_thread(const struct step *l, const struct step *s)
 	       !s->has_id;
 }
 
+/* Does the latest begin, or the latest start of its thread, count for the program that started at @start? */
+static bool seen_since(const struct model *m, const struct step *s, uint64_t start)
+{
+	bool begun = false, thread = false, ret = false;
+
+	for (size_t i = m->n; i-- > 0;) {
+		if (!begun && begins_key(&m->log[i], s)) {
+			begun = true;
+			ret |= m->log[i].time >= start;
+		}
+		if (!thread && starts_its_thread(&m->log[i], s)) {
+			thread = true;
+			ret |= m->log[i].time >= start;
+		}
+	}
+	return ret;
+}
+
 static enum span_end model_unmatched(struct model *m, const struct step *s)
 {
 	bool (*const is[])(const struct step *l, const struct step *s) = { begins_key, starts_its_process,
 									   starts_its_thread };
-	bool known = false;
-	uint64_t since = 0;
+	bool known = false, started = false;
+	uint64_t since = 0, start = 0;
 
 	if (model_inherited(m, s))
 		return SPAN_INHERITED;
 	for (size_t k = 0; k < ARRAY_SIZE(is); k++)
 		for (size_t i = m->n; i-- > 0;)
 			if (is[k](&m->log[i], s)) {
+				if (is[k] == starts_its_process) {
+					start = m->log[i].time;
+					started = true;
+				}
 				since = !known || m->log[i].time > since ? m->log[i].time : since;
 				known = true;
 				break; /* the latest of its sort */
 			}
 	if (model_lost(m, s->pid, known, since))
 		return SPAN_LOST;
+	if (m->runtimes && known && started && !seen_since(m, s, start))
+		return SPAN_BEFORE_ATTACH; /* nothing but the start is known, and it was not watched from there on */
 	return known ? SPAN_ORPHAN : SPAN_BEFORE_ATTACH;
 }
 
 static enum span_end model_end(struct model *m, const struct step *s)
 {
-	for (size_t i = m->n_spans; i-- > 0;) {
-		struct model_span *span = &m->span[i];
+	struct model_span *span = model_newest(m, s);
 
-		if (!span->open || !same_key(&span->begin, s))
-			continue;
-		model_cross(m, span);
-		if (span->begin.tid == s->tid && !span->detached)
-			leave(m, span, s->time);
-		tell(m, span, s->time, SPAN_COMPLETE);
-		return SPAN_COMPLETE;
-	}
-	return model_unmatched(m, s);
+	if (!span)
+		return model_unmatched(m, s);
+	model_cross(m, span);
+	if (span->begin.tid == s->tid && !span->detached)
+		leave(m, span, s->time);
+	tell(m, span, s->time, SPAN_COMPLETE);
+	return SPAN_COMPLETE;
 }
 
 static void model_restart(struct model *m, uint32_t pid, uint64_t time, enum span_end how)
 {
-	close_all(m, pid, time, how, SIZE_MAX);
+	close_all(m, pid, time, how);
 	for (size_t i = 0; i < m->n_heirs; i++)
 		m->heir[i].gone |= m->heir[i].pid == pid;
 }
@@ -337,7 +407,7 @@ static void model_fork(struct model *m, const struct step *s)
 
 static void model_thread(struct model *m, const struct step *s)
 {
-	for (size_t i = 0; i < m->n_spans; i++) {
+	for (size_t i = m->n_spans; i-- > 0;) {
 		struct model_span *span = &m->span[i];
 
 		if (span->open && span->begin.pid == s->pid && span->begin.tid == s->tid && !span->begin.has_id)
@@ -371,7 +441,10 @@ static void hear(void *ctx, const struct span *span)
 	struct told *t = ctx;
 
 	assert_true(t->n < ARRAY_SIZE(t->span));
-	t->span[t->n++] = *span;
+	t->span[t->n] = *span;
+	memcpy(t->name[t->n], span->name.bytes, span->name.len);
+	t->span[t->n].name.bytes = t->name[t->n];
+	t->n++;
 }
 
 static enum span_end engine_step(struct spans *s, const struct step *step, struct told *told)
@@ -379,8 +452,7 @@ static enum span_end engine_step(struct spans *s, const struct step *step, struc
 	struct span_event e = { .time_ns = step->time,
 				.pid = step->pid,
 				.tid = step->tid,
-				.name = names[step->name].bytes,
-				.name_len = names[step->name].len,
+				.name = { .bytes = names[step->name].bytes, .len = names[step->name].len },
 				.has_id = step->has_id,
 				.id = step->id,
 				.value = (int64_t)step->time * 3 };
@@ -396,12 +468,90 @@ static enum span_end engine_step(struct spans *s, const struct step *step, struc
 		break;
 	case FORK: spans_fork(s, step->time, step->pid, step->tid); break;
 	case EXEC: spans_exec(s, step->time, step->pid); break;
-	case THREAD_START: spans_thread_start(s, step->time, step->pid, step->tid); break;
+	case THREAD_START: spans_thread_exit(s, step->time, step->pid, step->tid); break;
 	case THREAD_EXIT: spans_thread_exit(s, step->time, step->pid, step->tid); break;
 	case PROCESS_EXIT: spans_process_exit(s, step->time, step->pid, step->has_id, (int)step->id); break;
 	case LOST: spans_lost(s, step->pid, step->since, step->time); break;
 	}
 	return end;
+}
+
+/* A definition of each name without an id, and behind it one with. Names that are equal when cut are one. */
+static struct collect_def defs[2 * ARRAY_SIZE(names)];
+
+/* What spans of runtimes have of all that user spans have. */
+static struct span collected_of(const struct collect_span *c)
+{
+	size_t def = (size_t)(c->def - defs);
+
+	return (struct span){ .pid = c->pid,
+			      .tid = c->tid,
+			      .name = { .bytes = names[def / 2].bytes,
+					.len = names[def / 2].len < SPAN_NAME_MAX ? names[def / 2].len
+										  : SPAN_NAME_MAX },
+			      .has_id = def % 2,
+			      .id = def % 2 ? (uint64_t)c->values[0].number : 0,
+			      .begin_ns = c->begin_ns,
+			      .end_ns = c->end_ns,
+			      .end = c->end,
+			      .flags = c->lost_inside ? SPAN_LOST_INSIDE : 0u };
+}
+
+static struct span collectable(const struct span *s)
+{
+	struct span ret = *s;
+
+	ret.value = 0;
+	ret.own_ns = ret.depth = 0;
+	ret.flags &= SPAN_LOST_INSIDE;
+	ret.exit_known = false;
+	ret.exit_code = 0;
+	return ret;
+}
+
+struct collected {
+	struct told *told;
+	bool is_end; /* of a step that is an end */
+	enum span_end end;
+};
+
+static int hear_collected(void *ctx, const struct collect_span *span)
+{
+	struct collected *c = ctx;
+	struct span s = collected_of(span);
+
+	if (c->is_end)
+		c->end = span->end;
+	if (!c->is_end || span->end == SPAN_COMPLETE)
+		hear(c->told, &s);
+	return 0;
+}
+
+static enum span_end collect_step(struct collect *c, const struct step *step, struct collected *told)
+{
+	const struct collect_value id = { .name = "id", .number = (int64_t)step->id };
+	struct collect_event e = { .time_ns = step->time,
+				   .pid = step->pid,
+				   .tid = step->tid,
+				   .def = (unsigned)(2 * name_class(step->name) + step->has_id),
+				   .role = step->kind == BEGIN ? COLLECT_BEGIN : COLLECT_END,
+				   .values = &id,
+				   .nvalues = step->has_id };
+
+	told->is_end = step->kind == END;
+	told->end = SPAN_COMPLETE;
+	switch (step->kind) {
+	case BEGIN:
+	case END: assert_int_equal(collect_event(c, &e), 0); break;
+	case FORK: collect_fork(c, step->time, step->pid, step->tid); break;
+	case EXEC: collect_exec(c, step->time, step->pid); break;
+	case THREAD_START:
+	case THREAD_EXIT: collect_thread_exit(c, step->time, step->pid, step->tid); break;
+	case PROCESS_EXIT: collect_process_exit(c, step->time, step->pid); break;
+	case LOST: collect_lost(c, step->pid, step->since, step->time); break;
+	}
+	told->is_end = false;
+	return told->end;
 }
 
 /* Of the numbers that one seed gives; splitmix64. */
@@ -450,8 +600,8 @@ static void compare_span(const struct span *a, const struct span *b, bool own)
 {
 	assert_int_equal(a->pid, b->pid);
 	assert_int_equal(a->tid, b->tid);
-	assert_int_equal(a->name_len, b->name_len);
-	assert_memory_equal(a->name, b->name, a->name_len);
+	assert_int_equal(a->name.len, b->name.len);
+	assert_memory_equal(a->name.bytes, b->name.bytes, a->name.len);
 	assert_int_equal(a->has_id, b->has_id);
 	assert_int_equal(a->id, b->id);
 	assert_int_equal(a->value, b->value);
@@ -499,6 +649,46 @@ static void compare_counts(const struct spans *s, const uint64_t ends[SPAN_ENDS]
 	assert_int_equal(c->ends, sum_of(ends));
 }
 
+static void clear(struct model *m, bool runtimes)
+{
+	m->n = m->n_spans = m->n_heirs = 0;
+	m->runtimes = runtimes;
+	memset(m->nests, 0, sizeof(m->nests));
+}
+
+static void compare_collected(struct told *told, struct model *m)
+{
+	for (size_t i = 0; i < m->n_told; i++)
+		m->told[i] = collectable(&m->told[i]);
+	compare_told(told, m, false);
+}
+
+static void run_collected(uint64_t seed, bool steps_back, struct model *m, struct told *told, uint64_t ends[SPAN_ENDS])
+{
+	struct collected collected = { .told = told };
+	struct collect *c = collect_new_limited(defs, ARRAY_SIZE(defs), 0, 0, hear_collected, &collected, &limits);
+	uint64_t state = seed, time = 50;
+	size_t variety = 1 + roll(&state, ARRAY_SIZE(names));
+
+	clear(m, true);
+	assert_non_null(c);
+	for (size_t i = 0; i < STEPS; i++) {
+		struct step step = roll_step(&state, time, steps_back, variety);
+		enum span_end expected = model_step(m, &step), end = collect_step(c, &step, &collected);
+
+		if (expected != end)
+			fail_msg("seed %#llx, step %zu: an end is told as %s, not %s", (unsigned long long)seed, i,
+				 span_end_name(end), span_end_name(expected));
+		compare_collected(told, m);
+		ends[end] += step.kind == END;
+		time = step.time;
+	}
+	close_all(m, 0, time, SPAN_OPEN);
+	assert_int_equal(collect_stop(c, time), 0);
+	compare_collected(told, m);
+	collect_free(c);
+}
+
 /* @own: the clock never goes back, so that own times are exact. */
 static void run_stream(uint64_t seed, bool own, struct model *m, struct told *told, uint64_t ends[SPAN_ENDS])
 {
@@ -506,7 +696,7 @@ static void run_stream(uint64_t seed, bool own, struct model *m, struct told *to
 	uint64_t state = seed, time = 50, begins = 0, of_this[SPAN_ENDS] = { 0 };
 	size_t variety = 1 + roll(&state, ARRAY_SIZE(names));
 
-	m->n = m->n_spans = m->n_heirs = 0;
+	clear(m, false);
 	assert_non_null(s);
 	for (size_t i = 0; i < STEPS; i++) {
 		struct step step = roll_step(&state, time, !own, variety);
@@ -516,12 +706,12 @@ static void run_stream(uint64_t seed, bool own, struct model *m, struct told *to
 			fail_msg("seed %#llx, step %zu: an end is told as %d, not %d", (unsigned long long)seed, i, end,
 				 expected);
 		compare_told(told, m, own);
-		assert_int_equal(spans_open(s), open_of(m, 0));
+		assert_int_equal(s->pairs->open, open_of(m, 0));
 		of_this[end] += step.kind == END;
 		begins += step.kind == BEGIN;
 		time = step.time;
 	}
-	close_all(m, 0, time, SPAN_OPEN, SIZE_MAX);
+	close_all(m, 0, time, SPAN_OPEN);
 	spans_stop(s, time);
 	compare_told(told, m, own);
 	compare_counts(s, of_this, begins);
@@ -530,7 +720,7 @@ static void run_stream(uint64_t seed, bool own, struct model *m, struct told *to
 	spans_free(s);
 }
 
-static void run_streams(uint64_t seed, bool own)
+static void run_streams(uint64_t seed, bool own, bool runtimes)
 {
 	AUTO_FREE struct model *m = calloc(1, sizeof(*m));
 	AUTO_FREE struct told *told = calloc(1, sizeof(*told));
@@ -539,7 +729,10 @@ static void run_streams(uint64_t seed, bool own)
 	assert_non_null(m);
 	assert_non_null(told);
 	for (uint64_t i = 0; i < STREAMS / 2; i++)
-		run_stream(seed + i, own, m, told, ends);
+		if (runtimes)
+			run_collected(seed + i, !own, m, told, ends);
+		else
+			run_stream(seed + i, own, m, told, ends);
 	assert_true(ends[SPAN_COMPLETE] > STREAMS / 10);
 	for (size_t i = SPAN_LOST; i < SPAN_ENDS; i++) /* the streams try every answer */
 		assert_true(ends[i] > STREAMS / 10);
@@ -548,13 +741,24 @@ static void run_streams(uint64_t seed, bool own)
 static void test_streams(void **state)
 {
 	(void)state;
-	run_streams(0x5e9d0001, true);
+	run_streams(0x5e9d0001, true, false);
 }
 
 static void test_streams_whose_clock_steps_back(void **state)
 {
 	(void)state;
-	run_streams(0x5e9d0000001, false);
+	run_streams(0x5e9d0000001, false, false);
+}
+
+static void test_spans_of_runtimes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(defs); i++)
+		defs[i] = (struct collect_def){ .runtime = "R",
+						.kind = "request",
+						.by = i % 2 ? COLLECT_BY_ID : COLLECT_BY_THREAD };
+	run_streams(0x5e9d1000001, true, true);
+	run_streams(0x5e9d2000001, false, true);
 }
 
 UNIT_TESTS(span_random)
@@ -562,6 +766,7 @@ UNIT_TESTS(span_random)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_streams_whose_clock_steps_back),
+		cmocka_unit_test(test_spans_of_runtimes),
 	};
 
 	return unit_run(tests, NULL, NULL);

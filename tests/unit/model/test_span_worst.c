@@ -10,12 +10,15 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "model/pair_priv.h"
 #include "model/span_priv.h"
 #include "unit.h"
 
 static struct span_event event(uint64_t ns, uint32_t pid, uint32_t tid, const char *name)
 {
-	return (struct span_event){ .time_ns = ns, .pid = pid, .tid = tid, .name = name, .name_len = strlen(name) };
+	return (struct span_event){
+		.time_ns = ns, .pid = pid, .tid = tid, .name = { .bytes = name, .len = strlen(name) }
+	};
 }
 
 static struct span_event with_id(struct span_event e, uint64_t id)
@@ -78,12 +81,13 @@ static void test_the_worst_streams(void **state)
 
 		for (uint64_t i = 0; i < WORST; i++)
 			streams[k](s, i);
-		assert_true(spans_open(s) <= SPANS_MAX);
-		assert_true(s->keys.n_idle <= s->limits.idle && s->procs.n_idle <= s->limits.idle);
-		assert_true(s->threads.n_idle <= s->limits.idle);
+		assert_true(s->pairs->open <= SPANS_MAX);
+		assert_true(s->pairs->keys.n_idle <= s->pairs->options.limits.idle &&
+			    s->pairs->procs.n_idle <= s->pairs->options.limits.idle);
+		assert_true(s->pairs->threads.n_idle <= s->pairs->options.limits.idle);
 		spans_stop(s, WORST);
 		assert_true(seconds() - before < WORST_SECONDS);
-		assert_int_equal(s->keys.n + s->procs.n + s->threads.n, 0);
+		assert_int_equal(s->pairs->keys.index.n + s->pairs->procs.index.n + s->pairs->threads.index.n, 0);
 		spans_free(s);
 	}
 }
@@ -100,7 +104,7 @@ static void test_forks_of_a_full_process(void **state)
 	for (uint64_t i = 0; i < 3000; i++) {
 		begin(s, with_id(event(i, 1, 1, "x"), SPANS_PER_PROCESS + i));
 		spans_fork(s, i, 1, 2 + (uint32_t)i);
-		assert_true(s->n_heritage <= s->limits.all_heritage);
+		assert_true(s->pairs->n_heritage <= s->pairs->options.limits.all_heritage);
 	}
 	assert_true(seconds() - before < WORST_SECONDS);
 	assert_int_equal(end(s, with_id(event(1, 3001, 3001, "x"), SPANS_PER_PROCESS + 2999)), SPAN_INHERITED);

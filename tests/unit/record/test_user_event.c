@@ -38,7 +38,7 @@ static void fill(uint32_t what, const char *name, const char *text)
 
 static int decode(size_t size, struct user_event *e) { return user_event_decode(&record.user.head, size, e); }
 
-static void assert_text(const struct user_text *t, enum ut_text_state state, const char *bytes)
+static void assert_text(const struct ut_text *t, enum ut_text_state state, const char *bytes)
 {
 	assert_int_equal(t->state, state);
 	assert_int_equal(t->len, strlen(bytes));
@@ -144,7 +144,7 @@ static void operations(void **state)
 }
 
 /* @got from the kernel's read into @room bytes that hold @fill, without a NUL. */
-static struct user_text name_of(size_t size, int32_t got, uint64_t address)
+static struct ut_text name_of(size_t size, int32_t got, uint64_t address)
 {
 	struct user_event e;
 
@@ -184,7 +184,7 @@ static void names_by_what_the_kernel_returned(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int k = 0; k < 2; k++) {
-			struct user_text t;
+			struct ut_text t;
 
 			if (!(k ? cases[i].large : cases[i].small))
 				continue;

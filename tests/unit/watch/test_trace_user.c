@@ -30,12 +30,6 @@ struct scene {
 	uint64_t now;
 };
 
-static pid_t no_ns_pid(void *ctx, pid_t pid)
-{
-	(void)ctx;
-	return pid;
-}
-
 static void add_request(struct plan *plan, unsigned i)
 {
 	struct plan_probe p = { .request = i };
@@ -52,7 +46,7 @@ static void begin(struct scene *s, const char *const *requests, size_t n)
 {
 	struct plan_options po = { .gen = { .text_limit = 200, .ncpus = 4 } };
 	struct live_options lo = { 0 };
-	struct trace_user_options o = { .out = &s->out, .ns_pid = no_ns_pid };
+	struct trace_user_options o = { .out = &s->out };
 	struct ut_err err = { 0 };
 
 	*s = (struct scene){ .now = 1000000 };
@@ -81,11 +75,11 @@ static void end(struct scene *s)
 	buf_done(&s->out);
 }
 
-static struct user_text text_of(const char *s)
+static struct ut_text text_of(const char *s)
 {
-	return (struct user_text){ .bytes = s ? s : "",
-				   .len = s ? strlen(s) : 0,
-				   .state = s ? UT_TEXT_WHOLE : UT_TEXT_NULL };
+	return (struct ut_text){ .bytes = s ? s : "",
+				 .len = s ? strlen(s) : 0,
+				 .state = s ? UT_TEXT_WHOLE : UT_TEXT_NULL };
 }
 
 /* An event of process PID + @who, a microsecond after the last; for how many requests it was printed. */
@@ -201,7 +195,7 @@ static unsigned count(const char *text, const char *what)
 static void names_that_are_not_whole(void **state)
 {
 	static char longest[UT_NAME_ROOM];
-	const struct user_text names[] = {
+	const struct ut_text names[] = {
 		text_of(NULL),
 		text_of(""),
 		{ .bytes = "", .state = UT_TEXT_FAULT, .address = 16 },

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the pairing engine share: the open pairs and the indexes over them. Nobody else includes this. */
+#ifndef UT_MODEL_PAIR_PRIV_H
+#define UT_MODEL_PAIR_PRIV_H
+
+#include "base/index.h"
+#include "base/vec.h"
+#include "model/pair.h"
+
+/* A doubly linked ring; a member that is in none points to itself. */
+struct link {
+	struct link *prev, *next;
+};
+
+#define link_of(l, type, member) ((type *)((char *)(l)-offsetof(type, member)))
+
+static inline void link_init(struct link *l) { l->prev = l->next = l; }
+static inline bool link_is_alone(const struct link *l) { return l->next == l; }
+
+static inline void link_push(struct link *head, struct link *l)
+{
+	l->prev = head->prev;
+	l->next = head;
+	head->prev->next = l;
+	head->prev = l;
+}
+
+static inline void link_drop(struct link *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+	link_init(l);
+}
+
+/*
+ * Tables of what has open pairs, and of what had some until lately: of members without users the latest @max_idle are
+ * kept. A member begins with its node.
+ */
+struct node {
+	uint64_t hash;
+	uint32_t number; /* in members */
+	size_t users;
+	struct link idle;
+};
+
+struct table {
+	struct index index;
+	VEC(struct node *) members; /* by number; NULL: the number is free */
+	VEC(uint32_t) free; /* as much room as members has */
+	size_t n_idle, max_idle;
+	struct link idle; /* the longest idle first */
+	void (*drop)(void *ctx, struct node *n); /* frees a member that has left */
+	void *ctx;
+};
+
+void table_init(struct table *t, size_t max_idle, void (*drop)(void *ctx, struct node *n), void *ctx);
+/* The new member is idle until it is used; the longest idle other one may be dropped. 0 or -ENOMEM. */
+int table_add(struct table *t, struct node *n, uint64_t hash);
+void table_use(struct table *t, struct node *n);
+void table_unuse(struct table *t, struct node *n);
+/* Drops all, used or not, and gives the memory back. */
+void table_clear(struct table *t);
+
+/* The member under @hash for which @condition holds of @n, a pointer to it; NULL. */
+#define table_find(table_, hash_, type, n, condition) \
+	({ \
+		const struct table *find_table_ = (table_); \
+		type *n = NULL; \
+		uint32_t found_ = index_find(&find_table_->index, hash_, number_, \
+					     (n = (type *)find_table_->members.v[number_], condition)); \
+		found_ == INDEX_NONE ? NULL : n; \
+	})
+
+/* Times between which events are missing: the loss that ended last, as the stream is in order. */
+struct loss {
+	bool any;
+	uint64_t since_ns, until_ns;
+};
+
+/* What a process brought from its parent: how many pairs of each name and id, by hash. */
+struct heritage;
+
+struct pair_proc {
+	struct node node;
+	uint32_t pid;
+	bool started; /* its program was seen to start, at started_ns; earlier events are not its own */
+	uint64_t started_ns;
+	struct loss loss;
+	struct link pairs; /* the oldest first */
+	size_t open;
+	struct pair_proc *busy_prev, *busy_next; /* with as many open */
+	struct heritage *heritage;
+	struct link heir;
+	void *data; /* the owner's; NULL: not asked for */
+};
+
+struct pair_thread {
+	struct node node;
+	uint32_t pid, tid;
+	bool started;
+	uint64_t started_ns;
+	struct link all, plain, straight; /* of pairs: all; by thread; of these not crossed yet. The oldest first */
+	size_t n_plain;
+};
+
+/* What an end looks for. */
+struct pair_key {
+	struct node node;
+	uint64_t inner; /* hash without process and thread */
+	uint32_t pid, tid; /* tid: 0 where it does not matter */
+	enum pair_by by;
+	uint64_t id, what;
+	uint64_t begun_ns; /* the latest begin */
+	struct link pairs; /* the oldest first */
+	size_t name_len;
+	char name[];
+};
+
+struct pair {
+	struct pair_key *key;
+	struct pair_proc *proc;
+	struct pair_thread *thread; /* NULL: it has ended meanwhile */
+	struct link of_all, of_key, of_proc, of_thread, of_plain, of_straight;
+	uint64_t seq;
+	uint32_t tid;
+	unsigned depth;
+	bool crossed;
+	uint64_t begin_ns;
+	uint64_t inner_ns, inner_until_ns; /* time of pairs directly inside, and the end of the last of them */
+	_Alignas(max_align_t) char data[];
+};
+
+struct pairs {
+	struct pairs_options options;
+	struct table procs, threads, keys;
+	struct link pairs; /* all that are open, the oldest first */
+	size_t open;
+	uint64_t seq;
+	struct loss loss; /* of nobody knows whom */
+	struct pair_proc **busy; /* by number of open pairs; the latest change first */
+	size_t most;
+	struct link heirs; /* processes with a heritage, the oldest first */
+	size_t n_heritage;
+};
+
+/* pair_close.c. How a pair ends: its times, its flags, and what of it belongs to the pairs around it. */
+struct pair_ending {
+	uint64_t time_ns;
+	enum span_end how;
+	uint32_t tid; /* SPAN_COMPLETE */
+	bool exit_known;
+	int exit_code;
+};
+
+void pair_count(struct pairs *p, struct pair_proc *proc, bool more);
+/* Takes the pair out of all indexes and frees it. */
+void pair_remove(struct pairs *p, struct pair *pair);
+void pair_finish(struct pairs *p, struct pair *pair, const struct pair_ending *ending);
+void pair_finish_process(struct pairs *p, struct pair_proc *proc, const struct pair_ending *ending);
+/* Those by thread; the others go on without a thread. */
+void pair_finish_thread(struct pairs *p, struct pair_thread *thread, const struct pair_ending *ending);
+
+/* pair_inherit.c */
+void heritage_give(struct pairs *p, const struct pair_proc *parent, struct pair_proc *child);
+/* True once for each pair that came with the process. */
+bool heritage_take(struct pair_proc *proc, uint64_t inner);
+void heritage_free(struct pairs *p, struct pair_proc *proc);
+
+#endif
