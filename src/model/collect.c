@@ -40,7 +40,6 @@ struct collect {
 	uint64_t start_ns, base_ns;
 	int (*fn)(void *ctx, const struct collect_span *span);
 	void *ctx;
-	int r; /* the first negative result in this call */
 	const struct collect_event *ending; /* what ends spans now; NULL */
 	VEC(struct collect_value) joined; /* values of the span that is handed out */
 	struct pairs *pairs;
@@ -57,7 +56,7 @@ static void number_kinds(struct collect *c)
 	}
 }
 
-static void on_ended(void *ctx, struct pair *pair, struct span *ended);
+static int on_ended(void *ctx, struct pair *pair, struct span *ended);
 
 struct collect *collect_new_limited(const struct collect_def *defs, size_t n, uint64_t start_ns, uint64_t base_ns,
 				    int (*fn)(void *ctx, const struct collect_span *span), void *ctx,
@@ -131,15 +130,6 @@ uint64_t collect_stopped_since(const struct collect *c, uint32_t pid)
 	return 0;
 }
 
-static void give(struct collect *c, struct collect_span *span)
-{
-	int r;
-
-	collect_conclude(span);
-	r = c->fn(c->ctx, span);
-	c->r = c->r ? c->r : r;
-}
-
 /* Its begin's values, then those of its end. */
 static int join_values(struct collect *c, const struct collect_item *item)
 {
@@ -156,14 +146,13 @@ static int join_values(struct collect *c, const struct collect_item *item)
 	return 0;
 }
 
-static void tell(struct collect *c, struct collect_item *item, const struct span *ended)
+static int tell(struct collect *c, struct collect_item *item, const struct span *ended)
 {
 	struct collect_span *span = &item->span;
 	const struct collect_event *end = c->ending;
 
-	c->r = join_values(c, item);
-	if (c->r)
-		return;
+	if (join_values(c, item))
+		return -ENOMEM;
 	span->end = ended->end;
 	span->end_ns = ended->end_ns;
 	span->lost_inside = ended->flags & SPAN_LOST_INSIDE;
@@ -174,20 +163,23 @@ static void tell(struct collect *c, struct collect_item *item, const struct span
 		span->stall = stall_between(&item->state, span->begin_ns, end->state, end->time_ns, c->base_ns);
 	span->values = c->joined.v;
 	span->nvalues = c->joined.n;
-	give(c, span);
+	collect_conclude(span);
+	return c->fn(c->ctx, span);
 }
 
-static void on_ended(void *ctx, struct pair *pair, struct span *ended)
+static int on_ended(void *ctx, struct pair *pair, struct span *ended)
 {
 	struct collect_item *item = pair_data(pair);
 	struct collect *c = ctx;
+	int r = 0;
 
 	if (!item->kind_items)
-		return;
-	if (!c->r)
-		tell(c, item, ended);
+		return 0;
+	if (ended)
+		r = tell(c, item, ended);
 	TAILQ_REMOVE(item->def_items, item, of_def);
 	TAILQ_REMOVE(item->kind_items, item, of_kind);
+	return r;
 }
 
 /* What an end of @e finds; those that are left out have a key of their own. */
@@ -241,7 +233,7 @@ static void decide(struct collect *c, struct collect_proc *proc, struct collect_
  * One that is open already where the new one would be ended: they nest, as queries of a database do. But when
  * events were lost and these never nest, it is the end of the old one that was lost.
  */
-static void replace_lost(struct collect *c, const struct collect_event *e)
+static int replace_lost(struct collect *c, const struct collect_event *e)
 {
 	struct pair *old = newest(c, e, COLLECT_FITS);
 	uint64_t lost_ns;
@@ -249,7 +241,8 @@ static void replace_lost(struct collect *c, const struct collect_event *e)
 	if (old && !pairs_lost_after(c->pairs, old, pair_begin_ns(old), &lost_ns))
 		c->nests[e->def] = true;
 	else if (old && !c->nests[e->def])
-		pairs_close(c->pairs, old, lost_ns < e->time_ns ? lost_ns : e->time_ns, SPAN_LOST);
+		return pairs_close(c->pairs, old, lost_ns < e->time_ns ? lost_ns : e->time_ns, SPAN_LOST);
+	return 0;
 }
 
 static int begin(struct collect *c, const struct collect_event *e)
@@ -259,13 +252,13 @@ static int begin(struct collect *c, const struct collect_event *e)
 	struct pair_event event = pair_event_of(c, e, fit == COLLECT_FITS_NOT);
 	struct collect_item *item;
 	struct pair *pair;
+	int r;
 
 	if (!proc)
 		return -ENOMEM;
-	if (fit == COLLECT_FITS)
-		replace_lost(c, e);
-	if (c->r)
-		return c->r;
+	r = fit == COLLECT_FITS ? replace_lost(c, e) : 0;
+	if (r)
+		return r;
 	pair = pairs_begin(c->pairs, &event, sizeof(*item) + (fit == COLLECT_FITS_NOT ? 0 : collect_values_room(e)));
 	if (!pair)
 		return -ENOMEM;
@@ -284,8 +277,7 @@ static int begin(struct collect *c, const struct collect_event *e)
 	}
 	if (fit == COLLECT_FITS)
 		decide(c, proc, item);
-	pairs_trim(c->pairs, pair);
-	return c->r;
+	return pairs_trim(c->pairs, pair);
 }
 
 static int end_without_begin(struct collect *c, const struct collect_event *e)
@@ -312,8 +304,8 @@ static int end_without_begin(struct collect *c, const struct collect_event *e)
 		span.begin_ns = span.end_ns;
 	span.lost_inside = span.end == SPAN_LOST;
 	collect_learn(&span, e);
-	give(c, &span);
-	return c->r;
+	collect_conclude(&span);
+	return c->fn(c->ctx, &span);
 }
 
 /* @fails: whatever is open there ended without saying so, inner ones first. */
@@ -324,6 +316,7 @@ static int end(struct collect *c, const struct collect_event *e)
 	enum collect_fit fit = fails ? COLLECT_FIT_UNKNOWN : collect_only_fits(&c->defs[e->def], e);
 	struct pair *pair = newest(c, e, fit);
 	struct collect_item *item;
+	int r;
 
 	if (!pair) /* without a fit nobody knows whether it is one of these */
 		return fit == COLLECT_FITS ? end_without_begin(c, e) : 0;
@@ -332,11 +325,11 @@ static int end(struct collect *c, const struct collect_event *e)
 		item = pair_data(pair);
 		if (item->undecided && fit == COLLECT_FITS)
 			decide(c, pair_process(pair), item);
-		pairs_end(c->pairs, pair, e->time_ns, e->tid);
+		r = pairs_end(c->pairs, pair, e->time_ns, e->tid);
 		pair = fails ? newest(c, e, fit) : NULL;
-	} while (pair && !c->r);
+	} while (pair && !r);
 	c->ending = NULL;
-	return c->r;
+	return r;
 }
 
 /* To the newest of its thread or id, where that is how ends find theirs, else to the newest of the process. */
@@ -358,7 +351,6 @@ static void inside(struct collect *c, const struct collect_event *e)
 
 int collect_event(struct collect *c, const struct collect_event *e)
 {
-	c->r = 0;
 	if (e->def >= c->ndefs)
 		return 0;
 	switch (e->role) {
@@ -369,42 +361,4 @@ int collect_event(struct collect *c, const struct collect_event *e)
 	return 0;
 }
 
-int collect_fork(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t child)
-{
-	c->r = 0;
-	pairs_fork(c->pairs, time_ns, pid, child);
-	return c->r;
-}
-
-int collect_exec(struct collect *c, uint64_t time_ns, uint32_t pid)
-{
-	c->r = 0;
-	pairs_exec(c->pairs, time_ns, pid);
-	return c->r;
-}
-
-int collect_thread_exit(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t tid)
-{
-	c->r = 0;
-	pairs_thread_exit(c->pairs, time_ns, pid, tid);
-	return c->r;
-}
-
-int collect_process_exit(struct collect *c, uint64_t time_ns, uint32_t pid)
-{
-	c->r = 0;
-	pairs_process_exit(c->pairs, time_ns, pid, false, 0);
-	return c->r;
-}
-
-void collect_lost(struct collect *c, uint32_t pid, uint64_t since_ns, uint64_t until_ns)
-{
-	pairs_lost(c->pairs, pid, since_ns, until_ns);
-}
-
-int collect_stop(struct collect *c, uint64_t time_ns)
-{
-	c->r = 0;
-	pairs_stop(c->pairs, time_ns);
-	return c->r;
-}
+struct pairs *collect_pairs(const struct collect *c) { return c->pairs; }

@@ -86,6 +86,7 @@ struct collect_span {
 };
 
 struct collect;
+struct pairs;
 
 /* @defs lives as long as the engine. @fn gets each span; who called gets its negative result. NULL: no memory. */
 struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t start_ns, uint64_t base_ns,
@@ -93,14 +94,11 @@ struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t s
 struct collect *collect_free(struct collect *c);
 
 int collect_event(struct collect *c, const struct collect_event *e);
-int collect_fork(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t child);
-int collect_exec(struct collect *c, uint64_t time_ns, uint32_t pid);
-/* Of one thread. When all of a process end, collect_process_exit with the last of them is enough. */
-int collect_thread_exit(struct collect *c, uint64_t time_ns, uint32_t pid, uint32_t tid);
-int collect_process_exit(struct collect *c, uint64_t time_ns, uint32_t pid);
-/* Events are missing between the two times: of @pid, or with 0 of nobody knows whom. */
-void collect_lost(struct collect *c, uint32_t pid, uint64_t since_ns, uint64_t until_ns);
-int collect_stop(struct collect *c, uint64_t time_ns);
+/*
+ * The engine behind it: what else happens goes to it, as pairs_fork() and pairs_lost() of pair.h. They return the negative
+ * result of @fn.
+ */
+struct pairs *collect_pairs(const struct collect *c);
 /* Since when a collection (kind gc) that stops the process is open; 0: none is. */
 uint64_t collect_stopped_since(const struct collect *c, uint32_t pid);
 

@@ -212,15 +212,15 @@ struct pair *pairs_begin(struct pairs *p, const struct pair_event *e, size_t roo
 }
 
 /* What is evicted is of the process that has most, which is often the new pair's own. */
-void pairs_trim(struct pairs *p, struct pair *pair)
+int pairs_trim(struct pairs *p, struct pair *pair)
 {
 	const struct pair_limits *limits = &p->options.limits;
 	struct pair_proc *proc = pair->proc;
 
 	if (proc->open <= limits->per_process && p->open <= limits->all)
-		return;
+		return 0;
 	proc = proc->open > limits->per_process ? proc : p->busy[p->most];
-	pairs_close(p, link_of(proc->pairs.next, struct pair, of_proc), pair->begin_ns, SPAN_EVICTED);
+	return pairs_close(p, link_of(proc->pairs.next, struct pair, of_proc), pair->begin_ns, SPAN_EVICTED);
 }
 
 struct pair *pairs_newest(const struct pairs *p, const struct pair_event *e)
@@ -238,14 +238,18 @@ struct pair *pair_older(const struct pair *pair)
 	return l == &pair->key->pairs ? NULL : link_of(l, struct pair, of_key);
 }
 
-void pairs_end(struct pairs *p, struct pair *pair, uint64_t time_ns, uint32_t tid)
+int pairs_end(struct pairs *p, struct pair *pair, uint64_t time_ns, uint32_t tid)
 {
+	p->r = 0;
 	pair_finish(p, pair, &(struct pair_ending){ .time_ns = time_ns, .how = SPAN_COMPLETE, .tid = tid });
+	return p->r;
 }
 
-void pairs_close(struct pairs *p, struct pair *pair, uint64_t time_ns, enum span_end how)
+int pairs_close(struct pairs *p, struct pair *pair, uint64_t time_ns, enum span_end how)
 {
+	p->r = 0;
 	pair_finish(p, pair, &(struct pair_ending){ .time_ns = time_ns, .how = how });
+	return p->r;
 }
 
 bool pair_is_newer(const struct pair *a, const struct pair *b) { return a->seq > b->seq; }
@@ -328,6 +332,7 @@ static struct pair_proc *proc_restart(struct pairs *p, uint32_t pid, const struc
 {
 	struct pair_proc *proc = proc_get(p, pid);
 
+	p->r = 0;
 	if (!proc)
 		return NULL;
 	pair_finish_process(p, proc, ending);
@@ -340,40 +345,49 @@ static struct pair_proc *proc_restart(struct pairs *p, uint32_t pid, const struc
 	return proc;
 }
 
-void pairs_fork(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t child)
+int pairs_fork(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t child)
 {
 	/* Another process of that number has ended unseen. */
 	const struct pair_ending unseen = { .time_ns = time_ns, .how = SPAN_PROCESS_EXITED };
-	struct pair_proc *proc = pid != child ? proc_restart(p, child, &unseen) : NULL;
-	const struct pair_proc *parent = proc_find(p, pid);
+	const struct pair_proc *parent;
+	struct pair_proc *proc;
 
+	if (pid == child)
+		return 0;
+	proc = proc_restart(p, child, &unseen);
+	parent = proc_find(p, pid);
 	if (proc && parent)
 		heritage_give(p, parent, proc);
+	return p->r;
 }
 
-void pairs_exec(struct pairs *p, uint64_t time_ns, uint32_t pid)
+int pairs_exec(struct pairs *p, uint64_t time_ns, uint32_t pid)
 {
 	proc_restart(p, pid, &(struct pair_ending){ .time_ns = time_ns, .how = SPAN_EXEC });
+	return p->r;
 }
 
-void pairs_process_exit(struct pairs *p, uint64_t time_ns, uint32_t pid, bool code_known, int code)
+int pairs_process_exit(struct pairs *p, uint64_t time_ns, uint32_t pid, bool code_known, int code)
 {
 	const struct pair_ending ending = {
 		.time_ns = time_ns, .how = SPAN_PROCESS_EXITED, .exit_known = code_known, .exit_code = code
 	};
 
 	proc_restart(p, pid, &ending);
+	return p->r;
 }
 
-void pairs_thread_exit(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t tid)
+int pairs_thread_exit(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t tid)
 {
 	struct pair_thread *thread = thread_get(p, pid, tid);
 
+	p->r = 0;
 	if (!thread)
-		return;
+		return 0;
 	pair_finish_thread(p, thread, &(struct pair_ending){ .time_ns = time_ns, .how = SPAN_THREAD_EXITED });
 	thread->started = true; /* the next one of that number will have been */
 	thread->started_ns = time_ns;
+	return p->r;
 }
 
 void pairs_lost(struct pairs *p, uint32_t pid, uint64_t since_ns, uint64_t until_ns)
@@ -387,10 +401,14 @@ void pairs_lost(struct pairs *p, uint32_t pid, uint64_t since_ns, uint64_t until
 		*loss = (struct loss){ true, since_ns, until_ns };
 }
 
-void pairs_stop(struct pairs *p, uint64_t time_ns)
+int pairs_stop(struct pairs *p, uint64_t time_ns)
 {
+	const struct pair_ending ending = { .time_ns = time_ns, .how = SPAN_OPEN };
+
+	p->r = 0;
 	while (!link_is_alone(&p->pairs))
-		pairs_close(p, link_of(p->pairs.prev, struct pair, of_all), time_ns, SPAN_OPEN);
+		pair_finish(p, link_of(p->pairs.prev, struct pair, of_all), &ending);
 	clear_tables(p);
 	p->loss = (struct loss){ 0 };
+	return p->r;
 }

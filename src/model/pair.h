@@ -43,8 +43,11 @@ struct pairs_options {
 	size_t process_room; /* bytes of pairs_process() */
 	/* A process is watched from its start on, if that is seen: then an end without a begin is an orphan. */
 	bool sees_starts;
-	/* For each pair that ends, by its own end too. Both hold during the call, which must not call back. */
-	void (*ended)(void *ctx, struct pair *pair, struct span *span);
+	/*
+	 * For each pair that ends, by its own end too; it must not call back. The first negative result is that of the call
+	 * in which pairs end. @span is NULL after it: the others go and are not told.
+	 */
+	int (*ended)(void *ctx, struct pair *pair, struct span *span);
 	void *ctx;
 };
 
@@ -56,27 +59,27 @@ struct pairs *pairs_free(struct pairs *p);
  * memory, and nothing has changed.
  */
 struct pair *pairs_begin(struct pairs *p, const struct pair_event *e, size_t room);
-/* Evicts one pair if @pair made it too many; it may be @pair. */
-void pairs_trim(struct pairs *p, struct pair *pair);
+/* Evicts one pair if @pair made it too many; it may be @pair. The result of ended(), here and below. */
+int pairs_trim(struct pairs *p, struct pair *pair);
 /* The newest open pair that @e as an end closes; NULL. */
 struct pair *pairs_newest(const struct pairs *p, const struct pair_event *e);
 /* Its own end, from the thread @tid. */
-void pairs_end(struct pairs *p, struct pair *pair, uint64_t time_ns, uint32_t tid);
+int pairs_end(struct pairs *p, struct pair *pair, uint64_t time_ns, uint32_t tid);
 /* The end by something else. */
-void pairs_close(struct pairs *p, struct pair *pair, uint64_t time_ns, enum span_end how);
+int pairs_close(struct pairs *p, struct pair *pair, uint64_t time_ns, enum span_end how);
 /* What an end is that closes nothing. *@ret_since_ns: earlier its begin cannot have been, as far as is known. */
 enum span_end pairs_without(struct pairs *p, const struct pair_event *e, uint64_t *ret_since_ns);
 
-void pairs_fork(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t child);
-void pairs_exec(struct pairs *p, uint64_t time_ns, uint32_t pid);
-void pairs_thread_exit(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t tid);
-void pairs_process_exit(struct pairs *p, uint64_t time_ns, uint32_t pid, bool code_known, int code);
+int pairs_fork(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t child);
+int pairs_exec(struct pairs *p, uint64_t time_ns, uint32_t pid);
+int pairs_thread_exit(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t tid);
+int pairs_process_exit(struct pairs *p, uint64_t time_ns, uint32_t pid, bool code_known, int code);
 /* Events are missing between the two times: of @pid, or with 0 of nobody knows whom. */
 void pairs_lost(struct pairs *p, uint32_t pid, uint64_t since_ns, uint64_t until_ns);
 /* Were any lost after @ns that may be of @pair's process? */
 bool pairs_lost_after(const struct pairs *p, const struct pair *pair, uint64_t ns, uint64_t *ret_until_ns);
 /* The stream ends: closes all as SPAN_OPEN. */
-void pairs_stop(struct pairs *p, uint64_t time_ns);
+int pairs_stop(struct pairs *p, uint64_t time_ns);
 
 /* The owner's bytes of a process: zeroed at the first call for its program. @create false: NULL where there are none. */
 void *pairs_process(struct pairs *p, uint32_t pid, bool create);

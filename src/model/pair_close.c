@@ -113,7 +113,7 @@ static void mark_crossed(struct pair *pair)
 }
 
 /* Made in place: it is large, and a copy waits for the stores before it. */
-static void report(const struct pairs *p, struct pair *pair, const struct pair_ending *e)
+static void report(struct pairs *p, struct pair *pair, const struct pair_ending *e)
 {
 	bool step = e->time_ns < pair->begin_ns;
 	uint64_t end_ns = step ? pair->begin_ns : e->time_ns, all_ns = end_ns - pair->begin_ns;
@@ -130,8 +130,9 @@ static void report(const struct pairs *p, struct pair *pair, const struct pair_e
 		.flags = (pairs_lost_after(p, pair, pair->begin_ns, NULL) ? SPAN_LOST_INSIDE : 0u) |
 			 (step ? SPAN_CLOCK_STEP : 0u) | (pair->crossed ? SPAN_CROSSED : 0u),
 	};
+	int r = p->options.ended(p->options.ctx, pair, p->r ? NULL : &span);
 
-	p->options.ended(p->options.ctx, pair, &span);
+	p->r = p->r ? p->r : r;
 }
 
 void pair_finish(struct pairs *p, struct pair *pair, const struct pair_ending *ending)

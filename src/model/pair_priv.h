@@ -141,6 +141,7 @@ struct pairs {
 	size_t most;
 	struct link heirs; /* processes with a heritage, the oldest first */
 	size_t n_heritage;
+	int r; /* the first negative result of ended() in this call */
 };
 
 /* pair_close.c. How a pair ends: its times, its flags, and what of it belongs to the pairs around it. */

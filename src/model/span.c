@@ -35,7 +35,7 @@ static struct pair_event pair_event_of(const struct span_event *e)
 				    .name_len = fault ? sizeof(e->name.address) : kept_len(&e->name) };
 }
 
-static void on_ended(void *ctx, struct pair *pair, struct span *span)
+static int on_ended(void *ctx, struct pair *pair, struct span *span)
 {
 	const struct user_begin *begin = pair_data(pair);
 	struct spans *s = ctx;
@@ -50,6 +50,7 @@ static void on_ended(void *ctx, struct pair *pair, struct span *span)
 		s->closed(s->ctx, span);
 	else if (span->end == SPAN_COMPLETE && s->ended)
 		*s->ended = *span;
+	return 0;
 }
 
 struct spans *spans_new_limited(void (*closed)(void *ctx, const struct span *span), void *ctx,
@@ -129,28 +130,5 @@ enum span_end spans_end(struct spans *s, const struct span_event *e, struct span
 	return SPAN_COMPLETE;
 }
 
-void spans_fork(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t child)
-{
-	pairs_fork(s->pairs, time_ns, pid, child);
-}
-
-void spans_exec(struct spans *s, uint64_t time_ns, uint32_t pid) { pairs_exec(s->pairs, time_ns, pid); }
-
-void spans_thread_exit(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t tid)
-{
-	pairs_thread_exit(s->pairs, time_ns, pid, tid);
-}
-
-void spans_process_exit(struct spans *s, uint64_t time_ns, uint32_t pid, bool code_known, int code)
-{
-	pairs_process_exit(s->pairs, time_ns, pid, code_known, code);
-}
-
-void spans_lost(struct spans *s, uint32_t pid, uint64_t since_ns, uint64_t until_ns)
-{
-	pairs_lost(s->pairs, pid, since_ns, until_ns);
-}
-
-void spans_stop(struct spans *s, uint64_t time_ns) { pairs_stop(s->pairs, time_ns); }
-
+struct pairs *spans_pairs(const struct spans *s) { return s->pairs; }
 const struct span_counts *spans_counts(const struct spans *s) { return &s->counts; }

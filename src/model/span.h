@@ -55,6 +55,7 @@ struct span_counts {
 	uint64_t of[SPAN_ENDS]; /* spans and ends without a begin, by what became of them */
 };
 
+struct pairs;
 struct spans;
 
 /*
@@ -68,15 +69,8 @@ int spans_begin(struct spans *s, const struct span_event *e);
 /* *@ret is the span that ends when the result is SPAN_COMPLETE, untouched otherwise. It may be NULL. */
 enum span_end spans_end(struct spans *s, const struct span_event *e, struct span *ret);
 
-void spans_fork(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t child);
-void spans_exec(struct spans *s, uint64_t time_ns, uint32_t pid);
-void spans_thread_exit(struct spans *s, uint64_t time_ns, uint32_t pid, uint32_t tid);
-void spans_process_exit(struct spans *s, uint64_t time_ns, uint32_t pid, bool code_known, int code);
-/* Events are missing between the two times: of @pid, or with 0 of nobody knows whom. */
-void spans_lost(struct spans *s, uint32_t pid, uint64_t since_ns, uint64_t until_ns);
-/* The stream ends: closes all as SPAN_OPEN. */
-void spans_stop(struct spans *s, uint64_t time_ns);
-
+/* The engine behind them: what else happens goes to it, as pairs_fork() and pairs_lost() of pair.h. */
+struct pairs *spans_pairs(const struct spans *s);
 const struct span_counts *spans_counts(const struct spans *s);
 
 #endif

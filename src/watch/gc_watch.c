@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "watch/gc_watch_priv.h"
+#include "model/pair.h"
 
 /* Are there processes that nobody has looked at yet? */
 static bool is_open(const struct gc_watch *w)
@@ -220,7 +221,7 @@ uint64_t gc_watch_stopped_since(const struct gc_watch *w, uint32_t pid)
 /* What is still open is cut here, and every process's hints are complete. */
 static int finish(struct gc_watch *w, uint64_t stop_ns)
 {
-	int r = collect_stop(w->collect, w->full || stop_ns < w->last_ns ? w->last_ns : stop_ns);
+	int r = pairs_stop(collect_pairs(w->collect), w->full || stop_ns < w->last_ns ? w->last_ns : stop_ns);
 
 	for (size_t i = 0; i < w->all.n; i++)
 		if (w->all.v[i]->told)

@@ -5,6 +5,7 @@
 
 #include "watch/gc_watch_priv.h"
 #include "base/clock.h"
+#include "watch/pair_life.h"
 #include "wire/record.h"
 
 #define LOOK_AGAIN_NS 1000000000u /* a library that was loaded late is recognised within this time */
@@ -101,16 +102,6 @@ static int on_event(void *ctx, const struct session_event *e)
 	return r < 0 || n < 0 ? r : give(w, p, e, values, (size_t)n);
 }
 
-static int take_exit(struct gc_watch *w, const struct session_life *life)
-{
-	int r;
-
-	if (!life->last && !life->group)
-		return collect_thread_exit(w->collect, life->time_ns, life->pid, life->tid);
-	r = collect_process_exit(w->collect, life->time_ns, life->pid);
-	return r < 0 || !life->last ? r : watch_gone(w, life->pid, life->time_ns);
-}
-
 static int on_life(void *ctx, const struct session_life *life)
 {
 	struct gc_watch *w = ctx;
@@ -120,21 +111,17 @@ static int on_life(void *ctx, const struct session_life *life)
 	if (w->full)
 		return 0;
 	w->last_ns = life->time_ns;
-	switch (life->what) {
-	case UT_LIFE_FORK:
-		p = w->options.targets.all || w->options.targets.follow ? watch_find(w, life->pid) : NULL;
+	if (life->what == UT_LIFE_FORK && (w->options.targets.all || w->options.targets.follow)) {
+		p = watch_find(w, life->pid);
 		if (p && p->wanted)
 			watch_expect(w, life->child, life->time_ns);
-		return collect_fork(w->collect, life->time_ns, life->pid, life->child);
-	case UT_LIFE_EXEC:
-		r = collect_exec(w->collect, life->time_ns, life->pid);
-		if (r >= 0)
-			r = watch_gone(w, life->pid, life->time_ns);
-		watch_expect(w, life->pid, life->time_ns);
-		return r;
-	case UT_LIFE_EXIT: return take_exit(w, life);
 	}
-	return 0;
+	r = pair_life(collect_pairs(w->collect), life);
+	if (r >= 0 && (life->what == UT_LIFE_EXEC || (life->what == UT_LIFE_EXIT && life->last)))
+		r = watch_gone(w, life->pid, life->time_ns);
+	if (life->what == UT_LIFE_EXEC)
+		watch_expect(w, life->pid, life->time_ns);
+	return r;
 }
 
 static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns)
@@ -144,7 +131,7 @@ static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, u
 	(void)cpu;
 	if (w->full)
 		return 0;
-	collect_lost(w->collect, 0, since_ns, until_ns);
+	pairs_lost(collect_pairs(w->collect), 0, since_ns, until_ns);
 	return w->sink.lost ? w->sink.lost(w->sink.ctx, count, since_ns, until_ns) : 0;
 }
 

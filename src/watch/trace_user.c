@@ -8,6 +8,7 @@
 
 #include "base/auto.h"
 #include "base/text.h"
+#include "watch/pair_life.h"
 #include "watch/trace_heard.h"
 #include "live/user.h"
 #include "model/family.h"
@@ -296,27 +297,17 @@ static void note_child(struct trace_user *u, const struct session_life *life)
 
 void trace_user_life(struct trace_user *u, const struct session_life *life)
 {
-	switch (life->what) {
-	case UT_LIFE_FORK:
+	if (life->what == UT_LIFE_FORK)
 		note_child(u, life);
-		spans_fork(u->spans, life->time_ns, life->pid, life->child);
-		break;
-	case UT_LIFE_EXEC: spans_exec(u->spans, life->time_ns, life->pid); break;
-	case UT_LIFE_EXIT:
-		if (!life->last && !life->group)
-			spans_thread_exit(u->spans, life->time_ns, life->pid, life->tid);
-		else
-			spans_process_exit(u->spans, life->time_ns, life->pid, life->code_known, life->code);
-		break;
-	}
+	pair_life(spans_pairs(u->spans), life);
 }
 
 void trace_user_lost(struct trace_user *u, uint32_t pid, uint64_t since_ns, uint64_t until_ns)
 {
-	spans_lost(u->spans, pid, since_ns, until_ns);
+	pairs_lost(spans_pairs(u->spans), pid, since_ns, until_ns);
 }
 
-void trace_user_stop(struct trace_user *u, uint64_t time_ns) { spans_stop(u->spans, time_ns); }
+void trace_user_stop(struct trace_user *u, uint64_t time_ns) { pairs_stop(spans_pairs(u->spans), time_ns); }
 
 uint64_t trace_user_count(const struct trace_user *u, size_t probe)
 {

@@ -86,15 +86,15 @@ static void step(struct spans *s, struct input *in)
 
 	e.time_ns = next_time(in);
 	switch (what & 15) {
-	case 0: spans_fork(s, e.time_ns, e.pid, e.tid); break;
-	case 1: spans_exec(s, e.time_ns, e.pid); break;
-	case 2: spans_thread_exit(s, e.time_ns, e.pid, e.tid); break;
-	case 3: spans_thread_exit(s, e.time_ns, e.pid, e.tid); break;
-	case 4: spans_process_exit(s, e.time_ns, e.pid, what & 16, what); break;
-	case 5: spans_lost(s, e.pid, e.time_ns - next(in), e.time_ns); break;
+	case 0: pairs_fork(spans_pairs(s), e.time_ns, e.pid, e.tid); break;
+	case 1: pairs_exec(spans_pairs(s), e.time_ns, e.pid); break;
+	case 2: pairs_thread_exit(spans_pairs(s), e.time_ns, e.pid, e.tid); break;
+	case 3: pairs_thread_exit(spans_pairs(s), e.time_ns, e.pid, e.tid); break;
+	case 4: pairs_process_exit(spans_pairs(s), e.time_ns, e.pid, what & 16, what); break;
+	case 5: pairs_lost(spans_pairs(s), e.pid, e.time_ns - next(in), e.time_ns); break;
 	case 6:
 		if (what > 0xf0)
-			spans_stop(s, e.time_ns);
+			pairs_stop(spans_pairs(s), e.time_ns);
 		break;
 	case 7:
 	case 8:
@@ -121,7 +121,7 @@ FUZZ_TARGET(span)
 	if (!s)
 		return 0;
 	if (size & 1) /* else without an end of the stream */
-		spans_stop(s, in.time);
+		pairs_stop(spans_pairs(s), in.time);
 	check(s, told);
 	spans_free(s);
 	return 0;

@@ -9,6 +9,7 @@
 
 #include "base/auto.h"
 #include "model/collect.h"
+#include "model/pair.h"
 #include "unit.h"
 #include "wire/record.h"
 
@@ -389,7 +390,7 @@ static void only_told_later(void **ctx)
 	assert_false(seen[1].span.nested);
 	/* Told of nobody, or not in time. */
 	begin(c, AT(11, 1, 11), OLD);
-	assert_int_equal(collect_stop(c, START + 12), 0);
+	assert_int_equal(pairs_stop(collect_pairs(c), START + 12), 0);
 	assert_int_equal(nseen, 2);
 	collect_free(c);
 }
@@ -442,7 +443,7 @@ static void cut_at_both_ends(void **ctx)
 	begin(c, AT(6, 1, 11), GC);
 	begin(c, AT(7, 1, 11), SWEEP);
 	begin(c, AT(8, 2, 21), GC);
-	assert_int_equal(collect_stop(c, START + 50), 0);
+	assert_int_equal(pairs_stop(collect_pairs(c), START + 50), 0);
 	is_span(0, SPAN_BEFORE_ATTACH, 0, 5);
 	assert_string_equal(seen[0].label, "full");
 	assert_string_equal(seen[0].values, "full=1 ");
@@ -451,7 +452,7 @@ static void cut_at_both_ends(void **ctx)
 	is_span(2, SPAN_OPEN, 7, 50);
 	is_span(3, SPAN_OPEN, 6, 50);
 	assert_int_equal(nseen, 4);
-	assert_int_equal(collect_stop(c, START + 60), 0);
+	assert_int_equal(pairs_stop(collect_pairs(c), START + 60), 0);
 	assert_int_equal(nseen, 4);
 	collect_free(c);
 }
@@ -464,20 +465,20 @@ static void ends_of_processes_and_threads(void **ctx)
 	begin(c, AT(1, 1, 11), GC);
 	begin(c, AT(2, 1, 11), SWEEP);
 	begin(c, AT(3, 1, 12), SWEEP);
-	assert_int_equal(collect_thread_exit(c, START + 4, 1, 11), 0);
+	assert_int_equal(pairs_thread_exit(collect_pairs(c), START + 4, 1, 11), 0);
 	assert_int_equal(nseen, 1);
 	is_span(0, SPAN_THREAD_EXITED, 2, 4); /* another thread may end the collection */
-	assert_int_equal(collect_exec(c, START + 5, 1), 0);
+	assert_int_equal(pairs_exec(collect_pairs(c), START + 5, 1), 0);
 	is_span(1, SPAN_EXEC, 3, 5);
 	is_span(2, SPAN_EXEC, 1, 5);
 	end(c, AT(7, 1, 11), GC); /* of the new program, before its probes were there */
 	is_span(3, SPAN_BEFORE_ATTACH, 5, 7);
 	assert_int_equal(seen[3].span.number, 1);
 	begin(c, AT(8, 1, 11), GC);
-	assert_int_equal(collect_process_exit(c, START + 9, 1), 0);
+	assert_int_equal(pairs_process_exit(collect_pairs(c), START + 9, 1, false, 0), 0);
 	is_span(4, SPAN_PROCESS_EXITED, 8, 9);
-	assert_int_equal(collect_process_exit(c, START + 9, 1), 0);
-	assert_int_equal(collect_process_exit(c, START + 9, 4), 0);
+	assert_int_equal(pairs_process_exit(collect_pairs(c), START + 9, 1, false, 0), 0);
+	assert_int_equal(pairs_process_exit(collect_pairs(c), START + 9, 4, false, 0), 0);
 	end(c, AT(12, 1, 11), GC); /* a process of that number whose start was not seen */
 	is_span(5, SPAN_BEFORE_ATTACH, 9, 12);
 	collect_free(c);
@@ -490,8 +491,8 @@ static void forks(void **ctx)
 	(void)ctx;
 	begin(c, AT(1, 1, 1), GC);
 	begin(c, AT(2, 1, 1), QUERY);
-	assert_int_equal(collect_fork(c, START + 3, 1, 5), 0);
-	assert_int_equal(collect_fork(c, START + 4, 5, 6), 0);
+	assert_int_equal(pairs_fork(collect_pairs(c), START + 3, 1, 5), 0);
+	assert_int_equal(pairs_fork(collect_pairs(c), START + 4, 5, 6), 0);
 	begin(c, AT(5, 5, 5), GC);
 	end(c, AT(6, 5, 5), GC); /* its own */
 	end(c, AT(7, 5, 5), GC); /* its parent's */
@@ -511,12 +512,12 @@ static void forks(void **ctx)
 	assert_int_equal(seen_as(SPAN_INHERITED), 2);
 	/* The same number again, and the end of the first was not seen. */
 	begin(c, AT(20, 5, 5), GC);
-	assert_int_equal(collect_fork(c, START + 21, 1, 5), 0);
+	assert_int_equal(pairs_fork(collect_pairs(c), START + 21, 1, 5), 0);
 	is_span(7, SPAN_PROCESS_EXITED, 20, 21);
 	/* Another program inherits nothing. */
 	begin(c, AT(30, 1, 1), GC);
-	assert_int_equal(collect_fork(c, START + 31, 1, 7), 0);
-	assert_int_equal(collect_exec(c, START + 32, 7), 0);
+	assert_int_equal(pairs_fork(collect_pairs(c), START + 31, 1, 7), 0);
+	assert_int_equal(pairs_exec(collect_pairs(c), START + 32, 7), 0);
 	end(c, AT(33, 7, 7), GC);
 	is_span(8, SPAN_BEFORE_ATTACH, 32, 33);
 	collect_free(c);
@@ -529,7 +530,7 @@ static void losses(void **ctx)
 	(void)ctx;
 	begin(c, AT(1, 1, 11), GC);
 	begin(c, AT(2, 1, 11), SWEEP);
-	collect_lost(c, 0, START + 3, START + 9);
+	pairs_lost(collect_pairs(c), 0, START + 3, START + 9);
 	begin(c, AT(10, 1, 11), GC); /* the first one's end was lost */
 	is_span(0, SPAN_LOST, 1, 9);
 	assert_true(seen[0].span.lost_inside);
@@ -540,7 +541,7 @@ static void losses(void **ctx)
 	is_span(2, SPAN_COMPLETE, 2, 12);
 	assert_true(seen[2].span.lost_inside);
 	/* A begin that was lost. */
-	collect_lost(c, 0, START + 20, START + 25);
+	pairs_lost(collect_pairs(c), 0, START + 20, START + 25);
 	end(c, AT(26, 1, 11), GC);
 	is_span(3, SPAN_LOST, 20, 26);
 	assert_true(seen[3].span.lost_inside);
@@ -556,7 +557,7 @@ static void losses_and_nesting(void **ctx)
 	begin(c, AT(1, 1, 11), QUERY);
 	begin(c, AT(2, 1, 11), QUERY);
 	end(c, AT(3, 1, 11), QUERY);
-	collect_lost(c, 0, START + 4, START + 5);
+	pairs_lost(collect_pairs(c), 0, START + 4, START + 5);
 	begin(c, AT(6, 1, 11), QUERY);
 	end(c, AT(7, 1, 11), QUERY);
 	end(c, AT(8, 1, 11), QUERY);
@@ -577,7 +578,7 @@ static void limits(void **ctx)
 	assert_int_equal(nseen, 2);
 	is_span(0, SPAN_EVICTED, 0, COLLECT_OPEN_MAX);
 	is_span(1, SPAN_EVICTED, 1, COLLECT_OPEN_MAX + 1);
-	assert_int_equal(collect_stop(c, START + COLLECT_OPEN_MAX + 9), 0);
+	assert_int_equal(pairs_stop(collect_pairs(c), START + COLLECT_OPEN_MAX + 9), 0);
 	assert_int_equal(nseen, COLLECT_OPEN_MAX + 2);
 	collect_free(c);
 }
@@ -615,9 +616,9 @@ static void answers(void **ctx)
 	begin(c, AT(3, 1, 11), GC);
 	answer = -32;
 	assert_int_equal(feed_values(c, AT(4, 1, 11), GC, COLLECT_END, NULL, 0), -32);
-	assert_int_equal(collect_process_exit(c, START + 5, 1), -32);
+	assert_int_equal(pairs_process_exit(collect_pairs(c), START + 5, 1, false, 0), -32);
 	assert_int_equal(nseen, 2);
-	assert_int_equal(collect_stop(c, START + 6), 0);
+	assert_int_equal(pairs_stop(collect_pairs(c), START + 6), 0);
 	assert_int_equal(feed_values(c, AT(7, 1, 11), NDEFS, COLLECT_END, NULL, 0), 0); /* no such definition */
 	collect_free(c);
 	assert_null(collect_free(NULL));

@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "counted_memory.h"
 #include "model/collect.h"
+#include "model/pair.h"
 #include "model/gcstat_priv.h"
 #include "unit.h"
 #include "wire/record.h"
@@ -69,11 +70,11 @@ static int one(struct run *r)
 				   .state = dice(2) ? &state : NULL };
 
 	switch (dice(60)) {
-	case 0: return collect_fork(r->c, r->now, e.pid, 1 + (uint32_t)dice(3));
-	case 1: return collect_exec(r->c, r->now, e.pid);
-	case 2: return collect_thread_exit(r->c, r->now, e.pid, e.tid);
-	case 3: return collect_process_exit(r->c, r->now, e.pid);
-	case 4: collect_lost(r->c, 0, r->now - dice(90), r->now); return 0;
+	case 0: return pairs_fork(collect_pairs(r->c), r->now, e.pid, 1 + (uint32_t)dice(3));
+	case 1: return pairs_exec(collect_pairs(r->c), r->now, e.pid);
+	case 2: return pairs_thread_exit(collect_pairs(r->c), r->now, e.pid, e.tid);
+	case 3: return pairs_process_exit(collect_pairs(r->c), r->now, e.pid, false, 0);
+	case 4: pairs_lost(collect_pairs(r->c), 0, r->now - dice(90), r->now); return 0;
 	default: break;
 	}
 	r->begins += e.role == COLLECT_BEGIN && (e.def != 3 || values[0].number == 1);
@@ -99,7 +100,7 @@ static void go(struct run *r, unsigned steps)
 		r->failed += result != 0;
 	}
 	if (r->c)
-		r->failed += collect_stop(r->c, r->now) != 0;
+		r->failed += pairs_stop(collect_pairs(r->c), r->now) != 0;
 	if (r->g && !gcstat_report(r->g, r->now, &report)) {
 		assert_true(report.pause_ns <= r->now - 100 && report.stopped_ns <= report.pause_ns);
 		for (size_t i = 0; i < report.nrows; i++)

@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "model/collect_priv.h"
+#include "model/pair.h"
 #include "unit.h"
 
 enum { BY_THREAD, BY_PROCESS, BY_ID, ONLY, NDEFS };
@@ -33,13 +35,7 @@ static int hear(void *ctx, const struct collect_span *span)
 	return 0;
 }
 
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
+static double seconds(void) { return (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9; }
 
 static void feed_value(struct collect *c, uint64_t ns, uint32_t pid, uint32_t tid, unsigned def, enum collect_role role,
 		       const struct collect_value *value)
@@ -65,11 +61,11 @@ static void one_process(struct collect *c, uint64_t i) { feed(c, i, 1, (uint32_t
 static void many_threads(struct collect *c, uint64_t i) { feed(c, i, 1, (uint32_t)i, BY_THREAD, COLLECT_BEGIN); }
 static void many_processes(struct collect *c, uint64_t i) { feed(c, i, (uint32_t)i, 1, BY_THREAD, COLLECT_BEGIN); }
 static void ends_alone(struct collect *c, uint64_t i) { feed(c, i, (uint32_t)i, 1, BY_THREAD, COLLECT_END); }
-static void forks(struct collect *c, uint64_t i) { collect_fork(c, i, (uint32_t)i, (uint32_t)i + 1); }
-static void execs(struct collect *c, uint64_t i) { collect_exec(c, i, (uint32_t)i); }
-static void thread_exits(struct collect *c, uint64_t i) { collect_thread_exit(c, i, 1, (uint32_t)i); }
-static void exits(struct collect *c, uint64_t i) { collect_process_exit(c, i, (uint32_t)i); }
-static void losses(struct collect *c, uint64_t i) { collect_lost(c, (uint32_t)i, i, i + 1); }
+static void forks(struct collect *c, uint64_t i) { pairs_fork(collect_pairs(c), i, (uint32_t)i, (uint32_t)i + 1); }
+static void execs(struct collect *c, uint64_t i) { pairs_exec(collect_pairs(c), i, (uint32_t)i); }
+static void thread_exits(struct collect *c, uint64_t i) { pairs_thread_exit(collect_pairs(c), i, 1, (uint32_t)i); }
+static void exits(struct collect *c, uint64_t i) { pairs_process_exit(collect_pairs(c), i, (uint32_t)i, false, 0); }
+static void losses(struct collect *c, uint64_t i) { pairs_lost(collect_pairs(c), (uint32_t)i, i, i + 1); }
 
 static void many_ids(struct collect *c, uint64_t i)
 {
@@ -111,7 +107,7 @@ static void undecided(struct collect *c, uint64_t i)
 /* Each begin finds one that is open over a loss. */
 static void replaced(struct collect *c, uint64_t i)
 {
-	collect_lost(c, 0, i, i);
+	pairs_lost(collect_pairs(c), 0, i, i);
 	feed(c, i + 1, 1, 1, BY_THREAD, COLLECT_BEGIN);
 }
 
@@ -120,7 +116,7 @@ static void forks_of_a_full_process(struct collect *c, uint64_t i)
 {
 	one_thread(c, i);
 	if (i % 32 == 0)
-		collect_fork(c, i, 1, 2 + (uint32_t)i);
+		pairs_fork(collect_pairs(c), i, 1, 2 + (uint32_t)i);
 }
 
 /* Far more than it takes, with a sanitizer on a slow machine too, and far less than scans over what is open would. */
@@ -156,7 +152,7 @@ static void test_the_worst_streams(void **state)
 
 		for (uint64_t i = 0; i < WORST; i++)
 			streams[k](c, i);
-		assert_int_equal(collect_stop(c, WORST), 0);
+		assert_int_equal(pairs_stop(collect_pairs(c), WORST), 0);
 		if (seconds() - before >= WORST_SECONDS)
 			fail_msg("stream %zu takes %g s", k, seconds() - before);
 		collect_free(c);
@@ -175,7 +171,7 @@ static void test_a_million_begins_beside_a_polite_process(void **state)
 		one_thread(c, 2 + i);
 	assert_int_equal(told, 1000000 - COLLECT_OPEN_MAX);
 	told = 0;
-	assert_int_equal(collect_stop(c, 2000000), 0);
+	assert_int_equal(pairs_stop(collect_pairs(c), 2000000), 0);
 	assert_int_equal(told, COLLECT_OPEN_MAX + 1);
 	collect_free(c);
 }

@@ -11,6 +11,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "model/collect.h"
+#include "model/pair.h"
 #include "model/span.h"
 #include "unit.h"
 
@@ -183,11 +184,11 @@ static void spans_feed_end(struct run *r, const struct event *e)
 static void spans_feed_exit(struct run *r, const struct event *e)
 {
 	if (!strncmp(e->name, "signal ", 7))
-		spans_process_exit(r->spans, e->ns, e->pid, true, (int)number(e->name + 7));
+		pairs_process_exit(spans_pairs(r->spans), e->ns, e->pid, true, (int)number(e->name + 7));
 	else if (!strncmp(e->name, "exit ", 5))
-		spans_process_exit(r->spans, e->ns, e->pid, true, (int)number(e->name + 5) << 8);
+		pairs_process_exit(spans_pairs(r->spans), e->ns, e->pid, true, (int)number(e->name + 5) << 8);
 	else
-		spans_process_exit(r->spans, e->ns, e->pid, false, 0);
+		pairs_process_exit(spans_pairs(r->spans), e->ns, e->pid, false, 0);
 }
 
 static void spans_feed(struct run *r, const struct event *e)
@@ -199,17 +200,17 @@ static void spans_feed(struct run *r, const struct event *e)
 	else if (!strcmp(e->what, "E"))
 		spans_feed_end(r, e);
 	else if (!strcmp(e->what, "FORK"))
-		spans_fork(r->spans, e->ns, e->pid, (uint32_t)number(e->name));
+		pairs_fork(spans_pairs(r->spans), e->ns, e->pid, (uint32_t)number(e->name));
 	else if (!strcmp(e->what, "EXEC"))
-		spans_exec(r->spans, e->ns, e->pid);
+		pairs_exec(spans_pairs(r->spans), e->ns, e->pid);
 	else if (!strncmp(e->what, "THREAD_", 7)) /* of a start that is seen, the exit before it was not */
-		spans_thread_exit(r->spans, e->ns, e->pid, e->tid);
+		pairs_thread_exit(spans_pairs(r->spans), e->ns, e->pid, e->tid);
 	else if (!strcmp(e->what, "PROC_EXIT"))
 		spans_feed_exit(r, e);
 	else if (!strcmp(e->what, "LOST"))
-		spans_lost(r->spans, e->pid, e->since_ns, e->ns);
+		pairs_lost(spans_pairs(r->spans), e->pid, e->since_ns, e->ns);
 	else if (!strcmp(e->what, "STOP"))
-		spans_stop(r->spans, e->ns);
+		pairs_stop(spans_pairs(r->spans), e->ns);
 	else
 		fail_msg("no event is called '%s'", e->what);
 }
@@ -219,7 +220,7 @@ static void spans_finish(struct run *r, uint64_t ns)
 	const struct span_counts *c = spans_counts(r->spans);
 	uint64_t closed = 0, without = 0;
 
-	spans_stop(r->spans, ns);
+	pairs_stop(spans_pairs(r->spans), ns);
 	for (size_t i = 0; i < SPAN_LOST; i++)
 		closed += c->of[i];
 	for (size_t i = SPAN_LOST; i < SPAN_ENDS; i++)
@@ -303,24 +304,24 @@ static void collect_feed(struct run *r, const struct event *e)
 	if (!strcmp(e->what, "B") || !strcmp(e->what, "E"))
 		collect_feed_event(r, e);
 	else if (!strcmp(e->what, "FORK"))
-		collect_fork(r->collect, e->ns, e->pid, (uint32_t)number(e->name));
+		pairs_fork(collect_pairs(r->collect), e->ns, e->pid, (uint32_t)number(e->name));
 	else if (!strcmp(e->what, "EXEC"))
-		collect_exec(r->collect, e->ns, e->pid);
+		pairs_exec(collect_pairs(r->collect), e->ns, e->pid);
 	else if (!strncmp(e->what, "THREAD_", 7))
-		collect_thread_exit(r->collect, e->ns, e->pid, e->tid);
+		pairs_thread_exit(collect_pairs(r->collect), e->ns, e->pid, e->tid);
 	else if (!strcmp(e->what, "PROC_EXIT"))
-		collect_process_exit(r->collect, e->ns, e->pid);
+		pairs_process_exit(collect_pairs(r->collect), e->ns, e->pid, false, 0);
 	else if (!strcmp(e->what, "LOST"))
-		collect_lost(r->collect, e->pid, e->since_ns, e->ns);
+		pairs_lost(collect_pairs(r->collect), e->pid, e->since_ns, e->ns);
 	else if (!strcmp(e->what, "STOP"))
-		collect_stop(r->collect, e->ns);
+		pairs_stop(collect_pairs(r->collect), e->ns);
 	else
 		fail_msg("no event is called '%s'", e->what);
 }
 
 static void collect_finish(struct run *r, uint64_t ns)
 {
-	assert_int_equal(collect_stop(r->collect, ns), 0);
+	assert_int_equal(pairs_stop(collect_pairs(r->collect), ns), 0);
 	r->collect = collect_free(r->collect);
 }
 

@@ -51,14 +51,14 @@ static void test_nothing(void **state)
 
 	(void)state;
 	assert_non_null(s);
-	spans_fork(s, 1, 1, 2);
-	spans_fork(s, 1, 1, 1);
-	spans_exec(s, 1, 3);
-	spans_thread_exit(s, 1, 4, 4);
-	spans_process_exit(s, 1, 5, false, 0);
-	spans_lost(s, 0, 1, 2);
-	spans_stop(s, 2);
-	spans_stop(s, 3);
+	pairs_fork(spans_pairs(s), 1, 1, 2);
+	pairs_fork(spans_pairs(s), 1, 1, 1);
+	pairs_exec(spans_pairs(s), 1, 3);
+	pairs_thread_exit(spans_pairs(s), 1, 4, 4);
+	pairs_process_exit(spans_pairs(s), 1, 5, false, 0);
+	pairs_lost(spans_pairs(s), 0, 1, 2);
+	pairs_stop(spans_pairs(s), 2);
+	pairs_stop(spans_pairs(s), 3);
 	assert_int_equal(s->pairs->open, 0);
 	assert_int_equal(spans_counts(s)->begins, 0);
 	assert_null(spans_free(s));
@@ -201,7 +201,7 @@ static void test_the_process_with_most_pays(void **state)
 	assert_int_equal(s->pairs->open, SPANS_MAX);
 	assert_int_equal(heard.n, 100);
 	assert_int_equal(heard.of_pid[2], 0);
-	spans_stop(s, 1 << 20);
+	pairs_stop(spans_pairs(s), 1 << 20);
 	assert_int_equal(heard.of_pid[2], 100);
 	assert_int_equal(heard.last.end, SPAN_OPEN);
 	spans_free(s);
@@ -262,7 +262,7 @@ static void test_heritage_is_bounded(void **state)
 	begin(s, event(2, 1, 1, "b"));
 	begin(s, event(3, 1, 1, "c"));
 	for (uint32_t child = 2; child < 9; child++)
-		spans_fork(s, 4, 1, child);
+		pairs_fork(spans_pairs(s), 4, 1, child);
 	assert_true(s->pairs->n_heritage <= limits.all_heritage);
 	assert_int_equal(end(s, event(5, 8, 8, "c")), SPAN_INHERITED);
 	assert_int_equal(end(s, event(5, 8, 8, "b")), SPAN_INHERITED);
@@ -278,20 +278,20 @@ static void test_counts_say_where_all_went(void **state)
 	(void)state;
 	end(s, event(1, 1, 1, "early"));
 	begin(s, event(2, 1, 1, "a"));
-	spans_fork(s, 3, 1, 2);
+	pairs_fork(spans_pairs(s), 3, 1, 2);
 	end(s, event(4, 2, 2, "a"));
 	end(s, event(5, 2, 2, "a"));
 	end(s, event(6, 1, 1, "a"));
-	spans_lost(s, 0, 6, 7);
+	pairs_lost(spans_pairs(s), 0, 6, 7);
 	end(s, event(8, 1, 1, "a"));
 	begin(s, event(9, 1, 2, "t"));
-	spans_thread_exit(s, 10, 1, 2);
+	pairs_thread_exit(spans_pairs(s), 10, 1, 2);
 	begin(s, event(11, 1, 1, "e"));
-	spans_exec(s, 12, 1);
+	pairs_exec(spans_pairs(s), 12, 1);
 	begin(s, event(13, 1, 1, "p"));
-	spans_process_exit(s, 14, 1, true, 0);
+	pairs_process_exit(spans_pairs(s), 14, 1, true, 0);
 	begin(s, event(15, 3, 3, "o"));
-	spans_stop(s, 16);
+	pairs_stop(spans_pairs(s), 16);
 	assert_true(c->begins == 5 && c->ends == 5);
 	for (size_t i = 0; i < SPAN_ENDS; i++)
 		assert_int_equal(c->of[i], i != SPAN_EVICTED);

@@ -61,15 +61,15 @@ static uint64_t mixed_stream(struct spans *s)
 		if (i % 2)
 			spans_end(s, &e, NULL);
 		if (i % 17 == 0)
-			spans_fork(s, i, e.pid, 100 + i % 20);
+			pairs_fork(spans_pairs(s), i, e.pid, 100 + i % 20);
 		if (i % 31 == 0)
-			spans_thread_exit(s, i, e.pid, e.tid);
+			pairs_thread_exit(spans_pairs(s), i, e.pid, e.tid);
 		if (i % 37 == 0)
-			spans_process_exit(s, i, e.pid, true, 0);
+			pairs_process_exit(spans_pairs(s), i, e.pid, true, 0);
 		if (i % 41 == 0)
-			spans_lost(s, i % 7, i, i);
+			pairs_lost(spans_pairs(s), i % 7, i, i);
 		if (i % 43 == 0)
-			spans_exec(s, i, 300 + i);
+			pairs_exec(spans_pairs(s), i, 300 + i);
 	}
 	return not_kept;
 }
@@ -90,7 +90,7 @@ static bool run_with_failures(size_t from, size_t until)
 	}
 	not_kept = mixed_stream(s);
 	check_counts(s, not_kept);
-	spans_stop(s, 1000);
+	pairs_stop(spans_pairs(s), 1000);
 	assert_int_equal(s->pairs->open, 0);
 	check_counts(s, not_kept);
 	assert_int_equal(held, 3); /* itself, the engine, and its list of numbers */
@@ -129,7 +129,7 @@ static void test_memory_comes_back(void **state)
 	for (int again = 0; again < 3; again++) {
 		mixed_stream(s);
 		assert_true(held > 100);
-		spans_stop(s, 1000);
+		pairs_stop(spans_pairs(s), 1000);
 		assert_int_equal(held, 3);
 	}
 	mixed_stream(s);

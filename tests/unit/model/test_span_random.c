@@ -466,12 +466,14 @@ static enum span_end engine_step(struct spans *s, const struct step *step, struc
 		if (end == SPAN_COMPLETE)
 			hear(told, &span);
 		break;
-	case FORK: spans_fork(s, step->time, step->pid, step->tid); break;
-	case EXEC: spans_exec(s, step->time, step->pid); break;
-	case THREAD_START: spans_thread_exit(s, step->time, step->pid, step->tid); break;
-	case THREAD_EXIT: spans_thread_exit(s, step->time, step->pid, step->tid); break;
-	case PROCESS_EXIT: spans_process_exit(s, step->time, step->pid, step->has_id, (int)step->id); break;
-	case LOST: spans_lost(s, step->pid, step->since, step->time); break;
+	case FORK: pairs_fork(spans_pairs(s), step->time, step->pid, step->tid); break;
+	case EXEC: pairs_exec(spans_pairs(s), step->time, step->pid); break;
+	case THREAD_START: pairs_thread_exit(spans_pairs(s), step->time, step->pid, step->tid); break;
+	case THREAD_EXIT: pairs_thread_exit(spans_pairs(s), step->time, step->pid, step->tid); break;
+	case PROCESS_EXIT:
+		pairs_process_exit(spans_pairs(s), step->time, step->pid, step->has_id, (int)step->id);
+		break;
+	case LOST: pairs_lost(spans_pairs(s), step->pid, step->since, step->time); break;
 	}
 	return end;
 }
@@ -543,12 +545,12 @@ static enum span_end collect_step(struct collect *c, const struct step *step, st
 	switch (step->kind) {
 	case BEGIN:
 	case END: assert_int_equal(collect_event(c, &e), 0); break;
-	case FORK: collect_fork(c, step->time, step->pid, step->tid); break;
-	case EXEC: collect_exec(c, step->time, step->pid); break;
+	case FORK: pairs_fork(collect_pairs(c), step->time, step->pid, step->tid); break;
+	case EXEC: pairs_exec(collect_pairs(c), step->time, step->pid); break;
 	case THREAD_START:
-	case THREAD_EXIT: collect_thread_exit(c, step->time, step->pid, step->tid); break;
-	case PROCESS_EXIT: collect_process_exit(c, step->time, step->pid); break;
-	case LOST: collect_lost(c, step->pid, step->since, step->time); break;
+	case THREAD_EXIT: pairs_thread_exit(collect_pairs(c), step->time, step->pid, step->tid); break;
+	case PROCESS_EXIT: pairs_process_exit(collect_pairs(c), step->time, step->pid, false, 0); break;
+	case LOST: pairs_lost(collect_pairs(c), step->pid, step->since, step->time); break;
 	}
 	told->is_end = false;
 	return told->end;
@@ -684,7 +686,7 @@ static void run_collected(uint64_t seed, bool steps_back, struct model *m, struc
 		time = step.time;
 	}
 	close_all(m, 0, time, SPAN_OPEN);
-	assert_int_equal(collect_stop(c, time), 0);
+	assert_int_equal(pairs_stop(collect_pairs(c), time), 0);
 	compare_collected(told, m);
 	collect_free(c);
 }
@@ -712,7 +714,7 @@ static void run_stream(uint64_t seed, bool own, struct model *m, struct told *to
 		time = step.time;
 	}
 	close_all(m, 0, time, SPAN_OPEN);
-	spans_stop(s, time);
+	pairs_stop(spans_pairs(s), time);
 	compare_told(told, m, own);
 	compare_counts(s, of_this, begins);
 	for (size_t i = 0; i < SPAN_ENDS; i++)

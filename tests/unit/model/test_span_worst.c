@@ -38,10 +38,10 @@ static void many_threads(struct spans *s, uint64_t i) { begin(s, event(i, 1, (ui
 static void many_processes(struct spans *s, uint64_t i) { begin(s, event(i, 1 + (uint32_t)(i % 100000), 1, "x")); }
 static void many_ids(struct spans *s, uint64_t i) { begin(s, with_id(event(i, 1, 1, "x"), i)); }
 static void orphans(struct spans *s, uint64_t i) { end(s, event(i, (uint32_t)i, (uint32_t)i, "x")); }
-static void forks(struct spans *s, uint64_t i) { spans_fork(s, i, (uint32_t)i, (uint32_t)i + 1); }
-static void thread_exits(struct spans *s, uint64_t i) { spans_thread_exit(s, i, 1, (uint32_t)i); }
-static void exits(struct spans *s, uint64_t i) { spans_process_exit(s, i, (uint32_t)i, true, 0); }
-static void losses(struct spans *s, uint64_t i) { spans_lost(s, (uint32_t)i, i, i + 1); }
+static void forks(struct spans *s, uint64_t i) { pairs_fork(spans_pairs(s), i, (uint32_t)i, (uint32_t)i + 1); }
+static void thread_exits(struct spans *s, uint64_t i) { pairs_thread_exit(spans_pairs(s), i, 1, (uint32_t)i); }
+static void exits(struct spans *s, uint64_t i) { pairs_process_exit(spans_pairs(s), i, (uint32_t)i, true, 0); }
+static void losses(struct spans *s, uint64_t i) { pairs_lost(spans_pairs(s), (uint32_t)i, i, i + 1); }
 
 static void many_names(struct spans *s, uint64_t i)
 {
@@ -85,7 +85,7 @@ static void test_the_worst_streams(void **state)
 		assert_true(s->pairs->keys.n_idle <= s->pairs->options.limits.idle &&
 			    s->pairs->procs.n_idle <= s->pairs->options.limits.idle);
 		assert_true(s->pairs->threads.n_idle <= s->pairs->options.limits.idle);
-		spans_stop(s, WORST);
+		pairs_stop(spans_pairs(s), WORST);
 		assert_true(seconds() - before < WORST_SECONDS);
 		assert_int_equal(s->pairs->keys.index.n + s->pairs->procs.index.n + s->pairs->threads.index.n, 0);
 		spans_free(s);
@@ -103,7 +103,7 @@ static void test_forks_of_a_full_process(void **state)
 		begin(s, with_id(event(i, 1, 1, "x"), i));
 	for (uint64_t i = 0; i < 3000; i++) {
 		begin(s, with_id(event(i, 1, 1, "x"), SPANS_PER_PROCESS + i));
-		spans_fork(s, i, 1, 2 + (uint32_t)i);
+		pairs_fork(spans_pairs(s), i, 1, 2 + (uint32_t)i);
 		assert_true(s->pairs->n_heritage <= s->pairs->options.limits.all_heritage);
 	}
 	assert_true(seconds() - before < WORST_SECONDS);
