@@ -362,7 +362,7 @@ class WrongProcesses(puppet.Case):
         one = self.puppet()
         pid, = one.number("zombie")
         self.assertEqual(puppet.state(pid), "Z")
-        self.assertRegex(self.refused(pid), rf"{pid}.*ended")
+        self.assertRegex(self.refused(pid), rf"{pid}.*exited")
 
     def test_kernel_thread(self):
         self.assertRegex(self.refused(2), r"process 2 .*kernel thread")

@@ -29,8 +29,8 @@ class Node(runtimes.Case):
 
     def check_sizes(self, own, spans):
         for line, span in zip(own, spans):
-            for key in ("before_bytes", "after_bytes"):
-                self.assertLessEqual(abs(span[key] / 2**20 - float(line[key])), 0.051, (line, span))
+            for key in ("before", "after"):
+                self.assertLessEqual(abs(span[key + "_bytes"] / 2**20 - float(line[key])), 0.051, (line, span))
             if span["before_bytes"] >= span["after_bytes"]:
                 self.assertEqual(span["freed_bytes"], span["before_bytes"] - span["after_bytes"])
 

@@ -271,7 +271,7 @@ class Refused(live.Case):
         for term in ("dumb", ""):
             top = screen.Terminal(self, [live.USERTRACE, "top"], columns=130, env={"TERM": term})
             self.assertEqual(top.wait(), 2)
-            top.wait_line(rf"\(TERM={term}\) cannot show a full screen; --batch prints plain text")
+            top.wait_line(rf"\(TERM={term}\) does not support full-screen output; use --batch to print plain text")
             top.assert_left_as_it_was(self)
 
     @live.needs_root()
