@@ -160,8 +160,8 @@ class Zoo(ListCase):
         self.runs(target.pid, "old")
         done = self.usertrace("list", "-p", str(target.pid))
         self.assertEqual((done.status, done.stdout), (1, []))
-        self.assertEqual(done.stderr, [f"usertrace list: process {target.pid} (old) runs a file for 32-bit x86; only programs for "
-                                       "64-bit x86 programs can be traced"])
+        self.assertEqual(done.stderr, [f"usertrace list: process {target.pid} (old) runs a file for 32-bit x86; only 64-bit "
+                                       "x86 programs can be traced"])
 
     def test_no_process(self):
         gone = self.start("/bin/true")
