@@ -10,6 +10,7 @@
 
 struct named_step {
 	char *name;
+	uint32_t key; /* of the name */
 	const struct step *step;
 };
 
@@ -46,6 +47,7 @@ static int add_named(struct live_values *v, const struct step *literal, const st
 		free(n.name);
 		return 0;
 	}
+	n.key = n.name ? collect_name_key(n.name) : 0;
 	if (!n.name || vec_push(&v->named, n)) {
 		free(n.name);
 		return -ENOMEM;
@@ -101,7 +103,7 @@ static bool read_value(const struct named_step *n, const struct live_event *e, s
 {
 	const struct step *s = n->step;
 
-	*ret = (struct collect_value){ .name = n->name };
+	*ret = (struct collect_value){ .name = n->name, .key = n->key };
 	if (event_unreadable(e, s->output))
 		return false;
 	if (s->kind == STEP_TEXT)

@@ -36,6 +36,7 @@ struct collect {
 	const struct collect_def *defs;
 	size_t ndefs, nkinds;
 	unsigned *kind_of; /* of a definition */
+	struct collect_def_keys *keys; /* of a definition */
 	bool *nests; /* two of a definition were open at once where one end would close either */
 	uint64_t start_ns, base_ns;
 	int (*fn)(void *ctx, const struct collect_span *span);
@@ -74,7 +75,8 @@ struct collect *collect_new_limited(const struct collect_def *defs, size_t n, ui
 	c->ctx = ctx;
 	c->kind_of = calloc(n + 1, sizeof(*c->kind_of));
 	c->nests = calloc(n + 1, sizeof(*c->nests));
-	if (!c->kind_of || !c->nests)
+	c->keys = collect_def_keys_new(defs, n);
+	if (!c->kind_of || !c->nests || !c->keys)
 		return collect_free(c);
 	number_kinds(c);
 	c->pairs = pairs_new(&(struct pairs_options){ .limits = *limits,
@@ -102,6 +104,7 @@ struct collect *collect_free(struct collect *c)
 	vec_done(&c->joined);
 	free(c->kind_of);
 	free(c->nests);
+	free(c->keys);
 	free(c);
 	return NULL;
 }
@@ -158,7 +161,7 @@ static int tell(struct collect *c, struct collect_item *item, const struct span 
 	span->lost_inside = ended->flags & SPAN_LOST_INSIDE;
 	span->nested = TAILQ_FIRST(item->kind_items) != item;
 	if (end)
-		collect_learn(span, end);
+		collect_learn(span, &c->keys[item->def], end);
 	if (end && item->has_state)
 		span->stall = stall_between(&item->state, span->begin_ns, end->state, end->time_ns, c->base_ns);
 	span->values = c->joined.v;
@@ -186,7 +189,7 @@ static int on_ended(void *ctx, struct pair *pair, struct span *ended)
 static struct pair_event pair_event_of(const struct collect *c, const struct collect_event *e, bool left_out)
 {
 	const struct collect_def *def = &c->defs[e->def];
-	const struct collect_value *id = def->by == COLLECT_BY_ID ? collect_value_of(e, "id") : NULL;
+	const struct collect_value *id = def->by == COLLECT_BY_ID ? collect_value_of(e, COLLECT_ID) : NULL;
 	struct pair_event ret = {
 		.time_ns = e->time_ns, .pid = e->pid, .tid = e->tid, .what = (uint64_t)e->def << 1 | left_out
 	};
@@ -247,7 +250,7 @@ static int replace_lost(struct collect *c, const struct collect_event *e)
 
 static int begin(struct collect *c, const struct collect_event *e)
 {
-	enum collect_fit fit = collect_only_fits(&c->defs[e->def], e);
+	enum collect_fit fit = collect_only_fits(&c->defs[e->def], &c->keys[e->def], e);
 	struct collect_proc *proc = pairs_process(c->pairs, e->pid, true);
 	struct pair_event event = pair_event_of(c, e, fit == COLLECT_FITS_NOT);
 	struct collect_item *item;
@@ -273,7 +276,7 @@ static int begin(struct collect *c, const struct collect_event *e)
 	memcpy(item->span.comm, e->comm, sizeof(item->span.comm));
 	if (fit != COLLECT_FITS_NOT) {
 		item->nvalues = collect_values_copy(e, item->values);
-		collect_learn(&item->span, e);
+		collect_learn(&item->span, &c->keys[e->def], e);
 	}
 	if (fit == COLLECT_FITS)
 		decide(c, proc, item);
@@ -303,7 +306,7 @@ static int end_without_begin(struct collect *c, const struct collect_event *e)
 	if (span.end == SPAN_ORPHAN || span.begin_ns > span.end_ns)
 		span.begin_ns = span.end_ns;
 	span.lost_inside = span.end == SPAN_LOST;
-	collect_learn(&span, e);
+	collect_learn(&span, &c->keys[e->def], e);
 	collect_conclude(&span);
 	return c->fn(c->ctx, &span);
 }
@@ -311,9 +314,9 @@ static int end_without_begin(struct collect *c, const struct collect_event *e)
 /* @fails: whatever is open there ended without saying so, inner ones first. */
 static int end(struct collect *c, const struct collect_event *e)
 {
-	const struct collect_value *failed = collect_value_of(e, "failed");
+	const struct collect_value *failed = collect_value_of(e, COLLECT_FAILED);
 	bool fails = failed && !failed->is_text && failed->number;
-	enum collect_fit fit = fails ? COLLECT_FIT_UNKNOWN : collect_only_fits(&c->defs[e->def], e);
+	enum collect_fit fit = fails ? COLLECT_FIT_UNKNOWN : collect_only_fits(&c->defs[e->def], &c->keys[e->def], e);
 	struct pair *pair = newest(c, e, fit);
 	struct collect_item *item;
 	int r;
@@ -335,7 +338,7 @@ static int end(struct collect *c, const struct collect_event *e)
 /* To the newest of its thread or id, where that is how ends find theirs, else to the newest of the process. */
 static void inside(struct collect *c, const struct collect_event *e)
 {
-	enum collect_fit fit = collect_only_fits(&c->defs[e->def], e);
+	enum collect_fit fit = collect_only_fits(&c->defs[e->def], &c->keys[e->def], e);
 	struct collect_proc *proc = pairs_process(c->pairs, e->pid, false);
 	struct pair *pair = newest(c, e, fit);
 	struct collect_item *item;
@@ -346,7 +349,7 @@ static void inside(struct collect *c, const struct collect_event *e)
 	if (item && item->undecided && fit == COLLECT_FITS)
 		decide(c, proc, item);
 	if (item && (item->kind_items || item->undecided))
-		collect_learn(&item->span, e);
+		collect_learn(&item->span, &c->keys[e->def], e);
 }
 
 int collect_event(struct collect *c, const struct collect_event *e)

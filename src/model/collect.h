@@ -48,11 +48,15 @@ struct collect_def {
 /* One value of a probe, by its name in the format. */
 struct collect_value {
 	const char *name;
+	uint32_t key; /* collect_name_key(name) */
 	bool is_text; /* then text, len; else number */
 	int64_t number;
 	const char *text;
 	size_t len;
 };
+
+/* What stands for a name, so that it is compared as a number; looked up once for each probe. Never 0. */
+uint32_t collect_name_key(const char *name);
 
 enum collect_role { COLLECT_BEGIN, COLLECT_END, COLLECT_INSIDE };
 

@@ -11,10 +11,35 @@
 
 enum collect_fit { COLLECT_FITS, COLLECT_FITS_NOT, COLLECT_FIT_UNKNOWN }; /* unknown: a value is not there */
 
-const struct collect_value *collect_value_of(const struct collect_event *e, const char *name);
-enum collect_fit collect_only_fits(const struct collect_def *def, const struct collect_event *e);
+/* Names that mean something in every definition; others have keys above these. */
+enum collect_known {
+	COLLECT_AFTER = 1,
+	COLLECT_BEFORE,
+	COLLECT_CAUSE,
+	COLLECT_CLASS,
+	COLLECT_FAILED,
+	COLLECT_FREED,
+	COLLECT_HEAP,
+	COLLECT_ID,
+	COLLECT_NAME,
+	COLLECT_OBJECTS,
+	COLLECT_USED,
+	COLLECT_KNOWN,
+};
+
+/* The keys of a definition's words and conditions, in their order. */
+struct collect_def_keys {
+	uint32_t *words, *only;
+};
+/* Of all definitions; NULL: no memory. One free() is enough. */
+struct collect_def_keys *collect_def_keys_new(const struct collect_def *defs, size_t n);
+
+const struct collect_value *collect_value_of(const struct collect_event *e, enum collect_known key);
+/* @def, keys: of the event. */
+enum collect_fit collect_only_fits(const struct collect_def *def, const struct collect_def_keys *keys,
+				   const struct collect_event *e);
 /* What an event of this role adds to what is known of the span. */
-void collect_learn(struct collect_span *span, const struct collect_event *e);
+void collect_learn(struct collect_span *span, const struct collect_def_keys *keys, const struct collect_event *e);
 /* All has been learned: what follows of it, and how it is called. */
 void collect_conclude(struct collect_span *span);
 

@@ -2,16 +2,63 @@
 /* What the values of a span's probes mean: sizes, causes, names, and how the span is called. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "model/collect_priv.h"
 
-const struct collect_value *collect_value_of(const struct collect_event *e, const char *name)
+uint32_t collect_name_key(const char *name)
+{
+	static const char *const known[COLLECT_KNOWN] = {
+		[COLLECT_AFTER] = "after",     [COLLECT_BEFORE] = "before", [COLLECT_CAUSE] = "cause",
+		[COLLECT_CLASS] = "class",     [COLLECT_FAILED] = "failed", [COLLECT_FREED] = "freed",
+		[COLLECT_HEAP] = "heap",       [COLLECT_ID] = "id",	    [COLLECT_NAME] = "name",
+		[COLLECT_OBJECTS] = "objects", [COLLECT_USED] = "used",
+	};
+
+	for (uint32_t i = 1; i < COLLECT_KNOWN; i++)
+		if (!strcmp(name, known[i]))
+			return i;
+	return (uint32_t)hash_bytes(name, strlen(name)) | 1u << 31;
+}
+
+struct collect_def_keys *collect_def_keys_new(const struct collect_def *defs, size_t n)
+{
+	struct collect_def_keys *ret;
+	size_t names = 0;
+	uint32_t *key;
+
+	for (size_t i = 0; i < n; i++)
+		names += defs[i].nwords + defs[i].nonly;
+	ret = calloc(1, (n + 1) * sizeof(*ret) + names * sizeof(*key));
+	key = ret ? (uint32_t *)(ret + n + 1) : NULL;
+	for (size_t i = 0; ret && i < n; i++) {
+		ret[i].words = key;
+		for (size_t k = 0; k < defs[i].nwords; k++)
+			*key++ = collect_name_key(defs[i].words[k].value);
+		ret[i].only = key;
+		for (size_t k = 0; k < defs[i].nonly; k++)
+			*key++ = collect_name_key(defs[i].only[k].value);
+	}
+	return ret;
+}
+
+const struct collect_value *collect_value_of(const struct collect_event *e, enum collect_known key)
 {
 	for (size_t i = 0; i < e->nvalues; i++)
-		if (!strcmp(e->values[i].name, name))
+		if (e->values[i].key == key)
+			return &e->values[i];
+	return NULL;
+}
+
+/* Two names may have the same key, unless it is one of the known ones. */
+static const struct collect_value *value_called(const struct collect_event *e, uint32_t key, const char *name)
+{
+	for (size_t i = 0; i < e->nvalues; i++)
+		if (e->values[i].key == key && (key < COLLECT_KNOWN || !strcmp(e->values[i].name, name)))
 			return &e->values[i];
 	return NULL;
 }
@@ -68,12 +115,13 @@ static bool fits(const struct collect_value *v, const char *glob)
 	return glob_match(glob, text);
 }
 
-enum collect_fit collect_only_fits(const struct collect_def *def, const struct collect_event *e)
+enum collect_fit collect_only_fits(const struct collect_def *def, const struct collect_def_keys *keys,
+				   const struct collect_event *e)
 {
 	enum collect_fit all = COLLECT_FITS;
 
 	for (size_t i = 0; i < def->nonly; i++) {
-		const struct collect_value *v = collect_value_of(e, def->only[i].value);
+		const struct collect_value *v = value_called(e, keys->only[i], def->only[i].value);
 
 		if (!v)
 			all = COLLECT_FIT_UNKNOWN;
@@ -116,7 +164,7 @@ static void learn_text(char to[COLLECT_TEXT_MAX], const struct collect_value *v)
 /* "CLASS.NAME" where the class is told as well. */
 static void learn_name(struct collect_span *s, const struct collect_event *e, const struct collect_value *name)
 {
-	const struct collect_value *class = collect_value_of(e, "class");
+	const struct collect_value *class = collect_value_of(e, COLLECT_CLASS);
 	char both[2 * COLLECT_TEXT_MAX];
 	int len;
 
@@ -137,21 +185,21 @@ static void learn_number(struct collect_span *s, const struct collect_value *v, 
 	take_fn take = role == COLLECT_INSIDE ? add : keep;
 	bool begins = role == COLLECT_BEGIN;
 	const struct {
-		const char *name;
+		enum collect_known key;
 		bool *has;
 		uint64_t *to;
 		take_fn take;
 	} known[] = {
-		{ "used", begins ? &s->has_before : &s->has_after, begins ? &s->before : &s->after, take },
-		{ "before", &s->has_before, &s->before, take },
-		{ "after", &s->has_after, &s->after, take },
-		{ "freed", &s->has_freed, &s->freed, take },
-		{ "objects", &s->has_objects, &s->objects, take },
-		{ "heap", &s->has_heap, &s->heap, keep },
+		{ COLLECT_USED, begins ? &s->has_before : &s->has_after, begins ? &s->before : &s->after, take },
+		{ COLLECT_BEFORE, &s->has_before, &s->before, take },
+		{ COLLECT_AFTER, &s->has_after, &s->after, take },
+		{ COLLECT_FREED, &s->has_freed, &s->freed, take },
+		{ COLLECT_OBJECTS, &s->has_objects, &s->objects, take },
+		{ COLLECT_HEAP, &s->has_heap, &s->heap, keep },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if (!strcmp(v->name, known[i].name) && v->number >= 0)
+		if (v->key == known[i].key && v->number >= 0)
 			known[i].take(known[i].has, known[i].to, (uint64_t)v->number);
 }
 
@@ -166,25 +214,25 @@ static void learn_used_inside(struct collect_span *s, const struct collect_value
 		keep(&s->has_before, &s->before, (uint64_t)v->number);
 }
 
-static bool is_word_for(const struct collect_word *w, const struct collect_event *e)
+static bool is_word_for(const struct collect_word *w, uint32_t key, const struct collect_event *e)
 {
-	const struct collect_value *v = collect_value_of(e, w->value);
+	const struct collect_value *v = value_called(e, key, w->value);
 
 	return v && !v->is_text && v->number == w->number;
 }
 
 /* Of all words that fit in its course the first of the list; those of its cause are not how the span is called. */
-static void learn_words(struct collect_span *span, const struct collect_event *e)
+static void learn_words(struct collect_span *span, const uint32_t *keys, const struct collect_event *e)
 {
 	bool called = false;
 
 	for (size_t i = 0; i < span->def->nwords; i++) {
 		const struct collect_word *w = &span->def->words[i];
-		bool cause = !strcmp(w->value, "cause");
+		bool cause = keys[i] == COLLECT_CAUSE;
 
 		if (!cause && span->label == w->text)
 			called = true;
-		if ((cause ? *span->cause != '\0' : called) || !is_word_for(w, e))
+		if ((cause ? *span->cause != '\0' : called) || !is_word_for(w, keys[i], e))
 			continue;
 		if (cause) {
 			learn_text(span->cause, &(struct collect_value){ .text = w->text, .len = strlen(w->text) });
@@ -195,21 +243,21 @@ static void learn_words(struct collect_span *span, const struct collect_event *e
 	}
 }
 
-void collect_learn(struct collect_span *span, const struct collect_event *e)
+void collect_learn(struct collect_span *span, const struct collect_def_keys *keys, const struct collect_event *e)
 {
 	for (size_t i = 0; i < e->nvalues; i++) {
 		const struct collect_value *v = &e->values[i];
 
-		if (!v->is_text && e->role == COLLECT_INSIDE && !strcmp(v->name, "used"))
+		if (!v->is_text && e->role == COLLECT_INSIDE && v->key == COLLECT_USED)
 			learn_used_inside(span, v);
 		else if (!v->is_text)
 			learn_number(span, v, e->role);
-		else if (!strcmp(v->name, "cause"))
+		else if (v->key == COLLECT_CAUSE)
 			learn_text(span->cause, v);
-		else if (!strcmp(v->name, "name"))
+		else if (v->key == COLLECT_NAME)
 			learn_name(span, e, v);
 	}
-	learn_words(span, e);
+	learn_words(span, keys->words, e);
 }
 
 void collect_conclude(struct collect_span *span)

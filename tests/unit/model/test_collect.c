@@ -81,12 +81,14 @@ static struct collect *fresh(void)
 
 static struct collect_value number(const char *name, int64_t v)
 {
-	return (struct collect_value){ .name = name, .number = v };
+	return (struct collect_value){ .name = name, .key = collect_name_key(name), .number = v };
 }
 
 static struct collect_value text(const char *name, const char *v)
 {
-	return (struct collect_value){ .name = name, .is_text = true, .text = v, .len = strlen(v) };
+	return (struct collect_value){
+		.name = name, .key = collect_name_key(name), .is_text = true, .text = v, .len = strlen(v)
+	};
 }
 
 struct at {

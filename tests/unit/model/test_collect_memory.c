@@ -69,6 +69,8 @@ static int one(struct run *r)
 				   .nvalues = 1 + dice(3),
 				   .state = dice(2) ? &state : NULL };
 
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		values[i].key = collect_name_key(values[i].name);
 	switch (dice(60)) {
 	case 0: return pairs_fork(collect_pairs(r->c), r->now, e.pid, 1 + (uint32_t)dice(3));
 	case 1: return pairs_exec(collect_pairs(r->c), r->now, e.pid);

@@ -69,7 +69,8 @@ static void losses(struct collect *c, uint64_t i) { pairs_lost(collect_pairs(c),
 
 static void many_ids(struct collect *c, uint64_t i)
 {
-	feed_value(c, i, 1, 1, BY_ID, COLLECT_BEGIN, &(struct collect_value){ .name = "id", .number = (int64_t)i });
+	feed_value(c, i, 1, 1, BY_ID, COLLECT_BEGIN,
+		   &(struct collect_value){ .name = "id", .key = collect_name_key("id"), .number = (int64_t)i });
 }
 
 static void many_strings(struct collect *c, uint64_t i)
@@ -78,7 +79,11 @@ static void many_strings(struct collect *c, uint64_t i)
 	int len = snprintf(text, sizeof(text), "id %u", (unsigned)i);
 
 	feed_value(c, i, 1, 1, BY_ID, i % 3 ? COLLECT_BEGIN : COLLECT_INSIDE,
-		   &(struct collect_value){ .name = "id", .is_text = true, .text = text, .len = (size_t)len });
+		   &(struct collect_value){ .name = "id",
+					    .key = collect_name_key("id"),
+					    .is_text = true,
+					    .text = text,
+					    .len = (size_t)len });
 }
 
 /* Where an end that tells its value has to look past all those that do not fit. */

@@ -285,7 +285,7 @@ static void collect_start(struct run *r)
 
 static void collect_feed_event(struct run *r, const struct event *e)
 {
-	const struct collect_value id = { .name = "id", .number = (int64_t)e->id };
+	const struct collect_value id = { .name = "id", .key = collect_name_key("id"), .number = (int64_t)e->id };
 	struct collect_event event = { .time_ns = e->ns,
 				       .pid = e->pid,
 				       .tid = e->tid,

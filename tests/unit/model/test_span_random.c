@@ -531,7 +531,7 @@ static int hear_collected(void *ctx, const struct collect_span *span)
 
 static enum span_end collect_step(struct collect *c, const struct step *step, struct collected *told)
 {
-	const struct collect_value id = { .name = "id", .number = (int64_t)step->id };
+	const struct collect_value id = { .name = "id", .key = collect_name_key("id"), .number = (int64_t)step->id };
 	struct collect_event e = { .time_ns = step->time,
 				   .pid = step->pid,
 				   .tid = step->tid,
