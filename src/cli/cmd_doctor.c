@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/json.h"
 #include "cli/commands.h"
 #include "doctor/doctor.h"
 
@@ -49,23 +50,20 @@ static void add_text(struct buf *out, const struct check *check)
 	}
 }
 
-static void add_member(struct buf *out, const char *name, const char *value)
-{
-	buf_addf(out, "%s\"%s\":", out->len && out->data[out->len - 1] == '{' ? "" : ",", name);
-	buf_add_json(out, value, strlen(value));
-}
-
 static void add_json(struct buf *out, const struct check *check)
 {
-	buf_addc(out, '{');
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	json_string(&j, "type", "check");
 	if (check->pid)
-		buf_addf(out, "\"pid\":%d", check->pid);
-	add_member(out, "state", state_names[check->state]);
-	add_member(out, "thing", check->thing);
-	add_member(out, "meaning", check->meaning);
+		json_u64(&j, "pid", (uint64_t)check->pid);
+	json_string(&j, "state", state_names[check->state]);
+	json_string(&j, "name", check->thing);
+	json_string(&j, "message", check->meaning);
 	if (check->remedy)
-		add_member(out, "remedy", check->remedy);
-	buf_adds(out, "}\n");
+		json_string(&j, "remedy", check->remedy);
+	json_line(&j);
 }
 
 /* Above the machine, where it comes behind processes. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "proc/hotspot.h"
@@ -106,53 +107,49 @@ static void add_text(struct buf *out, const struct subject *s)
 		buf_adds(out, "JIT code: none\n");
 }
 
-static void add_json_file(struct buf *out, const struct code_file_report *f)
+static void add_json_file(const struct code_file_report *f, struct json *j)
 {
-	buf_adds(out, "{\"path\":");
-	buf_add_json(out, f->path, strlen(f->path));
-	buf_addf(out, ",\"kind\":\"%s\",\"bytes\":%" PRIu64 ",\"entries\":%" PRIu64 ",\"bad\":%" PRIu64,
-		 f->is_dump ? "jitdump" : "perf map", f->bytes, f->entries, f->bad);
+	json_object(j, NULL);
+	json_string(j, "path", f->path);
+	json_string(j, "format", f->is_dump ? "jitdump" : "perf-map");
+	json_u64(j, "size_bytes", f->bytes);
+	json_u64(j, "entries", f->entries);
+	json_u64(j, "bad_entries", f->bad);
 	if (f->bad && !f->is_dump)
-		buf_addf(out, ",\"first_bad_line\":%" PRIu64, f->first_bad);
+		json_u64(j, "first_bad_line", f->first_bad);
 	if (f->counted)
-		buf_addf(out, ",\"named_again\":%" PRIu64, f->again);
-	buf_addf(out,
-		 ",\"in_runtime_code\":%" PRIu64 ",\"in_files\":%" PRIu64 ",\"in_data\":%" PRIu64
-		 ",\"nowhere\":%" PRIu64 "}",
-		 f->in_runtime, f->in_files, f->in_data, f->nowhere);
-}
-
-static void add_json_text(struct buf *out, const char *key, const char *text)
-{
-	buf_addf(out, ",\"%s\":", key);
-	if (text)
-		buf_add_json(out, text, strlen(text));
-	else
-		buf_adds(out, "null");
+		json_u64(j, "duplicate_entries", f->again);
+	json_u64(j, "in_jit_code", f->in_runtime);
+	json_u64(j, "in_files", f->in_files);
+	json_u64(j, "in_data", f->in_data);
+	json_u64(j, "unmapped", f->nowhere);
+	json_close(j);
 }
 
 static void add_json(struct buf *out, const struct subject *s)
 {
 	const struct code_report *r = &s->report;
+	struct json j = { .out = out };
 
-	buf_addf(out, "{\"pid\":%d", (int)s->pid);
-	add_json_text(out, "comm", s->comm);
-	add_json_text(out, "runtime", s->runtime ? s->runtime->name : NULL);
-	buf_addf(out, ",\"written\":%s", s->asked && !s->refused.code ? "true" : "false");
-	buf_adds(out, ",\"maps\":[");
-	for (size_t i = 0; i < r->files.n; i++) {
-		buf_adds(out, i ? "," : "");
-		add_json_file(out, &r->files.v[i]);
-	}
-	buf_addf(out, "],\"runtime_code_bytes\":%" PRIu64 ",\"named_bytes\":%" PRIu64, r->runtime_bytes,
-		 r->named_bytes);
-	add_json_text(out, "hint", r->files.n ? NULL : s->hint);
-	buf_adds(out, ",\"notes\":[");
-	for (size_t i = 0; i < r->notes.n; i++) {
-		buf_adds(out, i ? "," : "");
-		buf_add_json(out, r->notes.v[i], strlen(r->notes.v[i]));
-	}
-	buf_adds(out, "]}\n");
+	json_object(&j, NULL);
+	json_string(&j, "type", "code-map");
+	json_u64(&j, "pid", (uint64_t)s->pid);
+	json_string(&j, "comm", s->comm);
+	if (s->runtime)
+		json_string(&j, "runtime", s->runtime->name);
+	json_bool(&j, "written", s->asked && !s->refused.code);
+	json_array(&j, "files");
+	for (size_t i = 0; i < r->files.n; i++)
+		add_json_file(&r->files.v[i], &j);
+	json_close(&j);
+	json_u64(&j, "jit_code_bytes", r->runtime_bytes);
+	json_u64(&j, "named_bytes", r->named_bytes);
+	if (!r->files.n && s->hint)
+		json_string(&j, "hint", s->hint);
+	json_array(&j, "notes");
+	for (size_t i = 0; i < r->notes.n; i++)
+		json_string(&j, NULL, r->notes.v[i]);
+	json_line(&j);
 }
 
 static void look_up(struct subject *s, const struct runtimes *known)

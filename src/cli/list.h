@@ -3,6 +3,7 @@
 #ifndef UT_CLI_LIST_H
 #define UT_CLI_LIST_H
 
+#include "base/json.h"
 #include "catalog/catalog.h"
 #include "cli/cli.h"
 
@@ -20,11 +21,9 @@ void list_all(struct list *list);
 /* One file's probes, written. */
 void list_text(struct list *list, const struct catalog_file *file);
 void list_json(struct list *list, const struct catalog_subject *subject, const struct catalog_file *file);
-/* "name":"value" with a comma before it, unless it is the first member. */
-void list_json_member(struct buf *out, const char *name, const char *value);
 /* Members runtime and language; with @advice also offers and hints. */
-void list_json_runtime(struct buf *out, const struct runtime *runtime, bool advice);
-void list_json_pid(struct buf *out, pid_t pid, pid_t ns_pid, const char *comm);
+void list_json_runtime(struct json *j, const struct runtime *runtime, bool advice);
+void list_json_pid(struct json *j, pid_t pid, pid_t ns_pid, const char *comm);
 
 /* Prints what was gathered so far, so that what is said after it also comes after it on a terminal. */
 void list_flush(struct list *list);

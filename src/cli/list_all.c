@@ -92,25 +92,27 @@ static void add_text(struct buf *out, const struct catalog_rows *all)
 
 static void add_json(struct buf *out, const struct catalog_row *row)
 {
-	buf_addc(out, '{');
-	list_json_member(out, "program", row->program);
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	json_string(&j, "type", row->provider ? "provider" : "no-probes");
+	json_string(&j, "program", row->program);
 	if (row->provider) {
-		list_json_member(out, "file", row->file ? row->file : row->program);
-		list_json_member(out, "provider", row->provider->name);
-		buf_addf(out, ",\"probes\":%zu,\"sites\":%zu,\"guarded\":%zu", row->provider->probes,
-			 row->provider->sites, row->provider->guarded);
-	} else {
-		buf_adds(out, ",\"provider\":null,\"probes\":0,\"sites\":0");
+		json_string(&j, "file", row->file ? row->file : row->program);
+		json_string(&j, "provider", row->provider->name);
+		json_u64(&j, "probes", row->provider->probes);
+		json_u64(&j, "sites", row->provider->sites);
+		json_u64(&j, "semaphores", row->provider->guarded);
 	}
 	if (row->runtime)
-		list_json_runtime(out, row->runtime, !row->provider);
-	buf_adds(out, ",\"processes\":[");
+		list_json_runtime(&j, row->runtime, !row->provider);
+	json_array(&j, "processes");
 	for (size_t i = 0; i < row->processes.n; i++) {
-		buf_adds(out, i ? ",{" : "{");
-		list_json_pid(out, row->processes.v[i].pid, row->processes.v[i].ns_pid, row->processes.v[i].comm);
-		buf_addc(out, '}');
+		json_object(&j, NULL);
+		list_json_pid(&j, row->processes.v[i].pid, row->processes.v[i].ns_pid, row->processes.v[i].comm);
+		json_close(&j);
 	}
-	buf_adds(out, "]}\n");
+	json_line(&j);
 }
 
 static void tell_left_out(struct list *list, const struct catalog_rows *all)

@@ -125,17 +125,17 @@ static void add_verdict(struct buf *out, const struct catalog_subject *s)
 
 static void add_json(struct list *list, const struct catalog_subject *s)
 {
-	struct buf *out = &list->out;
+	struct json j = { .out = &list->out };
 
-	buf_addc(out, '{');
+	json_object(&j, NULL);
+	json_string(&j, "type", "no-probes");
 	if (s->pid)
-		list_json_pid(out, s->pid, s->ns_pid, s->comm);
+		list_json_pid(&j, s->pid, s->ns_pid, s->comm);
 	if (s->path)
-		list_json_member(out, s->pid ? "program" : "file", s->path);
-	buf_addf(out, "%s\"provider\":null", out->data && out->data[out->len - 1] == '{' ? "" : ",");
+		json_string(&j, s->pid ? "program" : "file", s->path);
 	if (s->runtime)
-		list_json_runtime(out, s->runtime, true);
-	buf_adds(out, "}\n");
+		list_json_runtime(&j, s->runtime, true);
+	json_line(&j);
 }
 
 static bool lacks_probes(const struct list *list, const struct catalog_subject *s)

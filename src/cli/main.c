@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/json_schema.h"
 
 const struct ut_cmd *const ut_commands[] = {
 	&cmd_list,   &cmd_trace, &cmd_gc,   &cmd_top,	 &cmd_profile, &cmd_flame,
@@ -117,6 +118,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return help(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "--json-schema"))
+		return json_schema_print(argc - 1, argv + 1);
 	if (argv[1][0] == '-')
 		return cli_fail(NULL, EXIT_USAGE, "unknown option '%s' before the command; see 'usertrace help'",
 				argv[1]);

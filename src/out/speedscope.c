@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/json.h"
 #include "base/sum.h"
 #include "base/version.h"
 #include "out/out_priv.h"
@@ -15,43 +16,39 @@ struct scope {
 	const struct profile *p;
 	bool times;
 	struct writer w;
+	struct json j; /* to the writer's buffer */
 	VEC(uint32_t) path;
 };
 
-static void add_string(struct buf *b, const char *key, const char *s)
+static void add_string(struct json *j, const char *key, const char *s)
 {
 	struct buf name = { 0 };
 
 	buf_add_name(&name, s, strlen(s));
-	buf_addf(b, "\"%s\":", key);
-	buf_add_json(b, name.data ? name.data : "", name.len);
-	b->failed |= name.failed;
+	json_bytes(j, key, name.data ? name.data : "", name.len);
+	j->out->failed |= name.failed;
 	buf_done(&name);
 }
 
-static void add_frame(struct buf *b, const struct profile_frame *frame)
+static void add_frame(struct json *j, const struct profile_frame *frame)
 {
-	buf_addc(b, '{');
-	add_string(b, "name", *frame->name ? frame->name : "[no name]");
-	if (frame->file || (frame->module && *frame->module)) {
-		buf_addc(b, ',');
-		add_string(b, "file", frame->file ? frame->file : frame->module);
-	}
-	if (frame->file && frame->line) {
-		buf_adds(b, ",\"line\":");
-		buf_addu(b, frame->line);
-	}
-	buf_addc(b, '}');
+	json_object(j, NULL);
+	add_string(j, "name", *frame->name ? frame->name : "[no name]");
+	if (frame->file || (frame->module && *frame->module))
+		add_string(j, "file", frame->file ? frame->file : frame->module);
+	if (frame->file && frame->line)
+		json_u64(j, "line", frame->line);
+	json_close(j);
 }
 
 static void add_frames(struct scope *s)
 {
-	buf_adds(&s->w.b, "\"shared\":{\"frames\":[");
-	for (size_t i = 0; i < s->p->frames.n && !writer_more(&s->w); i++) {
-		buf_adds(&s->w.b, i ? ",\n" : "\n");
-		add_frame(&s->w.b, &s->p->frames.v[i]);
-	}
-	buf_adds(&s->w.b, "]},\n");
+	json_object(&s->j, "shared");
+	json_array(&s->j, "frames");
+	for (size_t i = 0; i < s->p->frames.n && !writer_more(&s->w); i++)
+		add_frame(&s->j, &s->p->frames.v[i]);
+	json_close(&s->j);
+	json_close(&s->j);
 }
 
 static int add_stack(struct scope *s, uint32_t node)
@@ -60,13 +57,10 @@ static int add_stack(struct scope *s, uint32_t node)
 	for (; node; node = s->p->nodes.v[node].parent)
 		if (vec_push(&s->path, s->p->nodes.v[node].frame))
 			return -ENOMEM;
-	buf_addc(&s->w.b, '[');
-	while (s->path.n) {
-		buf_addu(&s->w.b, s->path.v[--s->path.n]);
-		if (s->path.n)
-			buf_addc(&s->w.b, ',');
-	}
-	buf_addc(&s->w.b, ']');
+	json_array(&s->j, NULL);
+	while (s->path.n)
+		json_u64(&s->j, NULL, s->path.v[--s->path.n]);
+	json_close(&s->j);
 	return 0;
 }
 
@@ -78,30 +72,32 @@ static uint64_t weight(const struct scope *s, const struct profile_weight *w)
 /* The @n weights at @order are one thread's. */
 static int add_profile(struct scope *s, const uint32_t *order, size_t n, const char *name)
 {
-	struct buf *b = &s->w.b;
+	struct json *j = &s->j;
 	uint64_t total = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
 		add_u64(&total, weight(s, &s->p->weights.v[order[i]]));
-	buf_adds(b, "{\"type\":\"sampled\",");
-	add_string(b, "name", name);
-	buf_addf(b, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":", s->times ? "nanoseconds" : "none");
-	buf_addu(b, total);
-	buf_adds(b, ",\n\"samples\":[");
+	json_object(j, NULL);
+	json_string(j, "type", "sampled");
+	add_string(j, "name", name);
+	json_string(j, "unit", s->times ? "nanoseconds" : "none");
+	json_u64(j, "startValue", 0);
+	json_u64(j, "endValue", total);
+	json_array(j, "samples");
 	for (size_t i = 0; i < n && !r; i++) {
-		buf_adds(b, i ? ",\n" : "\n");
 		r = add_stack(s, s->p->weights.v[order[i]].node);
 		if (!r)
 			r = writer_more(&s->w);
 	}
-	buf_adds(b, "],\n\"weights\":[");
+	json_close(j);
+	json_array(j, "weights");
 	for (size_t i = 0; i < n && !r; i++) {
-		buf_adds(b, i ? "," : "");
-		buf_addu(b, weight(s, &s->p->weights.v[order[i]]));
+		json_u64(j, NULL, weight(s, &s->p->weights.v[order[i]]));
 		r = writer_more(&s->w);
 	}
-	buf_adds(b, "]}");
+	json_close(j);
+	json_close(j);
 	return r;
 }
 
@@ -120,7 +116,7 @@ static int add_profiles(struct scope *s, const uint32_t *order, size_t n)
 {
 	int r = 0;
 
-	buf_adds(&s->w.b, "\"profiles\":[");
+	json_array(&s->j, "profiles");
 	for (size_t i = 0, end; i < n && !r; i = end) {
 		uint32_t thread = s->p->weights.v[order[i]].thread;
 		struct buf name = { 0 };
@@ -128,11 +124,10 @@ static int add_profiles(struct scope *s, const uint32_t *order, size_t n)
 		for (end = i; end < n && s->p->weights.v[order[end]].thread == thread; end++)
 			;
 		add_name(&name, s->p, &s->p->threads.v[thread]);
-		buf_adds(&s->w.b, i ? ",\n" : "\n");
 		r = name.failed ? -ENOMEM : add_profile(s, order + i, end - i, name.data);
 		buf_done(&name);
 	}
-	buf_adds(&s->w.b, "]");
+	json_close(&s->j);
 	return r;
 }
 
@@ -143,16 +138,16 @@ static int write_speedscope(const struct profile *p, const struct out_options *o
 	AUTO_FREE uint32_t *order = out_order(p, o, &n);
 	int r = order ? 0 : -ENOMEM, end;
 
-	buf_addf(&s.w.b,
-		 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-		 "\"exporter\":\"usertrace %s\",\n",
-		 ut_version);
-	add_string(&s.w.b, "name", o && o->title ? o->title : "usertrace");
-	buf_adds(&s.w.b, ",\"activeProfileIndex\":0,\n");
+	s.j.out = &s.w.b;
+	json_object(&s.j, NULL);
+	json_string(&s.j, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	buf_addf(json_raw(&s.j, "exporter"), "\"usertrace %s\"", ut_version);
+	add_string(&s.j, "name", o && o->title ? o->title : "usertrace");
+	json_u64(&s.j, "activeProfileIndex", 0);
 	add_frames(&s);
 	if (!r)
 		r = add_profiles(&s, order, n);
-	buf_adds(&s.w.b, "}\n");
+	json_line(&s.j);
 	end = writer_end(&s.w);
 	r = r ? r : end;
 	vec_done(&s.path);

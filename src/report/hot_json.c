@@ -2,196 +2,184 @@
 /* Hot functions as one JSON object. What is not known has no key; rows are all of them unless a number is asked for. */
 
 #include "base/auto.h"
+#include "base/json.h"
 #include "report/hot_priv.h"
-#include "report/json.h"
 
-static void add_totals(const struct hot *h, struct buf *out)
+static void add_totals(const struct hot *h, struct json *j)
 {
 	const struct profile_totals *t = &h->p->totals;
 	hot_reasons_list reasons = { 0 };
 
-	buf_adds(out, "\"totals\":{");
+	json_object(j, "totals");
 	if (!t->times_only)
-		json_add_number("samples", t->samples, out);
-	json_add_number("lost", t->lost, out);
-	json_add_number("cut", t->cut, out);
-	json_add_number("frames", t->frames ? t->frames : h->frames, out);
-	json_add_number("unnamed", t->frames ? t->unnamed : h->unnamed, out);
-	json_add_number("threads", h->threads.n, out);
+		json_u64(j, "samples", t->samples);
+	json_u64(j, "lost", t->lost);
+	json_u64(j, "truncated", t->cut);
+	json_u64(j, "frames", t->frames ? t->frames : h->frames);
+	json_u64(j, "unnamed", t->frames ? t->unnamed : h->unnamed);
+	json_u64(j, "threads", h->threads.n);
 	if (t->duration_ns)
-		json_add_number("duration_ns", t->duration_ns, out);
+		json_u64(j, "duration_ns", t->duration_ns);
 	if (t->period_ns)
-		json_add_number("period_ns", t->period_ns, out);
+		json_u64(j, "period_ns", t->period_ns);
 	if (t->begin_wall_ns > 0)
-		json_add_number("wall_start_ns", (uint64_t)t->begin_wall_ns, out);
-	json_close_with('}', out);
-	buf_adds(out, ",\"reasons\":[");
+		json_u64(j, "wall_ns", (uint64_t)t->begin_wall_ns);
+	json_close(j);
+	json_array(j, "reasons");
 	if (hot_reasons(h, &reasons))
-		out->failed = true;
+		j->out->failed = true;
 	for (size_t i = 0; i < reasons.n; i++) {
-		buf_addc(out, '{');
-		json_add_text("reason", reasons.v[i].text, out);
-		json_add_number("frames", reasons.v[i].frames, out);
-		json_close_with('}', out);
-		buf_addc(out, ',');
+		json_object(j, NULL);
+		json_string(j, "reason", reasons.v[i].text);
+		json_u64(j, "frames", reasons.v[i].frames);
+		json_close(j);
 	}
 	vec_done(&reasons);
-	json_close_with(']', out);
-	buf_addc(out, ',');
+	json_close(j);
 }
 
-static void add_name(const struct hot_function *f, struct buf *out)
+static void add_name(const struct hot_function *f, struct json *j)
 {
-	json_add_text("name", f->name, out);
+	json_string(j, "name", f->name);
 	if (*f->module)
-		json_add_text("module", f->module, out);
-	json_add_text("kind", hot_kind_name(f->kind), out);
+		json_string(j, "module", f->module);
+	json_string(j, "code", hot_kind_name(f->kind));
 }
 
-static void add_functions(const struct hot *h, enum profile_state s, struct buf *out)
+static void add_functions(const struct hot *h, enum profile_state s, struct json *j)
 {
 	size_t n;
 	AUTO_FREE uint32_t *order = hot_rank(h, s, false, &n);
 
 	if (!order) {
-		out->failed = true;
+		j->out->failed = true;
 		return;
 	}
-	buf_adds(out, "\"functions\":[");
+	json_array(j, "functions");
 	for (size_t i = 0; i < n && (!h->o->rows || i < h->o->rows); i++) {
 		const struct hot_function *f = &h->functions.v[order[i]];
 
-		buf_addc(out, '{');
-		add_name(f, out);
-		json_add_number("self", f->self[s], out);
-		json_add_number("total", f->total[s], out);
-		json_close_with('}', out);
-		buf_adds(out, ",");
+		json_object(j, NULL);
+		add_name(f, j);
+		json_u64(j, "self", f->self[s]);
+		json_u64(j, "total", f->total[s]);
+		json_close(j);
 	}
-	json_close_with(']', out);
-	buf_addc(out, ',');
+	json_close(j);
 }
 
-static void add_states(const struct hot *h, struct buf *out)
+static void add_states(const struct hot *h, struct json *j)
 {
-	buf_adds(out, "\"states\":[");
+	json_array(j, "states");
 	for (unsigned i = 0; i < PROFILE_STATES; i++) {
 		const struct hot_state *s = &h->states[i];
 
 		if (!(h->present >> i & 1))
 			continue;
-		buf_addc(out, '{');
-		json_add_text("state", hot_state_name((enum profile_state)i), out);
-		json_add_text("unit", hot_unit(h, (enum profile_state)i), out);
+		json_object(j, NULL);
+		json_string(j, "state", hot_state_name((enum profile_state)i));
+		json_string(j, "unit", hot_unit(h, (enum profile_state)i));
 		if (!h->p->totals.times_only)
-			json_add_number("count", s->count, out);
-		json_add_number("value", s->value, out);
-		json_add_number("kernel", s->kernel, out);
+			json_u64(j, "count", s->count);
+		json_u64(j, "value", s->value);
+		json_u64(j, "kernel", s->kernel);
 		if (s->idle)
-			json_add_number("idle", s->idle, out);
-		add_functions(h, (enum profile_state)i, out);
-		json_close_with('}', out);
-		buf_addc(out, ',');
+			json_u64(j, "idle", s->idle);
+		add_functions(h, (enum profile_state)i, j);
+		json_close(j);
 	}
-	json_close_with(']', out);
-	buf_addc(out, ',');
+	json_close(j);
 }
 
-static void add_values(const uint64_t values[PROFILE_STATES], struct buf *out)
+static void add_values(const uint64_t values[PROFILE_STATES], struct json *j)
 {
 	for (unsigned i = 0; i < PROFILE_STATES; i++)
 		if (values[i])
-			json_add_number(hot_state_name((enum profile_state)i), values[i], out);
+			json_u64(j, hot_state_name((enum profile_state)i), values[i]);
 }
 
-static void add_edges(const struct hot *h, uint32_t chosen, bool callers, struct buf *out)
+static void add_edges(const struct hot *h, uint32_t chosen, bool callers, struct json *j)
 {
-	buf_addf(out, "\"%s\":[", callers ? "callers" : "callees");
+	json_array(j, callers ? "callers" : "callees");
 	for (size_t i = 0; i < h->edges.n; i++) {
 		const struct hot_edge *e = &h->edges.v[i];
 
 		if (e->chosen != chosen || e->caller != callers)
 			continue;
-		buf_addc(out, '{');
+		json_object(j, NULL);
 		if (e->other != HOT_NONE)
-			add_name(&h->functions.v[e->other], out);
-		add_values(e->value, out);
-		json_close_with('}', out);
-		buf_addc(out, ',');
+			add_name(&h->functions.v[e->other], j);
+		add_values(e->value, j);
+		json_close(j);
 	}
-	json_close_with(']', out);
-	buf_addc(out, ',');
+	json_close(j);
 }
 
-static void add_chosen(const struct hot *h, struct buf *out)
+static void add_chosen(const struct hot *h, struct json *j)
 {
-	buf_adds(out, "\"neighbours\":[");
+	json_array(j, "neighbors");
 	for (size_t i = 0; i < h->chosen.n; i++) {
-		buf_addc(out, '{');
-		add_name(&h->functions.v[h->chosen.v[i]], out);
-		add_edges(h, h->chosen.v[i], true, out);
-		add_edges(h, h->chosen.v[i], false, out);
-		json_close_with('}', out);
-		buf_addc(out, ',');
+		json_object(j, NULL);
+		add_name(&h->functions.v[h->chosen.v[i]], j);
+		add_edges(h, h->chosen.v[i], true, j);
+		add_edges(h, h->chosen.v[i], false, j);
+		json_close(j);
 	}
-	json_close_with(']', out);
-	buf_addc(out, ',');
+	json_close(j);
 }
 
-static void add_thread(struct hot *h, const struct hot_thread *t, struct buf *out)
+static void add_thread(struct hot *h, const struct hot_thread *t, struct json *j)
 {
 	const struct profile_thread *who = &h->p->threads.v[t->number];
 
-	buf_addc(out, '{');
+	json_object(j, NULL);
 	if (who->pid > 0)
-		json_add_number("pid", (uint64_t)who->pid, out);
+		json_u64(j, "pid", (uint64_t)who->pid);
 	if (who->tid > 0)
-		json_add_number("tid", (uint64_t)who->tid, out);
+		json_u64(j, "tid", (uint64_t)who->tid);
 	if (who->comm && *who->comm)
-		json_add_text("comm", who->comm, out);
+		json_string(j, "comm", who->comm);
 	if (who->process && *who->process)
-		json_add_text("process", who->process, out);
-	add_values(t->value, out);
+		json_string(j, "process", who->process);
+	add_values(t->value, j);
 	if (t->idle)
-		json_add_number("idle", t->idle, out);
+		json_u64(j, "idle", t->idle);
 	if (h->o->threads) {
 		hot_count_thread(h, t->number);
-		buf_adds(out, "\"states\":[");
+		json_array(j, "states");
 		for (unsigned s = 0; s < PROFILE_STATES; s++) {
 			if (!t->value[s])
 				continue;
-			buf_addc(out, '{');
-			json_add_text("state", hot_state_name((enum profile_state)s), out);
-			json_add_number("value", t->value[s], out);
-			add_functions(h, (enum profile_state)s, out);
-			json_close_with('}', out);
-			buf_addc(out, ',');
+			json_object(j, NULL);
+			json_string(j, "state", hot_state_name((enum profile_state)s));
+			json_u64(j, "value", t->value[s]);
+			add_functions(h, (enum profile_state)s, j);
+			json_close(j);
 		}
-		json_close_with(']', out);
-		buf_addc(out, ',');
+		json_close(j);
 	}
-	json_close_with('}', out);
-	buf_addc(out, ',');
+	json_close(j);
 }
 
 int hot_json(const struct profile *p, const struct hot_options *o, struct buf *out)
 {
+	struct json j = { .out = out };
 	struct buf sentence = { 0 };
 	struct hot h;
 	int r = hot_make(&h, p, o);
 
 	if (!r) {
 		hot_sentence(&h, &sentence);
-		buf_adds(out, "{\"type\":\"hot\",");
-		json_add_text("sentence", sentence.data ? sentence.data : "", out);
-		add_totals(&h, out);
-		add_states(&h, out);
-		add_chosen(&h, out);
-		buf_adds(out, "\"threads\":["); /* last: their functions change the counts */
+		json_object(&j, NULL);
+		json_string(&j, "type", "hot");
+		json_string(&j, "message", sentence.data ? sentence.data : "");
+		add_totals(&h, &j);
+		add_states(&h, &j);
+		add_chosen(&h, &j);
+		json_array(&j, "threads"); /* last: their functions change the counts */
 		for (size_t i = 0; i < h.threads.n; i++)
-			add_thread(&h, &h.threads.v[i], out);
-		json_close_with(']', out);
-		buf_adds(out, "}\n");
+			add_thread(&h, &h.threads.v[i], &j);
+		json_line(&j);
 	}
 	out->failed |= sentence.failed;
 	buf_done(&sentence);

@@ -19,8 +19,8 @@ const char *hot_state_name(enum profile_state state)
 
 const char *hot_kind_name(uint8_t kind)
 {
-	static const char *const names[] = { "native",	"kernel",  "compiled", "interpreted",
-					     "inlined", "waiting", "reason" };
+	static const char *const names[] = { "native",	"kernel",  "compiled",	 "interpreted",
+					     "inlined", "waiting", "placeholder" };
 
 	return kind < ARRAY_SIZE(names) ? names[kind] : "native";
 }

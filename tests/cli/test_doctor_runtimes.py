@@ -39,7 +39,7 @@ class Descriptions(live.Case):
         done = self.doctor("--json", *args)
         self.assertEqual((done.status, done.stderr), (status, []), done.describe())
         checks = [json.loads(line) for line in done.stdout]
-        return [(c["state"], c["meaning"]) for c in checks if c["thing"] == thing]
+        return [(c["state"], c["message"]) for c in checks if c["name"] == thing]
 
     def zoo(self, text, thing="Zoo", status=0):
         self.path = self.write(HEAD + text)

@@ -123,10 +123,10 @@ class Hot(Case):
     @live.vm_safe
     def test_function(self):
         report = self.json("--function", "w*", stdin=STACKS.encode())
-        self.assertEqual([f["name"] for f in report["neighbours"]], ["work", "write"])
-        self.assertEqual([(c["name"], c["cpu"]) for c in report["neighbours"][0]["callees"]],
+        self.assertEqual([f["name"] for f in report["neighbors"]], ["work", "write"])
+        self.assertEqual([(c["name"], c["cpu"]) for c in report["neighbors"][0]["callees"]],
                          [("parse", 22), ("App\\Foo::bar", 6), ("[unknown code, no map]", 4)])
-        self.assertEqual([(c["name"], c["cpu"]) for c in report["neighbours"][1]["callers"]], [("run", 8)])
+        self.assertEqual([(c["name"], c["cpu"]) for c in report["neighbors"][1]["callers"]], [("run", 8)])
         text = self.hot("-f", "nothing", stdin=STACKS.encode()).stdout.decode()
         self.assertIn("no function matches the pattern", text)
 

@@ -16,7 +16,7 @@ PR_USER_TRACE = 0x55545243
 def about(done, thing):
     """The meanings of one thing among the lines of --json, with their states."""
     checks = [json.loads(line) for line in done.stdout]
-    return [(c["state"], c["meaning"]) for c in checks if c["thing"] == thing]
+    return [(c["state"], c["message"]) for c in checks if c["name"] == thing]
 
 
 class Machine(live.Case):
@@ -197,7 +197,7 @@ class Processes(live.Case):
         lines = [line for line in text.stdout if line and not line.startswith(("process ", "this machine"))]
         self.assertEqual(len(lines), len(data.stdout))
         for line, check in zip(lines, map(json.loads, data.stdout)):
-            self.assertTrue(line.startswith(f"{check['state']:<5} {check['thing']}: "), line)
+            self.assertTrue(line.startswith(f"{check['state']:<5} {check['name']}: "), line)
 
     def test_a_process_comes_first(self):
         """And of the machine only what is not ok."""

@@ -113,7 +113,7 @@ class Zoo(ListCase):
         probes = self.objects(os.path.join(live.TARGETS, "zoo-pie"))
         self.assertEqual(counts(probes), (13, 14))
         multi, = [p for p in probes if p["name"] == "multi"]
-        self.assertEqual((len(multi["sites"]), multi["guarded"], multi["args"][0]["type"]), (2, False, "int32"))
+        self.assertEqual((len(multi["sites"]), multi["has_semaphore"], multi["arguments"][0]["value_type"]), (2, False, "int32"))
 
     def test_functions_of_sites(self):
         probes = self.objects("-v", os.path.join(live.TARGETS, "zoo-pie"), "multi")
@@ -144,7 +144,7 @@ class Zoo(ListCase):
         done = self.usertrace("list", "-a", "--json", "zoo:*")
         rows = [json.loads(line) for line in done.stdout]
         row, = [r for r in rows if target.pid in [p["pid"] for p in r["processes"]]]
-        self.assertEqual((row["provider"], row["probes"], row["sites"], row["guarded"]), ("zoo", 13, 14, 0))
+        self.assertEqual((row["provider"], row["probes"], row["sites"], row["semaphores"]), ("zoo", 13, 14, 0))
 
     def test_a_32_bit_process(self):
         path = os.path.join(self.tempdir(), "old")
@@ -240,8 +240,8 @@ class Runtimes(ListCase):
     def test_python(self):
         probes = self.objects("/usr/bin/python3.11")
         self.assertEqual(counts(probes), (8, 8))
-        self.assertTrue(all(p["guarded"] and p["provider"] == "python" for p in probes))
-        types = {p["name"]: [a["type"] for a in p["args"]] for p in probes}
+        self.assertTrue(all(p["has_semaphore"] and p["provider"] == "python" for p in probes))
+        types = {p["name"]: [a["value_type"] for a in p["arguments"]] for p in probes}
         self.assertEqual(types["gc__start"], ["int32"])
         self.assertEqual(types["function__entry"], ["uint64", "uint64", "int32"])
 
@@ -267,8 +267,8 @@ class Runtimes(ListCase):
         probes = self.objects(found[0])
         self.assertEqual(counts(probes), (22, 40))
         array, = [p for p in probes if p["name"] == "array__create"]
-        self.assertEqual((len(array["sites"]), [a["type"] for a in array["args"]]), (4, ["int64", "uint64", "int32"]))
-        self.assertTrue(all(p["guarded"] for p in probes))
+        self.assertEqual((len(array["sites"]), [a["value_type"] for a in array["arguments"]]), (4, ["int64", "uint64", "int32"]))
+        self.assertTrue(all(p["has_semaphore"] for p in probes))
 
     @live.needs_program("/usr/bin/ruby")
     def test_the_library_of_ruby_is_named(self):
@@ -301,7 +301,7 @@ class Runtimes(ListCase):
         heading = self.usertrace("list", "-p", str(java.pid), "gc__begin").stdout[0]
         self.assertEqual(heading, f"process {java.pid} (java): HotSpot (Java)")
         rows = {r["provider"]: (r["probes"], r["sites"]) for r in map(json.loads, self.usertrace("list", "-a", "--json").stdout)
-                if java.pid in [p["pid"] for p in r["processes"]]}
+                if r["type"] == "provider" and java.pid in [p["pid"] for p in r["processes"]]}
         self.assertEqual((rows["hotspot"], rows["hotspot_jni"], rows["hs_private"]), ((42, 46), (473, 483), (2, 2)))
 
     @live.needs_program("/usr/bin/node")
@@ -314,7 +314,7 @@ class Runtimes(ListCase):
         self.assertIn("it is Node.js (JavaScript)", said)
         self.assertIn(f"usertrace trace -p {node.pid} 'r:*node*:*Heap*PerformGarbageCollection*", said)
         data, = map(json.loads, self.usertrace("list", "--json", "-p", str(node.pid), "gc*").stdout)
-        self.assertEqual((data["runtime"], data["provider"]), ("Node.js", None))
+        self.assertEqual((data["runtime"], data["type"]), ("Node.js", "no-probes"))
         self.assertTrue(data["offers"][0]["probe"].startswith("r:*node*:"))
         rows = [line.split() for line in self.usertrace("list", "-a").stdout]
         self.assertTrue(any(r[:3] == ["/usr/bin/node", "Node.js", "-"] and str(node.pid) in r[5] for r in rows))

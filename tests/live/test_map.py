@@ -64,10 +64,10 @@ class Check(live.Case):
     def test_counts(self):
         self.write("1000 40 a\n1020 40 b\n1100 10 c\nno line\n2000 10 \n\n")
         report = self.json(0)
-        self.assertEqual(report["maps"], [{"path": self.path, "kind": "perf map", "bytes": 48, "entries": 4, "bad": 1,
-                                           "first_bad_line": 4, "named_again": 1, "in_runtime_code": 0, "in_files": 0,
-                                           "in_data": 0, "nowhere": 4}])
-        self.assertEqual((report["written"], report["runtime_code_bytes"], report["notes"]), (False, 0, []))
+        self.assertEqual(report["files"], [{"path": self.path, "format": "perf-map", "size_bytes": 48, "entries": 4, "bad_entries": 1,
+                                           "first_bad_line": 4, "duplicate_entries": 1, "in_jit_code": 0, "in_files": 0,
+                                           "in_data": 0, "unmapped": 4}])
+        self.assertEqual((report["written"], report["jit_code_bytes"], report["notes"]), (False, 0, []))
         text = self.check()
         self.assertIn(f"{self.path}: 4 entries, 48B", text.stdout)
         self.assertIn("  1 line is no entry of a map, the first of them is line 4", text.stdout)
@@ -86,11 +86,11 @@ class Check(live.Case):
             with open(map_of(holder.pid), "w", encoding="utf-8") as file:
                 file.write(f"{start} 1000 function\n")
             report = json.loads(self.usertrace("map", "--check", "--json", "-p", str(holder.pid)).stdout[0])
-        self.assertEqual((report["maps"][0]["in_runtime_code"], report["maps"][0]["in_files"]), (1, 0))
+        self.assertEqual((report["files"][0]["in_jit_code"], report["files"][0]["in_files"]), (1, 0))
         self.assertEqual(report["named_bytes"], 4096)
 
     def test_none(self):
-        self.assertEqual(self.json(1)["maps"], [])
+        self.assertEqual(self.json(1)["files"], [])
         done = self.check()
         self.assertEqual((done.status, done.stdout[1:]), (1, ["no usable code map", "JIT code: none"]))
 
@@ -128,7 +128,7 @@ class Check(live.Case):
             file.write("1000 40 outer\n2000 40 outer\n")
         done = self.usertrace("map", "--check", "--json", "-p", str(pid))
         report = json.loads(done.stdout[0])
-        self.assertEqual([(m["path"], m["entries"]) for m in report["maps"]], [(f"/proc/{pid}/root/tmp/perf-1.map", 1)])
+        self.assertEqual([(m["path"], m["entries"]) for m in report["files"]], [(f"/proc/{pid}/root/tmp/perf-1.map", 1)])
 
 
 class Clean(live.Case):
@@ -219,9 +219,9 @@ class Java(live.Case):
         self.addCleanup(remove, map_of(machine.pid))
         report = json.loads(self.ask(machine.pid).stdout[0])
         self.assertTrue(report["written"])
-        self.assertGreater(report["maps"][0]["entries"], 100)
-        self.assertEqual((report["maps"][0]["bad"], report["notes"]), (0, []))
-        self.assertGreater(report["maps"][0]["in_runtime_code"], 100)
+        self.assertGreater(report["files"][0]["entries"], 100)
+        self.assertEqual((report["files"][0]["bad_entries"], report["notes"]), (0, []))
+        self.assertGreater(report["files"][0]["in_jit_code"], 100)
         self.assertGreater(report["named_bytes"], 100000)
         self.assertFalse(os.path.exists(f"/tmp/.attach_pid{machine.pid}"))
 
@@ -288,7 +288,7 @@ class Java(live.Case):
         pid = java_pid()
         report = json.loads(self.ask(pid).stdout[0])
         self.assertTrue(report["written"])
-        self.assertRegex(report["maps"][0]["path"], rf"^/proc/{pid}/root/tmp/perf-\d+\.map$")
+        self.assertRegex(report["files"][0]["path"], rf"^/proc/{pid}/root/tmp/perf-\d+\.map$")
         self.assertFalse(os.path.exists(map_of(pid)))
 
 
@@ -310,7 +310,7 @@ class Node(live.Case):
         done = self.usertrace("map", "-p", str(node.pid), "--json")
         report = json.loads(done.stdout[0])
         self.assertEqual((done.status, report["runtime"], report["written"]), (0, "Node.js", False))
-        self.assertGreater(report["maps"][0]["in_files"], 100)      # what is built into the program
+        self.assertGreater(report["files"][0]["in_files"], 100)      # what is built into the program
 
     @live.needs_program("node")
     def test_its_dump(self):
@@ -318,7 +318,7 @@ class Node(live.Case):
         node = self.start("node", "--perf-prof", "-e", "console.log('ready'); setInterval(() => {}, 1000)", cwd=folder)
         node.wait_for("ready")
         report = json.loads(self.usertrace("map", "-p", str(node.pid), "--json").stdout[0])
-        self.assertEqual([m["kind"] for m in report["maps"]], ["jitdump"])
+        self.assertEqual([m["format"] for m in report["files"]], ["jitdump"])
         self.assertEqual(report["notes"], [])
 
 

@@ -85,7 +85,7 @@ class Case(live.Case):
 
     def semaphores(self, pid, path, probes):
         """The value of each probe's semaphore."""
-        addresses = sorted({site["semaphore"] for probe in probes for site in probe["sites"] if site.get("semaphore")})
+        addresses = sorted({int(site["semaphore"], 16) for probe in probes for site in probe["sites"] if site.get("semaphore")})
         self.assertTrue(addresses, f"no semaphores in {path}")
         values = []
         for address in addresses:

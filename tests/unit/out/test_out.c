@@ -221,19 +221,18 @@ static void test_speedscope(void **state)
 	char *text = case_written(&out_speedscope, p, &(struct out_options){ .title = "a \"title\"" }, NULL);
 
 	(void)state;
-	assert_non_null(strstr(text,
-			       "\"name\":\"a \\\"title\\\"\",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[\n"
-			       "{\"name\":\"main\",\"file\":\"app\"},\n"
-			       "{\"name\":\"parse\",\"file\":\"libfoo.so\"},\n"));
+	assert_non_null(strstr(text, "\"name\":\"a \\\"title\\\"\",\"activeProfileIndex\":0,\"shared\":{\"frames\":["
+				     "{\"name\":\"main\",\"file\":\"app\"},"
+				     "{\"name\":\"parse\",\"file\":\"libfoo.so\"},"));
 	assert_non_null(strstr(
 		text,
-		"\"profiles\":[\n"
+		"\"profiles\":["
 		"{\"type\":\"sampled\",\"name\":\"main (10) of app (10)\",\"unit\":\"nanoseconds\",\"startValue\":0,"
-		"\"endValue\":6000000,\n"
-		"\"samples\":[\n[0,1,2],\n[0,4,5]],\n\"weights\":[5000000,1000000]},\n"
+		"\"endValue\":6000000,"
+		"\"samples\":[[0,1,2],[0,4,5]],\"weights\":[5000000,1000000]},"
 		"{\"type\":\"sampled\",\"name\":\"worker (11) of app (10)\",\"unit\":\"nanoseconds\",\"startValue\":0,"
-		"\"endValue\":5000000,\n"
-		"\"samples\":[\n[3,1],\n[0,4,5]],\n\"weights\":[2000000,3000000]}]}\n"));
+		"\"endValue\":5000000,"
+		"\"samples\":[[3,1],[0,4,5]],\"weights\":[2000000,3000000]}]}\n"));
 	free(text);
 	profile_free(p);
 }

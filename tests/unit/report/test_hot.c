@@ -449,20 +449,20 @@ static void test_json(void **state)
 
 	(void)state;
 	assert_int_equal(hot_json(p, &(struct hot_options){ .threads = true }, &out), 0);
-	has(out.data, "{\"type\":\"hot\",\"sentence\":\"82 % of");
-	has(out.data, "\"totals\":{\"samples\":119,\"lost\":2,\"cut\":1,");
+	has(out.data, "{\"type\":\"hot\",\"message\":\"82 % of");
+	has(out.data, "\"totals\":{\"samples\":119,\"lost\":2,\"truncated\":1,");
 	has(out.data, "\"reasons\":[{\"reason\":\"[unknown code, no map]\",\"frames\":10}]");
 	has(out.data,
 	    "{\"state\":\"cpu\",\"unit\":\"nanoseconds\",\"count\":100,\"value\":100000000,\"kernel\":8000000,");
 	has(out.data,
-	    "{\"name\":\"parse\",\"module\":\"libfoo.so\",\"kind\":\"native\",\"self\":42000000,\"total\":82000000}");
+	    "{\"name\":\"parse\",\"module\":\"libfoo.so\",\"code\":\"native\",\"self\":42000000,\"total\":82000000}");
 	has(out.data, "{\"state\":\"blocked\",\"unit\":\"nanoseconds\",\"count\":3,\"value\":300000000,\"kernel\":0,"
 		      "\"idle\":5000000000,");
-	has(out.data, "\"callers\":[{\"name\":\"run\",\"module\":\"app\",\"kind\":\"native\",\"cpu\":60000000},");
+	has(out.data, "\"callers\":[{\"name\":\"run\",\"module\":\"app\",\"code\":\"native\",\"cpu\":60000000},");
 	has(out.data,
 	    "{\"pid\":10,\"tid\":11,\"comm\":\"worker\",\"process\":\"app\",\"cpu\":32000000,\"states\":[{\"state\":"
 	    "\"cpu\","
-	    "\"value\":32000000,\"functions\":[{\"name\":\"parse\",\"module\":\"libfoo.so\",\"kind\":\"native\","
+	    "\"value\":32000000,\"functions\":[{\"name\":\"parse\",\"module\":\"libfoo.so\",\"code\":\"native\","
 	    "\"self\":22000000,\"total\":22000000}");
 	has(out.data, "\"idle\":5000000000,\"states\":[]}]}\n");
 	assert_null(strstr(out.data, ",}"));
