@@ -39,7 +39,7 @@ int json_schema_print(int argc, char **argv)
 	if (argc > 2)
 		return cli_fail(NULL, EXIT_USAGE, "--json-schema: unexpected argument '%s'", argv[2]);
 	for (size_t i = 0; i < json_schemas_n; i++) {
-		if (!is_named(&json_schemas[i], name))
+		if (!is_named(&json_schemas[i], name) || (argc > 1 && is_named(&json_schemas[i], ALL)))
 			continue;
 		if (fwrite(json_schemas[i].text, 1, json_schemas[i].len, stdout) != json_schemas[i].len ||
 		    fflush(stdout))

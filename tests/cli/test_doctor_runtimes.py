@@ -38,7 +38,7 @@ class Descriptions(live.Case):
         """(state, meaning) of the lines about it."""
         done = self.doctor("--json", *args)
         self.assertEqual((done.status, done.stderr), (status, []), done.describe())
-        checks = [json.loads(line) for line in done.stdout]
+        checks = done.objects()
         return [(c["state"], c["message"]) for c in checks if c["name"] == thing]
 
     def zoo(self, text, thing="Zoo", status=0):

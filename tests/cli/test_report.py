@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 import live
+import schema
 
 STACKS = """\
 main;run;parse;next_[i] 40
@@ -76,7 +77,7 @@ class Case(live.Case):
         return path
 
     def json(self, *args, **kwargs):
-        return json.loads(self.hot("--json", *args, **kwargs).stdout)
+        return schema.check([json.loads(self.hot("--json", *args, **kwargs).stdout)], "report")[0]
 
 
 class Hot(Case):

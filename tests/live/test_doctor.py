@@ -15,7 +15,7 @@ PR_USER_TRACE = 0x55545243
 
 def about(done, thing):
     """The meanings of one thing among the lines of --json, with their states."""
-    checks = [json.loads(line) for line in done.stdout]
+    checks = done.objects()
     return [(c["state"], c["message"]) for c in checks if c["name"] == thing]
 
 

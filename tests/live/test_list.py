@@ -98,7 +98,7 @@ class ListCase(live.Case):
     def objects(self, *args):
         done = self.usertrace("list", "--json", *args)
         self.assertEqual((done.status, done.stderr), (0, []))
-        return [json.loads(line) for line in done.stdout]
+        return done.objects()
 
     def runs(self, process, name):
         self.eventually(lambda: name in open(f"/proc/{process}/comm").read(), f"{process} runs {name}")
@@ -142,7 +142,7 @@ class Zoo(ListCase):
     def test_all(self):
         target = self.start_target("zoo-pie", "1000")
         done = self.usertrace("list", "-a", "--json", "zoo:*")
-        rows = [json.loads(line) for line in done.stdout]
+        rows = done.objects()
         row, = [r for r in rows if target.pid in [p["pid"] for p in r["processes"]]]
         self.assertEqual((row["provider"], row["probes"], row["sites"], row["semaphores"]), ("zoo", 13, 14, 0))
 

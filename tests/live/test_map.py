@@ -59,7 +59,7 @@ class Check(live.Case):
     def json(self, status):
         done = self.check("--json")
         self.assertEqual((done.status, done.stderr), (status, []), done.describe())
-        return json.loads(done.stdout[0])
+        return done.objects()[0]
 
     def test_counts(self):
         self.write("1000 40 a\n1020 40 b\n1100 10 c\nno line\n2000 10 \n\n")

@@ -12,6 +12,7 @@ import os
 import subprocess
 
 import live
+import schema
 
 MINIVM = os.path.join(live.BUILD_ROOT, "examples/minivm/minivm")
 SOURCES = os.path.join(live.SOURCE_ROOT, "examples/minivm")
@@ -47,7 +48,7 @@ class Minivm(live.Case):
 
     def user_events(self, *args):
         lines, log = self.run_traced(["e:*"], args, ["--json"])
-        return [json.loads(line) for line in lines], log
+        return schema.check([json.loads(line) for line in lines]), log
 
     @staticmethod
     def pairs(events, log):

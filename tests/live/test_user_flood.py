@@ -11,6 +11,7 @@ import unittest
 
 import announce
 import live
+import schema
 
 FLOOD = os.path.join(live.TARGETS, "user_flood")
 IN_VM = bool(os.environ.get("UT_VM"))
@@ -26,7 +27,7 @@ class Accounts:
 
     def __init__(self, lines, said):
         self.delivered, self.refused, self.lost = {}, {}, 0
-        for event in map(json.loads, lines):
+        for event in schema.check([json.loads(line) for line in lines]):
             if event["type"] == "lost":
                 self.lost += event["count"]
             elif event["type"] == "throttled":

@@ -9,6 +9,7 @@ import unittest
 
 import announce
 import live
+import schema
 
 HOSTILE = os.path.join(live.TARGETS, "user_hostile")
 SEED = int(os.environ.get("UT_SEED") or random.SystemRandom().randrange(1 << 30))
@@ -51,7 +52,7 @@ class Hostile(announce.Case):
     def test_json(self):
         lines = self.run_hostile("--json", requests=(
             "e:*", 'e:gc* (duration > 0 || text != NULL) "%s %20s %d %x %s", kind, name, value, id, text'))
-        events = [json.loads(line) for line in lines]
+        events = schema.check([json.loads(line) for line in lines])
         self.assertGreater(len(events), 1000)
         counted = 0
         for e in events:

@@ -10,6 +10,7 @@ import re
 
 import live
 import puppet
+import schema
 
 USER = os.path.join(live.TARGETS, "user")
 LANES = ("h", "p")
@@ -37,7 +38,7 @@ class Case(puppet.Case):
             self.assertRegex(trace.raw[0], "^PID +TID +COMM +FUNC")
             trace.lines = [[part.strip() for part in split(l)] for l in trace.raw[1:]]
         else:
-            trace.events = [json.loads(l) for l in trace.raw]
+            trace.events = schema.check([json.loads(l) for l in trace.raw])
         return trace
 
     def user(self, program=USER, **kwargs):

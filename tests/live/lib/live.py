@@ -24,6 +24,8 @@ import threading
 import time
 import unittest
 
+import schema
+
 SOURCE_ROOT = os.environ.get("UT_SOURCE_ROOT") or os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
 BUILD_ROOT = os.environ.get("UT_BUILD_ROOT") or os.path.join(SOURCE_ROOT, "build")
 USERTRACE = os.path.join(BUILD_ROOT, "src/cli/usertrace")
@@ -182,6 +184,10 @@ class Process:
                 except OSError:
                     pass
 
+    def objects(self):
+        """The events of --json, which are as the schema says."""
+        return schema.check([json.loads(l) for l in self.stdout if l.strip()])
+
 
 class Trace(Process):
     """A running `usertrace trace`."""
@@ -199,10 +205,6 @@ class Trace(Process):
         if lines and lines[0].split()[:2] == ["PID", "TID"] or lines and "PID" in lines[0].split()[:2]:
             lines = lines[1:]
         return [l.split(None, 4) for l in lines]
-
-    def objects(self):
-        """The events of --json."""
-        return [json.loads(l) for l in self.stdout if l.strip()]
 
 
 CLOSED = ("open", "thread-exited", "process-exited", "exec", "evicted")     # by something else than an end

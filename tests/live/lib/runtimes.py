@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import live
+import schema
 
 
 def path_of(program):
@@ -76,7 +77,7 @@ class Case(live.Case):
     def probes_of(self, path, pattern):
         listed = self.usertrace("list", "--json", path, pattern)
         self.assertEqual(listed.status, 0, listed.describe())
-        return [json.loads(line) for line in listed.stdout]
+        return listed.objects()
 
     def site_bytes(self, pid, path, probes):
         """The byte at each site, as the process sees it: 0x90, or 0xcc while somebody traces it."""
@@ -109,7 +110,7 @@ class Case(live.Case):
         self.assertEqual(trace.wait(), 0, trace.describe())
         self.assertTrue(any(re.search(r"\b0 lost", line) for line in trace.stderr), trace.describe())
         with open(path) as file:
-            return [json.loads(line) for line in file]
+            return schema.check([json.loads(line) for line in file])
 
     def by_probe(self, trace):
         """The events of a trace with --json, by the name of their probe."""
