@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Forks, execs and exits, for everybody who needs them: records for spans, the set of followed processes, processes that
- * are suspended until their probes are in place, and what is known of sampled processes. The options choose; the verifier
- * removes the rest.
+ * are suspended until their probes are in place, what is known of sampled processes, and how measured ones stand. The
+ * options choose; the verifier removes the rest.
  */
 #include <stdint.h>
 
 #include "bpf/lifecycle.h"
 #include "bpf/ring.h"
+#include "bpf/state.h"
 #include "bpf/task.h"
 #include "wire/unwind.h"
 
@@ -125,6 +126,8 @@ static __always_inline void sample_exec(uint32_t process)
 SEC("raw_tp")
 int lifecycle_exec(struct bpf_raw_tracepoint_args *ctx)
 {
+	if (options.measure)
+		state_exec((const void *)ctx->args[0], (uint32_t)ctx->args[1], &options.at, options.base_ns);
 	if (options.samples)
 		sample_exec(current_ids().process);
 	send_record(UT_LIFE_EXEC, 0, 0);
@@ -171,5 +174,7 @@ int lifecycle_exit(struct bpf_raw_tracepoint_args *ctx)
 	send_record(UT_LIFE_EXIT, flags, code);
 	if (options.samples && flags & UT_EXIT_LAST)
 		bpf_map_delete_elem(&ut_sampled, &process);
+	if (options.measure)
+		state_exit(current_ids(), options.base_ns);
 	return 0;
 }

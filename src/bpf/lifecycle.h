@@ -10,6 +10,7 @@
 
 struct lifecycle_options {
 	struct ut_kernel_offsets at;
+	uint64_t base_ns; /* what the times of packed counters count from */
 	uint32_t ncpus; /* possible ones */
 	uint32_t self; /* our own process */
 	uint8_t records; /* forks, execs and exits are sent to the reader */
@@ -19,7 +20,8 @@ struct lifecycle_options {
 	uint8_t group_dead; /* the exit event says whether the thread was its process's last: kernel 6.15 and later */
 	uint8_t samples; /* ut_sampled follows execs and exits */
 	uint8_t sample_children; /* and forks */
-	uint8_t reserved;
+	uint8_t measure; /* how processes stand is kept over execs and exits */
+	uint8_t reserved[7];
 };
 
 #endif

@@ -3,15 +3,11 @@
 #ifndef UT_BPF_SAMPLE_MAPS_H
 #define UT_BPF_SAMPLE_MAPS_H
 
+#include "bpf/registers.h"
 #include "bpf/ring.h"
 #include "bpf/sample.h"
 #include "bpf/task.h"
 #include "wire/sample.h"
-
-/* The registers of x86-64, as ptrace and the kernel have them. */
-struct registers {
-	uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
-};
 
 const volatile struct sample_options options = { .ncpus = 1 };
 

@@ -116,16 +116,6 @@ void asm_xadd(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src)
 	emit(a, BPF_STX | BPF_ATOMIC | BPF_DW, base, src, (int16_t)off, BPF_ADD);
 }
 
-void asm_fetch_add(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src)
-{
-	emit(a, BPF_STX | BPF_ATOMIC | BPF_DW, base, src, (int16_t)off, BPF_ADD | BPF_FETCH);
-}
-
-void asm_xchg(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src)
-{
-	emit(a, BPF_STX | BPF_ATOMIC | BPF_DW, base, src, (int16_t)off, BPF_XCHG);
-}
-
 static void fixup(struct asm_buf *a, unsigned label)
 {
 	struct asm_fixup f = { .insn = (unsigned)a->insns.n, .label = label };
@@ -153,6 +143,11 @@ void asm_jcci(struct asm_buf *a, int cond, enum bpf_reg dst, int32_t imm, unsign
 }
 
 void asm_call(struct asm_buf *a, int helper) { emit(a, BPF_JMP | BPF_CALL, R0, R0, 0, helper); }
+
+void asm_call_function(struct asm_buf *a, enum gen_function function)
+{
+	emit(a, BPF_JMP | BPF_CALL, R0, BPF_PSEUDO_CALL, 0, (int32_t)function);
+}
 
 void asm_exit(struct asm_buf *a) { emit(a, BPF_JMP | BPF_EXIT, R0, R0, 0, 0); }
 

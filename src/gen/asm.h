@@ -24,14 +24,17 @@ enum gen_map {
 	GEN_MAP_FOLLOW, /* hash: process id → 1 */
 	GEN_MAP_STARTS, /* hash: function, process and stack pointer → time of the call */
 	GEN_MAP_REFUSED, /* hash: process id → what it may still write: struct gen_refused */
-	GEN_MAP_PROCESSES, /* hash: process id → struct gen_process, of those that are measured */
-	GEN_MAP_THREADS, /* hash: thread id → struct gen_thread */
-	GEN_MAP_SLOTS, /* array of one value for each CPU: struct gen_slot */
-	GEN_MAP_NAMES, /* longest prefix: struct gen_name → whose a thread of that name is */
 	GEN_MAP_HANDLERS, /* hash: thread id → struct gen_handlers */
 	GEN_MAP_WALK_UPROBE, /* array of one program: what takes a sample of a probe's stack (src/bpf/sample.bpf.c) */
 	GEN_MAP_WALK_TRACEPOINT,
 	GEN_MAPS
+};
+
+/* Functions in C that a program calls; the loader appends them (gen_link). Also the names in a disassembly. */
+enum gen_function {
+	GEN_FUNCTION_SPAN_STEP, /* R1: enum ut_span_step, R2: stack pointer at a function's entry or 0; the state or 0 */
+	GEN_FUNCTION_SPAN_COPY, /* R1: a struct ut_rec_state in the record, R2: the state or 0 */
+	GEN_FUNCTIONS
 };
 
 struct asm_fixup {
@@ -67,15 +70,12 @@ void asm_store(struct asm_buf *a, unsigned size, enum bpf_reg base, int off, enu
 void asm_storei(struct asm_buf *a, unsigned size, enum bpf_reg base, int off, int32_t imm);
 /* lock *(u64 *)(base + off) += src */
 void asm_xadd(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src);
-/* The same; @src becomes what was there before. */
-void asm_fetch_add(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src);
-/* Exchanges *(u64 *)(base + off) and @src. */
-void asm_xchg(struct asm_buf *a, enum bpf_reg base, int off, enum bpf_reg src);
 /* cond: BPF_JEQ, BPF_JNE, BPF_JGT, BPF_JSLT, …, 64-bit compares. */
 void asm_jump(struct asm_buf *a, unsigned label);
 void asm_jcc(struct asm_buf *a, int cond, enum bpf_reg dst, enum bpf_reg src, unsigned label);
 void asm_jcci(struct asm_buf *a, int cond, enum bpf_reg dst, int32_t imm, unsigned label);
 void asm_call(struct asm_buf *a, int helper);
+void asm_call_function(struct asm_buf *a, enum gen_function function);
 void asm_exit(struct asm_buf *a);
 void asm_map(struct asm_buf *a, enum bpf_reg dst, enum gen_map map); /* the map itself */
 void asm_map_value(struct asm_buf *a, enum bpf_reg dst, enum gen_map map); /* the first byte of its one value */

@@ -9,10 +9,15 @@
 #include "gen/gen.h"
 
 static const char *const map_names[GEN_MAPS] = {
-	[GEN_MAP_RINGS] = "rings",	 [GEN_MAP_LOST] = "lost",	 [GEN_MAP_FOLLOW] = "follow",
-	[GEN_MAP_STARTS] = "starts",	 [GEN_MAP_REFUSED] = "refused",	 [GEN_MAP_PROCESSES] = "processes",
-	[GEN_MAP_THREADS] = "threads",	 [GEN_MAP_SLOTS] = "slots",	 [GEN_MAP_NAMES] = "names",
-	[GEN_MAP_HANDLERS] = "handlers", [GEN_MAP_WALK_UPROBE] = "walk", [GEN_MAP_WALK_TRACEPOINT] = "walk",
+	[GEN_MAP_RINGS] = "rings",	[GEN_MAP_LOST] = "lost",
+	[GEN_MAP_FOLLOW] = "follow",	[GEN_MAP_STARTS] = "starts",
+	[GEN_MAP_REFUSED] = "refused",	[GEN_MAP_HANDLERS] = "handlers",
+	[GEN_MAP_WALK_UPROBE] = "walk", [GEN_MAP_WALK_TRACEPOINT] = "walk",
+};
+
+static const char *const function_names[GEN_FUNCTIONS] = {
+	[GEN_FUNCTION_SPAN_STEP] = "span_step",
+	[GEN_FUNCTION_SPAN_COPY] = "span_copy",
 };
 
 static const struct {
@@ -127,7 +132,12 @@ static void jump(const struct bpf_insn *i, size_t at, struct buf *out)
 	size_t target = at + 1 + (size_t)i->off;
 
 	switch (BPF_OP(i->code)) {
-	case BPF_CALL: buf_addf(out, "call %s#%d", helper_name(i->imm), i->imm); return;
+	case BPF_CALL:
+		if (i->src_reg == BPF_PSEUDO_CALL)
+			buf_addf(out, "call %s", function_names[i->imm]);
+		else
+			buf_addf(out, "call %s#%d", helper_name(i->imm), i->imm);
+		return;
 	case BPF_EXIT: buf_adds(out, "exit"); return;
 	case BPF_JA: buf_addf(out, "goto %zu", target); return;
 	default:
@@ -139,10 +149,7 @@ static void jump(const struct bpf_insn *i, size_t at, struct buf *out)
 
 static void atomic(const struct bpf_insn *i, struct buf *out)
 {
-	if (i->imm & BPF_FETCH)
-		buf_addf(out, "%s = ", reg(i->src_reg));
-	buf_addf(out, i->imm == BPF_XCHG ? "lock xchg *(%s *)(%s %+d), %s" : "lock *(%s *)(%s %+d) += %s",
-		 width(i->code), reg(i->dst_reg), i->off, reg(i->src_reg));
+	buf_addf(out, "lock *(%s *)(%s %+d) += %s", width(i->code), reg(i->dst_reg), i->off, reg(i->src_reg));
 }
 
 static void memory(const struct bpf_insn *i, struct buf *out)

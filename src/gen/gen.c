@@ -218,6 +218,7 @@ int gen_body(const struct probe_checked *checked, const struct gen_site *site, c
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
+	gen_state_stack(&g);
 	if (options->sample)
 		return gen_sample_body(&g, ret);
 	out = asm_label(g.a);
@@ -366,6 +367,27 @@ int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, s
 	vec_done(&labels);
 	r = finish(ret, err);
 	return r;
+}
+
+int gen_link(struct asm_buf *program, const struct gen_functions *functions)
+{
+	size_t n = program->insns.n;
+	bool calls = false;
+
+	for (size_t i = 0; i < n; i++) {
+		struct bpf_insn *insn = &program->insns.v[i];
+
+		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != BPF_PSEUDO_CALL)
+			continue;
+		if (!functions || insn->imm < 0 || insn->imm >= GEN_FUNCTIONS)
+			return -EINVAL;
+		insn->imm = (int32_t)(n + functions->at[insn->imm] - i - 1);
+		calls = true;
+	}
+	for (size_t i = 0; calls && i < functions->n; i++)
+		if (vec_push(&program->insns, functions->insns[i]))
+			return -ENOMEM;
+	return 0;
 }
 
 int gen_relocate(struct asm_buf *program, const int *fds)

@@ -38,7 +38,6 @@ struct gen_options {
 	int32_t self_tgid;
 	uint32_t ncpus; /* possible CPUs: size of GEN_MAP_RINGS */
 	uint32_t wake_bytes; /* wake the reader when a ring holds this much; 0: never */
-	uint64_t state_base_ns; /* spans: what the times of words count from */
 	bool sample; /* no record: the program ends in the one that samples the stack */
 	uint32_t fair_bytes; /* user events: from here on a process that floods is refused; 0: never */
 };
@@ -69,6 +68,18 @@ int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, s
  * not be used).
  */
 int gen_relocate(struct asm_buf *program, const int *fds);
+
+/* Functions in C that bodies call (enum gen_function): instructions with descriptors in their place. */
+struct gen_functions {
+	const struct bpf_insn *insns; /* all of them, calling each other at most */
+	size_t n;
+	size_t at[GEN_FUNCTIONS]; /* where each begins */
+};
+/*
+ * After gen_relocate: appends what is called, if anything is. -EINVAL when @functions is NULL then. They need 128 bytes of
+ * the 512 of a program's stack.
+ */
+int gen_link(struct asm_buf *program, const struct gen_functions *functions);
 
 /*
  * True when @checked's output @i cannot be read at this site; the reason (living as long as the site's operands

@@ -11,7 +11,7 @@ static unsigned literal_bytes(const struct expr *literal) { return (unsigned)lit
 static void copy_call(struct gen *g, unsigned size, int helper)
 {
 	asm_mov(g->a, R1, FP);
-	asm_alui(g->a, BPF_ADD, R1, SP_LITERAL);
+	asm_alui(g->a, BPF_ADD, R1, g->literal);
 	asm_movi(g->a, R2, (int32_t)size);
 	asm_call(g->a, helper);
 }
@@ -45,7 +45,7 @@ static void copy_user(struct gen *g, unsigned size)
 static void copy_comm(struct gen *g)
 {
 	asm_mov(g->a, R1, FP);
-	asm_alui(g->a, BPF_ADD, R1, SP_LITERAL);
+	asm_alui(g->a, BPF_ADD, R1, g->literal);
 	asm_movi(g->a, R2, 16);
 	asm_call(g->a, BPF_FUNC_get_current_comm);
 }
@@ -58,7 +58,7 @@ static void copy_field(struct gen *g, const struct expr *text, unsigned size)
 	copy_call(g, size, BPF_FUNC_probe_read_kernel_str);
 }
 
-/* R0 = 1 when @size bytes at SP_LITERAL are @bytes, in pieces of 8, 4, 2 and 1. */
+/* R0 = 1 when @size bytes at the literal's place are @bytes, in pieces of 8, 4, 2 and 1. */
 static void compare(struct gen *g, const char *bytes, unsigned size)
 {
 	asm_movi(g->a, R0, 0);
@@ -67,7 +67,7 @@ static void compare(struct gen *g, const char *bytes, unsigned size)
 		uint64_t want = 0;
 
 		memcpy(&want, bytes + at, piece);
-		asm_load(g->a, piece, R1, FP, SP_LITERAL + (int)at);
+		asm_load(g->a, piece, R1, FP, g->literal + (int)at);
 		asm_imm64(g->a, R2, want);
 		asm_alu(g->a, BPF_XOR, R1, R2);
 		asm_alu(g->a, BPF_OR, R0, R1);
@@ -89,7 +89,7 @@ void gen_compare_text(struct gen *g, const struct expr *text, const struct expr 
 	}
 	memcpy(bytes, literal->string, size - 1);
 	for (int i = 0; i < GEN_LITERAL_ROOM; i += 8)
-		asm_storei(g->a, 8, FP, SP_LITERAL + i, 0);
+		asm_storei(g->a, 8, FP, g->literal + i, 0);
 	if (text->op == EXPR_VAR && text->var == VAR_COMM) {
 		copy_comm(g);
 		compare(g, bytes, size > 16 ? 16 : size);

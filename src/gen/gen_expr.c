@@ -6,11 +6,11 @@
 
 static int temp_at(struct gen *g, const struct expr *e, unsigned temp)
 {
-	if (temp >= SP_TEMPS_MAX) {
+	if (temp >= g->ntemps) {
 		gen_refuse(g, e, "this expression is nested too deeply; simplify it");
-		temp = SP_TEMPS_MAX - 1;
+		temp = 0;
 	}
-	return SP_TEMPS + 8 * (int)temp;
+	return g->temps + 8 * (int)temp;
 }
 
 /*

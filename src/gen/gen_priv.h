@@ -33,6 +33,8 @@ struct gen {
 	struct ut_err *err;
 	int error; /* first refusal */
 	bool sleeps;
+	int temps, literal; /* SP_TEMPS and SP_LITERAL, or where a span has them: gen_state_stack */
+	unsigned ntemps;
 	unsigned on_fault; /* label: where a failed read of user memory goes, its address in SP_FAULT_ADDR */
 };
 
@@ -54,9 +56,11 @@ void gen_extend(struct gen *g, unsigned size, bool is_signed);
 int gen_pt_regs(enum reg r);
 /* Sets R8 and R9. gen_record.c */
 void gen_ring(struct asm_buf *a, uint32_t ncpus, unsigned out);
-/* A span's begin or end: changes the process's words, keeps its place for gen_state_copy. gen_state_span.c */
+/* Where temporaries and literals lie on the stack. gen_state.c */
+void gen_state_stack(struct gen *g);
+/* A span's begin or end: changes the process's state, keeps its address for gen_state_copy. */
 void gen_state(struct gen *g);
-/* The words, into the reserved record at R7. */
+/* That state, into the reserved record at R7. */
 void gen_state_copy(struct gen *g, const struct layout *layout);
 /* From the reservation to the submission. gen_record.c and gen_text.c */
 void gen_record(struct gen *g);

@@ -280,6 +280,8 @@ static int load_part(const struct round *r, const struct group *g, size_t from, 
 	fd = gen_program(bodies, numbers, n, &options, &code, r->err);
 	if (!fd && gen_relocate(&code, r->a->options.map_fds))
 		fd = ut_err_set(r->err, -EINVAL, "a generated program refers to a missing map");
+	if (!fd && gen_link(&code, r->a->options.functions))
+		fd = ut_err_set(r->err, -EINVAL, "a generated program calls a missing function");
 	if (!fd) {
 		prog.insns = code.insns.v;
 		prog.n = code.insns.n;

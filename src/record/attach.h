@@ -13,6 +13,7 @@ struct attach_options {
 	const pid_t *pids; /* processes to attach to; npids 0: every process that maps the file */
 	size_t npids;
 	int map_fds[GEN_MAPS]; /* -1 for maps that no program uses */
+	const struct gen_functions *functions; /* what begins and ends of spans call; NULL: there are none */
 	bool no_multi; /* use the older way (tests) */
 	bool no_forks; /* the programs do not fork: see record/nop5_harm.h */
 	bool verbose; /* keep the verifier's log when a program is refused */

@@ -51,6 +51,8 @@ static void choose_parts(struct lifecycle_bpf *k, const struct lifecycle_setup *
 	o->hold = setup->hold;
 	o->group_dead = setup->records && exit_event_has_group_dead();
 	o->samples = setup->sampled_fd >= 0;
+	o->measure = setup->state != NULL;
+	o->base_ns = setup->base_ns;
 	o->sample_children = setup->sample_children;
 	bpf_program__set_autoload(k->progs.lifecycle_libraries, setup->hold);
 	if (setup->multi)
@@ -69,6 +71,10 @@ static int share_maps(struct lifecycle_bpf *k, const struct lifecycle_setup *set
 		{ k->maps.ut_follow, setup->follow_fd },
 		{ k->maps.ut_control, setup->hold ? setup->control_fd : -1 },
 		{ k->maps.ut_sampled, setup->sampled_fd },
+		{ k->maps.ut_processes, setup->state ? setup->state->processes_fd : -1 },
+		{ k->maps.ut_threads, setup->state ? setup->state->threads_fd : -1 },
+		{ k->maps.ut_current, setup->state ? setup->state->current_fd : -1 },
+		{ k->maps.ut_names, setup->state ? setup->state->names_fd : -1 },
 	};
 	int r = 0;
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "record/measure.h"
 #include "wire/kernel.h"
 
 struct lifecycle;
@@ -21,6 +22,8 @@ struct lifecycle_setup {
 	int ring_fd; /* and the one of CPU 0 */
 	int follow_fd, control_fd; /* of record/follow.h; -1: no set, no holding */
 	int sampled_fd; /* the sampler's processes; -1: nothing is sampled */
+	const struct state_maps *state; /* NULL: nothing is measured */
+	uint64_t base_ns; /* what the times of packed counters count from */
 	bool multi; /* lifecycle_libraries_prog is attached many at a time */
 	const struct ut_kernel_offsets *at; /* NULL: this kernel's */
 	bool verbose; /* libbpf's own words to standard error: why the kernel refuses a program */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measuring how processes stand: the programs on the scheduler's events, and which processes they count. See
- * gen/gen_state.h for what is counted.
+ * Measuring how processes stand: the tables that src/bpf/state.h keeps, and which processes are in them. The programs are
+ * those of record/sched.h and record/lifecycle.h.
  */
 #ifndef UT_RECORD_MEASURE_H
 #define UT_RECORD_MEASURE_H
@@ -15,12 +15,17 @@
 
 struct measure;
 
+/* Descriptors of the tables (wire/state.h). */
+struct state_maps {
+	int processes_fd, threads_fd, current_fd, names_fd;
+};
+
 /* 0, or -ENOTSUP with a sentence where the kernel does not tell what is needed (its type information, BTF). */
 int measure_possible(struct ut_err *err);
+/* The tables, empty. */
 int measure_open(uint64_t base_ns, struct measure **ret, struct ut_err *err);
 struct measure *measure_close(struct measure *m);
-/* Its descriptors, into an array of GEN_MAPS. */
-void measure_maps(const struct measure *m, int *fds);
+const struct state_maps *measure_maps(const struct measure *m);
 /*
  * Counts process @pid from now on; again for one that is counted: the names of its threads alone are learnt. @runtime
  * (NULL: none) says whose its threads are; it lives as long as @m. @fresh: it may be running; else it is held, or

@@ -73,7 +73,6 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 			 .self_tgid = getpid(),
 			 .ncpus = kernel_cpus(),
 			 .wake_bytes = (uint32_t)(s->rings.size_bytes / 4),
-			 .state_base_ns = s->state_base_ns,
 			 .fair_bytes = (uint32_t)GEN_FAIR_FROM(s->rings.size_bytes) },
 		.states = o->states,
 		.lives = o->lives || o->sampling,
@@ -231,6 +230,7 @@ struct session *session_close(struct session *s)
 		close(s->handlers_fd);
 	vec_done(&s->refused);
 	late_free(s->late);
+	sched_close(s->sched);
 	measure_close(s->measure);
 	lifecycle_close(s->lifecycle);
 	sampler_close(s->sampler);

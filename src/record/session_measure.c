@@ -38,13 +38,23 @@ static int measure_running(struct session *s, bool fresh, struct ut_err *err)
 	return r;
 }
 
+int session_measure_open(struct session *s, struct ut_err *err)
+{
+	return plan_measures(s->plan) ? measure_open(s->state_base_ns, &s->measure, err) : 0;
+}
+
 int session_measure_start(struct session *s, struct ut_err *err)
 {
-	int r = plan_measures(s->plan) ? measure_open(s->state_base_ns, &s->measure, err) : 0;
+	int r;
 
-	if (r || !s->measure)
-		return r;
-	r = measure_running(s, !measure_settle(), err);
+	if (!s->measure)
+		return 0;
+	r = sched_open(&(struct sched_setup){ .state = *measure_maps(s->measure),
+					      .base_ns = s->state_base_ns,
+					      .verbose = s->options.targets.verbose },
+		       &s->sched, err);
+	if (!r)
+		r = measure_running(s, !measure_settle(), err);
 	measure_settle(); /* now they are counted as they come back */
 	return r;
 }

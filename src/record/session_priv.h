@@ -12,6 +12,7 @@
 #include "record/mapwatch.h"
 #include "record/measure.h"
 #include "record/ring.h"
+#include "record/sched.h"
 #include "sample/sampler.h"
 #include "record/session.h"
 #include "wire/record.h"
@@ -47,6 +48,7 @@ struct session {
 	VEC(struct refused_account) refused; /* by process: what was told so far */
 	struct late *late; /* NULL without e: */
 	struct measure *measure; /* NULL: nothing is measured */
+	struct sched *sched; /* NULL: the same */
 	struct sampler *sampler; /* NULL: no samples */
 	VEC(pid_t) changed; /* sampled processes with mappings that the kernel does not know yet */
 	pid_t again_pid; /* whose mappings were read again last, as a stack asked for it; when */
@@ -87,7 +89,9 @@ int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t 
 int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t size);
 /* session_measure.c: from now on it is known how this process stands, if it has a runtime. @fresh: as measure_process. */
 void session_measure(struct session *s, pid_t pid, bool fresh);
-/* The same for all that are there when tracing begins. */
+/* The tables, if they are needed. */
+int session_measure_open(struct session *s, struct ut_err *err);
+/* Then: the programs, and all that are there when tracing begins. */
 int session_measure_start(struct session *s, struct ut_err *err);
 /* A forked child of a process that is measured. */
 void session_measure_child(struct session *s, pid_t parent, pid_t child);

@@ -127,12 +127,14 @@ static int open_lifecycle(struct session *s, struct ut_err *err)
 		.follow_fd = s->follow ? follow_map_fd(s->follow) : -1,
 		.control_fd = s->follow ? follow_control_fd(s->follow) : -1,
 		.sampled_fd = s->sampler ? sampler_processes_fd(s->sampler) : -1,
+		.state = s->measure ? measure_maps(s->measure) : NULL,
+		.base_ns = s->state_base_ns,
 		.multi = kernel_has_uprobe_multi(),
 		.verbose = o->targets.verbose,
 	};
 	int r = 0;
 
-	if (setup.records || setup.children || setup.hold || setup.sampled_fd >= 0)
+	if (setup.records || setup.children || setup.hold || setup.state || setup.sampled_fd >= 0)
 		r = lifecycle_open(&setup, &s->lifecycle, err);
 	for (size_t i = 0; !r && s->follow && i < s->targets.n; i++)
 		r = follow_add(s->follow, s->targets.v[i].id.pid, err);
@@ -189,11 +191,8 @@ static int open_attach(struct session *s, struct ut_err *err)
 			     [GEN_MAP_FOLLOW] = s->follow ? follow_map_fd(s->follow) : -1,
 			     [GEN_MAP_STARTS] = s->starts_fd,
 			     [GEN_MAP_REFUSED] = s->refused_fd,
-			     [GEN_MAP_HANDLERS] = s->handlers_fd,
-			     [GEN_MAP_PROCESSES] = -1,
-			     [GEN_MAP_THREADS] = -1,
-			     [GEN_MAP_SLOTS] = -1,
-			     [GEN_MAP_NAMES] = -1 },
+			     [GEN_MAP_HANDLERS] = s->handlers_fd },
+		.functions = s->sched ? sched_functions(s->sched) : NULL,
 		.no_multi = s->options.no_multi,
 		.no_forks = s->options.no_forks,
 		.verbose = s->options.targets.verbose,
@@ -202,8 +201,6 @@ static int open_attach(struct session *s, struct ut_err *err)
 
 	if (!pids)
 		return ut_err_nomem(err);
-	if (s->measure)
-		measure_maps(s->measure, ao.map_fds);
 	ao.map_fds[GEN_MAP_WALK_UPROBE] = ao.map_fds[GEN_MAP_WALK_TRACEPOINT] = -1;
 	if (s->sampler)
 		sampler_maps(s->sampler, ao.map_fds);
@@ -295,6 +292,8 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = open_watch(s, err); /* before the plan is acted on: what is mapped meanwhile is seen */
 	if (!r)
 		r = open_follow(s, err);
+	if (!r)
+		r = session_measure_open(s, err);
 	if (!r)
 		r = session_sample_open(s, err);
 	if (!r)

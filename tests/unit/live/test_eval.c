@@ -302,6 +302,7 @@ static uint64_t generated(const struct probe_checked *c, const struct expr *e, s
 	struct gen g = { .a = &code, .checked = c, .site = &site, .options = &options, .err = &err };
 	uint64_t ret;
 
+	gen_state_stack(&g);
 	for (unsigned i = 0; i < USER_FIELDS; i++) {
 		struct tracepoint_field f = { .type = eval_user_scope()->fields[i].type,
 					      .offset = places[i].offset,

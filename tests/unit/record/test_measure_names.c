@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "gen/gen_state.h"
 #include "record/measure.h"
+#include "wire/state.h"
 #include "unit.h"
 
 #define FIRST 4000001 /* no process of any machine: nothing of theirs runs */
@@ -35,12 +35,10 @@ static struct runtime hotspot(void)
 /* How many names of @pid there are. */
 static unsigned names_of(const struct measure *m, pid_t pid)
 {
-	struct gen_name key, *at = NULL, next;
-	int fds[GEN_MAPS];
+	struct ut_thread_name key, *at = NULL, next;
 	unsigned n = 0;
 
-	measure_maps(m, fds);
-	for (; !bpf_map_get_next_key(fds[GEN_MAP_NAMES], at, &next); at = &key) {
+	for (; !bpf_map_get_next_key(measure_maps(m)->names_fd, at, &next); at = &key) {
 		key = next;
 		n += key.process == (uint32_t)pid;
 	}
