@@ -68,19 +68,23 @@ static int find_member(const struct types *t, const struct btf_type *type, const
 	return -1;
 }
 
+/* Until all are found: what is asked for stands among the first types, of a hundred thousand. */
 static void walk(const struct types *t, struct kernel_member *v, size_t n)
 {
-	size_t at = 0;
+	size_t at = 0, missing = n;
 
-	while (t->types_len - at >= sizeof(struct btf_type)) {
+	while (missing && t->types_len - at >= sizeof(struct btf_type)) {
 		const struct btf_type *type = (const void *)(t->types + at);
 		long rest = rest_of(type);
 
 		if (rest < 0 || (size_t)rest > t->types_len - at - sizeof(*type))
 			return;
-		for (size_t i = 0; BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT && i < n; i++)
-			if (v[i].offset < 0 && name_is(t, type->name_off, v[i].type))
-				v[i].offset = find_member(t, type, v[i].member);
+		for (size_t i = 0; BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT && i < n; i++) {
+			if (v[i].offset >= 0 || !name_is(t, type->name_off, v[i].type))
+				continue;
+			v[i].offset = find_member(t, type, v[i].member);
+			missing -= v[i].offset >= 0;
+		}
 		at += sizeof(*type) + (size_t)rest;
 	}
 }
