@@ -6,10 +6,10 @@
  */
 #include "gen/gen_user.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "gen/gen_priv.h"
-#include "gen/gen_user_priv.h"
 #include "usertrace.h"
 
 #define NAME_READ (UT_NAME_ROOM + 1)
@@ -19,9 +19,31 @@
 
 #define HEAD(member) ((int)offsetof(struct ut_rec_event, member))
 #define USER(member) ((int)offsetof(struct ut_rec_user, member))
-#define REFUSED(member) ((int)offsetof(struct gen_refused, member))
+#define REFUSED(member) ((int)offsetof(struct ut_refused, member))
 #define REFUSED_COUNTER 8 /* behind the count of lost events of this CPU */
 #define MEMBER_SIZE(type, member) sizeof(((type *)0)->member)
+
+/* The stack of these programs, 512 bytes down from FP. gen_program uses SP_KEY alone, before they begin. */
+enum user_stack {
+	SU_KEY = -8,
+	SU_WHAT = -16,
+	SU_NAME_ADDR = -24,
+	SU_VALUE = -32,
+	SU_ID = -40,
+	SU_TEXT_ADDR = -48,
+	SU_NAME_LEN = -56,
+	SU_TEXT_LEN = -64,
+	SU_AVAILABLE = -72, /* bytes in the ring before this event */
+	SU_REFUSED = -96, /* struct ut_refused, for a process that has none */
+	SU_NAME = -240, /* UT_NAME_ROOM and a word more, to tell the longest from a longer one */
+};
+
+struct user {
+	struct asm_buf *a;
+	const struct gen_options *options;
+	const struct gen_prctl *prctl;
+	unsigned out;
+};
 
 static void move(struct user *u, int to, unsigned from)
 {
@@ -122,7 +144,7 @@ static void find_account(struct user *u, unsigned none)
 		asm_jcci(u->a, BPF_JNE, R0, 0, found);
 		if (i == 1)
 			break;
-		for (int at = 0; at < (int)sizeof(struct gen_refused); at += 8)
+		for (int at = 0; at < (int)sizeof(struct ut_refused); at += 8)
 			asm_storei(u->a, 8, FP, SU_REFUSED + at, 0);
 		asm_map(u->a, R1, GEN_MAP_REFUSED);
 		asm_mov(u->a, R2, FP);
@@ -151,7 +173,7 @@ static void gen_fairness(struct user *u, uint32_t bytes)
 	find_account(u, room);
 	asm_mov(u->a, R7, R0);
 	asm_call(u->a, BPF_FUNC_ktime_get_ns);
-	asm_alui(u->a, BPF_RSH, R0, GEN_FAIR_WINDOW_SHIFT);
+	asm_alui(u->a, BPF_RSH, R0, UT_FAIR_WINDOW_SHIFT);
 	asm_load(u->a, 8, R1, R7, REFUSED(window));
 	asm_jcc(u->a, BPF_JEQ, R0, R1, same);
 	asm_store(u->a, 8, R7, REFUSED(window), R0);
@@ -169,7 +191,8 @@ static void gen_fairness(struct user *u, uint32_t bytes)
 	asm_place(u->a, room);
 }
 
-void user_reserve(struct asm_buf *a, uint32_t size, int counter, unsigned out)
+/* R7 = a new record; what does not fit is counted as lost. */
+static void user_reserve(struct asm_buf *a, uint32_t size, unsigned out)
 {
 	unsigned got = asm_label(a);
 
@@ -179,13 +202,13 @@ void user_reserve(struct asm_buf *a, uint32_t size, int counter, unsigned out)
 	asm_call(a, BPF_FUNC_ringbuf_reserve);
 	asm_jcci(a, BPF_JNE, R0, 0, got);
 	asm_movi(a, R1, 1);
-	asm_xadd(a, R8, counter, R1);
+	asm_xadd(a, R8, 0, R1);
 	asm_jump(a, out);
 	asm_place(a, got);
 	asm_mov(a, R7, R0);
 }
 
-void user_head(struct asm_buf *a)
+static void user_head(struct asm_buf *a)
 {
 	asm_call(a, BPF_FUNC_ktime_get_ns);
 	asm_store(a, 8, R7, HEAD(time_ns), R0);
@@ -205,13 +228,15 @@ void user_head(struct asm_buf *a)
 	asm_storei(a, 8, R7, HEAD(faults), 0); /* and text_room */
 }
 
-void user_copy_word(struct asm_buf *a, unsigned size, int to, int from)
+/* *(R7 + @to) = *(FP + @from) */
+static void user_copy_word(struct asm_buf *a, unsigned size, int to, int from)
 {
 	asm_load(a, size, R1, FP, from);
 	asm_store(a, size, R7, to, R1);
 }
 
-void user_uid(struct asm_buf *a, int to)
+/* Whose user the thread is. */
+static void user_uid(struct asm_buf *a, int to)
 {
 	asm_call(a, BPF_FUNC_get_current_uid_gid);
 	asm_store(a, 4, R7, to, R0);
@@ -273,10 +298,11 @@ static void gen_submit(struct user *u, uint32_t size)
 	asm_call(u->a, BPF_FUNC_ringbuf_submit);
 }
 
-void user_short(struct user *u)
+/* A whole event with a short name from what stands on the stack. */
+static void user_short(struct user *u)
 {
 	gen_fairness(u, sizeof(struct ut_rec_user));
-	user_reserve(u->a, sizeof(struct ut_rec_user), 0, u->out);
+	user_reserve(u->a, sizeof(struct ut_rec_user), u->out);
 	user_head(u->a);
 	gen_fields(u, UT_NAME_SHORT);
 	gen_submit(u, sizeof(struct ut_rec_user));
@@ -285,14 +311,15 @@ void user_short(struct user *u)
 static void gen_long(struct user *u)
 {
 	gen_fairness(u, sizeof(struct ut_rec_user_long));
-	user_reserve(u->a, sizeof(struct ut_rec_user_long), 0, u->out);
+	user_reserve(u->a, sizeof(struct ut_rec_user_long), u->out);
 	user_head(u->a);
 	gen_fields(u, UT_NAME_ROOM);
 	gen_user_text(u);
 	gen_submit(u, sizeof(struct ut_rec_user_long));
 }
 
-int user_finish(struct asm_buf *a, unsigned out, struct ut_err *err)
+/* Exits, at @out too. */
+static int user_finish(struct asm_buf *a, unsigned out, struct ut_err *err)
 {
 	int r;
 

@@ -227,11 +227,6 @@ int kernel_refused_map(unsigned value_size)
 	return bpf_map_create(BPF_MAP_TYPE_HASH, "ut_refused", 4, value_size, 1024, NULL);
 }
 
-int kernel_handlers_map(unsigned value_size)
-{
-	return bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "ut_handlers", 4, value_size, 16384, NULL);
-}
-
 uint64_t kernel_prog_missed(int prog_fd)
 {
 	struct bpf_prog_info info = { 0 };

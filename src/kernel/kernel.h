@@ -64,9 +64,6 @@ int kernel_starts_map(void);
 /* GEN_MAP_REFUSED: process → @value_size bytes. A descriptor or a negative errno. */
 int kernel_refused_map(unsigned value_size);
 
-/* GEN_MAP_HANDLERS: thread → @value_size bytes, the oldest forgotten first. A descriptor or a negative errno. */
-int kernel_handlers_map(unsigned value_size);
-
 /*
  * Events that the kernel did not hand to this program because it was busy with another on that CPU (kernel 5.12
  * and later; else 0).

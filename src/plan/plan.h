@@ -61,13 +61,15 @@ enum site_kind {
 	SITE_SIGNAL, /* s: a signal's handler begins or ends */
 };
 
+#define SITE_NO_BODY UINT32_MAX
+
 struct plan_site {
 	enum site_kind kind;
 	unsigned probe, file;
 	unsigned tracepoint_id; /* of those that sit on the kernel's events */
 	uint64_t vaddr, offset, sem_offset;
 	struct operands *operands; /* u: owned; shared by nobody */
-	uint32_t body;
+	uint32_t body; /* SITE_NO_BODY: the program is not generated */
 	enum nop5_place nop5; /* see plan/nop5.h */
 	bool nop5_before; /* SITE_USER: a faster place is 5 bytes in front of it */
 	bool excluded; /* left out: attaching there would harm the program */
@@ -100,6 +102,12 @@ struct name_list {
 	size_t n, cap;
 }; /* owned strings */
 
+/* Tracepoints of signal handlers, and where the record of signal:signal_deliver has what. */
+struct plan_signals {
+	unsigned deliver, sigreturn; /* their numbers */
+	unsigned number, code, handler; /* offsets */
+};
+
 struct plan {
 	struct plan_options options;
 	VEC(struct plan_request) requests;
@@ -114,6 +122,7 @@ struct plan {
 	size_t notes_told;
 	int user_probe; /* the first e: request's, which the lanes' sites belong to; -1: none */
 	int signal_probe; /* the first s: request's */
+	struct plan_signals signals; /* with one */
 };
 
 /* Parses all requests; -EINVAL with the marked place. */

@@ -98,7 +98,10 @@ static void explain_site(const struct plan *plan, const struct plan_site *s, str
 			 s->nop5 == NOP5_INSIDE ? " inside a function" : "");
 	if (s->nop5_before)
 		buf_adds(out, ", or 5 bytes before it on kernels where that is safe");
-	buf_addf(out, ", instructions #%u\n", s->body);
+	if (s->body == SITE_NO_BODY)
+		buf_addc(out, '\n');
+	else
+		buf_addf(out, ", instructions #%u\n", s->body);
 	for (unsigned i = 0; s->operands && i < s->operands->n; i++) {
 		const struct operand *op = &s->operands->v[i];
 

@@ -84,7 +84,7 @@ static int add_lane_site(struct plan *plan, enum site_kind kind, unsigned id, st
 {
 	struct plan_site site = { .kind = kind, .tracepoint_id = id };
 
-	site.probe = (unsigned)(kind == SITE_SIGNAL ? plan->signal_probe : plan->user_probe);
+	site.probe = (unsigned)plan->user_probe;
 	return plan_add_made_site(plan, &site, body, err);
 }
 
@@ -111,37 +111,43 @@ static int add_prctl(struct plan *plan, int tracefs, struct ut_err *err)
 	return r ? r : add_lane_site(plan, SITE_PRCTL, id, &body, err);
 }
 
+/* Their programs are fixed: src/bpf/signal.bpf.c. */
+static int add_signal_site(struct plan *plan, unsigned id, struct ut_err *err)
+{
+	struct plan_site site = {
+		.kind = SITE_SIGNAL, .probe = (unsigned)plan->signal_probe, .tracepoint_id = id, .body = SITE_NO_BODY
+	};
+
+	if (vec_push(&plan->sites, site))
+		return ut_err_nomem(err);
+	plan->probes.v[site.probe].nsites++;
+	return 0;
+}
+
 static int add_handler_end(struct plan *plan, int tracefs, struct ut_err *err)
 {
-	struct gen_body body;
-	unsigned id = 0;
-	int r = read_event(tracefs, "syscalls", "sys_enter_rt_sigreturn", NULL, 0, &id, err);
+	int r = read_event(tracefs, "syscalls", "sys_enter_rt_sigreturn", NULL, 0, &plan->signals.sigreturn, err);
 
 	if (r == -ENOENT)
 		return ut_err_set(err, -ENOTSUP,
 				  "this kernel has no tracepoint for the return of signal handlers "
 				  "(CONFIG_FTRACE_SYSCALLS); t:signal:signal_deliver shows where they begin");
-	if (!r)
-		r = gen_signal_body(NULL, &plan->options.gen, &body, err);
-	return r ? r : add_lane_site(plan, SITE_SIGNAL, id, &body, err);
+	return r ? r : add_signal_site(plan, plan->signals.sigreturn, err);
 }
 
 static int add_signals(struct plan *plan, int tracefs, struct ut_err *err)
 {
 	struct field f[] = { { "sig", -1 }, { "code", -1 }, { "sa_handler", -1 } };
-	struct gen_body body;
-	unsigned id = 0;
-	int r = read_event(tracefs, "signal", "signal_deliver", f, ARRAY_SIZE(f), &id, err);
+	int r = read_event(tracefs, "signal", "signal_deliver", f, ARRAY_SIZE(f), &plan->signals.deliver, err);
 
 	if (!r)
 		r = missing("signal:signal_deliver", f, ARRAY_SIZE(f), err);
-	if (!r)
-		r = gen_signal_body(&(struct gen_signal){ .number = (unsigned)f[0].offset,
-							  .code = (unsigned)f[1].offset,
-							  .handler = (unsigned)f[2].offset },
-				    &plan->options.gen, &body, err);
-	if (!r)
-		r = add_lane_site(plan, SITE_SIGNAL, id, &body, err);
+	if (r)
+		return r;
+	plan->signals.number = (unsigned)f[0].offset;
+	plan->signals.code = (unsigned)f[1].offset;
+	plan->signals.handler = (unsigned)f[2].offset;
+	r = add_signal_site(plan, plan->signals.deliver, err);
 	return r ? r : add_handler_end(plan, tracefs, err);
 }
 

@@ -362,7 +362,7 @@ static int collect(const struct round *r, size_t seed, bool *done, struct group 
 		if (s->kind != like->kind || (!site_is_tracepoint(s) && s->file != like->file))
 			continue;
 		done[i - r->first] = true;
-		if (s->excluded)
+		if (s->excluded || s->body == SITE_NO_BODY)
 			continue;
 		code = check_nop5(r, s);
 		if (code)

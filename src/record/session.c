@@ -183,7 +183,7 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	s->rings.size_bytes =
 		options->targets.ring_bytes ? options->targets.ring_bytes : rings_default_size(kernel_cpus());
 	s->state_base_ns = monotonic_ns() - 1000000000u; /* before anything that is counted */
-	s->starts_fd = s->refused_fd = s->handlers_fd = s->epoll_fd = -1;
+	s->starts_fd = s->refused_fd = s->epoll_fd = -1;
 	no_states = options->states && measure_possible(&why);
 	if (no_states)
 		s->options.states = NULL;
@@ -226,10 +226,9 @@ struct session *session_close(struct session *s)
 		close(s->starts_fd);
 	if (s->refused_fd >= 0)
 		close(s->refused_fd);
-	if (s->handlers_fd >= 0)
-		close(s->handlers_fd);
 	vec_done(&s->refused);
 	late_free(s->late);
+	signals_close(s->signals);
 	sched_close(s->sched);
 	measure_close(s->measure);
 	lifecycle_close(s->lifecycle);

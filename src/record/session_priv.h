@@ -13,6 +13,7 @@
 #include "record/measure.h"
 #include "record/ring.h"
 #include "record/sched.h"
+#include "record/signals.h"
 #include "sample/sampler.h"
 #include "record/session.h"
 #include "wire/record.h"
@@ -42,12 +43,12 @@ struct session {
 	struct mapwatch *watch;
 	int starts_fd; /* GEN_MAP_STARTS */
 	int refused_fd; /* GEN_MAP_REFUSED */
-	int handlers_fd; /* GEN_MAP_HANDLERS */
 	uint64_t refused_seen; /* sum of the CPUs' counters when we last looked */
 	uint64_t refused_ns; /* and when that was */
 	VEC(struct refused_account) refused; /* by process: what was told so far */
 	struct late *late; /* NULL without e: */
 	struct measure *measure; /* NULL: nothing is measured */
+	struct signals *signals; /* NULL without s: */
 	struct sched *sched; /* NULL: the same */
 	struct sampler *sampler; /* NULL: no samples */
 	VEC(pid_t) changed; /* sampled processes with mappings that the kernel does not know yet */

@@ -25,12 +25,16 @@ static int give_item(struct session *s, const struct merge_item *item, unsigned 
 		return session_give_sample(s, e.rec, e.size);
 	if (e.rec->site == UT_SITE_LIFE)
 		return session_give_life(s, e.rec, e.size);
+	if (e.rec->site == UT_SITE_SIGNAL)
+		return session_give_user(s, e.rec, e.size, true, cpu);
 	if (e.rec->site >= s->plan->sites.n)
 		return 0; /* cannot be; never follow a number that came from outside */
 	e.pid = e.rec->pid;
 	e.site = &s->plan->sites.v[e.rec->site];
-	if (e.site->kind == SITE_USER || e.site->kind == SITE_PRCTL || e.site->kind == SITE_SIGNAL)
-		return session_give_user(s, e.rec, e.size, e.site->kind == SITE_SIGNAL, cpu);
+	if (e.site->kind == SITE_USER || e.site->kind == SITE_PRCTL)
+		return session_give_user(s, e.rec, e.size, false, cpu);
+	if (e.site->body == SITE_NO_BODY)
+		return 0;
 	e.probe = &s->plan->probes.v[e.site->probe];
 	e.state = session_state(&e);
 	s->plan->probes.v[e.site->probe].events++;
@@ -180,6 +184,9 @@ int session_stop(struct session *s, const struct session_sink *sink, struct sess
 		s->totals.missed = attach_missed(s->attach);
 		s->totals.multi = attach_is_multi(s->attach);
 	}
+	signals_stop(s->signals);
+	if (s->signals)
+		s->totals.missed += signals_missed(s->signals);
 	lifecycle_stop(s->lifecycle);
 	if (s->lifecycle)
 		s->totals.missed += lifecycle_missed(s->lifecycle);

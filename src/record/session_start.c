@@ -44,11 +44,7 @@ static int open_user(struct session *s, struct ut_err *err)
 
 	if (!plan_wants_user_events(s->plan) && !signals)
 		return 0;
-	s->handlers_fd = signals ? kernel_handlers_map(sizeof(struct gen_handlers)) : -1;
-	if (signals && s->handlers_fd < 0)
-		return ut_err_set(err, s->handlers_fd, "cannot create the table of handlers in progress: %s",
-				  strerror(-s->handlers_fd));
-	s->refused_fd = kernel_refused_map(sizeof(struct gen_refused));
+	s->refused_fd = kernel_refused_map(sizeof(struct ut_refused));
 	if (s->refused_fd < 0)
 		return ut_err_set(err, s->refused_fd, "cannot create the table of throttled processes: %s",
 				  strerror(-s->refused_fd));
@@ -163,6 +159,22 @@ static int watch_fd(struct session *s, int fd, uint32_t events, struct ut_err *e
 }
 
 /* Rings wake us by their fill level: edge-triggered, since they are readable most of the time. */
+static int open_signals(struct session *s, struct ut_err *err)
+{
+	const struct signals_setup setup = {
+		.events = &s->plan->signals,
+		.options = &s->plan->options.gen,
+		.targets = session_has_targets(&s->options),
+		.rings_fd = s->rings.outer_fd,
+		.lost_fd = s->rings.lost_fd,
+		.refused_fd = s->refused_fd,
+		.follow_fd = s->follow ? follow_map_fd(s->follow) : -1,
+		.verbose = s->options.targets.verbose,
+	};
+
+	return plan_wants_signals(s->plan) ? signals_open(&setup, &s->signals, err) : 0;
+}
+
 static int open_epoll(struct session *s, struct ut_err *err)
 {
 	int r = 0;
@@ -190,8 +202,7 @@ static int open_attach(struct session *s, struct ut_err *err)
 			     [GEN_MAP_LOST] = s->rings.lost_fd,
 			     [GEN_MAP_FOLLOW] = s->follow ? follow_map_fd(s->follow) : -1,
 			     [GEN_MAP_STARTS] = s->starts_fd,
-			     [GEN_MAP_REFUSED] = s->refused_fd,
-			     [GEN_MAP_HANDLERS] = s->handlers_fd },
+			     [GEN_MAP_REFUSED] = s->refused_fd },
 		.functions = s->sched ? sched_functions(s->sched) : NULL,
 		.no_multi = s->options.no_multi,
 		.no_forks = s->options.no_forks,
@@ -308,6 +319,8 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = session_settle_nop5(s, 0, err);
 	if (!r)
 		r = attach_sites(s->attach, s->plan, 0, log, err);
+	if (!r)
+		r = open_signals(s, err);
 	if (!r)
 		r = check_targets(s, err);
 	if (!r)

@@ -90,7 +90,7 @@ static int tell_account(struct session *s, uint32_t pid, uint64_t refused, uint6
 /* A process has ended: its place in the table is for others, and its number may be another's soon. */
 static int forget_refused(struct session *s, uint32_t pid)
 {
-	struct gen_refused v;
+	struct ut_refused v;
 	int r;
 
 	if (s->refused_fd < 0 || bpf_map_lookup_elem(s->refused_fd, &pid, &v))
@@ -148,7 +148,7 @@ int session_tell_refused(struct session *s)
 	}
 	s->refused_seen = sum;
 	while (r >= 0 && !bpf_map_get_next_key(s->refused_fd, at, &pid)) {
-		struct gen_refused v;
+		struct ut_refused v;
 
 		at = &pid;
 		if (!bpf_map_lookup_elem(s->refused_fd, &pid, &v))

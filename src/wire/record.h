@@ -92,6 +92,15 @@ UT_ASSERT(sizeof(struct ut_rec_user_long) == 488, "record layout");
 
 /* Numbers of sites that no plan has: of records that are nobody's event. wire/sample.h has more. */
 #define UT_SITE_LIFE 0xffffff04u
+#define UT_SITE_SIGNAL 0xffffff05u /* a struct ut_rec_user: a signal's handler begins or ends */
+
+/* By process, of those that flood with user events while a ring is nearly full. */
+#define UT_FAIR_WINDOW_SHIFT 24 /* 2^24 ns: 16.8 ms */
+struct ut_refused {
+	uint64_t window; /* time >> UT_FAIR_WINDOW_SHIFT */
+	uint64_t bytes; /* in it */
+	uint64_t refused; /* events, since the start */
+};
 
 /* What happens to threads and processes, as far as spans need it. */
 enum ut_life {

@@ -12,18 +12,11 @@
 /* As on x86-64: the common fields, the number of the call, then a word for each argument. */
 static const struct gen_prctl prctl_args = { .option = 16, .arg = { 24, 32, 40, 48 } };
 
-enum lane { HEADER, PRCTL, HANDLER_BEGIN, HANDLER_END };
+enum lane { HEADER, PRCTL };
 
 static int make(enum lane lane, const struct gen_options *options, struct gen_body *ret, struct ut_err *err)
 {
-	static const struct gen_signal deliver = { .number = 8, .code = 16, .handler = 24 };
-
-	switch (lane) {
-	case HEADER: return gen_user_body(NULL, options, ret, err);
-	case PRCTL: return gen_user_body(&prctl_args, options, ret, err);
-	case HANDLER_BEGIN: return gen_signal_body(&deliver, options, ret, err);
-	default: return gen_signal_body(NULL, options, ret, err);
-	}
+	return gen_user_body(lane == HEADER ? NULL : &prctl_args, options, ret, err);
 }
 
 static int fds[GEN_MAPS];
@@ -40,9 +33,7 @@ static void open_maps(void)
 	fds[GEN_MAP_RINGS] = rings.outer_fd;
 	fds[GEN_MAP_LOST] = rings.lost_fd;
 	fds[GEN_MAP_FOLLOW] = bpf_map_create(BPF_MAP_TYPE_HASH, "follow", 4, 4, 16, NULL);
-	fds[GEN_MAP_HANDLERS] = kernel_handlers_map(sizeof(struct gen_handlers));
-	assert_true(fds[GEN_MAP_HANDLERS] >= 0);
-	fds[GEN_MAP_REFUSED] = kernel_refused_map(sizeof(struct gen_refused));
+	fds[GEN_MAP_REFUSED] = kernel_refused_map(sizeof(struct ut_refused));
 	assert_true(fds[GEN_MAP_FOLLOW] >= 0 && fds[GEN_MAP_REFUSED] >= 0);
 }
 
@@ -50,7 +41,6 @@ static void close_maps(void)
 {
 	close(fds[GEN_MAP_FOLLOW]);
 	close(fds[GEN_MAP_REFUSED]);
-	close(fds[GEN_MAP_HANDLERS]);
 	rings_close(&rings);
 }
 
@@ -100,16 +90,6 @@ static void each_option(enum lane lane)
 			o.self_tgid = getpid();
 			load(lane, &o);
 		}
-}
-
-static void the_kernel_takes_handlers(void **state)
-{
-	(void)state;
-	need_root();
-	open_maps();
-	each_option(HANDLER_BEGIN);
-	each_option(HANDLER_END);
-	close_maps();
 }
 
 static void the_kernel_takes_both_lanes(void **state)
@@ -262,7 +242,7 @@ static void pages_that_are_not_there(void **state)
 static void a_process_that_floods(void **state)
 {
 	struct gen_options o = recorder_options(64);
-	struct gen_refused account = { 0 };
+	struct ut_refused account = { 0 };
 	struct gen_body body;
 	struct recorder r;
 	struct ut_err err = { 0 };
@@ -303,9 +283,9 @@ static void a_process_that_floods(void **state)
 UNIT_TESTS(gen_user)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_kernel_takes_both_lanes),	  cmocka_unit_test(the_kernel_takes_handlers),
-		cmocka_unit_test(the_kernel_takes_large_buffers), cmocka_unit_test(records_of_the_header),
-		cmocka_unit_test(pages_that_are_not_there),	  cmocka_unit_test(a_process_that_floods),
+		cmocka_unit_test(the_kernel_takes_both_lanes), cmocka_unit_test(the_kernel_takes_large_buffers),
+		cmocka_unit_test(records_of_the_header),       cmocka_unit_test(pages_that_are_not_there),
+		cmocka_unit_test(a_process_that_floods),
 	};
 
 	return unit_run(tests, NULL, NULL);
