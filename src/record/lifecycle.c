@@ -54,7 +54,10 @@ static void choose_parts(struct lifecycle_bpf *k, const struct lifecycle_setup *
 	o->measure = setup->state != NULL;
 	o->base_ns = setup->base_ns;
 	o->sample_children = setup->sample_children;
-	bpf_program__set_autoload(k->progs.lifecycle_libraries, setup->hold);
+	bpf_program__set_autoload(k->progs.lifecycle_fork, o->records || o->samples || o->children);
+	bpf_program__set_autoload(k->progs.lifecycle_exec, o->records || o->samples || o->measure || o->hold);
+	bpf_program__set_autoload(k->progs.lifecycle_exit, o->records || o->samples || o->measure);
+	bpf_program__set_autoload(k->progs.lifecycle_libraries, o->hold);
 	if (setup->multi)
 		bpf_program__set_expected_attach_type(k->progs.lifecycle_libraries,
 						      (enum bpf_attach_type)UT_BPF_TRACE_UPROBE_MULTI);
@@ -85,8 +88,11 @@ static int share_maps(struct lifecycle_bpf *k, const struct lifecycle_setup *set
 
 static int attach(struct lifecycle *l, const struct bpf_program *prog, const char *event, struct ut_err *err)
 {
-	int fd = bpf_raw_tracepoint_open(event, bpf_program__fd(prog));
+	int fd;
 
+	if (!bpf_program__autoload(prog))
+		return 0;
+	fd = bpf_raw_tracepoint_open(event, bpf_program__fd(prog));
 	if (fd < 0)
 		return ut_err_set(err, fd, "cannot attach to the tracepoint %s: %s", event, strerror(-fd));
 	if (vec_push(&l->links, fd)) {
