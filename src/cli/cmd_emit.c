@@ -172,7 +172,7 @@ const struct ut_cmd cmd_emit = {
 	.details =
 		"The event is attributed to the process that runs the command, so that a begin and an end from two\n"
 		"calls in a script make one span. Trace it with: usertrace trace e:NAME; with -p and the script's PID\n"
-		"with -f, since the command is a child of the script.\n\n"
+		"also use -f, since the command is a child of the script.\n\n"
 		"  usertrace emit begin backup; tar cf backup.tar .; usertrace emit end backup\n"
 		"  usertrace emit count queue 17\n"
 		"  usertrace emit mark deployed --text \"$version\"\n",

@@ -227,8 +227,7 @@ const struct ut_cmd cmd_gc = {
 	.summary = "show garbage collections, and for how long they stopped the program",
 	.details =
 		"Prints one line per garbage collection as it ends: when it began, how long it took, for how long it\n"
-		"stopped the program, and what it freed. A summary of each process follows at the end or after "
-		"Ctrl-C.\n"
+		"stopped the program, and what it freed. A summary of each process follows at the end.\n"
 		"No runtime needs a restart, a flag or an agent, unless the summary says so.\n"
 		"\n"
 		"Examples:\n"

@@ -351,8 +351,7 @@ const struct ut_cmd cmd_top = {
 	.name = "top",
 	.usage = "[-a | -p PID] [OPTION…]",
 	.summary = "show language runtimes in a live table: collections, pauses, allocation",
-	.details = "Keys: arrows select, Enter opens a process, s and r sort, / filters, p pauses, h shows help, q "
-		   "quits.\n"
+	.details = "Keys: arrows select, Enter opens a process, s and r sort, / filters, p pauses, h: help, q: quit.\n"
 		   "\n"
 		   "Examples:\n"
 		   "  usertrace top                          all runtimes of the machine\n"

@@ -74,12 +74,15 @@ static void charge(struct pair *outer, uint64_t begin_ns, uint64_t end_ns)
  */
 static void charge_outer(struct pair *pair, uint64_t end_ns)
 {
-	struct pair *outer = link_of(pair->of_thread.prev, struct pair, of_thread);
+	struct pair *outer;
 
 	if (!pair->thread)
 		return;
-	if (&outer->of_thread != &pair->thread->all && outer->key->by != PAIR_BY_THREAD)
-		charge(outer, pair->begin_ns, end_ns);
+	if (pair->of_thread.prev != &pair->thread->all) {
+		outer = link_of(pair->of_thread.prev, struct pair, of_thread);
+		if (outer->key->by != PAIR_BY_THREAD)
+			charge(outer, pair->begin_ns, end_ns);
+	}
 	if (pair->key->by == PAIR_BY_THREAD && pair->of_plain.prev != &pair->thread->plain)
 		charge(link_of(pair->of_plain.prev, struct pair, of_plain), pair->begin_ns, end_ns);
 }

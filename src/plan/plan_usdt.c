@@ -234,7 +234,7 @@ static int add_note_site(struct plan_look *look, int probe, const struct usdt_no
 	const char *defect = plan_site_defect(look, n);
 
 	if (defect)
-		return plan_note(look->plan, "%s:%s: one site of %s is left out: %s", n->provider, n->name, look->path,
+		return plan_note(look->plan, "%s:%s: one site of %s is skipped: %s", n->provider, n->name, look->path,
 				 defect);
 	site.nop5 = nop5_place(look->img, n->vaddr);
 	site.operands = note_operands(look, n);
@@ -255,7 +255,7 @@ static int add_group(struct plan_look *look, unsigned request, const struct note
 	if (!r && !has_good_site(look, g)) {
 		plan_set_miss(&look->plan->requests.v[request], "%s:%s in '%s' cannot be attached: %s", n->provider,
 			      n->name, look->path, plan_site_defect(look, n));
-		return plan_note(look->plan, "%s:%s in '%s' is left out: %s", n->provider, n->name, look->path,
+		return plan_note(look->plan, "%s:%s in '%s' is skipped: %s", n->provider, n->name, look->path,
 				 plan_site_defect(look, n));
 	}
 	if (!r)

@@ -107,7 +107,7 @@ class Check(live.Case):
         self.write("1000 40 evil\n")
         os.chown(self.path, 65534, 65534)
         notes = self.json(1)["notes"]
-        self.assertEqual(notes, [f"'{self.path}' belongs to user 65534, and process {self.sleeper.pid} to user 0: its names "
+        self.assertEqual(notes, [f"'{self.path}' belongs to user 65534, but process {self.sleeper.pid} to user 0: its names "
                                  "are not used"])
 
     def test_an_earlier_processs_map(self):
@@ -299,7 +299,7 @@ class Node(live.Case):
         node.wait_for("ready")
         done = self.usertrace("map", "-p", str(node.pid))
         self.assertEqual(done.status, 1)
-        self.assertIn("to have one, start it so: node --perf-basic-prof --interpreted-frames-native-stack", done.stdout)
+        self.assertIn("to get one, start the program as: node --perf-basic-prof --interpreted-frames-native-stack", done.stdout)
 
     @live.needs_program("node")
     def test_its_map(self):

@@ -88,8 +88,8 @@ class Zoo(puppet.Case):
         self.assertEqual(trace.seen, [("operand", f"{UNREADABLE} 5"), ("fine", "42")])
         notes = "\n".join(trace.stderr)
         self.assertRegex(notes, "arg1 of broken:operand cannot be read because it names %zzz")
-        self.assertRegex(notes, "broken:nowhere in .* is omitted: its address lies outside")
-        self.assertRegex(notes, "broken:middle in .* is omitted: the instruction there is not a nop")
+        self.assertRegex(notes, "broken:nowhere in .* is skipped: its address is outside")
+        self.assertRegex(notes, "broken:middle in .* is skipped: the instruction there is not a nop")
 
 
 # Rows of tests/cases/printf/formats.tsv: the probe that has such an argument, how the format goes on, what is printed.

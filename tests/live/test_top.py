@@ -87,11 +87,11 @@ class Top(live.Case):
         top.type("\x1b")    # drops the filter
         top.wait_line(rf"^ *{program.pid} ")
         top.type("?")
-        top.wait_line("^Any key goes back")
+        top.wait_line("^Press any key to go back")
         top.type("\x1b[B")
         top.wait_line("^ *PID COMMAND")
         top.type("p")
-        top.wait_line("paused (p: continue)")
+        top.wait_line(r"paused \(p: continue\)")
         top.type("p\x0c")
         top.wait_no_line("paused")
         self.end(top, "\x1b")

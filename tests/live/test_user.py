@@ -37,7 +37,7 @@ class Lanes(announce.Case):
         done = self.announce(*wrong, "p mark good")
         self.assertEqual([short(e)[:2] for e in done.events], [("mark", "good")])
         self.assertRegex(done.told,
-                         rf"(?m)^usertrace: {len(wrong)} user events of a kind that does not exist, left out$")
+                         rf"(?m)^usertrace: {len(wrong)} user events of an unknown kind ignored$")
 
     def test_strings(self):
         done = self.announce("string entry: gc", "string exit:gc", "string entry:\tgc", "string exit: \t gc",

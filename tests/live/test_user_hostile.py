@@ -45,7 +45,7 @@ class Hostile(announce.Case):
             data = file.read()
         self.assertTrue(data.endswith(b"\n"))
         self.assertRegex("\n".join(trace.stderr),
-                         r"(?m)^usertrace: [\d,]+ user events of a kind that does not exist, left out$")
+                         r"(?m)^usertrace: [\d,]+ user events of an unknown kind ignored$")
         self.assertNotRegex("\n".join(trace.stderr), "[\x00-\x09\x0b-\x1f\x7f]")
         return data.decode("utf-8").split("\n")[:-1]
 
