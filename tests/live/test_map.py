@@ -209,7 +209,7 @@ class Java(live.Case):
             last[:] = [self.usertrace("map", "-p", str(pid), "--json")]
             text = " ".join(last[0].stderr)
             return "still starting" not in text and "no libjvm.so" not in text and last[0].stdout and \
-                json.loads(last[0].stdout[0])["runtime"] == "HotSpot"
+                json.loads(last[0].stdout[0]).get("runtime") == "HotSpot"
         self.eventually(answered, "an answer of the virtual machine")
         self.assertEqual(last[0].status, status, last[0].describe())
         return last[0]
