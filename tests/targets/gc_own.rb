@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # gc_own.rb SECONDS: first collections that are asked for, with a line "gc BEGIN LENGTH" for each: when it was asked for (ns
-# of CLOCK_MONOTONIC) and what GC.total_time grew by. Then those that come by themselves, and how many GC.count counted. It
+# of CLOCK_MONOTONIC) and what GC.total_time grew by. Then those that come by themselves, and how many GC.count counted; no
+# other collection can come, since they are disabled before the first count and after the second. It
 # waits for a line on standard input before it begins and before it ends.
 def gate(text)
   puts text
@@ -24,21 +25,21 @@ end
 def asked(count)
   live = []
   GC.disable
-  rows = Array.new(count) do |i|
+  Array.new(count) do |i|
     garbage(live, 2000)
     before = GC.total_time
     start = now
     GC.start(full_mark: i.odd?, immediate_sweep: true)
     [start, GC.total_time - before]
   end
-  GC.enable
-  rows
 end
 
 def by_themselves(seconds)
   finish = now + seconds * 1e9
   live = []
+  GC.enable
   garbage(live, 500) while now < finish
+  GC.disable
 end
 
 gate("ready #{$$}")
