@@ -9,6 +9,7 @@
 
 #include "model/pair_priv.h"
 #include "model/span_priv.h"
+#include "span_events.h"
 #include "unit.h"
 
 struct heard {
@@ -26,24 +27,6 @@ static void hear(void *ctx, const struct span *span)
 	if (span->pid < 4)
 		h->of_pid[span->pid]++;
 }
-
-static struct span_event event(uint64_t ns, uint32_t pid, uint32_t tid, const char *name)
-{
-	return (struct span_event){
-		.time_ns = ns, .pid = pid, .tid = tid, .name = { .bytes = name, .len = strlen(name) }
-	};
-}
-
-static struct span_event with_id(struct span_event e, uint64_t id)
-{
-	e.has_id = true;
-	e.id = id;
-	return e;
-}
-
-static void begin(struct spans *s, struct span_event e) { assert_int_equal(spans_begin(s, &e), 0); }
-
-static enum span_end end(struct spans *s, struct span_event e) { return spans_end(s, &e, NULL); }
 
 static void test_nothing(void **state)
 {

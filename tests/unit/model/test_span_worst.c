@@ -12,25 +12,8 @@
 #include "base/clock.h"
 #include "model/pair_priv.h"
 #include "model/span_priv.h"
+#include "span_events.h"
 #include "unit.h"
-
-static struct span_event event(uint64_t ns, uint32_t pid, uint32_t tid, const char *name)
-{
-	return (struct span_event){
-		.time_ns = ns, .pid = pid, .tid = tid, .name = { .bytes = name, .len = strlen(name) }
-	};
-}
-
-static struct span_event with_id(struct span_event e, uint64_t id)
-{
-	e.has_id = true;
-	e.id = id;
-	return e;
-}
-
-static void begin(struct spans *s, struct span_event e) { assert_int_equal(spans_begin(s, &e), 0); }
-
-static enum span_end end(struct spans *s, struct span_event e) { return spans_end(s, &e, NULL); }
 
 static double seconds(void) { return (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9; }
 

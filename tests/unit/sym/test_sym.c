@@ -26,6 +26,7 @@
 #include "elf/demangle.h"
 #include "sym/names.h"
 #include "proc/vdso.h"
+#include "child.h"
 #include "unit.h"
 
 #define ADDR(p) ((uint64_t)(uintptr_t)(p))
@@ -165,35 +166,6 @@ static void run_time_code_is_told_apart(void **state)
 	close(fd);
 }
 
-static pid_t start_child(const char *program)
-{
-	int p[2];
-	char c;
-	pid_t pid;
-
-	assert_return_code(pipe2(p, O_CLOEXEC), errno);
-	pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (program)
-			execl(program, program, "1000", NULL);
-		else if (write(p[1], "", 1) == 1)
-			for (;;)
-				pause();
-		_exit(1);
-	}
-	close(p[1]);
-	assert_int_equal(read(p[0], &c, 1), program ? 0 : 1);
-	close(p[0]);
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
 /* Dead, but not waited for: it has a list of mappings, and nothing in it. */
 static void kill_child(pid_t pid)
 {
@@ -205,14 +177,14 @@ static void kill_child(pid_t pid)
 
 static void names_are_there_after_the_process_has_ended(void **state)
 {
-	pid_t pid = start_child(NULL);
+	pid_t pid = child_program(NULL, CHILD_RUNS);
 
 	(void)state;
 	note_process(pid);
 	kill_child(pid);
 	note_process(pid); /* too late: what is known stays */
 	assert_name(pid, ADDR(a_function_with_a_name) + 2, false, "a_function_with_a_name+0x2 (runner-sym)");
-	end_child(pid);
+	child_kill(pid);
 	note_process(pid); /* too late: what is known stays */
 	assert_name(pid, ADDR(a_function_with_a_name) + 2, false, "a_function_with_a_name+0x2 (runner-sym)");
 	forget_process(pid);
@@ -233,7 +205,7 @@ static void names_are_there_when_the_file_is_gone(void **state)
 	snprintf(path, sizeof(path), "%s/gone\x1b", folder);
 	snprintf(command, sizeof(command), "cp /bin/sleep '%s'", path);
 	assert_int_equal(system(command), 0);
-	pid = start_child(path);
+	pid = child_program(path, CHILD_RUNS);
 	note_process(pid);
 	assert_return_code(unlink(path), errno);
 	assert_return_code(rmdir(folder), errno);
@@ -242,7 +214,7 @@ static void names_are_there_when_the_file_is_gone(void **state)
 	assert_true(files.files.v[0].is_program);
 	name = name_of(pid, m->start + 0x10, false);
 	assert_non_null(strstr(name, ": gone\x1b")); /* whoever prints it escapes it */
-	end_child(pid);
+	child_kill(pid);
 	mapped_files_done(&files);
 }
 
@@ -264,12 +236,12 @@ static void files_are_opened_once_and_closed_in_the_end(void **state)
 	note_process(getpid());
 	once = open_descriptors();
 	assert_true(once > before);
-	pid = start_child(NULL);
+	pid = child_program(NULL, CHILD_RUNS);
 	note_process(pid);
 	note_process(pid);
 	note_process(getpid());
 	assert_int_equal(open_descriptors(), once); /* the same files */
-	end_child(pid);
+	child_kill(pid);
 	forget_process(getpid());
 	assert_name(pid, ADDR(a_function_with_a_name), false, "a_function_with_a_name+0x0 (runner-sym)");
 	forget_process(pid);
