@@ -98,7 +98,7 @@ int lifecycle_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* The reader is told first: nobody is stopped whom it does not hear of. */
+/* Notify the reader first: a process that it does not know of must not be stopped. */
 static __always_inline int hold(void)
 {
 	uint32_t process = current_ids().process;

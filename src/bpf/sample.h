@@ -16,7 +16,7 @@
 #define SAMPLE_STACKS_KNOWN 32768u
 #define SAMPLE_AWAY_MAX 65536u /* threads that are not running */
 #define SAMPLE_CACHE 1024u /* a power of two */
-#define SAMPLE_PERIODS 3u /* since the last sample: a clock that stands still while a CPU is idle did so */
+#define SAMPLE_PERIODS 3u /* since the last sample: beyond that, a clock that halts on idle CPUs was halted */
 
 #define SAMPLE_WINDOW 32u /* words of the stack that are read at once: a power of two */
 #define SAMPLE_NEAR (1u << 20) /* from the stack pointer: further away is something else */
@@ -32,7 +32,7 @@ struct sample_options {
 	uint8_t all; /* every process */
 	uint8_t kernel; /* the kernel's part of stacks */
 	uint8_t never; /* 0: nobody knows but the verifier */
-	uint8_t halts; /* the clock counts cycles: it stands still while a CPU is idle */
+	uint8_t halts; /* the clock counts cycles, so it halts while a CPU is idle */
 	uint8_t reserved[4];
 	uint64_t period_ns; /* of the clock, on average */
 };

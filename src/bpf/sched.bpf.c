@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The scheduler's events: who runs, who waits, who collects. And what the programs of spans call, on the same tables. */
+/* Scheduler events: which threads run, wait and collect; and the functions that programs of spans call on the same maps. */
 #include <stdint.h>
 
 #include <linux/bpf.h>

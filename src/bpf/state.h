@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How long a program stands still, counted in the kernel: for each measured process the packed counters of wire/record.h,
+ * Stopped time of a program, counted in the kernel: for each measured process the packed counters of wire/record.h,
  * which programs on the scheduler's events keep, and which the programs of spans' begins and ends copy into their records.
  *
  * Nothing here takes a lock. What a thread added when it began to run on a CPU is remembered in that CPU's

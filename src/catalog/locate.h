@@ -12,7 +12,7 @@ struct words {
 }; /* owned */
 void words_done(struct words *words);
 
-/* Where the program or library called @name is, by PATH and the library folders; NULL: nowhere. The caller frees it. */
+/* The path of the program or library @name, found in PATH and the library directories; NULL if there is none. The caller frees it. */
 char *locate_file(const char *name);
 /* The libraries that the file needs; @with_probes: those that have probes alone. */
 void locate_needed(int fd, bool with_probes, struct words *ret);

@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/running.h"
 
-#define REASONS 4 /* that are told */
+#define REASONS 4 /* most that are printed */
 
 void profile_clear_progress(struct profile_progress *progress)
 {
