@@ -2,6 +2,7 @@
 /* Columns of text on a terminal. No locale is asked: what is printed is UTF-8 or ASCII. */
 #include "base/width.h"
 
+#include <string.h>
 #include <utf8proc.h>
 
 static size_t char_width(utf8proc_int32_t c)
@@ -66,6 +67,13 @@ void buf_add_cell(struct buf *b, const char *s, size_t len, size_t columns, bool
 	buf_add(b, s, fits);
 	if (!right)
 		buf_fill(b, ' ', columns - used);
+}
+
+void buf_add_number_cell(struct buf *b, const char *s, size_t columns)
+{
+	size_t width = text_width(s, strlen(s));
+
+	buf_add_cell(b, s, strlen(s), width > columns ? width : columns, true, false);
 }
 
 void buf_add_path_cell(struct buf *b, const char *s, size_t len, size_t head, size_t columns)

@@ -22,5 +22,7 @@ size_t text_fit(const char *s, size_t len, size_t columns, size_t *ret);
 void buf_add_cell(struct buf *b, const char *s, size_t len, size_t columns, bool right, bool ascii);
 /* The same, to the left; but a path behind the first @head bytes keeps its end, which tells it from others. */
 void buf_add_path_cell(struct buf *b, const char *s, size_t len, size_t head, size_t columns);
+/* Appends a number, aligned to the right. It may be wider than @columns: a number without its end would be wrong. */
+void buf_add_number_cell(struct buf *b, const char *s, size_t columns);
 
 #endif

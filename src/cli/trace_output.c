@@ -228,7 +228,7 @@ static int on_refused(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns
 	if (o->user)
 		trace_user_lost(o->user, pid, since_ns, until_ns);
 	process_comm((pid_t)pid, comm);
-	live_print_refused(o->printer, count, pid, comm, since_ns, until_ns, &o->out);
+	live_print_throttled(o->printer, count, pid, comm, since_ns, until_ns, &o->out);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a record: foreign bytes, so every size is checked once before anything is printed from it. */
+/* Reads records. Their bytes are foreign: event_check() checks every size before anything is printed. */
 #include <errno.h>
 #include <string.h>
 
@@ -42,24 +42,19 @@ int event_check(const struct live_event *e)
 	return 0;
 }
 
-static uint64_t head_value(const struct live_event *e, enum var var)
-{
-	switch (var) {
-	case VAR_PID: return e->rec->pid;
-	case VAR_TID: return e->rec->tid;
-	case VAR_CPU: return e->cpu;
-	case VAR_TIME: return e->rec->time_ns;
-	default: return 0;
-	}
-}
-
 uint64_t event_value(const struct live_event *e, unsigned output)
 {
 	const struct output *out = &e->probe->checked->outputs[output];
 	uint64_t ret;
 
 	if (out->kind == OUTPUT_HEAD)
-		return head_value(e, out->expr->var);
+		switch (out->expr->var) {
+		case VAR_PID: return e->rec->pid;
+		case VAR_TID: return e->rec->tid;
+		case VAR_CPU: return e->cpu;
+		case VAR_TIME: return e->rec->time_ns;
+		default: return 0;
+		}
 	if (e->scope)
 		return eval_expr(out->expr, e->scope);
 	if (!e->probe->layout.slot[output].value)
@@ -73,32 +68,18 @@ bool event_faulted(const struct live_event *e, unsigned output)
 	return !e->scope && e->rec->faults & e->probe->layout.slot[output].fault;
 }
 
-const char *event_unreadable(const struct live_event *e, unsigned output)
-{
-	return e->unreadable ? e->unreadable[output] : NULL;
-}
-
-/* %.*s prints at most so many bytes, and as in C no further than a NUL. */
-static void end_at_nul(struct ut_text *t)
-{
-	const char *nul = t->len ? memchr(t->bytes, '\0', t->len) : NULL;
-
-	if (!nul)
-		return;
-	t->len = (size_t)(nul - t->bytes);
-	t->state = UT_TEXT_WHOLE;
-}
-
 void event_text(const struct live_event *e, unsigned output, struct ut_text *ret)
 {
 	const struct layout_slot *slot = &e->probe->layout.slot[output];
+	enum output_kind kind = e->probe->checked->outputs[output].kind;
+	const char *nul;
 
 	if (e->scope) {
 		*ret = eval_text(e->probe->checked->outputs[output].expr, e->scope);
 		return;
 	}
 	memset(ret, 0, sizeof(*ret));
-	if (!slot->text && e->probe->checked->outputs[output].kind != OUTPUT_HEAD) {
+	if (!slot->text && kind != OUTPUT_HEAD) {
 		ret->state = UT_TEXT_FAULT;
 		return;
 	}
@@ -111,6 +92,9 @@ void event_text(const struct live_event *e, unsigned output, struct ut_text *ret
 	ret->len = text_at(e, slot->text)->len;
 	ret->state = event_faulted(e, output) ? UT_TEXT_FAULT : (enum ut_text_state)text_at(e, slot->text)->state;
 	ret->address = slot->value ? event_value(e, output) : 0;
-	if (e->probe->checked->outputs[output].kind == OUTPUT_BYTES)
-		end_at_nul(ret);
+	nul = kind == OUTPUT_BYTES && ret->len ? memchr(ret->bytes, '\0', ret->len) : NULL;
+	if (nul) { /* as in C, %.*s prints nothing after a NUL */
+		ret->len = (size_t)(nul - ret->bytes);
+		ret->state = UT_TEXT_WHOLE;
+	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans of runtimes as lines for people. Every column but the last has a fixed width, so that eyes can run down it. */
+/* Prints spans of runtimes as aligned text lines. Every column except the last has a fixed width. */
 #include "live/gc.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ enum {
 	WIDTH_HEAP = 11, /* "1023M→1023M" */
 };
 
-/* Escape sequences around what stands out: nothing else of a line depends on colour. */
+/* Only these escape sequences depend on whether colors are on. */
 #define BOLD "\033[1m"
 #define YELLOW "\033[33m"
 #define RED "\033[31m"
@@ -68,17 +68,8 @@ static void add_seconds(const struct live_gc_options *o, uint64_t ns, struct buf
 
 	snprintf(text, sizeof(text), "%s%llu.%06llu", before ? "-" : "", (unsigned long long)(us / 1000000),
 		 (unsigned long long)(us % 1000000));
-	/* Never cut: a number that lost its end is a wrong one. */
-	buf_add_cell(out, text, strlen(text), strlen(text) > WIDTH_SECONDS ? strlen(text) : WIDTH_SECONDS, true, false);
+	buf_add_number_cell(out, text, WIDTH_SECONDS);
 }
-
-static uint64_t duration_ns(const struct collect_span *s)
-{
-	return s->end_ns > s->begin_ns ? s->end_ns - s->begin_ns : 0;
-}
-
-/* Its begin or its end was not seen: it took at least so long. */
-static bool is_at_least(const struct collect_span *s) { return s->end == SPAN_BEFORE_ATTACH || s->end == SPAN_OPEN; }
 
 static void add_time(struct buf *out, bool known, bool at_least, uint64_t ns, const char *color)
 {
@@ -89,15 +80,6 @@ static void add_time(struct buf *out, bool known, bool at_least, uint64_t ns, co
 		human_ns(ns, text + at_least);
 	}
 	add_cell(out, text, WIDTH_TIME, true, known ? color : NULL);
-}
-
-static const char *color_of(const struct live_gc_options *o, const struct collect_span *s)
-{
-	uint64_t ns = s->stall.known ? s->stall.stopped_ns : duration_ns(s);
-
-	if (!o->color || !s->def->stops || span_has_no_length(s->end))
-		return NULL;
-	return ns >= GC_VERY_LONG_NS ? RED : ns >= GC_LONG_NS ? YELLOW : NULL;
 }
 
 static bool has_word(const char *text, const char *word)
@@ -113,13 +95,8 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-static bool is_full(const struct collect_span *s)
-{
-	return !strcmp(s->def->kind, "gc") && (has_word(s->label, "full") || has_word(s->label, "major"));
-}
-
-/* What it is: its label, and its kind when that is not what everybody looks for here. Where the label begins. */
-static size_t what_of(const struct collect_span *s, struct buf *ret)
+/* The kind, unless it is a collection, and the label. Returns where the label begins. */
+static size_t format_what(const struct collect_span *s, struct buf *ret)
 {
 	size_t head;
 
@@ -136,13 +113,13 @@ static size_t what_of(const struct collect_span *s, struct buf *ret)
 
 static void add_what(const struct live_gc_options *o, const struct collect_span *s, struct buf *out)
 {
-	bool bold = o->color && is_full(s);
+	bool is_full = !strcmp(s->def->kind, "gc") && (has_word(s->label, "full") || has_word(s->label, "major"));
 	struct buf what = { 0 };
-	size_t head = what_of(s, &what);
+	size_t head = format_what(s, &what);
 
-	buf_adds(out, bold ? BOLD : "");
+	buf_adds(out, o->color && is_full ? BOLD : "");
 	buf_add_path_cell(out, what.data ? what.data : "", what.len, head, WIDTH_WHAT);
-	buf_adds(out, bold ? PLAIN " " : " ");
+	buf_adds(out, o->color && is_full ? PLAIN " " : " ");
 	buf_done(&what);
 }
 
@@ -162,115 +139,94 @@ static void add_memory(const struct collect_span *s, struct buf *out)
 		snprintf(heap, sizeof(heap), "→%s", human_bytes(s->after, to));
 	else if (s->has_before)
 		snprintf(heap, sizeof(heap), "%s→", human_bytes(s->before, from));
-	add_cell(out, freed, text_width(freed, strlen(freed)) > WIDTH_FREED ? strlen(freed) : WIDTH_FREED, true, NULL);
+	buf_add_number_cell(out, freed, WIDTH_FREED);
+	buf_addc(out, ' ');
 	add_cell(out, heap, WIDTH_HEAP, true, NULL);
 }
 
-/* The parts of the last column. */
+/* A part of the last column, which began at @start. */
 static void add_part(struct buf *out, size_t start, const char *text, size_t len)
 {
-	if (out->len > start)
-		buf_adds(out, "; ");
+	buf_adds(out, out->len > start ? "; " : "");
 	buf_add_escaped(out, text, len);
 }
 
-static void add_words(struct buf *out, size_t start, const char *text)
+/* The cause, what did not fit into the columns, and what is unusual about the span. */
+static void add_remarks(const struct collect_span *s, struct buf *out)
 {
-	if (out->len > start)
-		buf_adds(out, "; ");
-	buf_adds(out, text);
-}
-
-static const char *end_words(enum span_end end)
-{
-	switch (end) {
-	case SPAN_COMPLETE: return NULL;
-	case SPAN_BEFORE_ATTACH: return "began before tracing";
-	case SPAN_OPEN: return "still open when tracing stopped";
-	case SPAN_PROCESS_EXITED: return "the process exited inside";
-	case SPAN_EXEC: return "the process called exec inside";
-	case SPAN_THREAD_EXITED: return "its thread exited inside";
-	case SPAN_INHERITED: return "began in the parent before a fork";
-	case SPAN_LOST: return "its begin or its end was lost";
-	case SPAN_EVICTED: return "too many open spans";
-	case SPAN_ORPHAN: return "no begin";
-	case SPAN_ENDS: break;
-	}
-	return NULL;
-}
-
-/* What did not fit into the columns. */
-static void add_names(const struct collect_span *s, struct buf *out, size_t start)
-{
+	static const char *const ends[SPAN_ENDS] = {
+		[SPAN_BEFORE_ATTACH] = "began before tracing",
+		[SPAN_OPEN] = "still open when tracing stopped",
+		[SPAN_PROCESS_EXITED] = "the process exited inside",
+		[SPAN_EXEC] = "the process called exec inside",
+		[SPAN_THREAD_EXITED] = "its thread exited inside",
+		[SPAN_INHERITED] = "began in the parent before a fork",
+		[SPAN_LOST] = "its begin or its end was lost",
+		[SPAN_EVICTED] = "too many open spans",
+		[SPAN_ORPHAN] = "no begin",
+	};
+	size_t start = out->len;
 	struct buf what = { 0 };
-	char number[40];
+	char text[80], number[32];
 
-	what_of(s, &what);
+	if (s->cause[0])
+		add_part(out, start, s->cause, strnlen(s->cause, sizeof(s->cause)));
+	format_what(s, &what);
 	if (what.data && text_width(what.data, what.len) > WIDTH_WHAT)
 		add_part(out, start, s->label, strlen(s->label));
 	buf_done(&what);
 	if (s->name[0] && strcmp(s->name, s->label))
 		add_part(out, start, s->name, strnlen(s->name, sizeof(s->name)));
 	if (s->has_objects && s->has_freed) {
-		add_words(out, start, human_count(s->objects, number));
-		buf_adds(out, s->objects == 1 ? " object" : " objects");
+		snprintf(text, sizeof(text), "%s %s", human_count(s->objects, number), plural(s->objects, "object"));
+		add_part(out, start, text, strlen(text));
 	}
-}
-
-static void add_rest(const struct collect_span *s, struct buf *out)
-{
-	const char *words = end_words(s->end);
-	size_t start = out->len;
-	char number[32];
-
-	if (s->cause[0])
-		add_part(out, start, s->cause, strnlen(s->cause, sizeof(s->cause)));
-	add_names(s, out, start);
-	if (words)
-		add_words(out, start, words);
+	if (ends[s->end])
+		add_part(out, start, ends[s->end], strlen(ends[s->end]));
 	if (s->stall.known && s->stall.held_ns) {
-		add_words(out, start, "held ");
-		buf_addf(out, "%s by a signal or a debugger", human_ns(s->stall.held_ns, number));
+		snprintf(text, sizeof(text), "held %s by a signal or a debugger", human_ns(s->stall.held_ns, number));
+		add_part(out, start, text, strlen(text));
 	}
 	if (s->lost_inside)
-		add_words(out, start, "events were lost inside");
-}
-
-static void add_process(const struct collect_span *s, struct buf *out)
-{
-	struct buf text = { 0 };
-
-	buf_addu(&text, s->pid);
-	add_cell(out, text.data ? text.data : "", text.len > WIDTH_PID ? text.len : WIDTH_PID, true, NULL);
-	buf_reset(&text);
-	buf_add_escaped(&text, s->comm, strnlen(s->comm, sizeof(s->comm)));
-	add_cell(out, text.data ? text.data : "", WIDTH_COMM, false, NULL);
-	buf_done(&text);
+		add_part(out, start, "events were lost inside", strlen("events were lost inside"));
 }
 
 void live_gc_line(const struct live_gc_options *o, const struct collect_span *s, struct buf *out)
 {
-	const char *color = color_of(o, s);
 	bool length = !span_has_no_length(s->end), measured = length && s->stall.known;
+	bool at_least = s->end == SPAN_BEFORE_ATTACH || s->end == SPAN_OPEN; /* its begin or end was not seen */
+	uint64_t took_ns = gc_duration_ns(s), stop_ns = s->stall.known ? s->stall.stopped_ns : took_ns;
+	const char *color = stop_ns >= GC_VERY_LONG_NS ? RED : stop_ns >= GC_LONG_NS ? YELLOW : NULL;
 	size_t len;
 
 	if (o->json) {
 		gc_json(o, s, out);
 		return;
 	}
+	if (!o->color || !s->def->stops || !length)
+		color = NULL;
 	add_seconds(o, s->begin_ns, out);
 	buf_addc(out, ' ');
-	if (o->process)
-		add_process(s, out);
+	if (o->process) {
+		struct buf text = { 0 };
+
+		buf_addu(&text, s->pid);
+		buf_add_number_cell(out, text.data ? text.data : "", WIDTH_PID);
+		buf_addc(out, ' ');
+		buf_reset(&text);
+		buf_add_escaped(&text, s->comm, strnlen(s->comm, sizeof(s->comm)));
+		add_cell(out, text.data ? text.data : "", WIDTH_COMM, false, NULL);
+		buf_done(&text);
+	}
 	add_what(o, s, out);
-	add_time(out, length, is_at_least(s), duration_ns(s), color);
+	add_time(out, length, at_least, took_ns, color);
 	add_time(out, measured, false, s->stall.stopped_ns, color);
 	add_time(out, measured, false, s->stall.collector_ns, NULL);
 	add_memory(s, out);
 	len = out->len;
-	add_rest(s, out);
+	add_remarks(s, out);
 	if (out->len == len && len)
-		out->data[--out->len] = '\0'; /* the blank behind the last column */
+		out->data[--out->len] = '\0'; /* the space after the column before */
 	buf_addc(out, '\n');
 }
 
@@ -281,7 +237,7 @@ void live_gc_lost(const struct live_gc_options *o, uint64_t n, uint64_t from_ns,
 		return;
 	}
 	if (from_ns < o->start_ns)
-		from_ns = o->start_ns; /* 0, too: nothing came before */
+		from_ns = o->start_ns; /* also for 0: no event came before */
 	if (to_ns < from_ns)
 		to_ns = from_ns;
 	buf_addf(out, "-- %llu %s lost between %.6f and %.6f --\n", (unsigned long long)n, plural(n, "event"),

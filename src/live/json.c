@@ -12,7 +12,7 @@ void json_wall(struct live_printer *p, struct json *j, uint64_t ns)
 		json_u64(j, "wall_ns", wall);
 }
 
-/* What stands in the place of a value. */
+/* Replaces a value that could not be read; the caller closes the object. */
 static void add_error(const char *error, struct json *j)
 {
 	json_open(j, false);
@@ -43,38 +43,13 @@ void json_text(const struct ut_text *t, struct json *j)
 	}
 }
 
-static void add_float(uint64_t v, uint8_t size, struct buf *out)
+static void add_argument(struct live_printer *p, const struct live_event *e, unsigned i, struct json *j)
 {
-	double d;
-	float f;
-
-	if (size == 4) {
-		memcpy(&f, &v, sizeof(f));
-		d = f;
-	} else {
-		memcpy(&d, &v, sizeof(d));
-	}
-	buf_add_json_double(out, d, size == 4 ? 9 : 17);
-}
-
-static void add_value(const struct live_event *e, unsigned i, struct json *j)
-{
-	const struct type *type = &e->probe->checked->outputs[i].type;
+	const struct output *output = &e->probe->checked->outputs[i];
+	const struct type *type = &output->type;
 	struct int_spec spec = {
 		.base = 10, .plain = true, .is_signed = type->is_signed, .size = type->size ? type->size : 8
 	};
-
-	if (event_faulted(e, i))
-		add_fault(event_value(e, i), j);
-	else if (type->kind == TYPE_FLOAT)
-		add_float(event_value(e, i), type->size, j->out);
-	else
-		number_print(&spec, event_value(e, i), j->out);
-}
-
-static void add_arg(struct live_printer *p, const struct live_event *e, unsigned i, struct json *j)
-{
-	const struct output *output = &e->probe->checked->outputs[i];
 	struct ut_text t;
 
 	if (event_unreadable(e, i)) {
@@ -83,22 +58,16 @@ static void add_arg(struct live_printer *p, const struct live_event *e, unsigned
 		json_close(j);
 	} else if (output_is_stack(output->kind)) {
 		stack_json(p, e, i, j);
-	} else if (output_has_text(output->kind) || output->type.kind == TYPE_CHARS) {
+	} else if (output_has_text(output->kind) || type->kind == TYPE_CHARS) {
 		event_text(e, i, &t);
 		json_text(&t, j);
+	} else if (event_faulted(e, i)) {
+		add_fault(event_value(e, i), j);
+	} else if (type->kind == TYPE_FLOAT) {
+		buf_add_json_double(j->out, double_of(event_value(e, i), type->size), type->size == 4 ? 9 : 17);
 	} else {
-		add_value(e, i, j);
+		number_print(&spec, event_value(e, i), j->out);
 	}
-}
-
-static void add_args(struct live_printer *p, const struct live_event *e, struct json *j)
-{
-	json_object(j, "args");
-	for (unsigned i = 0; i < e->probe->checked->noutputs; i++) {
-		json_raw_quoted(j, e->probe->keys[i]);
-		add_arg(p, e, i, j);
-	}
-	json_close(j);
 }
 
 void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, struct json *j)
@@ -110,22 +79,10 @@ void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, st
 	json_bytes(j, "comm", comm, strnlen(comm, sizeof(((struct ut_rec_event *)0)->comm)));
 }
 
-static void add_probe(struct live_printer *p, const struct live_event *e, struct json *j)
-{
-	struct buf *name = &p->scratch;
-
-	buf_reset(name);
-	if (e->provider_or_file) {
-		buf_adds(name, e->provider_or_file);
-		buf_addc(name, ':');
-	}
-	buf_adds(name, e->func ? e->func : "");
-	json_bytes(j, "probe", name->data, name->len);
-}
-
 void json_print(struct live_printer *p, const struct live_event *e, struct buf *out)
 {
 	struct json j = { .out = out };
+	struct buf *text = &p->scratch;
 
 	json_object(&j, NULL);
 	json_string(&j, "type", "event");
@@ -133,20 +90,29 @@ void json_print(struct live_printer *p, const struct live_event *e, struct buf *
 	json_wall(p, &j, e->rec->time_ns);
 	json_process(e->rec->pid, e->ns_pid, e->rec->tid, e->rec->comm, &j);
 	json_u64(&j, "cpu", e->cpu);
-	add_probe(p, e, &j);
-	add_args(p, e, &j);
+	buf_reset(text);
+	if (e->provider_or_file)
+		buf_adds(text, e->provider_or_file);
+	buf_adds(text, e->provider_or_file ? ":" : "");
+	buf_adds(text, e->func ? e->func : "");
+	json_bytes(&j, "probe", text->data, text->len);
+	json_object(&j, "args");
+	for (unsigned i = 0; i < e->probe->checked->noutputs; i++) {
+		json_raw_quoted(&j, e->probe->keys[i]);
+		add_argument(p, e, i, &j);
+	}
+	json_close(&j);
 	if (e->probe->checked->spec->format) {
-		buf_reset(&p->scratch);
-		steps_run(e, &p->scratch);
-		json_bytes(&j, "message", p->scratch.data ? p->scratch.data : "", p->scratch.len);
+		buf_reset(text);
+		steps_run(e, text);
+		json_bytes(&j, "message", text->data ? text->data : "", text->len);
 	}
 	json_line(&j);
 }
 
-/* From the start on, where nothing came before. */
-void json_interval(struct live_printer *p, uint64_t from_ns, uint64_t to_ns, struct json *j)
+static void add_interval(struct live_printer *p, uint64_t from_ns, uint64_t to_ns, struct json *j)
 {
-	uint64_t begin_ns = from_ns > p->opts.start_ns ? from_ns : p->opts.start_ns;
+	uint64_t begin_ns = from_ns > p->opts.start_ns ? from_ns : p->opts.start_ns; /* 0: no event came before */
 
 	json_u64(j, "begin_ns", begin_ns);
 	json_u64(j, "end_ns", to_ns > begin_ns ? to_ns : begin_ns);
@@ -161,6 +127,21 @@ void json_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_n
 	json_string(&j, "type", "lost");
 	json_u64(&j, "count", n);
 	json_u64(&j, "cpu", cpu);
-	json_interval(p, from_ns, to_ns, &j);
+	add_interval(p, from_ns, to_ns, &j);
+	json_line(&j);
+}
+
+void throttled_json(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
+		    uint64_t to_ns, struct buf *out)
+{
+	struct json j = { .out = out };
+
+	json_object(&j, NULL);
+	json_string(&j, "type", "throttled");
+	json_u64(&j, "count", n);
+	json_u64(&j, "pid", pid);
+	if (comm)
+		json_string(&j, "comm", comm);
+	add_interval(p, from_ns, to_ns, &j);
 	json_line(&j);
 }

@@ -25,52 +25,36 @@ void pad_since(const struct int_spec *spec, size_t from, struct buf *out)
 	memset(out->data + from, ' ', missing);
 }
 
-/* The value cut to its size and, if signed, its magnitude; *@ret_negative says which sign it had. */
-static uint64_t magnitude(const struct int_spec *s, uint64_t v, bool *ret_negative)
+int64_t number_extend(uint64_t v, unsigned size, bool is_signed)
 {
-	unsigned unused = s->size >= 8 ? 0 : 64 - 8u * s->size;
+	unsigned unused = size >= 8 ? 0 : 64 - 8u * size;
 
-	*ret_negative = false;
-	if (!s->is_signed)
-		return v << unused >> unused;
-	v = (uint64_t)((int64_t)(v << unused) >> unused);
-	*ret_negative = (int64_t)v < 0;
-	return *ret_negative ? 0 - v : v;
+	return is_signed ? (int64_t)(v << unused) >> unused : (int64_t)(v << unused >> unused);
 }
 
-static char *put_digits(char *end, uint64_t v, const struct int_spec *s)
+/* All that C's printf can do with a magnitude and its sign. */
+static void print_flags(const struct int_spec *s, uint64_t v, bool negative, struct buf *out)
 {
-	const char *digits = s->upper ? "0123456789ABCDEF" : "0123456789abcdef";
+	const char *letters = s->upper ? "0123456789ABCDEF" : "0123456789abcdef";
+	const char *sign = negative ? "-" : s->plus ? "+" : s->space ? " " : "";
+	bool hex_prefix = s->alt && s->base == 16 && v;
+	size_t prefix = strlen(sign) + (hex_prefix ? 2 : 0), want = s->precision < 0 ? 1 : (size_t)s->precision;
+	char digits[DIGITS_MAX];
+	size_t n = 0, from = out->len;
 
-	for (; v; v /= s->base)
-		*--end = digits[v % s->base];
-	return end;
-}
-
-static const char *sign_of(const struct int_spec *s, bool negative)
-{
-	return negative ? "-" : s->plus ? "+" : s->space ? " " : "";
-}
-
-static void print_full(const struct int_spec *s, uint64_t v, bool negative, struct buf *out)
-{
-	char digits[DIGITS_MAX], *start = put_digits(digits + DIGITS_MAX, v, s);
-	size_t n = (size_t)(digits + DIGITS_MAX - start), want = s->precision < 0 ? 1 : (size_t)s->precision,
-	       from = out->len;
-	const char *sign = sign_of(s, negative);
-	size_t prefix = strlen(sign) + (s->alt && s->base == 16 && v ? 2 : 0);
-
+	for (uint64_t rest = v; rest; rest /= s->base)
+		digits[DIGITS_MAX - ++n] = letters[rest % s->base];
 	if (s->alt && s->base == 8 && want <= n)
 		want = n + 1;
 	if (s->zero && !s->left && s->precision < 0 && s->width > 0 && (size_t)s->width > prefix &&
 	    want < (size_t)s->width - prefix)
 		want = (size_t)s->width - prefix;
 	buf_adds(out, sign);
-	if (s->alt && s->base == 16 && v)
+	if (hex_prefix)
 		buf_adds(out, s->upper ? "0X" : "0x");
 	if (want > n)
 		buf_fill(out, '0', want - n);
-	buf_add(out, start, n);
+	buf_add(out, digits + DIGITS_MAX - n, n);
 	pad_since(s, from, out);
 }
 
@@ -79,7 +63,9 @@ void number_print(const struct int_spec *s, uint64_t v, struct buf *out)
 	size_t from = out->len;
 	bool negative;
 
-	v = magnitude(s, v, &negative);
+	v = (uint64_t)number_extend(v, s->size, s->is_signed);
+	negative = s->is_signed && (int64_t)v < 0;
+	v = negative ? 0 - v : v;
 	if (s->plain) {
 		if (negative)
 			buf_addc(out, '-');
@@ -96,5 +82,5 @@ void number_print(const struct int_spec *s, uint64_t v, struct buf *out)
 		pad_since(s, from, out);
 		return;
 	}
-	print_full(s, v, negative, out);
+	print_flags(s, v, negative, out);
 }

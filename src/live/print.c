@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of text: the columns, the message, the stacks below it. */
+/* Prints events as text: the columns, the message, the stacks below it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "live/print_priv.h"
 
 struct live_printer *live_printer_new(const struct live_options *options)
@@ -75,29 +76,11 @@ void times_print(struct live_printer *p, uint64_t time_ns, int64_t cpu, struct b
 	}
 }
 
-static void add_line(struct live_printer *p, const struct live_event *e, struct buf *out)
-{
-	struct head h = { .pid = e->rec->pid, .tid = e->rec->tid, .ns_pid = e->ns_pid, .comm = e->rec->comm };
-	size_t from, end;
-
-	if (e->name) {
-		h.func = *e->name;
-		h.is_foreign = true;
-	} else {
-		h.func = (struct ut_text){ .bytes = e->func, .len = strlen(e->func) };
-	}
-	times_print(p, e->rec->time_ns, e->cpu, out);
-	end = head_print(p, &h, out);
-	from = out->len;
-	steps_run(e, out);
-	if (out->len == from && !out->failed) /* no message: no blanks at the end of the line */
-		out->len = end;
-	buf_addc(out, '\n');
-}
-
 int live_print(struct live_printer *p, const struct live_event *e, struct buf *out)
 {
+	struct head h = { .pid = e->rec->pid, .tid = e->rec->tid, .ns_pid = e->ns_pid, .comm = e->rec->comm };
 	int r = event_check(e);
+	size_t from, end;
 
 	if (r)
 		return r;
@@ -105,17 +88,33 @@ int live_print(struct live_printer *p, const struct live_event *e, struct buf *o
 		json_print(p, e, out);
 		return 0;
 	}
-	add_line(p, e, out);
+	h.is_foreign = e->name;
+	h.func = e->name ? *e->name : (struct ut_text){ .bytes = e->func, .len = strlen(e->func) };
+	times_print(p, e->rec->time_ns, e->cpu, out);
+	end = head_print(p, &h, out);
+	from = out->len;
+	steps_run(e, out);
+	if (out->len == from && !out->failed) /* no message: no spaces at the end of the line */
+		out->len = end;
+	buf_addc(out, '\n');
 	stacks_print(p, e, out);
 	return 0;
 }
 
-void moment_print(struct live_printer *p, uint64_t ns, struct buf *out)
+static void add_moment(struct live_printer *p, uint64_t ns, struct buf *out)
 {
 	if (p->opts.wall_time)
 		wall_print(p, ns, out);
 	else
 		seconds_print(p, ns, out);
+}
+
+static void add_interval(struct live_printer *p, uint64_t from_ns, uint64_t to_ns, struct buf *out)
+{
+	buf_adds(out, " between ");
+	add_moment(p, from_ns, out);
+	buf_adds(out, " and ");
+	add_moment(p, to_ns, out);
 }
 
 void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns,
@@ -125,30 +124,25 @@ void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t 
 		json_lost(p, n, cpu, from_ns, to_ns, out);
 		return;
 	}
-	buf_adds(out, "-- ");
-	buf_addu(out, n);
-	buf_adds(out, n == 1 ? " event lost on CPU " : " events lost on CPU ");
-	buf_addu(out, cpu);
-	buf_adds(out, " between ");
-	moment_print(p, from_ns, out);
-	buf_adds(out, " and ");
-	moment_print(p, to_ns, out);
+	buf_addf(out, "-- %llu %s lost on CPU %u", (unsigned long long)n, plural(n, "event"), cpu);
+	add_interval(p, from_ns, to_ns, out);
 	buf_adds(out, " --\n");
 }
 
-void live_unreadable(const struct live_event *e, unsigned output, struct buf *out)
+void live_print_throttled(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
+			  uint64_t to_ns, struct buf *out)
 {
-	const char *reason = event_unreadable(e, output), *name = e->probe->names[output];
-
-	if (!reason)
+	if (p->opts.json) {
+		throttled_json(p, n, pid, comm, from_ns, to_ns, out);
 		return;
-	buf_add_escaped(out, name, strlen(name));
-	buf_adds(out, " of ");
-	if (e->provider_or_file) {
-		buf_add_escaped(out, e->provider_or_file, strlen(e->provider_or_file));
-		buf_addc(out, ':');
 	}
-	buf_add_escaped(out, e->func, strlen(e->func));
-	buf_adds(out, " cannot be read because it ");
-	buf_add_escaped(out, reason, strlen(reason));
+	buf_addf(out, "-- %llu %s of process %u", (unsigned long long)n, plural(n, "event"), pid);
+	if (comm) {
+		buf_adds(out, " (");
+		buf_add_escaped(out, comm, strlen(comm));
+		buf_addc(out, ')');
+	}
+	buf_adds(out, " throttled");
+	add_interval(p, from_ns, to_ns, out);
+	buf_adds(out, ": it filled the buffer alone --\n");
 }

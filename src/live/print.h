@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records to lines: text in the columns of BCC's trace, or JSON objects. Never asks where a record came from. */
+/* Formats records as lines: text in the columns of BCC's trace, or JSON objects. Independent of the source of the records. */
 #ifndef UT_LIVE_PRINT_H
 #define UT_LIVE_PRINT_H
 
@@ -24,7 +24,7 @@ struct live_options {
 	unsigned decimals; /* of SECONDS: 6 (also for 0) or 9 */
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	uint64_t mono_ns, wall_ns; /* one moment on CLOCK_MONOTONIC and on CLOCK_REALTIME; wall_ns 0: not known */
-	struct names *names; /* borrowed; of names_options.live; NULL: stacks print as numbers */
+	struct names *names; /* borrowed, with names_options.live; NULL: stacks print as numbers */
 };
 
 struct live_printer;
@@ -39,16 +39,15 @@ struct live_probe *live_probe_free(struct live_probe *p);
 struct live_event {
 	const struct ut_rec_event *rec; /* 8-byte aligned; foreign: sizes inside are checked here */
 	size_t size; /* bytes at rec */
-	const struct eval_scope
-		*scope; /* user events: rec is a head alone, and the outputs are worked out in this; else NULL */
+	const struct eval_scope *scope; /* user events: evaluates the outputs, and rec is only a head; else NULL */
 	unsigned cpu;
 	struct live_probe *probe;
 	const char *func; /* column FUNC: name of the probe, function or event */
-	const char *provider_or_file; /* for JSON: what stands before the name */
-	const char *const *unreadable; /* per output, NULL or why this site cannot read it; NULL: it reads all */
+	const char *provider_or_file; /* for JSON: the prefix of the name */
+	const char *const *unreadable; /* per output, NULL or why this site cannot read it; NULL: all are readable */
 	pid_t ns_pid; /* pid in the process's own namespace; 0 or the same: not shown */
-	const struct ut_text *name; /* e: the column FUNC is this string of the program, whatever it is */
-	uint64_t caller; /* where the probed function returns to, if neither walk nor record knows; 0: none */
+	const struct ut_text *name; /* user events: column FUNC, any bytes; else NULL */
+	uint64_t caller; /* return address of the probed function, if neither stack nor record has it; 0: none */
 };
 
 /* Column titles; nothing for JSON. */
@@ -61,10 +60,8 @@ int live_print(struct live_printer *p, const struct live_event *e, struct buf *o
 /* Appends a line for @n events that were lost on @cpu between two events of that CPU. */
 void live_print_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns,
 		     struct buf *out);
-/* @n events that @pid did not get in because it alone filled the buffer. @comm may be NULL. */
-void live_print_refused(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
-			uint64_t to_ns, struct buf *out);
-/* The sentence for an argument that this site cannot read: «arg1 of zoo:dbl cannot be read because it is in %xmm0 …». */
-void live_unreadable(const struct live_event *e, unsigned output, struct buf *out);
+/* Appends a line for @n events of @pid that were dropped because it alone filled the buffer. @comm may be NULL. */
+void live_print_throttled(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
+			  uint64_t to_ns, struct buf *out);
 
 #endif

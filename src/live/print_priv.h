@@ -29,7 +29,7 @@ struct step {
 	unsigned output;
 	const char *literal; /* borrowed from the checked probe */
 	size_t literal_len;
-	struct int_spec number; /* STEP_INT; its width and flags serve the others as well */
+	struct int_spec number; /* STEP_INT; the others use its width and flags */
 	bool quoted; /* STEP_TEXT in the style without a format */
 	char spec[40]; /* STEP_FLOAT: for snprintf */
 };
@@ -44,7 +44,7 @@ struct live_probe {
 	char *names[OUTPUTS_MAX]; /* owned: the expressions as typed */
 };
 
-enum { /* widths with the blank behind; those of BCC's trace where it has them */
+enum { /* widths including the space after the column; as in BCC's trace where it has the column */
        WIDTH_TIME = 16,
        WIDTH_SECONDS = 13,
        WIDTH_CPU = 4,
@@ -55,7 +55,7 @@ enum { /* widths with the blank behind; those of BCC's trace where it has them *
 
 #define LINE_HEADS 32
 
-/* The columns from PID to FUNC of an event, for the next one like it. len 0: not in use. */
+/* Cached columns from PID to FUNC. len 0: empty. */
 struct line_head {
 	uint32_t pid, tid;
 	pid_t ns_pid;
@@ -63,24 +63,38 @@ struct line_head {
 	char func[40];
 	uint8_t func_len;
 	bool is_foreign;
-	uint8_t len, trimmed; /* bytes of text; the same without the blanks at the end */
+	uint8_t len, trimmed; /* bytes of text; the same without the spaces at the end */
 	char text[128];
 };
 
 struct live_printer {
 	struct live_options opts;
-	int64_t second; /* of the wall clock, for which the text is right */
+	int64_t second; /* of the wall clock, for which hms is valid */
 	char hms[16]; /* "12:34:56." in local time */
 	struct buf scratch;
 	struct frames frames; /* of the address that is being printed */
 	struct line_head heads[LINE_HEADS]; /* by thread and function */
 };
 
-/* The value of an output that has one: in the record's head, or behind it. */
+/* The value of a numeric output. */
 uint64_t event_value(const struct live_event *e, unsigned output);
-/* True when the value could not be read; it is the address then. */
+/* True when the value could not be read; event_value() is then its address. */
 bool event_faulted(const struct live_event *e, unsigned output);
-const char *event_unreadable(const struct live_event *e, unsigned output);
+/* Why this site cannot read the output, or NULL. */
+static inline const char *event_unreadable(const struct live_event *e, unsigned output)
+{
+	return e->unreadable ? e->unreadable[output] : NULL;
+}
+/* The bits of a float of 4 or 8 bytes. */
+static inline double double_of(uint64_t bits, unsigned size)
+{
+	double d;
+	float f;
+
+	memcpy(&f, &bits, sizeof(f)); /* little endian: the low half */
+	memcpy(&d, &bits, sizeof(d));
+	return size == 4 ? (double)f : d;
+}
 
 /* The string of an output. */
 void event_text(const struct live_event *e, unsigned output, struct ut_text *ret);
@@ -92,25 +106,25 @@ int steps_compile(struct live_probe *p);
 void steps_run(const struct live_event *e, struct buf *out);
 
 void number_print(const struct int_spec *spec, uint64_t v, struct buf *out);
-/* Text with its state, as a %s with the step's width and precision shows it. */
-void text_print(const struct step *s, const struct ut_text *t, struct buf *out);
-/* Blanks around what was appended since @from, so that it is as wide as the step says. */
+/* The low @size bytes of @v, sign-extended or zero-extended. */
+int64_t number_extend(uint64_t v, unsigned size, bool is_signed);
+/* A string with its state, as a %s with this width and precision prints it; @spec NULL: with neither. */
+void text_print(const struct int_spec *spec, bool quoted, const struct ut_text *t, struct buf *out);
+/* Adds spaces until the text since @from has the width of @spec. */
 void pad_since(const struct int_spec *spec, size_t from, struct buf *out);
 
-/* Who fired what. */
+/* The values of the columns from PID to FUNC. */
 struct head {
 	uint32_t pid, tid;
 	pid_t ns_pid;
 	const char *comm; /* 16 bytes */
 	struct ut_text func;
-	bool is_foreign; /* func is a text of the program: it may be anything, or missing */
+	bool is_foreign; /* func is a string of the program: any bytes, or missing */
 };
 /* The columns from PID to FUNC. Returns where a line without a message ends. */
 size_t head_print(struct live_printer *p, const struct head *h, struct buf *out);
-/* The columns before: times and CPU, as the options ask for them; -1: there is no CPU. */
+/* The columns before PID that the options select: times and CPU; @cpu -1: unknown. */
 void times_print(struct live_printer *p, uint64_t time_ns, int64_t cpu, struct buf *out);
-/* A moment inside a sentence: the time of day, or seconds since the start. */
-void moment_print(struct live_printer *p, uint64_t ns, struct buf *out);
 
 /* All stacks of the event, a frame a line. */
 void stacks_print(struct live_printer *p, const struct live_event *e, struct buf *out);
@@ -118,12 +132,10 @@ void stack_json(struct live_printer *p, const struct live_event *e, unsigned out
 
 void json_print(struct live_printer *p, const struct live_event *e, struct buf *out);
 void json_lost(struct live_printer *p, uint64_t n, unsigned cpu, uint64_t from_ns, uint64_t to_ns, struct buf *out);
-/* A value, to follow its key: a string, null, or an object that says what is missing. */
+/* A value, after its key: a string, null, or an object with the error or the truncated string. */
 void json_text(const struct ut_text *t, struct json *j);
 /* wall_ns, where the wall clock is known. */
 void json_wall(struct live_printer *p, struct json *j, uint64_t ns);
-/* begin_ns, end_ns and wall_ns. */
-void json_interval(struct live_printer *p, uint64_t from_ns, uint64_t to_ns, struct json *j);
 /* pid, ns_pid, tid and comm. */
 void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, struct json *j);
 
@@ -140,7 +152,5 @@ uint64_t wall_ns_of(const struct live_printer *p, uint64_t ns);
 void wall_print(struct live_printer *p, uint64_t ns, struct buf *out);
 /* "-0.000123": seconds since the start. */
 void seconds_print(const struct live_printer *p, uint64_t ns, struct buf *out);
-/* @digits decimal digits of @v, with leading zeros. */
-void digits_print(uint32_t v, unsigned digits, struct buf *out);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A checked probe prepared for printing. */
+/* Prepares a checked probe for printing. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "live/print_priv.h"
 
-/* What an output is called: its variable, or its expression as typed. */
+/* The name of an output: its variable, or its expression as typed. */
 static char *output_name(const struct probe_checked *checked, const struct output *out)
 {
 	const struct expr *e = out->expr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of events: addresses to names, a frame a line or an element of a JSON array. */
+/* Prints the stacks of events: one line or one element of a JSON array for each frame. */
 #include <string.h>
 
 #include "live/print_priv.h"
@@ -10,33 +10,14 @@
 struct stack {
 	uint64_t frames[STACK_FRAMES_MAX + 1];
 	unsigned n;
-	bool is_kernel, faulted, cut;
+	bool is_kernel, faulted, truncated;
 	pid_t pid;
 	uint64_t time_ns;
 };
 
-/* At the entry of a function its frame is not set up, and the walk by frame pointers misses the caller: put it back. */
-static void insert_caller(struct stack *s, uint64_t caller)
-{
-	if (!caller || !s->n || (s->n > 1 && s->frames[1] == caller))
-		return;
-	memmove(s->frames + 2, s->frames + 1, (s->n - 1) * sizeof(s->frames[0]));
-	s->frames[1] = caller;
-	s->n++;
-}
-
-/* Where the function will return to, when the record has it. */
-static uint64_t recorded_caller(const struct live_event *e)
-{
-	uint64_t ret = 0;
-
-	if (e->probe->layout.caller)
-		memcpy(&ret, (const char *)e->rec + e->probe->layout.caller, sizeof(ret));
-	return ret;
-}
-
 static void read_stack(const struct live_event *e, unsigned output, struct stack *ret)
 {
+	uint64_t caller = e->caller;
 	struct ut_text t;
 
 	event_text(e, output, &t);
@@ -44,19 +25,25 @@ static void read_stack(const struct live_event *e, unsigned output, struct stack
 	ret->pid = (pid_t)e->rec->pid;
 	ret->time_ns = e->rec->time_ns;
 	ret->faulted = t.state == UT_TEXT_FAULT || t.state == UT_TEXT_NULL;
-	ret->cut = t.state == UT_TEXT_CUT_LIMIT;
+	ret->truncated = t.state == UT_TEXT_CUT_LIMIT;
 	ret->n = ret->faulted ? 0 : (unsigned)(t.len / sizeof(uint64_t));
 	if (ret->n > STACK_FRAMES_MAX)
 		ret->n = STACK_FRAMES_MAX;
 	if (ret->n)
 		memcpy(ret->frames, t.bytes, ret->n * sizeof(uint64_t));
 	while (ret->n && !ret->frames[ret->n - 1])
-		ret->n--; /* the end of a chain of frame pointers */
-	if (!ret->is_kernel)
-		insert_caller(ret, e->caller ? e->caller : recorded_caller(e));
+		ret->n--; /* a chain of frame pointers ends with 0 */
+	if (!caller && e->probe->layout.caller)
+		memcpy(&caller, (const char *)e->rec + e->probe->layout.caller, sizeof(caller));
+	if (ret->is_kernel || !caller || !ret->n || (ret->n > 1 && ret->frames[1] == caller))
+		return;
+	/* At the entry of a function its frame is not set up yet, and the walk by frame pointers misses the caller. */
+	memmove(ret->frames + 2, ret->frames + 1, (ret->n - 1) * sizeof(ret->frames[0]));
+	ret->frames[1] = caller;
+	ret->n++;
 }
 
-/* The frame's name in the printer's scratch buffer: it comes from foreign files and is escaped by who prints it. */
+/* The frame's name in the printer's scratch buffer. It comes from foreign files; the caller has to escape it. */
 static const struct buf *frame_name(struct live_printer *p, const struct stack *s, unsigned i)
 {
 	struct buf *name = &p->scratch;
@@ -87,11 +74,8 @@ static void print_stack(struct live_printer *p, const struct stack *s, struct bu
 	}
 	if (!s->n)
 		buf_adds(out, s->faulted ? INDENT "<the stack could not be read>\n" : INDENT "<no frames>\n");
-	if (!s->cut)
-		return;
-	buf_adds(out, INDENT "…[cut at ");
-	buf_addu(out, STACK_FRAMES_MAX);
-	buf_adds(out, " frames]\n");
+	if (s->truncated)
+		buf_addf(out, INDENT "…[cut at %d frames]\n", STACK_FRAMES_MAX);
 }
 
 void stacks_print(struct live_printer *p, const struct live_event *e, struct buf *out)

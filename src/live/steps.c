@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A probe's format compiled into steps, and the steps run over an event: what stands in the last column. */
+/* Compiles a probe's format into steps, and runs the steps over an event to print its message. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,16 +7,7 @@
 
 #include "live/print_priv.h"
 
-static void set_flags(struct int_spec *s, const char *flags)
-{
-	s->left = strchr(flags, '-');
-	s->plus = strchr(flags, '+');
-	s->space = strchr(flags, ' ');
-	s->alt = strchr(flags, '#');
-	s->zero = strchr(flags, '0');
-}
-
-/* %d prints by the type's own sign; %u, %x, %o print the bits of the type. */
+/* %d prints the value as signed if its type is; %u, %x and %o print its bits. */
 static void set_conversion(struct int_spec *s, char conv, const struct type *type)
 {
 	s->size = type->size ? type->size : 8;
@@ -37,47 +28,38 @@ static void set_conversion(struct int_spec *s, char conv, const struct type *typ
 	s->plus = s->space = false;
 }
 
-static enum step_kind kind_of(char conv)
-{
-	if (strchr("fFeEgG", conv))
-		return STEP_FLOAT;
-	switch (conv) {
-	case 's': return STEP_TEXT;
-	case 'c': return STEP_CHAR;
-	case 'U':
-	case 'K': return STEP_STACK;
-	default: return STEP_INT;
-	}
-}
-
-static void compile_spec(struct step *s, const struct format_piece *piece)
-{
-	char width[12] = "", precision[13] = "";
-
-	if (piece->width >= 0)
-		snprintf(width, sizeof(width), "%d", piece->width);
-	if (piece->precision >= 0)
-		snprintf(precision, sizeof(precision), ".%d", piece->precision);
-	snprintf(s->spec, sizeof(s->spec), "%%%s%s%s%c", piece->flags, width, precision, piece->conv);
-}
-
 static struct step compile_piece(const struct live_probe *p, const struct format_piece *piece)
 {
-	struct step s = { .kind = STEP_LITERAL, .literal = piece->literal, .literal_len = piece->literal_len };
+	struct step s = { .kind = STEP_INT, .literal = piece->literal, .literal_len = piece->literal_len };
+	char width[12] = "", precision[13] = "";
 
-	if (piece->literal)
+	if (piece->literal) {
+		s.kind = STEP_LITERAL;
 		return s;
-	s.kind = kind_of(piece->conv);
+	}
+	if (strchr("fFeEgG", piece->conv))
+		s.kind = STEP_FLOAT;
+	else if (piece->conv == 's' || piece->conv == 'c')
+		s.kind = piece->conv == 's' ? STEP_TEXT : STEP_CHAR;
+	else if (piece->conv == 'U' || piece->conv == 'K')
+		s.kind = STEP_STACK;
 	s.output = piece->output;
 	s.number.width = piece->width;
 	s.number.precision = piece->precision;
-	set_flags(&s.number, piece->flags);
+	s.number.left = strchr(piece->flags, '-');
+	s.number.plus = strchr(piece->flags, '+');
+	s.number.space = strchr(piece->flags, ' ');
+	s.number.alt = strchr(piece->flags, '#');
+	s.number.zero = strchr(piece->flags, '0');
 	if (s.kind == STEP_INT)
 		set_conversion(&s.number, piece->conv, &p->checked->outputs[piece->output].type);
 	s.number.plain = s.kind == STEP_INT && s.number.base == 10 && piece->width < 0 && piece->precision < 0 &&
 			 !s.number.plus && !s.number.space;
-	if (s.kind == STEP_FLOAT)
-		compile_spec(&s, piece);
+	if (piece->width >= 0)
+		snprintf(width, sizeof(width), "%d", piece->width);
+	if (piece->precision >= 0)
+		snprintf(precision, sizeof(precision), ".%d", piece->precision);
+	snprintf(s.spec, sizeof(s.spec), "%%%s%s%s%c", piece->flags, width, precision, piece->conv);
 	return s;
 }
 
@@ -88,7 +70,7 @@ static int add_literal(struct live_probe *p, const char *text)
 	return vec_push(&p->steps, s);
 }
 
-/* Without a format: by the output's own type. */
+/* Without a format, the type of the output selects the step. */
 static struct step plain_step(const struct live_probe *p, unsigned output)
 {
 	const struct output *out = &p->checked->outputs[output];
@@ -112,7 +94,7 @@ static struct step plain_step(const struct live_probe *p, unsigned output)
 	return s;
 }
 
-/* Fields of tracepoints are told by name, arguments by their order. */
+/* Fields of tracepoints are printed with their names, arguments without. */
 static int compile_plain(struct live_probe *p)
 {
 	int r = 0;
@@ -147,65 +129,34 @@ int steps_compile(struct live_probe *p)
 	return r;
 }
 
-static void run_float(const struct step *s, uint64_t v, const struct type *type, struct buf *out)
-{
-	double d;
-	float f;
-
-	if (type->size == 4) {
-		memcpy(&f, &v, sizeof(f)); /* little endian: the low half */
-		d = f;
-	} else {
-		memcpy(&d, &v, sizeof(d));
-	}
-	buf_addf(out, s->spec, d);
-}
-
-static void run_missing(const struct step *s, const struct live_event *e, struct buf *out)
-{
-	size_t from = out->len;
-
-	if (event_unreadable(e, s->output)) {
-		buf_adds(out, "<unreadable>");
-	} else {
-		buf_adds(out, "<fault 0x");
-		buf_addx(out, event_value(e, s->output));
-		buf_addc(out, '>');
-	}
-	pad_since(&s->number, from, out);
-}
-
-static void run_char(const struct step *s, uint64_t v, struct buf *out)
-{
-	size_t from = out->len;
-	char c = (char)v;
-
-	buf_add_escaped(out, &c, 1);
-	pad_since(&s->number, from, out);
-}
-
-static void run_text(const struct step *s, const struct live_event *e, struct buf *out)
-{
-	struct ut_text t;
-
-	event_text(e, s->output, &t);
-	text_print(s, &t, out);
-}
-
 static void run_step(const struct step *s, const struct live_event *e, struct buf *out)
 {
-	if (event_unreadable(e, s->output) || (s->kind != STEP_TEXT && event_faulted(e, s->output))) {
-		run_missing(s, e, out);
+	bool unreadable = event_unreadable(e, s->output);
+	size_t from = out->len;
+	uint64_t v;
+
+	if (s->kind == STEP_TEXT && !unreadable) {
+		struct ut_text t;
+
+		event_text(e, s->output, &t);
+		text_print(&s->number, s->quoted, &t, out);
 		return;
 	}
-	switch (s->kind) {
-	case STEP_INT: number_print(&s->number, event_value(e, s->output), out); break;
-	case STEP_CHAR: run_char(s, event_value(e, s->output), out); break;
-	case STEP_FLOAT:
-		run_float(s, event_value(e, s->output), &e->probe->checked->outputs[s->output].type, out);
-		break;
-	default: run_text(s, e, out); break;
+	v = unreadable ? 0 : event_value(e, s->output);
+	if (unreadable) {
+		buf_adds(out, "<unreadable>");
+	} else if (event_faulted(e, s->output)) {
+		buf_addf(out, "<fault 0x%llx>", (unsigned long long)v);
+	} else if (s->kind == STEP_CHAR) {
+		buf_add_escaped(out, &(char){ (char)v }, 1);
+	} else if (s->kind == STEP_FLOAT) {
+		buf_addf(out, s->spec, double_of(v, e->probe->checked->outputs[s->output].type.size));
+		return;
+	} else {
+		number_print(&s->number, v, out);
+		return;
 	}
+	pad_since(&s->number, from, out);
 }
 
 void steps_run(const struct live_event *e, struct buf *out)

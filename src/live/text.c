@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts of the target on one line: escaped, and with a mark for each way in which they are not whole. */
+/* Prints strings of the traced process: escaped, on one line, with a mark for each way in which they are incomplete. */
 #include <string.h>
 
 #include "live/print_priv.h"
 
-/* @len less the beginning of a character that is cut off at the end, if there is one. */
+/* The part of @len bytes that ends with a complete UTF-8 character. */
 static size_t whole_characters(const char *s, size_t len)
 {
 	size_t back = 0;
@@ -37,53 +37,26 @@ static void add_quoted(const char *s, size_t len, struct buf *out)
 	buf_addc(out, '"');
 }
 
-static void add_mark(const struct ut_text *t, struct buf *out)
+void text_print(const struct int_spec *spec, bool quoted, const struct ut_text *t, struct buf *out)
 {
-	if (t->state == UT_TEXT_CUT_FAULT)
-		buf_adds(out, "<fault>");
-	if (t->state != UT_TEXT_CUT_LIMIT)
-		return;
-	buf_adds(out, "…[cut at ");
-	buf_addu(out, t->len);
-	buf_addc(out, ']');
-}
-
-static void add_fault(uint64_t address, struct buf *out)
-{
-	if (!address) {
-		buf_adds(out, "<fault>");
-		return;
-	}
-	buf_adds(out, "<fault 0x");
-	buf_addx(out, address);
-	buf_addc(out, '>');
-}
-
-/* Where a precision asks for less than there is, the text ends as the user wants and bears no mark. */
-static void add_text(const struct step *s, const struct ut_text *t, struct buf *out)
-{
-	bool by_precision = s->number.precision >= 0 && (size_t)s->number.precision < t->len;
-	size_t len = by_precision ? (size_t)s->number.precision : t->len;
+	/* A string that the precision shortens ends there, as the user asked, and without a mark. */
+	bool by_precision = spec && spec->precision >= 0 && (size_t)spec->precision < t->len;
+	size_t len = by_precision ? (size_t)spec->precision : t->len, from = out->len;
 
 	if (by_precision || t->state == UT_TEXT_CUT_LIMIT)
 		len = whole_characters(t->bytes, len);
-	if (s->quoted)
-		add_quoted(t->bytes, len, out);
-	else
-		buf_add_escaped(out, t->bytes, len);
-	if (!by_precision)
-		add_mark(t, out);
-}
-
-void text_print(const struct step *s, const struct ut_text *t, struct buf *out)
-{
-	size_t from = out->len;
-
 	if (t->state == UT_TEXT_NULL)
 		buf_adds(out, "(null)");
 	else if (t->state == UT_TEXT_FAULT)
-		add_fault(t->address, out);
+		buf_addf(out, t->address ? "<fault 0x%llx>" : "<fault>", (unsigned long long)t->address);
+	else if (quoted)
+		add_quoted(t->bytes, len, out);
 	else
-		add_text(s, t, out);
-	pad_since(&s->number, from, out);
+		buf_add_escaped(out, t->bytes, len);
+	if (t->state == UT_TEXT_CUT_FAULT && !by_precision)
+		buf_adds(out, "<fault>");
+	if (t->state == UT_TEXT_CUT_LIMIT && !by_precision)
+		buf_addf(out, "…[cut at %zu]", t->len);
+	if (spec)
+		pad_since(spec, from, out);
 }

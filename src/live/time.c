@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times of events as people and programs read them. */
+/* Times of events: local time, and seconds since the start. */
 #include <time.h>
 
 #include "live/print_priv.h"
@@ -11,7 +11,8 @@ uint64_t wall_ns_of(const struct live_printer *p, uint64_t ns)
 	return p->opts.wall_ns ? p->opts.wall_ns + (ns - p->opts.mono_ns) : 0;
 }
 
-void digits_print(uint32_t v, unsigned digits, struct buf *out)
+/* @digits decimal digits of @v, with leading zeros. */
+static void add_digits(uint32_t v, unsigned digits, struct buf *out)
 {
 	char *room = buf_room(out, digits);
 
@@ -35,7 +36,7 @@ void wall_print(struct live_printer *p, uint64_t ns, struct buf *out)
 		p->second = second;
 	}
 	buf_adds(out, p->hms);
-	digits_print((uint32_t)(wall % NS_PER_SEC / 1000), 6, out);
+	add_digits((uint32_t)(wall % NS_PER_SEC / 1000), 6, out);
 }
 
 void seconds_print(const struct live_printer *p, uint64_t ns, struct buf *out)
@@ -48,8 +49,5 @@ void seconds_print(const struct live_printer *p, uint64_t ns, struct buf *out)
 		buf_addc(out, '-');
 	buf_addu(out, since / NS_PER_SEC);
 	buf_addc(out, '.');
-	if (p->opts.decimals == 9)
-		digits_print(rest, 9, out);
-	else
-		digits_print(rest / 1000, 6, out);
+	add_digits(p->opts.decimals == 9 ? rest : rest / 1000, p->opts.decimals == 9 ? 9 : 6, out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* User events and spans in text: the columns of every event, then what it is. */
+/* Prints user events and spans as text. */
 #include <string.h>
 #include <sys/wait.h>
 
@@ -21,36 +21,31 @@ const char *live_user_word(const struct live_user *u)
 
 uint64_t user_duration(const struct span *s) { return s->end_ns > s->begin_ns ? s->end_ns - s->begin_ns : 0; }
 
-static void add_ns(uint64_t ns, struct buf *out)
-{
-	char text[32];
-
-	buf_adds(out, human_ns(ns, text));
-}
-
 static void add_exit(const struct span *s, struct buf *out)
 {
-	const char *name;
+	const char *name = s->exit_known && WIFSIGNALED(s->exit_code) ? sigabbrev_np(WTERMSIG(s->exit_code)) : NULL;
 
 	if (!s->exit_known)
 		return;
-	if (!WIFSIGNALED(s->exit_code)) {
-		buf_adds(out, ": exit status ");
-		buf_addu(out, (unsigned)WEXITSTATUS(s->exit_code));
-		return;
-	}
-	buf_adds(out, ": signal ");
-	buf_addu(out, (unsigned)WTERMSIG(s->exit_code));
-	name = sigabbrev_np(WTERMSIG(s->exit_code));
-	if (name) {
-		buf_adds(out, " (SIG");
-		buf_adds(out, name);
-		buf_addc(out, ')');
-	}
+	if (WIFSIGNALED(s->exit_code))
+		buf_addf(out, ": signal %d", WTERMSIG(s->exit_code));
+	else
+		buf_addf(out, ": exit status %d", WEXITSTATUS(s->exit_code));
+	if (name)
+		buf_addf(out, " (SIG%s)", name);
 }
 
-static void add_flags(const struct span *s, struct buf *out)
+/* "end 1.23 ms, events lost inside" */
+static void add_span(const char *word, const struct span *s, struct buf *out)
 {
+	char text[32];
+
+	buf_adds(out, word);
+	buf_adds(out, human_ns(user_duration(s), text));
+	if (s->end == SPAN_PROCESS_EXITED)
+		add_exit(s, out);
+	if (s->end == SPAN_EVICTED)
+		buf_adds(out, ": too many open spans");
 	if (s->flags & SPAN_LOST_INSIDE)
 		buf_adds(out, ", events lost inside");
 	if (s->flags & SPAN_CROSSED)
@@ -59,9 +54,9 @@ static void add_flags(const struct span *s, struct buf *out)
 		buf_adds(out, ", clock stepped back");
 }
 
-static void add_closed(const struct span *s, struct buf *out)
+static void add_what(const struct live_user *u, struct buf *out)
 {
-	static const char *const words[] = {
+	static const char *const closed[] = {
 		[SPAN_OPEN] = "open for ",
 		[SPAN_COMPLETE] = "end ",
 		[SPAN_THREAD_EXITED] = "thread exited after ",
@@ -69,19 +64,7 @@ static void add_closed(const struct span *s, struct buf *out)
 		[SPAN_EXEC] = "replaced by exec after ",
 		[SPAN_EVICTED] = "evicted after ",
 	};
-
-	buf_adds(out, words[s->end]);
-	add_ns(user_duration(s), out);
-	if (s->end == SPAN_PROCESS_EXITED)
-		add_exit(s, out);
-	if (s->end == SPAN_EVICTED)
-		buf_adds(out, ": too many open spans");
-	add_flags(s, out);
-}
-
-static void add_end(const struct live_user *u, struct buf *out)
-{
-	static const char *const without[] = {
+	static const char *const without_begin[] = {
 		[SPAN_COMPLETE] = "end",
 		[SPAN_BEFORE_ATTACH] = "end (began before tracing)",
 		[SPAN_ORPHAN] = "end (no begin)",
@@ -89,47 +72,24 @@ static void add_end(const struct live_user *u, struct buf *out)
 		[SPAN_INHERITED] = "end (began in the parent)",
 	};
 
-	if (!u->span) {
-		buf_adds(out, without[u->end]);
-		return;
-	}
-	buf_adds(out, "end ");
-	add_ns(user_duration(u->span), out);
-	add_flags(u->span, out);
-}
-
-static void add_what(const struct live_user *u, struct buf *out)
-{
-	if (u->kind == LIVE_USER_CLOSED && u->span) {
-		add_closed(u->span, out);
-	} else if (u->kind == LIVE_USER_END) {
-		add_end(u, out);
-	} else {
-		buf_adds(out, live_user_word(u));
-	}
-	if (u->kind == LIVE_USER_COUNT) {
-		buf_addc(out, ' ');
-		buf_addi(out, u->value);
-	} else if (u->kind != LIVE_USER_CLOSED && u->value) {
-		buf_adds(out, " value=");
+	if (u->kind == LIVE_USER_CLOSED && u->span)
+		add_span(closed[u->span->end], u->span, out);
+	else if (u->kind == LIVE_USER_END && u->span)
+		add_span("end ", u->span, out);
+	else
+		buf_adds(out, u->kind == LIVE_USER_END ? without_begin[u->end] : live_user_word(u));
+	if (u->kind == LIVE_USER_COUNT || (u->kind != LIVE_USER_CLOSED && u->value)) {
+		buf_adds(out, u->kind == LIVE_USER_COUNT ? " " : " value=");
 		buf_addi(out, u->value);
 	}
-}
-
-static void add_details(const struct live_user *u, struct buf *out)
-{
-	static const struct step quoted = { .kind = STEP_TEXT,
-					    .quoted = true,
-					    .number = { .width = -1, .precision = -1 } };
-
 	if (u->has_id) {
 		buf_adds(out, " id=");
 		buf_addu(out, u->id);
 	}
-	if (!u->has_text)
-		return;
-	buf_addc(out, ' ');
-	text_print(&quoted, &u->text, out);
+	if (u->has_text) {
+		buf_addc(out, ' ');
+		text_print(NULL, true, &u->text, out);
+	}
 }
 
 void live_print_user(struct live_printer *p, const struct live_user *u, struct buf *out)
@@ -145,7 +105,6 @@ void live_print_user(struct live_printer *p, const struct live_user *u, struct b
 	times_print(p, u->time_ns, u->has_cpu ? (int64_t)u->cpu : -1, out);
 	head_print(p, &h, out);
 	add_what(u, out);
-	add_details(u, out);
 	buf_addc(out, '\n');
 }
 
@@ -182,27 +141,4 @@ void live_print_user_as(struct live_printer *p, struct live_probe *probe, const 
 	if (ut_text_is_there(&u->name))
 		memcpy(name, u->name.bytes, u->name.len < sizeof(name) ? u->name.len : sizeof(name) - 1);
 	live_print(p, &e, out);
-}
-
-void live_print_refused(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
-			uint64_t to_ns, struct buf *out)
-{
-	if (p->opts.json) {
-		throttled_json(p, n, pid, comm, from_ns, to_ns, out);
-		return;
-	}
-	buf_adds(out, "-- ");
-	buf_addu(out, n);
-	buf_adds(out, n == 1 ? " event of process " : " events of process ");
-	buf_addu(out, pid);
-	if (comm) {
-		buf_adds(out, " (");
-		buf_add_escaped(out, comm, strlen(comm));
-		buf_addc(out, ')');
-	}
-	buf_adds(out, " throttled between ");
-	moment_print(p, from_ns, out);
-	buf_adds(out, " and ");
-	moment_print(p, to_ns, out);
-	buf_adds(out, ": it filled the buffer alone --\n");
 }

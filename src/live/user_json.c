@@ -16,35 +16,11 @@ static const char *type_of(const struct live_user *u)
 	}
 }
 
-static void add_exit(const struct span *s, struct json *j)
-{
-	if (s->end != SPAN_PROCESS_EXITED || !s->exit_known)
-		return;
-	if (WIFSIGNALED(s->exit_code))
-		json_u64(j, "exit_signal", (unsigned)WTERMSIG(s->exit_code));
-	else
-		json_u64(j, "exit_status", (unsigned)WEXITSTATUS(s->exit_code));
-}
-
-/* What is true alone: these are rare. */
-static void add_flags(unsigned flags, struct json *j)
-{
-	if (flags & SPAN_LOST_INSIDE)
-		json_bool(j, "lost_inside", true);
-	if (flags & SPAN_CROSSED)
-		json_bool(j, "crossed", true);
-	if (flags & SPAN_CLOCK_STEP)
-		json_bool(j, "clock_stepped", true);
-}
-
 static void add_end(const struct live_user *u, struct json *j)
 {
 	const struct span *s = u->span;
 
-	if (u->kind == LIVE_USER_END)
-		json_string(j, "end", span_end_name(u->end));
-	else
-		json_string(j, "end", span_end_name(s ? s->end : SPAN_OPEN));
+	json_string(j, "end", span_end_name(u->kind == LIVE_USER_END ? u->end : s ? s->end : SPAN_OPEN));
 	if (!s)
 		return;
 	json_u64(j, "begin_ns", s->begin_ns);
@@ -53,21 +29,19 @@ static void add_end(const struct live_user *u, struct json *j)
 		json_u64(j, "own_ns", s->own_ns);
 		json_u64(j, "depth", s->depth);
 	}
-	add_flags(s->flags, j);
-	add_exit(s, j);
-}
-
-static void add_details(const struct live_user *u, struct json *j)
-{
-	json_raw(j, "name");
-	json_text(&u->name, j);
-	json_i64(j, "value", u->value);
-	if (u->has_id)
-		json_id(j, "id", u->id);
-	if (!u->has_text)
+	/* These are rare: a key only where they are true. */
+	if (s->flags & SPAN_LOST_INSIDE)
+		json_bool(j, "lost_inside", true);
+	if (s->flags & SPAN_CROSSED)
+		json_bool(j, "crossed", true);
+	if (s->flags & SPAN_CLOCK_STEP)
+		json_bool(j, "clock_stepped", true);
+	if (s->end != SPAN_PROCESS_EXITED || !s->exit_known)
 		return;
-	json_raw(j, "text");
-	json_text(&u->text, j);
+	if (WIFSIGNALED(s->exit_code))
+		json_u64(j, "exit_signal", (unsigned)WTERMSIG(s->exit_code));
+	else
+		json_u64(j, "exit_status", (unsigned)WEXITSTATUS(s->exit_code));
 }
 
 void user_json(struct live_printer *p, const struct live_user *u, struct buf *out)
@@ -82,23 +56,16 @@ void user_json(struct live_printer *p, const struct live_user *u, struct buf *ou
 	json_process(u->pid, u->ns_pid, u->tid, u->comm, &j);
 	if (u->has_cpu)
 		json_u64(&j, "cpu", u->cpu);
-	add_details(u, &j);
+	json_raw(&j, "name");
+	json_text(&u->name, &j);
+	json_i64(&j, "value", u->value);
+	if (u->has_id)
+		json_id(&j, "id", u->id);
+	if (u->has_text) {
+		json_raw(&j, "text");
+		json_text(&u->text, &j);
+	}
 	if (u->kind == LIVE_USER_END || u->kind == LIVE_USER_CLOSED)
 		add_end(u, &j);
-	json_line(&j);
-}
-
-void throttled_json(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
-		    uint64_t to_ns, struct buf *out)
-{
-	struct json j = { .out = out };
-
-	json_object(&j, NULL);
-	json_string(&j, "type", "throttled");
-	json_u64(&j, "count", n);
-	json_u64(&j, "pid", pid);
-	if (comm)
-		json_string(&j, "comm", comm);
-	json_interval(p, from_ns, to_ns, &j);
 	json_line(&j);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names from formats, and the values that stand behind them in a record. */
+/* Finds the names in a format and reads the values of a record by these names. */
 #include "live/values.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct live_values {
 	VEC(struct named_step) named;
 };
 
-/* The word that stands before a '=' at the literal's end; "" for none. */
+/* The word before a '=' at the end of the literal; "" for none. */
 static char *name_before(const struct step *literal)
 {
 	size_t end = literal->literal_len, start;
@@ -32,11 +32,6 @@ static char *name_before(const struct step *literal)
 			break;
 	}
 	return strndup(literal->literal + start, end - start);
-}
-
-static bool has_value(const struct step *s)
-{
-	return s->kind == STEP_INT || s->kind == STEP_CHAR || s->kind == STEP_TEXT;
 }
 
 static int add_named(struct live_values *v, const struct step *literal, const struct step *step)
@@ -60,9 +55,10 @@ struct live_values *live_values_new(const struct live_probe *p)
 	struct live_values *v = calloc(1, sizeof(*v));
 
 	for (size_t i = 1; v && i < p->steps.n && v->named.n < LIVE_VALUES_MAX; i++) {
-		const struct step *before = &p->steps.v[i - 1];
+		const struct step *before = &p->steps.v[i - 1], *s = &p->steps.v[i];
+		bool has_value = s->kind == STEP_INT || s->kind == STEP_CHAR || s->kind == STEP_TEXT;
 
-		if (before->kind == STEP_LITERAL && has_value(&p->steps.v[i]) && add_named(v, before, &p->steps.v[i]))
+		if (before->kind == STEP_LITERAL && has_value && add_named(v, before, s))
 			return live_values_free(v);
 	}
 	return v;
@@ -79,36 +75,22 @@ struct live_values *live_values_free(struct live_values *v)
 	return NULL;
 }
 
-static int64_t number_of(const struct step *s, uint64_t v)
-{
-	unsigned size = s->kind == STEP_CHAR ? 1 : s->number.size, unused = size >= 8 ? 0 : 64 - 8u * size;
-
-	if (s->number.is_signed)
-		return (int64_t)(v << unused) >> unused;
-	return (int64_t)(v << unused >> unused);
-}
-
-static bool read_text(const struct live_event *e, unsigned output, struct collect_value *ret)
-{
-	struct ut_text t;
-
-	event_text(e, output, &t);
-	ret->is_text = true;
-	ret->text = t.bytes;
-	ret->len = t.len;
-	return t.state != UT_TEXT_NULL && t.state != UT_TEXT_FAULT;
-}
-
 static bool read_value(const struct named_step *n, const struct live_event *e, struct collect_value *ret)
 {
 	const struct step *s = n->step;
+	struct ut_text t;
 
-	*ret = (struct collect_value){ .name = n->name, .key = n->key };
+	*ret = (struct collect_value){ .name = n->name, .key = n->key, .is_text = s->kind == STEP_TEXT };
 	if (event_unreadable(e, s->output))
 		return false;
-	if (s->kind == STEP_TEXT)
-		return read_text(e, s->output, ret);
-	ret->number = number_of(s, event_value(e, s->output));
+	if (ret->is_text) {
+		event_text(e, s->output, &t);
+		ret->text = t.bytes;
+		ret->len = t.len;
+		return t.state != UT_TEXT_NULL && t.state != UT_TEXT_FAULT;
+	}
+	ret->number = number_extend(event_value(e, s->output), s->kind == STEP_CHAR ? 1 : s->number.size,
+				    s->number.is_signed);
 	return !event_faulted(e, s->output);
 }
 

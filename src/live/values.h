@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of an event by the names that its probe's format gives them: what prints as "full=1" is full, 1. */
+/* The values of an event under the names in its probe's format: "full=%d" names a value full. */
 #ifndef UT_LIVE_VALUES_H
 #define UT_LIVE_VALUES_H
 
@@ -10,11 +10,11 @@
 
 struct live_values;
 
-/* @probe is borrowed, and whose event is read must be an event of it. NULL: no memory. */
+/* Borrows @probe; live_values_read() accepts only its events. NULL: no memory. */
 struct live_values *live_values_new(const struct live_probe *probe);
 struct live_values *live_values_free(struct live_values *v);
 /*
- * How many there are in @ret: those that have a name and could be read; of a text as much as could be. Their texts live
+ * Returns the number of values in @ret: those that have a name and could be read. A string may be truncated; its bytes are
  * in the record. -EBADMSG for a record that is too small for its probe or has sizes that do not fit.
  */
 int live_values_read(const struct live_values *v, const struct live_event *e,

@@ -349,7 +349,7 @@ static void assert_refused(const struct live_options *options, uint64_t n, const
 	struct live_printer *p = live_printer_new(options);
 	struct buf out = { 0 };
 
-	live_print_refused(p, n, 4711, comm, 1000000000u, 2500000000u, &out);
+	live_print_throttled(p, n, 4711, comm, 1000000000u, 2500000000u, &out);
 	assert_string_equal(out.data, expected);
 	buf_done(&out);
 	live_printer_free(p);
