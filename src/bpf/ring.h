@@ -42,18 +42,22 @@ static __always_inline uint64_t *lost_counter(uint32_t cpu, uint32_t ncpus)
 	return lost && at < ncpus ? (uint64_t *)(lost + at * 64) : 0;
 }
 
+static __always_inline void count_lost(uint32_t cpu, uint32_t ncpus, uint32_t which)
+{
+	uint64_t *lost = lost_counter(cpu, ncpus);
+
+	if (lost)
+		__sync_fetch_and_add(&lost[which], 1);
+}
+
 /* Room for a record of the current CPU's ring; without room the counter @which of that CPU grows. */
 static __always_inline void *record_reserve(uint32_t cpu, uint32_t ncpus, uint64_t size, uint32_t which)
 {
 	void *ring = bpf_map_lookup_elem(&ut_rings, &cpu);
 	void *ret = ring ? bpf_ringbuf_reserve(ring, size, 0) : 0;
-	uint64_t *lost;
 
-	if (!ret) {
-		lost = lost_counter(cpu, ncpus);
-		if (lost)
-			__sync_fetch_and_add(&lost[which], 1);
-	}
+	if (!ret)
+		count_lost(cpu, ncpus, which);
 	return ret;
 }
 

@@ -48,7 +48,7 @@ int sample_clock(struct bpf_perf_event_data *ctx)
 	struct sample_clock *c = bpf_map_lookup_elem(&ut_clock, &cpu);
 	uint64_t weight_ns = c ? weight_of(c) : 0;
 
-	if (!c || !is_wanted(bpf_get_current_pid_tgid() >> 32))
+	if (!c || !is_sampled(bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	c->taken++;
 	return send_sample(stack_of(ctx, SAMPLE_CONTEXT_CLOCK, 0), weight_ns, UT_SAMPLE_CPU, 0);

@@ -33,28 +33,20 @@ static __always_inline void user_registers(struct walk *w, const struct register
 	w->ip = r->ip;
 }
 
-static __always_inline struct ut_unwind_process *sampled(uint32_t process)
+static __always_inline struct ut_unwind_process *sampled_process(uint32_t process)
 {
 	struct ut_unwind_process *p = bpf_map_lookup_elem(&ut_sampled, &process);
 
 	return p && (p->flags & UT_PROCESS_WANTED) ? p : 0;
 }
 
-static __always_inline int is_wanted(uint32_t process)
+static __always_inline int is_sampled(uint32_t process)
 {
-	return options.all ? process != options.self && process : sampled(process) != 0;
-}
-
-static __always_inline void count_lost(uint32_t cpu)
-{
-	uint64_t *lost = lost_counter(cpu, options.ncpus);
-
-	if (lost)
-		__sync_fetch_and_add(lost, 1);
+	return options.all ? process != options.self && process : sampled_process(process) != 0;
 }
 
 /* The stack to the reader, unless it has it. 0: it has. */
-static __always_inline int tell_stack(struct walk *w, uint32_t cpu)
+static __always_inline int send_stack(struct walk *w, uint32_t cpu)
 {
 	uint64_t id = w->hash;
 	uint32_t kernel = w->first, user = w->n, size;
@@ -133,8 +125,8 @@ static __always_inline uint64_t stack_of(void *ctx, uint32_t context, const int 
 		w->hash = walk_mix(w->hash, w->ips[i]);
 	w->hash = walk_mix(w->hash, w->end) | 1;
 	id = w->hash;
-	if (tell_stack(w, cpu))
-		count_lost(cpu);
+	if (send_stack(w, cpu))
+		count_lost(cpu, options.ncpus, 0);
 	__sync_lock_test_and_set(&s->busy, 0);
 	return id;
 }

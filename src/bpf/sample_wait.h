@@ -24,12 +24,12 @@ static __always_inline void send_wait(const struct sample_away *away, const void
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void comes_back(const void *task)
+static __always_inline void switch_in(const void *task)
 {
 	struct ids ids = ids_of(task, &options.at);
 	struct sample_away *away, before = { .process = ids.process };
 
-	if (!ids.tid || !is_wanted(ids.process))
+	if (!ids.tid || !is_sampled(ids.process))
 		return;
 	away = bpf_map_lookup_elem(&ut_away, &ids.tid);
 	if (away && away->process == ids.process)
@@ -38,13 +38,13 @@ static __always_inline void comes_back(const void *task)
 	bpf_map_delete_elem(&ut_away, &ids.tid);
 }
 
-static __always_inline void goes_away(void *ctx, uint32_t state, int preempted)
+static __always_inline void switch_out(void *ctx, uint32_t state, int preempted)
 {
 	uint64_t now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
 	uint32_t tid = (uint32_t)id;
 	struct sample_away away = { .from_ns = now, .process = id >> 32 };
 
-	if (!tid || !is_wanted(away.process))
+	if (!tid || !is_sampled(away.process))
 		return;
 	if (!preempted && state & TASK_DEAD) { /* nobody would ever take it out */
 		bpf_map_delete_elem(&ut_away, &tid);
@@ -60,8 +60,8 @@ static __always_inline void goes_away(void *ctx, uint32_t state, int preempted)
 SEC("raw_tp/sched_switch")
 int sample_switch(struct bpf_raw_tracepoint_args *ctx)
 {
-	goes_away(ctx, (uint32_t)ctx->args[3], (int)ctx->args[0]);
-	comes_back((void *)ctx->args[2]);
+	switch_out(ctx, (uint32_t)ctx->args[3], (int)ctx->args[0]);
+	switch_in((void *)ctx->args[2]);
 	return 0;
 }
 
@@ -88,7 +88,7 @@ int sample_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
 	uint64_t now = bpf_ktime_get_ns();
 	struct sample_away away = { .from_ns = now, .runnable_ns = now, .process = ids.process, .state = UT_STATE_NEW };
 
-	if (is_wanted(ids.process))
+	if (is_sampled(ids.process))
 		bpf_map_update_elem(&ut_away, &ids.tid, &away, BPF_ANY);
 	return 0;
 }

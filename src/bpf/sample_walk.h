@@ -102,7 +102,7 @@ static long row_step(uint64_t i, struct search *s)
 	return 0;
 }
 
-static __always_inline void rule_of(const struct ut_unwind_mapping *m, uint64_t pc, struct ut_unwind_rule *rule)
+static __always_inline void read_rule(const struct ut_unwind_mapping *m, uint64_t pc, struct ut_unwind_rule *rule)
 {
 	uint64_t vaddr = pc - m->bias;
 	uint64_t page = (vaddr >> UT_UNWIND_PAGE_SHIFT) - m->first_page;
@@ -201,7 +201,7 @@ static __noinline int sample_find(struct walk *w, uint64_t pc, struct ut_unwind_
 	if (!m)
 		return 0;
 	if (m->code == UT_CODE_TABLE)
-		rule_of(m, pc, rule);
+		read_rule(m, pc, rule);
 	c->pc = pc;
 	c->process = process;
 	c->stamp = p->stamp;

@@ -10,7 +10,7 @@
 #include "bpf/signal.h"
 #include "bpf/task.h"
 
-#define LOST_REFUSED 1 /* of a CPU's counters: events of processes that flood */
+#define LOST_THROTTLED 1 /* of a CPU's counters: events of processes that flood */
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -38,7 +38,7 @@ struct {
 	__uint(max_entries, 1);
 } ut_refused SEC(".maps");
 
-static __always_inline int is_wanted(uint32_t process)
+static __always_inline int is_traced(uint32_t process)
 {
 	return options.targets ? bpf_map_lookup_elem(&ut_follow, &process) != 0 : process != options.self;
 }
@@ -54,9 +54,9 @@ static __always_inline struct ut_refused *account_of(uint32_t process)
 }
 
 /* A ring that is nearly full is kept for those who write little: a process that floods is refused, and counted. */
-static __always_inline int is_refused(uint32_t process, uint64_t available, uint32_t cpu)
+static __always_inline int is_throttled(uint32_t process, uint64_t available, uint32_t cpu)
 {
-	uint64_t window = bpf_ktime_get_ns() >> UT_FAIR_WINDOW_SHIFT, *lost;
+	uint64_t window = bpf_ktime_get_ns() >> UT_FAIR_WINDOW_SHIFT;
 	struct ut_refused *account;
 
 	if (!options.fair_bytes || available < options.fair_bytes)
@@ -72,9 +72,7 @@ static __always_inline int is_refused(uint32_t process, uint64_t available, uint
 	if (account->bytes <= options.fair_share)
 		return 0;
 	__sync_fetch_and_add(&account->refused, 1);
-	lost = lost_counter(cpu, options.ncpus);
-	if (lost)
-		__sync_fetch_and_add(&lost[LOST_REFUSED], 1);
+	count_lost(cpu, options.ncpus, LOST_THROTTLED);
 	return 1;
 }
 
@@ -88,7 +86,7 @@ static __always_inline int send_signal_event(uint32_t process, uint32_t what, ui
 	if (!ring)
 		return 0;
 	available = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
-	if (is_refused(process, available, cpu))
+	if (is_throttled(process, available, cpu))
 		return 0;
 	r = record_reserve(cpu, options.ncpus, sizeof(*r), 0);
 	if (!r)
@@ -121,7 +119,7 @@ static __always_inline struct signal_handlers *handlers_of(uint32_t tid)
 }
 
 /* The oldest, where there is no room, was left by a jump and will never return. */
-static __always_inline void push(struct signal_handlers *h, uint64_t number)
+static __always_inline void push_handler(struct signal_handlers *h, uint64_t number)
 {
 	uint64_t depth = h->depth;
 
@@ -143,12 +141,12 @@ int signal_begin(const void *ctx)
 	uint32_t number = read_kernel32(ctx, options.number);
 	struct signal_handlers *h;
 
-	if (!is_wanted(ids.process) || handler <= 1) /* SIG_DFL, SIG_IGN */
+	if (!is_traced(ids.process) || handler <= 1) /* SIG_DFL, SIG_IGN */
 		return 0;
 	h = handlers_of(ids.tid);
 	if (!h)
 		return 0;
-	push(h, number);
+	push_handler(h, number);
 	return send_signal_event(ids.process, options.begin, number, (int32_t)read_kernel32(ctx, options.code));
 }
 
@@ -160,7 +158,7 @@ int signal_end(const void *ctx)
 	struct signal_handlers *h;
 	uint64_t depth;
 
-	if (!is_wanted(ids.process))
+	if (!is_traced(ids.process))
 		return 0;
 	h = bpf_map_lookup_elem(&ut_handlers, &ids.tid);
 	if (!h || !h->depth)

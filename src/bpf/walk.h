@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The walker: from the registers of a thread to the addresses of its calls, by the tables of wire/unwind.h. Compiled
- * for the kernel by sample.bpf.c and for the host by src/sample/standing.c and tests; who includes it says how memory is
+ * for the kernel by sample.bpf.c and for the host by src/sample/blocked.c and tests; who includes it says how memory is
  * read and rules are found:
  *
  *   WALK_READ(w, to, size, address)	0 when @size bytes of the program were copied, without waiting for a page
@@ -32,6 +32,11 @@ enum walk_reg { WALK_RBX = 3, WALK_RDI = 5, WALK_RBP = 6, WALK_RSP = 7, WALK_REG
 enum walk_place { WALK_RETURNS, WALK_EXECUTES, WALK_STANDS };
 
 enum walk_known { WALK_VALUE, WALK_MEMORY, WALK_LOST }; /* is there; lies at that address; nobody knows */
+
+union walk_code { /* instructions */
+	uint8_t byte[8];
+	uint64_t all;
+};
 
 struct walk {
 	uint64_t ip, sp, bp, rbx;
@@ -121,10 +126,7 @@ WALK_INLINE int walk_go(struct walk *w, uint64_t ip, uint64_t at, uint64_t sp)
 /* Does an instruction that calls end at @ip? Tells a return address from other numbers. */
 WALK_INLINE int walk_is_behind_call(struct walk *w, uint64_t ip)
 {
-	union {
-		uint8_t byte[8];
-		uint64_t all;
-	} code = { .all = 0 };
+	union walk_code code = { .all = 0 };
 
 	if (WALK_READ(w, &code, 8, ip - 8))
 		return 0;
@@ -143,10 +145,7 @@ WALK_INLINE int walk_is_behind_call(struct walk *w, uint64_t ip)
  */
 WALK_INLINE int walk_frameless(struct walk *w)
 {
-	union {
-		uint8_t byte[8];
-		uint64_t all;
-	} code = { .all = 0 };
+	union walk_code code = { .all = 0 };
 
 	if (WALK_READ(w, &code, 8, w->ip))
 		return -1;
@@ -168,10 +167,7 @@ WALK_INLINE int walk_frameless(struct walk *w)
  */
 WALK_INLINE int walk_pops(struct walk *w)
 {
-	union {
-		uint8_t byte[8];
-		uint64_t all;
-	} code = { .all = 0 };
+	union walk_code code = { .all = 0 };
 
 	if (WALK_READ(w, &code, 8, w->ip))
 		return -1;
@@ -187,10 +183,7 @@ WALK_INLINE int walk_pops(struct walk *w)
  */
 WALK_INLINE int walk_at_edge(struct walk *w, enum ut_walk_end failed, uint64_t *ret, uint64_t *ret_at)
 {
-	union {
-		uint8_t byte[8];
-		uint64_t all;
-	} code = { .all = 0 };
+	union walk_code code = { .all = 0 };
 	int frameless = 0;
 
 	if (WALK_READ(w, &code, 8, w->ip - 8))

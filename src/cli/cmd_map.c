@@ -82,7 +82,7 @@ static void add_no_map(struct buf *out, const struct subject *s)
 	buf_adds(out, "no usable code map\n");
 	if (s->hint)
 		buf_addf(out, "to get one, start the program as: %s\n", s->hint);
-	else if (s->runtime && !s->asked && map_hint_tell(s->runtime, NULL, &lacks, &remedy) && lacks.data &&
+	else if (s->runtime && !s->asked && map_hint_explain(s->runtime, NULL, &lacks, &remedy) && lacks.data &&
 		 remedy.data)
 		buf_addf(out, "%s: %s\n", lacks.data, remedy.data);
 }

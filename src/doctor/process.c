@@ -241,7 +241,7 @@ static void tell_no_names(struct checks *c, const struct runtime *runtime, const
 {
 	AUTO_BUF struct buf lacks = { 0 }, remedy = { 0 };
 
-	if (map_hint_tell(runtime, flag, &lacks, &remedy) && lacks.data)
+	if (map_hint_explain(runtime, flag, &lacks, &remedy) && lacks.data)
 		checks_add(c, CHECK_WARN, "names", remedy.data, "%s", lacks.data);
 }
 
@@ -255,7 +255,7 @@ static void look_at_code_map(struct checks *c, pid_t pid, const struct runtimes 
 	if (!access(path, F_OK))
 		checks_add(c, CHECK_OK, "names", NULL, "its JIT-compiled code has a map, /tmp/perf-%d.map",
 			   process_ns_pid(pid));
-	else if (hotspot_is(pid))
+	else if (hotspot_is_ready(pid))
 		checks_add(c, CHECK_OK, "names", NULL,
 			   "'usertrace profile' asks it for the names of its JIT-compiled code");
 	else

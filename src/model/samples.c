@@ -140,7 +140,7 @@ static bool touches_runtime(const struct samples *s, const struct samples_stack 
 
 	samples_unpack(s, stack, ips);
 	for (size_t i = stack->kernel; i < (size_t)stack->kernel + stack->user; i++)
-		if (names_is_runtime(s->names, (pid_t)stack->pid, ips[i] & ~UT_IP_EXACT, time_ns))
+		if (names_is_jit(s->names, (pid_t)stack->pid, ips[i] & ~UT_IP_EXACT, time_ns))
 			return true;
 	return false;
 }

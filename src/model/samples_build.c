@@ -99,7 +99,7 @@ static int push_user(struct build *b, const struct samples_row *row, pid_t pid, 
 {
 	uint64_t addr = ip & ~UT_IP_EXACT;
 
-	if (!is_runtime_row(row) || !names_is_runtime(b->s->names, pid, addr, row->time_ns))
+	if (!is_runtime_row(row) || !names_is_jit(b->s->names, pid, addr, row->time_ns))
 		return push_place(b, ip, row->age, pid, row->time_ns);
 	b->named.v.n = 0;
 	names_user(b->s->names, pid, addr, ip & UT_IP_EXACT, row->time_ns, &b->named);
@@ -322,8 +322,8 @@ static void want(struct samples *s, const struct samples_row *row)
 	for (size_t i = stack->kernel; i < (size_t)stack->kernel + stack->user; i++) {
 		uint64_t addr = ips[i] & ~UT_IP_EXACT;
 
-		if (names_is_runtime(s->names, (pid_t)stack->pid, addr, row->time_ns))
-			names_want(s->names, (pid_t)stack->pid, addr, ips[i] & UT_IP_EXACT, row->time_ns);
+		if (names_is_jit(s->names, (pid_t)stack->pid, addr, row->time_ns))
+			names_request(s->names, (pid_t)stack->pid, addr, ips[i] & UT_IP_EXACT, row->time_ns);
 	}
 }
 
@@ -340,7 +340,7 @@ static void settle(struct samples *s, uint64_t time_ns)
 			want(s, row);
 		last = row;
 	}
-	names_settle(s->names, time_ns);
+	names_resolve(s->names, time_ns);
 }
 
 /* A reason without the address in it, which differs each time: "[unknown code, no map: 0x7f12]". */

@@ -45,7 +45,7 @@ static int left_ms(const struct attach *a)
 	return now >= a->until_ns ? 0 : (int)((a->until_ns - now + 999999) / 1000000);
 }
 
-bool hotspot_here(pid_t pid)
+bool hotspot_is_loaded(pid_t pid)
 {
 	struct mapped_files files = { 0 };
 	bool found = false;
@@ -58,28 +58,19 @@ bool hotspot_here(pid_t pid)
 	return found;
 }
 
-/* A number behind "KEY" in the text of /proc/PID/status. */
-static bool status_number(const char *status, const char *key, int base, uint64_t *ret)
-{
-	const char *line = status ? strstr(status, key) : NULL;
-
-	if (line)
-		*ret = strtoull(line + strlen(key), NULL, base);
-	return line != NULL;
-}
-
 /* Does it have a handler for SIGQUIT? Without one it would end. */
 static bool catches_quit(pid_t pid)
 {
+	static const char key[] = "\nSigCgt:\t";
 	AUTO_BUF struct buf status = { 0 };
-	uint64_t caught = 0;
+	const char *line;
 
-	if (procfs_read(pid, "status", &status) || !status_number(status.data, "\nSigCgt:\t", 16, &caught))
+	if (procfs_read(pid, "status", &status) || !status.data || !(line = strstr(status.data, key)))
 		return false;
-	return caught >> (SIGQUIT - 1) & 1;
+	return strtoull(line + strlen(key), NULL, 16) >> (SIGQUIT - 1) & 1;
 }
 
-static int refuse(struct attach *a, int r, const char *what)
+static int process_error(struct attach *a, int r, const char *what)
 {
 	return ut_err_set(a->err, r, "process %d %s", (int)a->pid, what);
 }
@@ -91,26 +82,25 @@ static int check_process(struct attach *a)
 
 	if (!state || state == 'Z' || state == 'X')
 		return ut_err_set(a->err, -ESRCH, "no process %d", (int)a->pid);
-	if (!hotspot_here(a->pid))
-		return refuse(a, -ENOTSUP, "is not a HotSpot JVM: it has no libjvm.so mapped");
+	if (!hotspot_is_loaded(a->pid))
+		return process_error(a, -ENOTSUP, "is not a HotSpot JVM: it has no libjvm.so mapped");
 	if (state == 'T' || state == 't')
-		return refuse(a, -EAGAIN, "is stopped and cannot answer; let it continue (kill -CONT)");
+		return process_error(a, -EAGAIN, "is stopped and cannot answer; let it continue (kill -CONT)");
 	if (hotspot_flag(a->pid, "DisableAttachMechanism") == 1)
-		return refuse(a, -ENOTSUP,
-			      "runs with -XX:+DisableAttachMechanism and cannot be attached to; start it without this "
-			      "flag, or with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit");
+		return process_error(
+			a, -ENOTSUP,
+			"runs with -XX:+DisableAttachMechanism and cannot be attached to; start it without this "
+			"flag, or with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit");
 	return 0;
 }
 
 static int read_ids(struct attach *a)
 {
-	AUTO_BUF struct buf status = { 0 };
-	const char *uids;
-	unsigned real;
+	uint32_t uids[4];
 
-	if (procfs_read(a->pid, "status", &status) || !status.data || !(uids = strstr(status.data, "\nUid:\t")) ||
-	    sscanf(uids + 6, "%u%u", &real, &a->uid) != 2)
+	if (process_uids(a->pid, uids))
 		return ut_err_set(a->err, -ESRCH, "no process %d", (int)a->pid);
+	a->uid = uids[1];
 	a->ns_pid = process_ns_pid(a->pid);
 	if (geteuid() && geteuid() != a->uid)
 		return ut_err_set(
@@ -120,34 +110,26 @@ static int read_ids(struct attach *a)
 	return 0;
 }
 
-/* A folder of the process, whatever its root is. */
-static int open_its(pid_t pid, const char *link, const char *path)
+static int open_tmp(pid_t pid) { return procfs_open_below(pid, "root", "tmp", O_PATH | O_DIRECTORY, RESOLVE_IN_ROOT); }
+
+static int attach_open(struct attach *a, pid_t pid, unsigned timeout_ms, struct ut_err *err)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	AUTO_CLOSE int dir = -1;
-	char name[64];
+	int r;
 
-	snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, link);
-	dir = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0 || !*path)
-		return take_fd(&dir);
-	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-}
-
-static int attach_open(struct attach *a)
-{
-	int r = check_process(a);
-
+	*a = (struct attach){
+		.pid = pid, .pidfd = -1, .tmp = -1, .asked_in = -1, .timeout_ms = timeout_ms, .err = err
+	};
+	a->until_ns = monotonic_ns() + timeout_ms * 1000000ull;
+	r = check_process(a);
 	if (!r)
 		r = read_ids(a);
 	if (r)
 		return r;
 	a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
-	a->tmp = open_its(a->pid, "root", "tmp");
-	if (a->tmp < 0)
-		return ut_err_set(a->err, -errno, "cannot open the /tmp of process %d: %s", (int)a->pid,
-				  strerror(errno));
-	return 0;
+	a->tmp = open_tmp(a->pid);
+	return a->tmp < 0 ? ut_err_set(a->err, a->tmp, "cannot open the /tmp of process %d: %s", (int)a->pid,
+				       strerror(-a->tmp))
+			  : 0;
 }
 
 static void attach_done(struct attach *a)
@@ -188,24 +170,15 @@ static int timed_out(struct attach *a, const char *what)
 	char state = process_state(a->pid);
 
 	if (state == 'T' || state == 't')
-		return refuse(a, -EAGAIN, "is stopped and cannot answer; let it continue (kill -CONT)");
+		return process_error(a, -EAGAIN, "is stopped and cannot answer; let it continue (kill -CONT)");
 	return ut_err_set(a->err, -ETIMEDOUT, "process %d %s within %u ms; it may be too busy: try again", (int)a->pid,
 			  what, a->timeout_ms);
-}
-
-/* The socket is that of this very process: anybody may make a file of its name. */
-static bool is_its_socket(const struct attach *a, int fd)
-{
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid == a->pid;
 }
 
 /* With -Xrs it listens from the beginning, and no signal is needed. */
 static bool listens(pid_t pid)
 {
-	AUTO_CLOSE int tmp = open_its(pid, "root", "tmp");
+	AUTO_CLOSE int tmp = open_tmp(pid);
 	char name[32];
 	struct stat st;
 
@@ -213,12 +186,14 @@ static bool listens(pid_t pid)
 	return tmp >= 0 && !fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode);
 }
 
-bool hotspot_is(pid_t pid) { return hotspot_here(pid) && (catches_quit(pid) || listens(pid)); }
+bool hotspot_is_ready(pid_t pid) { return hotspot_is_loaded(pid) && (catches_quit(pid) || listens(pid)); }
 
 /* Through a descriptor of the folder, as a path to it may be too long for a socket's address. */
 static int connect_once(struct attach *a)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
 	AUTO_CLOSE int fd = -1;
 	char name[32];
 	struct stat st;
@@ -233,11 +208,12 @@ static int connect_once(struct attach *a)
 	snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/%s", a->tmp, name);
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		return errno == EAGAIN ? -EAGAIN : -ENOENT; /* refused: nobody listens any more */
-	return is_its_socket(a, fd) ? take_fd(&fd) : -ENOENT;
+	/* The socket must be that of this very process: anybody may create a file of that name. */
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid == a->pid ? take_fd(&fd) : -ENOENT;
 }
 
 /* The file that makes a SIGQUIT a question. Its owner must be the machine's user, or root as the machine sees it. */
-static int put_question_in(struct attach *a, int dir)
+static int create_attach_file(struct attach *a, int dir)
 {
 	char name[32];
 	AUTO_CLOSE int fd = -1;
@@ -257,7 +233,7 @@ static int put_question_in(struct attach *a, int dir)
 }
 
 /* Another tool may be asking just now: its file serves us as well, and is not ours to remove. */
-static bool is_question(const struct attach *a, int dir)
+static bool has_attach_file(const struct attach *a, int dir)
 {
 	char name[32];
 	struct stat st;
@@ -267,15 +243,15 @@ static bool is_question(const struct attach *a, int dir)
 	       (st.st_uid == a->uid || st.st_uid == 0);
 }
 
-static int put_question(struct attach *a)
+static int request_attach(struct attach *a)
 {
 	AUTO_CLOSE int cwd = -1;
-	int r = put_question_in(a, a->tmp);
+	int r = create_attach_file(a, a->tmp);
 
-	if (!r || (r == -EEXIST && is_question(a, a->tmp)))
+	if (!r || (r == -EEXIST && has_attach_file(a, a->tmp)))
 		return 0;
-	cwd = open_its(a->pid, "cwd", "");
-	if (cwd >= 0 && (r = put_question_in(a, cwd)) && r == -EEXIST && is_question(a, cwd))
+	cwd = procfs_open_below(a->pid, "cwd", "", 0, 0);
+	if (cwd >= 0 && (r = create_attach_file(a, cwd)) && r == -EEXIST && has_attach_file(a, cwd))
 		r = 0;
 	return r ? ut_err_set(a->err, r, "neither /tmp nor the working directory of process %d is writable: %s",
 			      (int)a->pid, strerror(-r))
@@ -288,7 +264,8 @@ static int send_quit(struct attach *a)
 	int r;
 
 	if (!catches_quit(a->pid))
-		return refuse(a, -ENOTSUP, "does not handle SIGQUIT yet because it is still starting; try again later");
+		return process_error(a, -ENOTSUP,
+				     "does not handle SIGQUIT yet because it is still starting; try again later");
 	if (a->pidfd >= 0)
 		r = (int)syscall(SYS_pidfd_send_signal, a->pidfd, SIGQUIT, NULL, 0);
 	else
@@ -331,7 +308,7 @@ static bool has_listener(pid_t pid)
  * A machine that was just starting removes the socket that it has made, as one of an earlier process: it makes another
  * when it is asked again. Not asked again before that is sure, as it would print its threads.
  */
-static int ask_again(struct attach *a)
+static int signal_again(struct attach *a)
 {
 	if (!has_listener(a->pid)) {
 		a->lost_ns = 0;
@@ -345,19 +322,12 @@ static int ask_again(struct attach *a)
 	return send_quit(a);
 }
 
-static void drain(int fd)
-{
-	char events[4096];
-
-	while (fd >= 0 && read(fd, events, sizeof(events)) > 0)
-		;
-}
-
 /* Asks for a socket and waits until it is there. */
-static int ask_for_socket(struct attach *a)
+static int request_socket(struct attach *a)
 {
 	AUTO_CLOSE int watch = watch_tmp(a);
-	int r = put_question(a), fd;
+	int r = request_attach(a), fd;
+	char events[4096];
 
 	if (!r)
 		r = send_quit(a);
@@ -366,9 +336,10 @@ static int ask_for_socket(struct attach *a)
 		if (fd >= 0)
 			return fd;
 		r = wait_for(a, watch, POLLIN, LOOK_AGAIN_MS);
-		drain(watch);
+		while (watch >= 0 && read(watch, events, sizeof(events)) > 0)
+			;
 		if (r == -EAGAIN)
-			r = ask_again(a);
+			r = signal_again(a);
 	}
 	return r == -ETIMEDOUT ? timed_out(a, "did not start to answer") : r;
 }
@@ -409,7 +380,7 @@ static int receive_all(struct attach *a, int fd, struct buf *out)
 		if (n > 0) {
 			out->len += (size_t)n;
 			if (out->len > ANSWER_MAX)
-				return refuse(a, -EFBIG, "sends an endless answer");
+				return process_error(a, -EFBIG, "sends an endless answer");
 			continue;
 		}
 		if (errno == ECONNRESET)
@@ -457,38 +428,29 @@ static int exchange(struct attach *a, int fd, const char *command, struct buf *o
 	buf_add(&answer, "", 0);
 	r = hotspot_answer(&answer, &text, a->err);
 	if (r == -EAGAIN)
-		return refuse(a, -EIO, "closed the connection without an answer");
+		return process_error(a, -EIO, "closed the connection without an answer");
 	if (r)
 		return r;
 	buf_add(out, answer.data + text, answer.len - text);
 	return out->failed ? ut_err_nomem(a->err) : 0;
 }
 
-static int attach_start(struct attach *a, pid_t pid, unsigned timeout_ms, struct ut_err *err)
-{
-	*a = (struct attach){
-		.pid = pid, .pidfd = -1, .tmp = -1, .asked_in = -1, .timeout_ms = timeout_ms, .err = err
-	};
-	a->until_ns = monotonic_ns() + timeout_ms * 1000000ull;
-	return attach_open(a);
-}
-
 int hotspot_command(pid_t pid, const char *command, unsigned timeout_ms, struct buf *out, struct ut_err *err)
 {
 	AUTO(attach_done) struct attach a;
 	AUTO_CLOSE int fd = -1;
-	int r = attach_start(&a, pid, timeout_ms, err);
+	int r = attach_open(&a, pid, timeout_ms, err);
 
 	if (r)
 		return r;
 	fd = connect_once(&a);
 	if (fd < 0)
-		fd = ask_for_socket(&a);
+		fd = request_socket(&a);
 	return fd < 0 ? fd : exchange(&a, fd, command, out);
 }
 
 /* What stands where the map will be written must be the machine's own: it would write through a link of another's. */
-static int check_place(const struct attach *a, struct stat *st, bool *ret_there, struct ut_err *err)
+static int check_map_file(const struct attach *a, struct stat *st, bool *ret_there, struct ut_err *err)
 {
 	char name[32];
 
@@ -504,8 +466,7 @@ static int check_place(const struct attach *a, struct stat *st, bool *ret_there,
 
 static bool is_newer(const struct stat *a, const struct stat *b)
 {
-	return a->st_ino != b->st_ino || a->st_mtim.tv_sec != b->st_mtim.tv_sec ||
-	       a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
+	return a->st_ino != b->st_ino || timespec_ns(&a->st_mtim) != timespec_ns(&b->st_mtim);
 }
 
 int hotspot_write_map(pid_t pid, unsigned timeout_ms, struct ut_err *err)
@@ -514,10 +475,10 @@ int hotspot_write_map(pid_t pid, unsigned timeout_ms, struct ut_err *err)
 	AUTO_BUF struct buf answer = { 0 };
 	struct stat before = { 0 }, after;
 	bool was_there, is_there = false;
-	int r = attach_start(&a, pid, timeout_ms, err);
+	int r = attach_open(&a, pid, timeout_ms, err);
 
 	if (!r)
-		r = check_place(&a, &before, &was_there, err);
+		r = check_map_file(&a, &before, &was_there, err);
 	if (!r)
 		r = hotspot_command(pid, "Compiler.perfmap", (unsigned)left_ms(&a), &answer, err);
 	if (r == -EIO && err && strstr(err->msg, "Unknown diagnostic command"))
@@ -525,7 +486,7 @@ int hotspot_write_map(pid_t pid, unsigned timeout_ms, struct ut_err *err)
 				  "the JVM of process %d cannot write a map; this requires OpenJDK 17 or later",
 				  (int)pid);
 	if (!r)
-		r = check_place(&a, &after, &is_there, err);
+		r = check_map_file(&a, &after, &is_there, err);
 	if (!r && (!is_there || (was_there && !is_newer(&after, &before))))
 		return ut_err_set(
 			err, -EIO,

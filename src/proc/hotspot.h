@@ -17,9 +17,9 @@
 
 /* Is it a HotSpot, and would a SIGQUIT be taken as a question? One that is not ready for it would print all its
  * threads, or end. */
-bool hotspot_is(pid_t pid);
+bool hotspot_is_ready(pid_t pid);
 /* Is it a HotSpot at all, though it may still be starting? */
-bool hotspot_here(pid_t pid);
+bool hotspot_is_loaded(pid_t pid);
 /*
  * One command of jcmd ("Compiler.perfmap", "VM.flags -all"); its answer is appended to @out. Waits at most
  * @timeout_ms for the machine to come to it. -ESRCH, -ETIMEDOUT, -EACCES, -EAGAIN (stopped; or still starting: -ENOTSUP),

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/ascii.h"
@@ -30,7 +29,7 @@ struct flags {
 };
 
 /* "-XX:+Name" and "-XX:-Name". */
-static void look_at_option(struct flags *f, const char *option)
+static void parse_option(struct flags *f, const char *option)
 {
 	if (!strncmp(option, "-XX:", 4) && (option[4] == '+' || option[4] == '-') && !strcmp(option + 5, f->name))
 		f->value = option[4] == '+';
@@ -39,17 +38,13 @@ static void look_at_option(struct flags *f, const char *option)
 /* A file that the process's options name, as the process sees it; relative names from its folder. */
 static int read_its_file(pid_t pid, const char *path, struct buf *out)
 {
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, .resolve = RESOLVE_IN_ROOT };
-	AUTO_CLOSE int dir = -1, fd = -1;
-	char folder[64];
+	bool is_absolute = *path == '/';
+	AUTO_CLOSE int fd =
+		procfs_open_below(pid, is_absolute ? "root" : "cwd", path, O_RDONLY | O_NONBLOCK | O_NOCTTY,
+				  is_absolute ? RESOLVE_IN_ROOT : RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
 	struct stat st;
 
-	snprintf(folder, sizeof(folder), "/proc/%d/%s", (int)pid, *path == '/' ? "root" : "cwd");
-	if (*path != '/')
-		how.resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
-	dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = dir < 0 ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (!*path || fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return -ENOENT;
 	return fd_read_all(fd, FILE_MAX, out);
 }
@@ -81,24 +76,20 @@ static char *next_word(char **text, bool comments)
 	return word;
 }
 
-static void look_at_words(struct flags *f, char *text, bool comments)
-{
-	char *word;
-
-	while ((word = next_word(&text, comments)))
-		look_at_option(f, word);
-}
-
-static void look_at_file(struct flags *f, const char *path, bool comments)
+static void parse_option_file(struct flags *f, const char *path, bool comments)
 {
 	AUTO_BUF struct buf text = { 0 };
+	char *rest, *word;
 
-	if (f->files++ < FILES_MAX && !read_its_file(f->pid, path, &text) && text.data)
-		look_at_words(f, text.data, comments);
+	if (f->files++ >= FILES_MAX || read_its_file(f->pid, path, &text) || !text.data)
+		return;
+	rest = text.data;
+	while ((word = next_word(&rest, comments)))
+		parse_option(f, word);
 }
 
 /* "+Name" and "-Name", with or without -XX: before them. */
-static void look_at_settings(struct flags *f, const char *path)
+static void parse_settings_file(struct flags *f, const char *path)
 {
 	AUTO_BUF struct buf text = { 0 };
 	char *rest, *word;
@@ -107,7 +98,7 @@ static void look_at_settings(struct flags *f, const char *path)
 		return;
 	rest = text.data;
 	while ((word = next_word(&rest, true))) {
-		look_at_option(f, word);
+		parse_option(f, word);
 		if ((*word == '+' || *word == '-') && !strcmp(word + 1, f->name))
 			f->value = *word == '+';
 	}
@@ -145,22 +136,22 @@ static bool ends_options(const char *word)
 }
 
 /* One word of the command line; true when what follows is the program's own. */
-static bool look_at_word(struct flags *f, const char *word)
+static bool parse_argument(struct flags *f, const char *word)
 {
 	if (*word == '@') {
 		if (word[1] != '@')
-			look_at_file(f, word + 1, true);
+			parse_option_file(f, word + 1, true);
 		return false;
 	}
 	if (ends_options(word))
 		return true;
 	if (!strncmp(word, "-XX:VMOptionsFile=", 18))
-		look_at_file(f, word + 18, false);
-	look_at_option(f, word);
+		parse_option_file(f, word + 18, false);
+	parse_option(f, word);
 	return false;
 }
 
-static void look_at_command_line(struct flags *f, const struct buf *cmdline)
+static void parse_command_line(struct flags *f, const struct buf *cmdline)
 {
 	const char *p = cmdline->data, *end = p ? p + cmdline->len : NULL;
 	bool value = false;
@@ -168,23 +159,23 @@ static void look_at_command_line(struct flags *f, const struct buf *cmdline)
 	for (bool first = true; p < end; p += strlen(p) + 1, first = false) {
 		if (first)
 			continue;
-		if (!value && look_at_word(f, p))
+		if (!value && parse_argument(f, p))
 			return;
 		value = !value && takes_word(p);
 	}
 }
 
-static void look_for_settings(struct flags *f, const struct buf *cmdline)
+static void parse_settings(struct flags *f, const struct buf *cmdline)
 {
 	const char *p = cmdline->data, *end = p ? p + cmdline->len : NULL;
 
 	for (; p < end; p += strlen(p) + 1)
 		if (!strncmp(p, "-XX:Flags=", 10))
-			look_at_settings(f, p + 10);
+			parse_settings_file(f, p + 10);
 }
 
 /* A variable of its environment as it was at its start: words that are options. */
-static void look_at_variable(struct flags *f, const struct buf *environment, const char *name)
+static void parse_variable(struct flags *f, const struct buf *environment, const char *name)
 {
 	const char *p = environment->data, *end = p ? p + environment->len : NULL;
 	size_t len = strlen(name);
@@ -199,20 +190,20 @@ static void look_at_variable(struct flags *f, const struct buf *environment, con
 	rest = copy;
 	while (rest && (word = next_word(&rest, false)))
 		if (*word == '@')
-			look_at_file(f, word + 1, true);
+			parse_option_file(f, word + 1, true);
 		else
-			look_at_option(f, word);
+			parse_option(f, word);
 }
 
 int hotspot_flags_from(const struct buf *cmdline, const struct buf *environment, pid_t pid, const char *name)
 {
 	struct flags f = { .pid = pid, .name = name, .value = -1 };
 
-	look_for_settings(&f, cmdline);
-	look_at_variable(&f, environment, "JAVA_TOOL_OPTIONS");
-	look_at_variable(&f, environment, "JDK_JAVA_OPTIONS");
-	look_at_command_line(&f, cmdline);
-	look_at_variable(&f, environment, "_JAVA_OPTIONS");
+	parse_settings(&f, cmdline);
+	parse_variable(&f, environment, "JAVA_TOOL_OPTIONS");
+	parse_variable(&f, environment, "JDK_JAVA_OPTIONS");
+	parse_command_line(&f, cmdline);
+	parse_variable(&f, environment, "_JAVA_OPTIONS");
 	return f.value;
 }
 

@@ -56,66 +56,36 @@ static void keep_first_of_each(struct lines *l)
 	if (!l->lines.n)
 		return;
 	qsort(l->lines.v, l->lines.n, sizeof(*l->lines.v), compare_files);
-	for (size_t i = 0; i < l->lines.n; i++) {
-		const struct file_id *id = &l->lines.v[i].m.file, *last = kept ? &l->lines.v[kept - 1].m.file : NULL;
-
-		if (!last || last->dev != id->dev || last->ino != id->ino)
+	for (size_t i = 0; i < l->lines.n; i++)
+		if (!kept || !file_id_equal(&l->lines.v[kept - 1].m.file, &l->lines.v[i].m.file))
 			l->lines.v[kept++] = l->lines.v[i];
-	}
 	l->lines.n = kept;
 	qsort(l->lines.v, kept, sizeof(*l->lines.v), compare_addresses);
 }
 
-struct program {
-	bool known;
-	struct file_id file;
-	char path[PATH_MAX];
-	size_t path_len;
-};
-
-static void read_program(pid_t pid, struct program *ret)
-{
-	char link[64];
-	struct stat st;
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	ret->known = stat(link, &st) == 0;
-	if (!ret->known)
-		return;
-	ret->file = (struct file_id){ st.st_dev, st.st_ino };
-	n = readlink(link, ret->path, sizeof(ret->path));
-	ret->path_len = n < 0 ? 0 : (size_t)n;
-}
-
-/* By identity; where maps and stat give different device numbers, the path has to agree. */
-static bool is_program(const struct program *p, const struct maps_line *line)
-{
-	if (!p->known || p->file.ino != line->m.file.ino)
-		return false;
-	if (p->file.dev == line->m.file.dev)
-		return true;
-	return p->path_len >= line->path_len && memcmp(p->path, line->path, line->path_len) == 0;
-}
-
-static void move_to_front(struct lines *l, size_t i)
-{
-	struct maps_line line = l->lines.v[i];
-
-	memmove(l->lines.v + 1, l->lines.v, i * sizeof(*l->lines.v));
-	l->lines.v[0] = line;
-}
-
+/* Moves the main program to the front; false when it is not among @l. By identity; where maps and stat give different device
+ * numbers, the path has to agree. */
 static bool program_to_front(pid_t pid, struct lines *l)
 {
-	struct program program;
+	char link[64], path[PATH_MAX];
+	struct stat st;
+	ssize_t len;
 
-	read_program(pid, &program);
-	for (size_t i = 0; i < l->lines.n; i++)
-		if (is_program(&program, &l->lines.v[i])) {
-			move_to_front(l, i);
-			return true;
-		}
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	if (stat(link, &st))
+		return false;
+	len = readlink(link, path, sizeof(path));
+	for (size_t i = 0; i < l->lines.n; i++) {
+		struct maps_line line = l->lines.v[i];
+
+		if (line.m.file.ino != st.st_ino ||
+		    (line.m.file.dev != st.st_dev &&
+		     (len < (ssize_t)line.path_len || memcmp(path, line.path, line.path_len) != 0)))
+			continue;
+		memmove(l->lines.v + 1, l->lines.v, i * sizeof(line));
+		l->lines.v[0] = line;
+		return true;
+	}
 	return false;
 }
 

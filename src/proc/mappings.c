@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/openat2.h>
 
@@ -90,34 +89,25 @@ static bool link_shows(const char *link, const char *path)
 	return (size_t)n == len || ((size_t)n == len + 10 && memcmp(target + len, " (deleted)", 10) == 0);
 }
 
-static int open_through_map_files(pid_t pid, const struct mapping *m)
-{
-	char link[96];
-	struct stat st;
-	AUTO_CLOSE int peek = -1, fd = -1;
-
-	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start, m->end);
-	peek = open(link, O_PATH | O_CLOEXEC);
-	if (peek < 0)
-		return -errno;
-	fd = open_regular(peek, &st);
-	if (fd < 0)
-		return fd;
-	if (!mapping_is_of(m, &st) && !link_shows(link, m->path))
-		return -ESTALE;
-	return take_fd(&fd);
-}
-
-static int open_same_file(int peek, const struct mapping *m)
+/* @link: that of the mapping's address range, whose path also proves that it is the file; NULL: none. */
+static int open_same_file(int peek, const struct mapping *m, const char *link)
 {
 	struct stat st;
 	AUTO_CLOSE int fd = open_regular(peek, &st);
 
 	if (fd < 0)
 		return fd;
-	if (!mapping_is_of(m, &st))
-		return -ESTALE;
-	return take_fd(&fd);
+	return mapping_is_of(m, &st) || (link && link_shows(link, m->path)) ? take_fd(&fd) : -ESTALE;
+}
+
+static int open_through_map_files(pid_t pid, const struct mapping *m)
+{
+	AUTO_CLOSE int peek = -1;
+	char link[96];
+
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start, m->end);
+	peek = open(link, O_PATH | O_CLOEXEC);
+	return peek < 0 ? -errno : open_same_file(peek, m, link);
 }
 
 /* /proc/PID/exe needs fewer rights than map_files and works for deleted files, but knows one file only. */
@@ -128,24 +118,18 @@ static int open_as_program(pid_t pid, const struct mapping *m)
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	peek = open(path, O_PATH | O_CLOEXEC);
-	return peek < 0 ? -errno : open_same_file(peek, m);
+	return peek < 0 ? -errno : open_same_file(peek, m, NULL);
 }
 
 /* The path as the process sees it. Paths in maps hold no links, so none is followed: it would lead out of its root. */
 static int open_through_root(pid_t pid, const struct mapping *m)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
-	AUTO_CLOSE int root = -1, peek = -1;
-	char path[64];
+	AUTO_CLOSE int peek = -1;
 
 	if (m->path[0] != '/')
 		return -ENOENT;
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -errno;
-	peek = (int)syscall(SYS_openat2, root, m->path, &how, sizeof(how));
-	return peek < 0 ? -errno : open_same_file(peek, m);
+	peek = procfs_open_below(pid, "root", m->path, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+	return peek < 0 ? peek : open_same_file(peek, m, NULL);
 }
 
 static int open_failed(pid_t pid, const struct mapping *m, int r, struct ut_err *err)
@@ -173,15 +157,11 @@ int mapping_open(pid_t pid, const struct mapping *m, struct ut_err *err)
 		return ut_err_set(err, -ENOENT, "the mapping at 0x%" PRIx64 " of process %d has no file", m->start,
 				  (int)pid);
 	fd = open_through_map_files(pid, m);
-	if (fd >= 0)
-		return fd;
-	fd = open_as_program(pid, m);
-	if (fd >= 0)
-		return fd;
-	fd = open_through_root(pid, m);
-	if (fd >= 0)
-		return fd;
-	return open_failed(pid, m, fd, err);
+	if (fd < 0)
+		fd = open_as_program(pid, m);
+	if (fd < 0)
+		fd = open_through_root(pid, m);
+	return fd < 0 ? open_failed(pid, m, fd, err) : fd;
 }
 
 int process_own_offset(const volatile void *addr, uint64_t *ret)

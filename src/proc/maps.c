@@ -17,7 +17,7 @@ struct cursor {
 };
 
 /* A number in @base, and the one character behind it. */
-static bool take_number(struct cursor *c, int base, char after, uint64_t *ret)
+static bool parse_maps_number(struct cursor *c, int base, char after, uint64_t *ret)
 {
 	const char *start = c->p;
 	uint64_t v = 0;
@@ -33,7 +33,7 @@ static bool take_number(struct cursor *c, int base, char after, uint64_t *ret)
 	return true;
 }
 
-static bool take_rights(struct cursor *c, struct mapping *m)
+static bool parse_permissions(struct cursor *c, struct mapping *m)
 {
 	if (c->end - c->p < 5 || c->p[4] != ' ')
 		return false;
@@ -44,16 +44,17 @@ static bool take_rights(struct cursor *c, struct mapping *m)
 }
 
 /* "START-END rwxp OFFSET MAJOR:MINOR INODE" and the path, if any. */
-static bool parse_line(const char *start, const char *end, struct maps_line *ret)
+static bool parse_maps_line(const char *start, const char *end, struct maps_line *ret)
 {
 	struct cursor c = { start, end };
 	struct mapping *m = &ret->m;
 	uint64_t major_nr, minor_nr;
 
 	*ret = (struct maps_line){ 0 };
-	if (!take_number(&c, 16, '-', &m->start) || !take_number(&c, 16, ' ', &m->end) || !take_rights(&c, m) ||
-	    !take_number(&c, 16, ' ', &m->offset) || !take_number(&c, 16, ':', &major_nr) ||
-	    !take_number(&c, 16, ' ', &minor_nr) || !take_number(&c, 10, ' ', &m->file.ino))
+	if (!parse_maps_number(&c, 16, '-', &m->start) || !parse_maps_number(&c, 16, ' ', &m->end) ||
+	    !parse_permissions(&c, m) || !parse_maps_number(&c, 16, ' ', &m->offset) ||
+	    !parse_maps_number(&c, 16, ':', &major_nr) || !parse_maps_number(&c, 16, ' ', &minor_nr) ||
+	    !parse_maps_number(&c, 10, ' ', &m->file.ino))
 		return false;
 	if (m->end <= m->start || major_nr > UINT32_MAX || minor_nr > UINT32_MAX)
 		return false;
@@ -65,7 +66,7 @@ static bool parse_line(const char *start, const char *end, struct maps_line *ret
 	return true;
 }
 
-static void cut_deleted(struct maps_line *line)
+static void strip_deleted(struct maps_line *line)
 {
 	const size_t mark = sizeof(deleted_mark) - 1;
 
@@ -84,9 +85,9 @@ int maps_next(const char **text, const char *end, struct maps_line *ret)
 	eol = memchr(start, '\n', (size_t)(end - start));
 	if (!eol)
 		return -EBADMSG; /* the kernel ends every line */
-	if (memchr(start, '\0', (size_t)(eol - start)) || !parse_line(start, eol, ret))
+	if (memchr(start, '\0', (size_t)(eol - start)) || !parse_maps_line(start, eol, ret))
 		return -EBADMSG;
-	cut_deleted(ret);
+	strip_deleted(ret);
 	*text = eol + 1;
 	return 1;
 }

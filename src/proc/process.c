@@ -6,14 +6,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/ascii.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "proc/procfs.h"
 
 #define STAT_STATE 3 /* numbers of fields as in proc(5) */
@@ -49,6 +50,14 @@ static int stat_number(const struct buf *stat, int number, uint64_t *ret)
 	errno = 0;
 	*ret = strtoull(p, NULL, 10);
 	return -errno;
+}
+
+static int read_stat_number(pid_t pid, int number, uint64_t *ret)
+{
+	AUTO_BUF struct buf b = { 0 };
+	int r = procfs_read(pid, "stat", &b);
+
+	return r ? r : stat_number(&b, number, ret);
 }
 
 /* The number behind "KEY:" in /proc/PID/status, the last one of its line; 0 when there is none. */
@@ -94,15 +103,12 @@ static int check_is_process(pid_t pid, struct ut_err *err)
 
 int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err)
 {
-	AUTO_BUF struct buf b = { 0 };
 	uint64_t start;
 	int r;
 
 	if (pid <= 0)
 		return ut_err_set(err, -ESRCH, "no process %d: PIDs start at 1", (int)pid);
-	r = procfs_read(pid, "stat", &b);
-	if (!r)
-		r = stat_number(&b, STAT_START, &start);
+	r = read_stat_number(pid, STAT_START, &start);
 	if (r)
 		return process_refused(pid, r, err);
 	r = check_is_process(pid, err);
@@ -142,42 +148,51 @@ bool process_has_ended(pid_t pid)
 	return !state || state == 'Z' || state == 'X';
 }
 
-int process_uid(pid_t pid, uint32_t *ret)
+int process_uids(pid_t pid, uint32_t ret[4])
 {
 	AUTO_BUF struct buf b = { 0 };
 	const char *line;
-	unsigned long id;
 
 	if (procfs_read(pid, "status", &b) || !b.data || !(line = strstr(b.data, "\nUid:\t")))
 		return -ESRCH;
-	id = strtoul(line + 6, NULL, 10);
-	*ret = (uint32_t)id;
-	return 0;
+	return sscanf(line + 6, "%" SCNu32 "%" SCNu32 "%" SCNu32 "%" SCNu32, &ret[0], &ret[1], &ret[2], &ret[3]) == 4
+		       ? 0
+		       : -ESRCH;
+}
+
+bool process_shares_files(pid_t pid)
+{
+	static const char *const links[] = { "ns/mnt", "root" };
+	struct stat ours, its;
+	char path[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
+		snprintf(path, sizeof(path), "/proc/self/%s", links[i]);
+		if (stat(path, &ours))
+			return false;
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, links[i]);
+		if (stat(path, &its) || ours.st_dev != its.st_dev || ours.st_ino != its.st_ino)
+			return false;
+	}
+	return true;
 }
 
 bool process_started_after(pid_t pid, uint64_t time_ns)
 {
-	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK), start;
-	AUTO_BUF struct buf b = { 0 };
-	struct timespec mono, boot;
-	int64_t asleep_ns;
+	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK), start, mono_ns, boot_ns;
 
-	if (procfs_read(pid, "stat", &b) || stat_number(&b, STAT_START, &start))
+	if (read_stat_number(pid, STAT_START, &start))
 		return false;
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	asleep_ns = (boot.tv_sec - mono.tv_sec) * 1000000000 + (boot.tv_nsec - mono.tv_nsec);
-	return start * tick_ns > time_ns + (uint64_t)(asleep_ns > 0 ? asleep_ns : 0); /* start is rounded down */
+	mono_ns = monotonic_ns();
+	boot_ns = clock_ns(CLOCK_BOOTTIME);
+	return start * tick_ns > time_ns + (boot_ns > mono_ns ? boot_ns - mono_ns : 0); /* start is rounded down */
 }
 
 pid_t process_parent(pid_t pid)
 {
-	AUTO_BUF struct buf b = { 0 };
 	uint64_t parent;
 
-	if (procfs_read(pid, "stat", &b) || stat_number(&b, STAT_PPID, &parent) || parent > INT_MAX)
-		return 0;
-	return (pid_t)parent;
+	return read_stat_number(pid, STAT_PPID, &parent) || parent > INT_MAX ? 0 : (pid_t)parent;
 }
 
 int process_comm(pid_t pid, char ret[16])
@@ -246,13 +261,12 @@ int process_list(struct process_id **ret, size_t *ret_n, struct ut_err *err)
 	if (!dir)
 		return ut_err_set(err, -errno, "cannot list /proc: %s", strerror(errno));
 	while ((entry = readdir(dir))) {
-		AUTO_BUF struct buf b = { 0 };
 		struct process_id id;
 
 		if (!is_digit(entry->d_name[0]))
 			continue;
 		id.pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (procfs_read(id.pid, "stat", &b) || stat_number(&b, STAT_START, &id.start_ticks))
+		if (read_stat_number(id.pid, STAT_START, &id.start_ticks))
 			continue; /* ended meanwhile, or hidden from us */
 		if (vec_push(&ids, id)) {
 			vec_done(&ids);

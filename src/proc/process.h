@@ -23,7 +23,9 @@ bool process_is_alive(const struct process_id *id); /* same process, not a zombi
 /* State letter of /proc/PID/stat (R S D T t Z X), 0 when gone. */
 char process_state(pid_t pid);
 bool process_has_ended(pid_t pid); /* gone, or a zombie; so is one of which only the first thread has ended */
-int process_uid(pid_t pid, uint32_t *ret); /* real user id. -ESRCH */
+int process_uids(pid_t pid, uint32_t ret[4]); /* user IDs: real, effective, saved, of file accesses. -ESRCH */
+/* Does the process have our mount namespace and our root, so that paths name the same files? */
+bool process_shares_files(pid_t pid);
 /* Did it start after @time_ns of CLOCK_MONOTONIC? Then an event of that time is of another process of its number. */
 bool process_started_after(pid_t pid, uint64_t time_ns);
 pid_t process_parent(pid_t pid); /* 0: gone or unknown */

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -22,6 +24,21 @@ int procfs_open(pid_t pid, const char *name)
 	if (fd >= 0)
 		return fd;
 	return errno == ENOENT ? -ESRCH : -errno;
+}
+
+int procfs_open_below(pid_t pid, const char *link, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = resolve };
+	AUTO_CLOSE int dir = -1;
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, link);
+	dir = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0 && !*path)
+		return take_fd(&dir);
+	fd = dir < 0 ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
 }
 
 int fd_read_all(int fd, size_t max, struct buf *out)
@@ -54,7 +71,5 @@ int procfs_read(pid_t pid, const char *name, struct buf *out)
 {
 	AUTO_CLOSE int fd = procfs_open(pid, name);
 
-	if (fd < 0)
-		return fd;
-	return fd_read_all(fd, PROC_FILE_MAX, out);
+	return fd < 0 ? fd : fd_read_all(fd, PROC_FILE_MAX, out);
 }

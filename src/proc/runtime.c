@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The runtimes that are known: read from the built-in texts and from two folders, and looked up by file and process. */
+/* The runtimes that are known: read from the built-in texts and from two directorys, and looked up by file and process. */
 #include "proc/runtime.h"
 
 #include <dirent.h>
@@ -18,38 +18,20 @@
 #include "proc/runtime_builtin.h"
 #include "proc/runtime_priv.h"
 
-#define SYSTEM_FOLDER "/etc/usertrace/runtimes"
+#define SYSTEM_DIRECTORY "/etc/usertrace/runtimes"
 #define FILE_MAX (1u << 20)
-
-static int load_builtins(struct runtimes *ret, struct ut_err *err)
-{
-	for (size_t i = 0; i < runtime_builtins_n; i++) {
-		const struct runtime_builtin *b = &runtime_builtins[i];
-		int r = runtimes_parse(b->name, b->text, b->len, ret, err);
-
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-static int read_regular(const char *path, struct buf *out)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st))
-		return -errno;
-	return S_ISREG(st.st_mode) ? fd_read_all(fd, FILE_MAX, out) : -EINVAL;
-}
 
 int runtimes_load_file(struct runtimes *ret, const char *path, struct ut_err *err)
 {
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	AUTO_BUF struct buf text = { 0 };
-	int r = read_regular(path, &text);
+	struct stat st;
+	int r = fd < 0 || fstat(fd, &st) ? -errno : 0;
 
-	if (r == -EINVAL)
-		return ut_err_set(err, r, "'%s' is not a regular file", path);
+	if (!r && !S_ISREG(st.st_mode))
+		return ut_err_set(err, -EINVAL, "'%s' is not a regular file", path);
+	if (!r)
+		r = fd_read_all(fd, FILE_MAX, &text);
 	if (r)
 		return ut_err_set(err, r, "cannot read '%s': %s", path, strerror(-r));
 	return runtimes_parse(path, text.data ? text.data : "", text.len, ret, err);
@@ -69,62 +51,59 @@ struct loader {
 	struct ut_err *err;
 };
 
-static int load_users_file(struct loader *l, const char *path)
-{
-	struct ut_err err = { 0 };
-	int r = runtimes_load_file(&l->found, path, l->broken ? &err : l->err);
-
-	if (!r || !l->broken)
-		return r;
-	l->broken(l->ctx, &err);
-	return 0;
-}
-
-/* All .ini files of a folder, by name. A folder that is not there or not for us is nothing to tell. */
-static int load_folder(struct loader *l, const char *folder)
+/* All .ini files of a directory, by name. A directory that is not there or not for us is nothing to tell. */
+static int load_directory(struct loader *l, const char *directory)
 {
 	struct dirent **entries;
-	int n = scandir(folder, &entries, is_ini, alphasort), r = 0;
+	int n = scandir(directory, &entries, is_ini, alphasort), r = 0;
 
 	if (n < 0)
 		return 0;
 	for (int i = 0; i < n; i++) {
 		char path[PATH_MAX];
-		int len = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+		int len = snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
+		struct ut_err err = { 0 };
 
 		if (!r && len > 0 && (size_t)len < sizeof(path))
-			r = load_users_file(l, path);
+			r = runtimes_load_file(&l->found, path, l->broken ? &err : l->err);
+		if (r && l->broken) {
+			l->broken(l->ctx, &err);
+			r = 0;
+		}
 		free(entries[i]);
 	}
 	free(entries);
 	return r;
 }
 
-static int load_user_folder(struct loader *l)
+static int load_user_directory(struct loader *l)
 {
 	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
-	char folder[PATH_MAX];
+	char directory[PATH_MAX];
 	int len;
 
 	if (config && config[0] == '/')
-		len = snprintf(folder, sizeof(folder), "%s/usertrace/runtimes", config);
+		len = snprintf(directory, sizeof(directory), "%s/usertrace/runtimes", config);
 	else if (home && home[0] == '/')
-		len = snprintf(folder, sizeof(folder), "%s/.config/usertrace/runtimes", home);
+		len = snprintf(directory, sizeof(directory), "%s/.config/usertrace/runtimes", home);
 	else
 		return 0;
-	return len > 0 && (size_t)len < sizeof(folder) ? load_folder(l, folder) : 0;
+	return len > 0 && (size_t)len < sizeof(directory) ? load_directory(l, directory) : 0;
 }
 
 int runtimes_load_good(struct runtimes *ret, void (*broken)(void *ctx, const struct ut_err *err), void *ctx,
 		       struct ut_err *err)
 {
 	struct loader l = { .broken = broken, .ctx = ctx, .err = err };
-	int r = load_builtins(&l.found, err);
+	int r = 0;
 
+	for (size_t i = 0; !r && i < runtime_builtins_n; i++)
+		r = runtimes_parse(runtime_builtins[i].name, runtime_builtins[i].text, runtime_builtins[i].len,
+				   &l.found, err);
 	if (!r)
-		r = load_folder(&l, SYSTEM_FOLDER);
+		r = load_directory(&l, SYSTEM_DIRECTORY);
 	if (!r)
-		r = load_user_folder(&l);
+		r = load_user_directory(&l);
 	if (r) {
 		runtimes_done(&l.found);
 		return r;
@@ -140,8 +119,8 @@ void runtimes_done(struct runtimes *r)
 	for (size_t i = 0; i < r->all.n; i++)
 		runtime_done(&r->all.v[i]);
 	vec_done(&r->all);
-	free(r->looked);
-	r->looked = NULL;
+	free(r->cached);
+	r->cached = NULL;
 }
 
 const struct runtime *runtime_of_provider(const struct runtimes *r, const char *provider)

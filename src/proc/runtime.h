@@ -127,11 +127,11 @@ struct runtime {
 	VEC(struct runtime_span) span;
 };
 
-struct runtime_looked; /* programs whose functions were looked at: each new process would read them again */
+struct runtime_cache; /* programs whose functions were looked at: each new process would read them again */
 struct runtimes {
 	VEC(struct runtime) all;
-	struct runtime_looked *looked;
-}; /* looked NULL: nothing is kept */
+	struct runtime_cache *cached;
+}; /* cached NULL: nothing is kept */
 
 /* Built-in ones and those of the two folders. A broken file of the user's is an error that names file and line. */
 int runtimes_load(struct runtimes *ret, struct ut_err *err);

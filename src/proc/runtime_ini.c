@@ -10,6 +10,7 @@
 #include "proc/runtime_priv.h"
 
 #define KEYS_MAX 16 /* of a section */
+#define COMM_MAX 15 /* the kernel keeps no more of a thread's name */
 
 int ini_fail(const struct ini_parser *p, const char *fmt, ...)
 {
@@ -46,12 +47,37 @@ int ini_push_copy(struct ini_parser *p, ini_strings *to, const char *value)
 	return 0;
 }
 
-int ini_set_once(struct ini_parser *p, char **where, const char *key, const char *value)
+/* "GC Thread*": a thread's name as the kernel has it, or how it begins. */
+static int push_thread(struct ini_parser *p, ini_strings *to, const char *key, const char *value)
 {
-	if (*where)
-		return ini_fail(p, "duplicate key '%s'", key);
-	*where = strdup(value);
-	return *where ? 0 : ut_err_nomem(p->err);
+	const char *star = strchr(value, '*');
+	size_t len = star ? (size_t)(star - value) : strlen(value);
+
+	if (star && star[1])
+		return ini_fail(p, "'%s': '*' is allowed only at the end of a thread name", value);
+	if (!len)
+		return ini_fail(p, "'%s' matches every thread: it needs a prefix", value);
+	if (len > COMM_MAX)
+		return ini_fail(
+			p, "'%s' is longer than %d bytes, to which the kernel truncates thread names; write '%.*s%s'",
+			value, COMM_MAX, COMM_MAX, value, star ? "*" : "");
+	for (size_t i = 0; i < to->n; i++)
+		if (!strcmp(to->v[i], value))
+			return ini_fail(p, "duplicate line '%s = %s'", key, value);
+	return ini_push_copy(p, to, value);
+}
+
+static bool is_version(const char *s)
+{
+	for (;; s++) {
+		size_t digits = strspn(s, "0123456789");
+
+		s += digits;
+		if (!digits || (*s && *s != '.'))
+			return false;
+		if (!*s)
+			return true;
+	}
 }
 
 static int unknown_key(const struct ini_parser *p, const struct ini_key *of, size_t n, const char *section,
@@ -70,11 +96,35 @@ static int unknown_key(const struct ini_parser *p, const struct ini_key *of, siz
 	return ini_fail(p, "unknown key '%s' in %s; valid keys: %s", name, section, list);
 }
 
-int ini_set_key(struct ini_parser *p, const struct ini_key *of, size_t n, const char *section, const char *key,
-		const char *value)
+int ini_set_key(struct ini_parser *p, void *object, const struct ini_key *of, size_t n, const char *section,
+		const char *key, const char *value)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(key, of[i].name) == 0)
-			return of[i].set(p, value);
-	return unknown_key(p, of, n, section, key);
+	void *to;
+	size_t i;
+
+	for (i = 0; i < n && strcmp(key, of[i].name) != 0; i++)
+		;
+	if (i == n)
+		return unknown_key(p, of, n, section, key);
+	to = (char *)object + of[i].offset;
+	switch (of[i].form) {
+	case INI_SET: return of[i].set(p, value);
+	case INI_STRINGS: return ini_push_copy(p, to, value);
+	case INI_THREAD: return push_thread(p, to, key, value);
+	case INI_KIND:
+		if (!span_is_kind(value))
+			return span_unknown_kind(p, value);
+		break;
+	case INI_VERSION:
+		if (!is_version(value) || strlen(value) > 31)
+			return ini_fail(
+				p, "'%s' is not a version: it must be numbers separated by dots, as in '%s = 3.12'",
+				value, key);
+		break;
+	case INI_STRING: break;
+	}
+	if (*(char **)to)
+		return ini_fail(p, "duplicate key '%s'", key);
+	*(char **)to = strdup(value);
+	return *(char **)to ? 0 : ut_err_nomem(p->err);
 }

@@ -6,46 +6,35 @@
 #include <sys/stat.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "elf/image.h"
 #include "proc/process.h"
 #include "proc/runtime_priv.h"
 
-#define LOOKED 256 /* programs; one takes the place of another now and then */
+#define CACHED_MAX 256 /* programs; one takes the place of another now and then */
 #define NO_RUNTIME SIZE_MAX
 
-struct looked_at {
+struct cached_program {
 	bool valid;
 	dev_t dev;
 	ino_t ino;
 	off_t size;
-	struct timespec changed;
+	uint64_t changed_ns;
 	size_t runtime; /* index, or NO_RUNTIME */
 };
 
-struct runtime_looked {
-	struct looked_at at[LOOKED];
+struct runtime_cache {
+	struct cached_program at[CACHED_MAX];
 };
 
-void runtime_looked_reset(struct runtimes *r)
+void runtime_cache_reset(struct runtimes *r)
 {
-	if (r->looked)
-		memset(r->looked, 0, sizeof(*r->looked));
+	if (r->cached)
+		memset(r->cached, 0, sizeof(*r->cached));
 	else
-		r->looked = calloc(1, sizeof(*r->looked));
-}
-
-static bool has_symbol_of(struct elf_image *img, const struct runtime *r)
-{
-	for (size_t k = 0; k < r->symbol.n; k++) {
-		struct elf_symbol s;
-		int found = elf_symbol_find(img, r->symbol.v[k], &s);
-
-		if ((found == 1 || found == -EEXIST) && s.is_func)
-			return true;
-	}
-	return false;
+		r->cached = calloc(1, sizeof(*r->cached));
 }
 
 const struct runtime *runtime_of_symbols(const struct runtimes *r, int fd)
@@ -57,13 +46,18 @@ const struct runtime *runtime_of_symbols(const struct runtimes *r, int fd)
 	if (elf_image_open(fd, &img, &err))
 		return NULL;
 	for (size_t i = 0; i < r->all.n && !found; i++)
-		if (has_symbol_of(img, &r->all.v[i]))
-			found = &r->all.v[i];
+		for (size_t k = 0; k < r->all.v[i].symbol.n && !found; k++) {
+			struct elf_symbol s;
+			int n = elf_symbol_find(img, r->all.v[i].symbol.v[k], &s);
+
+			if ((n == 1 || n == -EEXIST) && s.is_func)
+				found = &r->all.v[i];
+		}
 	elf_image_free(img);
 	return found;
 }
 
-static bool is_program(int pid, const struct mapping *m)
+static bool is_program_of(int pid, const struct mapping *m)
 {
 	char exe[64];
 	struct stat st;
@@ -72,27 +66,31 @@ static bool is_program(int pid, const struct mapping *m)
 	return !stat(exe, &st) && mapping_is_of(m, &st);
 }
 
-static bool is_file(const struct looked_at *l, const struct stat *st)
+static bool is_cached(const struct cached_program *l, const struct stat *st)
 {
 	return l->valid && l->dev == st->st_dev && l->ino == st->st_ino && l->size == st->st_size &&
-	       l->changed.tv_sec == st->st_ctim.tv_sec && l->changed.tv_nsec == st->st_ctim.tv_nsec;
+	       l->changed_ns == timespec_ns(&st->st_ctim);
 }
 
 /* runtime_of_symbols, once for each program. */
 static const struct runtime *runtime_of_program(const struct runtimes *r, int fd)
 {
-	struct looked_at *l;
+	struct cached_program *l;
 	const struct runtime *found;
 	struct stat st;
 
-	if (!r->looked || fstat(fd, &st))
+	if (!r->cached || fstat(fd, &st))
 		return runtime_of_symbols(r, fd);
-	l = &r->looked->at[(st.st_ino ^ st.st_dev) % LOOKED];
-	if (is_file(l, &st))
+	l = &r->cached->at[(st.st_ino ^ st.st_dev) % CACHED_MAX];
+	if (is_cached(l, &st))
 		return l->runtime == NO_RUNTIME ? NULL : &r->all.v[l->runtime];
 	found = runtime_of_symbols(r, fd);
-	*l = (struct looked_at){ true,	     st.st_dev,	 st.st_ino,
-				 st.st_size, st.st_ctim, found ? (size_t)(found - r->all.v) : NO_RUNTIME };
+	*l = (struct cached_program){ true,
+				      st.st_dev,
+				      st.st_ino,
+				      st.st_size,
+				      timespec_ns(&st.st_ctim),
+				      found ? (size_t)(found - r->all.v) : NO_RUNTIME };
 	return found;
 }
 
@@ -101,13 +99,11 @@ const struct runtime *runtime_of_mapping(const struct runtimes *r, int pid, cons
 	const struct runtime *found = runtime_of_file(r, m->path);
 	AUTO_CLOSE int fd = -1;
 
-	if (found || !is_program(pid, m))
+	if (found || !is_program_of(pid, m))
 		return found;
 	fd = mapping_open(pid, m, NULL);
 	return fd < 0 ? NULL : runtime_of_program(r, fd);
 }
-
-/* --- by names of files ------------------------------------------------------------------------------------ */
 
 /* What fits best so far: the longest pattern, and of equal ones the last: the user's files come behind ours. */
 struct candidate {
@@ -115,7 +111,7 @@ struct candidate {
 	size_t pattern_len;
 };
 
-static void consider(const struct runtimes *r, const char *path, bool libraries, struct candidate *best)
+static void match_runtimes(const struct runtimes *r, const char *path, bool libraries, struct candidate *best)
 {
 	const char *base = path_base(path);
 
@@ -137,28 +133,24 @@ const struct runtime *runtime_of_file(const struct runtimes *r, const char *path
 {
 	struct candidate best = { 0 };
 
-	consider(r, path, false, &best);
+	match_runtimes(r, path, false, &best);
 	if (!best.runtime)
-		consider(r, path, true, &best);
+		match_runtimes(r, path, true, &best);
 	return best.runtime;
 }
 
 /* The program itself decides before the libraries it has loaded, and runtimes before what they are made of. */
-static const struct runtime *runtime_of_files(const struct runtimes *r, int pid, const struct mapped_files *files)
-{
-	struct candidate best = { 0 };
-
-	if (files->files.n && files->files.v[0].is_program)
-		best.runtime = runtime_of_mapping(r, pid, &files->files.v[0].first);
-	for (int libraries = 0; libraries <= 1 && !best.runtime; libraries++)
-		for (size_t i = 0; i < files->files.n; i++)
-			consider(r, files->files.v[i].first.path, libraries, &best);
-	return best.runtime;
-}
-
 const struct runtime *runtime_of_process(const struct runtimes *r, int pid)
 {
 	AUTO(mapped_files_done) struct mapped_files files = { 0 };
+	struct candidate best = { 0 };
 
-	return mapped_files_read(pid, &files, NULL) ? NULL : runtime_of_files(r, pid, &files);
+	if (mapped_files_read(pid, &files, NULL))
+		return NULL;
+	if (files.files.n && files.files.v[0].is_program)
+		best.runtime = runtime_of_mapping(r, pid, &files.files.v[0].first);
+	for (int libraries = 0; libraries <= 1 && !best.runtime; libraries++)
+		for (size_t i = 0; i < files.files.n; i++)
+			match_runtimes(r, files.files.v[i].first.path, libraries, &best);
+	return best.runtime;
 }

@@ -12,7 +12,6 @@
 #define LINES_MAX 10000
 #define MATCH_LITERALS_MIN 3 /* a pattern such as "*" or "a*" would claim half of the system */
 
-#define NAME_MAX_COMM 15 /* the kernel keeps no more of a thread's name */
 #define PREFIX_MAX 64
 
 static char *trim(char *s)
@@ -44,16 +43,6 @@ static void cut_comment(char *line)
 	}
 }
 
-static int key_name(struct ini_parser *p, const char *value)
-{
-	return ini_set_once(p, &p->runtime.name, "name", value);
-}
-
-static int key_language(struct ini_parser *p, const char *value)
-{
-	return ini_set_once(p, &p->runtime.language, "language", value);
-}
-
 static int key_kind(struct ini_parser *p, const char *value)
 {
 	if (p->kind_given)
@@ -79,13 +68,6 @@ static int key_match(struct ini_parser *p, const char *value)
 	return ini_push_copy(p, &p->runtime.match, value);
 }
 
-static int key_provider(struct ini_parser *p, const char *value)
-{
-	return ini_push_copy(p, &p->runtime.provider, value);
-}
-
-static int key_hint(struct ini_parser *p, const char *value) { return ini_push_copy(p, &p->runtime.hint, value); }
-
 /* "PROBE | what it shows"; the probe itself may hold a '|', so the last one counts. */
 static int key_offer(struct ini_parser *p, const char *value)
 {
@@ -104,41 +86,6 @@ static int key_offer(struct ini_parser *p, const char *value)
 		return ut_err_nomem(p->err);
 	}
 	return 0;
-}
-
-/* "GC Thread*": a thread's name as the kernel keeps it, or how it begins. */
-static int push_thread(struct ini_parser *p, ini_strings *to, const char *key, const char *value)
-{
-	const char *star = strchr(value, '*');
-	size_t len = star ? (size_t)(star - value) : strlen(value);
-
-	if (star && star[1])
-		return ini_fail(p, "'%s': '*' is allowed only at the end of a thread name", value);
-	if (!len)
-		return ini_fail(p, "'%s' matches every thread: it needs a prefix", value);
-	if (len > NAME_MAX_COMM)
-		return ini_fail(
-			p, "'%s' is longer than %d bytes, to which the kernel truncates thread names; write '%.*s%s'",
-			value, NAME_MAX_COMM, NAME_MAX_COMM, value, star ? "*" : "");
-	for (size_t i = 0; i < to->n; i++)
-		if (!strcmp(to->v[i], value))
-			return ini_fail(p, "duplicate line '%s = %s'", key, value);
-	return ini_push_copy(p, to, value);
-}
-
-static int key_collector(struct ini_parser *p, const char *value)
-{
-	return push_thread(p, &p->runtime.collector, "collector", value);
-}
-
-static int key_service(struct ini_parser *p, const char *value)
-{
-	return push_thread(p, &p->runtime.service, "service", value);
-}
-
-static int key_none(struct ini_parser *p, const char *value)
-{
-	return ini_set_once(p, &p->runtime.none, "none", value);
 }
 
 /* «"node v"», where \" and \\ stand for themselves; NULL when it is not that. */
@@ -223,11 +170,19 @@ static int key_map(struct ini_parser *p, const char *value)
 }
 
 static const struct ini_key keys[] = {
-	{ "name", key_name },	    { "language", key_language },   { "kind", key_kind },
-	{ "match", key_match },	    { "symbol", key_symbol },	    { "provider", key_provider },
-	{ "version", key_version }, { "collector", key_collector }, { "service", key_service },
-	{ "none", key_none },	    { "offer", key_offer },	    { "hint", key_hint },
-	{ "map", key_map },
+	{ "name", INI_STRING, NULL, offsetof(struct runtime, name) },
+	{ "language", INI_STRING, NULL, offsetof(struct runtime, language) },
+	{ "kind", INI_SET, key_kind, 0 },
+	{ "match", INI_SET, key_match, 0 },
+	{ "symbol", INI_SET, key_symbol, 0 },
+	{ "provider", INI_STRINGS, NULL, offsetof(struct runtime, provider) },
+	{ "version", INI_SET, key_version, 0 },
+	{ "collector", INI_THREAD, NULL, offsetof(struct runtime, collector) },
+	{ "service", INI_THREAD, NULL, offsetof(struct runtime, service) },
+	{ "none", INI_STRING, NULL, offsetof(struct runtime, none) },
+	{ "offer", INI_SET, key_offer, 0 },
+	{ "hint", INI_STRINGS, NULL, offsetof(struct runtime, hint) },
+	{ "map", INI_SET, key_map, 0 },
 };
 
 static void format_free(struct runtime_format *f)
@@ -280,13 +235,13 @@ static int section_line(struct ini_parser *p, char *line)
 static int key_line(struct ini_parser *p, const char *key, const char *value)
 {
 	switch (p->section) {
-	case INI_RUNTIME: return ini_set_key(p, keys, ARRAY_SIZE(keys), "[runtime]", key, value);
+	case INI_RUNTIME: return ini_set_key(p, &p->runtime, keys, ARRAY_SIZE(keys), "[runtime]", key, value);
 	case INI_SPAN: return span_line(p, key, value);
 	default: return probe_line(p, key, value);
 	}
 }
 
-static int parse_line(struct ini_parser *p, char *line)
+static int parse_ini_line(struct ini_parser *p, char *line)
 {
 	char *equals, *key, *value;
 
@@ -322,7 +277,7 @@ static int parse_lines(struct ini_parser *p, char *text)
 
 		if (++p->line > LINES_MAX)
 			return ini_fail(p, "more than %d lines", LINES_MAX);
-		r = parse_line(p, line);
+		r = parse_ini_line(p, line);
 		if (r)
 			return r;
 	}
@@ -330,7 +285,7 @@ static int parse_lines(struct ini_parser *p, char *text)
 }
 
 /* What only the whole file can tell. */
-static int finish(struct ini_parser *p)
+static int check_runtime(struct ini_parser *p)
 {
 	struct runtime *r = &p->runtime;
 
@@ -397,7 +352,7 @@ void runtime_done(struct runtime *r)
 }
 
 /* Puts @r among the others, in the place of one of the same name. Takes it over on success. */
-static int add_runtime(struct runtimes *into, const struct runtime *r, struct ut_err *err)
+static int insert_runtime(struct runtimes *into, const struct runtime *r, struct ut_err *err)
 {
 	for (size_t i = 0; i < into->all.n; i++)
 		if (strcmp(into->all.v[i].name, r->name) == 0) {
@@ -426,12 +381,12 @@ int runtimes_parse(const char *origin, const char *text, size_t len, struct runt
 	}
 	r = parse_lines(&p, copy);
 	if (!r)
-		r = finish(&p);
+		r = check_runtime(&p);
 	if (!r)
-		r = add_runtime(into, &p.runtime, err);
+		r = insert_runtime(into, &p.runtime, err);
 	if (r)
 		runtime_done(&p.runtime);
 	else
-		runtime_looked_reset(into);
+		runtime_cache_reset(into);
 	return r;
 }

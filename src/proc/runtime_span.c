@@ -13,10 +13,9 @@
 #define VALUES_MAX 64 /* names that a message compares with */
 #define VALUE_LEN_MAX 32
 
-static struct runtime_span *newest(struct ini_parser *p) { return &p->runtime.span.v[p->runtime.span.n - 1]; }
+static struct runtime_span *newest_span(struct ini_parser *p) { return &p->runtime.span.v[p->runtime.span.n - 1]; }
 
-/* Is @name one of the words of RUNTIME_KINDS? */
-static bool is_kind(const char *name)
+bool span_is_kind(const char *name)
 {
 	size_t len = strlen(name);
 
@@ -26,7 +25,7 @@ static bool is_kind(const char *name)
 	return false;
 }
 
-static int unknown_kind(struct ini_parser *p, const char *name)
+int span_unknown_kind(struct ini_parser *p, const char *name)
 {
 	char text[] = RUNTIME_KINDS, *rest = text, *word;
 	const char *names[16];
@@ -45,8 +44,8 @@ int span_section(struct ini_parser *p, char *kind)
 
 	if (!*kind)
 		return ini_fail(p, "the kind is missing, as in [span gc]; valid kinds: %s", RUNTIME_KINDS);
-	if (!is_kind(kind))
-		return unknown_kind(p, kind);
+	if (!span_is_kind(kind))
+		return span_unknown_kind(p, kind);
 	s.stops = !strcmp(kind, "gc") || !strcmp(kind, "gc-phase") || !strcmp(kind, "safepoint");
 	s.kind = strdup(kind);
 	if (!s.kind || vec_push(&p->runtime.span, s)) {
@@ -57,25 +56,10 @@ int span_section(struct ini_parser *p, char *kind)
 	return 0;
 }
 
-static int key_title(struct ini_parser *p, const char *value)
-{
-	return ini_set_once(p, &newest(p)->title, "title", value);
-}
-
-static int key_needs(struct ini_parser *p, const char *value)
-{
-	return ini_set_once(p, &newest(p)->needs, "needs", value);
-}
-
-static int key_unseen(struct ini_parser *p, const char *value)
-{
-	return ini_set_once(p, &newest(p)->unseen, "unseen", value);
-}
-
 /* The probe language is checked where it is known: by the doctor and by what traces. */
-static int add_probe(struct ini_parser *p, enum runtime_role role, const char *text)
+static int add_span_probe(struct ini_parser *p, enum runtime_role role, const char *text)
 {
-	struct runtime_span *s = newest(p);
+	struct runtime_span *s = newest_span(p);
 	struct runtime_span_probe probe = { .role = role, .line = p->line };
 
 	if (!text[0] || !strchr("upr", text[0]) || text[1] != ':' || !text[2])
@@ -93,9 +77,9 @@ static int add_probe(struct ini_parser *p, enum runtime_role role, const char *t
 	return 0;
 }
 
-static int key_begin(struct ini_parser *p, const char *value) { return add_probe(p, RUNTIME_BEGIN, value); }
-static int key_end(struct ini_parser *p, const char *value) { return add_probe(p, RUNTIME_END, value); }
-static int key_inside(struct ini_parser *p, const char *value) { return add_probe(p, RUNTIME_INSIDE, value); }
+static int key_begin(struct ini_parser *p, const char *value) { return add_span_probe(p, RUNTIME_BEGIN, value); }
+static int key_end(struct ini_parser *p, const char *value) { return add_span_probe(p, RUNTIME_END, value); }
+static int key_inside(struct ini_parser *p, const char *value) { return add_span_probe(p, RUNTIME_INSIDE, value); }
 
 static int key_by(struct ini_parser *p, const char *value)
 {
@@ -110,7 +94,7 @@ static int key_by(struct ini_parser *p, const char *value)
 	p->by_given = true;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(value, names[i])) {
-			newest(p)->by = (enum runtime_by)i;
+			newest_span(p)->by = (enum runtime_by)i;
 			return 0;
 		}
 	return ini_fail(p, "unknown value '%s' of by: must be thread, process or id", value);
@@ -121,51 +105,10 @@ static int key_stops(struct ini_parser *p, const char *value)
 	if (p->stops_given)
 		return ini_fail(p, "duplicate key 'stops'");
 	p->stops_given = true;
-	newest(p)->stops = !strcmp(value, "yes");
-	if (!newest(p)->stops && strcmp(value, "no") != 0)
+	newest_span(p)->stops = !strcmp(value, "yes");
+	if (!newest_span(p)->stops && strcmp(value, "no") != 0)
 		return ini_fail(p, "unknown value '%s' of stops: must be yes or no", value);
 	return 0;
-}
-
-static int key_part_of(struct ini_parser *p, const char *value)
-{
-	return is_kind(value) ? ini_set_once(p, &newest(p)->part_of, "part-of", value) : unknown_kind(p, value);
-}
-
-static int key_with(struct ini_parser *p, const char *value)
-{
-	return is_kind(value) ? ini_set_once(p, &newest(p)->with, "with", value) : unknown_kind(p, value);
-}
-
-static bool is_version(const char *s)
-{
-	for (;; s++) {
-		size_t digits = strspn(s, "0123456789");
-
-		s += digits;
-		if (!digits || (*s && *s != '.'))
-			return false;
-		if (!*s)
-			return true;
-	}
-}
-
-static int set_version(struct ini_parser *p, char **where, const char *key, const char *value)
-{
-	if (!is_version(value) || strlen(value) > 31)
-		return ini_fail(p, "'%s' is not a version: it must be numbers separated by dots, as in '%s = 3.12'",
-				value, key);
-	return ini_set_once(p, where, key, value);
-}
-
-static int key_since(struct ini_parser *p, const char *value)
-{
-	return set_version(p, &newest(p)->since, "since", value);
-}
-
-static int key_before(struct ini_parser *p, const char *value)
-{
-	return set_version(p, &newest(p)->before, "before", value);
 }
 
 /* Takes the next word of *@s; NULL when there is none, or no memory for it. */
@@ -206,13 +149,13 @@ static int key_only(struct ini_parser *p, const char *text)
 	if (!is_value_name(value) || !*glob)
 		return ini_fail(p, "'only' has the form 'VALUE GLOB', as in 'only = manager ZGC*'");
 	only = (struct runtime_only){ value, glob };
-	if (vec_push(&newest(p)->only, only))
+	if (vec_push(&newest_span(p)->only, only))
 		return ut_err_nomem(p->err);
 	value = glob = NULL;
 	return 0;
 }
 
-static bool parse_number(const char *s, long long *ret)
+static bool parse_integer(const char *s, long long *ret)
 {
 	char *end;
 
@@ -226,14 +169,14 @@ static int key_word(struct ini_parser *p, const char *text)
 	AUTO_FREE char *value = next_word(&text);
 	AUTO_FREE char *number = next_word(&text);
 	AUTO_FREE char *words = strdup(text);
-	struct runtime_span *s = newest(p);
+	struct runtime_span *s = newest_span(p);
 	struct runtime_word word;
 
 	if (!value || !words)
 		return ut_err_nomem(p->err);
 	if (!is_value_name(value) || !number || !*words)
 		return ini_fail(p, "'word' has the form 'VALUE NUMBER WORDS', as in 'word = full 1 full'");
-	if (!parse_number(number, &word.number))
+	if (!parse_integer(number, &word.number))
 		return ini_fail(
 			p, "'%s' is not a number: 'word' has the form 'VALUE NUMBER WORDS', as in 'word = full 1 full'",
 			number);
@@ -249,18 +192,28 @@ static int key_word(struct ini_parser *p, const char *text)
 }
 
 static const struct ini_key keys[] = {
-	{ "title", key_title }, { "begin", key_begin },	  { "end", key_end },	  { "inside", key_inside },
-	{ "by", key_by },	{ "only", key_only },	  { "stops", key_stops }, { "part-of", key_part_of },
-	{ "with", key_with },	{ "word", key_word },	  { "since", key_since }, { "before", key_before },
-	{ "needs", key_needs }, { "unseen", key_unseen },
+	{ "title", INI_STRING, NULL, offsetof(struct runtime_span, title) },
+	{ "begin", INI_SET, key_begin, 0 },
+	{ "end", INI_SET, key_end, 0 },
+	{ "inside", INI_SET, key_inside, 0 },
+	{ "by", INI_SET, key_by, 0 },
+	{ "only", INI_SET, key_only, 0 },
+	{ "stops", INI_SET, key_stops, 0 },
+	{ "part-of", INI_KIND, NULL, offsetof(struct runtime_span, part_of) },
+	{ "with", INI_KIND, NULL, offsetof(struct runtime_span, with) },
+	{ "word", INI_SET, key_word, 0 },
+	{ "since", INI_VERSION, NULL, offsetof(struct runtime_span, since) },
+	{ "before", INI_VERSION, NULL, offsetof(struct runtime_span, before) },
+	{ "needs", INI_STRING, NULL, offsetof(struct runtime_span, needs) },
+	{ "unseen", INI_STRING, NULL, offsetof(struct runtime_span, unseen) },
 };
 
 int span_line(struct ini_parser *p, const char *key, const char *value)
 {
 	char section[40];
 
-	snprintf(section, sizeof(section), "[span %s]", newest(p)->kind);
-	return ini_set_key(p, keys, ARRAY_SIZE(keys), section, key, value);
+	snprintf(section, sizeof(section), "[span %s]", newest_span(p)->kind);
+	return ini_set_key(p, newest_span(p), keys, ARRAY_SIZE(keys), section, key, value);
 }
 
 /* The names that have a value in a format: each «name=%». Default formats are for `trace`: they give none. */

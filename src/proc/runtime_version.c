@@ -30,7 +30,7 @@ static size_t version_length(const char *s, const char *end)
 	return (size_t)(last - s);
 }
 
-static bool take_version(const char *s, size_t len, char ret[VERSION_MAX])
+static bool copy_version(const char *s, size_t len, char ret[VERSION_MAX])
 {
 	if (!len || len >= VERSION_MAX)
 		return false;
@@ -54,7 +54,7 @@ static bool version_in_name(const char *path, char ret[VERSION_MAX])
 		}
 		s += len ? len : 1;
 	}
-	return take_version(best, best_len, ret);
+	return copy_version(best, best_len, ret);
 }
 
 /* A number behind @prefix, in bytes that may go on: @more. */
@@ -68,7 +68,7 @@ static bool version_in_bytes(const char *bytes, size_t len, bool more, const cha
 
 		if (more && (size_t)(end - number) < VERSION_MAX)
 			return false; /* the next piece begins before it */
-		if (take_version(number, version_length(number, end), ret))
+		if (copy_version(number, version_length(number, end), ret))
 			return true;
 		s++;
 	}
@@ -101,30 +101,23 @@ static bool version_in_range(int fd, uint64_t offset, uint64_t size, const char 
 }
 
 /* In constants first; older linkers put them beside the code. */
-static bool version_in_image(const struct elf_image *img, int fd, const char *prefix, char ret[VERSION_MAX])
-{
-	const struct elf_segment *segment;
-	size_t n = elf_image_segments(img, &segment);
-
-	for (int exec = 0; exec <= 1; exec++)
-		for (size_t i = 0; i < n; i++) {
-			uint64_t size = segment[i].filesz < SCAN_MAX ? segment[i].filesz : SCAN_MAX;
-
-			if (!segment[i].write && segment[i].exec == exec &&
-			    version_in_range(fd, segment[i].offset, size, prefix, ret))
-				return true;
-		}
-	return false;
-}
-
 static bool version_in_text(int fd, const char *prefix, char ret[VERSION_MAX])
 {
+	const struct elf_segment *segment;
 	struct elf_image *img = NULL;
-	bool found;
+	bool found = false;
+	size_t n;
 
 	if (fd < 0 || elf_image_open(fd, &img, NULL))
 		return false;
-	found = version_in_image(img, fd, prefix, ret);
+	n = elf_image_segments(img, &segment);
+	for (int exec = 0; exec <= 1; exec++)
+		for (size_t i = 0; i < n && !found; i++) {
+			uint64_t size = segment[i].filesz < SCAN_MAX ? segment[i].filesz : SCAN_MAX;
+
+			found = !segment[i].write && segment[i].exec == exec &&
+				version_in_range(fd, segment[i].offset, size, prefix, ret);
+		}
 	elf_image_free(img);
 	return found;
 }

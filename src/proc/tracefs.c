@@ -57,35 +57,25 @@ static int read_mounts(struct buf *out)
 	return fd < 0 ? -errno : fd_read_all(fd, MOUNTS_MAX, out);
 }
 
-/* A mount can be hidden by another one on top of it, so it must look the part. */
-static int open_mount(const char *point)
-{
-	AUTO_CLOSE int fd = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	if (faccessat(fd, "events", R_OK | X_OK, 0))
-		return -errno;
-	return take_fd(&fd);
-}
-
-/* The first mount that can be used, -ENOENT when there is none. */
+/* The first usable mount, -ENOENT when there is none. Another mount on top may hide one, so it must have events. */
 static int open_mounted(void)
 {
 	AUTO_BUF struct buf mounts = { 0 };
 	char *text, *point;
-	int fd = read_mounts(&mounts);
+	int r = read_mounts(&mounts);
 
-	if (fd)
-		return fd;
-	fd = -ENOENT;
+	if (r)
+		return r;
+	r = -ENOENT;
 	text = mounts.data;
 	while ((point = next_mount(&text))) {
-		fd = open_mount(point);
-		if (fd >= 0)
-			break;
+		AUTO_CLOSE int fd = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd >= 0 && !faccessat(fd, "events", R_OK | X_OK, 0))
+			return take_fd(&fd);
+		r = -errno;
 	}
-	return fd;
+	return r;
 }
 
 static int mount_detached(void)
@@ -234,26 +224,20 @@ int tracefs_format(int dirfd, const char *category, const char *event, char **re
 	return *ret ? 0 : ut_err_nomem(err);
 }
 
-static int add_event(struct tracefs_names *ret, const char *category, const char *event)
-{
-	char *name = NULL;
-
-	if (asprintf(&name, "%s:%s", category, event) < 0)
-		return -ENOMEM;
-	if (vec_push(&ret->names, name)) {
-		free(name);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 static int add_category(int dirfd, const char *category, const char *pattern, struct tracefs_names *ret)
 {
 	AUTO(tracefs_names_done) struct tracefs_names events = { 0 };
 	int r = list_events(dirfd, category, pattern, &events);
 
-	for (size_t i = 0; !r && i < events.names.n; i++)
-		r = add_event(ret, category, events.names.v[i]);
+	for (size_t i = 0; !r && i < events.names.n; i++) {
+		char *name = NULL;
+
+		if (asprintf(&name, "%s:%s", category, events.names.v[i]) < 0)
+			return -ENOMEM;
+		r = vec_push(&ret->names, name);
+		if (r)
+			free(name);
+	}
 	return r;
 }
 

@@ -111,8 +111,8 @@ static bool serve(struct session *s, int timeout_ms)
 		session_serve_mappings(s);
 	session_sample_refresh(s);
 	if (s->sampler) {
-		sampler_vary(s->sampler, monotonic_ns());
-		unwind_maps_sweep(sampler_unwind(s->sampler), monotonic_ns());
+		sampler_vary_periods(s->sampler, monotonic_ns());
+		unwind_maps_reclaim(sampler_unwind(s->sampler), monotonic_ns());
 	}
 	if (s->follow && monotonic_ns() - s->last_sweep_ns > SWEEP_NS) {
 		s->last_sweep_ns = monotonic_ns();

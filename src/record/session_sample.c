@@ -43,7 +43,7 @@ void session_sample_process(struct session *s, pid_t pid)
 	if (pid == s->child.pid && !s->command_ns)
 		s->command_ns = monotonic_ns(); /* at the latest: the exec's own record says it better */
 	look_at(s, pid);
-	sampler_note_threads(s->sampler, pid);
+	sampler_add_threads(s->sampler, pid);
 }
 
 static int look_at_all(struct session *s, struct ut_err *err)
@@ -87,7 +87,7 @@ int session_sample_targets(struct session *s, struct ut_err *err)
 		return 0;
 	for (size_t i = 0; !r && i < s->targets.n; i++) {
 		if (s->child.pid == s->targets.v[i].id.pid) /* not the program yet that it is going to be */
-			r = unwind_maps_want(sampler_unwind(s->sampler), s->targets.v[i].id.pid, err);
+			r = unwind_maps_enable(sampler_unwind(s->sampler), s->targets.v[i].id.pid, err);
 		else
 			session_sample_process(s, s->targets.v[i].id.pid);
 	}
@@ -109,7 +109,7 @@ int session_sample_start(struct session *s, struct ut_err *err)
 
 	if (r || !s->sampler)
 		return r;
-	r = sampler_walk_standing(s->sampler, give_standing, s);
+	r = sampler_walk_blocked(s->sampler, give_standing, s);
 	return r == -ENOMEM ? ut_err_nomem(err) : r;
 }
 
@@ -155,7 +155,7 @@ void session_sample_life(struct session *s, const struct ut_rec_life *r)
 			s->command_ns = r->head.time_ns;
 		look_at(s, pid);
 	} else if (r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST) {
-		unwind_maps_forget(sampler_unwind(s->sampler), pid);
+		unwind_maps_remove(sampler_unwind(s->sampler), pid);
 	}
 }
 
@@ -216,7 +216,7 @@ static int give_wait(struct session *s, const struct ut_rec_event *head, size_t 
 	if (size < sizeof(rec) || !s->sink->wait || is_ours(s, head))
 		return 0;
 	rec = *(const struct ut_rec_wait *)(const void *)head;
-	sampler_tell_standing(s->sampler, &rec);
+	sampler_fill_wait(s->sampler, &rec);
 	if (was_held(&rec)) {
 		rec.from_ns = rec.runnable_ns;
 		rec.state = 0;

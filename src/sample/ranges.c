@@ -18,7 +18,7 @@ static void remove_at(struct ranges *r, size_t i)
 	r->unused.n--;
 }
 
-uint32_t ranges_take(struct ranges *r, uint32_t n)
+uint32_t ranges_alloc(struct ranges *r, uint32_t n)
 {
 	for (size_t i = 0; i < r->unused.n; i++) {
 		struct range *u = &r->unused.v[i];
@@ -35,7 +35,7 @@ uint32_t ranges_take(struct ranges *r, uint32_t n)
 	return UINT32_MAX;
 }
 
-void ranges_give(struct ranges *r, uint32_t first, uint32_t n)
+void ranges_free(struct ranges *r, uint32_t first, uint32_t n)
 {
 	size_t i = 0;
 

@@ -17,8 +17,8 @@ struct ranges {
 int ranges_open(struct ranges *r, uint32_t n); /* -ENOMEM */
 void ranges_done(struct ranges *r);
 /* The first of @n numbers; UINT32_MAX: there is no such run. */
-uint32_t ranges_take(struct ranges *r, uint32_t n);
+uint32_t ranges_alloc(struct ranges *r, uint32_t n);
 /* Out of memory loses the run. */
-void ranges_give(struct ranges *r, uint32_t first, uint32_t n);
+void ranges_free(struct ranges *r, uint32_t first, uint32_t n);
 
 #endif

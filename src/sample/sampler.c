@@ -24,7 +24,7 @@
 #include "kernel/kernel_object.h"
 #include "kernel/kernel_struct.h"
 #include "sample/period.h"
-#include "sample/standing.h"
+#include "sample/blocked.h"
 #include "sample.skel.h"
 
 /* The clock's event of one CPU. */
@@ -41,7 +41,7 @@ struct sampler {
 	struct session_sampling sampling;
 	struct sample_bpf *skel;
 	struct unwind_maps *unwind;
-	struct standing *standing; /* NULL: waits are not recorded */
+	struct blocked *blocked; /* NULL: waits are not recorded */
 	VEC(int) fds; /* events and links */
 	bool cycles;
 	VEC(struct clock_event) clocks;
@@ -82,16 +82,6 @@ static int choose_maps(struct sampler *s)
 	return r;
 }
 
-static int fill_walkers(struct sampler *s)
-{
-	struct sample_bpf *k = s->skel;
-	uint32_t zero = 0;
-	int uprobe = bpf_program__fd(k->progs.sample_uprobe), tracepoint = bpf_program__fd(k->progs.sample_tracepoint);
-	int r = bpf_map_update_elem(bpf_map__fd(k->maps.ut_walk_uprobe), &zero, &uprobe, BPF_ANY);
-
-	return r ? r : bpf_map_update_elem(bpf_map__fd(k->maps.ut_walk_tracepoint), &zero, &tracepoint, BPF_ANY);
-}
-
 static int open_clock(const struct sampler *s, bool cycles, unsigned cpu)
 {
 	struct perf_event_attr attr = {
@@ -106,33 +96,31 @@ static int open_clock(const struct sampler *s, bool cycles, unsigned cpu)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static bool has_cycles(const struct sampler *s)
+static int load_programs(struct sampler *s, struct ut_err *err)
 {
-	AUTO_CLOSE int fd = open_clock(s, true, 0);
-
-	return fd >= 0;
-}
-
-static int load(struct sampler *s, struct ut_err *err)
-{
-	int r = choose_maps(s);
+	struct sample_bpf *k = s->skel;
+	uint32_t frequency_hz = s->sampling.frequency_hz, zero = 0;
+	AUTO_CLOSE int cycles = frequency_hz ? open_clock(s, true, 0) : -1;
+	int r = choose_maps(s), uprobe, tracepoint;
 
 	choose_programs(s);
-	s->skel->rodata->options.at = *kernel_offsets();
-	s->cycles = s->sampling.frequency_hz && has_cycles(s);
-	s->skel->rodata->options.ncpus = s->options.ncpus;
-	s->skel->rodata->options.self = (uint32_t)getpid();
-	s->skel->rodata->options.all = s->options.all;
-	s->skel->rodata->options.kernel = !s->sampling.no_kernel;
-	s->skel->rodata->options.halts = s->cycles;
-	s->skel->rodata->options.period_ns = s->sampling.frequency_hz ? 1000000000u / s->sampling.frequency_hz : 0;
-	r = kernel_object_load(s->skel->skeleton, r, s->options.verbose, err);
-	if (!r && s->sampling.probes) {
-		r = fill_walkers(s);
-		if (r)
-			ut_err_set(err, r, "cannot chain the programs that take samples: %s", strerror(-r));
-	}
-	return r;
+	s->cycles = cycles >= 0;
+	k->rodata->options.at = *kernel_offsets();
+	k->rodata->options.ncpus = s->options.ncpus;
+	k->rodata->options.self = (uint32_t)getpid();
+	k->rodata->options.all = s->options.all;
+	k->rodata->options.kernel = !s->sampling.no_kernel;
+	k->rodata->options.halts = s->cycles;
+	k->rodata->options.period_ns = frequency_hz ? 1000000000u / frequency_hz : 0;
+	r = kernel_object_load(k->skeleton, r, s->options.verbose, err);
+	if (r || !s->sampling.probes)
+		return r;
+	uprobe = bpf_program__fd(k->progs.sample_uprobe);
+	tracepoint = bpf_program__fd(k->progs.sample_tracepoint);
+	r = bpf_map_update_elem(bpf_map__fd(k->maps.ut_walk_uprobe), &zero, &uprobe, BPF_ANY);
+	if (!r)
+		r = bpf_map_update_elem(bpf_map__fd(k->maps.ut_walk_tracepoint), &zero, &tracepoint, BPF_ANY);
+	return r ? ut_err_set(err, r, "cannot chain the programs that take samples: %s", strerror(-r)) : 0;
 }
 
 static int open_unwind(struct sampler *s, struct ut_err *err)
@@ -161,10 +149,10 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret, struct u
 	if (!s->skel)
 		r = ut_err_set(err, -errno, "cannot load the sampling programs: %s", strerror(errno));
 	if (!r)
-		r = load(s, err);
+		r = load_programs(s, err);
 	if (!r)
 		r = open_unwind(s, err);
-	if (!r && o->sampling->waits && !(s->standing = standing_new()))
+	if (!r && o->sampling->waits && !(s->blocked = blocked_new()))
 		r = ut_err_nomem(err);
 	if (r) {
 		sampler_close(s);
@@ -191,7 +179,7 @@ struct sampler *sampler_close(struct sampler *s)
 	if (s->shared)
 		munmap(s->shared, s->shared_bytes);
 	unwind_maps_close(s->unwind);
-	standing_free(s->standing);
+	blocked_free(s->blocked);
 	sample_bpf__destroy(s->skel);
 	free(s);
 	return NULL;
@@ -207,7 +195,7 @@ int sampler_processes_fd(const struct sampler *s) { return bpf_map__fd(s->skel->
 
 struct unwind_maps *sampler_unwind(struct sampler *s) { return s->unwind; }
 
-static int keep(struct sampler *s, int fd)
+static int add_fd(struct sampler *s, int fd)
 {
 	if (fd < 0)
 		return fd;
@@ -238,7 +226,7 @@ static int attach_clock(struct sampler *s, unsigned cpu, uint32_t limit_hz, uint
 
 	if (fd < 0)
 		return errno == ENODEV || errno == ENXIO ? 0 : -errno; /* a CPU that is off */
-	if (keep(s, fd))
+	if (add_fd(s, fd))
 		return -ENOMEM;
 	period_init(&e.period, s->sampling.frequency_hz, limit_hz, seed);
 	change_period(s, &e, monotonic_ns()); /* a kernel that refuses goes on with the frequency itself */
@@ -250,7 +238,7 @@ static int attach_clock(struct sampler *s, unsigned cpu, uint32_t limit_hz, uint
 	return vec_push(&s->clocks, e);
 }
 
-void sampler_vary(struct sampler *s, uint64_t now_ns)
+void sampler_vary_periods(struct sampler *s, uint64_t now_ns)
 {
 	for (size_t i = 0; i < s->clocks.n; i++) {
 		struct clock_event *e = &s->clocks.v[i];
@@ -301,13 +289,6 @@ static int start_clock(struct sampler *s, struct ut_err *err)
 		 : 0;
 }
 
-static int attach_raw(struct sampler *s, const struct bpf_program *prog, const char *event, struct ut_err *err)
-{
-	int r = bpf_program__fd(prog) < 0 ? 0 : keep(s, bpf_raw_tracepoint_open(event, bpf_program__fd(prog)));
-
-	return r ? ut_err_set(err, r, "cannot attach to the tracepoint %s: %s", event, strerror(-r)) : 0;
-}
-
 int sampler_start(struct sampler *s, struct ut_err *err)
 {
 	struct sample_bpf *k = s->skel;
@@ -321,16 +302,20 @@ int sampler_start(struct sampler *s, struct ut_err *err)
 	};
 	int r = 0;
 
-	for (size_t i = 0; !r && i < ARRAY_SIZE(raw); i++)
-		if (bpf_program__autoload(raw[i].prog))
-			r = attach_raw(s, raw[i].prog, raw[i].event, err);
+	for (size_t i = 0; i < ARRAY_SIZE(raw); i++) {
+		if (!bpf_program__autoload(raw[i].prog))
+			continue;
+		r = add_fd(s, bpf_raw_tracepoint_open(raw[i].event, bpf_program__fd(raw[i].prog)));
+		if (r)
+			return ut_err_set(err, r, "cannot attach to the tracepoint %s: %s", raw[i].event, strerror(-r));
+	}
 	if (!r && s->sampling.frequency_hz)
 		r = start_clock(s, err);
 	return r;
 }
 
 /* A letter of /proc as the kernel's number; 0: it runs, or is none any more. */
-static uint32_t state_of(char letter)
+static uint32_t state_of_letter(char letter)
 {
 	switch (letter) {
 	case 'S': return 1;
@@ -345,17 +330,17 @@ static uint32_t state_of(char letter)
 /* Threads that run are seen when they leave. */
 static void note_thread(struct sampler *s, pid_t pid, pid_t tid)
 {
-	struct sample_away away = { .process = (uint32_t)pid, .state = state_of(process_state(tid)) };
+	struct sample_away away = { .process = (uint32_t)pid, .state = state_of_letter(process_state(tid)) };
 	uint32_t key = (uint32_t)tid;
 
 	if (!away.state)
 		return;
 	bpf_map_update_elem(bpf_map__fd(s->skel->maps.ut_away), &key, &away, BPF_NOEXIST);
 	if (away.state == 1 || away.state == 2)
-		standing_add(s->standing, pid, tid);
+		blocked_add(s->blocked, pid, tid);
 }
 
-void sampler_note_threads(struct sampler *s, pid_t pid)
+void sampler_add_threads(struct sampler *s, pid_t pid)
 {
 	char path[64];
 	AUTO_CLOSEDIR DIR *dir = NULL;
@@ -369,16 +354,16 @@ void sampler_note_threads(struct sampler *s, pid_t pid)
 			note_thread(s, pid, (pid_t)strtol(e->d_name, NULL, 10));
 }
 
-int sampler_walk_standing(struct sampler *s, int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips),
-			  void *ctx)
+int sampler_walk_blocked(struct sampler *s, int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips),
+			 void *ctx)
 {
-	return s->standing ? standing_walk(s->standing, s->unwind, fn, ctx) : 0;
+	return s->blocked ? blocked_walk(s->blocked, s->unwind, fn, ctx) : 0;
 }
 
-void sampler_tell_standing(struct sampler *s, struct ut_rec_wait *rec)
+void sampler_fill_wait(struct sampler *s, struct ut_rec_wait *rec)
 {
-	if (s->standing)
-		standing_tell(s->standing, rec);
+	if (s->blocked)
+		blocked_fill_wait(s->blocked, rec);
 }
 
 int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, const struct ut_rec_wait *rec),
@@ -401,7 +386,7 @@ int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, 
 		rec.runnable_ns = away.runnable_ns;
 		rec.waker = away.waker;
 		rec.state = away.state;
-		sampler_tell_standing(s, &rec);
+		sampler_fill_wait(s, &rec);
 		r = fn(ctx, &rec);
 	}
 	return r < 0 ? r : 0;

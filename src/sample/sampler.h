@@ -33,19 +33,19 @@ void sampler_maps(const struct sampler *s, int *fds);
 int sampler_processes_fd(const struct sampler *s);
 struct unwind_maps *sampler_unwind(struct sampler *s);
 /* A process that is there: which of its threads wait now. */
-void sampler_note_threads(struct sampler *s, pid_t pid);
+void sampler_add_threads(struct sampler *s, pid_t pid);
 /* From here on samples come. */
 int sampler_start(struct sampler *s, struct ut_err *err);
-/* Then: the stacks of threads that were noted and still wait, as standing_walk() gives them. */
-int sampler_walk_standing(struct sampler *s, int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips),
-			  void *ctx);
+/* Then: the stacks of threads that were noted and still wait, as blocked_walk() gives them. */
+int sampler_walk_blocked(struct sampler *s, int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips),
+			 void *ctx);
 /* A wait from before the recording gets the stack that was found so. */
-void sampler_tell_standing(struct sampler *s, struct ut_rec_wait *rec);
+void sampler_fill_wait(struct sampler *s, struct ut_rec_wait *rec);
 /*
  * Changes the periods of CPUs whose time has come; call it each few milliseconds. A CPU that took no sample of a wanted
  * process since its last change is left alone: the change would wake it.
  */
-void sampler_vary(struct sampler *s, uint64_t now_ns);
+void sampler_vary_periods(struct sampler *s, uint64_t now_ns);
 /* No more samples. */
 void sampler_stop(struct sampler *s);
 /* After that: threads that are still away, as records cut at @now_ns. @fn returns a negative number to end it. */

@@ -67,22 +67,22 @@ struct unwind_maps *unwind_maps_close(struct unwind_maps *m)
 }
 
 /* Where @pid is, or would be. */
-static size_t place_of(const struct unwind_maps *m, pid_t pid)
+static size_t process_index(const struct unwind_maps *m, pid_t pid)
 {
 	return search_first_not(i, 0, m->processes.n, m->processes.v[i].pid < pid);
 }
 
-static struct process *find(const struct unwind_maps *m, pid_t pid)
+static struct process *find_process(const struct unwind_maps *m, pid_t pid)
 {
-	size_t at = place_of(m, pid);
+	size_t at = process_index(m, pid);
 
 	return at < m->processes.n && m->processes.v[at].pid == pid ? &m->processes.v[at] : NULL;
 }
 
 static struct process *find_or_add(struct unwind_maps *m, pid_t pid)
 {
-	size_t at = place_of(m, pid);
-	struct process *p = find(m, pid);
+	size_t at = process_index(m, pid);
+	struct process *p = find_process(m, pid);
 
 	if (p)
 		return p;
@@ -98,27 +98,27 @@ static struct process *find_or_add(struct unwind_maps *m, pid_t pid)
 static bool is_bare(struct process *p)
 {
 	if (p->bare < 0)
-		p->bare = hotspot_is(p->pid) && hotspot_keeps_frame_pointers(p->pid) == 0;
+		p->bare = hotspot_is_ready(p->pid) && hotspot_keeps_frame_pointers(p->pid) == 0;
 	return p->bare;
 }
 
-struct news { /* what a process has mapped now */
+struct snapshot { /* what a process has mapped now */
 	VEC(struct ut_unwind_mapping) mappings;
 	VEC(struct unwind_file *) files;
 };
 
-static int use_file(struct news *news, struct unwind_file *f)
+static int use_file(struct snapshot *snapshot, struct unwind_file *f)
 {
-	for (size_t i = 0; i < news->files.n; i++)
-		if (news->files.v[i] == f)
+	for (size_t i = 0; i < snapshot->files.n; i++)
+		if (snapshot->files.v[i] == f)
 			return 0;
-	if (vec_push(&news->files, f))
+	if (vec_push(&snapshot->files, f))
 		return -ENOMEM;
 	f->users++; /* at once: it must not make room for the next one */
 	return 0;
 }
 
-static int add_mapping(struct unwind_maps *m, struct process *p, const struct mapping *from, struct news *news)
+static int add_mapping(struct unwind_maps *m, struct process *p, const struct mapping *from, struct snapshot *snapshot)
 {
 	struct ut_unwind_mapping to = {
 		.start = from->start, .end = from->end, .process = (uint32_t)p->pid, .code = UT_CODE_RUNTIME
@@ -127,7 +127,7 @@ static int add_mapping(struct unwind_maps *m, struct process *p, const struct ma
 
 	if (from->file.ino || strcmp(from->path, "[vdso]") == 0) {
 		f = unwind_tables_get(&m->tables, p->pid, from);
-		if (!f || use_file(news, f))
+		if (!f || use_file(snapshot, f))
 			return -ENOMEM;
 		to.code = f->code;
 	}
@@ -144,29 +144,28 @@ static int add_mapping(struct unwind_maps *m, struct process *p, const struct ma
 	}
 	if (to.code == UT_CODE_RUNTIME && is_bare(p))
 		to.code = UT_CODE_BARE;
-	return vec_push(&news->mappings, to);
+	return vec_push(&snapshot->mappings, to);
 }
 
-static void news_done(struct news *news)
-{
-	for (size_t i = 0; i < news->files.n; i++)
-		news->files.v[i]->users--;
-	vec_done(&news->files);
-	vec_done(&news->mappings);
-}
-
-static int read_news(struct unwind_maps *m, struct process *p, struct news *news)
+static int read_snapshot(struct unwind_maps *m, struct process *p, struct snapshot *snapshot)
 {
 	AUTO(mappings_done) struct mappings maps = { 0 };
 	int r = mappings_read(p->pid, &maps, NULL);
 
 	for (size_t i = 0; !r && i < maps.maps.n; i++)
 		if (maps.maps.v[i].exec)
-			r = add_mapping(m, p, &maps.maps.v[i], news);
+			r = add_mapping(m, p, &maps.maps.v[i], snapshot);
 	return r;
 }
 
-static void leave_place(struct unwind_maps *m, struct process *p)
+static void unuse_files(struct unwind_file **files, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		files[i]->users--;
+	free(files);
+}
+
+static void retire_mappings(struct unwind_maps *m, struct process *p)
 {
 	struct old_place old = { .range = { p->first, p->n }, .since_ns = monotonic_ns() };
 
@@ -174,7 +173,7 @@ static void leave_place(struct unwind_maps *m, struct process *p)
 		p->n = 0;
 }
 
-static int tell(struct unwind_maps *m, pid_t pid, uint32_t first, uint32_t n, uint32_t flags)
+static int update_process(struct unwind_maps *m, pid_t pid, uint32_t first, uint32_t n, uint32_t flags)
 {
 	uint32_t key = (uint32_t)pid;
 	struct ut_unwind_process value = {
@@ -184,55 +183,49 @@ static int tell(struct unwind_maps *m, pid_t pid, uint32_t first, uint32_t n, ui
 	return bpf_map_update_elem(m->tables.fds.sampled, &key, &value, BPF_ANY);
 }
 
-static int put_news(struct unwind_maps *m, struct process *p, const struct news *news)
+static int write_snapshot(struct unwind_maps *m, struct process *p, const struct snapshot *snapshot)
 {
-	uint32_t n = (uint32_t)news->mappings.n, first = n ? ranges_take(&m->places, n) : 0;
+	uint32_t n = (uint32_t)snapshot->mappings.n, first = n ? ranges_alloc(&m->places, n) : 0;
 	int r = first == UINT32_MAX ? -ENOSPC : 0;
 
 	for (uint32_t i = 0; !r && i < n; i++) {
 		uint32_t key = first + i;
 
-		r = bpf_map_update_elem(m->tables.fds.mappings, &key, &news->mappings.v[i], BPF_ANY);
+		r = bpf_map_update_elem(m->tables.fds.mappings, &key, &snapshot->mappings.v[i], BPF_ANY);
 	}
 	if (!r)
-		r = tell(m, p->pid, first, n, UT_PROCESS_WANTED | UT_PROCESS_KNOWN);
+		r = update_process(m, p->pid, first, n, UT_PROCESS_WANTED | UT_PROCESS_KNOWN);
 	if (r) {
 		if (first != UINT32_MAX)
-			ranges_give(&m->places, first, n);
+			ranges_free(&m->places, first, n);
 		return r;
 	}
-	leave_place(m, p);
+	retire_mappings(m, p);
 	p->first = first;
 	p->n = n;
 	return 0;
 }
 
-static void take_files(struct process *p, struct news *news)
-{
-	for (size_t i = 0; i < p->nfiles; i++)
-		p->files[i]->users--;
-	free(p->files);
-	p->files = news->files.v;
-	p->nfiles = news->files.n;
-	news->files.v = NULL;
-	news->files.n = news->files.cap = 0;
-}
-
 int unwind_maps_process(struct unwind_maps *m, pid_t pid, struct ut_err *err)
 {
 	struct process *p = find_or_add(m, pid);
-	struct news news = { 0 };
-	int r = p ? read_news(m, p, &news) : -ENOMEM;
+	struct snapshot snapshot = { 0 };
+	int r = p ? read_snapshot(m, p, &snapshot) : -ENOMEM;
 
 	if (!r)
-		r = put_news(m, p, &news);
-	if (!r)
-		take_files(p, &news);
-	news_done(&news);
+		r = write_snapshot(m, p, &snapshot);
+	if (!r) {
+		unuse_files(p->files, p->nfiles);
+		p->files = snapshot.files.v;
+		p->nfiles = snapshot.files.n;
+	} else {
+		unuse_files(snapshot.files.v, snapshot.files.n);
+	}
+	vec_done(&snapshot.mappings);
 	if (r == -ENOMEM)
 		return ut_err_nomem(err);
 	if (r == -ESRCH || r == -ENOENT) {
-		unwind_maps_forget(m, pid); /* gone: its number may be another's soon */
+		unwind_maps_remove(m, pid); /* gone: its number may be another's soon */
 		return 0;
 	}
 	if (r == -EACCES || r == -EPERM)
@@ -242,33 +235,31 @@ int unwind_maps_process(struct unwind_maps *m, pid_t pid, struct ut_err *err)
 		 : 0;
 }
 
-int unwind_maps_want(struct unwind_maps *m, pid_t pid, struct ut_err *err)
+int unwind_maps_enable(struct unwind_maps *m, pid_t pid, struct ut_err *err)
 {
 	struct process *p = find_or_add(m, pid);
-	int r = p ? tell(m, pid, 0, 0, UT_PROCESS_WANTED) : -ENOMEM;
+	int r = p ? update_process(m, pid, 0, 0, UT_PROCESS_WANTED) : -ENOMEM;
 
 	return r ? ut_err_set(err, r, "cannot enable sampling of process %d: %s", pid, strerror(-r)) : 0;
 }
 
-bool unwind_maps_has(const struct unwind_maps *m, pid_t pid) { return find(m, pid) != NULL; }
+bool unwind_maps_has(const struct unwind_maps *m, pid_t pid) { return find_process(m, pid) != NULL; }
 
-void unwind_maps_forget(struct unwind_maps *m, pid_t pid)
+void unwind_maps_remove(struct unwind_maps *m, pid_t pid)
 {
-	struct process *p = find(m, pid);
+	struct process *p = find_process(m, pid);
 	uint32_t key = (uint32_t)pid;
 
 	if (!p)
 		return;
 	bpf_map_delete_elem(m->tables.fds.sampled, &key);
-	leave_place(m, p);
-	for (size_t i = 0; i < p->nfiles; i++)
-		p->files[i]->users--;
-	free(p->files);
+	retire_mappings(m, p);
+	unuse_files(p->files, p->nfiles);
 	memmove(p, p + 1, (size_t)(m->processes.v + m->processes.n - (p + 1)) * sizeof(*p));
 	m->processes.n--;
 }
 
-void unwind_maps_sweep(struct unwind_maps *m, uint64_t now)
+void unwind_maps_reclaim(struct unwind_maps *m, uint64_t now)
 {
 	size_t kept = 0;
 
@@ -276,7 +267,7 @@ void unwind_maps_sweep(struct unwind_maps *m, uint64_t now)
 		struct old_place *o = &m->old.v[i];
 
 		if (now - o->since_ns > GRACE_NS)
-			ranges_give(&m->places, o->range.first, o->range.n);
+			ranges_free(&m->places, o->range.first, o->range.n);
 		else
 			m->old.v[kept++] = *o;
 	}
@@ -285,7 +276,7 @@ void unwind_maps_sweep(struct unwind_maps *m, uint64_t now)
 
 size_t unwind_maps_mappings(const struct unwind_maps *m, pid_t pid, struct ut_unwind_mapping **ret)
 {
-	const struct process *p = find(m, pid);
+	const struct process *p = find_process(m, pid);
 	struct ut_unwind_mapping *v = p && p->n ? calloc(p->n, sizeof(*v)) : NULL;
 
 	if (!v)

@@ -29,11 +29,11 @@ struct unwind_maps *unwind_maps_close(struct unwind_maps *m);
  */
 int unwind_maps_process(struct unwind_maps *m, pid_t pid, struct ut_err *err);
 /* Samples are wanted of it; its mappings come later (a command before its exec). */
-int unwind_maps_want(struct unwind_maps *m, pid_t pid, struct ut_err *err);
+int unwind_maps_enable(struct unwind_maps *m, pid_t pid, struct ut_err *err);
 bool unwind_maps_has(const struct unwind_maps *m, pid_t pid);
-void unwind_maps_forget(struct unwind_maps *m, pid_t pid);
+void unwind_maps_remove(struct unwind_maps *m, pid_t pid);
 /* Gives back room whose last readers in the kernel are done; to be called now and then. */
-void unwind_maps_sweep(struct unwind_maps *m, uint64_t now_ns);
+void unwind_maps_reclaim(struct unwind_maps *m, uint64_t now_ns);
 
 /* What the kernel's walker knows, for walks from here. The process's mappings, by address; caller frees. 0: none. */
 size_t unwind_maps_mappings(const struct unwind_maps *m, pid_t pid, struct ut_unwind_mapping **ret);

@@ -3,6 +3,7 @@
 #ifndef UT_SAMPLE_UNWIND_PRIV_H
 #define UT_SAMPLE_UNWIND_PRIV_H
 
+#include "base/index.h"
 #include "elf/unwind.h"
 #include "sample/ranges.h"
 #include "sample/unwind_maps.h"
@@ -30,7 +31,7 @@ struct unwind_tables {
 	VEC(struct unwind_file *) files;
 	struct ut_unwind_rule *rules; /* as the kernel has them */
 	uint32_t nrules;
-	uint32_t *rule_index; /* hash table: number + 1; 0 empty */
+	struct index rule_index;
 	size_t with_table;
 };
 

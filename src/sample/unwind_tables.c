@@ -7,18 +7,17 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
+#include "base/hash.h"
 #include "bpf/sample.h"
 #include "proc/vdso.h"
 #include "sample/unwind_priv.h"
-
-#define RULE_INDEX (4u * UT_UNWIND_RULES_MAX) /* a power of two */
 
 int unwind_tables_open(struct unwind_tables *t, const struct unwind_fds *fds)
 {
 	*t = (struct unwind_tables){ .fds = *fds };
 	t->rules = calloc(UT_UNWIND_RULES_MAX, sizeof(*t->rules));
-	t->rule_index = calloc(RULE_INDEX, sizeof(*t->rule_index));
-	if (!t->rules || !t->rule_index || ranges_open(&t->chunks, SAMPLE_SEGMENTS * SAMPLE_SEGMENT_CHUNKS) ||
+	if (!t->rules || ranges_open(&t->chunks, SAMPLE_SEGMENTS * SAMPLE_SEGMENT_CHUNKS) ||
 	    ranges_open(&t->directory, SAMPLE_DIRECTORY_MAX))
 		return -ENOMEM;
 	t->nrules = 1; /* rule 0: nothing is known */
@@ -42,33 +41,27 @@ void unwind_tables_done(struct unwind_tables *t)
 	ranges_done(&t->chunks);
 	ranges_done(&t->directory);
 	free(t->rules);
-	free(t->rule_index);
-}
-
-static uint32_t rule_hash(const struct ut_unwind_rule *rule)
-{
-	uint64_t v[2];
-
-	memcpy(v, rule, sizeof(v));
-	v[0] = (v[0] ^ v[1] * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
-	return (uint32_t)(v[0] >> 32);
+	index_done(&t->rule_index);
 }
 
 /* Its number among all files' rules; 0, which knows nothing, when there is no room left. */
 static uint32_t rule_number(struct unwind_tables *t, const struct ut_unwind_rule *rule)
 {
 	static const struct ut_unwind_rule unknown;
-	uint32_t at = rule_hash(rule) & (RULE_INDEX - 1);
+	uint64_t words[2], hash;
+	uint32_t known;
 
 	if (!memcmp(rule, &unknown, sizeof(unknown)))
 		return 0;
-	for (; t->rule_index[at]; at = (at + 1) & (RULE_INDEX - 1))
-		if (!memcmp(&t->rules[t->rule_index[at] - 1], rule, sizeof(*rule)))
-			return t->rule_index[at] - 1;
-	if (t->nrules >= UT_UNWIND_RULES_MAX || bpf_map_update_elem(t->fds.rules, &t->nrules, rule, BPF_ANY))
+	memcpy(words, rule, sizeof(words));
+	hash = hash_pair(words[0], words[1]);
+	known = index_find(&t->rule_index, hash, i, !memcmp(&t->rules[i], rule, sizeof(*rule)));
+	if (known != INDEX_NONE)
+		return known;
+	if (t->nrules >= UT_UNWIND_RULES_MAX || bpf_map_update_elem(t->fds.rules, &t->nrules, rule, BPF_ANY) ||
+	    index_add(&t->rule_index, hash, t->nrules))
 		return 0;
 	t->rules[t->nrules] = *rule;
-	t->rule_index[at] = t->nrules + 1;
 	return t->nrules++;
 }
 
@@ -92,15 +85,7 @@ static int segment_of(struct unwind_tables *t, uint32_t chunk)
 	return t->segments.v[wanted];
 }
 
-static int put_chunk(struct unwind_tables *t, uint32_t chunk, const uint32_t *rows)
-{
-	int fd = segment_of(t, chunk);
-	uint32_t key = chunk % SAMPLE_SEGMENT_CHUNKS;
-
-	return fd < 0 ? fd : bpf_map_update_elem(fd, &key, rows, BPF_ANY);
-}
-
-static int put_rows(struct unwind_tables *t, const struct unwind_file *f, const struct unwind_table *table)
+static int write_rows(struct unwind_tables *t, const struct unwind_file *f, const struct unwind_table *table)
 {
 	AUTO_FREE uint32_t *number = calloc(table->nrules + 1, sizeof(*number));
 	uint32_t chunk[SAMPLE_CHUNK_ROWS];
@@ -110,6 +95,8 @@ static int put_rows(struct unwind_tables *t, const struct unwind_file *f, const 
 		number[i] = rule_number(t, &table->rules[i]);
 	for (uint32_t i = 0; !r && i < table->nrows; i += SAMPLE_CHUNK_ROWS) {
 		uint32_t n = table->nrows - i < SAMPLE_CHUNK_ROWS ? table->nrows - i : SAMPLE_CHUNK_ROWS;
+		uint32_t to = f->first_chunk + i / SAMPLE_CHUNK_ROWS, key = to % SAMPLE_SEGMENT_CHUNKS;
+		int fd = segment_of(t, to);
 
 		memset(chunk, 0, sizeof(chunk));
 		for (uint32_t k = 0; k < n; k++) {
@@ -117,12 +104,12 @@ static int put_rows(struct unwind_tables *t, const struct unwind_file *f, const 
 
 			chunk[k] = UT_UNWIND_ROW(UT_UNWIND_ROW_LOW(row), rule < table->nrules ? number[rule] : 0);
 		}
-		r = put_chunk(t, f->first_chunk + i / SAMPLE_CHUNK_ROWS, chunk);
+		r = fd < 0 ? fd : bpf_map_update_elem(fd, &key, chunk, BPF_ANY);
 	}
 	return r;
 }
 
-static int put_directory(struct unwind_tables *t, const struct unwind_file *f, const struct unwind_table *table)
+static int write_directory(struct unwind_tables *t, const struct unwind_file *f, const struct unwind_table *table)
 {
 	int r = 0;
 
@@ -134,10 +121,10 @@ static int put_directory(struct unwind_tables *t, const struct unwind_file *f, c
 	return r;
 }
 
-static void give_back(struct unwind_tables *t, struct unwind_file *f)
+static void free_ranges(struct unwind_tables *t, struct unwind_file *f)
 {
-	ranges_give(&t->chunks, f->first_chunk, f->chunks);
-	ranges_give(&t->directory, f->directory, f->pages + 1);
+	ranges_free(&t->chunks, f->first_chunk, f->chunks);
+	ranges_free(&t->directory, f->directory, f->pages + 1);
 	f->chunks = f->pages = 0;
 }
 
@@ -173,7 +160,7 @@ static bool evict(struct unwind_tables *t)
 		if (!f->users && (f->same || is_unused(t, f))) {
 			if (!f->same) {
 				wait_for_walks(t);
-				give_back(t, f);
+				free_ranges(t, f);
 				t->with_table--;
 			}
 			t->files.v[i] = t->files.v[--t->files.n];
@@ -184,30 +171,30 @@ static bool evict(struct unwind_tables *t)
 	return false;
 }
 
-static uint32_t take(struct unwind_tables *t, struct ranges *from, uint32_t n)
+static uint32_t alloc_range(struct unwind_tables *t, struct ranges *from, uint32_t n)
 {
-	uint32_t first = ranges_take(from, n);
+	uint32_t first = ranges_alloc(from, n);
 
 	while (first == UINT32_MAX && evict(t))
-		first = ranges_take(from, n);
+		first = ranges_alloc(from, n);
 	return first;
 }
 
 /* The table to the kernel. Without room there, the file is as one that has none. */
-static void put_table(struct unwind_tables *t, struct unwind_file *f, const struct unwind_table *table)
+static void write_table(struct unwind_tables *t, struct unwind_file *f, const struct unwind_table *table)
 {
 	uint32_t chunks = (table->nrows + SAMPLE_CHUNK_ROWS - 1) / SAMPLE_CHUNK_ROWS;
 
-	f->first_chunk = take(t, &t->chunks, chunks);
-	f->directory = take(t, &t->directory, table->pages + 1);
+	f->first_chunk = alloc_range(t, &t->chunks, chunks);
+	f->directory = alloc_range(t, &t->directory, table->pages + 1);
 	f->chunks = f->first_chunk == UINT32_MAX ? 0 : chunks;
 	f->first_page = table->first_page;
 	f->pages = f->directory == UINT32_MAX ? 0 : table->pages;
-	if (!f->chunks || !f->pages || put_rows(t, f, table) || put_directory(t, f, table)) {
+	if (!f->chunks || !f->pages || write_rows(t, f, table) || write_directory(t, f, table)) {
 		if (f->chunks)
-			ranges_give(&t->chunks, f->first_chunk, f->chunks);
+			ranges_free(&t->chunks, f->first_chunk, f->chunks);
 		if (f->pages)
-			ranges_give(&t->directory, f->directory, f->pages + 1);
+			ranges_free(&t->directory, f->directory, f->pages + 1);
 		return;
 	}
 	f->code = UT_CODE_TABLE;
@@ -251,25 +238,9 @@ static int read_image(struct unwind_tables *t, struct unwind_file *f, struct elf
 	if (!elf_image_is_x86_64(img) || use_copy(t, f))
 		return 0;
 	if (!unwind_table_build(img, &table, NULL) && table.pages && table.nrows)
-		put_table(t, f, &table);
+		write_table(t, f, &table);
 	unwind_table_done(&table);
 	return 0;
-}
-
-static bool is_vdso(const struct mapping *m) { return strcmp(m->path, "[vdso]") == 0; }
-
-static struct unwind_file *find(struct unwind_tables *t, const struct mapping *m, const struct stat *st)
-{
-	uint64_t changed_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
-
-	for (size_t i = 0; i < t->files.n; i++) {
-		struct unwind_file *f = t->files.v[i];
-
-		if (f->id.ino == m->file.ino && f->id.dev == m->file.dev && f->changed_ns == changed_ns &&
-		    f->size == (uint64_t)st->st_size)
-			return f;
-	}
-	return NULL;
 }
 
 /* What may not be opened is most likely a program or library, not memory of a compiler: that has no name in a folder. */
@@ -284,7 +255,8 @@ static bool is_program_text(const struct mapping *m, int r)
 struct unwind_file *unwind_tables_get(struct unwind_tables *t, pid_t pid, const struct mapping *m)
 {
 	struct ut_err err = { 0 };
-	AUTO_CLOSE int fd = is_vdso(m) ? -1 : mapping_open(pid, m, &err);
+	bool is_vdso = strcmp(m->path, "[vdso]") == 0;
+	AUTO_CLOSE int fd = is_vdso ? -1 : mapping_open(pid, m, &err);
 	struct elf_image *img = NULL;
 	struct unwind_file *f;
 	struct stat st = { 0 };
@@ -292,17 +264,20 @@ struct unwind_file *unwind_tables_get(struct unwind_tables *t, pid_t pid, const 
 
 	if (fd >= 0)
 		fstat(fd, &st);
-	f = find(t, m, &st);
-	if (f)
-		return f;
+	for (size_t i = 0; i < t->files.n; i++) {
+		f = t->files.v[i];
+		if (file_id_equal(&f->id, &m->file) && f->changed_ns == timespec_ns(&st.st_mtim) &&
+		    f->size == (uint64_t)st.st_size)
+			return f;
+	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
 	f->id = m->file;
-	f->changed_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	f->changed_ns = timespec_ns(&st.st_mtim);
 	f->size = (uint64_t)st.st_size;
 	f->code = fd < 0 && is_program_text(m, err.code) ? UT_CODE_FILE : UT_CODE_RUNTIME;
-	if (is_vdso(m))
+	if (is_vdso)
 		img = vdso_open();
 	else if (fd >= 0)
 		elf_image_open(fd, &img, NULL);

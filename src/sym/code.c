@@ -9,25 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/syscall.h>
 
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/path.h"
+#include "proc/procfs.h"
 #include "sym/code_priv.h"
 #include "sym/history.h"
-
-/* The process's own /tmp, whatever links lead to it there. */
-static int open_tmp(pid_t pid)
-{
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	char path[64];
-	AUTO_CLOSE int root = -1;
-
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, "tmp", &how, sizeof(how));
-}
 
 static void add_path(struct code_maps *c, pid_t number)
 {
@@ -48,7 +36,9 @@ static void find_paths(struct code_maps *c)
 {
 	pid_t pid = c->owner.id.pid;
 
-	if (!c->owner.same_mounts && (c->dir = open_tmp(pid)) < 0)
+	if (!c->owner.same_mounts)
+		c->dir = procfs_open_below(pid, "root", "tmp", O_PATH | O_DIRECTORY, RESOLVE_IN_ROOT);
+	if (!c->owner.same_mounts && c->dir < 0)
 		return;
 	add_path(c, c->owner.ns_pid);
 	if (c->owner.same_mounts && c->owner.ns_pid != pid)
@@ -68,7 +58,7 @@ struct code_maps *code_maps_bare(const struct code_owner *o)
 }
 
 /* What its mappings tell: dumps, and whether it is a HotSpot. */
-static void look_at_mappings(struct code_maps *c, uint64_t time_ns)
+static void scan_mappings(struct code_maps *c)
 {
 	struct mappings maps = { 0 };
 
@@ -76,7 +66,7 @@ static void look_at_mappings(struct code_maps *c, uint64_t time_ns)
 		return;
 	for (size_t i = 0; i < maps.maps.n; i++) {
 		if (place_is_dump(&maps.maps.v[i]))
-			code_maps_dump(c, &maps.maps.v[i], time_ns);
+			code_maps_dump(c, &maps.maps.v[i]);
 		if (!strcmp(path_base(maps.maps.v[i].path), "libjvm.so"))
 			c->owner.rewrites = true;
 	}
@@ -98,7 +88,7 @@ struct code_maps *code_maps_new(pid_t pid, uint64_t time_ns)
 	if (r)
 		return c;
 	find_paths(c);
-	look_at_mappings(c, time_ns);
+	scan_mappings(c);
 	poll_map(c, time_ns, true);
 	return c;
 }
@@ -129,7 +119,7 @@ struct code_maps *code_maps_free(struct code_maps *c)
 	return NULL;
 }
 
-static struct code_map *newest(const struct code_maps *c) { return c->maps.n ? c->maps.v[c->maps.n - 1] : NULL; }
+static struct code_map *newest_map(const struct code_maps *c) { return c->maps.n ? c->maps.v[c->maps.n - 1] : NULL; }
 
 /* Watches what the descriptor shows, by whatever name. */
 static void watch(const struct code_maps *c, int fd, uint32_t what)
@@ -160,27 +150,23 @@ static bool add_map(struct code_maps *c, struct code_map *m)
 
 static bool was_refused(const struct code_maps *c, const struct stat *st)
 {
-	return c->refused.ino == st->st_ino && c->refused.mtime_ns == code_stat_ns(st) &&
+	return c->refused.ino == st->st_ino && c->refused.mtime_ns == timespec_ns(&st->st_mtim) &&
 	       c->refused.size == (uint64_t)st->st_size;
-}
-
-static void note_refused(struct code_maps *c, const struct stat *st, bool stale)
-{
-	c->refused.ino = st->st_ino;
-	c->refused.mtime_ns = code_stat_ns(st);
-	c->refused.size = (uint64_t)st->st_size;
-	c->refused.stale = stale;
 }
 
 /* Opens the file of that name, which is another one than the newest. */
 static bool open_map(struct code_maps *c, size_t path, uint64_t begin_ns)
 {
-	struct code_map *m, *last = newest(c);
+	struct code_map *m, *last = newest_map(c);
 	struct stat st;
 	int fd = code_open(c->dir, c->path[path], c->shown[path], &c->owner, &st, &c->notes);
 
-	if (fd == -EPERM || fd == -ESTALE)
-		note_refused(c, &st, fd == -ESTALE);
+	if (fd == -EPERM || fd == -ESTALE) {
+		c->refused.ino = st.st_ino;
+		c->refused.mtime_ns = timespec_ns(&st.st_mtim);
+		c->refused.size = (uint64_t)st.st_size;
+		c->refused.stale = fd == -ESTALE;
+	}
 	if (fd < 0)
 		return false;
 	m = code_map_new(fd, c->shown[path], &st, begin_ns, c->owner.rewrites ? CODE_KEEP_ONE : CODE_KEEP_SMALL);
@@ -220,7 +206,7 @@ static bool is_reused(const struct code_maps *c)
 	       now.start_ticks != c->owner.id.start_ticks;
 }
 
-static bool is_same(const struct code_map *m, const struct stat *st)
+static bool is_map_file(const struct code_map *m, const struct stat *st)
 {
 	return m && m->ino == st->st_ino && m->dev == st->st_dev;
 }
@@ -228,17 +214,17 @@ static bool is_same(const struct code_map *m, const struct stat *st)
 /* The file at a path: 1 when there is news, 0 when there is none, negative when it is not there or refused. */
 static int poll_path(struct code_maps *c, size_t path, uint64_t time_ns, bool first)
 {
-	struct code_map *m = newest(c);
+	struct code_map *m = newest_map(c);
 	struct stat st;
 	int r;
 
 	if (fstatat(c->dir, c->path[path], &st, AT_SYMLINK_NOFOLLOW))
 		return -ENOENT;
-	if (is_same(m, &st) && m->size == (uint64_t)st.st_size && m->mtime_ns == code_stat_ns(&st))
+	if (is_map_file(m, &st) && m->size == (uint64_t)st.st_size && m->mtime_ns == timespec_ns(&st.st_mtim))
 		return 0;
 	if (was_refused(c, &st) || is_reused(c))
 		return -EPERM;
-	if (!is_same(m, &st))
+	if (!is_map_file(m, &st))
 		return open_map(c, path, first ? 0 : time_ns) ? 1 : -EPERM;
 	r = code_map_grow(m, &st, time_ns);
 	return r == -ESTALE ? reopen_map(c, m, &st, time_ns) : r;
@@ -271,16 +257,8 @@ void code_maps_watch(struct code_maps *c, int inotify_fd)
 		watch(c, c->dir, IN_CREATE | IN_MOVED_TO);
 	else
 		inotify_add_watch(inotify_fd, "/tmp", IN_CREATE | IN_MOVED_TO);
-	if (newest(c))
-		watch(c, newest(c)->fd, IN_MODIFY);
-}
-
-static bool has_dump(const struct code_maps *c, const struct stat *st)
-{
-	for (size_t i = 0; i < c->dumps.n; i++)
-		if (c->dumps.v[i]->ino == st->st_ino && c->dumps.v[i]->dev == st->st_dev)
-			return true;
-	return false;
+	if (newest_map(c))
+		watch(c, newest_map(c)->fd, IN_MODIFY);
 }
 
 static void add_dump(struct code_maps *c, int fd, const char *shown, const struct stat *st)
@@ -300,23 +278,28 @@ static void add_dump(struct code_maps *c, int fd, const char *shown, const struc
 	}
 }
 
-void code_maps_dump(struct code_maps *c, const struct mapping *m, uint64_t time_ns)
+void code_maps_dump(struct code_maps *c, const struct mapping *m)
 {
 	struct stat st;
 	int fd;
 
-	(void)time_ns;
 	if (c->gone || !m->file.ino || !place_is_dump(m) || (fd = mapping_open(c->owner.id.pid, m, NULL)) < 0)
 		return;
-	if (fstat(fd, &st) || has_dump(c, &st))
+	if (fstat(fd, &st)) {
 		close(fd);
-	else
-		add_dump(c, fd, m->path, &st);
+		return;
+	}
+	for (size_t i = 0; i < c->dumps.n; i++)
+		if (c->dumps.v[i]->ino == st.st_ino && c->dumps.v[i]->dev == st.st_dev) {
+			close(fd);
+			return;
+		}
+	add_dump(c, fd, m->path, &st);
 }
 
 int code_maps_add_map(struct code_maps *c, int fd, const char *shown, uint64_t time_ns)
 {
-	struct code_map *m, *last = newest(c);
+	struct code_map *m, *last = newest_map(c);
 	struct stat st;
 
 	if (fstat(fd, &st) || !(m = code_map_new(fd, shown, &st, time_ns, CODE_KEEP_SMALL)))
@@ -338,24 +321,11 @@ int code_maps_add_dump(struct code_maps *c, int fd, const char *shown)
 
 bool code_maps_any(const struct code_maps *c) { return c->maps.n || c->dumps.n; }
 
-void code_maps_want(struct code_maps *c, uint64_t addr, uint64_t time_ns)
+void code_maps_request(struct code_maps *c, uint64_t addr, uint64_t time_ns)
 {
 	struct code_question q = { .addr = addr, .time_ns = time_ns };
 
 	vec_push(&c->fresh.q, q);
-}
-
-/* Puts the new questions among the settled ones. */
-static bool merge(struct code_maps *c)
-{
-	if (vec_reserve(&c->settled.q, c->settled.q.n + c->fresh.q.n))
-		return false;
-	if (c->fresh.q.n)
-		memcpy(c->settled.q.v + c->settled.q.n, c->fresh.q.v, c->fresh.q.n * sizeof(*c->fresh.q.v));
-	c->settled.q.n += c->fresh.q.n;
-	vec_done(&c->fresh.q);
-	code_questions_sort(&c->settled);
-	return true;
 }
 
 static void read_all(struct code_maps *c)
@@ -365,22 +335,27 @@ static void read_all(struct code_maps *c)
 		code_map_read(c->maps.v[i], (uint16_t)i, &c->fresh, &c->notes);
 	for (size_t i = 0; i < c->dumps.n; i++)
 		code_dump_read(c->dumps.v[i], (uint16_t)i, &c->fresh, &c->notes);
-	if (!merge(c))
+	if (vec_reserve(&c->settled.q, c->settled.q.n + c->fresh.q.n))
 		return;
+	if (c->fresh.q.n)
+		memcpy(c->settled.q.v + c->settled.q.n, c->fresh.q.v, c->fresh.q.n * sizeof(*c->fresh.q.v));
+	c->settled.q.n += c->fresh.q.n;
+	vec_done(&c->fresh.q);
+	code_questions_sort(&c->settled);
 	for (size_t i = 0; i < c->maps.n; i++)
 		code_map_read_rest(c->maps.v[i], (uint16_t)i, &c->settled, c->gone && i + 1 == c->maps.n, &c->notes);
 	for (size_t i = 0; i < c->dumps.n; i++)
 		code_dump_read_rest(c->dumps.v[i], (uint16_t)i, &c->settled, c->gone, &c->notes);
 }
 
-void code_maps_settle(struct code_maps *c)
+void code_maps_resolve(struct code_maps *c)
 {
 	uint64_t time_ns = monotonic_ns();
 
 	if (!c->fresh.q.n && !c->settled.q.n)
 		return;
 	if (!c->gone && c->owner.id.pid) {
-		look_at_mappings(c, time_ns);
+		scan_mappings(c);
 		c->gone = !process_is_alive(&c->owner.id);
 	}
 	code_maps_poll(c, time_ns);
@@ -388,8 +363,15 @@ void code_maps_settle(struct code_maps *c)
 	code_names_fill(c);
 }
 
-static void answer_of(const struct code_question *q, struct code_answer *ret)
+void code_maps_lookup(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
 {
+	struct code_question *q = code_question_find(&c->settled, addr, time_ns);
+
+	if (!q) {
+		code_maps_request(c, addr, time_ns);
+		code_maps_resolve(c);
+		q = code_question_find(&c->settled, addr, time_ns);
+	}
 	*ret = (struct code_answer){ 0 };
 	if (!q || !q->name || !q->name->name)
 		return;
@@ -402,27 +384,6 @@ static void answer_of(const struct code_question *q, struct code_answer *ret)
 		.later = q->found == CODE_LATER,
 		.from_dump = q->found >= CODE_LOAD,
 	};
-}
-
-void code_maps_find(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
-{
-	struct code_question *q = code_question_find(&c->settled, addr, time_ns);
-
-	if (!q) {
-		code_maps_want(c, addr, time_ns);
-		code_maps_settle(c);
-		q = code_question_find(&c->settled, addr, time_ns);
-	}
-	answer_of(q, ret);
-}
-
-/* Looks for what came since the last event; those of one batch are older than the first look for it. */
-static void look_now(struct code_maps *c, uint64_t time_ns)
-{
-	if (time_ns <= c->now_ns)
-		return;
-	c->now_ns = monotonic_ns();
-	code_maps_poll(c, c->now_ns);
 }
 
 /* Whose code it is by the dumps, nobody's perhaps; false: they do not say. */
@@ -449,12 +410,15 @@ static bool find_in_dumps(struct code_maps *c, uint64_t addr, uint64_t time_ns, 
 	return best;
 }
 
-void code_maps_now(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
+void code_maps_lookup_live(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
 {
 	bool later = true;
 
 	*ret = (struct code_answer){ 0 };
-	look_now(c, time_ns);
+	if (time_ns > c->now_ns) { /* the events of one batch are older than the first poll for them */
+		c->now_ns = monotonic_ns();
+		code_maps_poll(c, c->now_ns);
+	}
 	if (find_in_dumps(c, addr, time_ns, ret))
 		return;
 	/* From the newest one on: a line that came later counts if there is no other, and the earliest of those. */

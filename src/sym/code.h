@@ -30,12 +30,12 @@ bool code_maps_poll(struct code_maps *c, uint64_t time_ns);
 /* Adds its files to an inotify descriptor, to know of growth at once; best effort. */
 void code_maps_watch(struct code_maps *c, int inotify_fd);
 /* A dump that the process mapped: that is how its writer announces one. */
-void code_maps_dump(struct code_maps *c, const struct mapping *m, uint64_t time_ns);
+void code_maps_dump(struct code_maps *c, const struct mapping *m);
 bool code_maps_any(const struct code_maps *c); /* is there any map or dump? */
 
-/* A question; the answers are there after code_maps_settle. @addr is the place, not a return address. */
-void code_maps_want(struct code_maps *c, uint64_t addr, uint64_t time_ns);
-void code_maps_settle(struct code_maps *c);
+/* A question; the answers are there after code_maps_resolve. @addr is the place, not a return address. */
+void code_maps_request(struct code_maps *c, uint64_t addr, uint64_t time_ns);
+void code_maps_resolve(struct code_maps *c);
 
 struct code_answer {
 	const char *name; /* NULL: nobody. As the file has it, made one line; lives as long as @c */
@@ -46,12 +46,12 @@ struct code_answer {
 	bool from_dump;
 };
 /* Also without settling, for few questions: answers it at once. */
-void code_maps_find(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret);
+void code_maps_lookup(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret);
 /*
  * The same for an event that is being printed, of which there may be many a second: what came since the last call is
  * read first, and what was read stays in memory, so that a question costs a search. Without source lines.
  */
-void code_maps_now(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret);
+void code_maps_lookup_live(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret);
 /* Kind of the code, from how runtimes mark names: V8's ~ and *, py::. */
 enum frame_kind code_kind(const char *name);
 

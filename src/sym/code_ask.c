@@ -7,7 +7,7 @@
 #include "base/search.h"
 #include "sym/code_priv.h"
 
-static int compare(const void *a, const void *b)
+static int compare_questions(const void *a, const void *b)
 {
 	const struct code_question *x = a, *y = b;
 
@@ -22,9 +22,9 @@ void code_questions_sort(struct code_questions *qs)
 
 	if (qs->q.n < 2)
 		return;
-	qsort(qs->q.v, qs->q.n, sizeof(*qs->q.v), compare);
+	qsort(qs->q.v, qs->q.n, sizeof(*qs->q.v), compare_questions);
 	for (size_t i = 1; i < qs->q.n; i++)
-		if (compare(&qs->q.v[kept], &qs->q.v[i]))
+		if (compare_questions(&qs->q.v[kept], &qs->q.v[i]))
 			qs->q.v[++kept] = qs->q.v[i];
 	qs->q.n = kept + 1;
 }
@@ -55,22 +55,16 @@ int code_index_make(struct code_index *x, struct code_questions *of)
 
 void code_index_done(struct code_index *x) { free(x->first); }
 
-size_t code_index_at(const struct code_index *x, uint64_t addr)
-{
-	if (addr <= x->min)
-		return 0;
-	if (addr > x->max)
-		return x->of->q.n;
-	return search_first_not(i, x->first[bucket(x, addr)], x->first[bucket(x, addr) + 1], x->of->q.v[i].addr < addr);
-}
-
 bool code_index_hits(const struct code_index *x, uint64_t start, uint64_t size, size_t *ret)
 {
-	size_t i;
+	size_t i = 0, b;
 
 	if (!x->of->q.n || start > x->max || start + (size - 1) < x->min)
 		return false;
-	i = code_index_at(x, start);
+	if (start > x->min) {
+		b = bucket(x, start);
+		i = search_first_not(k, x->first[b], x->first[b + 1], x->of->q.v[k].addr < start);
+	}
 	if (i == x->of->q.n || x->of->q.v[i].addr - start >= size)
 		return false;
 	*ret = i;
@@ -81,5 +75,5 @@ struct code_question *code_question_find(struct code_questions *qs, uint64_t add
 {
 	struct code_question key = { .addr = addr, .time_ns = time_ns };
 
-	return qs->q.n ? bsearch(&key, qs->q.v, qs->q.n, sizeof(key), compare) : NULL;
+	return qs->q.n ? bsearch(&key, qs->q.v, qs->q.n, sizeof(key), compare_questions) : NULL;
 }

@@ -35,25 +35,25 @@ struct check {
 	struct code_file_report *file;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_ranges(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-static void sort(struct ranges *r)
+static void sort_ranges(struct ranges *r)
 {
 	if (r->v.n)
-		qsort(r->v.v, r->v.n, sizeof(*r->v.v), compare);
+		qsort(r->v.v, r->v.n, sizeof(*r->v.v), compare_ranges);
 }
 
 /* Sorted; those that touch become one. */
-static void unite(struct ranges *r)
+static void unite_ranges(struct ranges *r)
 {
 	size_t n = 0;
 
-	sort(r);
+	sort_ranges(r);
 	for (size_t i = 0; i < r->v.n; i++)
 		if (n && r->v.v[i].start <= r->v.v[n - 1].end) {
 			if (r->v.v[i].end > r->v.v[n - 1].end)
@@ -64,7 +64,7 @@ static void unite(struct ranges *r)
 	r->v.n = n;
 }
 
-static void add(struct ranges *r, uint64_t start, uint64_t end)
+static void add_range(struct ranges *r, uint64_t start, uint64_t end)
 {
 	struct range range = { start, end };
 
@@ -121,12 +121,12 @@ static void add_resident(struct check *c, int pagemap, const struct mapping *m)
 		ssize_t n = pread(pagemap, flags, sizeof(flags), (off_t)(at / page * sizeof(*flags)));
 
 		if (n <= 0) {
-			add(&c->resident, at, m->end);
+			add_range(&c->resident, at, m->end);
 			return;
 		}
 		for (size_t i = 0; i < (size_t)n / sizeof(*flags) && at < m->end; i++, at += page)
 			if (flags[i] & there)
-				add(&c->resident, at, at + page);
+				add_range(&c->resident, at, at + page);
 	}
 }
 
@@ -167,9 +167,9 @@ static void add_entry(struct check *c, uint64_t start, uint64_t size)
 		c->file->counted = false;
 }
 
-static void on_line(void *ctx, const struct perfmap_line *line) { add_entry(ctx, line->start, line->size); }
+static void count_line(void *ctx, const struct perfmap_line *line) { add_entry(ctx, line->start, line->size); }
 
-static void on_record(void *ctx, const struct jitdump_record *rec)
+static void count_record(void *ctx, const struct jitdump_record *rec)
 {
 	struct check *c = ctx;
 
@@ -185,13 +185,13 @@ static void end_file(struct check *c)
 {
 	uint64_t end = 0;
 
-	sort(&c->here);
+	sort_ranges(&c->here);
 	for (size_t i = 0; i < c->here.v.n; i++) {
 		c->file->again += c->here.v.v[i].start < end;
 		if (c->here.v.v[i].end > end)
 			end = c->here.v.v[i].end;
 	}
-	unite(&c->here);
+	unite_ranges(&c->here);
 	for (size_t i = 0; i < c->here.v.n; i++)
 		vec_push(&c->named.v, c->here.v.v[i]);
 	vec_done(&c->here.v);
@@ -216,7 +216,7 @@ static void check_map(struct check *c, const struct code_map *m, struct code_rep
 
 	if (!f)
 		return;
-	code_map_each(m, !process_is_alive(&c->maps->owner.id), on_line, c, &read, &c->maps->notes);
+	code_map_each(m, !process_is_alive(&c->maps->owner.id), count_line, c, &read, &c->maps->notes);
 	f->bytes = m->size;
 	f->entries = read.lines;
 	f->bad = read.bad;
@@ -231,7 +231,7 @@ static void check_dump(struct check *c, struct code_dump *d, struct code_report 
 
 	if (!f)
 		return;
-	code_dump_each(d, !process_is_alive(&c->maps->owner.id), on_record, c, &c->maps->notes);
+	code_dump_each(d, !process_is_alive(&c->maps->owner.id), count_record, c, &c->maps->notes);
 	if (!fstat(d->fd, &st))
 		f->bytes = (uint64_t)st.st_size;
 	if (d->refused || (d->strange + d->others && !d->good)) { /* nothing of it is used: it names nothing */
@@ -242,12 +242,12 @@ static void check_dump(struct check *c, struct code_dump *d, struct code_report 
 }
 
 /* How much of the run-time code that is there has a name. */
-static void measure(struct check *c, struct code_report *ret)
+static void measure_named(struct check *c, struct code_report *ret)
 {
 	size_t i = 0;
 
-	unite(&c->named);
-	unite(&c->resident);
+	unite_ranges(&c->named);
+	unite_ranges(&c->resident);
 	for (size_t k = 0; k < c->resident.v.n; k++) {
 		const struct range *r = &c->resident.v.v[k];
 
@@ -263,7 +263,7 @@ static void measure(struct check *c, struct code_report *ret)
 	}
 }
 
-static void take_notes(struct check *c, struct code_report *ret)
+static void copy_notes(struct check *c, struct code_report *ret)
 {
 	for (size_t i = 0; i < c->maps->notes.n; i++) {
 		char *copy = strdup(c->maps->notes.v[i]);
@@ -273,15 +273,15 @@ static void take_notes(struct check *c, struct code_report *ret)
 	}
 }
 
-static void check_all(struct check *c, struct code_report *ret)
+static void check_files(struct check *c, struct code_report *ret)
 {
 	find_resident(c);
 	for (size_t i = 0; i < c->maps->maps.n; i++)
 		check_map(c, c->maps->maps.v[i], ret);
 	for (size_t i = 0; i < c->maps->dumps.n; i++)
 		check_dump(c, c->maps->dumps.v[i], ret);
-	measure(c, ret);
-	take_notes(c, ret);
+	measure_named(c, ret);
+	copy_notes(c, ret);
 }
 
 int code_check(pid_t pid, struct code_report *ret, struct ut_err *err)
@@ -299,7 +299,7 @@ int code_check(pid_t pid, struct code_report *ret, struct ut_err *err)
 	if (!c.maps || find_runtime(&c))
 		r = ut_err_nomem(err);
 	else
-		check_all(&c, ret);
+		check_files(&c, ret);
 	code_maps_free(c.maps);
 	mappings_done(&c.mappings);
 	free(c.runtime);

@@ -42,30 +42,11 @@ struct code_dump *code_dump_free(struct code_dump *d)
 	return NULL;
 }
 
-static size_t read_at(const struct code_dump *d, uint64_t at, void *to, size_t len)
-{
-	ssize_t n;
-
-	do
-		n = pread(d->fd, to, len, (off_t)at);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? 0 : (size_t)n;
-}
-
-uint64_t code_dump_size(const struct code_dump *d)
+static uint64_t file_size(const struct code_dump *d)
 {
 	struct stat st;
 
 	return fstat(d->fd, &st) || st.st_size < 0 ? 0 : (uint64_t)st.st_size;
-}
-
-/* The dump of a parent: a child has its mappings, and its code as it was then. */
-static void look_whose(struct code_dump *d)
-{
-	if (!d->ns_pid || d->head.pid == (uint32_t)d->ns_pid)
-		return;
-	d->from_ns = 0;
-	d->inherited = true;
 }
 
 /* The header, once the file has one. False: nothing to read (yet). */
@@ -77,7 +58,7 @@ static bool open_dump(struct code_dump *d, bool ended, struct sentences *notes)
 
 	if (d->known || d->refused)
 		return d->known;
-	n = read_at(d, 0, head, sizeof(head));
+	n = code_pread(d->fd, 0, head, sizeof(head));
 	if (n < sizeof(head) && (!ended || !n))
 		return false;
 	if (jitdump_header(head, n, &d->head, &why)) {
@@ -92,7 +73,9 @@ static bool open_dump(struct code_dump *d, bool ended, struct sentences *notes)
 	} else {
 		d->known = true;
 		d->reader.at = d->head.header_size;
-		look_whose(d);
+		/* The dump of a parent: a child has its mappings, and its code as it was at the fork. */
+		d->inherited = d->ns_pid && d->head.pid != (uint32_t)d->ns_pid;
+		d->from_ns = d->inherited ? 0 : d->from_ns;
 	}
 	return d->known;
 }
@@ -105,7 +88,7 @@ struct reading {
 	uint64_t until_ns;
 };
 
-static uint64_t take_debug(struct code_dump_reader *r, uint64_t addr)
+static uint64_t pop_debug(struct code_dump_reader *r, uint64_t addr)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(r->debug); i++)
 		if (r->debug[i].at && r->debug[i].addr == addr) {
@@ -117,17 +100,17 @@ static uint64_t take_debug(struct code_dump_reader *r, uint64_t addr)
 	return 0;
 }
 
-static void put_debug(struct code_dump_reader *r, uint64_t addr)
+static void push_debug(struct code_dump_reader *r, uint64_t addr)
 {
-	take_debug(r, addr);
+	pop_debug(r, addr);
 	r->debug[r->next_debug].addr = addr;
 	r->debug[r->next_debug].at = r->at;
 	r->next_debug = (r->next_debug + 1) % ARRAY_SIZE(r->debug);
 }
 
 /* From the record's time on, @found is what is known of these addresses. */
-static void tell(struct reading *r, uint64_t addr, const struct jitdump_record *rec, enum code_found found,
-		 uint64_t debug)
+static void resolve_range(struct reading *r, uint64_t addr, const struct jitdump_record *rec, enum code_found found,
+			  uint64_t debug)
 {
 	struct code_questions *of = r->index.of;
 	size_t i;
@@ -166,22 +149,22 @@ static bool is_of_its_life(struct reading *r, const struct jitdump_record *rec)
 	return false;
 }
 
-static void on_record(struct reading *r, const struct jitdump_record *rec)
+static void resolve_record(struct reading *r, const struct jitdump_record *rec)
 {
 	uint64_t debug;
 
 	switch (rec->type) {
-	case JITDUMP_DEBUG: put_debug(r->at, rec->addr); break;
+	case JITDUMP_DEBUG: push_debug(r->at, rec->addr); break;
 	case JITDUMP_LOAD:
-		debug = take_debug(r->at, rec->addr);
+		debug = pop_debug(r->at, rec->addr);
 		if (is_of_its_life(r, rec))
-			tell(r, rec->addr, rec, CODE_LOAD, debug);
+			resolve_range(r, rec->addr, rec, CODE_LOAD, debug);
 		break;
 	case JITDUMP_MOVE:
 		if (!is_of_its_life(r, rec))
 			break;
-		tell(r, rec->old_addr, rec, CODE_GONE, 0);
-		tell(r, rec->addr, rec, CODE_MOVE, 0);
+		resolve_range(r, rec->old_addr, rec, CODE_GONE, 0);
+		resolve_range(r, rec->addr, rec, CODE_MOVE, 0);
 		break;
 	case JITDUMP_BAD: r->d->bad++; break;
 	}
@@ -194,11 +177,11 @@ struct window {
 	char bytes[WINDOW];
 };
 
-static const char *look(const struct code_dump *d, struct window *w, uint64_t at, size_t *ret_len)
+static const char *window_at(const struct code_dump *d, struct window *w, uint64_t at, size_t *ret_len)
 {
 	if (at < w->from || at + JITDUMP_HEAD > w->from + w->len) {
 		w->from = at;
-		w->len = read_at(d, at, w->bytes, sizeof(w->bytes));
+		w->len = code_pread(d->fd, at, w->bytes, sizeof(w->bytes));
 	}
 	*ret_len = w->len - (size_t)(at - w->from);
 	return w->bytes + (at - w->from);
@@ -213,7 +196,7 @@ static int record_at(const struct code_dump *d, struct window *w, uint64_t at, u
 
 	if (at >= size)
 		return 0;
-	bytes = look(d, w, at, &len);
+	bytes = window_at(d, w, at, &len);
 	return jitdump_record(&d->head, bytes, len, size - at, ret);
 }
 
@@ -240,10 +223,17 @@ static uint64_t cycles(void)
 #endif
 }
 
-static void note_strange(struct code_dump *d, struct sentences *notes)
+/* Records whose times or writer do not fit; of a dump that is a parent's, or whose header has a PID other than the writer's,
+ * nothing may be of use. */
+static void note_unfit(struct code_dump *d, struct sentences *notes)
 {
 	struct jitdump_clocks now = { monotonic_ns(), clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_BOOTTIME), cycles(), 0 };
 
+	if (d->others && !d->good)
+		code_note(notes,
+			  "according to its header '%s' was written by process %u after process %d had started: its "
+			  "names are not used",
+			  d->shown, d->head.pid, (int)d->ns_pid);
 	if (!d->strange || d->told_strange)
 		return;
 	now.life_ns = now.monotonic_ns > d->started_ns ? now.monotonic_ns - d->started_ns : 0;
@@ -252,16 +242,6 @@ static void note_strange(struct code_dump *d, struct sentences *notes)
 		  "CLOCK_MONOTONIC in nanoseconds is required; these names are not used",
 		  d->shown, d->good ? "records" : "only records", jitdump_clock(d->first_strange, &now));
 	d->told_strange = true;
-}
-
-/* Nothing of it is of use: it may be the dump of a parent, or its header has another number than its writer. */
-static void note_others(const struct code_dump *d, struct sentences *notes)
-{
-	if (d->others && !d->good)
-		code_note(notes,
-			  "according to its header '%s' was written by process %u after process %d had started: its "
-			  "names are not used",
-			  d->shown, d->head.pid, (int)d->ns_pid);
 }
 
 /* From where @reader stands until @end. Returns what stopped it: -EBADMSG, 0 for the end. */
@@ -275,7 +255,7 @@ static int read_records(struct reading *r, uint64_t end, struct sentences *notes
 		return 0;
 	r->until_ns = monotonic_ns() + SLACK_NS;
 	while ((got = record_at(r->d, w, r->at->at, end, &rec)) > 0) {
-		on_record(r, &rec);
+		resolve_record(r, &rec);
 		r->at->at += rec.size;
 		if (r->index.work > CODE_WORK_MAX) {
 			code_note(notes,
@@ -308,7 +288,7 @@ void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_quest
 			 struct sentences *notes)
 {
 	struct reading r = { .d = d, .at = &d->reader, .number = number };
-	uint64_t size = code_dump_size(d);
+	uint64_t size = file_size(d);
 	int got;
 
 	if (!open_dump(d, ended, notes) || code_index_make(&r.index, all))
@@ -316,8 +296,7 @@ void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_quest
 	got = read_records(&r, size, notes);
 	code_index_done(&r.index);
 	note_end(d, got, ended && d->reader.at < size, notes);
-	note_strange(d, notes);
-	note_others(d, notes);
+	note_unfit(d, notes);
 }
 
 void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct sentences *notes)
@@ -340,7 +319,7 @@ bool code_dump_move(const struct code_dump *d, struct code_question *q, struct c
 {
 	char head[JITDUMP_HEAD];
 	struct jitdump_record rec;
-	size_t n = read_at(d, q->at, head, sizeof(head));
+	size_t n = code_pread(d->fd, q->at, head, sizeof(head));
 
 	if (jitdump_record(&d->head, head, n, UINT64_MAX, &rec) <= 0 || rec.type != JITDUMP_MOVE)
 		return false;
@@ -356,22 +335,21 @@ static int compare_index(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* The newest LOAD of that number and size before the move. */
-static void on_load(struct code_moved *m, const struct jitdump_record *rec, uint64_t at, uint64_t debug)
-{
-	if (m->size != rec->code_size || rec->time_ns > m->ns || (m->q->at && rec->time_ns < m->load_ns))
-		return;
-	m->q->at = at;
-	m->q->debug = debug;
-	m->load_ns = rec->time_ns;
-}
-
-static void on_loads(struct code_moved *moved, size_t n, const struct jitdump_record *rec, uint64_t at, uint64_t debug)
+/* Each move keeps the newest LOAD of its index and size before it. */
+static void apply_load(struct code_moved *moved, size_t n, const struct jitdump_record *rec, uint64_t at,
+		       uint64_t debug)
 {
 	size_t low = search_first_not(i, 0, n, moved[i].index < rec->index);
 
-	for (; low < n && moved[low].index == rec->index; low++)
-		on_load(&moved[low], rec, at, debug);
+	for (; low < n && moved[low].index == rec->index; low++) {
+		struct code_moved *m = &moved[low];
+
+		if (m->size != rec->code_size || rec->time_ns > m->ns || (m->q->at && rec->time_ns < m->load_ns))
+			continue;
+		m->q->at = at;
+		m->q->debug = debug;
+		m->load_ns = rec->time_ns;
+	}
 }
 
 void code_dump_moves(struct code_dump *d, struct code_moved *moved, size_t n)
@@ -385,14 +363,14 @@ void code_dump_moves(struct code_dump *d, struct code_moved *moved, size_t n)
 	qsort(moved, n, sizeof(*moved), compare_index);
 	while (r.at < d->reader.at && record_at(d, w, r.at, d->reader.at, &rec) > 0) {
 		if (rec.type == JITDUMP_DEBUG)
-			put_debug(&r, rec.addr);
+			push_debug(&r, rec.addr);
 		else if (rec.type == JITDUMP_LOAD)
-			on_loads(moved, n, &rec, r.at, take_debug(&r, rec.addr));
+			apply_load(moved, n, &rec, r.at, pop_debug(&r, rec.addr));
 		r.at += rec.size;
 	}
 }
 
-static void add_line(struct code_dump *d, uint64_t addr, const struct jitdump_record *rec, enum code_found found)
+static void add_dump_line(struct code_dump *d, uint64_t addr, const struct jitdump_record *rec, enum code_found found)
 {
 	struct code_line l = { .start = addr,
 			       .end = addr + rec->code_size < addr ? UINT64_MAX : addr + rec->code_size,
@@ -404,27 +382,27 @@ static void add_line(struct code_dump *d, uint64_t addr, const struct jitdump_re
 	code_lines_add(&d->lines, &l);
 }
 
-static void keep_record(struct reading *r, const struct jitdump_record *rec)
+static void store_record(struct reading *r, const struct jitdump_record *rec)
 {
 	struct code_dump *d = r->d;
 
 	if ((rec->type != JITDUMP_LOAD && rec->type != JITDUMP_MOVE) || !is_of_its_life(r, rec))
 		return;
 	if (rec->type == JITDUMP_LOAD) {
-		add_line(d, rec->addr, rec, CODE_LOAD);
+		add_dump_line(d, rec->addr, rec, CODE_LOAD);
 		(void)vec_push(&d->loads,
 			       ((struct code_load){ rec->index, rec->code_size, rec->time_ns, d->lines_at }));
 	} else {
-		add_line(d, rec->old_addr, rec, CODE_GONE);
-		add_line(d, rec->addr, rec, CODE_MOVE);
+		add_dump_line(d, rec->old_addr, rec, CODE_GONE);
+		add_dump_line(d, rec->addr, rec, CODE_MOVE);
 	}
 }
 
-static void read_lines(struct code_dump *d, struct sentences *notes)
+static void read_new_records(struct code_dump *d, struct sentences *notes)
 {
 	struct reading r = { .d = d, .until_ns = monotonic_ns() + SLACK_NS };
 	AUTO_FREE struct window *w = NULL;
-	uint64_t size = code_dump_size(d);
+	uint64_t size = file_size(d);
 	struct jitdump_record rec;
 
 	if (!open_dump(d, false, notes) || size <= d->lines_at)
@@ -436,12 +414,11 @@ static void read_lines(struct code_dump *d, struct sentences *notes)
 		return;
 	w->from = w->len = 0;
 	while (record_at(d, w, d->lines_at, size, &rec) > 0) {
-		keep_record(&r, &rec);
+		store_record(&r, &rec);
 		d->lines_at += rec.size;
 	}
 	code_lines_sort(&d->lines);
-	note_strange(d, notes);
-	note_others(d, notes);
+	note_unfit(d, notes);
 }
 
 /* The newest record that is not later; of one moment, the last one. */
@@ -458,7 +435,7 @@ static void choose_record(struct code_line **best, struct code_line *l, uint64_t
 
 struct code_line *code_dump_line(struct code_dump *d, uint64_t addr, uint64_t time_ns, struct sentences *notes)
 {
-	read_lines(d, notes);
+	read_new_records(d, notes);
 	return code_lines_find(&d->lines, addr, time_ns, choose_record);
 }
 
@@ -497,7 +474,7 @@ bool code_dump_name(const struct code_dump *d, uint64_t at, struct code_name *re
 {
 	char record[JITDUMP_HEAD + CODE_NAME_MAX + 8];
 	struct jitdump_record rec;
-	size_t len = read_at(d, at, record, sizeof(record)), max;
+	size_t len = code_pread(d->fd, at, record, sizeof(record)), max;
 	const char *name, *nul;
 
 	if (jitdump_record(&d->head, record, len, UINT64_MAX, &rec) <= 0 || rec.type != JITDUMP_LOAD || rec.name > len)
@@ -519,9 +496,9 @@ void *code_dump_lines(const struct code_dump *d, uint64_t at, size_t *ret_len)
 	struct jitdump_record rec;
 	void *bytes;
 
-	if (jitdump_record(&d->head, head, read_at(d, at, head, sizeof(head)), UINT64_MAX, &rec) <= 0 ||
+	if (jitdump_record(&d->head, head, code_pread(d->fd, at, head, sizeof(head)), UINT64_MAX, &rec) <= 0 ||
 	    rec.type != JITDUMP_DEBUG || rec.size > LINES_MAX || !(bytes = malloc(rec.size)))
 		return NULL;
-	*ret_len = read_at(d, at, bytes, rec.size);
+	*ret_len = code_pread(d->fd, at, bytes, rec.size);
 	return bytes;
 }

@@ -2,13 +2,11 @@
 /* Whose files are believed: who a process is, and the opening of what lies in a folder where everybody may write. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "proc/procfs.h"
 #include "sym/code_priv.h"
 
 #define NOTES_MAX 100
@@ -25,18 +23,6 @@ void code_note(struct sentences *notes, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void read_uids(pid_t pid, struct code_owner *ret)
-{
-	AUTO_BUF struct buf b = { 0 };
-	const char *line;
-
-	if (procfs_read(pid, "status", &b) || !b.data || !(line = strstr(b.data, "\nUid:\t")))
-		return;
-	if (sscanf(line + 6, "%" SCNu32 "%" SCNu32 "%" SCNu32 "%" SCNu32, &ret->uids[0], &ret->uids[1], &ret->uids[2],
-		   &ret->uids[3]) == 4)
-		ret->nuids = 4;
-}
-
 static void read_start(struct code_owner *ret)
 {
 	uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK), start = ret->id.start_ticks * tick;
@@ -45,19 +31,6 @@ static void read_start(struct code_owner *ret)
 
 	ret->start_real_ns = real > age ? real - age : 0;
 	ret->start_ns = monotonic > age ? monotonic - age : 0;
-}
-
-/* Do two processes have one thing, by the links below /proc? */
-static bool same(pid_t pid, const char *what)
-{
-	char path[64];
-	struct stat mine, its;
-
-	snprintf(path, sizeof(path), "/proc/self/%s", what);
-	if (stat(path, &mine))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
-	return !stat(path, &its) && mine.st_dev == its.st_dev && mine.st_ino == its.st_ino;
 }
 
 int code_owner_read(pid_t pid, struct code_owner *ret)
@@ -69,8 +42,8 @@ int code_owner_read(pid_t pid, struct code_owner *ret)
 	if (r)
 		return r;
 	ret->ns_pid = process_ns_pid(pid);
-	ret->same_mounts = same(pid, "ns/mnt") && same(pid, "root");
-	read_uids(pid, ret);
+	ret->same_mounts = process_shares_files(pid);
+	ret->nuids = process_uids(pid, ret->uids) ? 0 : ARRAY_SIZE(ret->uids);
 	read_start(ret);
 	return process_is_alive(&ret->id) ? 0 : -ESRCH;
 }
@@ -85,7 +58,7 @@ bool code_is_trusted(const struct code_owner *o, const struct stat *st)
 	return false;
 }
 
-static const char *kind_of(mode_t mode)
+static const char *file_type_name(mode_t mode)
 {
 	if (S_ISLNK(mode))
 		return "a link";
@@ -96,20 +69,26 @@ static const char *kind_of(mode_t mode)
 	return S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-uint64_t code_stat_ns(const struct stat *st)
+size_t code_pread(int fd, uint64_t at, void *to, size_t len)
 {
-	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+	ssize_t n;
+
+	do
+		n = pread(fd, to, len, (off_t)at);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? 0 : (size_t)n;
 }
 
 /* Is the file to be believed? 0, -EPERM or -ESTALE, with a note why. */
-static int check(const char *shown, const struct code_owner *o, const struct stat *st, struct sentences *notes)
+static int check_trusted(const char *shown, const struct code_owner *o, const struct stat *st, struct sentences *notes)
 {
 	if (!S_ISREG(st->st_mode))
-		code_note(notes, "'%s' is %s, not a regular file: its names are not used", shown, kind_of(st->st_mode));
+		code_note(notes, "'%s' is %s, not a regular file: its names are not used", shown,
+			  file_type_name(st->st_mode));
 	else if (!code_is_trusted(o, st))
 		code_note(notes, "'%s' belongs to user %u, but process %d to user %u: its names are not used", shown,
 			  (unsigned)st->st_uid, (int)o->id.pid, (unsigned)o->uids[0]);
-	else if (code_stat_ns(st) + STALE_SLACK_NS < o->start_real_ns)
+	else if (timespec_ns(&st->st_mtim) + STALE_SLACK_NS < o->start_real_ns)
 		code_note(notes,
 			  "'%s' was written before process %d started, by an earlier process with the same PID "
 			  "('usertrace map --clean' removes such files)",
@@ -130,7 +109,7 @@ int code_open(int dir, const char *path, const char *shown, const struct code_ow
 		return errno == ENOTDIR ? -ENOENT : -errno;
 	if (fstat(peek, st))
 		return -errno;
-	fd = check(shown, o, st, notes);
+	fd = check_trusted(shown, o, st, notes);
 	if (fd)
 		return fd;
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", peek);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "sym/code_priv.h"
 
 static int compare_lines(const void *a, const void *b)
@@ -19,7 +20,7 @@ static int compare_lines(const void *a, const void *b)
 #define NEW_LINES_PART 256 /* of all */
 
 /* Merges the sorted new lines into the others, from the end, so that lines at rising addresses move nothing. */
-static void merge(struct code_lines *l)
+static void merge_new_lines(struct code_lines *l)
 {
 	size_t added = l->v.n - l->sorted, from = l->sorted, to = l->v.n, left = added;
 	AUTO_FREE struct code_line *fresh = malloc(added * sizeof(*fresh));
@@ -50,7 +51,7 @@ void code_lines_add(struct code_lines *l, const struct code_line *line)
 void code_lines_sort(struct code_lines *l)
 {
 	if (l->v.n - l->sorted > NEW_LINES + l->sorted / NEW_LINES_PART)
-		merge(l);
+		merge_new_lines(l);
 }
 
 #define LINES_ASKED 4096 /* that begin before an address and may reach it: maps of ill will have more */
@@ -58,17 +59,9 @@ void code_lines_sort(struct code_lines *l)
 struct code_line *code_lines_find(struct code_lines *l, uint64_t addr, uint64_t time_ns, code_choose_fn *choose)
 {
 	struct code_line *best = NULL;
-	size_t low = 0, high, end;
+	size_t low = search_first_not(i, 0, l->sorted, l->v.v[i].start <= addr);
+	size_t end = low > LINES_ASKED ? low - LINES_ASKED : 0;
 
-	for (high = l->sorted; low < high;) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->v.v[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	end = low > LINES_ASKED ? low - LINES_ASKED : 0;
 	for (; low > end && l->reach.v[low - 1] > addr; low--)
 		if (addr < l->v.v[low - 1].end)
 			choose(&best, &l->v.v[low - 1], time_ns);

@@ -18,20 +18,14 @@ static atomic_size_t kept_all; /* bytes of all maps that are kept in memory */
 /* Bytes of the file as it was: from memory where they are kept. Returns how many, 0 at the end or on an error. */
 static size_t read_at(const struct code_map *m, uint64_t at, char *to, size_t len)
 {
-	ssize_t n;
-
-	if (m->keeps) {
-		if (at >= m->kept.len)
-			return 0;
-		if (len > m->kept.len - at)
-			len = m->kept.len - at;
-		memcpy(to, m->kept.data + at, len);
-		return len;
-	}
-	do
-		n = pread(m->fd, to, len, (off_t)at);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? 0 : (size_t)n;
+	if (!m->keeps)
+		return code_pread(m->fd, at, to, len);
+	if (at >= m->kept.len)
+		return 0;
+	if (len > m->kept.len - at)
+		len = m->kept.len - at;
+	memcpy(to, m->kept.data + at, len);
+	return len;
 }
 
 /* How much of the file from @at on was never written, as with truncate(1); it may be larger than all disks. */
@@ -44,7 +38,7 @@ static uint64_t hole_at(const struct code_map *m, uint64_t at, uint64_t end)
 	return ((uint64_t)data < end ? (uint64_t)data : end) - at;
 }
 
-static void drop_kept(struct code_map *m)
+static void free_copy(struct code_map *m)
 {
 	atomic_fetch_sub(&kept_all, m->kept.len);
 	buf_done(&m->kept);
@@ -52,7 +46,7 @@ static void drop_kept(struct code_map *m)
 }
 
 /* Copies what came until @size. A map that grows too large is read from its file then, as others are. */
-static void keep(struct code_map *m, uint64_t size)
+static void copy_new_bytes(struct code_map *m, uint64_t size)
 {
 	while (m->keeps && m->kept.len < size) {
 		size_t want = size - m->kept.len < CODE_PIECE ? (size_t)(size - m->kept.len) : CODE_PIECE;
@@ -62,7 +56,7 @@ static void keep(struct code_map *m, uint64_t size)
 		if (size <= m->keep_max && atomic_load(&kept_all) + want <= CODE_KEEP_ALL)
 			room = buf_room(&m->kept, want);
 		if (!room) {
-			drop_kept(m);
+			free_copy(m);
 			return;
 		}
 		n = pread(m->fd, room, want, (off_t)m->kept.len);
@@ -71,14 +65,6 @@ static void keep(struct code_map *m, uint64_t size)
 		m->kept.len += (size_t)n;
 		atomic_fetch_add(&kept_all, (size_t)n);
 	}
-}
-
-static void keep_tail(struct code_map *m)
-{
-	size_t len = m->size < sizeof(m->tail) ? (size_t)m->size : sizeof(m->tail);
-	ssize_t n = pread(m->fd, m->tail, len, (off_t)(m->size - len));
-
-	m->tail_len = n < 0 ? 0 : (size_t)n;
 }
 
 /* Does the same stand where the file ended? */
@@ -107,13 +93,15 @@ static void thin_log(struct code_map *m)
 static void note_size(struct code_map *m, uint64_t size, uint64_t time_ns)
 {
 	struct code_arrival a = { time_ns, size };
+	size_t tail_len;
 
 	if (m->log.n >= LOG_MAX)
 		thin_log(m);
 	if (!vec_push(&m->log, a))
 		m->size = size; /* else it is noted the next time */
-	keep(m, m->size);
-	keep_tail(m);
+	copy_new_bytes(m, m->size);
+	tail_len = m->size < sizeof(m->tail) ? (size_t)m->size : sizeof(m->tail);
+	m->tail_len = code_pread(m->fd, m->size - tail_len, m->tail, tail_len);
 }
 
 struct code_map *code_map_new(int fd, const char *shown, const struct stat *st, uint64_t begin_ns, size_t keep_max)
@@ -129,7 +117,7 @@ struct code_map *code_map_new(int fd, const char *shown, const struct stat *st, 
 	m->end_ns = UINT64_MAX;
 	m->ino = st->st_ino;
 	m->dev = st->st_dev;
-	m->mtime_ns = code_stat_ns(st);
+	m->mtime_ns = timespec_ns(&st->st_mtim);
 	m->keeps = keep_max > 0;
 	m->keep_max = keep_max;
 	m->left = m->lines.left = CODE_READ_MAX;
@@ -142,7 +130,7 @@ struct code_map *code_map_free(struct code_map *m)
 {
 	if (!m)
 		return NULL;
-	drop_kept(m);
+	free_copy(m);
 	vec_done(&m->log);
 	code_lines_done(&m->lines);
 	close(m->fd);
@@ -169,11 +157,11 @@ int code_map_grow(struct code_map *m, const struct stat *st, uint64_t time_ns)
 
 	if (st->st_ino != m->ino || st->st_dev != m->dev || size < m->size)
 		return -ESTALE;
-	if (size == m->size && code_stat_ns(st) == m->mtime_ns)
+	if (size == m->size && timespec_ns(&st->st_mtim) == m->mtime_ns)
 		return 0;
 	if (!is_continued(m))
 		return -ESTALE;
-	m->mtime_ns = code_stat_ns(st);
+	m->mtime_ns = timespec_ns(&st->st_mtim);
 	if (size == m->size)
 		return 0;
 	note_size(m, size, time_ns);
@@ -195,27 +183,24 @@ static uint64_t arrival(struct reading *r, uint64_t end)
 	return r->log < r->m->log.n ? r->m->log.v[r->log].time_ns : UINT64_MAX;
 }
 
-static void answer(struct code_question *q, const struct reading *r, enum code_found found,
-		   const struct perfmap_line *line)
+/* What a line that came at @time_ns means for one question. */
+static void resolve_question(struct code_question *q, const struct reading *r, uint64_t time_ns,
+			     const struct perfmap_line *line)
 {
-	q->found = (uint8_t)found;
+	if (q->found > CODE_LINE || (q->time_ns >= r->m->end_ns && r->m->end_ns != UINT64_MAX))
+		return;
+	if (q->time_ns >= r->m->begin_ns && time_ns <= q->time_ns)
+		q->found = CODE_LINE;
+	else if (q->found == CODE_NOBODY)
+		q->found = CODE_LATER;
+	else
+		return;
 	q->source = r->number;
 	q->at = line->offset;
 	q->named = false;
 }
 
-/* What a line that came at @time_ns means for one question. */
-static void ask(struct code_question *q, const struct reading *r, uint64_t time_ns, const struct perfmap_line *line)
-{
-	if (q->found > CODE_LINE || (q->time_ns >= r->m->end_ns && r->m->end_ns != UINT64_MAX))
-		return;
-	if (q->time_ns >= r->m->begin_ns && time_ns <= q->time_ns)
-		answer(q, r, CODE_LINE, line);
-	else if (q->found == CODE_NOBODY)
-		answer(q, r, CODE_LATER, line);
-}
-
-static void on_line(void *ctx, const struct perfmap_line *line)
+static void resolve_line(void *ctx, const struct perfmap_line *line)
 {
 	struct reading *r = ctx;
 	uint64_t time_ns;
@@ -225,7 +210,7 @@ static void on_line(void *ctx, const struct perfmap_line *line)
 		return;
 	time_ns = arrival(r, line->end);
 	for (; i < r->index.of->q.n && r->index.of->q.v[i].addr - line->start < line->size; i++) {
-		ask(&r->index.of->q.v[i], r, time_ns, line);
+		resolve_question(&r->index.of->q.v[i], r, time_ns, line);
 		r->index.work++;
 	}
 }
@@ -257,33 +242,26 @@ static void note_large(const struct code_map *m, const struct perfmap *reader, u
 			  (unsigned long long)reader->number + 1);
 }
 
-/* Feeds the file from where the reader stands until @end. */
-static void feed(struct reading *r, struct perfmap *reader, uint64_t end, uint64_t *left, char *piece,
-		 struct sentences *notes)
-{
-	while (feed_piece(r->m, reader, end, left, piece, on_line, r))
-		if (r->index.work > CODE_WORK_MAX) {
-			code_note(notes,
-				  "'%s' has too many lines for the same addresses: its names from line %llu on are not "
-				  "used",
-				  r->m->shown, (unsigned long long)reader->number);
-			return;
-		}
-	note_large(r->m, reader, *left, notes);
-}
-
+/* Reads the file from where @reader stands until @end. */
 static void read_map(struct code_map *m, uint16_t number, struct perfmap *reader, struct code_questions *of,
 		     uint64_t end, bool ended, struct sentences *notes)
 {
 	struct reading r = { .m = m, .number = number };
 	AUTO_FREE char *piece = malloc(CODE_PIECE);
-	uint64_t again = CODE_READ_MAX;
+	uint64_t again = CODE_READ_MAX, *left = reader == &m->reader ? &m->left : &again;
 
 	if (!piece || code_index_make(&r.index, of))
 		return;
-	feed(&r, reader, end, reader == &m->reader ? &m->left : &again, piece, notes);
+	while (r.index.work <= CODE_WORK_MAX && feed_piece(m, reader, end, left, piece, resolve_line, &r))
+		;
+	if (r.index.work > CODE_WORK_MAX)
+		code_note(notes,
+			  "'%s' has too many lines for the same addresses: its names from line %llu on are not used",
+			  m->shown, (unsigned long long)reader->number);
+	else
+		note_large(m, reader, *left, notes);
 	if (ended)
-		perfmap_end(reader, on_line, &r);
+		perfmap_end(reader, resolve_line, &r);
 	code_index_done(&r.index);
 }
 
@@ -318,7 +296,7 @@ void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *c
 		perfmap_end(ret, fn, ctx);
 }
 
-static void keep_line(void *ctx, const struct perfmap_line *line)
+static void store_line(void *ctx, const struct perfmap_line *line)
 {
 	struct reading *r = ctx;
 	struct code_line l = { .start = line->start,
@@ -330,7 +308,7 @@ static void keep_line(void *ctx, const struct perfmap_line *line)
 		code_lines_add(&r->m->lines, &l);
 }
 
-static void read_lines(struct code_map *m, bool ended)
+static void read_new_lines(struct code_map *m, bool ended)
 {
 	struct code_lines *l = &m->lines;
 	struct reading r = { .m = m };
@@ -339,11 +317,11 @@ static void read_lines(struct code_map *m, bool ended)
 	if (m->lost || l->ended || (l->reader.offset >= m->size && !ended))
 		return;
 	piece = malloc(CODE_PIECE);
-	while (piece && feed_piece(m, &l->reader, m->size, &l->left, piece, keep_line, &r))
+	while (piece && feed_piece(m, &l->reader, m->size, &l->left, piece, store_line, &r))
 		;
 	l->ended = ended;
 	if (ended)
-		perfmap_end(&l->reader, keep_line, &r);
+		perfmap_end(&l->reader, store_line, &r);
 	code_lines_sort(l);
 }
 
@@ -361,7 +339,7 @@ struct code_line *code_map_line(struct code_map *m, uint64_t addr, uint64_t time
 {
 	struct code_line *best;
 
-	read_lines(m, ended);
+	read_new_lines(m, ended);
 	best = code_lines_find(&m->lines, addr, time_ns, choose_line);
 	*ret_later = best && (best->time_ns > time_ns || time_ns < m->begin_ns);
 	return best;

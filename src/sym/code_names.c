@@ -11,7 +11,7 @@ struct found {
 
 static bool is_dump(const struct code_question *q) { return q->found >= CODE_LOAD; }
 
-static int compare(const void *a, const void *b)
+static int compare_by_source(const void *a, const void *b)
 {
 	const struct code_question *x = *(struct code_question *const *)a, *y = *(struct code_question *const *)b;
 
@@ -23,7 +23,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* A copy that lives as long as @c; NULL for an empty text. */
-static const char *keep_text(struct code_maps *c, const char *text, size_t len)
+static const char *store_string(struct code_maps *c, const char *text, size_t len)
 {
 	char *copy = len ? strndup(text, len) : NULL;
 
@@ -35,9 +35,9 @@ static const char *keep_text(struct code_maps *c, const char *text, size_t len)
 }
 
 /* The name of a file: few, which come again and again. */
-static const char *keep_file(struct code_maps *c, const char *text, size_t len)
+static const char *store_file(struct code_maps *c, const char *text, size_t len)
 {
-	const char *copy = keep_text(c, text, len);
+	const char *copy = store_string(c, text, len);
 	uint32_t number = copy ? strings_number(&c->files, copy) : UINT32_MAX;
 
 	if (number == UINT32_MAX || c->files.v.v[number] == copy)
@@ -46,7 +46,7 @@ static const char *keep_file(struct code_maps *c, const char *text, size_t len)
 	return c->files.v.v[number];
 }
 
-static struct code_name *keep_name(struct code_maps *c, struct code_name n, const struct buf *text)
+static struct code_name *store_name(struct code_maps *c, struct code_name n, const struct buf *text)
 {
 	struct code_name *copy = malloc(sizeof(*copy));
 
@@ -54,23 +54,20 @@ static struct code_name *keep_name(struct code_maps *c, struct code_name n, cons
 		free(copy);
 		return NULL;
 	}
-	n.name = text->data ? keep_text(c, text->data, text->len) : NULL;
+	n.name = text->data ? store_string(c, text->data, text->len) : NULL;
 	*copy = n;
 	return copy;
 }
 
-/* The name that a line or a LOAD has; NULL when it is not there any more. */
+/* The name that a line or a LOAD has; NULL when the file does not have it any more. */
 static struct code_name *read_name(struct code_maps *c, const struct code_question *q)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	struct code_name n = { 0 };
-	bool there;
+	bool is_there = is_dump(q) ? code_dump_name(c->dumps.v[q->source], q->at, &n, &text)
+				   : code_map_name(c->maps.v[q->source], q->at, &n, &text);
 
-	if (is_dump(q))
-		there = code_dump_name(c->dumps.v[q->source], q->at, &n, &text);
-	else
-		there = code_map_name(c->maps.v[q->source], q->at, &n, &text);
-	return there && !text.failed ? keep_name(c, n, &text) : NULL;
+	return is_there && !text.failed ? store_name(c, n, &text) : NULL;
 }
 
 const struct code_name *code_line_name(struct code_maps *c, const struct code_map *m, const struct code_dump *d,
@@ -82,7 +79,7 @@ const struct code_name *code_line_name(struct code_maps *c, const struct code_ma
 	if (line->name)
 		return line->name;
 	if ((d ? code_dump_line_name(d, line, &n, &text) : code_map_name(m, line->at, &n, &text)) && !text.failed)
-		line->name = keep_name(c, n, &text);
+		line->name = store_name(c, n, &text);
 	return line->name;
 }
 
@@ -100,7 +97,7 @@ static void lines_done(struct lines *l)
 	free(l->bytes);
 }
 
-static void read_lines(struct lines *l, const struct code_dump *d, uint64_t at)
+static void read_debug_lines(struct lines *l, const struct code_dump *d, uint64_t at)
 {
 	size_t len;
 
@@ -119,11 +116,11 @@ static void find_line(struct code_maps *c, struct lines *l, struct code_question
 	if (!q->debug)
 		return;
 	if (l->dump != d || l->at != q->debug)
-		read_lines(l, d, q->debug);
+		read_debug_lines(l, d, q->debug);
 	line = jitdump_line_at(&l->lines, addr);
 	if (!line)
 		return;
-	q->file = keep_file(c, line->file, line->file_len < CODE_NAME_MAX ? line->file_len : CODE_NAME_MAX);
+	q->file = store_file(c, line->file, line->file_len < CODE_NAME_MAX ? line->file_len : CODE_NAME_MAX);
 	q->line = line->line;
 }
 
@@ -133,7 +130,7 @@ static size_t name_group(struct code_maps *c, struct found *f, size_t first, str
 	const struct code_name *name = read_name(c, f->v.v[first]);
 	size_t i = first;
 
-	for (; i < f->v.n && !compare(&f->v.v[first], &f->v.v[i]); i++) {
+	for (; i < f->v.n && !compare_by_source(&f->v.v[first], &f->v.v[i]); i++) {
 		struct code_question *q = f->v.v[i];
 
 		q->named = true;
@@ -157,7 +154,7 @@ static void name_moved(struct code_maps *c, const struct code_moved *m, struct l
 	loaded = n.start;
 	n.start = m->start;
 	n.size = m->size;
-	q->name = keep_name(c, n, &text);
+	q->name = store_name(c, n, &text);
 	find_line(c, l, q, loaded + (q->addr - m->start));
 }
 
@@ -183,7 +180,7 @@ static void name_all_moved(struct code_maps *c, uint16_t dump, struct found *f, 
 }
 
 /* Those that were found since the last time; moved ones apart. */
-static void collect(struct code_maps *c, struct found *plain, struct found *moved)
+static void collect_unnamed(struct code_maps *c, struct found *plain, struct found *moved)
 {
 	for (size_t i = 0; i < c->settled.q.n; i++) {
 		struct code_question *q = &c->settled.q.v[i];
@@ -204,9 +201,9 @@ void code_names_fill(struct code_maps *c)
 	struct found plain = { 0 }, moved = { 0 };
 	struct lines l = { 0 };
 
-	collect(c, &plain, &moved);
+	collect_unnamed(c, &plain, &moved);
 	if (plain.v.n)
-		qsort(plain.v.v, plain.v.n, sizeof(*plain.v.v), compare);
+		qsort(plain.v.v, plain.v.n, sizeof(*plain.v.v), compare_by_source);
 	for (size_t i = 0; i < plain.v.n;)
 		i = name_group(c, &plain, i, &l);
 	for (size_t i = 0; moved.v.n && i < c->dumps.n; i++)

@@ -7,6 +7,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/intern.h"
 #include "base/sentences.h"
 #include "base/vec.h"
@@ -40,6 +41,8 @@ int code_owner_read(pid_t pid, struct code_owner *ret);
 /* Only so many are kept. */
 void code_note(struct sentences *notes, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Reads up to @len bytes of a file from @at on; returns how many, 0 at the end or on an error. */
+size_t code_pread(int fd, uint64_t at, void *to, size_t len);
 /* The owner of a file is root or the process's user. */
 bool code_is_trusted(const struct code_owner *o, const struct stat *st);
 /*
@@ -93,13 +96,9 @@ struct code_index {
 void code_questions_sort(struct code_questions *qs); /* and each only once */
 int code_index_make(struct code_index *x, struct code_questions *of);
 void code_index_done(struct code_index *x);
-/* The first question at or behind @addr. */
-size_t code_index_at(const struct code_index *x, uint64_t addr);
 /* Is there any question from @start on for @size bytes? Then *@ret is the first. */
 bool code_index_hits(const struct code_index *x, uint64_t start, uint64_t size, size_t *ret);
 struct code_question *code_question_find(struct code_questions *qs, uint64_t addr, uint64_t time_ns);
-
-uint64_t code_stat_ns(const struct stat *st); /* when it was written last */
 
 /* One perf map from its beginning until it was written anew. */
 struct code_arrival {
@@ -214,7 +213,6 @@ bool code_dump_line_name(const struct code_dump *d, const struct code_line *line
 			 struct buf *text);
 struct code_dump *code_dump_new(int fd, const char *shown, const struct stat *st, const struct code_owner *o);
 struct code_dump *code_dump_free(struct code_dump *d);
-uint64_t code_dump_size(const struct code_dump *d); /* bytes of its file as it is */
 /* As with maps. */
 void code_dump_read(struct code_dump *d, uint16_t number, struct code_questions *fresh, struct sentences *notes);
 void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_questions *all, bool ended,
@@ -251,7 +249,7 @@ struct code_maps {
 	VEC(char *) texts;
 	struct strings files; /* of lines: some of the texts */
 	uint64_t last_ns;
-	uint64_t now_ns; /* of code_maps_now: when files were last looked at */
+	uint64_t now_ns; /* of code_maps_lookup_live: when files were last looked at */
 	struct {
 		ino_t ino;
 		uint64_t mtime_ns, size;

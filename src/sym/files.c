@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/path.h"
 #include "elf/lines.h"
+#include "proc/procfs.h"
 
 static void file_free(struct sym_file *f)
 {
@@ -24,28 +26,13 @@ static void file_free(struct sym_file *f)
 	free(f);
 }
 
-static uint64_t mtime_ns(const struct stat *st)
-{
-	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
-}
-
-static bool is_unchanged(const struct sym_file *f)
+static bool is_file_of(const struct sym_file *f, const struct mapping *m)
 {
 	struct stat st;
 
-	return elf_image_stat(f->img, &st) && (uint64_t)st.st_size == f->size && mtime_ns(&st) == f->mtime_ns;
-}
-
-static bool is_file(const struct sym_file *f, const struct mapping *m)
-{
-	return f->img && file_id_equal(&f->id, &m->file) && strcmp(f->path, m->path) == 0 && is_unchanged(f);
-}
-
-static struct sym_file *find(const struct sym_files *files, const struct mapping *m)
-{
-	uint32_t found = index_find(&files->index, file_id_hash(&m->file), i, is_file(files->all.v[i], m));
-
-	return found != INDEX_NONE ? files->all.v[found] : NULL;
+	return f->img && file_id_equal(&f->id, &m->file) && strcmp(f->path, m->path) == 0 &&
+	       elf_image_stat(f->img, &st) && (uint64_t)st.st_size == f->size &&
+	       timespec_ns(&st.st_mtim) == f->mtime_ns;
 }
 
 /* Leaves half of the descriptors to others. The limit is raised late: programs that we start inherit it. */
@@ -71,7 +58,7 @@ static int open_by_path(const struct mapping *m)
 	return st.st_dev == m->file.dev && st.st_ino == m->file.ino ? take_fd(&fd) : -ESTALE;
 }
 
-static enum sym_file_state state_of(int r)
+static enum sym_file_state state_of_error(int r)
 {
 	switch (r) {
 	case 0: return SYM_FILE_OPEN;
@@ -86,27 +73,16 @@ static enum sym_file_state state_of(int r)
 	}
 }
 
-static bool is_same(const char *path, const char *own)
-{
-	struct stat a, b;
-
-	return stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 /* A process with other mounts or another root has its debugging symbols there. */
 static void find_debug(struct elf_image *img, pid_t pid, const char *path)
 {
-	char link[64], mounts[64], outer[PATH_MAX];
+	char link[64], outer[PATH_MAX];
 	AUTO_CLOSE int root = -1;
 	ssize_t len;
 
+	if (process_shares_files(pid) || (root = procfs_open_below(pid, "root", "", 0, 0)) < 0)
+		return;
 	snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
-	snprintf(mounts, sizeof(mounts), "/proc/%d/ns/mnt", (int)pid);
-	if (is_same(link, "/") && is_same(mounts, "/proc/self/ns/mnt"))
-		return;
-	root = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return;
 	/* After chroot the path begins at our root; in another mount namespace it begins at the process's. */
 	len = readlink(link, outer, sizeof(outer));
 	if (len > 1 && (size_t)len < sizeof(outer) && strncmp(path, outer, (size_t)len) == 0 && path[len] == '/')
@@ -138,52 +114,34 @@ static int open_image(struct sym_files *files, struct sym_file *f, pid_t pid, co
 		return r;
 	}
 	f->size = (uint64_t)st.st_size;
-	f->mtime_ns = mtime_ns(&st);
+	f->mtime_ns = timespec_ns(&st.st_mtim);
 	find_debug(f->img, pid, m->path);
 	return 0;
 }
 
 struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct mapping *m, struct ut_err *err)
 {
-	struct sym_file *f = find(files, m);
+	uint64_t hash = file_id_hash(&m->file);
+	uint32_t found = index_find(&files->index, hash, i, is_file_of(files->all.v[i], m));
+	struct sym_file *f;
 
-	if (f) {
-		f->refs++;
-		return f;
-	}
+	if (found != INDEX_NONE)
+		return files->all.v[found];
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
 	f->id = m->file;
-	f->refs = 1;
 	f->path = strdup(m->path);
 	if (!f->path || vec_reserve(&files->all, files->all.n + 1) ||
-	    index_add(&files->index, file_id_hash(&f->id), (uint32_t)files->all.n)) {
+	    index_add(&files->index, hash, (uint32_t)files->all.n)) {
 		file_free(f);
 		return NULL;
 	}
 	f->name = path_base(f->path);
 	f->number = ++files->last_number;
-	f->state = state_of(open_image(files, f, pid, m, err));
+	f->state = state_of_error(open_image(files, f, pid, m, err));
 	files->all.v[files->all.n++] = f;
 	return f;
-}
-
-void sym_files_put(struct sym_files *files, struct sym_file *file)
-{
-	struct sym_file *last;
-	uint32_t at;
-
-	if (!file || --file->refs)
-		return;
-	at = index_find(&files->index, file_id_hash(&file->id), i, files->all.v[i] == file);
-	index_remove(&files->index, file_id_hash(&file->id), at);
-	last = files->all.v[--files->all.n];
-	if (last != file) {
-		index_renumber(&files->index, file_id_hash(&last->id), (uint32_t)files->all.n, at);
-		files->all.v[at] = last;
-	}
-	file_free(file);
 }
 
 void sym_files_done(struct sym_files *files)

@@ -25,7 +25,6 @@ struct sym_file {
 	struct elf_image *img; /* NULL unless state is SYM_FILE_OPEN */
 	enum sym_file_state state;
 	uint32_t number; /* never given twice */
-	unsigned refs;
 	struct elf_lines *lines; /* NULL: not asked for, or there are none */
 	bool lines_tried;
 };
@@ -37,12 +36,10 @@ struct sym_files {
 };
 
 /*
- * The file behind a mapping, opened now unless it is known; one reference for the caller. NULL: out of memory. @err
- * gets a sentence when it is new and could not be opened.
+ * The file behind a mapping, opened now unless it is known; it belongs to @files. NULL: out of memory. @err gets a
+ * sentence when the file is new and could not be opened.
  */
 struct sym_file *sym_files_get(struct sym_files *files, pid_t pid, const struct mapping *m, struct ut_err *err);
-/* Gives a reference back; the last one closes the file. */
-void sym_files_put(struct sym_files *files, struct sym_file *file);
 void sym_files_done(struct sym_files *files);
 
 #endif

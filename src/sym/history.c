@@ -115,7 +115,7 @@ static struct place *find_same(const struct history *h, const struct place *p)
 		       : NULL;
 }
 
-static int remember(struct history *h, const struct place *p)
+static int add_past(struct history *h, const struct place *p)
 {
 	if (p->from >= p->to || p->start >= p->end || h->past.n >= PAST_MAX)
 		return 0;
@@ -137,7 +137,7 @@ static struct place part(const struct place *p, uint64_t start, uint64_t end)
 	return ret;
 }
 
-int history_cut(struct history *h, uint64_t start, uint64_t end, uint64_t time_ns)
+int history_remove(struct history *h, uint64_t start, uint64_t end, uint64_t time_ns)
 {
 	size_t first = first_after(h, start), last = first, n = 0;
 	struct place left, right, keep[2];
@@ -146,7 +146,7 @@ int history_cut(struct history *h, uint64_t start, uint64_t end, uint64_t time_n
 		struct place gone = part(&h->now.v[last++], start, end);
 
 		gone.to = time_ns;
-		if (remember(h, &gone))
+		if (add_past(h, &gone))
 			return -ENOMEM;
 	}
 	if (first == last)
@@ -190,8 +190,8 @@ int history_add(struct history *h, const struct place *p)
 	}
 	late.to = overtaken_at(h, p);
 	if (late.to != UINT64_MAX)
-		return remember(h, &late);
-	if (history_cut(h, p->start, p->end, p->from) || vec_reserve(&h->now, h->now.n + 1))
+		return add_past(h, &late);
+	if (history_remove(h, p->start, p->end, p->from) || vec_reserve(&h->now, h->now.n + 1))
 		return -ENOMEM;
 	i = first_after(h, p->start);
 	memmove(&h->now.v[i + 1], &h->now.v[i], (h->now.n - i) * sizeof(*h->now.v));

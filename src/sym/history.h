@@ -53,7 +53,7 @@ const struct place *history_at(struct history *h, uint64_t addr, uint64_t time_n
  * after it stays. 0 or -ENOMEM. */
 int history_add(struct history *h, const struct place *p);
 /* Nothing is there from @time_ns on. */
-int history_cut(struct history *h, uint64_t start, uint64_t end, uint64_t time_ns);
+int history_remove(struct history *h, uint64_t start, uint64_t end, uint64_t time_ns);
 /* What is at @addr now; NULL: nothing. */
 const struct place *history_now(const struct history *h, uint64_t addr);
 /* True when something else is there now: not the same file at the same place, nor memory as well. */

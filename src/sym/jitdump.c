@@ -36,7 +36,7 @@ static uint64_t get64(const struct jitdump *d, const uint8_t *p)
 	return d->swapped ? bswap_64(v) : v;
 }
 
-static int refuse(const char **ret_why, const char *why)
+static int header_error(const char **ret_why, const char *why)
 {
 	*ret_why = why;
 	return -EBADMSG;
@@ -48,16 +48,16 @@ int jitdump_header(const void *bytes, size_t len, struct jitdump *ret, const cha
 	struct jitdump d = { 0 };
 
 	if (len < JITDUMP_HEADER)
-		return refuse(ret_why, "ends within its header");
+		return header_error(ret_why, "ends within its header");
 	if (get32(&d, p) == bswap_32(MAGIC))
 		d.swapped = true;
 	else if (get32(&d, p) != MAGIC)
-		return refuse(ret_why, "is not a jitdump: it does not begin with JiTD");
+		return header_error(ret_why, "is not a jitdump: it does not begin with JiTD");
 	if (get32(&d, p + 4) != VERSION)
-		return refuse(ret_why, "is a jitdump of an unsupported version (only 1 is supported)");
+		return header_error(ret_why, "is a jitdump of an unsupported version (only 1 is supported)");
 	d.header_size = get32(&d, p + 8);
 	if (d.header_size < JITDUMP_HEADER || d.header_size > HEADER_MAX)
-		return refuse(ret_why, "has an invalid header size");
+		return header_error(ret_why, "has an invalid header size");
 	d.is_v8 = get32(&d, p + 16) == V8_PAD;
 	d.pid = get32(&d, p + 20);
 	d.cycles = get64(&d, p + 32) & FLAG_ARCH_TIMESTAMP;
@@ -66,7 +66,7 @@ int jitdump_header(const void *bytes, size_t len, struct jitdump *ret, const cha
 }
 
 /* Does code of this size end before memory does? */
-static bool fits(uint64_t addr, uint64_t size) { return size && addr + size >= addr; }
+static bool is_valid_range(uint64_t addr, uint64_t size) { return size && addr + size >= addr; }
 
 static void get_load(const struct jitdump *d, const uint8_t *p, struct jitdump_record *ret)
 {
@@ -75,7 +75,7 @@ static void get_load(const struct jitdump *d, const uint8_t *p, struct jitdump_r
 	ret->index = get64(d, p + 48);
 	ret->name = LOAD_FIXED;
 	if (ret->size < LOAD_FIXED + 1 || ret->code_size > ret->size - LOAD_FIXED - 1 ||
-	    !fits(ret->addr, ret->code_size))
+	    !is_valid_range(ret->addr, ret->code_size))
 		ret->type = JITDUMP_BAD;
 	else
 		ret->name_max = ret->size - LOAD_FIXED - (uint32_t)ret->code_size;
@@ -87,7 +87,7 @@ static void get_move(const struct jitdump *d, const uint8_t *p, struct jitdump_r
 	ret->addr = get64(d, p + 40);
 	ret->code_size = get64(d, p + 48);
 	ret->index = get64(d, p + 56);
-	if (!fits(ret->addr, ret->code_size) || !fits(ret->old_addr, ret->code_size))
+	if (!is_valid_range(ret->addr, ret->code_size) || !is_valid_range(ret->old_addr, ret->code_size))
 		ret->type = JITDUMP_BAD;
 }
 

@@ -128,7 +128,7 @@ static int load_all(struct loader *l, int fd)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_functions(const void *a, const void *b)
 {
 	const struct kernel_function *x = a, *y = b;
 
@@ -160,7 +160,7 @@ int kallsyms_read(int fd, struct kallsyms *ret)
 	if (r)
 		return r;
 	if (!l.sorted)
-		qsort(l.functions.v, l.functions.n, sizeof(*l.functions.v), compare);
+		qsort(l.functions.v, l.functions.n, sizeof(*l.functions.v), compare_functions);
 	*ret = (struct kallsyms){ .n = l.functions.n };
 	if (!ret->n)
 		return 0;

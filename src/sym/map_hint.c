@@ -38,7 +38,7 @@ static void add_newer(const struct runtime *runtime, const char *newest, struct 
 		buf_addf(remedy, "start a newer version as %s", newest);
 }
 
-bool map_hint_tell(const struct runtime *runtime, const char *hint, struct buf *lacks, struct buf *remedy)
+bool map_hint_explain(const struct runtime *runtime, const char *hint, struct buf *lacks, struct buf *remedy)
 {
 	const char *newest = runtime_map_hint(runtime, NULL);
 

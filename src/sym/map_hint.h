@@ -16,6 +16,6 @@ const char *map_hint(const struct runtimes *runtimes, pid_t pid, const struct ru
  * Of a process that has no map: what its stacks lack, and what gives it to them. False when nothing does. @hint: from
  * map_hint(). The texts are added to the buffers.
  */
-bool map_hint_tell(const struct runtime *runtime, const char *hint, struct buf *lacks, struct buf *remedy);
+bool map_hint_explain(const struct runtime *runtime, const char *hint, struct buf *lacks, struct buf *remedy);
 
 #endif

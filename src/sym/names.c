@@ -74,7 +74,7 @@ void names_hint(struct names *n, pid_t pid, const char *flag)
 
 	if (!in || !flag)
 		return;
-	*(strstr(flag, "FramePointer") ? &in->frame_hint : &in->hint) = names_keep(n, flag);
+	*(strstr(flag, "FramePointer") ? &in->frame_hint : &in->hint) = names_intern(n, flag);
 }
 
 /* What is at a place at a time, as far as is known. */
@@ -121,31 +121,31 @@ static bool may_be_runtime(struct names *n, const struct spot *s)
 	}
 }
 
-bool names_is_runtime(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
+bool names_is_jit(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
 {
 	struct spot s = spot_at(n, pid, addr, time_ns);
 
 	return may_be_runtime(n, &s);
 }
 
-void names_want(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns)
+void names_request(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns)
 {
 	struct spot s = spot_at(n, pid, addr - (!exact && addr), time_ns);
 	uint64_t at = time_ns;
 
 	for (struct incarnation *in = s.in; in; in = in->parent) {
 		if (in->code)
-			code_maps_want(in->code, s.addr, at);
+			code_maps_request(in->code, s.addr, at);
 		if (in->parent && in->forked_ns < at)
 			at = in->forked_ns;
 	}
 }
 
-void names_settle(struct names *n, uint64_t time_ns)
+void names_resolve(struct names *n, uint64_t time_ns)
 {
-	names_look(n, time_ns);
+	names_poll_all(n, time_ns);
 	for (size_t i = 0; i < n->with_code.n; i++)
-		code_maps_settle(n->with_code.v[i]->code);
+		code_maps_resolve(n->with_code.v[i]->code);
 }
 
 /* The answer of the process's own maps, else of those of the ones it was forked from, as they were then. */
@@ -157,9 +157,9 @@ static bool find_code(const struct names *n, const struct spot *s, struct code_a
 	for (const struct incarnation *in = s->in; in && i < FORKS_MAX; in = in->parent, i++) {
 		*ret = (struct code_answer){ 0 };
 		if (in->code && n->options.live)
-			code_maps_now(in->code, s->addr, at, ret);
+			code_maps_lookup_live(in->code, s->addr, at, ret);
 		else if (in->code)
-			code_maps_find(in->code, s->addr, at, ret);
+			code_maps_lookup(in->code, s->addr, at, ret);
 		if (ret->name)
 			return true;
 		if (in->parent && in->forked_ns < at)
@@ -168,7 +168,7 @@ static bool find_code(const struct names *n, const struct spot *s, struct code_a
 	return false;
 }
 
-static bool add_code(const struct names *n, const struct spot *s, struct frames *ret)
+static bool add_code_frame(const struct names *n, const struct spot *s, struct frames *ret)
 {
 	struct code_answer a;
 	struct frame f;
@@ -187,20 +187,20 @@ static bool add_code(const struct names *n, const struct spot *s, struct frames 
 static const char *no_map(struct names *n, const struct spot *s)
 {
 	if (s->in->hint && !any_code(s))
-		return names_keepf(n, "[no map: %s]", s->in->hint);
+		return names_internf(n, "[no map: %s]", s->in->hint);
 	if (s->place->file)
-		return names_keepf(n, "[unknown code, no map: %s]", s->place->file->name);
-	return names_keepf(n, "[unknown code, no map: 0x%llx]", (unsigned long long)s->place->start);
+		return names_internf(n, "[unknown code, no map: %s]", s->place->file->name);
+	return names_internf(n, "[unknown code, no map: 0x%llx]", (unsigned long long)s->place->start);
 }
 
 static const char *no_mapping(struct names *n, uint64_t addr)
 {
 	if (n->options.live) /* broken stacks have any number of them, and whoever prints has the address */
 		return "[no mapping known]";
-	return names_keepf(n, "[no mapping known: 0x%llx]", (unsigned long long)(addr & ~NOWHERE_MASK));
+	return names_internf(n, "[no mapping known: 0x%llx]", (unsigned long long)(addr & ~NOWHERE_MASK));
 }
 
-static struct frame reason(const char *text, enum frame_kind kind)
+static struct frame placeholder(const char *text, enum frame_kind kind)
 {
 	return (struct frame){ .name = text, .module = "", .kind = kind, .unnamed = true };
 }
@@ -235,51 +235,51 @@ size_t names_missed(struct names *n, const pid_t **ret)
 	return count;
 }
 
-static void add_runtime(struct names *n, const struct spot *s, struct frames *ret)
+static void add_jit_frame(struct names *n, const struct spot *s, struct frames *ret)
 {
 	const struct sym_file *file = s->place->file;
 	struct frame f;
 
-	if (add_code(n, s, ret))
+	if (add_code_frame(n, s, ret))
 		return;
 	note_missed(n, s->in->pid);
-	f = reason(no_map(n, s), FRAME_COMPILED);
+	f = placeholder(no_map(n, s), FRAME_COMPILED);
 	if (s->place->kind == PLACE_DATA && !s->in->hint && !any_code(s))
-		f.name = names_keepf(n, "[not an ELF file: %s]", file->name);
+		f.name = names_internf(n, "[not an ELF file: %s]", file->name);
 	if (file)
-		f.module = names_keep(n, file->name);
+		f.module = names_intern(n, file->name);
 	(void)vec_push(&ret->v, f);
 }
 
-static void add_file(struct names *n, const struct spot *s, struct frames *ret)
+static void add_file_frames(struct names *n, const struct spot *s, struct frames *ret)
 {
 	struct sym_file *file = s->place->file;
 	uint64_t vaddr;
 
-	if (may_be_runtime(n, s) && add_code(n, s, ret))
+	if (may_be_runtime(n, s) && add_code_frame(n, s, ret))
 		return;
 	if (!file->img)
 		names_in_file(n, file, 0, ret);
 	else if (names_vaddr(s->place, s->addr, &vaddr))
 		names_in_file(n, file, vaddr, ret);
 	else
-		(void)vec_push(&ret->v, ((struct frame){ .name = names_keepf(n, "[no symbols: %s]", file->name),
-							 .module = names_keep(n, file->name),
+		(void)vec_push(&ret->v, ((struct frame){ .name = names_internf(n, "[no symbols: %s]", file->name),
+							 .module = names_intern(n, file->name),
 							 .kind = FRAME_NATIVE,
 							 .unnamed = true }));
 }
 
-static void add_place(struct names *n, const struct spot *s, struct frames *ret)
+static void add_place_frames(struct names *n, const struct spot *s, struct frames *ret)
 {
 	switch (s->place->kind) {
-	case PLACE_FILE: add_file(n, s, ret); break;
+	case PLACE_FILE: add_file_frames(n, s, ret); break;
 	case PLACE_VDSO: (void)vec_push(&ret->v, names_in_vdso(n, s->place, s->addr)); break;
 	case PLACE_VSYSCALL: (void)vec_push(&ret->v, in_vsyscall(s->place, s->addr)); break;
 	case PLACE_UPROBES:
 		(void)vec_push(&ret->v,
 			       ((struct frame){ .name = "[uprobes]", .module = "[uprobes]", .kind = FRAME_NATIVE }));
 		break;
-	default: add_runtime(n, s, ret);
+	default: add_jit_frame(n, s, ret);
 	}
 }
 
@@ -294,19 +294,19 @@ void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t 
 	struct spot s = spot_at(n, pid, addr - (!exact && addr), time_ns);
 	size_t before = ret->v.n;
 
-	if (n->options.live && may_be_new(&s) && names_again(n, pid)) {
+	if (n->options.live && may_be_new(&s) && names_reread(n, pid)) {
 		s = spot_at(n, pid, s.addr, time_ns);
 		if (!may_be_new(&s))
-			names_again_found(n, pid);
+			names_reread_found(n, pid);
 	}
 	if (s.place)
-		add_place(n, &s, ret);
+		add_place_frames(n, &s, ret);
 	else if (!s.in)
-		(void)vec_push(&ret->v, reason("[process not known]", FRAME_REASON));
-	else if (!add_code(n, &s, ret))
-		(void)vec_push(&ret->v, reason(no_mapping(n, s.addr), FRAME_REASON));
+		(void)vec_push(&ret->v, placeholder("[process not known]", FRAME_REASON));
+	else if (!add_code_frame(n, &s, ret))
+		(void)vec_push(&ret->v, placeholder(no_mapping(n, s.addr), FRAME_REASON));
 	if (ret->v.n == before)
-		(void)vec_push(&ret->v, reason("[out of memory]", FRAME_REASON));
+		(void)vec_push(&ret->v, placeholder("[out of memory]", FRAME_REASON));
 }
 
 void names_load_kernel(struct names *n)
@@ -335,7 +335,7 @@ static const char *module_name(struct names *n, const char *text)
 		return text;
 	memcpy(name, text + 1, len - 2);
 	name[len - 2] = '\0';
-	return names_keep(n, name);
+	return names_intern(n, name);
 }
 
 void names_kernel(struct names *n, uint64_t addr, struct frames *ret)
@@ -364,7 +364,7 @@ const char *names_module(struct names *n, pid_t pid, uint64_t addr, uint64_t tim
 	if (!s.place)
 		return "";
 	if (s.place->file)
-		return names_keep(n, s.place->file->name);
+		return names_intern(n, s.place->file->name);
 	switch (s.place->kind) {
 	case PLACE_VDSO: return "vdso";
 	case PLACE_VSYSCALL: return "[vsyscall]";

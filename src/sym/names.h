@@ -6,8 +6,8 @@
  *
  * Two users: profiles ask at the end, `trace` for each event (names_options.live).
  *
- * Memory that is code at run time gets names in two steps, because its maps may be huge: names_want() for each address
- * and moment, names_settle() once, then names_user().
+ * Memory that is code at run time gets names in two steps, because its maps may be huge: names_request() for each address
+ * and moment, names_resolve() once, then names_user().
  */
 #ifndef UT_SYM_NAMES_H
 #define UT_SYM_NAMES_H
@@ -32,8 +32,8 @@ struct names_options {
 	bool lines; /* inlined calls, files and lines from DWARF */
 	const char *debug_dir; /* NULL: /usr/lib/debug; lives on */
 	/*
-	 * Names are asked for while events come, in their order: code maps are read as they grow, with no names_want
-	 * and names_settle, mappings are read again when an address is in none of them, and what is known of a process
+	 * Names are asked for while events come, in their order: code maps are read as they grow, with no names_request
+	 * and names_resolve, mappings are read again when an address is in none of them, and what is known of a process
 	 * goes with it.
 	 */
 	bool live;
@@ -62,7 +62,7 @@ void names_exit(struct names *n, pid_t pid, uint64_t time_ns);
 /* Is it known what the process has mapped? Then names_process need not be called. */
 bool names_has_process(struct names *n, pid_t pid);
 /* Has it code that was compiled at run time, as far as is known? */
-bool names_has_runtime(struct names *n, pid_t pid);
+bool names_has_jit(struct names *n, pid_t pid);
 /* With `live`: processes whose run-time code had no name since the last call; *@ret lives until then. */
 size_t names_missed(struct names *n, const pid_t **ret);
 /* Looks for code maps that came or grew; to be called every few milliseconds while recording. Cheap when
@@ -70,9 +70,9 @@ size_t names_missed(struct names *n, const pid_t **ret);
 void names_poll(struct names *n, uint64_t time_ns);
 
 /* Is @addr, at that time, in code compiled at run time? Then it is to be wanted. */
-bool names_is_runtime(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns);
-void names_want(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns);
-void names_settle(struct names *n, uint64_t time_ns);
+bool names_is_jit(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns);
+void names_request(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns);
+void names_resolve(struct names *n, uint64_t time_ns);
 
 /*
  * Appends the frames at @addr, innermost first: at least one, more where calls were inlined. @exact: the place itself;

@@ -8,7 +8,7 @@
 
 static const char *with_module(struct names *n, const char *text, const char *module)
 {
-	return *module ? names_keepf(n, "[%s: %s]", text, module) : names_keepf(n, "[%s]", text);
+	return *module ? names_internf(n, "[%s: %s]", text, module) : names_internf(n, "[%s]", text);
 }
 
 static const char *unknown_code(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
@@ -19,8 +19,9 @@ static const char *unknown_code(struct names *n, pid_t pid, uint64_t addr, uint6
 	if (p && p->kind == PLACE_UPROBES)
 		return "[caller hidden by a return probe]"; /* another address stands in its place */
 	if (p && p->file)
-		return names_keepf(n, "[not known yet when sampled: %s]", p->file->name);
-	return names_keepf(n, "[unknown code, no map: 0x%llx]", (unsigned long long)(p ? p->start : addr & ~0xffffull));
+		return names_internf(n, "[not known yet when sampled: %s]", p->file->name);
+	return names_internf(n, "[unknown code, no map: 0x%llx]",
+			     (unsigned long long)(p ? p->start : addr & ~0xffffull));
 }
 
 /* Code that keeps no frame pointer: the flag that would make it keep one, else where it is. */
@@ -30,11 +31,11 @@ static const char *no_frame_pointer(struct names *n, pid_t pid, uint64_t addr, u
 	const struct place *p = in ? history_at(&in->history, addr, time_ns) : NULL;
 
 	if (in && in->frame_hint)
-		return names_keepf(n, "[no frame pointers: %s]", in->frame_hint);
+		return names_internf(n, "[no frame pointers: %s]", in->frame_hint);
 	if (p && p->file)
-		return names_keepf(n, "[no frame pointers: %s]", p->file->name);
-	return names_keepf(n, "[no frame pointers: code at 0x%llx]",
-			   (unsigned long long)(p ? p->start : addr & ~0xffffull));
+		return names_internf(n, "[no frame pointers: %s]", p->file->name);
+	return names_internf(n, "[no frame pointers: code at 0x%llx]",
+			     (unsigned long long)(p ? p->start : addr & ~0xffffull));
 }
 
 const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_addr, uint64_t time_ns)

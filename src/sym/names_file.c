@@ -24,7 +24,7 @@ static const char *demangled(struct names *n, const char *name, const char *suff
 
 	elf_demangle(name, &b);
 	buf_adds(&b, suffix);
-	kept = names_keep(n, b.failed || !b.data ? name : b.data);
+	kept = names_intern(n, b.failed || !b.data ? name : b.data);
 	buf_done(&b);
 	return kept;
 }
@@ -84,7 +84,7 @@ struct found {
 	uint64_t entry; /* where the function begins that has no symbol */
 };
 
-static struct found look_up(struct elf_image *img, uint64_t vaddr)
+static struct found find_name(struct elf_image *img, uint64_t vaddr)
 {
 	struct found f = { .stub = elf_stub_at(img, vaddr) };
 	uint64_t end;
@@ -117,7 +117,7 @@ static struct frame no_file(struct names *n, const struct sym_file *file)
 	const char *text = file->state < ARRAY_SIZE(why) && why[file->state] ? why[file->state] : "file gone";
 
 	return (struct frame){
-		.name = names_keepf(n, "[%s: %s]", text, file->name),
+		.name = names_internf(n, "[%s: %s]", text, file->name),
 		.kind = FRAME_NATIVE,
 		.unnamed = true,
 	};
@@ -126,7 +126,7 @@ static struct frame no_file(struct names *n, const struct sym_file *file)
 static struct frame of_image(struct names *n, struct elf_image *img, uint64_t number, const char *module,
 			     uint64_t vaddr)
 {
-	struct found f = look_up(img, vaddr);
+	struct found f = find_name(img, vaddr);
 	struct frame ret = { .kind = FRAME_NATIVE, .module = module };
 
 	if (f.stub)
@@ -136,9 +136,9 @@ static struct frame of_image(struct names *n, struct elf_image *img, uint64_t nu
 	else if (f.known)
 		ret.name = f.known;
 	else if (f.has_entry)
-		ret.name = names_keepf(n, "[no symbols: %s+0x%llx]", module, (unsigned long long)f.entry);
+		ret.name = names_internf(n, "[no symbols: %s+0x%llx]", module, (unsigned long long)f.entry);
 	else
-		ret.name = names_keepf(n, "[no symbols: %s]", module);
+		ret.name = names_internf(n, "[no symbols: %s]", module);
 	ret.unnamed = !f.stub && !f.symbol && !f.known;
 	ret.offset = f.symbol			   ? vaddr - f.symbol->vaddr
 		     : !ret.unnamed && f.has_entry ? vaddr - f.entry
@@ -175,7 +175,7 @@ static int add_with_lines(struct names *n, struct elf_lines *lines, uint64_t vad
 			f.name = places[i].name ? demangled(n, places[i].name, "") : "[inlined call without a name]";
 			f.unnamed = !places[i].name;
 		}
-		f.file = places[i].file ? names_keep(n, places[i].file) : NULL;
+		f.file = places[i].file ? names_intern(n, places[i].file) : NULL;
 		f.line = places[i].line;
 		if (vec_push(&n->frames, f))
 			return -ENOMEM;
@@ -183,9 +183,9 @@ static int add_with_lines(struct names *n, struct elf_lines *lines, uint64_t vad
 	return count ? 0 : vec_push(&n->frames, real);
 }
 
-static int resolve(struct names *n, struct sym_file *file, uint64_t vaddr)
+static int add_new_frames(struct names *n, struct sym_file *file, uint64_t vaddr)
 {
-	const char *module = names_keep(n, file->name);
+	const char *module = names_intern(n, file->name);
 	struct elf_lines *lines;
 	struct frame real;
 
@@ -212,7 +212,7 @@ static size_t end_of(const struct names *n, uint32_t place)
 }
 
 /* The frames behind @first are those of a place that was not known. */
-static int add_place(struct names *n, uint64_t file, uint64_t vaddr, size_t first)
+static int store_place(struct names *n, uint64_t file, uint64_t vaddr, size_t first)
 {
 	struct known_place place = { .file = file, .vaddr = vaddr, .first = (uint32_t)first };
 
@@ -229,7 +229,7 @@ void names_in_file(struct names *n, struct sym_file *file, uint64_t vaddr, struc
 	uint32_t known = find_place(n, file->number, vaddr);
 	size_t first = known != INDEX_NONE ? n->places.v[known].first : n->frames.n, end;
 
-	if (known == INDEX_NONE && resolve(n, file, vaddr)) {
+	if (known == INDEX_NONE && add_new_frames(n, file, vaddr)) {
 		n->frames.n = first;
 		return;
 	}
@@ -237,7 +237,7 @@ void names_in_file(struct names *n, struct sym_file *file, uint64_t vaddr, struc
 	for (size_t i = first; i < end; i++)
 		if (vec_push(&ret->v, n->frames.v[i]))
 			break;
-	if (known == INDEX_NONE && add_place(n, file->number, vaddr, first))
+	if (known == INDEX_NONE && store_place(n, file->number, vaddr, first))
 		n->frames.n = first;
 }
 
@@ -250,7 +250,7 @@ bool names_file_knows(struct names *n, struct sym_file *file, uint64_t vaddr)
 		return !n->frames.v[end_of(n, known) - 1].unnamed;
 	if (!file->img)
 		return false;
-	f = look_up(file->img, vaddr);
+	f = find_name(file->img, vaddr);
 	return f.symbol || f.stub || f.known;
 }
 

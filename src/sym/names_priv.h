@@ -82,8 +82,8 @@ struct names {
 };
 
 /* A copy of @text, the same pointer for equal ones. "" when out of memory. */
-const char *names_keep(struct names *n, const char *text);
-const char *names_keepf(struct names *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *names_intern(struct names *n, const char *text);
+const char *names_internf(struct names *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A sentence for names_notes; only so many are kept, each once. */
 void names_note(struct names *n, const char *sentence);
 
@@ -94,10 +94,10 @@ struct incarnation *names_latest(struct names *n, pid_t pid);
 void names_processes_done(struct names *n);
 /*
  * With `live`: reads the mappings of a process again, for an address that is in none; ever less often as long as that
- * finds nothing, since broken stacks have such addresses (names_again_found: it did). False: it did not read them.
+ * finds nothing, since broken stacks have such addresses (names_reread_found: it did). False: it did not read them.
  */
-bool names_again(struct names *n, pid_t pid);
-void names_again_found(struct names *n, pid_t pid);
+bool names_reread(struct names *n, pid_t pid);
+void names_reread_found(struct names *n, pid_t pid);
 
 /* Appends the frames at @vaddr of @file, exactly there. */
 void names_in_file(struct names *n, struct sym_file *file, uint64_t vaddr, struct frames *ret);
@@ -108,6 +108,6 @@ bool names_vaddr(const struct place *p, uint64_t addr, uint64_t *ret);
 struct frame names_in_vdso(struct names *n, const struct place *p, uint64_t addr);
 
 /* Reads on in all maps and dumps. */
-void names_look(struct names *n, uint64_t time_ns);
+void names_poll_all(struct names *n, uint64_t time_ns);
 
 #endif

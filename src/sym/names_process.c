@@ -18,7 +18,7 @@ static struct known_process *find_process(const struct names *n, pid_t pid)
 	return found != INDEX_NONE ? &n->processes.v[found] : NULL;
 }
 
-static struct known_process *add_process(struct names *n, pid_t pid)
+static struct known_process *find_or_add_process(struct names *n, pid_t pid)
 {
 	struct known_process *p = find_process(n, pid);
 
@@ -49,7 +49,7 @@ struct incarnation *names_incarnation(struct names *n, pid_t pid, uint64_t time_
 
 static struct incarnation *add_incarnation(struct names *n, pid_t pid, uint64_t begin)
 {
-	struct known_process *p = add_process(n, pid);
+	struct known_process *p = find_or_add_process(n, pid);
 	struct incarnation *in = p ? calloc(1, sizeof(*in)) : NULL;
 
 	if (!in)
@@ -65,7 +65,7 @@ static struct incarnation *add_incarnation(struct names *n, pid_t pid, uint64_t 
 }
 
 /* The one that lives. One that nobody told of has been there since the last one ended. */
-static struct incarnation *living(struct names *n, pid_t pid)
+static struct incarnation *current_incarnation(struct names *n, pid_t pid)
 {
 	struct incarnation *in = names_latest(n, pid);
 
@@ -81,7 +81,7 @@ bool names_has_process(struct names *n, pid_t pid)
 	return in && in->end == UINT64_MAX && in->was_read;
 }
 
-bool names_has_runtime(struct names *n, pid_t pid)
+bool names_has_jit(struct names *n, pid_t pid)
 {
 	const struct incarnation *in = names_latest(n, pid);
 
@@ -141,7 +141,8 @@ static struct sym_file *file_of(struct names *n, const struct incarnation *in, c
 	return file;
 }
 
-static int place_of(struct names *n, struct incarnation *in, const struct mapping *m, uint64_t from, struct place *ret)
+static int make_place(struct names *n, struct incarnation *in, const struct mapping *m, uint64_t from,
+		      struct place *ret)
 {
 	struct sym_file *file = file_of(n, in, m);
 
@@ -157,18 +158,18 @@ static int place_of(struct names *n, struct incarnation *in, const struct mappin
 	return 0;
 }
 
-static void announce(struct names *n, struct incarnation *in, const struct mapping *m, const struct place *p,
-		     uint64_t time_ns)
+static void watch_place(struct names *n, struct incarnation *in, const struct mapping *m, const struct place *p,
+			uint64_t time_ns)
 {
 	if (p->kind != PLACE_MEMORY && p->kind != PLACE_DATA && p->kind != PLACE_DUMP)
 		return;
 	watch_code(n, in, time_ns);
 	if (p->kind == PLACE_DUMP && in->code)
-		code_maps_dump(in->code, m, time_ns);
+		code_maps_dump(in->code, m);
 }
 
 /* What is there now, but not among @places (by address), has gone. */
-static void cut_what_is_gone(struct incarnation *in, const struct place *places, size_t n, uint64_t time_ns)
+static void remove_unmapped(struct incarnation *in, const struct place *places, size_t n, uint64_t time_ns)
 {
 	struct history *h = &in->history;
 	size_t at = 0;
@@ -184,12 +185,12 @@ static void cut_what_is_gone(struct incarnation *in, const struct place *places,
 			i++;
 			continue;
 		}
-		if (p.from >= time_ns || history_cut(h, p.start, p.end, time_ns) || h->now.n >= before)
+		if (p.from >= time_ns || history_remove(h, p.start, p.end, time_ns) || h->now.n >= before)
 			i++; /* came later than what was read */
 	}
 }
 
-static int take_mappings(struct names *n, struct incarnation *in, const struct mappings *maps, uint64_t time_ns)
+static int apply_mappings(struct names *n, struct incarnation *in, const struct mappings *maps, uint64_t time_ns)
 {
 	VEC(struct place) places = { 0 };
 	int r = 0;
@@ -200,17 +201,17 @@ static int take_mappings(struct names *n, struct incarnation *in, const struct m
 
 		if (!m->exec)
 			continue;
-		r = place_of(n, in, m, in->read_ns, &p);
+		r = make_place(n, in, m, in->read_ns, &p);
 		if (r)
 			break;
 		/* It may have come right after the last look; what it replaces it may have replaced just now. */
 		if (history_contradicts(&in->history, &p))
 			p.from = time_ns;
-		announce(n, in, m, &p, time_ns);
+		watch_place(n, in, m, &p, time_ns);
 		r = vec_push(&places, p);
 	}
 	if (!r)
-		cut_what_is_gone(in, places.v, places.n, time_ns);
+		remove_unmapped(in, places.v, places.n, time_ns);
 	for (size_t i = 0; i < places.n; i++)
 		history_add(&in->history, &places.v[i]);
 	vec_done(&places);
@@ -230,10 +231,10 @@ void names_process(struct names *n, pid_t pid, uint64_t time_ns)
 	}
 	if (!maps.maps.n || process_has_ended(pid))
 		return; /* it has no memory any more: what is known stays */
-	in = living(n, pid);
+	in = current_incarnation(n, pid);
 	if (!in || (in->was_read && in->read_ns > time_ns))
 		return;
-	if (!take_mappings(n, in, &maps, time_ns)) {
+	if (!apply_mappings(n, in, &maps, time_ns)) {
 		in->read_ns = time_ns;
 		in->was_read = true;
 	}
@@ -244,16 +245,16 @@ void names_mapped(struct names *n, pid_t pid, const struct mapping *m, uint64_t 
 	struct incarnation *in = names_incarnation(n, pid, time_ns);
 	struct place p;
 
-	in = in ? in : living(n, pid);
+	in = in ? in : current_incarnation(n, pid);
 	if (!in)
 		return;
 	if (!m->exec) {
-		history_cut(&in->history, m->start, m->end, time_ns);
+		history_remove(&in->history, m->start, m->end, time_ns);
 		return;
 	}
-	if (place_of(n, in, m, time_ns, &p))
+	if (make_place(n, in, m, time_ns, &p))
 		return;
-	announce(n, in, m, &p, time_ns);
+	watch_place(n, in, m, &p, time_ns);
 	history_add(&in->history, &p);
 }
 
@@ -269,7 +270,7 @@ static void end_incarnation(struct incarnation *in, uint64_t time_ns)
 #define AGAIN_FIRST_NS 1000000u
 #define AGAIN_LONGEST_NS 100000000u
 
-bool names_again(struct names *n, pid_t pid)
+bool names_reread(struct names *n, pid_t pid)
 {
 	struct incarnation *in = names_latest(n, pid);
 	uint64_t now_ns = monotonic_ns();
@@ -283,7 +284,7 @@ bool names_again(struct names *n, pid_t pid)
 	return true;
 }
 
-void names_again_found(struct names *n, pid_t pid)
+void names_reread_found(struct names *n, pid_t pid)
 {
 	struct incarnation *in = names_latest(n, pid);
 
@@ -292,7 +293,7 @@ void names_again_found(struct names *n, pid_t pid)
 }
 
 /* Frees what has ended, with `live`, unless the code of a child that lives lies there. */
-static void release(struct names *n, struct incarnation *in)
+static void free_ended(struct names *n, struct incarnation *in)
 {
 	while (n->options.live && in && in->end != UINT64_MAX && !in->children) {
 		struct known_process *p = find_process(n, in->pid);
@@ -321,7 +322,7 @@ void names_fork(struct names *n, pid_t parent, pid_t child, uint64_t time_ns)
 		if (in->was_read && in->read_ns > time_ns)
 			return; /* the news are late: it is known from itself */
 		end_incarnation(in, time_ns);
-		release(n, in);
+		free_ended(n, in);
 	}
 	if (!from && n->options.live)
 		return; /* nobody asks for it, or it is known soon by itself */
@@ -349,7 +350,7 @@ void names_exec(struct names *n, pid_t pid, uint64_t time_ns)
 		end_incarnation(old, time_ns);
 	in = add_incarnation(n, pid, time_ns);
 	if (!in || !old || !old->was_read || old->read_ns <= time_ns) {
-		release(n, old);
+		free_ended(n, old);
 		return;
 	}
 	/* The news are late: what was read after the exec is the new program's. */
@@ -360,7 +361,7 @@ void names_exec(struct names *n, pid_t pid, uint64_t time_ns)
 	in->was_read = true;
 	if (old->code)
 		watch_code(n, in, time_ns);
-	release(n, old);
+	free_ended(n, old);
 }
 
 void names_exit(struct names *n, pid_t pid, uint64_t time_ns)
@@ -370,7 +371,7 @@ void names_exit(struct names *n, pid_t pid, uint64_t time_ns)
 	if (!in)
 		return;
 	end_incarnation(in, time_ns);
-	release(n, in);
+	free_ended(n, in);
 }
 
 /* What is not announced, as in a directory that cannot be watched, is looked for so often. */
@@ -402,10 +403,10 @@ static bool read_news(int fd)
 void names_poll(struct names *n, uint64_t time_ns)
 {
 	if (read_news(n->watch_fd) || time_ns - n->looked_ns >= LOOK_NS)
-		names_look(n, time_ns);
+		names_poll_all(n, time_ns);
 }
 
-void names_look(struct names *n, uint64_t time_ns)
+void names_poll_all(struct names *n, uint64_t time_ns)
 {
 	n->looked_ns = time_ns;
 	for (size_t i = 0; i < n->with_code.n; i++)

@@ -24,7 +24,7 @@ static char *text_room(struct names *n, size_t size)
 	return b->bytes;
 }
 
-const char *names_keep(struct names *n, const char *text)
+const char *names_intern(struct names *n, const char *text)
 {
 	size_t size = strlen(text) + 1;
 	char *copy = text_room(n, size);
@@ -41,7 +41,7 @@ const char *names_keep(struct names *n, const char *text)
 	return n->strings.v.v[number];
 }
 
-const char *names_keepf(struct names *n, const char *fmt, ...)
+const char *names_internf(struct names *n, const char *fmt, ...)
 {
 	struct buf b = { 0 };
 	const char *kept;
@@ -50,7 +50,7 @@ const char *names_keepf(struct names *n, const char *fmt, ...)
 	va_start(ap, fmt);
 	buf_vaddf(&b, fmt, ap);
 	va_end(ap);
-	kept = b.failed || !b.data ? "" : names_keep(n, b.data);
+	kept = b.failed || !b.data ? "" : names_intern(n, b.data);
 	buf_done(&b);
 	return kept;
 }
@@ -61,7 +61,7 @@ void names_note(struct names *n, const char *sentence)
 
 	if (!*sentence || n->notes.n >= NAMES_NOTES_MAX)
 		return;
-	kept = names_keep(n, sentence);
+	kept = names_intern(n, sentence);
 	for (size_t i = 0; i < n->notes.n; i++)
 		if (n->notes.v[i] == kept)
 			return;

@@ -11,7 +11,7 @@ struct cursor {
 };
 
 /* A hexadecimal number of 64 bits, with or without 0x. */
-static bool take_hex(struct cursor *c, uint64_t *ret)
+static bool parse_hex_number(struct cursor *c, uint64_t *ret)
 {
 	const char *start;
 	uint64_t v = 0;
@@ -28,7 +28,7 @@ static bool take_hex(struct cursor *c, uint64_t *ret)
 	return c->p > start;
 }
 
-static bool skip_blanks(struct cursor *c)
+static bool skip_spaces(struct cursor *c)
 {
 	const char *start = c->p;
 
@@ -42,10 +42,10 @@ int perfmap_parse(const char *line, size_t len, uint64_t *ret_start, uint64_t *r
 	struct cursor c = { line, line + (len < PERFMAP_HEAD_MAX ? len : PERFMAP_HEAD_MAX) };
 	uint64_t size;
 
-	skip_blanks(&c);
+	skip_spaces(&c);
 	if (c.p == c.end || (*c.p == '\r' && c.p + 1 == line + len))
 		return len < PERFMAP_HEAD_MAX ? 0 : -1;
-	if (!take_hex(&c, ret_start) || !skip_blanks(&c) || !take_hex(&c, &size))
+	if (!parse_hex_number(&c, ret_start) || !skip_spaces(&c) || !parse_hex_number(&c, &size))
 		return -1;
 	if (c.p < c.end && !is_blank(*c.p) && *c.p != '\r')
 		return -1;
@@ -57,7 +57,7 @@ int perfmap_parse(const char *line, size_t len, uint64_t *ret_start, uint64_t *r
 }
 
 /* A line of @len bytes, of which @head has the first ones. */
-static void tell(struct perfmap *p, const char *head, uint64_t offset, uint64_t len, perfmap_fn *fn, void *ctx)
+static void end_line(struct perfmap *p, const char *head, uint64_t offset, uint64_t len, perfmap_fn *fn, void *ctx)
 {
 	struct perfmap_line line = { .offset = offset };
 	size_t name = 0, known = len < PERFMAP_HEAD_MAX ? (size_t)len : PERFMAP_HEAD_MAX;
@@ -99,7 +99,7 @@ void perfmap_feed(struct perfmap *p, const char *bytes, size_t len, perfmap_fn *
 		p->offset += piece + (feed != NULL);
 		if (!feed)
 			return;
-		tell(p, whole ? bytes : p->head, p->line_at, p->offset - 1 - p->line_at, fn, ctx);
+		end_line(p, whole ? bytes : p->head, p->line_at, p->offset - 1 - p->line_at, fn, ctx);
 		p->line_at = p->offset;
 		p->head_len = 0;
 		bytes = feed + 1;
@@ -118,7 +118,7 @@ void perfmap_end(struct perfmap *p, perfmap_fn *fn, void *ctx)
 {
 	if (p->line_at == p->offset)
 		return;
-	tell(p, p->head, p->line_at, p->offset - p->line_at, fn, ctx);
+	end_line(p, p->head, p->line_at, p->offset - p->line_at, fn, ctx);
 	p->line_at = p->offset;
 	p->head_len = 0;
 }

@@ -99,9 +99,9 @@ static int ask_one(pid_t pid, struct ut_err *err)
 {
 	int r;
 
-	if (!hotspot_here(pid))
+	if (!hotspot_is_loaded(pid))
 		return 0;
-	if (!hotspot_is(pid))
+	if (!hotspot_is_ready(pid))
 		return -EAGAIN; /* it has just begun */
 	r = hotspot_write_map(pid, TIMEOUT_MS, err);
 	if (r == -ESRCH)
@@ -228,7 +228,7 @@ static void hint(struct profile_maps *m, pid_t pid)
 
 	if (flag)
 		names_hint(m->names, pid, flag);
-	if (hotspot_here(pid) && hotspot_keeps_frame_pointers(pid) == 0)
+	if (hotspot_is_loaded(pid) && hotspot_keeps_frame_pointers(pid) == 0)
 		names_hint(m->names, pid, "java -XX:+PreserveFramePointer");
 }
 

@@ -63,7 +63,7 @@ void stack_names_process(struct stack_names *s, pid_t pid)
 	uint64_t time_ns = monotonic_ns();
 
 	names_process(s->names, pid, time_ns);
-	if (!names_has_runtime(s->names, pid))
+	if (!names_has_jit(s->names, pid))
 		return;
 	profile_maps_note(s->maps, pid, 1);
 	profile_maps_flush(s->maps, time_ns);

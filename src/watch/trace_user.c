@@ -213,8 +213,10 @@ static bool find_parent(struct trace_user *u, uint32_t child, struct family_pare
 {
 	if (!family_parent(u->family, child, ret)) {
 		pid_t pid = process_parent((pid_t)child);
+		uint32_t uids[4] = { 0 };
 
-		ret->pid = pid > 1 && !process_uid(pid, &ret->uid) ? (uint32_t)pid : 0; /* else gone, or an orphan */
+		ret->pid = pid > 1 && !process_uids(pid, uids) ? (uint32_t)pid : 0; /* else gone, or an orphan */
+		ret->uid = uids[0];
 		process_comm(pid, ret->comm);
 		family_fork(u->family, child, ret);
 	}

@@ -77,9 +77,9 @@ static void check_answer(struct code_maps *c, uint64_t addr, uint64_t time_ns)
 {
 	struct code_answer a, now;
 
-	code_maps_find(c, addr, time_ns, &a);
+	code_maps_lookup(c, addr, time_ns, &a);
 	c->now_ns = UINT64_MAX; /* nothing comes any more */
-	code_maps_now(c, addr, time_ns, &now);
+	code_maps_lookup_live(c, addr, time_ns, &now);
 	if (!a.name != !now.name || (a.name && strcmp(a.name, now.name)))
 		abort();
 	if (a.name && (addr - a.start >= a.size || strchr(a.name, '\n') || !a.from_dump))
@@ -102,8 +102,8 @@ FUZZ_TARGET(jitdump)
 	c->gone = true;
 	code_maps_add_dump(c, fd, "fuzz");
 	for (uint64_t addr = 0x7f0000001000; addr < 0x7f0000003040; addr += 0x808)
-		code_maps_want(c, addr, 2700);
-	code_maps_settle(c);
+		code_maps_request(c, addr, 2700);
+	code_maps_resolve(c);
 	for (uint64_t addr = 0x7f0000001000; addr < 0x7f0000003040; addr += 0x808)
 		check_answer(c, addr, 2700);
 	check_answer(c, 0x7f0000001010, 1u << 31);

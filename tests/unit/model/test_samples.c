@@ -24,9 +24,9 @@
 #define INLINED 0x500000ull
 
 /* The names: the linker puts these in the place of sym's (--wrap). */
-typeof(names_is_runtime) __wrap_names_is_runtime;
-typeof(names_want) __wrap_names_want;
-typeof(names_settle) __wrap_names_settle;
+typeof(names_is_jit) __wrap_names_is_jit;
+typeof(names_request) __wrap_names_request;
+typeof(names_resolve) __wrap_names_resolve;
 typeof(names_user) __wrap_names_user;
 typeof(names_kernel) __wrap_names_kernel;
 typeof(names_end) __wrap_names_end;
@@ -37,7 +37,7 @@ struct names {
 	VEC(char *) texts;
 };
 
-bool __wrap_names_is_runtime(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
+bool __wrap_names_is_jit(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns)
 {
 	(void)n;
 	(void)pid;
@@ -45,7 +45,7 @@ bool __wrap_names_is_runtime(struct names *n, pid_t pid, uint64_t addr, uint64_t
 	return addr >= RUNTIME;
 }
 
-void __wrap_names_want(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns)
+void __wrap_names_request(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns)
 {
 	(void)pid;
 	(void)exact;
@@ -54,7 +54,7 @@ void __wrap_names_want(struct names *n, pid_t pid, uint64_t addr, bool exact, ui
 	n->wanted++;
 }
 
-void __wrap_names_settle(struct names *n, uint64_t time_ns)
+void __wrap_names_resolve(struct names *n, uint64_t time_ns)
 {
 	(void)time_ns;
 	n->settled++;

@@ -133,7 +133,7 @@ static void this_is_no_hotspot(void **state)
 	struct buf out = { 0 };
 
 	(void)state;
-	assert_false(hotspot_is(getpid()));
+	assert_false(hotspot_is_ready(getpid()));
 	assert_int_equal(hotspot_command(getpid(), "VM.version", 1000, &out, &err), -ENOTSUP);
 	assert_non_null(strstr(err.msg, "is not a HotSpot"));
 	assert_int_equal(hotspot_write_map(0x7ffffff0, 1000, &err), -ESRCH);

@@ -21,7 +21,7 @@
 #include "proc/process.h"
 #include "sample/ranges.h"
 #include "record/session.h"
-#include "sample/standing.h"
+#include "sample/blocked.h"
 #include "unit.h"
 #include "sample/sampler.h"
 #include "wire/sample.h"
@@ -386,10 +386,10 @@ static void test_where_it_stands(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
-		assert_false(standing_parse(none[i], &sp, &ip));
-	assert_true(standing_parse("202 0x5581 0x80 0x2 0x0 0x0 0x0 0x7ffe10 0x7f0042\n", &sp, &ip));
+		assert_false(blocked_parse(none[i], &sp, &ip));
+	assert_true(blocked_parse("202 0x5581 0x80 0x2 0x0 0x0 0x0 0x7ffe10 0x7f0042\n", &sp, &ip));
 	assert_true(sp == 0x7ffe10 && ip == 0x7f0042);
-	assert_true(standing_parse("-1 0x7ffe18 0xffffffffff600000\n", &sp, &ip));
+	assert_true(blocked_parse("-1 0x7ffe18 0xffffffffff600000\n", &sp, &ip));
 	assert_true(sp == 0x7ffe18 && ip == 0xffffffffff600000);
 }
 
@@ -607,21 +607,21 @@ static void test_ranges(void **state)
 
 	(void)state;
 	assert_int_equal(ranges_open(&r, 100), 0);
-	assert_int_equal(ranges_take(&r, 10), 0);
-	assert_int_equal(ranges_take(&r, 20), 10);
-	assert_int_equal(ranges_take(&r, 70), 30);
-	assert_int_equal(ranges_take(&r, 1), UINT32_MAX);
-	ranges_give(&r, 10, 20);
-	ranges_give(&r, 0, 10); /* joins the one behind it */
-	assert_int_equal(ranges_take(&r, 31), UINT32_MAX);
-	assert_int_equal(ranges_take(&r, 30), 0);
-	ranges_give(&r, 30, 70);
-	ranges_give(&r, 0, 30); /* and so does this */
-	assert_int_equal(ranges_take(&r, 100), 0);
-	ranges_give(&r, 40, 10);
-	ranges_give(&r, 20, 10);
-	ranges_give(&r, 30, 10); /* one between two */
-	assert_int_equal(ranges_take(&r, 30), 20);
+	assert_int_equal(ranges_alloc(&r, 10), 0);
+	assert_int_equal(ranges_alloc(&r, 20), 10);
+	assert_int_equal(ranges_alloc(&r, 70), 30);
+	assert_int_equal(ranges_alloc(&r, 1), UINT32_MAX);
+	ranges_free(&r, 10, 20);
+	ranges_free(&r, 0, 10); /* joins the one behind it */
+	assert_int_equal(ranges_alloc(&r, 31), UINT32_MAX);
+	assert_int_equal(ranges_alloc(&r, 30), 0);
+	ranges_free(&r, 30, 70);
+	ranges_free(&r, 0, 30); /* and so does this */
+	assert_int_equal(ranges_alloc(&r, 100), 0);
+	ranges_free(&r, 40, 10);
+	ranges_free(&r, 20, 10);
+	ranges_free(&r, 30, 10); /* one between two */
+	assert_int_equal(ranges_alloc(&r, 30), 20);
 	ranges_done(&r);
 }
 

@@ -61,7 +61,7 @@ static void expect_now(struct code_maps *c, uint64_t addr, uint64_t time_ns, con
 	struct code_answer a;
 
 	c->now_ns = UINT64_MAX;
-	code_maps_now(c, addr, time_ns, &a);
+	code_maps_lookup_live(c, addr, time_ns, &a);
 	assert_int_equal(!a.name, !want->name);
 	if (!a.name)
 		return;
@@ -75,7 +75,7 @@ static void expect(struct code_maps *c, uint64_t addr, uint64_t time_ns, const c
 	struct buf got = { 0 };
 	struct code_answer a;
 
-	code_maps_find(c, addr, time_ns, &a);
+	code_maps_lookup(c, addr, time_ns, &a);
 	if (a.name)
 		buf_add_escaped(&got, a.name, strlen(a.name));
 	else
@@ -160,7 +160,7 @@ static void a_long_name_is_cut_with_a_mark(void **state)
 
 	(void)state;
 	add_case_map(c, "long_name.map");
-	code_maps_find(c, 0x7f0000001010, 1, &a);
+	code_maps_lookup(c, 0x7f0000001010, 1, &a);
 	assert_int_equal(strlen(a.name), CODE_NAME_MAX + 3);
 	assert_string_equal(a.name + CODE_NAME_MAX, "…");
 	code_maps_free(c);
@@ -215,19 +215,19 @@ static void the_owner_is_who_had_arrived_by_then(void **state)
 	say(w, "1000 40 gen2\n");
 	assert_true(code_maps_poll(w->c, 300));
 	for (uint64_t t = 100; t < 400; t++)
-		code_maps_want(w->c, 0x1010, t);
-	code_maps_want(w->c, 0x2000, 150);
-	code_maps_settle(w->c);
+		code_maps_request(w->c, 0x1010, t);
+	code_maps_request(w->c, 0x2000, 150);
+	code_maps_resolve(w->c);
 	expect(w->c, 0x1010, 100, "gen0");
 	expect(w->c, 0x1010, 199, "gen0");
 	expect(w->c, 0x1010, 200, "gen1");
 	expect(w->c, 0x1010, 299, "gen1");
 	expect(w->c, 0x1010, 300, "gen2");
 	expect(w->c, 0x1010, 399, "gen2");
-	code_maps_find(w->c, 0x2000, 150, &a);
+	code_maps_lookup(w->c, 0x2000, 150, &a);
 	assert_string_equal(a.name, "new");
 	assert_true(a.later);
-	code_maps_find(w->c, 0x2000, 250, &a);
+	code_maps_lookup(w->c, 0x2000, 250, &a);
 	assert_false(a.later);
 	assert_int_equal(a.start, 0x2000);
 	assert_int_equal(a.size, 0x40);
@@ -255,7 +255,7 @@ static void reading_goes_on_where_it_stopped(void **state)
 	expect(w->c, 0x2010, 500, "two");
 	assert_int_equal(w->c->maps.v[0]->reader.offset, 37);
 	w->c->gone = true;
-	code_maps_settle(w->c);
+	code_maps_resolve(w->c);
 	expect(w->c, 0x3010, 700, "three");
 	expect(w->c, 0x3011, 700, "three"); /* a new question is told of what was read before */
 	expect(w->c, 0x1010, 700, "one");
@@ -605,7 +605,7 @@ static void a_dump_outranks_a_map(void **state)
 	expect(w->c, 0x1004, 1500, "by_map");
 	expect(w->c, 0x1004, 2500, "f");
 	expect(w->c, 0x1014, 2500, "only_map");
-	code_maps_find(w->c, 0x1004, 2500, &a);
+	code_maps_lookup(w->c, 0x1004, 2500, &a);
 	assert_true(a.from_dump);
 	writer_end(w);
 }
@@ -639,13 +639,13 @@ static void a_map_that_grows_under_questions(void **state)
 		for (int k = 0; k < 8; k++) {
 			uint32_t p = (uint32_t)rand() % PLACES;
 
-			code_maps_now(w->c, 0x10000 + p, i, &a);
+			code_maps_lookup_live(w->c, 0x10000 + p, i, &a);
 			snprintf(want, sizeof(want), "n%u", owner[p]);
 			assert_string_equal(a.name ? a.name : "n0", want);
 			/* Before that line came it was the other's, if they did not come at once. */
 			if (!owner[p] || !before[p] || (since[p] - 1) / 7 == (before[p] - 1) / 7)
 				continue;
-			code_maps_now(w->c, 0x10000 + p, (since[p] - 1) / 7 * 7, &a);
+			code_maps_lookup_live(w->c, 0x10000 + p, (since[p] - 1) / 7 * 7, &a);
 			snprintf(want, sizeof(want), "n%u", before[p]);
 			assert_string_equal(a.name, want);
 		}

@@ -49,7 +49,7 @@ static void addresses_have_owners_by_time(void **state)
 	(void)state;
 	add(100, 200, 1, 10);
 	add(100, 200, 2, 20);
-	assert_int_equal(history_cut(&h, 100, 200, 30), 0);
+	assert_int_equal(history_remove(&h, 100, 200, 30), 0);
 	add(100, 200, 3, 40);
 	assert_int_equal(at(150, 9), -1);
 	assert_int_equal(at(150, 10), 1);
@@ -130,7 +130,7 @@ static void random_histories_agree_with_a_table(void **state)
 			end = end > ADDRESSES ? ADDRESSES : end;
 			memcpy(table[t], table[t - 1], ADDRESSES);
 			if (rand() % 4 == 0) {
-				assert_int_equal(history_cut(&h, start, end, (uint64_t)t), 0);
+				assert_int_equal(history_remove(&h, start, end, (uint64_t)t), 0);
 				memset(table[t] + start, -1, end - start);
 			} else {
 				add(start, end, file, (uint64_t)t);

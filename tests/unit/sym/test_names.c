@@ -473,8 +473,8 @@ static void code_without_a_map_has_a_reason(void **state)
 
 	(void)state;
 	names_process(names, pid, 10);
-	assert_true(names_is_runtime(names, pid, code + 100, 10));
-	assert_false(names_is_runtime(names, pid, ADDR(a_function_with_a_name), 10));
+	assert_true(names_is_jit(names, pid, code + 100, 10));
+	assert_false(names_is_jit(names, pid, ADDR(a_function_with_a_name), 10));
 	f = frame_at(pid, code + 100, true, 10);
 	assert_begins(f.name, "[unknown code, no map: 0x");
 	assert_int_equal(f.kind, FRAME_COMPILED);
@@ -510,8 +510,8 @@ static void code_has_the_owner_of_its_time(void **state)
 	fclose(map);
 	names_poll(names, 30);
 	for (uint64_t t = 22; t <= 32; t += 10)
-		names_want(names, pid, code + 8, true, t);
-	names_settle(names, 40);
+		names_request(names, pid, code + 8, true, t);
+	names_resolve(names, 40);
 	assert_name(pid, code + 8, 22, "first owner");
 	assert_int_equal(frame_at(pid, code + 8, true, 22).kind, FRAME_COMPILED);
 	assert_name(pid, code + 8, 32, "py::second");
@@ -537,7 +537,7 @@ static void files_that_are_no_programs(void **state)
 	assert_true(at != MAP_FAILED);
 	names_process(names, getpid(), 10);
 	assert_name(getpid(), ADDR(at) + 8, 10, "[not an ELF file: heap.core]");
-	assert_true(names_is_runtime(names, getpid(), ADDR(at) + 8, 10));
+	assert_true(names_is_jit(names, getpid(), ADDR(at) + 8, 10));
 	names_hint(names, getpid(), "sbcl --load x");
 	assert_name(getpid(), ADDR(at) + 8, 10, "[no map: sbcl --load x]");
 	munmap(at, 4096);

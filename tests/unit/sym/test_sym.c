@@ -282,7 +282,7 @@ static void a_child_has_what_its_parent_had(void **state)
 
 	(void)state;
 	note_process(getpid());
-	assert_true(names_has_runtime(names, getpid()));
+	assert_true(names_has_jit(names, getpid()));
 	names_fork(names, getpid(), CHILD, monotonic_ns());
 	names_fork(names, CHILD, GRANDCHILD, monotonic_ns());
 	names_fork(names, 4000003, 4000004, monotonic_ns()); /* nobody of whom anything is known */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Walks stacks of other processes' blocked threads. What was read of the tables is kept for the threads of a process. */
-#include "sample/standing.h"
+#include "sample/blocked.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 #include "bpf/sample.h"
 
 struct walk;
-static int standing_read(const struct walk *w, void *to, size_t size, uint64_t address);
-static int standing_find(struct walk *w, uint64_t pc, struct ut_unwind_rule *rule);
+static int blocked_read(const struct walk *w, void *to, size_t size, uint64_t address);
+static int blocked_find(struct walk *w, uint64_t pc, struct ut_unwind_rule *rule);
 
-#define WALK_READ(w, to, size, address) standing_read((w), (to), (size), (address))
-#define WALK_FIND(w, pc, rule) standing_find((w), (pc), (rule))
+#define WALK_READ(w, to, size, address) blocked_read((w), (to), (size), (address))
+#define WALK_FIND(w, pc, rule) blocked_find((w), (pc), (rule))
 #define WALK_INLINE static
 #include "bpf/walk.h"
 
@@ -39,7 +39,7 @@ struct chunk {
 	uint32_t rows[SAMPLE_CHUNK_ROWS];
 };
 
-struct standing {
+struct blocked {
 	VEC(struct thread) threads; /* by tid when they are walked */
 	bool walked;
 	const struct unwind_maps *maps;
@@ -50,11 +50,11 @@ struct standing {
 	struct walk walk;
 };
 
-#define STANDING_OF(w) ((struct standing *)(void *)((char *)(w)-offsetof(struct standing, walk)))
+#define BLOCKED_OF(w) ((struct blocked *)(void *)((char *)(w)-offsetof(struct blocked, walk)))
 
-struct standing *standing_new(void) { return calloc(1, sizeof(struct standing)); }
+struct blocked *blocked_new(void) { return calloc(1, sizeof(struct blocked)); }
 
-static void drop_tables(struct standing *s)
+static void drop_tables(struct blocked *s)
 {
 	free(s->mappings);
 	free(s->chunks);
@@ -64,7 +64,7 @@ static void drop_tables(struct standing *s)
 	s->pid = 0;
 }
 
-struct standing *standing_free(struct standing *s)
+struct blocked *blocked_free(struct blocked *s)
 {
 	if (!s)
 		return NULL;
@@ -74,20 +74,20 @@ struct standing *standing_free(struct standing *s)
 	return NULL;
 }
 
-void standing_add(struct standing *s, pid_t pid, pid_t tid)
+void blocked_add(struct blocked *s, pid_t pid, pid_t tid)
 {
 	if (!s->walked)
 		vec_push(&s->threads, ((struct thread){ .pid = pid, .tid = tid })); /* without memory: no stack */
 }
 
-static int standing_read(const struct walk *w, void *to, size_t size, uint64_t address)
+static int blocked_read(const struct walk *w, void *to, size_t size, uint64_t address)
 {
 	struct iovec here = { to, size }, there = { (void *)(uintptr_t)address, size };
 
 	return process_vm_readv((pid_t)w->process, &here, 1, &there, 1, 0) != (ssize_t)size;
 }
 
-static bool row_at(struct standing *s, uint32_t number, uint32_t *ret)
+static bool row_at(struct blocked *s, uint32_t number, uint32_t *ret)
 {
 	uint32_t at = number / SAMPLE_CHUNK_ROWS;
 	struct chunk *c = &s->chunks[at & (CHUNKS - 1)];
@@ -100,7 +100,7 @@ static bool row_at(struct standing *s, uint32_t number, uint32_t *ret)
 	return c->known;
 }
 
-static const struct ut_unwind_rule *rule_of(struct standing *s, const struct ut_unwind_mapping *m, uint64_t pc)
+static const struct ut_unwind_rule *find_rule(struct blocked *s, const struct ut_unwind_mapping *m, uint64_t pc)
 {
 	uint64_t vaddr = pc - m->bias, page = (vaddr >> UT_UNWIND_PAGE_SHIFT) - m->first_page;
 	uint32_t range[2], row;
@@ -126,21 +126,21 @@ static int compare_mapping(const void *key, const void *element)
 	return pc < m->start ? -1 : pc >= m->end;
 }
 
-static int standing_find(struct walk *w, uint64_t pc, struct ut_unwind_rule *rule)
+static int blocked_find(struct walk *w, uint64_t pc, struct ut_unwind_rule *rule)
 {
-	struct standing *s = STANDING_OF(w);
+	struct blocked *s = BLOCKED_OF(w);
 	const struct ut_unwind_mapping *m = bsearch(&pc, s->mappings, s->nmappings, sizeof(*m), compare_mapping);
 	const struct ut_unwind_rule *found;
 
 	if (!m)
 		return 0;
-	found = m->code == UT_CODE_TABLE ? rule_of(s, m, pc) : NULL;
+	found = m->code == UT_CODE_TABLE ? find_rule(s, m, pc) : NULL;
 	if (found)
 		*rule = *found;
 	return (int)m->code;
 }
 
-bool standing_parse(const char *text, uint64_t *ret_sp, uint64_t *ret_ip)
+bool blocked_parse(const char *text, uint64_t *ret_sp, uint64_t *ret_ip)
 {
 	uint64_t last[2] = { 0, 0 };
 	size_t n = 0;
@@ -163,7 +163,7 @@ bool standing_parse(const char *text, uint64_t *ret_sp, uint64_t *ret_ip)
 }
 
 /* Where the thread is blocked; false: it is not. */
-static bool where(const struct thread *t, uint64_t *ret_sp, uint64_t *ret_ip)
+static bool read_location(const struct thread *t, uint64_t *ret_sp, uint64_t *ret_ip)
 {
 	char path[64], text[256];
 	ssize_t n;
@@ -174,10 +174,10 @@ static bool where(const struct thread *t, uint64_t *ret_sp, uint64_t *ret_ip)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	return standing_parse(text, ret_sp, ret_ip);
+	return blocked_parse(text, ret_sp, ret_ip);
 }
 
-static bool read_tables(struct standing *s, pid_t pid)
+static bool read_tables(struct blocked *s, pid_t pid)
 {
 	if (s->pid == pid)
 		return s->nmappings && s->chunks;
@@ -189,12 +189,12 @@ static bool read_tables(struct standing *s, pid_t pid)
 }
 
 /* One walk. False: the thread was not blocked in one place from before it until behind it. */
-static bool walk_thread(struct standing *s, struct thread *t)
+static bool walk_thread(struct blocked *s, struct thread *t)
 {
 	struct walk *w = &s->walk;
 	uint64_t sp, ip;
 
-	if (!where(t, &w->reg[WALK_RSP], &w->ip))
+	if (!read_location(t, &w->reg[WALK_RSP], &w->ip))
 		return false;
 	sp = w->reg[WALK_RSP];
 	ip = w->ip;
@@ -205,15 +205,15 @@ static bool walk_thread(struct standing *s, struct thread *t)
 	for (unsigned i = 0; i <= UT_WALK_FRAMES && !walk_step(w); i++)
 		;
 	w->hash = walk_mix(w->hash, w->end) | 1;
-	if (!where(t, &w->reg[WALK_RSP], &w->ip) || w->reg[WALK_RSP] != sp || w->ip != ip)
+	if (!read_location(t, &w->reg[WALK_RSP], &w->ip) || w->reg[WALK_RSP] != sp || w->ip != ip)
 		return false;
 	t->walked_ns = monotonic_ns();
 	t->stack = w->hash;
 	return true;
 }
 
-static int give(struct standing *s, const struct thread *t,
-		int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips), void *ctx)
+static int emit_stack(struct blocked *s, const struct thread *t,
+		      int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips), void *ctx)
 {
 	const struct walk *w = &s->walk;
 	struct ut_rec_stack rec = {
@@ -238,8 +238,8 @@ static int compare_threads(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-int standing_walk(struct standing *s, const struct unwind_maps *maps,
-		  int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips), void *ctx)
+int blocked_walk(struct blocked *s, const struct unwind_maps *maps,
+		 int (*fn)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips), void *ctx)
 {
 	uint64_t until = monotonic_ns() + PATIENCE_NS;
 	int r = 0;
@@ -251,7 +251,7 @@ int standing_walk(struct standing *s, const struct unwind_maps *maps,
 		for (int k = 0; k < TRIES && !t->stack && read_tables(s, t->pid); k++)
 			walk_thread(s, t);
 		if (t->stack)
-			r = give(s, t, fn, ctx);
+			r = emit_stack(s, t, fn, ctx);
 	}
 	drop_tables(s);
 	s->walked = true;
@@ -260,7 +260,7 @@ int standing_walk(struct standing *s, const struct unwind_maps *maps,
 	return r < 0 ? r : 0;
 }
 
-void standing_tell(struct standing *s, struct ut_rec_wait *rec)
+void blocked_fill_wait(struct blocked *s, struct ut_rec_wait *rec)
 {
 	struct thread key = { .tid = (pid_t)rec->head.tid };
 	struct thread *t;
