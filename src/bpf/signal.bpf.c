@@ -34,30 +34,30 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, uint32_t);
-	__type(value, struct ut_refused);
+	__type(value, struct ut_throttled);
 	__uint(max_entries, 1);
-} ut_refused SEC(".maps");
+} ut_throttled SEC(".maps");
 
 static __always_inline int is_traced(uint32_t process)
 {
 	return options.targets ? bpf_map_lookup_elem(&ut_follow, &process) != 0 : process != options.self;
 }
 
-static __always_inline struct ut_refused *account_of(uint32_t process)
+static __always_inline struct ut_throttled *account_of(uint32_t process)
 {
-	struct ut_refused *account = bpf_map_lookup_elem(&ut_refused, &process), new = { 0 };
+	struct ut_throttled *account = bpf_map_lookup_elem(&ut_throttled, &process), new = { 0 };
 
 	if (account)
 		return account;
-	bpf_map_update_elem(&ut_refused, &process, &new, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&ut_refused, &process);
+	bpf_map_update_elem(&ut_throttled, &process, &new, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&ut_throttled, &process);
 }
 
 /* A ring that is nearly full is kept for those who write little: a process that floods is refused, and counted. */
 static __always_inline int is_throttled(uint32_t process, uint64_t available, uint32_t cpu)
 {
 	uint64_t window = bpf_ktime_get_ns() >> UT_FAIR_WINDOW_SHIFT;
-	struct ut_refused *account;
+	struct ut_throttled *account;
 
 	if (!options.fair_bytes || available < options.fair_bytes)
 		return 0;
@@ -71,7 +71,7 @@ static __always_inline int is_throttled(uint32_t process, uint64_t available, ui
 	account->bytes += sizeof(struct ut_rec_user);
 	if (account->bytes <= options.fair_share)
 		return 0;
-	__sync_fetch_and_add(&account->refused, 1);
+	__sync_fetch_and_add(&account->throttled, 1);
 	count_lost(cpu, options.ncpus, LOST_THROTTLED);
 	return 1;
 }

@@ -134,9 +134,9 @@ static void say_totals(const struct run *r)
 	if (t->lost)
 		fputs("; use a larger --buffer or fewer kinds", stderr);
 	fputs("\n", stderr);
-	if (t->lost_life)
-		fprintf(stderr, "usertrace: %s %s lost\n", human_count(t->lost_life, a),
-			t->lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
+	if (t->lost_lifecycle)
+		fprintf(stderr, "usertrace: %s %s lost\n", human_count(t->lost_lifecycle, a),
+			t->lost_lifecycle == 1 ? "fork, exec or end" : "forks, execs or ends");
 }
 
 /* Nobody was watched: with a command, it never became a runtime. */

@@ -104,7 +104,7 @@ static int open_session(struct run *r, char *const *probes, int nprobes, struct 
 	};
 	int code = runtimes_load(&r->runtimes, err);
 
-	so.lives = stack_names_wants_lives(so.probes, so.nprobes);
+	so.lifecycle = stack_names_wants_lives(so.probes, so.nprobes);
 	return code ? code : session_open(&so, &r->runtimes, &r->session, err);
 }
 
@@ -167,10 +167,10 @@ static void say_user_totals(const struct run *r)
 	if (text.len)
 		fprintf(stderr, "usertrace: %s", text.data);
 	buf_done(&text);
-	if (r->totals.lost_life)
+	if (r->totals.lost_lifecycle)
 		fprintf(stderr, "usertrace: %s %s lost, so spans may appear open\n",
-			human_count(r->totals.lost_life, number),
-			r->totals.lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
+			human_count(r->totals.lost_lifecycle, number),
+			r->totals.lost_lifecycle == 1 ? "fork, exec or end" : "forks, execs or ends");
 	if (r->totals.malformed)
 		fprintf(stderr, "usertrace: %s user %s of an unknown kind ignored\n",
 			human_count(r->totals.malformed, number), plural(r->totals.malformed, "event"));
@@ -189,8 +189,8 @@ static void say_totals(const struct run *r)
 		human_count(t->lost, c));
 	if (t->missed)
 		fprintf(stderr, ", %s missed (BPF program recursion)", human_count(t->missed, a));
-	if (t->refused)
-		fprintf(stderr, " (%s of programs that filled the buffer alone)", human_count(t->refused, a));
+	if (t->throttled)
+		fprintf(stderr, " (%s of programs that filled the buffer alone)", human_count(t->throttled, a));
 	if (t->lost)
 		fputs("; use a larger --buffer, a narrower predicate or fewer probes", stderr);
 	fputs("\n", stderr);

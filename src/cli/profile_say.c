@@ -62,9 +62,10 @@ static void say_counts(const struct profile_record *r, const struct profile_tota
 	if (r->totals.lost)
 		fputs("; use a larger --buffer or a lower -F", stderr);
 	fputs("\n", stderr);
-	if (r->totals.lost_life)
-		fprintf(stderr, "usertrace: %s %s lost, so names may be missing\n", human_count(r->totals.lost_life, a),
-			r->totals.lost_life == 1 ? "fork, exec or end" : "forks, execs or ends");
+	if (r->totals.lost_lifecycle)
+		fprintf(stderr, "usertrace: %s %s lost, so names may be missing\n",
+			human_count(r->totals.lost_lifecycle, a),
+			r->totals.lost_lifecycle == 1 ? "fork, exec or end" : "forks, execs or ends");
 }
 
 /* "0.02 % of", or "none of" */

@@ -206,7 +206,7 @@ static int on_user(void *ctx, const struct user_event *e, unsigned cpu, uint64_t
 	return code < 0 ? code : printed;
 }
 
-static int on_life(void *ctx, const struct session_life *life)
+static int on_life(void *ctx, const struct session_lifecycle *life)
 {
 	struct trace_output *o = ctx;
 
@@ -218,7 +218,7 @@ static int on_life(void *ctx, const struct session_life *life)
 	return o->out.len >= WRITE_AT ? flush(o) : 0;
 }
 
-static int on_refused(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns)
+static int on_throttled(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns)
 {
 	struct trace_output *o = ctx;
 	char comm[16];
@@ -252,7 +252,7 @@ struct session_sink trace_output_sink(struct trace_output *o)
 				      .event = on_event,
 				      .user = on_user,
 				      .life = on_life,
-				      .refused = on_refused,
+				      .throttled = on_throttled,
 				      .lost = on_lost,
 				      .flush = flush,
 				      .attached = on_attached,

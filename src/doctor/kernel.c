@@ -59,7 +59,7 @@ static const struct words words[] = {
 	  "raise kernel.perf_event_mlock_kb" },
 };
 
-static bool is_refused(int r) { return r == -EPERM || r == -EACCES; }
+static bool is_throttled(int r) { return r == -EPERM || r == -EACCES; }
 
 static void tell(struct checks *c, const struct words *w, int r)
 {
@@ -69,7 +69,7 @@ static void tell(struct checks *c, const struct words *w, int r)
 		checks_add(c, CHECK_OK, w->thing, NULL, "refused (%s); %s", strerror(-r), w->bad);
 	else if (r == -EIO) /* attached, but it did not do what it should */
 		checks_add(c, w->missing, w->thing, w->remedy, "%s", w->bad);
-	else if (is_refused(r))
+	else if (is_throttled(r))
 		checks_add(c, w->missing, w->thing,
 			   geteuid() ? "run as root"
 				     : "check for a security module, a seccomp filter or a container that blocks it",
@@ -86,7 +86,7 @@ static void tell_all(struct checks *c, const struct machine *m, bool rights)
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		int r = m->tried[words[i].what];
 
-		if (rights || !is_refused(r))
+		if (rights || !is_throttled(r))
 			tell(c, &words[i], r);
 		else
 			buf_addf(&untried, "%s%s", untried.len ? ", " : "", words[i].thing);

@@ -185,7 +185,7 @@ static void measure_site(struct user_costs *ret, bool multi)
 {
 	AUTO_CLOSE int prog = kernel_load_empty(multi);
 	AUTO_CLOSE int event = -1, link = -1;
-	bool fast = !nop5_refusal(NOP5_FIRST, false);
+	bool fast = !nop5_unsafe(NOP5_FIRST, false);
 	uint64_t offset;
 
 	if (prog < 0 || process_own_offset(fast ? doctor_user_site : doctor_user_nop, &offset))

@@ -192,7 +192,7 @@ static void gen_sample(struct gen *g)
 	asm_call(g->a, BPF_FUNC_tail_call);
 }
 
-static int gen_sample_body(struct gen *g, struct gen_body *ret)
+static int gen_sample_body(struct gen *g, struct gen_snippet *ret)
 {
 	unsigned out = asm_label(g->a);
 	int r;
@@ -205,12 +205,12 @@ static int gen_sample_body(struct gen *g, struct gen_body *ret)
 	gen_exit(g->a);
 	r = g->error ? g->error : finish(g->a, g->err);
 	if (r)
-		gen_body_done(ret);
+		gen_snippet_done(ret);
 	return r;
 }
 
-int gen_body(const struct probe_checked *checked, const struct gen_site *site, const struct gen_options *options,
-	     struct gen_body *ret, struct ut_err *err)
+int gen_snippet(const struct probe_checked *checked, const struct gen_site *site, const struct gen_options *options,
+		struct gen_snippet *ret, struct ut_err *err)
 {
 	struct gen g = { .a = &ret->code, .checked = checked, .site = site, .options = options, .err = err };
 	struct layout layout;
@@ -232,7 +232,7 @@ int gen_body(const struct probe_checked *checked, const struct gen_site *site, c
 	gen_exit(g.a);
 	r = g.error ? g.error : finish(g.a, err);
 	if (r) {
-		gen_body_done(ret);
+		gen_snippet_done(ret);
 		return r;
 	}
 	layout_of(checked, options->text_limit + 2, &layout);
@@ -241,7 +241,7 @@ int gen_body(const struct probe_checked *checked, const struct gen_site *site, c
 	return 0;
 }
 
-int gen_entry_body(const struct gen_options *options, struct gen_body *ret, struct ut_err *err)
+int gen_entry_snippet(const struct gen_options *options, struct gen_snippet *ret, struct ut_err *err)
 {
 	struct gen g = { .a = &ret->code, .options = options, .err = err };
 
@@ -258,9 +258,9 @@ int gen_entry_body(const struct gen_options *options, struct gen_body *ret, stru
 	return finish(g.a, err);
 }
 
-void gen_body_done(struct gen_body *body) { asm_done(&body->code); }
+void gen_snippet_done(struct gen_snippet *body) { asm_done(&body->code); }
 
-bool gen_body_equal(const struct gen_body *a, const struct gen_body *b)
+bool gen_snippet_equal(const struct gen_snippet *a, const struct gen_snippet *b)
 {
 	return a->code.insns.n == b->code.insns.n &&
 	       !memcmp(a->code.insns.v, b->code.insns.v, a->code.insns.n * sizeof(*a->code.insns.v));
@@ -306,7 +306,7 @@ static void gen_search(struct asm_buf *a, const uint32_t *numbers, const unsigne
 }
 
 /* Appends a finished body: its jumps are relative and stay right. */
-static void append_body(struct asm_buf *a, const struct gen_body *body)
+static void append_body(struct asm_buf *a, const struct gen_snippet *body)
 {
 	for (size_t i = 0; i < body->code.insns.n; i++)
 		if (vec_push(&a->insns, body->code.insns.v[i]))
@@ -329,7 +329,7 @@ static void gen_own_stack(struct asm_buf *a)
 	asm_place(a, on);
 }
 
-int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, size_t n,
+int gen_program(const struct gen_snippet *const *bodies, const uint32_t *numbers, size_t n,
 		const struct gen_options *options, struct asm_buf *ret, struct ut_err *err)
 {
 	VEC(unsigned) labels = { 0 };

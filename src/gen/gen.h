@@ -43,25 +43,25 @@ struct gen_options {
 };
 
 /* Instructions without a jump out of them; ends with an exit. */
-struct gen_body {
+struct gen_snippet {
 	struct asm_buf code;
 	bool sleeps; /* it calls what only a sleepable program may call */
 	uint32_t record_size; /* bytes of the largest record it sends */
 };
 
 /* The body for @checked at @site; -EINVAL with a sentence where the language allows what the generator cannot. */
-int gen_body(const struct probe_checked *checked, const struct gen_site *site, const struct gen_options *options,
-	     struct gen_body *ret, struct ut_err *err);
+int gen_snippet(const struct probe_checked *checked, const struct gen_site *site, const struct gen_options *options,
+		struct gen_snippet *ret, struct ut_err *err);
 /* r: with duration: what runs at the function's entry (notes the time). */
-int gen_entry_body(const struct gen_options *options, struct gen_body *ret, struct ut_err *err);
-void gen_body_done(struct gen_body *body);
-bool gen_body_equal(const struct gen_body *a, const struct gen_body *b);
+int gen_entry_snippet(const struct gen_options *options, struct gen_snippet *ret, struct ut_err *err);
+void gen_snippet_done(struct gen_snippet *body);
+bool gen_snippet_equal(const struct gen_snippet *a, const struct gen_snippet *b);
 
 /*
  * A whole program of @n bodies (pointers), whose numbers in the cookie are @numbers, ascending. With one body the
  * cookie's upper half is not looked at. The instructions are appended to @ret.
  */
-int gen_program(const struct gen_body *const *bodies, const uint32_t *numbers, size_t n,
+int gen_program(const struct gen_snippet *const *bodies, const uint32_t *numbers, size_t n,
 		const struct gen_options *options, struct asm_buf *ret, struct ut_err *err);
 /*
  * Puts descriptors in the place of map numbers; fds has GEN_MAPS entries, -1 where there is none (then it must

@@ -19,7 +19,7 @@
 
 #define HEAD(member) ((int)offsetof(struct ut_rec_event, member))
 #define USER(member) ((int)offsetof(struct ut_rec_user, member))
-#define REFUSED(member) ((int)offsetof(struct ut_refused, member))
+#define THROTTLED(member) ((int)offsetof(struct ut_throttled, member))
 #define REFUSED_COUNTER 8 /* behind the count of lost events of this CPU */
 #define MEMBER_SIZE(type, member) sizeof(((type *)0)->member)
 
@@ -34,7 +34,7 @@ enum user_stack {
 	SU_NAME_LEN = -56,
 	SU_TEXT_LEN = -64,
 	SU_AVAILABLE = -72, /* bytes in the ring before this event */
-	SU_REFUSED = -96, /* struct ut_refused, for a process that has none */
+	SU_THROTTLED = -96, /* struct ut_throttled, for a process that has none */
 	SU_NAME = -240, /* UT_NAME_ROOM and a word more, to tell the longest from a longer one */
 };
 
@@ -137,20 +137,20 @@ static void find_account(struct user *u, unsigned none)
 	asm_alui(u->a, BPF_RSH, R0, 32);
 	asm_store(u->a, 4, FP, SU_KEY, R0);
 	for (int i = 0; i < 2; i++) {
-		asm_map(u->a, R1, GEN_MAP_REFUSED);
+		asm_map(u->a, R1, GEN_MAP_THROTTLED);
 		asm_mov(u->a, R2, FP);
 		asm_alui(u->a, BPF_ADD, R2, SU_KEY);
 		asm_call(u->a, BPF_FUNC_map_lookup_elem);
 		asm_jcci(u->a, BPF_JNE, R0, 0, found);
 		if (i == 1)
 			break;
-		for (int at = 0; at < (int)sizeof(struct ut_refused); at += 8)
-			asm_storei(u->a, 8, FP, SU_REFUSED + at, 0);
-		asm_map(u->a, R1, GEN_MAP_REFUSED);
+		for (int at = 0; at < (int)sizeof(struct ut_throttled); at += 8)
+			asm_storei(u->a, 8, FP, SU_THROTTLED + at, 0);
+		asm_map(u->a, R1, GEN_MAP_THROTTLED);
 		asm_mov(u->a, R2, FP);
 		asm_alui(u->a, BPF_ADD, R2, SU_KEY);
 		asm_mov(u->a, R3, FP);
-		asm_alui(u->a, BPF_ADD, R3, SU_REFUSED);
+		asm_alui(u->a, BPF_ADD, R3, SU_THROTTLED);
 		asm_movi(u->a, R4, BPF_NOEXIST);
 		asm_call(u->a, BPF_FUNC_map_update_elem);
 	}
@@ -174,17 +174,17 @@ static void gen_fairness(struct user *u, uint32_t bytes)
 	asm_mov(u->a, R7, R0);
 	asm_call(u->a, BPF_FUNC_ktime_get_ns);
 	asm_alui(u->a, BPF_RSH, R0, UT_FAIR_WINDOW_SHIFT);
-	asm_load(u->a, 8, R1, R7, REFUSED(window));
+	asm_load(u->a, 8, R1, R7, THROTTLED(window));
 	asm_jcc(u->a, BPF_JEQ, R0, R1, same);
-	asm_store(u->a, 8, R7, REFUSED(window), R0);
-	asm_storei(u->a, 8, R7, REFUSED(bytes), 0);
+	asm_store(u->a, 8, R7, THROTTLED(window), R0);
+	asm_storei(u->a, 8, R7, THROTTLED(bytes), 0);
 	asm_place(u->a, same);
-	asm_load(u->a, 8, R1, R7, REFUSED(bytes));
+	asm_load(u->a, 8, R1, R7, THROTTLED(bytes));
 	asm_alui(u->a, BPF_ADD, R1, (int32_t)bytes);
-	asm_store(u->a, 8, R7, REFUSED(bytes), R1);
+	asm_store(u->a, 8, R7, THROTTLED(bytes), R1);
 	asm_jcci(u->a, BPF_JLE, R1, (int32_t)GEN_FAIR_BYTES(u->options->fair_bytes), room);
 	asm_movi(u->a, R1, 1);
-	asm_xadd(u->a, R7, REFUSED(refused), R1);
+	asm_xadd(u->a, R7, THROTTLED(throttled), R1);
 	asm_movi(u->a, R1, 1);
 	asm_xadd(u->a, R8, REFUSED_COUNTER, R1);
 	asm_jump(u->a, u->out);
@@ -332,8 +332,8 @@ static int user_finish(struct asm_buf *a, unsigned out, struct ut_err *err)
 			    : 0;
 }
 
-int gen_user_body(const struct gen_prctl *prctl, const struct gen_options *options, struct gen_body *ret,
-		  struct ut_err *err)
+int gen_user_snippet(const struct gen_prctl *prctl, const struct gen_options *options, struct gen_snippet *ret,
+		     struct ut_err *err)
 {
 	struct user u = { .a = &ret->code, .options = options, .prctl = prctl };
 	unsigned longer;

@@ -25,7 +25,7 @@ struct gen_prctl {
 };
 
 /* The lane of <usertrace.h>: a uprobe. @prctl NULL; else the lane of the system call: a tracepoint, which cannot sleep. */
-int gen_user_body(const struct gen_prctl *prctl, const struct gen_options *options, struct gen_body *ret,
-		  struct ut_err *err);
+int gen_user_snippet(const struct gen_prctl *prctl, const struct gen_options *options, struct gen_snippet *ret,
+		     struct ut_err *err);
 
 #endif

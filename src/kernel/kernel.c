@@ -222,9 +222,9 @@ int kernel_link_own(int prog_fd, bool multi, uint64_t offset, uint64_t sem_offse
 
 int kernel_starts_map(void) { return bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "ut_starts", 16, 8, 16384, NULL); }
 
-int kernel_refused_map(unsigned value_size)
+int kernel_throttled_map(unsigned value_size)
 {
-	return bpf_map_create(BPF_MAP_TYPE_HASH, "ut_refused", 4, value_size, 1024, NULL);
+	return bpf_map_create(BPF_MAP_TYPE_HASH, "ut_throttled", 4, value_size, 1024, NULL);
 }
 
 uint64_t kernel_prog_missed(int prog_fd)

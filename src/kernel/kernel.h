@@ -61,8 +61,8 @@ int kernel_link_event(int prog_fd, int event_fd, uint64_t cookie);
 /* GEN_MAP_STARTS: (process, stack pointer) → time, the oldest forgotten first. A descriptor or a negative errno. */
 int kernel_starts_map(void);
 
-/* GEN_MAP_REFUSED: process → @value_size bytes. A descriptor or a negative errno. */
-int kernel_refused_map(unsigned value_size);
+/* GEN_MAP_THROTTLED: process → @value_size bytes. A descriptor or a negative errno. */
+int kernel_throttled_map(unsigned value_size);
 
 /*
  * Events that the kernel did not hand to this program because it was busy with another on that CPU (kernel 5.12

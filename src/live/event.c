@@ -75,7 +75,7 @@ void event_text(const struct live_event *e, unsigned output, struct ut_text *ret
 	const char *nul;
 
 	if (e->scope) {
-		*ret = eval_text(e->probe->checked->outputs[output].expr, e->scope);
+		*ret = eval_string(e->probe->checked->outputs[output].expr, e->scope);
 		return;
 	}
 	memset(ret, 0, sizeof(*ret));

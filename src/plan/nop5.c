@@ -14,7 +14,7 @@ static bool is_nop5(struct elf_image *img, uint64_t vaddr)
 	return elf_read_at(img, vaddr, bytes, sizeof(bytes)) && !memcmp(bytes, NOP5, 5);
 }
 
-enum nop5_place nop5_place(struct elf_image *img, uint64_t vaddr)
+enum nop5_location nop5_location(struct elf_image *img, uint64_t vaddr)
 {
 	char before[4];
 

@@ -45,8 +45,8 @@ struct plan *plan_free(struct plan *plan)
 		free(plan->files.v[i].path);
 		close(plan->files.v[i].fd);
 	}
-	for (size_t i = 0; i < plan->bodies.n; i++)
-		gen_body_done(&plan->bodies.v[i]);
+	for (size_t i = 0; i < plan->snippets.n; i++)
+		gen_snippet_done(&plan->snippets.v[i]);
 	for (size_t i = 0; i < plan->names.n; i++)
 		free(plan->names.v[i]);
 	sentences_done(&plan->notes);
@@ -54,7 +54,7 @@ struct plan *plan_free(struct plan *plan)
 	vec_done(&plan->probes);
 	vec_done(&plan->sites);
 	vec_done(&plan->files);
-	vec_done(&plan->bodies);
+	vec_done(&plan->snippets);
 	vec_done(&plan->seen);
 	for (size_t i = 0; i < plan->providers.n; i++)
 		free(plan->providers.v[i]);
@@ -196,35 +196,36 @@ int plan_add_probe(struct plan *plan, struct plan_probe *probe)
 }
 
 /* The number of an equal body that is there already, or of this one, which is moved in. */
-static int keep_body(struct plan *plan, struct gen_body *body)
+static int insert_snippet(struct plan *plan, struct gen_snippet *snippet)
 {
-	for (size_t i = 0; i < plan->bodies.n; i++) {
-		if (gen_body_equal(&plan->bodies.v[i], body)) {
-			gen_body_done(body);
+	for (size_t i = 0; i < plan->snippets.n; i++) {
+		if (gen_snippet_equal(&plan->snippets.v[i], snippet)) {
+			gen_snippet_done(snippet);
 			return (int)i;
 		}
 	}
-	if (vec_push(&plan->bodies, *body)) {
-		gen_body_done(body);
+	if (vec_push(&plan->snippets, *snippet)) {
+		gen_snippet_done(snippet);
 		return -ENOMEM;
 	}
-	return (int)plan->bodies.n - 1;
+	return (int)plan->snippets.n - 1;
 }
 
-static int site_body(struct plan *plan, const struct plan_site *site, struct gen_body *ret, struct ut_err *err)
+static int generate_snippet(struct plan *plan, const struct plan_site *site, struct gen_snippet *ret,
+			    struct ut_err *err)
 {
 	const struct plan_probe *p = &plan->probes.v[site->probe];
 	struct gen_site gs = { .operands = site->operands, .site_vaddr = site->vaddr, .tracepoint = &p->tracepoint };
 	struct gen_options options = plan->options.gen;
 
 	if (site->kind == SITE_ENTRY)
-		return gen_entry_body(&options, ret, err);
+		return gen_entry_snippet(&options, ret, err);
 	options.sample = p->request < plan->options.samples;
 	options.may_sleep = options.may_sleep && site->kind != SITE_TRACEPOINT && !options.sample;
-	return gen_body(p->checked, &gs, &options, ret, err);
+	return gen_snippet(p->checked, &gs, &options, ret, err);
 }
 
-static void site_reasons(struct plan *plan, struct plan_site *site)
+static void set_unreadable(struct plan *plan, struct plan_site *site)
 {
 	const struct plan_probe *p = &plan->probes.v[site->probe];
 	struct gen_site gs = { .operands = site->operands, .site_vaddr = site->vaddr, .tracepoint = &p->tracepoint };
@@ -234,12 +235,12 @@ static void site_reasons(struct plan *plan, struct plan_site *site)
 			site->unreadable[i] = NULL;
 }
 
-int plan_add_made_site(struct plan *plan, struct plan_site *site, struct gen_body *body, struct ut_err *err)
+int plan_add_site_with(struct plan *plan, struct plan_site *site, struct gen_snippet *snippet, struct ut_err *err)
 {
-	int r = keep_body(plan, body);
+	int r = insert_snippet(plan, snippet);
 
 	if (r >= 0) {
-		site->body = (uint32_t)r;
+		site->snippet = (uint32_t)r;
 		r = vec_push(&plan->sites, *site);
 	}
 	if (r < 0) {
@@ -253,48 +254,48 @@ int plan_add_made_site(struct plan *plan, struct plan_site *site, struct gen_bod
 
 int plan_add_site(struct plan *plan, struct plan_site *site, struct ut_err *err)
 {
-	struct gen_body body;
-	int r = site_body(plan, site, &body, err);
+	struct gen_snippet snippet;
+	int r = generate_snippet(plan, site, &snippet, err);
 
 	if (r) {
 		free(site->operands);
 		return r;
 	}
-	site_reasons(plan, site);
-	return plan_add_made_site(plan, site, &body, err);
+	set_unreadable(plan, site);
+	return plan_add_site_with(plan, site, &snippet, err);
 }
 
-int plan_look_file(struct plan_look *look)
+int plan_scan_file(struct plan_scan *scan)
 {
-	struct plan_file f = { .id = look->id };
+	struct plan_file f = { .id = scan->id };
 
-	if (look->file >= 0)
-		return look->file;
-	f.path = strdup(look->path);
-	f.fd = fcntl(look->fd, F_DUPFD_CLOEXEC, 3);
-	if (!f.path || f.fd < 0 || vec_push(&look->plan->files, f)) {
+	if (scan->file >= 0)
+		return scan->file;
+	f.path = strdup(scan->path);
+	f.fd = fcntl(scan->fd, F_DUPFD_CLOEXEC, 3);
+	if (!f.path || f.fd < 0 || vec_push(&scan->plan->files, f)) {
 		free(f.path);
 		if (f.fd >= 0)
 			close(f.fd);
-		return ut_err_nomem(look->err);
+		return ut_err_nomem(scan->err);
 	}
-	look->file = (int)look->plan->files.n - 1;
-	return look->file;
+	scan->file = (int)scan->plan->files.n - 1;
+	return scan->file;
 }
 
-int plan_look_image(struct plan_look *look) { return look->img ? 0 : elf_image_open(look->fd, &look->img, look->err); }
+int plan_scan_image(struct plan_scan *scan) { return scan->img ? 0 : elf_image_open(scan->fd, &scan->img, scan->err); }
 
 /* Everything appended since a mark is taken off again. */
 struct plan_mark {
-	size_t probes, sites, bodies, files, seen;
+	size_t probes, sites, snippets, files, seen;
 };
 
-static struct plan_mark mark_of(const struct plan *plan)
+static struct plan_mark mark_plan(const struct plan *plan)
 {
-	return (struct plan_mark){ plan->probes.n, plan->sites.n, plan->bodies.n, plan->files.n, plan->seen.n };
+	return (struct plan_mark){ plan->probes.n, plan->sites.n, plan->snippets.n, plan->files.n, plan->seen.n };
 }
 
-static void undo(struct plan *plan, const struct plan_mark *m)
+static void undo_to_mark(struct plan *plan, const struct plan_mark *m)
 {
 	for (size_t i = m->probes; i < plan->probes.n; i++) {
 		plan->requests.v[plan->probes.v[i].request].nprobes--;
@@ -302,8 +303,8 @@ static void undo(struct plan *plan, const struct plan_mark *m)
 	}
 	for (size_t i = m->sites; i < plan->sites.n; i++)
 		free(plan->sites.v[i].operands);
-	for (size_t i = m->bodies; i < plan->bodies.n; i++)
-		gen_body_done(&plan->bodies.v[i]);
+	for (size_t i = m->snippets; i < plan->snippets.n; i++)
+		gen_snippet_done(&plan->snippets.v[i]);
 	for (size_t i = m->files; i < plan->files.n; i++) {
 		free(plan->files.v[i].path);
 		close(plan->files.v[i].fd);
@@ -312,7 +313,7 @@ static void undo(struct plan *plan, const struct plan_mark *m)
 	plan->seen.n = m->seen;
 	plan->probes.n = m->probes;
 	plan->sites.n = m->sites;
-	plan->bodies.n = m->bodies;
+	plan->snippets.n = m->snippets;
 }
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
@@ -360,7 +361,7 @@ bool plan_was_seen(const struct plan *plan, pid_t pid, const struct mapping *m, 
 	return false;
 }
 
-static struct plan_seen seen_as(int fd, const struct stat *st)
+static struct plan_seen seen_file(int fd, const struct stat *st)
 {
 	struct statfs fs;
 
@@ -370,37 +371,37 @@ static struct plan_seen seen_as(int fd, const struct stat *st)
 				   .overlay = fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC };
 }
 
-static int look_for(struct plan_look *look, unsigned request)
+static int scan_request(struct plan_scan *scan, unsigned request)
 {
-	struct plan *plan = look->plan;
+	struct plan *plan = scan->plan;
 	enum probe_kind kind = plan->requests.v[request].spec->kind;
-	struct plan_mark mark = mark_of(plan);
+	struct plan_mark mark = mark_plan(plan);
 	int r = 0;
 
 	if (kind == PROBE_USDT)
-		r = plan_usdt(look, request);
+		r = plan_usdt(scan, request);
 	else if (kind != PROBE_TRACEPOINT && kind != PROBE_USER)
-		r = plan_functions(look, request);
-	if (r && look->err) { /* for those who go on: this is why it came to nothing */
-		plan_set_miss(&plan->requests.v[request], "%s", look->err->msg);
+		r = plan_functions(scan, request);
+	if (r && scan->err) { /* for those who go on: this is why it came to nothing */
+		plan_set_miss(&plan->requests.v[request], "%s", scan->err->msg);
 		plan->requests.v[request].failed = true;
 	}
 	if (r != -EINVAL || !plan->options.described)
 		return r;
-	undo(plan, &mark);
-	if (look->file >= (int)mark.files)
-		look->file = -1;
-	if (look->err)
-		*look->err = (struct ut_err){ 0 };
+	undo_to_mark(plan, &mark);
+	if (scan->file >= (int)mark.files)
+		scan->file = -1;
+	if (scan->err)
+		*scan->err = (struct ut_err){ 0 };
 	return 0;
 }
 
-static int look_at(struct plan_look *look)
+static int scan_requests(struct plan_scan *scan)
 {
-	int r = plan_user(look);
+	int r = plan_user(scan);
 
-	for (unsigned i = 0; !r && i < look->plan->requests.n; i++)
-		r = look_for(look, i);
+	for (unsigned i = 0; !r && i < scan->plan->requests.n; i++)
+		r = scan_request(scan, i);
 	return r;
 }
 
@@ -421,8 +422,8 @@ static const char *real_path(int fd, const char *path, char *buf, size_t size)
 int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err)
 {
 	char real[PATH_MAX];
-	struct plan_mark mark = mark_of(plan);
-	struct plan_look look = { .plan = plan,
+	struct plan_mark mark = mark_plan(plan);
+	struct plan_scan scan = { .plan = plan,
 				  .path = path,
 				  .fd = fd,
 				  .file = -1,
@@ -434,18 +435,18 @@ int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err)
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return ut_err_set(err, -EINVAL, "'%s' is not a regular file", path);
-	seen = seen_as(fd, &st);
-	look.id = seen.id;
+	seen = seen_file(fd, &st);
+	scan.id = seen.id;
 	if (was_seen(plan, &seen))
 		return 0;
 	if (vec_push(&plan->seen, seen))
 		return ut_err_nomem(err);
-	r = look_at(&look);
-	plan->seen.v[mark.seen].held = look.file >= 0;
+	r = scan_requests(&scan);
+	plan->seen.v[mark.seen].held = scan.file >= 0;
 	if (r)
-		undo(plan, &mark);
-	if (look.notes_read)
-		usdt_notes_done(&look.notes);
-	elf_image_free(look.img);
+		undo_to_mark(plan, &mark);
+	if (scan.notes_read)
+		usdt_notes_done(&scan.notes);
+	elf_image_free(scan.img);
 	return r;
 }

@@ -25,7 +25,7 @@ struct plan_options {
 	const struct runtimes *runtimes; /* default formats; may be NULL */
 	const enum probe_state *states; /* by request; NULL: none. Used by plan_new alone */
 	size_t samples; /* so many of the first requests: their events are samples */
-	bool lives; /* forks, execs and exits come as well, e: requests or not */
+	bool lifecycle; /* forks, execs and exits come as well, e: requests or not */
 	/*
 	 * The requests are nobody's who could be asked to mend them: one that does not fit a file has nothing there, and
 	 * says so in its miss; formats need no excuse.
@@ -61,7 +61,7 @@ enum site_kind {
 	SITE_SIGNAL, /* s: a signal's handler begins or ends */
 };
 
-#define SITE_NO_BODY UINT32_MAX
+#define SITE_NO_SNIPPET UINT32_MAX
 
 struct plan_site {
 	enum site_kind kind;
@@ -69,8 +69,8 @@ struct plan_site {
 	unsigned tracepoint_id; /* of those that sit on the kernel's events */
 	uint64_t vaddr, offset, sem_offset;
 	struct operands *operands; /* u: owned; shared by nobody */
-	uint32_t body; /* SITE_NO_BODY: the program is not generated */
-	enum nop5_place nop5; /* see plan/nop5.h */
+	uint32_t snippet; /* SITE_NO_SNIPPET: the program is not generated */
+	enum nop5_location nop5; /* see plan/nop5.h */
 	bool nop5_before; /* SITE_USER: a faster place is 5 bytes in front of it */
 	bool excluded; /* left out: attaching there would harm the program */
 	const char *unreadable[OUTPUTS_MAX]; /* per output; NULL: readable. Lives in operands, or for ever */
@@ -114,12 +114,12 @@ struct plan {
 	VEC(struct plan_probe) probes;
 	VEC(struct plan_site) sites;
 	VEC(struct plan_file) files;
-	VEC(struct gen_body) bodies;
+	VEC(struct gen_snippet) snippets;
 	VEC(struct plan_seen) seen; /* files looked at, with or without a hit */
 	struct name_list names; /* "provider:name" of USDT probes that a request could have meant: for near misses */
 	struct name_list providers; /* and the providers of others */
 	struct sentences notes; /* to tell once */
-	size_t notes_told;
+	size_t notes_reported;
 	int user_probe; /* the first e: request's, which the lanes' sites belong to; -1: none */
 	int signal_probe; /* the first s: request's */
 	struct plan_signals signals; /* with one */
@@ -133,13 +133,13 @@ struct plan *plan_free(struct plan *plan);
 /* t: requests, from the kernel's description. */
 int plan_tracepoints(struct plan *plan, struct ut_err *err);
 /* e: requests: what they print, and the sites in the kernel. @prctl: that lane too. */
-int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err);
+int plan_user_transports(struct plan *plan, bool prctl, struct ut_err *err);
 /* libusertrace where it is installed: programs that load it later are seen from their first event on. */
 int plan_user_library(struct plan *plan, struct ut_err *err);
 bool plan_wants_user_events(const struct plan *plan);
 bool plan_wants_signals(const struct plan *plan);
 /* Forks, execs and exits, which spans end with. */
-bool plan_wants_lives(const struct plan *plan);
+bool plan_wants_lifecycle(const struct plan *plan);
 /* Is how processes stand asked for by any request? */
 bool plan_measures(const struct plan *plan);
 /*

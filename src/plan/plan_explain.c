@@ -98,10 +98,10 @@ static void explain_site(const struct plan *plan, const struct plan_site *s, str
 			 s->nop5 == NOP5_INSIDE ? " inside a function" : "");
 	if (s->nop5_before)
 		buf_adds(out, ", or 5 bytes before it on kernels where that is safe");
-	if (s->body == SITE_NO_BODY)
+	if (s->snippet == SITE_NO_SNIPPET)
 		buf_addc(out, '\n');
 	else
-		buf_addf(out, ", instructions #%u\n", s->body);
+		buf_addf(out, ", instructions #%u\n", s->snippet);
 	for (unsigned i = 0; s->operands && i < s->operands->n; i++) {
 		const struct operand *op = &s->operands->v[i];
 
@@ -130,16 +130,16 @@ static void explain_probe(const struct plan *plan, unsigned probe, struct buf *o
 /* What stands in front of the bodies of every program: who is wanted, and which ring. */
 static void explain_prologue(const struct plan *plan, struct buf *out)
 {
-	const struct gen_body *body = plan->bodies.n ? &plan->bodies.v[0] : NULL;
+	const struct gen_snippet *snippet = plan->snippets.n ? &plan->snippets.v[0] : NULL;
 	struct asm_buf program = { 0 };
 	struct ut_err ignored;
 	uint32_t number = 0;
 
-	if (!body || gen_program(&body, &number, 1, &plan->options.gen, &program, &ignored) ||
-	    program.insns.n < body->code.insns.n)
+	if (!snippet || gen_program(&snippet, &number, 1, &plan->options.gen, &program, &ignored) ||
+	    program.insns.n < snippet->code.insns.n)
 		return;
 	buf_adds(out, "every program begins with (r1 is the context):\n");
-	disasm(program.insns.v, program.insns.n - body->code.insns.n - (body->record_size ? 2 : 0), out);
+	disasm(program.insns.v, program.insns.n - snippet->code.insns.n - (snippet->record_size ? 2 : 0), out);
 	buf_addc(out, '\n');
 	asm_done(&program);
 }
@@ -149,13 +149,13 @@ void plan_explain(const struct plan *plan, struct buf *out)
 	for (unsigned i = 0; i < plan->probes.n; i++)
 		explain_probe(plan, i, out);
 	explain_prologue(plan, out);
-	for (size_t i = 0; i < plan->bodies.n; i++) {
-		const struct gen_body *body = &plan->bodies.v[i];
+	for (size_t i = 0; i < plan->snippets.n; i++) {
+		const struct gen_snippet *snippet = &plan->snippets.v[i];
 
 		buf_addf(out,
 			 "instructions #%zu (r6 is the context, r8 the CPU's count of lost events, r9 its ring%s):\n",
-			 i, body->sleeps ? "; it may sleep to read what is not in memory" : "");
-		disasm(body->code.insns.v, body->code.insns.n, out);
+			 i, snippet->sleeps ? "; it may sleep to read what is not in memory" : "");
+		disasm(snippet->code.insns.v, snippet->code.insns.n, out);
 		buf_addc(out, '\n');
 	}
 	for (size_t i = 0; i < plan->notes.n; i++)

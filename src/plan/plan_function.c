@@ -29,55 +29,55 @@ static const struct probe_scope *function_scope(enum probe_kind kind, const char
 }
 
 /* p:PATH:0xADDRESS is believed only where a function's code shows that an instruction begins there. */
-static int check_address(struct plan_look *look, const struct probe_spec *spec)
+static int check_address(struct plan_scan *scan, const struct probe_spec *spec)
 {
-	const struct elf_symbol *f = elf_function_at(look->img, spec->offset);
+	const struct elf_symbol *f = elf_function_at(scan->img, spec->offset);
 
-	if (!elf_vaddr_is_text(look->img, spec->offset))
+	if (!elf_vaddr_is_text(scan->img, spec->offset))
 		return 0; /* said by check_place */
-	if (f ? elf_is_instruction(look->img, f->vaddr, spec->offset) : elf_is_function_start(look->img, spec->offset))
+	if (f ? elf_is_instruction(scan->img, f->vaddr, spec->offset) : elf_is_function_start(scan->img, spec->offset))
 		return 0;
 	if (f)
-		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+		return probe_error(spec, spec->name_pos, strlen(spec->name), scan->err,
 				   "%s is in the middle of an instruction of %s; a probe there would break the program",
 				   spec->name, f->name);
-	return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+	return probe_error(spec, spec->name_pos, strlen(spec->name), scan->err,
 			   "cannot verify that an instruction of '%s' starts at %s (no symbol covers it, and no "
 			   "function starts there); a probe inside an instruction would break the program",
-			   look->path, spec->name);
+			   scan->path, spec->name);
 }
 
-static int check_place(struct plan_look *look, const struct probe_spec *spec, const char *func, uint64_t vaddr,
-		       uint64_t start)
+static int check_location(struct plan_scan *scan, const struct probe_spec *spec, const char *func, uint64_t vaddr,
+			  uint64_t start)
 {
-	const struct elf_symbol *f = vaddr == start ? NULL : elf_function_at(look->img, vaddr);
+	const struct elf_symbol *f = vaddr == start ? NULL : elf_function_at(scan->img, vaddr);
 
 	if (vaddr != start && (!f || f->vaddr != start))
-		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
+		return probe_error(spec, spec->name_pos, strlen(spec->name), scan->err,
 				   "%s+0x%llx is not in %s: the function ends before it", func,
 				   (unsigned long long)(vaddr - start), func);
-	if (!elf_vaddr_is_text(look->img, vaddr))
-		return probe_error(spec, spec->name_pos, strlen(spec->name), look->err,
-				   "0x%llx is not in the code of '%s'", (unsigned long long)vaddr, look->path);
-	if (vaddr != start && !elf_is_instruction(look->img, start, vaddr))
+	if (!elf_vaddr_is_text(scan->img, vaddr))
+		return probe_error(spec, spec->name_pos, strlen(spec->name), scan->err,
+				   "0x%llx is not in the code of '%s'", (unsigned long long)vaddr, scan->path);
+	if (vaddr != start && !elf_is_instruction(scan->img, start, vaddr))
 		return probe_error(
-			spec, spec->name_pos, strlen(spec->name), look->err,
+			spec, spec->name_pos, strlen(spec->name), scan->err,
 			"%s+0x%llx is in the middle of an instruction; a probe there would break the program", func,
 			(unsigned long long)(vaddr - start));
 	return 0;
 }
 
-static int add_function_site(struct plan_look *look, int probe, enum site_kind kind, uint64_t vaddr)
+static int add_function_site(struct plan_scan *scan, int probe, enum site_kind kind, uint64_t vaddr)
 {
 	struct plan_site site = {
-		.kind = kind, .probe = (unsigned)probe, .file = (unsigned)look->file, .vaddr = vaddr
+		.kind = kind, .probe = (unsigned)probe, .file = (unsigned)scan->file, .vaddr = vaddr
 	};
 
-	if (!elf_vaddr_to_offset(look->img, vaddr, &site.offset))
-		return ut_err_set(look->err, -EINVAL, "0x%llx is not in the file '%s'", (unsigned long long)vaddr,
-				  look->path);
-	site.nop5 = nop5_place(look->img, vaddr);
-	return plan_add_site(look->plan, &site, look->err);
+	if (!elf_vaddr_to_offset(scan->img, vaddr, &site.offset))
+		return ut_err_set(scan->err, -EINVAL, "0x%llx is not in the file '%s'", (unsigned long long)vaddr,
+				  scan->path);
+	site.nop5 = nop5_location(scan->img, vaddr);
+	return plan_add_site(scan->plan, &site, scan->err);
 }
 
 /* What FUNC is to people: C++ and Rust names as they are written, without parameters. */
@@ -89,31 +89,32 @@ static char *display_name(const char *func)
 	return buf_take(&name);
 }
 
-static int add_function(struct plan_look *look, unsigned request, const char *func, uint64_t vaddr, uint64_t start)
+static int add_function_probe(struct plan_scan *scan, unsigned request, const char *func, uint64_t vaddr,
+			      uint64_t start)
 {
-	const struct probe_spec *spec = look->plan->requests.v[request].spec;
+	const struct probe_spec *spec = scan->plan->requests.v[request].spec;
 	struct plan_probe p = { .request = request };
-	int probe, r = check_place(look, spec, func, vaddr, start);
+	int probe, r = check_location(scan, spec, func, vaddr, start);
 
 	if (!r)
-		r = plan_check(look->plan, request, function_scope(spec->kind, func), NULL, &p.checked, look->err);
+		r = plan_check(scan->plan, request, function_scope(spec->kind, func), NULL, &p.checked, scan->err);
 	if (r)
 		return r;
-	r = plan_look_file(look);
-	p.file = (unsigned)look->file;
-	p.provider = strdup(path_base(look->path));
+	r = plan_scan_file(scan);
+	p.file = (unsigned)scan->file;
+	p.provider = strdup(path_base(scan->path));
 	p.func = display_name(func);
-	probe = plan_add_probe(look->plan, &p);
+	probe = plan_add_probe(scan->plan, &p);
 	if (r < 0 || probe < 0)
-		return ut_err_nomem(look->err);
+		return ut_err_nomem(scan->err);
 	if (spec->kind == PROBE_ENTRY)
-		return add_function_site(look, probe, SITE_PROBE, vaddr);
-	if (look->plan->probes.v[probe].checked->needs_entry) {
-		r = add_function_site(look, probe, SITE_ENTRY, vaddr);
+		return add_function_site(scan, probe, SITE_PROBE, vaddr);
+	if (scan->plan->probes.v[probe].checked->needs_entry) {
+		r = add_function_site(scan, probe, SITE_ENTRY, vaddr);
 		if (r)
 			return r;
 	}
-	return add_function_site(look, probe, SITE_RETURN, vaddr);
+	return add_function_site(scan, probe, SITE_RETURN, vaddr);
 }
 
 /*
@@ -170,11 +171,11 @@ static const char *cannot_be_probed(const struct probe_spec *spec, const struct 
 	return NULL;
 }
 
-static int add_matching(struct plan_look *look, unsigned request, size_t *ret_found)
+static int add_matching(struct plan_scan *scan, unsigned request, size_t *ret_found)
 {
-	const struct probe_spec *spec = look->plan->requests.v[request].spec;
+	const struct probe_spec *spec = scan->plan->requests.v[request].spec;
 	const struct elf_symbol *symbols;
-	size_t n = elf_image_symbols(look->img, &symbols);
+	size_t n = elf_image_symbols(scan->img, &symbols);
 	uint64_t last = UINT64_MAX;
 	const char *why;
 	int r = 0;
@@ -184,29 +185,30 @@ static int add_matching(struct plan_look *look, unsigned request, size_t *ret_fo
 			continue; /* sorted by address: aliases of one function count once */
 		why = cannot_be_probed(spec, &symbols[i]);
 		if (why) {
-			plan_set_miss(&look->plan->requests.v[request], "%s of %s %s", symbols[i].name, look->path,
+			plan_set_miss(&scan->plan->requests.v[request], "%s of %s %s", symbols[i].name, scan->path,
 				      why);
 			continue;
 		}
 		last = symbols[i].vaddr;
 		++*ret_found;
-		r = add_function(look, request, symbols[i].name, last + (spec->has_offset ? spec->offset : 0), last);
+		r = add_function_probe(scan, request, symbols[i].name, last + (spec->has_offset ? spec->offset : 0),
+				       last);
 	}
 	return r;
 }
 
 /* The near misses of a function that is not there. */
-static void miss(struct plan_look *look, struct plan_request *req)
+static void miss(struct plan_scan *scan, struct plan_request *req)
 {
 	const struct elf_symbol *symbols;
-	size_t n = elf_image_symbols(look->img, &symbols), funcs = 0, near[3], k;
+	size_t n = elf_image_symbols(scan->img, &symbols), funcs = 0, near[3], k;
 	AUTO_FREE const char **names = calloc(n ? n : 1, sizeof(*names));
 	struct buf text = { 0 };
 
 	for (size_t i = 0; names && i < n; i++)
 		if (symbols[i].is_func)
 			names[funcs++] = symbols[i].name;
-	buf_addf(&text, "%s has no function '%s'", look->path, req->spec->name);
+	buf_addf(&text, "%s has no function '%s'", scan->path, req->spec->name);
 	if (!funcs)
 		buf_adds(&text, "; it is stripped: use an address (p:PATH:0x…) or install its debug symbols");
 	k = names && !glob_is_pattern(req->spec->name) ? suggest(req->spec->name, names, funcs, near, ARRAY_SIZE(near))
@@ -217,44 +219,44 @@ static void miss(struct plan_look *look, struct plan_request *req)
 	buf_done(&text);
 }
 
-static int refuse_go(struct plan_look *look, const struct probe_spec *spec)
+static int reject_go_return(struct plan_scan *scan, const struct probe_spec *spec)
 {
-	if (spec->kind != PROBE_RETURN || !elf_image_is_go(look->img))
+	if (spec->kind != PROBE_RETURN || !elf_image_is_go(scan->img))
 		return 0;
 	return probe_error(
-		spec, 0, 1, look->err,
-		"'%s' is a Go program: a return probe would crash it, because Go moves its stacks; use p:", look->path);
+		spec, 0, 1, scan->err,
+		"'%s' is a Go program: a return probe would crash it, because Go moves its stacks; use p:", scan->path);
 }
 
-int plan_functions(struct plan_look *look, unsigned request)
+int plan_functions(struct plan_scan *scan, unsigned request)
 {
-	struct plan_request *req = &look->plan->requests.v[request];
+	struct plan_request *req = &scan->plan->requests.v[request];
 	const struct probe_spec *spec = req->spec;
-	struct ut_err ignored, *err = look->err;
+	struct ut_err ignored, *err = scan->err;
 	size_t found = 0;
 	int r;
 
-	if (!request_names_file(req, look))
+	if (!request_names_file(req, scan))
 		return 0;
-	look->err = plan_request_is_path(req) ? err : &ignored;
-	r = plan_look_image(look);
-	look->err = err;
+	scan->err = plan_request_is_path(req) ? err : &ignored;
+	r = plan_scan_image(scan);
+	scan->err = err;
 	if (r)
 		return plan_request_is_path(req) ? r : 0;
-	if (!elf_image_is_x86_64(look->img))
+	if (!elf_image_is_x86_64(scan->img))
 		return plan_request_is_path(req)
 			       ? ut_err_set(err, -ENOTSUP, "'%s' is for %s; only 64-bit x86 programs can be traced",
-					    look->path, elf_image_machine(look->img))
+					    scan->path, elf_image_machine(scan->img))
 			       : 0;
-	r = refuse_go(look, spec);
+	r = reject_go_return(scan, spec);
 	if (r)
 		return r;
-	if (spec->has_address && (r = check_address(look, spec)))
+	if (spec->has_address && (r = check_address(scan, spec)))
 		return r;
 	if (spec->has_address)
-		return add_function(look, request, spec->name, spec->offset, spec->offset);
-	r = add_matching(look, request, &found);
+		return add_function_probe(scan, request, spec->name, spec->offset, spec->offset);
+	r = add_matching(scan, request, &found);
 	if (!r && !found && !req->nprobes && !req->miss)
-		miss(look, req);
+		miss(scan, req);
 	return r;
 }

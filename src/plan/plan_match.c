@@ -34,13 +34,13 @@ bool library_matches(const char *where, const char *path)
 	return false;
 }
 
-bool request_names_file(const struct plan_request *r, const struct plan_look *look)
+bool request_names_file(const struct plan_request *r, const struct plan_scan *scan)
 {
 	if (!plan_request_is_path(r))
-		return library_matches(r->spec->where, look->path) || library_matches(r->spec->where, look->real);
-	return !strcmp(r->spec->where, look->path) ||
-	       (glob_is_pattern(r->spec->where) && glob_match(r->spec->where, look->path)) ||
-	       (r->has_id && r->id.ino == look->id.ino && r->id.dev == look->id.dev);
+		return library_matches(r->spec->where, scan->path) || library_matches(r->spec->where, scan->real);
+	return !strcmp(r->spec->where, scan->path) ||
+	       (glob_is_pattern(r->spec->where) && glob_match(r->spec->where, scan->path)) ||
+	       (r->has_id && r->id.ino == scan->id.ino && r->id.dev == scan->id.dev);
 }
 
 /* Could any request want something in this file? Saves opening hundreds of files that only a name rules out. */
@@ -59,7 +59,7 @@ static bool wanted_by_name(const struct plan *plan, const char *path)
 }
 
 /* A file of a process that cannot be read is told, not fatal: others may hold what is wanted. */
-static int look_at_mapping(struct plan *plan, pid_t pid, const struct mapping *m, bool check, struct ut_err *err)
+static int plan_mapping_checked(struct plan *plan, pid_t pid, const struct mapping *m, bool check, struct ut_err *err)
 {
 	struct ut_err ignored;
 	AUTO_CLOSE int fd = -1;
@@ -74,21 +74,24 @@ static int look_at_mapping(struct plan *plan, pid_t pid, const struct mapping *m
 
 int plan_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err)
 {
-	return look_at_mapping(plan, pid, m, true, err);
+	return plan_mapping_checked(plan, pid, m, true, err);
 }
 
-static int look_at_process(struct plan *plan, pid_t pid, bool check, struct ut_err *err)
+static int plan_process_checked(struct plan *plan, pid_t pid, bool check, struct ut_err *err)
 {
 	struct mapped_files files = { 0 };
 	int r = mapped_files_read(pid, &files, err);
 
 	for (size_t i = 0; !r && i < files.files.n; i++)
-		r = look_at_mapping(plan, pid, &files.files.v[i].first, check, err);
+		r = plan_mapping_checked(plan, pid, &files.files.v[i].first, check, err);
 	mapped_files_done(&files);
 	return r;
 }
 
-int plan_process(struct plan *plan, pid_t pid, struct ut_err *err) { return look_at_process(plan, pid, true, err); }
+int plan_process(struct plan *plan, pid_t pid, struct ut_err *err)
+{
+	return plan_process_checked(plan, pid, true, err);
+}
 
 int plan_all(struct plan *plan, struct ut_err *err)
 {
@@ -99,7 +102,7 @@ int plan_all(struct plan *plan, struct ut_err *err)
 	for (size_t i = 0; !r && i < n; i++) {
 		if (ids[i].pid == getpid())
 			continue;
-		r = look_at_process(plan, ids[i].pid, false, err); /* thousands of mappings: not a call for each */
+		r = plan_process_checked(plan, ids[i].pid, false, err); /* thousands of mappings: not a call for each */
 		if (r == -ESRCH || r == -EPERM || r == -EACCES || r == -ENOENT)
 			r = 0; /* it ended meanwhile, or is not ours to see */
 	}
@@ -107,14 +110,14 @@ int plan_all(struct plan *plan, struct ut_err *err)
 }
 
 /* A folder is often called like a program or library: /usr/lib/ruby. */
-static bool is_file(const char *path)
+static bool is_readable_file(const char *path)
 {
 	struct stat st;
 
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, R_OK) == 0;
 }
 
-static int look_at_path(struct plan *plan, const char *path, struct ut_err *err)
+static int plan_path(struct plan *plan, const char *path, struct ut_err *err)
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
@@ -125,9 +128,9 @@ static int look_at_path(struct plan *plan, const char *path, struct ut_err *err)
 }
 
 /* A path that the user typed: a file that holds no program is bad input. */
-static int look_at_named(struct plan *plan, const char *path, struct ut_err *err)
+static int plan_named_path(struct plan *plan, const char *path, struct ut_err *err)
 {
-	int r = look_at_path(plan, path, err);
+	int r = plan_path(plan, path, err);
 
 	if (r != -ENOEXEC && r != -EBADMSG && r != -ENOTSUP)
 		return r;
@@ -137,29 +140,29 @@ static int look_at_named(struct plan *plan, const char *path, struct ut_err *err
 }
 
 /* The folders of programs and of the dynamic linker's defaults on Debian and its kin. */
-static int search_folders(struct plan *plan, struct plan_request *r, struct ut_err *err)
+static int search_directories(struct plan *plan, struct plan_request *r, struct ut_err *err)
 {
 	static const char *const libraries =
 		"/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/usr/local/lib";
-	AUTO_FREE char *folders = NULL;
+	AUTO_FREE char *directories = NULL;
 	static const char *const forms[] = { "%s/%s", "%s/%s.so", "%s/lib%s.so" };
 	char *save = NULL;
 
-	if (asprintf(&folders, "%s:%s", libraries, getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin") < 0) {
-		folders = NULL;
+	if (asprintf(&directories, "%s:%s", libraries, getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin") < 0) {
+		directories = NULL;
 		return ut_err_nomem(err);
 	}
-	for (char *folder = strtok_r(folders, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+	for (char *directory = strtok_r(directories, ":", &save); directory; directory = strtok_r(NULL, ":", &save)) {
 		for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
 			char path[4096];
 			int n;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-			n = snprintf(path, sizeof(path), forms[i], folder, r->spec->where);
+			n = snprintf(path, sizeof(path), forms[i], directory, r->spec->where);
 #pragma GCC diagnostic pop
-			if (n > 0 && (size_t)n < sizeof(path) && is_file(path)) {
-				int code = look_at_path(plan, path, err);
+			if (n > 0 && (size_t)n < sizeof(path) && is_readable_file(path)) {
+				int code = plan_path(plan, path, err);
 
 				if (code != -ENOEXEC && code != -EBADMSG)
 					return code; /* linker scripts (libc.so) and the like are passed over */
@@ -172,19 +175,20 @@ static int search_folders(struct plan *plan, struct plan_request *r, struct ut_e
 /* libc.so.6 for "c" and "libc": the versioned names in the folders of shared libraries. */
 static int search_versions(struct plan *plan, struct plan_request *r, struct ut_err *err)
 {
-	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64",
-					       "/usr/lib64" };
+	static const char *const directories[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64",
+						   "/usr/lib64" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-		AUTO_CLOSEDIR DIR *dir = opendir(folders[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
+		AUTO_CLOSEDIR DIR *dir = opendir(directories[i]);
 		struct dirent *d;
 
 		while (dir && (d = readdir(dir))) {
 			char path[4096];
 
-			snprintf(path, sizeof(path), "%s/%s", folders[i], d->d_name);
-			if (strstr(d->d_name, ".so") && library_matches(r->spec->where, path) && is_file(path)) {
-				int code = look_at_path(plan, path, err);
+			snprintf(path, sizeof(path), "%s/%s", directories[i], d->d_name);
+			if (strstr(d->d_name, ".so") && library_matches(r->spec->where, path) &&
+			    is_readable_file(path)) {
+				int code = plan_path(plan, path, err);
 
 				if (code != -ENOEXEC && code != -EBADMSG)
 					return code;
@@ -206,7 +210,7 @@ int plan_user_library(struct plan *plan, struct ut_err *err)
 	int r = 0;
 
 	for (size_t i = 0; !r && i < ARRAY_SIZE(paths); i++) {
-		r = is_file(paths[i]) ? look_at_path(plan, paths[i], err) : 0;
+		r = is_readable_file(paths[i]) ? plan_path(plan, paths[i], err) : 0;
 		if (r == -ENOEXEC || r == -EBADMSG)
 			r = 0;
 	}
@@ -223,9 +227,9 @@ int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
 		if (!*r->spec->where || r->spec->kind == PROBE_TRACEPOINT || glob_is_pattern(r->spec->where))
 			continue;
 		if (plan_request_is_path(r))
-			code = look_at_named(plan, r->spec->where, err);
+			code = plan_named_path(plan, r->spec->where, err);
 		else if (search) {
-			code = search_folders(plan, r, err);
+			code = search_directories(plan, r, err);
 			if (!code && !r->nprobes && !r->miss)
 				code = search_versions(plan, r, err);
 		}
@@ -244,19 +248,19 @@ static bool plan_failed(const struct plan *plan)
 
 int plan_command(struct plan *plan, const char *name, struct ut_err *err)
 {
-	AUTO_FREE char *folders = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	AUTO_FREE char *directories = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
 	char *save = NULL, path[4096];
 	int r;
 
-	if (!folders)
+	if (!directories)
 		return ut_err_nomem(err);
-	for (char *folder = strtok_r(folders, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+	for (char *directory = strtok_r(directories, ":", &save); directory; directory = strtok_r(NULL, ":", &save)) {
 		int n = strchr(name, '/') ? snprintf(path, sizeof(path), "%s", name)
-					  : snprintf(path, sizeof(path), "%s/%s", folder, name);
+					  : snprintf(path, sizeof(path), "%s/%s", directory, name);
 
 		if (n <= 0 || (size_t)n >= sizeof(path) || access(path, X_OK))
 			continue;
-		r = look_at_path(plan, path, err);
+		r = plan_path(plan, path, err);
 		/* a script, another machine's, not ours to read: what it starts is looked at when it runs */
 		return r == -EINVAL && err && err->msg[0] && plan_failed(plan) ? r : 0;
 	}

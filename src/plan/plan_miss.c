@@ -9,7 +9,7 @@
 
 #define NEAR_MAX 3
 
-static void add_near(const struct plan *plan, const struct probe_spec *spec, struct buf *out)
+static void append_near_names(const struct plan *plan, const struct probe_spec *spec, struct buf *out)
 {
 	AUTO_FREE const char **names = calloc(plan->names.n ? plan->names.n : 1, sizeof(*names));
 	size_t near[NEAR_MAX], k;
@@ -27,7 +27,7 @@ static void add_near(const struct plan *plan, const struct probe_spec *spec, str
 }
 
 /* A provider that was mistyped: only when nothing of the name that was given is there. */
-static void add_near_provider(const struct plan *plan, const struct probe_spec *spec, struct buf *out)
+static void append_near_provider(const struct plan *plan, const struct probe_spec *spec, struct buf *out)
 {
 	size_t near[1];
 
@@ -37,7 +37,7 @@ static void add_near_provider(const struct plan *plan, const struct probe_spec *
 		buf_addf(out, "; there is a provider %s", plan->providers.v[near[0]]);
 }
 
-static void add_runtime(const struct runtime *rt, struct buf *out)
+static void append_runtime(const struct runtime *rt, struct buf *out)
 {
 	if (!rt)
 		return;
@@ -61,8 +61,8 @@ bool plan_is_complete(const struct plan *plan)
 }
 
 /* The sentence for one request that came to nothing; -EINVAL. */
-static int complain(const struct plan *plan, const struct plan_request *r, const char *where,
-		    const struct runtime *runtime, struct ut_err *err)
+static int report_request(const struct plan *plan, const struct plan_request *r, const char *where,
+			  const struct runtime *runtime, struct ut_err *err)
 {
 	/* a file of that name without probes says little where the provider was met elsewhere */
 	bool use_miss = r->miss && !(r->weak_miss && plan->names.n);
@@ -75,10 +75,10 @@ static int complain(const struct plan *plan, const struct plan_request *r, const
 	else
 		buf_addf(&text, "no %s %s:%s in %s", kind_word(r->spec), r->spec->where, r->spec->name, where);
 	if (r->spec->kind == PROBE_USDT && !use_miss) {
-		add_near(plan, r->spec, &text);
-		add_near_provider(plan, r->spec, &text);
+		append_near_names(plan, r->spec, &text);
+		append_near_provider(plan, r->spec, &text);
 	}
-	add_runtime(plan->names.n || r->failed || r->spec->kind != PROBE_USDT ? NULL : runtime, &text);
+	append_runtime(plan->names.n || r->failed || r->spec->kind != PROBE_USDT ? NULL : runtime, &text);
 	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
 	buf_done(&text);
 	return -EINVAL;
@@ -88,7 +88,7 @@ int plan_complete(const struct plan *plan, const char *where, const struct runti
 {
 	for (size_t i = 0; i < plan->requests.n; i++)
 		if (!plan->requests.v[i].nprobes)
-			return complain(plan, &plan->requests.v[i], where, runtime, err);
+			return report_request(plan, &plan->requests.v[i], where, runtime, err);
 	return 0;
 }
 
@@ -98,7 +98,7 @@ int plan_paths_complete(const struct plan *plan, struct ut_err *err)
 		const struct plan_request *r = &plan->requests.v[i];
 
 		if (!r->nprobes && r->has_id)
-			return complain(plan, r, r->spec->where, NULL, err);
+			return report_request(plan, r, r->spec->where, NULL, err);
 	}
 	return 0;
 }

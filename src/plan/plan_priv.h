@@ -6,7 +6,7 @@
 #include "plan/plan.h"
 
 /* One file while it is looked at. */
-struct plan_look {
+struct plan_scan {
 	struct plan *plan;
 	const char *path;
 	const char *real; /* where links lead to; the path itself when that is not known */
@@ -20,7 +20,7 @@ struct plan_look {
 };
 
 /* Does WHERE of a p:, r: or u: request name this file (by path, identity or library name)? */
-bool request_names_file(const struct plan_request *r, const struct plan_look *look);
+bool request_names_file(const struct plan_request *r, const struct plan_scan *scan);
 /* "libc", "c", "libc.so.6", globs: does @where name the library or program at @path? Pure. */
 bool library_matches(const char *where, const char *path);
 
@@ -29,28 +29,28 @@ bool library_matches(const char *where, const char *path);
  * that is built anew often gets the number of the old one.
  */
 bool plan_was_seen(const struct plan *plan, pid_t pid, const struct mapping *m, bool check);
-int plan_look_image(struct plan_look *look);
-int plan_look_file(struct plan_look *look); /* index of the file in the plan; adds it */
+int plan_scan_image(struct plan_scan *scan);
+int plan_scan_file(struct plan_scan *scan); /* index of the file in the plan; adds it */
 
 /*
  * Reads the notes of the file once; look->notes_read says whether it has any. A file that cannot be read is an error
  * only when it was asked for by name.
  */
-int plan_look_notes(struct plan_look *look, bool by_name);
+int plan_scan_notes(struct plan_scan *scan, bool by_name);
 /* NULL, or why this site cannot be attached. */
-const char *plan_site_defect(struct plan_look *look, const struct usdt_note *n);
+const char *plan_site_defect(struct plan_scan *scan, const struct usdt_note *n);
 bool plan_is_user_event(const struct usdt_note *n); /* the site of <usertrace.h> */
 
-int plan_usdt(struct plan_look *look, unsigned request);
-int plan_user(struct plan_look *look);
-int plan_functions(struct plan_look *look, unsigned request);
+int plan_usdt(struct plan_scan *scan, unsigned request);
+int plan_user(struct plan_scan *scan);
+int plan_functions(struct plan_scan *scan, unsigned request);
 
 /* Appends a probe (members moved in) and returns its index; -ENOMEM. */
 int plan_add_probe(struct plan *plan, struct plan_probe *probe);
 /* Generates the body of @site and appends the site. Takes over site->operands, on failure too. */
 int plan_add_site(struct plan *plan, struct plan_site *site, struct ut_err *err);
 /* The same with a body that is made already; moved in. */
-int plan_add_made_site(struct plan *plan, struct plan_site *site, struct gen_body *body, struct ut_err *err);
+int plan_add_site_with(struct plan *plan, struct plan_site *site, struct gen_snippet *snippet, struct ut_err *err);
 int plan_note(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Parses and checks request @request against @scope. @extra: NULL, or a default format to put behind the text. */
 int plan_check(struct plan *plan, unsigned request, const struct probe_scope *scope, const char *extra,

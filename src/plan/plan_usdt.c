@@ -10,22 +10,22 @@
 #include "probe/usdt_args.h"
 #include "plan/plan_priv.h"
 
-int plan_look_notes(struct plan_look *look, bool by_name)
+int plan_scan_notes(struct plan_scan *scan, bool by_name)
 {
-	struct ut_err ignored, *err = look->err;
+	struct ut_err ignored, *err = scan->err;
 	int r;
 
-	if (look->notes_read)
+	if (scan->notes_read)
 		return 0;
 	if (!by_name)
-		look->err = &ignored;
-	r = plan_look_image(look);
-	if (!r && usdt_has_notes(look->img))
-		r = usdt_notes_read(look->img, &look->notes, look->err);
-	look->err = err;
+		scan->err = &ignored;
+	r = plan_scan_image(scan);
+	if (!r && usdt_has_notes(scan->img))
+		r = usdt_notes_read(scan->img, &scan->notes, scan->err);
+	scan->err = err;
 	if (r)
 		return by_name ? r : 0;
-	look->notes_read = true;
+	scan->notes_read = true;
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static bool note_matches(const struct plan_request *r, bool file_named, const st
 }
 
 /* Each name once. @probe "": the provider alone. */
-static void keep_name(struct name_list *list, const char *provider, const char *probe)
+static void insert_name(struct name_list *list, const char *provider, const char *probe)
 {
 	char *name = NULL;
 
@@ -69,8 +69,8 @@ static void keep_name(struct name_list *list, const char *provider, const char *
 }
 
 /* Names for near misses; only of providers or files that the request means. */
-static void remember_names(struct plan *plan, const struct plan_request *r, bool file_named,
-			   const struct usdt_notes *notes)
+static void collect_names(struct plan *plan, const struct plan_request *r, bool file_named,
+			  const struct usdt_notes *notes)
 {
 	const char *last_name = "", *last_provider = "";
 
@@ -79,9 +79,9 @@ static void remember_names(struct plan *plan, const struct plan_request *r, bool
 		bool meant = file_named || glob_match(r->spec->where, n->provider);
 
 		if (meant && strcmp(last_name, n->name))
-			keep_name(&plan->names, n->provider, n->name);
+			insert_name(&plan->names, n->provider, n->name);
 		else if (!meant && strcmp(last_provider, n->provider))
-			keep_name(&plan->providers, n->provider, "");
+			insert_name(&plan->providers, n->provider, "");
 		last_name = n->name;
 		last_provider = n->provider;
 	}
@@ -100,7 +100,7 @@ static bool in_group(const struct note_group *g, size_t i)
 	return !strcmp(a->name, b->name) && !strcmp(a->provider, b->provider);
 }
 
-static bool is_first(const struct usdt_notes *notes, size_t i)
+static bool is_first_of_group(const struct usdt_notes *notes, size_t i)
 {
 	struct note_group g = { .notes = notes, .first = i };
 
@@ -115,14 +115,14 @@ struct scope_room {
 	char display[256];
 };
 
-static int group_scope(struct plan_look *look, const struct note_group *g, struct scope_room *room,
+static int group_scope(struct plan_scan *scan, const struct note_group *g, struct scope_room *room,
 		       struct probe_scope *ret)
 {
 	const struct usdt_note *n = &g->notes->notes.v[g->first];
 	AUTO_FREE struct operands *ops = malloc(sizeof(*ops));
 
 	if (!ops)
-		return ut_err_nomem(look->err);
+		return ut_err_nomem(scan->err);
 	snprintf(room->display, sizeof(room->display), "%s:%s", n->provider, n->name);
 	*ret = (struct probe_scope){ .kind = PROBE_USDT, .display = room->display, .args = room->args.v };
 	for (size_t i = g->first; i < g->notes->notes.n; i++) {
@@ -130,7 +130,7 @@ static int group_scope(struct plan_look *look, const struct note_group *g, struc
 			continue;
 		operands_parse(g->notes->notes.v[i].args, ops);
 		for (unsigned a = 0; a < ops->n; a++)
-			operand_resolve(&ops->v[a], look->img);
+			operand_resolve(&ops->v[a], scan->img);
 		usdt_args_add(&room->args, ops);
 	}
 	ret->nargs = room->args.n;
@@ -141,10 +141,10 @@ static int group_scope(struct plan_look *look, const struct note_group *g, struc
  * The runtime's default format, unless the user said what to print. A format of ours that does not fit is no
  * user's error.
  */
-static int group_check(struct plan_look *look, unsigned request, const struct probe_scope *scope,
+static int group_check(struct plan_scan *scan, unsigned request, const struct probe_scope *scope,
 		       const struct usdt_note *n, struct probe_checked **ret)
 {
-	struct plan *plan = look->plan;
+	struct plan *plan = scan->plan;
 	const struct probe_spec *spec = plan->requests.v[request].spec;
 	const char *format = NULL;
 	struct ut_err ignored;
@@ -153,7 +153,7 @@ static int group_check(struct plan_look *look, unsigned request, const struct pr
 		format = runtime_format(plan->options.runtimes, n->provider, n->name);
 	if (format && !plan_check(plan, request, scope, format, ret, &ignored))
 		return 0;
-	return plan_check(plan, request, scope, NULL, ret, look->err);
+	return plan_check(plan, request, scope, NULL, ret, scan->err);
 }
 
 /* Probe headers leave a nop. Anything else is a wrong note, and a breakpoint there would change the program. */
@@ -171,30 +171,30 @@ static bool is_nop(struct elf_image *img, uint64_t vaddr)
 	return false;
 }
 
-const char *plan_site_defect(struct plan_look *look, const struct usdt_note *n)
+const char *plan_site_defect(struct plan_scan *scan, const struct usdt_note *n)
 {
 	if (n->defect)
 		return n->defect;
-	return is_nop(look->img, n->vaddr) ? NULL : "the instruction there is not a nop, so the note must be wrong";
+	return is_nop(scan->img, n->vaddr) ? NULL : "the instruction there is not a nop, so the note must be wrong";
 }
 
-static bool has_good_site(struct plan_look *look, const struct note_group *g)
+static bool has_good_site(struct plan_scan *scan, const struct note_group *g)
 {
 	for (size_t i = g->first; i < g->notes->notes.n; i++)
-		if (in_group(g, i) && !plan_site_defect(look, &g->notes->notes.v[i]))
+		if (in_group(g, i) && !plan_site_defect(scan, &g->notes->notes.v[i]))
 			return true;
 	return false;
 }
 
 /* The operands of a note, in no more memory than they need: few have many, and a runtime has hundreds of sites. */
-static struct operands *note_operands(struct plan_look *look, const struct usdt_note *n)
+static struct operands *note_operands(struct plan_scan *scan, const struct usdt_note *n)
 {
 	struct operands all, *ret;
 	size_t size;
 
 	operands_parse(n->args, &all);
 	for (unsigned i = 0; i < all.n; i++)
-		operand_resolve(&all.v[i], look->img);
+		operand_resolve(&all.v[i], scan->img);
 	size = offsetof(struct operands, v) + (all.n ? all.n : 1) * sizeof(all.v[0]);
 	ret = malloc(size);
 	if (ret)
@@ -203,7 +203,7 @@ static struct operands *note_operands(struct plan_look *look, const struct usdt_
 }
 
 /* One argument prints by one type: what is a float at one site and an integer at another would be a wrong number. */
-static void refuse_other_kinds(struct operands *ops, const struct usdt_args *args)
+static void reject_other_kinds(struct operands *ops, const struct usdt_args *args)
 {
 	for (unsigned i = 0; i < ops->n; i++) {
 		const struct type *t = &args->v[i].type;
@@ -223,56 +223,56 @@ static void refuse_other_kinds(struct operands *ops, const struct usdt_args *arg
 	}
 }
 
-static int add_note_site(struct plan_look *look, int probe, const struct usdt_note *n, const struct usdt_args *args)
+static int add_note_site(struct plan_scan *scan, int probe, const struct usdt_note *n, const struct usdt_args *args)
 {
 	struct plan_site site = { .kind = SITE_PROBE,
 				  .probe = (unsigned)probe,
-				  .file = (unsigned)look->file,
+				  .file = (unsigned)scan->file,
 				  .vaddr = n->vaddr,
 				  .offset = n->offset,
 				  .sem_offset = n->sem_offset };
-	const char *defect = plan_site_defect(look, n);
+	const char *defect = plan_site_defect(scan, n);
 
 	if (defect)
-		return plan_note(look->plan, "%s:%s: one site of %s is skipped: %s", n->provider, n->name, look->path,
+		return plan_note(scan->plan, "%s:%s: one site of %s is skipped: %s", n->provider, n->name, scan->path,
 				 defect);
-	site.nop5 = nop5_place(look->img, n->vaddr);
-	site.operands = note_operands(look, n);
+	site.nop5 = nop5_location(scan->img, n->vaddr);
+	site.operands = note_operands(scan, n);
 	if (!site.operands)
-		return ut_err_nomem(look->err);
-	refuse_other_kinds(site.operands, args);
-	return plan_add_site(look->plan, &site, look->err);
+		return ut_err_nomem(scan->err);
+	reject_other_kinds(site.operands, args);
+	return plan_add_site(scan->plan, &site, scan->err);
 }
 
-static int add_group(struct plan_look *look, unsigned request, const struct note_group *g)
+static int add_group(struct plan_scan *scan, unsigned request, const struct note_group *g)
 {
 	const struct usdt_note *n = &g->notes->notes.v[g->first];
 	struct plan_probe p = { .request = request };
 	AUTO_FREE struct scope_room *room = calloc(1, sizeof(*room));
 	struct probe_scope scope;
-	int probe, r = room ? group_scope(look, g, room, &scope) : ut_err_nomem(look->err);
+	int probe, r = room ? group_scope(scan, g, room, &scope) : ut_err_nomem(scan->err);
 
-	if (!r && !has_good_site(look, g)) {
-		plan_set_miss(&look->plan->requests.v[request], "%s:%s in '%s' cannot be attached: %s", n->provider,
-			      n->name, look->path, plan_site_defect(look, n));
-		return plan_note(look->plan, "%s:%s in '%s' is skipped: %s", n->provider, n->name, look->path,
-				 plan_site_defect(look, n));
+	if (!r && !has_good_site(scan, g)) {
+		plan_set_miss(&scan->plan->requests.v[request], "%s:%s in '%s' cannot be attached: %s", n->provider,
+			      n->name, scan->path, plan_site_defect(scan, n));
+		return plan_note(scan->plan, "%s:%s in '%s' is skipped: %s", n->provider, n->name, scan->path,
+				 plan_site_defect(scan, n));
 	}
 	if (!r)
-		r = group_check(look, request, &scope, n, &p.checked);
+		r = group_check(scan, request, &scope, n, &p.checked);
 	if (r)
 		return r;
-	r = plan_look_file(look);
-	p.file = (unsigned)look->file;
+	r = plan_scan_file(scan);
+	p.file = (unsigned)scan->file;
 	p.provider = strdup(n->provider);
 	p.func = strdup(n->name);
-	probe = plan_add_probe(look->plan, &p);
+	probe = plan_add_probe(scan->plan, &p);
 	if (r < 0 || probe < 0)
-		return ut_err_nomem(look->err);
+		return ut_err_nomem(scan->err);
 	for (size_t i = g->first; i < g->notes->notes.n; i++) {
 		if (!in_group(g, i))
 			continue;
-		r = add_note_site(look, probe, &g->notes->notes.v[i], &room->args);
+		r = add_note_site(scan, probe, &g->notes->notes.v[i], &room->args);
 		if (r)
 			return r;
 	}
@@ -280,40 +280,40 @@ static int add_group(struct plan_look *look, unsigned request, const struct note
 }
 
 /* A process of 32 bits has the probe, and nothing of it can be traced. */
-static void note_other_machine(const struct plan_look *look, struct plan_request *req)
+static void note_other_machine(const struct plan_scan *scan, struct plan_request *req)
 {
-	if (req->miss || !look->img || elf_image_is_x86_64(look->img) || !usdt_has_notes(look->img))
+	if (req->miss || !scan->img || elf_image_is_x86_64(scan->img) || !usdt_has_notes(scan->img))
 		return;
-	plan_set_miss(req, "'%s' is for %s; only 64-bit x86 programs can be traced", look->path,
-		      elf_image_machine(look->img));
+	plan_set_miss(req, "'%s' is for %s; only 64-bit x86 programs can be traced", scan->path,
+		      elf_image_machine(scan->img));
 	req->weak_miss = true;
 }
 
-int plan_usdt(struct plan_look *look, unsigned request)
+int plan_usdt(struct plan_scan *scan, unsigned request)
 {
-	struct plan_request *req = &look->plan->requests.v[request];
-	bool named = request_names_file(req, look);
+	struct plan_request *req = &scan->plan->requests.v[request];
+	bool named = request_names_file(req, scan);
 	int r = 0;
 
 	if (plan_request_is_path(req) && !named)
 		return 0;
 	if (req->spec->provider && !named)
 		return 0;
-	r = plan_look_notes(look, named && plan_request_is_path(req));
-	if (!r && !look->notes_read)
-		note_other_machine(look, req);
-	if (r || !look->notes_read)
+	r = plan_scan_notes(scan, named && plan_request_is_path(req));
+	if (!r && !scan->notes_read)
+		note_other_machine(scan, req);
+	if (r || !scan->notes_read)
 		return r;
-	for (size_t i = 0; !r && i < look->notes.notes.n; i++) {
-		struct note_group g = { .notes = &look->notes, .first = i };
+	for (size_t i = 0; !r && i < scan->notes.notes.n; i++) {
+		struct note_group g = { .notes = &scan->notes, .first = i };
 
-		if (note_matches(req, named, &look->notes.notes.v[i]) && is_first(&look->notes, i))
-			r = add_group(look, request, &g);
+		if (note_matches(req, named, &scan->notes.notes.v[i]) && is_first_of_group(&scan->notes, i))
+			r = add_group(scan, request, &g);
 	}
 	if (!r && !req->nprobes) {
-		remember_names(look->plan, req, named, &look->notes);
-		if (named && !look->notes.notes.n && !req->miss) {
-			plan_set_miss(req, "'%s' has no USDT probes", look->path);
+		collect_names(scan->plan, req, named, &scan->notes);
+		if (named && !scan->notes.notes.n && !req->miss) {
+			plan_set_miss(req, "'%s' has no USDT probes", scan->path);
 			req->weak_miss = true;
 		}
 	}

@@ -24,9 +24,9 @@ static bool wants(const struct plan *plan, enum probe_kind kind)
 bool plan_wants_user_events(const struct plan *plan) { return wants(plan, PROBE_USER); }
 bool plan_wants_signals(const struct plan *plan) { return wants(plan, PROBE_SIGNAL); }
 
-bool plan_wants_lives(const struct plan *plan)
+bool plan_wants_lifecycle(const struct plan *plan)
 {
-	return plan_wants_user_events(plan) || plan_wants_signals(plan) || plan->options.lives;
+	return plan_wants_user_events(plan) || plan_wants_signals(plan) || plan->options.lifecycle;
 }
 
 static int add_user_probe(struct plan *plan, unsigned request, struct ut_err *err)
@@ -72,7 +72,7 @@ static int read_event(int tracefs, const char *category, const char *event, stru
 	return 0;
 }
 
-static int missing(const char *event, const struct field *fields, size_t n, struct ut_err *err)
+static int check_fields_present(const char *event, const struct field *fields, size_t n, struct ut_err *err)
 {
 	for (size_t i = 0; i < n; i++)
 		if (fields[i].offset < 0)
@@ -80,19 +80,20 @@ static int missing(const char *event, const struct field *fields, size_t n, stru
 	return 0;
 }
 
-static int add_lane_site(struct plan *plan, enum site_kind kind, unsigned id, struct gen_body *body, struct ut_err *err)
+static int add_transport_site(struct plan *plan, enum site_kind kind, unsigned id, struct gen_snippet *snippet,
+			      struct ut_err *err)
 {
 	struct plan_site site = { .kind = kind, .tracepoint_id = id };
 
 	site.probe = (unsigned)plan->user_probe;
-	return plan_add_made_site(plan, &site, body, err);
+	return plan_add_site_with(plan, &site, snippet, err);
 }
 
 static int add_prctl(struct plan *plan, int tracefs, struct ut_err *err)
 {
 	struct field f[] = { { "option", -1 }, { "arg2", -1 }, { "arg3", -1 }, { "arg4", -1 }, { "arg5", -1 } };
 	struct gen_prctl prctl;
-	struct gen_body body;
+	struct gen_snippet snippet;
 	unsigned id = 0;
 	int r = read_event(tracefs, "syscalls", "sys_enter_prctl", f, ARRAY_SIZE(f), &id, err);
 
@@ -101,22 +102,23 @@ static int add_prctl(struct plan *plan, int tracefs, struct ut_err *err)
 				  "this kernel has no tracepoint for the prctl system call (CONFIG_FTRACE_SYSCALLS); "
 				  "use --no-prctl to trace only the user events of <usertrace.h>");
 	if (!r)
-		r = missing("syscalls:sys_enter_prctl", f, ARRAY_SIZE(f), err);
+		r = check_fields_present("syscalls:sys_enter_prctl", f, ARRAY_SIZE(f), err);
 	if (r)
 		return r;
 	prctl.option = (unsigned)f[0].offset;
 	for (unsigned i = 0; i < 4; i++)
 		prctl.arg[i] = (unsigned)f[i + 1].offset;
-	r = gen_user_body(&prctl, &plan->options.gen, &body, err);
-	return r ? r : add_lane_site(plan, SITE_PRCTL, id, &body, err);
+	r = gen_user_snippet(&prctl, &plan->options.gen, &snippet, err);
+	return r ? r : add_transport_site(plan, SITE_PRCTL, id, &snippet, err);
 }
 
 /* Their programs are fixed: src/bpf/signal.bpf.c. */
 static int add_signal_site(struct plan *plan, unsigned id, struct ut_err *err)
 {
-	struct plan_site site = {
-		.kind = SITE_SIGNAL, .probe = (unsigned)plan->signal_probe, .tracepoint_id = id, .body = SITE_NO_BODY
-	};
+	struct plan_site site = { .kind = SITE_SIGNAL,
+				  .probe = (unsigned)plan->signal_probe,
+				  .tracepoint_id = id,
+				  .snippet = SITE_NO_SNIPPET };
 
 	if (vec_push(&plan->sites, site))
 		return ut_err_nomem(err);
@@ -141,7 +143,7 @@ static int add_signals(struct plan *plan, int tracefs, struct ut_err *err)
 	int r = read_event(tracefs, "signal", "signal_deliver", f, ARRAY_SIZE(f), &plan->signals.deliver, err);
 
 	if (!r)
-		r = missing("signal:signal_deliver", f, ARRAY_SIZE(f), err);
+		r = check_fields_present("signal:signal_deliver", f, ARRAY_SIZE(f), err);
 	if (r)
 		return r;
 	plan->signals.number = (unsigned)f[0].offset;
@@ -151,7 +153,7 @@ static int add_signals(struct plan *plan, int tracefs, struct ut_err *err)
 	return r ? r : add_handler_end(plan, tracefs, err);
 }
 
-int plan_user_lanes(struct plan *plan, bool prctl, struct ut_err *err)
+int plan_user_transports(struct plan *plan, bool prctl, struct ut_err *err)
 {
 	AUTO_CLOSE int tracefs = -1;
 	int r = 0;
@@ -176,39 +178,39 @@ bool plan_is_user_event(const struct usdt_note *n)
 	return !strcmp(n->provider, "usertrace") && !strcmp(n->name, "event");
 }
 
-static int add_header_site(struct plan_look *look, const struct usdt_note *n)
+static int add_header_site(struct plan_scan *scan, const struct usdt_note *n)
 {
 	struct plan_site site = { .kind = SITE_USER,
-				  .probe = (unsigned)look->plan->user_probe,
+				  .probe = (unsigned)scan->plan->user_probe,
 				  .vaddr = n->vaddr,
 				  .offset = n->offset,
 				  .sem_offset = n->sem_offset };
-	struct gen_body body;
-	int r = plan_look_file(look);
+	struct gen_snippet snippet;
+	int r = plan_scan_file(scan);
 
 	if (r < 0)
 		return r;
 	site.file = (unsigned)r;
-	site.nop5 = nop5_place(look->img, n->vaddr);
-	site.nop5_before = nop5_begins_before(look->img, n->vaddr);
-	r = gen_user_body(NULL, &look->plan->options.gen, &body, look->err);
-	return r ? r : plan_add_made_site(look->plan, &site, &body, look->err);
+	site.nop5 = nop5_location(scan->img, n->vaddr);
+	site.nop5_before = nop5_begins_before(scan->img, n->vaddr);
+	r = gen_user_snippet(NULL, &scan->plan->options.gen, &snippet, scan->err);
+	return r ? r : plan_add_site_with(scan->plan, &site, &snippet, scan->err);
 }
 
-int plan_user(struct plan_look *look)
+int plan_user(struct plan_scan *scan)
 {
-	int r = look->plan->user_probe < 0 ? 0 : plan_look_notes(look, false);
+	int r = scan->plan->user_probe < 0 ? 0 : plan_scan_notes(scan, false);
 
-	for (size_t i = 0; !r && look->notes_read && i < look->notes.notes.n; i++) {
-		const struct usdt_note *n = &look->notes.notes.v[i];
-		const char *defect = plan_is_user_event(n) ? plan_site_defect(look, n) : NULL;
+	for (size_t i = 0; !r && scan->notes_read && i < scan->notes.notes.n; i++) {
+		const struct usdt_note *n = &scan->notes.notes.v[i];
+		const char *defect = plan_is_user_event(n) ? plan_site_defect(scan, n) : NULL;
 
 		if (!plan_is_user_event(n))
 			continue;
 		if (!defect && strcmp(n->args, GEN_USER_OPERANDS))
 			defect = "it was built with a version of <usertrace.h> that is not supported";
-		r = defect ? plan_note(look->plan, "user events of '%s' are left out: %s", look->path, defect)
-			   : add_header_site(look, n);
+		r = defect ? plan_note(scan->plan, "user events of '%s' are left out: %s", scan->path, defect)
+			   : add_header_site(scan, n);
 	}
 	return r;
 }

@@ -60,7 +60,7 @@ static int check_predicate(struct checker *c)
 	c->in_predicate = false;
 	if (!r && e->type.kind != TYPE_INT)
 		return check_error(c, e, "the predicate must be a number or a comparison, but %s is %s",
-				   expr_words(c, e, words), e->type.kind == TYPE_FLOAT ? "a float" : "text");
+				   expr_source(c, e, words), e->type.kind == TYPE_FLOAT ? "a float" : "text");
 	return r;
 }
 
@@ -91,7 +91,7 @@ static int check_depths(struct checker *c)
 	return 0;
 }
 
-static int check_all(struct checker *c)
+static int check_probe(struct checker *c)
 {
 	int r = check_predicate(c);
 
@@ -115,7 +115,7 @@ int probe_check(struct probe_spec *spec, const struct probe_scope *scope, struct
 	c.checked = calloc(1, sizeof(*c.checked));
 	if (!c.checked)
 		return ut_err_nomem(err);
-	r = check_all(&c);
+	r = check_probe(&c);
 	if (r) {
 		probe_checked_free(c.checked);
 		return r;

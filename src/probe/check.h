@@ -36,7 +36,7 @@ unsigned check_implicit_count(const struct checker *c);
 /* "int32", "uint64", "double", "text": for messages; @ret of at least 16 bytes, returned. */
 const char *type_name(const struct type *t, char *ret);
 /* The text of an expression, for messages: as typed, shortened in the middle of nowhere at 60 bytes. */
-const char *expr_words(const struct checker *c, const struct expr *e, char ret[64]);
+const char *expr_source(const struct checker *c, const struct expr *e, char ret[64]);
 int check_note(struct checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* -EINVAL with the place of @e marked. */
 int check_error(const struct checker *c, const struct expr *e, const char *fmt, ...)

@@ -27,10 +27,10 @@ static int need_int(struct checker *c, const struct expr *e)
 	switch (e->type.kind) {
 	case TYPE_FLOAT:
 		return check_error(c, e, "%s is a %s: floats can be printed with %%f, but not used in expressions",
-				   expr_words(c, e, words), type_name(&e->type, type));
+				   expr_source(c, e, words), type_name(&e->type, type));
 	case TYPE_CHARS:
 		return check_error(c, e, "%s is a string: compare it with == \"string\", or print it with %%s",
-				   expr_words(c, e, words));
+				   expr_source(c, e, words));
 	case TYPE_LITERAL: return check_error(c, e, "a string can only be compared, with == and !=");
 	default: return 0;
 	}
@@ -46,7 +46,7 @@ static int need_ints(struct checker *c, const struct expr *e)
 static bool is_null(const struct expr *e) { return e->op == EXPR_INT && !e->value; }
 
 /* Text of user events: there need not be one, and there is no memory to find one in. */
-static int check_user_text(struct checker *c, const struct expr *e)
+static int check_user_string(struct checker *c, const struct expr *e)
 {
 	static const char *const kinds[] = { "begin",	       "end",  "mark",	 "count", "open", "thread-exited",
 					     "process-exited", "exec", "evicted" };
@@ -55,7 +55,7 @@ static int check_user_text(struct checker *c, const struct expr *e)
 
 	if (text->type.kind != TYPE_CHARS)
 		return check_error(c, text, "%s is %s, not a string; name, text, kind and comm are strings",
-				   expr_words(c, text, words), type_name(&text->type, type));
+				   expr_source(c, text, words), type_name(&text->type, type));
 	if (text->var != VAR_FIELD || text->index != USER_KIND)
 		return 0;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -67,7 +67,7 @@ static int check_user_text(struct checker *c, const struct expr *e)
 }
 
 /* Comparison of text: the literal goes to the right. */
-static int check_text_compare(struct checker *c, struct expr *e)
+static int check_string_compare(struct checker *c, struct expr *e)
 {
 	size_t max = check_is_user(c) ? USER_LITERAL_MAX : LITERAL_MAX;
 	char words[64], type[16];
@@ -87,29 +87,29 @@ static int check_text_compare(struct checker *c, struct expr *e)
 	if (e->b->type.kind != TYPE_LITERAL)
 		return check_error(c, e, "a string can only be compared with a \"constant\", not with another value");
 	if (!check_is_user(c) && text->type.kind == TYPE_INT && text->type.size != 8)
-		return check_error(c, text, "%s is %s, too small for a pointer to a string", expr_words(c, text, words),
-				   type_name(&text->type, type));
+		return check_error(c, text, "%s is %s, too small for a pointer to a string",
+				   expr_source(c, text, words), type_name(&text->type, type));
 	if (e->b->string_len > max)
 		return check_error(c, e->b, "strings in comparisons must not exceed %zu bytes", max);
 	if (text->op == EXPR_VAR && text->var == VAR_COMM && e->b->string_len > 15)
 		return check_error(c, e->b, "this can never be equal: the kernel truncates comm to 15 bytes");
-	return check_is_user(c) ? check_user_text(c, e) : 0;
+	return check_is_user(c) ? check_user_string(c, e) : 0;
 }
 
-static bool is_text(const struct expr *e) { return e->type.kind == TYPE_CHARS || e->type.kind == TYPE_LITERAL; }
+static bool is_string(const struct expr *e) { return e->type.kind == TYPE_CHARS || e->type.kind == TYPE_LITERAL; }
 
 static int check_compare(struct checker *c, struct expr *e)
 {
 	bool equality = e->op == EXPR_EQ || e->op == EXPR_NE;
 
 	e->type = int_type(4, true);
-	if (equality && (is_text(e->a) || is_text(e->b)))
-		return check_text_compare(c, e);
+	if (equality && (is_string(e->a) || is_string(e->b)))
+		return check_string_compare(c, e);
 	return need_ints(c, e);
 }
 
 /* Pointers count in their own units, as in C: multiplies @e by the size of what the pointer points to. */
-static int scale(struct checker *c, struct expr **e, uint8_t size)
+static int scale_by_pointee(struct checker *c, struct expr **e, uint8_t size)
 {
 	struct expr *mul, *k;
 
@@ -146,7 +146,7 @@ static int check_add(struct checker *c, struct expr *e)
 	if (right && e->op == EXPR_SUB)
 		return check_error(c, e, "a pointer cannot be subtracted from a number");
 	e->type = left ? e->a->type : e->b->type;
-	return left ? scale(c, &e->b, left) : scale(c, &e->a, right);
+	return left ? scale_by_pointee(c, &e->b, left) : scale_by_pointee(c, &e->a, right);
 }
 
 static int check_divisor(struct checker *c, const struct expr *e)
@@ -195,7 +195,7 @@ static int check_deref(struct checker *c, struct expr *e)
 		bool simple = e->a->op == EXPR_VAR || e->a->op == EXPR_INT || c->spec->text[e->a->pos] == '(';
 
 		return check_error(c, e, "'*' needs the size of the value: cast to a pointer first, *(u32 *)%s%s%s",
-				   simple ? "" : "(", expr_words(c, e->a, words), simple ? "" : ")");
+				   simple ? "" : "(", expr_source(c, e->a, words), simple ? "" : ")");
 	}
 	e->type = int_type(e->a->type.pointee_size, e->a->type.pointee_signed);
 	return 0;

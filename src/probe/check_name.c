@@ -171,7 +171,7 @@ static int no_such_arg(struct checker *c, const struct expr *e)
 }
 
 /* Binds @e to what the scope says of it; an unreadable one is an error in a predicate. */
-static int bind(struct checker *c, struct expr *e, enum var var, unsigned index, const struct probe_field *f)
+static int bind_to_field(struct checker *c, struct expr *e, enum var var, unsigned index, const struct probe_field *f)
 {
 	e->var = var;
 	e->index = index;
@@ -193,7 +193,7 @@ static int check_arg(struct checker *c, struct expr *e, int n)
 		return check_error(c, e, "arguments start at arg1");
 	if (e->string[3] == '0' || (unsigned)n > c->scope->nargs)
 		return no_such_arg(c, e);
-	return bind(c, e, VAR_ARG, (unsigned)n - 1, &c->scope->args[n - 1]);
+	return bind_to_field(c, e, VAR_ARG, (unsigned)n - 1, &c->scope->args[n - 1]);
 }
 
 static int find_field(const struct checker *c, const char *name)
@@ -229,7 +229,7 @@ int check_name(struct checker *c, struct expr *e)
 		if (!strcmp(builtins[i].name, e->string) && !(builtins[i].return_only && field >= 0))
 			return check_builtin(c, e, &builtins[i]);
 	if (field >= 0)
-		return bind(c, e, VAR_FIELD, (unsigned)field, &c->scope->fields[field]);
+		return bind_to_field(c, e, VAR_FIELD, (unsigned)field, &c->scope->fields[field]);
 	if (arg >= 0)
 		return check_arg(c, e, arg);
 	return unknown_name(c, e);

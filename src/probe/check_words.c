@@ -18,7 +18,7 @@ const char *type_name(const struct type *t, char *ret)
 	}
 }
 
-const char *expr_words(const struct checker *c, const struct expr *e, char ret[64])
+const char *expr_source(const struct checker *c, const struct expr *e, char ret[64])
 {
 	if (!e->len)
 		snprintf(ret, 64, "%.60s", e->string ? e->string : "the value");

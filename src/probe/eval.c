@@ -28,23 +28,23 @@ static const struct probe_scope user_scope = {
 
 const struct probe_scope *eval_user_scope(void) { return &user_scope; }
 
-static uint64_t extend(uint64_t v, const struct type *type)
+static uint64_t extend_value(uint64_t v, const struct type *type)
 {
 	unsigned unused = type->size >= 8 ? 0 : 64 - 8u * type->size;
 
 	return type->is_signed ? (uint64_t)((int64_t)(v << unused) >> unused) : v << unused >> unused;
 }
 
-struct ut_text eval_text(const struct expr *e, const struct eval_scope *scope)
+struct ut_text eval_string(const struct expr *e, const struct eval_scope *scope)
 {
 	if (e->var == VAR_FIELD)
 		return scope->texts[e->index];
 	return (struct ut_text){ .bytes = scope->comm, .len = strnlen(scope->comm, sizeof(scope->comm)) };
 }
 
-static bool texts_equal(const struct expr *e, const struct eval_scope *scope)
+static bool strings_equal(const struct expr *e, const struct eval_scope *scope)
 {
-	struct ut_text text = eval_text(e->a, scope);
+	struct ut_text text = eval_string(e->a, scope);
 	bool is_there = ut_text_is_there(&text);
 
 	if (e->b->op == EXPR_INT) /* NULL */
@@ -66,7 +66,7 @@ static uint64_t eval_var(const struct expr *e, const struct eval_scope *scope)
 
 static bool is_unsigned64(const struct type *t) { return t->size == 8 && !t->is_signed; }
 
-static bool compare(const struct expr *e, uint64_t a, uint64_t b)
+static bool compare_values(const struct expr *e, uint64_t a, uint64_t b)
 {
 	bool u = is_unsigned64(&e->a->type) || is_unsigned64(&e->b->type);
 	bool less = u ? a < b : (int64_t)a < (int64_t)b;
@@ -119,9 +119,9 @@ static uint64_t calculate(const struct expr *e, uint64_t a, uint64_t b)
 	case EXPR_SHR: ret = shift(e, a, b & 63); break;
 	case EXPR_DIV:
 	case EXPR_MOD: ret = divide(e, a, b); break;
-	default: return compare(e, a, b);
+	default: return compare_values(e, a, b);
 	}
-	return extend(ret, &e->type);
+	return extend_value(ret, &e->type);
 }
 
 static uint64_t eval_unary(const struct expr *e, const struct eval_scope *scope)
@@ -130,9 +130,9 @@ static uint64_t eval_unary(const struct expr *e, const struct eval_scope *scope)
 
 	switch (e->op) {
 	case EXPR_NOT: return !a;
-	case EXPR_NEG: return extend(0 - a, &e->type);
-	case EXPR_BITNOT: return extend(~a, &e->type);
-	default: return extend(a, &e->type); /* EXPR_CAST */
+	case EXPR_NEG: return extend_value(0 - a, &e->type);
+	case EXPR_BITNOT: return extend_value(~a, &e->type);
+	default: return extend_value(a, &e->type); /* EXPR_CAST */
 	}
 }
 
@@ -149,11 +149,11 @@ uint64_t eval_expr(const struct expr *e, const struct eval_scope *scope)
 	case EXPR_CAST: return eval_unary(e, scope);
 	case EXPR_LAND: return eval_expr(e->a, scope) && eval_expr(e->b, scope);
 	case EXPR_LOR: return eval_expr(e->a, scope) || eval_expr(e->b, scope);
-	case EXPR_COND: return extend(eval_expr(eval_expr(e->a, scope) ? e->b : e->c, scope), &e->type);
+	case EXPR_COND: return extend_value(eval_expr(eval_expr(e->a, scope) ? e->b : e->c, scope), &e->type);
 	case EXPR_EQ:
 	case EXPR_NE:
 		if (e->a->type.kind == TYPE_CHARS)
-			return texts_equal(e, scope) == (e->op == EXPR_EQ);
+			return strings_equal(e, scope) == (e->op == EXPR_EQ);
 		break;
 	default: break;
 	}

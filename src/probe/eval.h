@@ -31,6 +31,6 @@ const struct probe_scope *eval_user_scope(void);
 uint64_t eval_expr(const struct expr *e, const struct eval_scope *scope);
 
 /* What an expression that is a string is; of comm the bytes are in @scope. */
-struct ut_text eval_text(const struct expr *e, const struct eval_scope *scope);
+struct ut_text eval_string(const struct expr *e, const struct eval_scope *scope);
 
 #endif

@@ -20,7 +20,7 @@ size_t format_text_pos(const struct probe_spec *spec, size_t index)
 }
 
 /* Marks bytes [from, to) of the resolved format in the probe's text. */
-static int fail(const struct checker *c, size_t from, size_t to, const char *sentence)
+static int format_error(const struct checker *c, size_t from, size_t to, const char *sentence)
 {
 	size_t pos = format_text_pos(c->spec, from), end = format_text_pos(c->spec, to);
 
@@ -54,10 +54,10 @@ static bool read_number(const char *f, size_t *pos, int *ret)
 static int read_width(const struct checker *c, const char *f, size_t start, size_t *pos, struct conversion *conv)
 {
 	if (f[*pos] == '*')
-		return fail(c, start, *pos + 1,
-			    "a width from an argument (%*d) is not supported; write the width as a number");
+		return format_error(c, start, *pos + 1,
+				    "a width from an argument (%*d) is not supported; write the width as a number");
 	if (!read_number(f, pos, &conv->width))
-		return fail(c, start, *pos + 1, "this width is too large; the limit is 4095");
+		return format_error(c, start, *pos + 1, "this width is too large; the limit is 4095");
 	return 0;
 }
 
@@ -73,7 +73,7 @@ static int read_precision(const struct checker *c, const char *f, size_t start, 
 		return 0;
 	}
 	if (!read_number(f, pos, &conv->precision))
-		return fail(c, start, *pos + 1, "this precision is too large; the limit is 4095");
+		return format_error(c, start, *pos + 1, "this precision is too large; the limit is 4095");
 	if (conv->precision < 0)
 		conv->precision = 0;
 	return 0;
@@ -89,16 +89,17 @@ static void skip_length(const char *f, size_t *pos)
 static int check_conv(const struct checker *c, size_t start, size_t end, const struct conversion *conv)
 {
 	if (conv->conv == 'n')
-		return fail(c, start, end, "%n would write to the program's memory and is not supported");
+		return format_error(c, start, end, "%n would write to the program's memory and is not supported");
 	if (!strchr("duxXocspfFeEgGUK", conv->conv))
-		return fail(c, start, end,
-			    "unknown conversion; use %d %u %x %X %o %c %s %p %f %e %g, %K and %U for stacks, or %%");
+		return format_error(
+			c, start, end,
+			"unknown conversion; use %d %u %x %X %o %c %s %p %f %e %g, %K and %U for stacks, or %%");
 	if (conv->star_precision && conv->conv != 's')
-		return fail(
+		return format_error(
 			c, start, end,
 			"a precision from an argument is supported only for strings: %.*s takes length and address");
 	if (strchr("UK", conv->conv) && (conv->width >= 0 || conv->precision >= 0 || conv->flags[0]))
-		return fail(c, start, end, "a stack takes no flags, width or precision");
+		return format_error(c, start, end, "a stack takes no flags, width or precision");
 	return 0;
 }
 
@@ -117,7 +118,8 @@ static int read_conversion(const struct checker *c, size_t *pos, struct conversi
 		return r;
 	skip_length(f, &p);
 	if (!f[p])
-		return fail(c, start, p, "the format ends in the middle of a conversion; write %% for a percent sign");
+		return format_error(c, start, p,
+				    "the format ends in the middle of a conversion; write %% for a percent sign");
 	ret->conv = f[p] == 'i' ? 'd' : f[p];
 	ret->pos = start;
 	ret->len = p + 1 - start;

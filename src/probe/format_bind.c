@@ -16,10 +16,10 @@ struct binder {
 	unsigned wanted; /* values that the whole format takes */
 };
 
-static int fail(const struct binder *b, const struct conversion *conv, const char *fmt, ...)
+static int conversion_error(const struct binder *b, const struct conversion *conv, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int fail(const struct binder *b, const struct conversion *conv, const char *fmt, ...)
+static int conversion_error(const struct binder *b, const struct conversion *conv, const char *fmt, ...)
 {
 	const struct probe_spec *spec = b->c->spec;
 	size_t pos = format_text_pos(spec, conv->pos), end = format_text_pos(spec, conv->pos + conv->len);
@@ -56,18 +56,19 @@ static int too_few(const struct binder *b, const struct conversion *conv)
 	unsigned has = check_implicit_count(b->c);
 
 	if (!b->implicit)
-		return fail(b, conv, "%.100s: the format needs %u %s, but %zu %s given", display, b->wanted,
-			    plural(b->wanted, "value"), b->c->spec->args.n, b->c->spec->args.n == 1 ? "is" : "are");
+		return conversion_error(b, conv, "%.100s: the format needs %u %s, but %zu %s given", display, b->wanted,
+					plural(b->wanted, "value"), b->c->spec->args.n,
+					b->c->spec->args.n == 1 ? "is" : "are");
 	if (b->c->scope->kind == PROBE_RETURN)
-		return fail(b, conv,
-			    "%.100s: without expressions the format can print only retval, but it needs %u values",
-			    display, b->wanted);
-	return fail(b, conv, "%.100s has %u %s, but the format needs %u", display, has,
-		    check_has_fields(b->c) ? plural(has, "field") : plural(has, "argument"), b->wanted);
+		return conversion_error(
+			b, conv, "%.100s: without expressions the format can print only retval, but it needs %u values",
+			display, b->wanted);
+	return conversion_error(b, conv, "%.100s has %u %s, but the format needs %u", display, has,
+				check_has_fields(b->c) ? plural(has, "field") : plural(has, "argument"), b->wanted);
 }
 
 /* The next value, checked; *@ret_unreadable says that some part of it cannot be read. */
-static int take_value(struct binder *b, const struct conversion *conv, struct expr **ret, bool *ret_unreadable)
+static int next_value(struct binder *b, const struct conversion *conv, struct expr **ret, bool *ret_unreadable)
 {
 	struct checker *c = b->c;
 	int r;
@@ -111,11 +112,11 @@ static int bind_int(struct binder *b, const struct conversion *conv, const struc
 	if (e->type.kind == TYPE_LITERAL)
 		return check_error(b->c, e, "write the string constant in the format itself");
 	if (e->type.kind == TYPE_CHARS)
-		return fail(b, conv, "%%%c needs a number, but %s is a string; use %%s", conv->conv,
-			    expr_words(b->c, e, words));
+		return conversion_error(b, conv, "%%%c needs a number, but %s is a string; use %%s", conv->conv,
+					expr_source(b->c, e, words));
 	if (e->type.kind == TYPE_FLOAT)
-		return fail(b, conv, "%%%c needs an integer, but %s is a %s; use %%f, %%g or %%e", conv->conv,
-			    expr_words(b->c, e, words), type_name(&e->type, type));
+		return conversion_error(b, conv, "%%%c needs an integer, but %s is a %s; use %%f, %%g or %%e",
+					conv->conv, expr_source(b->c, e, words), type_name(&e->type, type));
 	return conv->conv == 'd' ? note_unsigned(b->c, e) : 0;
 }
 
@@ -127,8 +128,9 @@ static int bind_float(struct binder *b, const struct conversion *conv, const str
 		return 0;
 	if (e->type.kind == TYPE_LITERAL)
 		return check_error(b->c, e, "write the string constant in the format itself");
-	return fail(b, conv, "%%%c needs a float, but %s is %s; use %s", conv->conv, expr_words(b->c, e, words),
-		    type_name(&e->type, type), e->type.kind == TYPE_INT ? "%d" : "%s");
+	return conversion_error(b, conv, "%%%c needs a float, but %s is %s; use %s", conv->conv,
+				expr_source(b->c, e, words), type_name(&e->type, type),
+				e->type.kind == TYPE_INT ? "%d" : "%s");
 }
 
 static bool is_address(const struct expr *e)
@@ -145,19 +147,20 @@ static int bind_text(struct binder *b, const struct conversion *conv, const stru
 	if (e->type.kind == TYPE_LITERAL)
 		return check_error(b->c, e, "write the string constant in the format itself");
 	if (e->type.kind == TYPE_CHARS && conv->star_precision)
-		return fail(b, conv, "%%.*s needs an address, but %s is already a string; use %%s",
-			    expr_words(b->c, e, words));
+		return conversion_error(b, conv, "%%.*s needs an address, but %s is already a string; use %%s",
+					expr_source(b->c, e, words));
 	if (e->type.kind == TYPE_CHARS)
 		return 0;
 	if (check_is_user(b->c))
-		return fail(
+		return conversion_error(
 			b, conv,
 			"%%s needs a string, but %s is %s; name, text, kind and comm are strings, use %%d for this one",
-			expr_words(b->c, e, words), type_name(&e->type, type));
+			expr_source(b->c, e, words), type_name(&e->type, type));
 	if (is_address(e))
 		return 0;
-	return fail(b, conv, "%%s needs the address of a string, but %s is %s; use %s", expr_words(b->c, e, words),
-		    type_name(&e->type, type), e->type.kind == TYPE_FLOAT ? "%f" : "%d");
+	return conversion_error(b, conv, "%%s needs the address of a string, but %s is %s; use %s",
+				expr_source(b->c, e, words), type_name(&e->type, type),
+				e->type.kind == TYPE_FLOAT ? "%f" : "%d");
 }
 
 static int bind_type(struct binder *b, const struct conversion *conv, const struct expr *e)
@@ -167,21 +170,22 @@ static int bind_type(struct binder *b, const struct conversion *conv, const stru
 	return strchr("fFeEgG", conv->conv) ? bind_float(b, conv, e) : bind_int(b, conv, e);
 }
 
-static int take_length(struct binder *b, const struct conversion *conv, struct expr **ret, bool *ret_unreadable)
+static int next_length(struct binder *b, const struct conversion *conv, struct expr **ret, bool *ret_unreadable)
 {
 	char words[64];
 	int r;
 
 	if (b->implicit)
-		return fail(b, conv,
-			    "%%.*s takes a length and an address, and the probe may have them in the other order; name "
-			    "them: \"%%.*s\", arg2, arg1");
-	r = take_value(b, conv, ret, ret_unreadable);
+		return conversion_error(
+			b, conv,
+			"%%.*s takes a length and an address, and the probe may have them in the other order; name "
+			"them: \"%%.*s\", arg2, arg1");
+	r = next_value(b, conv, ret, ret_unreadable);
 	if (r || *ret_unreadable)
 		return r;
 	if ((*ret)->type.kind != TYPE_INT)
-		return fail(b, conv, "%%.*s needs the length first, as in C, but %s is not an integer",
-			    expr_words(b->c, *ret, words));
+		return conversion_error(b, conv, "%%.*s needs the length first, as in C, but %s is not an integer",
+					expr_source(b->c, *ret, words));
 	return 0;
 }
 
@@ -189,10 +193,10 @@ static int bind_value(struct binder *b, const struct conversion *conv)
 {
 	struct expr *e = NULL, *len = NULL;
 	bool unreadable = false;
-	int r = conv->star_precision ? take_length(b, conv, &len, &unreadable) : 0;
+	int r = conv->star_precision ? next_length(b, conv, &len, &unreadable) : 0;
 
 	if (!r)
-		r = take_value(b, conv, &e, &unreadable);
+		r = next_value(b, conv, &e, &unreadable);
 	if (!r && !unreadable)
 		r = bind_type(b, conv, e);
 	if (r)
@@ -239,9 +243,10 @@ static int bind_conversion(struct binder *b, const struct conversion *conv)
 
 	memcpy(piece.flags, conv->flags, sizeof(piece.flags));
 	if (piece.output >= OUTPUTS_MAX)
-		return fail(b, conv, "a format prints at most %d values", OUTPUTS_MAX);
+		return conversion_error(b, conv, "a format prints at most %d values", OUTPUTS_MAX);
 	if (strchr("UK", conv->conv) && check_is_user(b->c))
-		r = fail(b, conv, "user events have no stacks; %%U and %%K work with the other kinds of probes");
+		r = conversion_error(b, conv,
+				     "user events have no stacks; %%U and %%K work with the other kinds of probes");
 	else if (conv->conv == 'U')
 		r = output_add(b->c, OUTPUT_USTACK, NULL, NULL);
 	else if (conv->conv == 'K')
@@ -309,7 +314,7 @@ static int missing_value(const struct binder *b)
 }
 
 /* What stands before the name in messages: user events and signals are nowhere. */
-static const char *place_of(const struct probe_spec *spec)
+static const char *display_where(const struct probe_spec *spec)
 {
 	return spec->kind == PROBE_USER ? "e" : spec->kind == PROBE_SIGNAL ? "s" : spec->where;
 }
@@ -324,7 +329,7 @@ int probe_check_format(struct probe_spec *spec, struct ut_err *err)
 
 	if (!spec->format)
 		return 0;
-	snprintf(display, sizeof(display), "%.60s:%.60s", place_of(spec), spec->name);
+	snprintf(display, sizeof(display), "%.60s:%.60s", display_where(spec), spec->name);
 	r = count_wanted(&c, &b.wanted);
 	if (r || !spec->args.n || b.wanted == spec->args.n)
 		return r;

@@ -17,10 +17,10 @@ struct scan {
 	struct operand *op;
 };
 
-static bool refuse(struct operand *op, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static bool mark_unreadable(struct operand *op, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Says why; keeps what is known about the type. Returns false, for the caller to pass on. */
-static bool refuse(struct operand *op, const char *fmt, ...)
+static bool mark_unreadable(struct operand *op, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -40,21 +40,21 @@ static bool refuse(struct operand *op, const char *fmt, ...)
 
 static bool is_symbol_char(char c) { return is_word_char(c) || c == '.' || c == '$' || (unsigned char)c >= 0x80; }
 
-static void skip_blanks(struct scan *s)
+static void skip_spaces(struct scan *s)
 {
 	while (s->at < s->end && is_blank(*s->at))
 		s->at++;
 }
 
-static char peek(struct scan *s)
+static char peek_char(struct scan *s)
 {
-	skip_blanks(s);
+	skip_spaces(s);
 	return s->at < s->end ? *s->at : '\0';
 }
 
-static bool take(struct scan *s, char c)
+static bool accept(struct scan *s, char c)
 {
-	if (peek(s) != c || s->at == s->end)
+	if (peek_char(s) != c || s->at == s->end)
 		return false;
 	s->at++;
 	return true;
@@ -71,7 +71,7 @@ static size_t word_length(const struct scan *s)
 }
 
 /* A whole word as the assembler reads it: 0x… hexadecimal, 0… octal, else decimal. */
-static bool parse_number(struct scan *s, uint64_t *ret)
+static bool parse_integer(struct scan *s, uint64_t *ret)
 {
 	size_t n = word_length(s), i = 0;
 	unsigned base = 10;
@@ -87,9 +87,10 @@ static bool parse_number(struct scan *s, uint64_t *ret)
 		int digit = hex_value(s->at[i]);
 
 		if (digit < 0 || digit >= (int)base)
-			return refuse(s->op, "contains the invalid number %.*s", (int)(n < 40 ? n : 40), s->at);
+			return mark_unreadable(s->op, "contains the invalid number %.*s", (int)(n < 40 ? n : 40),
+					       s->at);
 		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (uint64_t)digit, &v))
-			return refuse(s->op, "contains a number that exceeds 64 bits");
+			return mark_unreadable(s->op, "contains a number that exceeds 64 bits");
 	}
 	s->at += n;
 	*ret = v;
@@ -97,19 +98,21 @@ static bool parse_number(struct scan *s, uint64_t *ret)
 }
 
 /* What follows a symbol's '@' tells the linker to put something else in its place. */
-static bool refuse_relocation(struct scan *s, const char *suffix, size_t n)
+static bool reject_relocation(struct scan *s, const char *suffix, size_t n)
 {
 	static const char *const thread_local_marks[] = { "tpoff", "dtpoff", "gottpoff", "tlsgd", "tlsld", "tlsdesc" };
 	int shown = (int)(n < 24 ? n : 24);
 
 	for (size_t i = 0; i < sizeof(thread_local_marks) / sizeof(*thread_local_marks); i++)
 		if (strlen(thread_local_marks[i]) == n && strncasecmp(suffix, thread_local_marks[i], n) == 0)
-			return refuse(s->op, "is thread-local (@%.*s): its address differs from thread to thread",
-				      shown, suffix);
+			return mark_unreadable(s->op,
+					       "is thread-local (@%.*s): its address differs from thread to thread",
+					       shown, suffix);
 	if (n >= 3 && strncasecmp(suffix, "GOT", 3) == 0)
-		return refuse(s->op, "uses the global offset table (@%.*s), whose address the note does not contain",
-			      shown, suffix);
-	return refuse(s->op, "needs a relocation (@%.*s)", shown, suffix);
+		return mark_unreadable(s->op,
+				       "uses the global offset table (@%.*s), whose address the note does not contain",
+				       shown, suffix);
+	return mark_unreadable(s->op, "needs a relocation (@%.*s)", shown, suffix);
 }
 
 static bool parse_symbol(struct scan *s)
@@ -119,12 +122,12 @@ static bool parse_symbol(struct scan *s)
 	const char *name = s->at;
 
 	s->at += n;
-	if (take(s, '@'))
-		return refuse_relocation(s, s->at, word_length(s));
+	if (accept(s, '@'))
+		return reject_relocation(s, s->at, word_length(s));
 	if (op->has_symbol)
-		return refuse(op, "combines two symbols");
+		return mark_unreadable(op, "combines two symbols");
 	if (n >= sizeof(op->symbol))
-		return refuse(op, "refers to a symbol whose name is too long (%zu bytes)", n);
+		return mark_unreadable(op, "refers to a symbol whose name is too long (%zu bytes)", n);
 	memcpy(op->symbol, name, n);
 	op->symbol[n] = '\0';
 	op->has_symbol = true;
@@ -138,20 +141,20 @@ static bool parse_term(struct scan *s, bool negative, uint64_t *sum)
 	uint64_t v;
 	char c;
 
-	while (take(s, '-'))
+	while (accept(s, '-'))
 		minus = !minus;
-	c = peek(s);
+	c = peek_char(s);
 	if (is_digit(c)) {
-		if (!parse_number(s, &v))
+		if (!parse_integer(s, &v))
 			return false;
 		*sum += minus ? 0 - v : v;
 		return true;
 	}
 	if (!is_symbol_char(c))
-		return refuse(s->op, c ? "is not understood at '%.*s'" : "is incomplete%.*s",
-			      c ? (int)(s->end - s->at < 24 ? s->end - s->at : 24) : 0, s->at);
+		return mark_unreadable(s->op, c ? "is not understood at '%.*s'" : "is incomplete%.*s",
+				       c ? (int)(s->end - s->at < 24 ? s->end - s->at : 24) : 0, s->at);
 	if (minus)
-		return refuse(s->op, "subtracts a symbol");
+		return mark_unreadable(s->op, "subtracts a symbol");
 	return parse_symbol(s);
 }
 
@@ -161,7 +164,7 @@ static bool parse_sum(struct scan *s, uint64_t *ret)
 	uint64_t sum = 0;
 	bool ok = parse_term(s, false, &sum);
 
-	while (ok && (peek(s) == '+' || peek(s) == '-')) {
+	while (ok && (peek_char(s) == '+' || peek_char(s) == '-')) {
 		bool negative = *s->at == '-';
 
 		s->at++;
@@ -182,10 +185,10 @@ static bool parse_register(struct scan *s, struct register_name *ret)
 	if (register_find(name, n, ret))
 		return true;
 	if (register_is_vector(name, n))
-		return refuse(s->op, "is in %%%.*s, which the kernel does not provide", shown, name);
-	return refuse(s->op,
-		      n ? "names %%%.*s, which is not a readable register" : "has no register name after '%%'%.*s",
-		      shown, name);
+		return mark_unreadable(s->op, "is in %%%.*s, which the kernel does not provide", shown, name);
+	return mark_unreadable(
+		s->op, n ? "names %%%.*s, which is not a readable register" : "has no register name after '%%'%.*s",
+		shown, name);
 }
 
 static bool parse_register_operand(struct scan *s)
@@ -195,14 +198,15 @@ static bool parse_register_operand(struct scan *s)
 	const char *name = s->at;
 
 	if (s->end - s->at >= 3 && (memcmp(s->at, "fs:", 3) == 0 || memcmp(s->at, "gs:", 3) == 0))
-		return refuse(op, "is thread-local (%%%.2s:…): its address differs from thread to thread", name);
+		return mark_unreadable(op, "is thread-local (%%%.2s:…): its address differs from thread to thread",
+				       name);
 	if (!parse_register(s, &r))
 		return false;
 	if (r.reg == X86_RIP)
-		return refuse(op, "names the instruction pointer");
+		return mark_unreadable(op, "names the instruction pointer");
 	if (r.bytes < op->size)
-		return refuse(op, "is declared as %u bytes wide, but %%%.*s has %u", op->size, (int)(s->at - name),
-			      name, r.bytes);
+		return mark_unreadable(op, "is declared as %u bytes wide, but %%%.*s has %u", op->size,
+				       (int)(s->at - name), name, r.bytes);
 	op->kind = OPERAND_REG;
 	op->base = r.reg;
 	op->shift = r.shift;
@@ -215,14 +219,14 @@ static bool parse_address_register(struct scan *s, enum reg *ret)
 	struct register_name r;
 	const char *name;
 
-	if (!take(s, '%'))
-		return refuse(s->op, s->at < s->end ? "lacks a register" : "is incomplete");
+	if (!accept(s, '%'))
+		return mark_unreadable(s->op, s->at < s->end ? "lacks a register" : "is incomplete");
 	name = s->at;
 	if (!parse_register(s, &r))
 		return false;
 	if (r.bytes != 8)
-		return refuse(s->op, "has an address in %%%.*s, which is not a 64-bit register", (int)(s->at - name),
-			      name);
+		return mark_unreadable(s->op, "has an address in %%%.*s, which is not a 64-bit register",
+				       (int)(s->at - name), name);
 	*ret = r.reg;
 	return true;
 }
@@ -231,12 +235,12 @@ static bool parse_scale(struct scan *s)
 {
 	uint64_t scale;
 
-	if (!is_digit(peek(s)))
-		return refuse(s->op, s->at < s->end ? "lacks a scale" : "is incomplete");
-	if (!parse_number(s, &scale))
+	if (!is_digit(peek_char(s)))
+		return mark_unreadable(s->op, s->at < s->end ? "lacks a scale" : "is incomplete");
+	if (!parse_integer(s, &scale))
 		return false;
 	if (scale != 1 && scale != 2 && scale != 4 && scale != 8)
-		return refuse(s->op, "has the scale %llu; it must be 1, 2, 4 or 8", (unsigned long long)scale);
+		return mark_unreadable(s->op, "has the scale %llu; it must be 1, 2, 4 or 8", (unsigned long long)scale);
 	s->op->scale = (uint8_t)scale;
 	return true;
 }
@@ -246,19 +250,19 @@ static bool parse_base_index(struct scan *s)
 {
 	struct operand *op = s->op;
 
-	if (peek(s) != ',' && !parse_address_register(s, &op->base))
+	if (peek_char(s) != ',' && !parse_address_register(s, &op->base))
 		return false;
-	if (take(s, ',')) {
+	if (accept(s, ',')) {
 		if (!parse_address_register(s, &op->index))
 			return false;
 		if (op->index == X86_RSP || op->index == X86_RIP || op->base == X86_RIP)
-			return refuse(op, "has an invalid index register");
-		if (take(s, ',') && !parse_scale(s))
+			return mark_unreadable(op, "has an invalid index register");
+		if (accept(s, ',') && !parse_scale(s))
 			return false;
 	}
-	if (!take(s, ')'))
-		return refuse(op,
-			      s->at < s->end ? "has no ')' where one is expected" : "is incomplete: ')' is missing");
+	if (!accept(s, ')'))
+		return mark_unreadable(op, s->at < s->end ? "has no ')' where one is expected"
+							  : "is incomplete: ')' is missing");
 	return true;
 }
 
@@ -268,19 +272,19 @@ static bool parse_memory(struct scan *s)
 	uint64_t disp = 0;
 
 	op->kind = OPERAND_MEM;
-	if (peek(s) != '(' && !parse_sum(s, &disp))
+	if (peek_char(s) != '(' && !parse_sum(s, &disp))
 		return false;
-	if (take(s, '(') && !parse_base_index(s))
+	if (accept(s, '(') && !parse_base_index(s))
 		return false;
 	op->disp = (int64_t)disp;
 	if (op->base != X86_RIP)
 		return true;
 	op->base = X86_NONE;
-	return op->has_symbol || refuse(op, "is relative to an instruction that the note does not specify");
+	return op->has_symbol || mark_unreadable(op, "is relative to an instruction that the note does not specify");
 }
 
 /* Cut to @size bytes, then widened by its sign. */
-static uint64_t fit(uint64_t v, uint8_t size, bool is_signed)
+static uint64_t extend_to_size(uint64_t v, uint8_t size, bool is_signed)
 {
 	unsigned unused = 64 - 8u * size;
 
@@ -298,7 +302,7 @@ static bool parse_constant(struct scan *s)
 	if (op->has_symbol)
 		op->disp = (int64_t)v;
 	else
-		op->value = fit(v, op->size, op->is_signed);
+		op->value = extend_to_size(v, op->size, op->is_signed);
 	return true;
 }
 
@@ -311,21 +315,21 @@ static bool parse_mark(struct scan *s)
 	unsigned size = 0;
 	const char *digits;
 
-	op->is_signed = take(s, '-');
+	op->is_signed = accept(s, '-');
 	for (digits = s->at; s->at < s->end && is_digit(*s->at) && size < 1000; s->at++)
 		size = size * 10 + (unsigned)(*s->at - '0');
 	if (s->at == digits)
-		return refuse(op, "has no size ('SIZE@' is missing)");
+		return mark_unreadable(op, "has no size ('SIZE@' is missing)");
 	if (is_operand_size(size))
 		op->size = (uint8_t)size;
 	op->is_float = s->at < s->end && *s->at == 'f';
 	s->at += op->is_float;
-	if (!take(s, '@'))
-		return refuse(op, "has no size ('SIZE@' is missing)");
+	if (!accept(s, '@'))
+		return mark_unreadable(op, "has no size ('SIZE@' is missing)");
 	if (!op->size)
-		return refuse(op, "is %u bytes wide; only 1, 2, 4 and 8 can be read", size);
+		return mark_unreadable(op, "is %u bytes wide; only 1, 2, 4 and 8 can be read", size);
 	if (op->is_float && op->size < 4)
-		return refuse(op, "is a floating-point number of %u bytes; only 4 and 8 can be read", size);
+		return mark_unreadable(op, "is a floating-point number of %u bytes; only 4 and 8 can be read", size);
 	return true;
 }
 
@@ -333,17 +337,17 @@ static bool parse_body(struct scan *s)
 {
 	bool ok;
 
-	if (!peek(s))
-		return refuse(s->op, "has no location after its size");
-	if (take(s, '$'))
+	if (!peek_char(s))
+		return mark_unreadable(s->op, "has no location after its size");
+	if (accept(s, '$'))
 		ok = parse_constant(s);
-	else if (take(s, '%'))
+	else if (accept(s, '%'))
 		ok = parse_register_operand(s);
 	else
 		ok = parse_memory(s);
-	if (ok && peek(s))
-		ok = refuse(s->op, "is not understood from '%.*s' on", (int)(s->end - s->at < 24 ? s->end - s->at : 24),
-			    s->at);
+	if (ok && peek_char(s))
+		ok = mark_unreadable(s->op, "is not understood from '%.*s' on",
+				     (int)(s->end - s->at < 24 ? s->end - s->at : 24), s->at);
 	return ok;
 }
 
@@ -355,7 +359,7 @@ void operand_parse(const char *text, size_t len, struct operand *ret)
 	*ret = (struct operand){ .base = X86_NONE, .index = X86_NONE, .scale = 1 };
 	while (s.end > s.at && is_blank(s.end[-1]))
 		s.end--;
-	skip_blanks(&s);
+	skip_spaces(&s);
 	cut = (size_t)(s.end - s.at) < sizeof(ret->text) ? (size_t)(s.end - s.at) : sizeof(ret->text) - 1;
 	memcpy(ret->text, s.at, cut);
 	if (parse_mark(&s))
@@ -419,17 +423,17 @@ void operand_resolve(struct operand *op, struct elf_image *img)
 	memcpy(name, op->symbol, sizeof(name));
 	r = elf_symbol_find(img, name, &s);
 	if (r == 1 && s.is_tls)
-		refuse(op, "is %s, a thread-local variable: its address differs from thread to thread", name);
+		mark_unreadable(op, "is %s, a thread-local variable: its address differs from thread to thread", name);
 	else if (r == 1)
 		op->sym_vaddr = s.vaddr;
 	else if (r == -EEXIST)
-		refuse(op, "refers to %s, which is ambiguous in this file", name);
+		mark_unreadable(op, "refers to %s, which is ambiguous in this file", name);
 	else if (r < 0)
-		refuse(op, "refers to %s, but the symbol table cannot be read (%s)", name, strerror(-r));
+		mark_unreadable(op, "refers to %s, but the symbol table cannot be read (%s)", name, strerror(-r));
 	else if (strncmp(name, ".L", 2) == 0)
-		refuse(op, "refers to %s, a compiler-generated label that is in no symbol table", name);
+		mark_unreadable(op, "refers to %s, a compiler-generated label that is in no symbol table", name);
 	else
-		refuse(op, "refers to %s, which is in no symbol table of the file", name);
+		mark_unreadable(op, "refers to %s, which is in no symbol table of the file", name);
 }
 
 const char *operand_type_name(const struct operand *op)

@@ -65,7 +65,7 @@ static int parse_format(struct lexer *lx, struct probe_spec *spec)
 	return lex_next(lx);
 }
 
-static int add_arg(struct lexer *lx, struct probe_spec *spec)
+static int parse_argument(struct lexer *lx, struct probe_spec *spec)
 {
 	struct expr *e = NULL;
 	int r = parse_expr(lx, "expression", &e);
@@ -107,7 +107,7 @@ static int parse_list(struct lexer *lx, struct probe_spec *spec)
 	do {
 		r = lx->tok.kind == TOK_COMMA ? lex_next(lx) : 0;
 		if (!r)
-			r = add_arg(lx, spec);
+			r = parse_argument(lx, spec);
 	} while (!r && lx->tok.kind == TOK_COMMA);
 	return r ? r : parse_end(lx, spec);
 }

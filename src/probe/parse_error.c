@@ -84,7 +84,7 @@ static struct glyph glyph_at(const char *text, size_t len, size_t pos)
 }
 
 /* Copies @sentence without raw control bytes, cut at SENTENCE_MAX with an ellipsis. */
-static size_t put_sentence(char *out, const char *sentence)
+static size_t append_sentence(char *out, const char *sentence)
 {
 	size_t len = strlen(sentence), n = 0;
 
@@ -128,7 +128,7 @@ static size_t window_start(const char *text, size_t len, size_t place)
 }
 
 /* Appends the window of @text and the mark below it to @out, which has room for both. */
-static void put_place(char *out, const char *text, size_t len, size_t place, size_t place_len)
+static void append_marked_text(char *out, const char *text, size_t len, size_t place, size_t place_len)
 {
 	size_t start = window_start(text, len, place), n = 0, pos = start;
 	unsigned shown = 0, before = start ? 1 : 0, under;
@@ -165,8 +165,8 @@ int probe_verror_at(const char *text, size_t pos, size_t len, struct ut_err *err
 	if (len > text_len - pos)
 		len = text_len - pos;
 	vsnprintf(sentence, sizeof(sentence), fmt, ap);
-	n = put_sentence(whole, sentence);
-	put_place(whole + n, text, text_len, pos, len);
+	n = append_sentence(whole, sentence);
+	append_marked_text(whole + n, text, text_len, pos, len);
 	return ut_err_set(err, -EINVAL, "%s", whole);
 }
 

@@ -85,8 +85,8 @@ static int too_deep(const struct lexer *lx, size_t pos)
 }
 
 /* Makes a node over text[pos, end) and moves the operands into it; they are freed on failure. */
-static int make(struct parser *p, enum expr_op op, size_t pos, size_t end, struct expr **a, struct expr **b,
-		struct expr **ret)
+static int make_node(struct parser *p, enum expr_op op, size_t pos, size_t end, struct expr **a, struct expr **b,
+		     struct expr **ret)
 {
 	struct expr *e = calloc(1, sizeof(*e));
 
@@ -110,7 +110,7 @@ static void auto_expr_(struct expr **e) { expr_free(*e); }
 
 static int make_int(struct parser *p, size_t pos, size_t end, uint64_t value, bool is_unsigned, struct expr **ret)
 {
-	int r = make(p, EXPR_INT, pos, end, NULL, NULL, ret);
+	int r = make_node(p, EXPR_INT, pos, end, NULL, NULL, ret);
 
 	if (r)
 		return r;
@@ -137,7 +137,7 @@ static int parse_args_field(struct parser *p, size_t start, struct expr **ret)
 		return r;
 	if (p->lx->tok.kind != TOK_NAME)
 		return parse_unexpected(p->lx, p->what, "the name of a field");
-	r = make(p, EXPR_VAR, start, p->lx->pos, NULL, NULL, ret);
+	r = make_node(p, EXPR_VAR, start, p->lx->pos, NULL, NULL, ret);
 	if (r)
 		return r;
 	(*ret)->var = VAR_FIELD;
@@ -162,7 +162,7 @@ static int parse_name(struct parser *p, struct expr **ret)
 		return fail_at(lx, pos, len, "unknown operator 'not'; did you mean '!'?");
 	if (lx->tok.kind == TOK_LPAREN)
 		return no_calls(lx, pos, len);
-	r = make(p, EXPR_VAR, pos, pos + len, NULL, NULL, ret);
+	r = make_node(p, EXPR_VAR, pos, pos + len, NULL, NULL, ret);
 	if (r)
 		return r;
 	(*ret)->string = strndup(lx->text + pos, len);
@@ -172,7 +172,7 @@ static int parse_name(struct parser *p, struct expr **ret)
 static int parse_string(struct parser *p, struct expr **ret)
 {
 	struct token *t = &p->lx->tok;
-	int r = make(p, EXPR_STRING, t->pos, t->pos + t->len, NULL, NULL, ret);
+	int r = make_node(p, EXPR_STRING, t->pos, t->pos + t->len, NULL, NULL, ret);
 
 	if (r)
 		return r;
@@ -188,7 +188,7 @@ static int cast_to_bool(struct parser *p, size_t start, size_t end, struct expr 
 	AUTO_EXPR struct expr *zero = NULL;
 	int r = make_int(p, start, end, 0, false, &zero);
 
-	return r ? r : make(p, EXPR_NE, start, end, a, &zero, ret);
+	return r ? r : make_node(p, EXPR_NE, start, end, a, &zero, ret);
 }
 
 static int parse_unary(struct parser *p, struct expr **ret);
@@ -214,7 +214,7 @@ static int parse_cast(struct parser *p, size_t start, struct expr **ret)
 	end = a->pos + a->len;
 	if (is_bool)
 		return cast_to_bool(p, start, end, &a, ret);
-	r = make(p, EXPR_CAST, start, end, &a, NULL, ret);
+	r = make_node(p, EXPR_CAST, start, end, &a, NULL, ret);
 	if (!r)
 		(*ret)->type = type;
 	return r;
@@ -283,7 +283,7 @@ static int parse_prefixed(struct parser *p, struct expr **ret)
 	r = lex_next(p->lx);
 	if (!r)
 		r = parse_unary(p, &a);
-	return r ? r : make(p, op, start, a->pos + a->len, &a, NULL, ret);
+	return r ? r : make_node(p, op, start, a->pos + a->len, &a, NULL, ret);
 }
 
 static int parse_unary(struct parser *p, struct expr **ret)
@@ -322,7 +322,7 @@ static int parse_binary(struct parser *p, int min_prec, struct expr **ret)
 		if (!r)
 			r = parse_binary(p, prec + 1, &b);
 		if (!r)
-			r = make(p, op, a->pos, b->pos + b->len, &a, &b, &left);
+			r = make_node(p, op, a->pos, b->pos + b->len, &a, &b, &left);
 	}
 	if (r)
 		return r;
@@ -347,7 +347,7 @@ static int parse_branches(struct parser *p, struct expr **a, struct expr **ret)
 	if (!r)
 		r = parse_cond(p, &c);
 	if (!r)
-		r = make(p, EXPR_COND, (*a)->pos, c->pos + c->len, a, &b, ret);
+		r = make_node(p, EXPR_COND, (*a)->pos, c->pos + c->len, a, &b, ret);
 	if (r)
 		return r;
 	(*ret)->c = c;

@@ -14,19 +14,8 @@
 	"u (USDT probe), p (function entry), r (function return), t (kernel tracepoint), e (user event, e:NAME) and " \
 	"s (a signal's handler, s:SIGSEGV)"
 
-static char *copy(const char *s, size_t len)
-{
-	char *ret = malloc(len + 1);
-
-	if (!ret)
-		return NULL;
-	memcpy(ret, s, len);
-	ret[len] = '\0';
-	return ret;
-}
-
 /* First place from @pos on where one of @stops, a blank or the end of the text is. */
-static size_t scan(const char *text, size_t pos, const char *stops)
+static size_t scan_until(const char *text, size_t pos, const char *stops)
 {
 	while (text[pos] && !is_space(text[pos]) && !strchr(stops, text[pos]))
 		pos++;
@@ -41,7 +30,7 @@ static int no_kernel_functions(const char *text, size_t pos, size_t len, struct 
 }
 
 /* The sentence for a kind that does not exist: other tracers' words for ours, kernel functions, or a forgotten kind. */
-static int unknown_kind(const char *text, size_t pos, size_t len, struct ut_err *err)
+static int unknown_probe_kind(const char *text, size_t pos, size_t len, struct ut_err *err)
 {
 	static const struct {
 		const char *word, *kind;
@@ -68,7 +57,7 @@ static int unknown_kind(const char *text, size_t pos, size_t len, struct ut_err 
 static int parse_kind(struct probe_spec *spec, size_t *pos, struct ut_err *err)
 {
 	const char *text = spec->text;
-	size_t start = *pos, end = scan(text, start, ":\"(");
+	size_t start = *pos, end = scan_until(text, start, ":\"(");
 	static const struct {
 		char letter;
 		enum probe_kind kind;
@@ -94,7 +83,7 @@ static int parse_kind(struct probe_spec *spec, size_t *pos, struct ut_err *err)
 			return 0;
 		}
 	}
-	return unknown_kind(text, start, end - start, err);
+	return unknown_probe_kind(text, start, end - start, err);
 }
 
 static const char *where_word(enum probe_kind kind)
@@ -117,7 +106,7 @@ static const char *name_word(enum probe_kind kind)
 	}
 }
 
-static bool is_function(const struct probe_spec *spec)
+static bool is_function_probe(const struct probe_spec *spec)
 {
 	return spec->kind == PROBE_ENTRY || spec->kind == PROBE_RETURN;
 }
@@ -130,7 +119,7 @@ static int no_name(const struct probe_spec *spec, size_t start, size_t end, stru
 	if (end == start)
 		return probe_error_at(text, end, 0, err, "%s and the %s are missing after ':'", where_word(spec->kind),
 				      name_word(spec->kind));
-	if (is_function(spec) && !memchr(text + start, '/', end - start))
+	if (is_function_probe(spec) && !memchr(text + start, '/', end - start))
 		return no_kernel_functions(text, start, end - start, err);
 	if (is_space(text[end]) && strchr(text + end, ':') && memchr(text + start, '/', end - start))
 		return probe_error_at(text, end, 1, err,
@@ -155,15 +144,15 @@ static int parse_where(struct probe_spec *spec, size_t *pos, struct ut_err *err)
 			return probe_error_at(text, end + 1, 1, err,
 					      "':' and a name are missing after the quoted path");
 	} else {
-		end = scan(text, start, ":\"");
+		end = scan_until(text, start, ":\"");
 		if (text[end] != ':')
 			return no_name(spec, start, end, err);
 	}
-	if (end == start && is_function(spec))
-		return no_kernel_functions(text, start, scan(text, end, "\"") - start, err);
+	if (end == start && is_function_probe(spec))
+		return no_kernel_functions(text, start, scan_until(text, end, "\"") - start, err);
 	if (end == start)
 		return probe_error_at(text, start, 0, err, "%s is missing between the colons", where_word(spec->kind));
-	spec->where = copy(text + start, end - start);
+	spec->where = strndup(text + start, end - start);
 	spec->where_pos = start;
 	*pos = end + quoted + 1;
 	return spec->where ? 0 : ut_err_nomem(err);
@@ -177,14 +166,14 @@ static bool follows_operator(const char *text, size_t start, size_t pos)
 /* End of a function's name. A '(' belongs to it only in C++'s operator(). */
 static int scan_function(const char *text, size_t start, size_t *ret_end, struct ut_err *err)
 {
-	size_t end = scan(text, start, "\"(");
+	size_t end = scan_until(text, start, "\"(");
 
 	while (text[end] == '(') {
 		if (!follows_operator(text, start, end) || text[end + 1] != ')')
 			return probe_error_at(text, end, 1, err,
 					      "put a space between the function's name and the predicate; signatures "
 					      "are not supported, arguments are arg1, arg2 …");
-		end = scan(text, end + 2, "\"(");
+		end = scan_until(text, end + 2, "\"(");
 	}
 	*ret_end = end;
 	return 0;
@@ -202,7 +191,7 @@ static int check_name_bytes(const struct probe_spec *spec, size_t start, size_t 
 
 		if (c < 0x20 || c == 0x7f)
 			return probe_error_at(spec->text, i, 1, err, "a name cannot contain a control character");
-		if (!is_function(spec) && !is_named_freely(spec) && c < 0x80 && !is_alnum((char)c) &&
+		if (!is_function_probe(spec) && !is_named_freely(spec) && c < 0x80 && !is_alnum((char)c) &&
 		    !strchr("_-*?$.", c))
 			return probe_error_at(spec->text, i, 1, err, "the name of %s cannot contain '%c'",
 					      spec->kind == PROBE_USDT ? "a probe" : "an event", c);
@@ -228,7 +217,7 @@ static int set_usdt_name(struct probe_spec *spec, size_t start, size_t end, stru
 }
 
 /* A whole number that fills text[start, end). */
-static bool parse_number(const char *text, size_t start, size_t end, uint64_t *ret)
+static bool parse_whole_number(const char *text, size_t start, size_t end, uint64_t *ret)
 {
 	char digits[32];
 
@@ -253,7 +242,7 @@ static int parse_offset(struct probe_spec *spec, size_t start, size_t *end, stru
 			return 0;
 		return probe_error_at(text, at, *end - at, err, "a number is missing after '+': FUNCTION+0x1f");
 	}
-	if (!parse_number(text, at + 1, *end, &spec->offset))
+	if (!parse_whole_number(text, at + 1, *end, &spec->offset))
 		return probe_error_at(text, at + 1, *end - at - 1, err,
 				      "'%.*s' is not an offset; write FUNCTION+31 or FUNCTION+0x1f",
 				      (int)(*end - at - 1 > 60 ? 60 : *end - at - 1), text + at + 1);
@@ -277,7 +266,7 @@ static int parse_address(struct probe_spec *spec, size_t start, size_t end, stru
 	if (spec->has_offset)
 		return probe_error_at(spec->text, end, 1, err,
 				      "an address takes no offset: add the offset to the address");
-	if (!parse_number(spec->text, start, end, &spec->offset))
+	if (!parse_whole_number(spec->text, start, end, &spec->offset))
 		return probe_error_at(spec->text, start, end - start, err,
 				      "'%.*s' is not an address; write p:PATH:0x1234",
 				      (int)(end - start > 60 ? 60 : end - start), spec->text + start);
@@ -302,7 +291,7 @@ static int parse_function(struct probe_spec *spec, size_t start, size_t *ret_end
 		return r;
 	if (end == start)
 		return probe_error_at(spec->text, start, 0, err, "the function is missing after ':'");
-	spec->name = copy(spec->text + start, end - start);
+	spec->name = strndup(spec->text + start, end - start);
 	if (!spec->name)
 		return ut_err_nomem(err);
 	if (spec->has_offset && glob_is_pattern(spec->name))
@@ -320,7 +309,7 @@ static int parse_provider(struct probe_spec *spec, size_t *start, size_t end, st
 		return 0;
 	if (colon == text + *start)
 		return probe_error_at(text, *start, 1, err, "the provider is missing between the colons");
-	spec->provider = copy(text + *start, (size_t)(colon - text) - *start);
+	spec->provider = strndup(text + *start, (size_t)(colon - text) - *start);
 	if (!spec->provider)
 		return ut_err_nomem(err);
 	*start = (size_t)(colon - text) + 1;
@@ -329,7 +318,7 @@ static int parse_provider(struct probe_spec *spec, size_t *start, size_t end, st
 
 static int parse_plain_name(struct probe_spec *spec, size_t start, size_t *ret_end, struct ut_err *err)
 {
-	size_t end = scan(spec->text, start, "\"(");
+	size_t end = scan_until(spec->text, start, "\"(");
 	int r = parse_provider(spec, &start, end, err);
 
 	if (r)
@@ -343,7 +332,7 @@ static int parse_plain_name(struct probe_spec *spec, size_t start, size_t *ret_e
 		return r;
 	if (spec->kind == PROBE_USDT)
 		return set_usdt_name(spec, start, end, err);
-	spec->name = copy(spec->text + start, end - start);
+	spec->name = strndup(spec->text + start, end - start);
 	return spec->name ? 0 : ut_err_nomem(err);
 }
 
@@ -378,10 +367,10 @@ static int parse_quoted_user(struct probe_spec *spec, size_t start, size_t *ret_
 /* e:NAME. Programs name their events as they like: colons, slashes and minus signs are part of the name. */
 static int parse_user(struct probe_spec *spec, size_t start, size_t *ret_end, struct ut_err *err)
 {
-	size_t end = scan(spec->text, start, "\"(");
+	size_t end = scan_until(spec->text, start, "\"(");
 	int r;
 
-	spec->where = copy("", 0);
+	spec->where = strndup("", 0);
 	if (!spec->where)
 		return ut_err_nomem(err);
 	spec->where_pos = start;
@@ -394,7 +383,7 @@ static int parse_user(struct probe_spec *spec, size_t start, size_t *ret_end, st
 	r = check_name_bytes(spec, start, end, err);
 	if (r)
 		return r;
-	spec->name = copy(spec->text + start, end - start);
+	spec->name = strndup(spec->text + start, end - start);
 	return spec->name ? 0 : ut_err_nomem(err);
 }
 
@@ -415,7 +404,7 @@ static int unknown_signal(const struct probe_spec *spec, struct ut_err *err)
 }
 
 /* s:SIGSEGV, s:SEGV, s:11, or a pattern: the name becomes the one that is printed. */
-static int settle_signal(struct probe_spec *spec, struct ut_err *err)
+static int resolve_signal(struct probe_spec *spec, struct ut_err *err)
 {
 	char name[SIGNAL_NAME_SIZE];
 	uint64_t number;
@@ -429,7 +418,7 @@ static int settle_signal(struct probe_spec *spec, struct ut_err *err)
 		if (number != (uint64_t)i && strcasecmp(spec->name, name) && strcasecmp(spec->name, name + 3))
 			continue;
 		free(spec->name);
-		spec->name = copy(name, strlen(name));
+		spec->name = strndup(name, strlen(name));
 		return spec->name ? 0 : ut_err_nomem(err);
 	}
 	return unknown_signal(spec, err);
@@ -439,12 +428,12 @@ static int parse_signal(struct probe_spec *spec, size_t start, size_t *ret_end, 
 {
 	int r;
 
-	if (spec->text[scan(spec->text, start, "\"(")] != '"' && scan(spec->text, start, "\"(") == start)
+	if (spec->text[scan_until(spec->text, start, "\"(")] != '"' && scan_until(spec->text, start, "\"(") == start)
 		return probe_error_at(
 			spec->text, start, 0, err,
 			"the signal is missing after ':'; use a name such as s:SIGSEGV, or s:* for every signal");
 	r = parse_user(spec, start, ret_end, err);
-	return r ? r : settle_signal(spec, err);
+	return r ? r : resolve_signal(spec, err);
 }
 
 int parse_head(struct probe_spec *spec, size_t *ret_end, struct ut_err *err)
@@ -464,5 +453,6 @@ int parse_head(struct probe_spec *spec, size_t *ret_end, struct ut_err *err)
 	if (r)
 		return r;
 	spec->name_pos = pos;
-	return is_function(spec) ? parse_function(spec, pos, ret_end, err) : parse_plain_name(spec, pos, ret_end, err);
+	return is_function_probe(spec) ? parse_function(spec, pos, ret_end, err)
+				       : parse_plain_name(spec, pos, ret_end, err);
 }

@@ -232,7 +232,7 @@ static void field_free(struct tracepoint_field *f)
 	free(f->decl);
 }
 
-static int bad(struct ut_err *err, const char *what, struct span line)
+static int format_error(struct ut_err *err, const char *what, struct span line)
 {
 	return ut_err_set(err, -EBADMSG, "%s in the kernel's format of the tracepoint: '%.*s'", what,
 			  line.len > 80 ? 80 : (int)line.len, line.p);
@@ -248,18 +248,18 @@ static int parse_field(struct span line, bool is_syscall, struct tracepoint *tp,
 
 	if (!span_cut(&rest, ';', &decl) || !span_cut(&rest, ';', &part) || !span_number(part, "offset:", &f.offset) ||
 	    !span_cut(&rest, ';', &part) || !span_number(part, "size:", &f.size))
-		return bad(err, "a field without offset and size", line);
+		return format_error(err, "a field without offset and size", line);
 	if (span_cut(&rest, ';', &part) && !span_number(part, "signed:", &is_signed)) /* not there before 2.6.36 */
-		return bad(err, "a field with an invalid sign", line);
+		return format_error(err, "a field with an invalid sign", line);
 	decl = trim(span_skip(decl, strlen("field:")));
 	if (!parse_declaration(decl, &d))
-		return bad(err, "a declaration that cannot be read", line);
+		return format_error(err, "a declaration that cannot be read", line);
 	if (f.offset > RECORD_BYTES_MAX || f.size > RECORD_BYTES_MAX - f.offset)
-		return bad(err, "a field outside of any record", line);
+		return format_error(err, "a field outside of any record", line);
 	if (span_begins(d.name, "common_"))
 		return 0;
 	if (tp->fields.n == TRACEPOINT_FIELDS_MAX)
-		return bad(err, "more than 256 fields", line);
+		return format_error(err, "more than 256 fields", line);
 	classify(&d, is_syscall, is_signed != 0, &f);
 	f.name = strndup(d.name.p, d.name.len);
 	f.decl = strndup(decl.p, decl.len);
@@ -287,7 +287,7 @@ static int parse_lines(struct span text, bool is_syscall, bool *ret_has_id, stru
 			struct span number = span_skip(line, 3);
 
 			if (!span_number(number, "", &id))
-				return bad(err, "an ID that is not a number", line);
+				return format_error(err, "an ID that is not a number", line);
 			tp->id = id;
 			*ret_has_id = true;
 		} else if (span_is(line, "format:")) {
@@ -295,7 +295,7 @@ static int parse_lines(struct span text, bool is_syscall, bool *ret_has_id, stru
 		} else if (in_format && span_begins(line, "field:")) {
 			r = parse_field(line, is_syscall, tp, err);
 		} else if (line.len && !span_begins(line, "name:")) {
-			r = bad(err, "an unknown line", line);
+			r = format_error(err, "an unknown line", line);
 		}
 		if (r)
 			return r;
@@ -310,10 +310,10 @@ int tracepoint_parse(const char *category, const char *text, size_t len, struct 
 	int r;
 
 	if (len && memchr(text, '\0', len))
-		return bad(err, "a NUL byte", (struct span){ "", 0 });
+		return format_error(err, "a NUL byte", (struct span){ "", 0 });
 	r = parse_lines((struct span){ text, len }, strcmp(category, "syscalls") == 0, &has_id, &tp, err);
 	if (!r && !has_id)
-		r = bad(err, "no ID", (struct span){ text, len });
+		r = format_error(err, "no ID", (struct span){ text, len });
 	if (r) {
 		tracepoint_done(&tp);
 		return r;

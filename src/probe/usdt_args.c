@@ -6,7 +6,7 @@
 
 #include "probe/check.h"
 
-static void merge(struct usdt_args *args, unsigned i, const struct operand *op)
+static void merge_type(struct usdt_args *args, unsigned i, const struct operand *op)
 {
 	struct type t = {
 		.kind = op->is_float ? TYPE_FLOAT : TYPE_INT,
@@ -36,7 +36,7 @@ static void merge(struct usdt_args *args, unsigned i, const struct operand *op)
 void usdt_args_add(struct usdt_args *args, const struct operands *site)
 {
 	for (unsigned i = 0; i < site->n; i++)
-		merge(args, i, &site->v[i]);
+		merge_type(args, i, &site->v[i]);
 	if (site->n > args->n)
 		args->n = site->n;
 	args->nsites++;

@@ -16,7 +16,7 @@
  * A program holds at most so many bodies and instructions: the kernel's time to load one grows with its square, its
  * time to let go with their number.
  */
-#define BODIES_MAX 128
+#define SNIPPETS_MAX 128
 #define INSNS_MAX 3000
 #define DETACH_THREADS 32
 
@@ -134,7 +134,7 @@ static const char *site_name(const struct round *r, const struct plan_site *s, c
 	return ret;
 }
 
-static int keep_link(struct attach *a, int fd)
+static int add_link(struct attach *a, int fd)
 {
 	if (vec_push(&a->links, fd)) {
 		close(fd);
@@ -145,7 +145,7 @@ static int keep_link(struct attach *a, int fd)
 
 #define KERNEL_ENOTSUPP 524 /* the kernel's own, without a name here */
 
-static int refused(const struct round *r, const struct plan_site *s, pid_t pid, int code)
+static int attach_error(const struct round *r, const struct plan_site *s, pid_t pid, int code)
 {
 	char room[256];
 	const char *path = site_is_tracepoint(s) ? "the kernel" : r->plan->files.v[s->file].path;
@@ -172,7 +172,7 @@ static int refused(const struct round *r, const struct plan_site *s, pid_t pid, 
 
 static uint64_t cookie_of(const struct round *r, const struct plan_site *s)
 {
-	return (uint64_t)s->body << 32 | (uint64_t)(s - r->plan->sites.v);
+	return (uint64_t)s->snippet << 32 | (uint64_t)(s - r->plan->sites.v);
 }
 
 /* The sites [from … to) of a group as one link for @pid. */
@@ -202,7 +202,7 @@ static int link_multi(const struct round *r, const struct group *g, size_t from,
 			u.sem_offsets = sems;
 	}
 	fd = kernel_link_uprobes(prog, &u);
-	return fd < 0 ? refused(r, g->sites.v[from], pid, fd) : keep_link(r->a, fd);
+	return fd < 0 ? attach_error(r, g->sites.v[from], pid, fd) : add_link(r->a, fd);
 }
 
 static int link_event(const struct round *r, const struct plan_site *s, int prog, int event, pid_t pid)
@@ -210,17 +210,17 @@ static int link_event(const struct round *r, const struct plan_site *s, int prog
 	int fd;
 
 	if (event < 0)
-		return refused(r, s, pid, event);
+		return attach_error(r, s, pid, event);
 	fd = kernel_link_event(prog, event, cookie_of(r, s));
 	if (fd < 0) {
 		close(event);
-		return refused(r, s, pid, fd);
+		return attach_error(r, s, pid, fd);
 	}
-	if (keep_link(r->a, fd)) {
+	if (add_link(r->a, fd)) {
 		close(event);
 		return -ENOMEM;
 	}
-	return keep_link(r->a, event);
+	return add_link(r->a, event);
 }
 
 static int link_perf(const struct round *r, const struct group *g, size_t from, size_t to, int prog, const char *path,
@@ -257,8 +257,8 @@ static int link_group_part(const struct round *r, const struct group *g, size_t 
 /* Loads the program of the bodies of sites [from … to); its descriptor is kept. */
 static int load_part(const struct round *r, const struct group *g, size_t from, size_t to)
 {
-	const struct gen_body *bodies[BODIES_MAX];
-	uint32_t numbers[BODIES_MAX];
+	const struct gen_snippet *snippets[SNIPPETS_MAX];
+	uint32_t numbers[SNIPPETS_MAX];
 	struct asm_buf code = { 0 };
 	struct kernel_prog prog = { .type = is_tracepoint(g) ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE,
 				    .multi = r->a->multi && !is_tracepoint(g) };
@@ -269,15 +269,15 @@ static int load_part(const struct round *r, const struct group *g, size_t from, 
 	if (is_tracepoint(g))
 		options.filter = r->plan->options.tracepoint_filter;
 	for (size_t i = from; i < to; i++) {
-		uint32_t body = g->sites.v[i]->body;
+		uint32_t snippet = g->sites.v[i]->snippet;
 
-		if (n && numbers[n - 1] == body)
+		if (n && numbers[n - 1] == snippet)
 			continue;
-		numbers[n] = body;
-		bodies[n] = &r->plan->bodies.v[body];
-		prog.sleepable |= bodies[n++]->sleeps;
+		numbers[n] = snippet;
+		snippets[n] = &r->plan->snippets.v[snippet];
+		prog.sleepable |= snippets[n++]->sleeps;
 	}
-	fd = gen_program(bodies, numbers, n, &options, &code, r->err);
+	fd = gen_program(snippets, numbers, n, &options, &code, r->err);
 	if (!fd && gen_relocate(&code, r->a->options.map_fds))
 		fd = ut_err_set(r->err, -EINVAL, "a generated program refers to a missing map");
 	if (!fd && gen_link(&code, r->a->options.functions))
@@ -298,26 +298,26 @@ static int load_part(const struct round *r, const struct group *g, size_t from, 
 /* How many sites from @from on still fit into one program. */
 static size_t part_end(const struct round *r, const struct group *g, size_t from)
 {
-	size_t bodies = 0, insns = 0, i;
+	size_t snippets = 0, insns = 0, i;
 
 	for (i = from; i < g->sites.n; i++) {
-		uint32_t body = g->sites.v[i]->body;
+		uint32_t snippet = g->sites.v[i]->snippet;
 
-		if (i > from && g->sites.v[i - 1]->body == body)
+		if (i > from && g->sites.v[i - 1]->snippet == snippet)
 			continue;
-		insns += r->plan->bodies.v[body].code.insns.n;
-		if (i > from && (++bodies > BODIES_MAX - 1 || insns > INSNS_MAX || is_tracepoint(g)))
+		insns += r->plan->snippets.v[snippet].code.insns.n;
+		if (i > from && (++snippets > SNIPPETS_MAX - 1 || insns > INSNS_MAX || is_tracepoint(g)))
 			break;
 	}
 	return i;
 }
 
-static int by_body(const void *a, const void *b)
+static int compare_sites_by_snippet(const void *a, const void *b)
 {
 	const struct plan_site *x = *(const struct plan_site *const *)a, *y = *(const struct plan_site *const *)b;
 
-	if (x->body != y->body)
-		return x->body < y->body ? -1 : 1;
+	if (x->snippet != y->snippet)
+		return x->snippet < y->snippet ? -1 : 1;
 	return x < y ? -1 : x > y;
 }
 
@@ -325,7 +325,7 @@ static int attach_group(const struct round *r, struct group *g)
 {
 	int code = 0;
 
-	qsort(g->sites.v, g->sites.n, sizeof(*g->sites.v), by_body);
+	qsort(g->sites.v, g->sites.n, sizeof(*g->sites.v), compare_sites_by_snippet);
 	for (size_t from = 0, to; code >= 0 && from < g->sites.n; from = to) {
 		/* two tracepoints never share a program: each event has an attachment of its own */
 		to = is_tracepoint(g) ? from + 1 : part_end(r, g, from);
@@ -339,7 +339,7 @@ static int attach_group(const struct round *r, struct group *g)
 /* A 5-byte nop on a kernel that would do harm there: never attached. */
 static int check_nop5(const struct round *r, const struct plan_site *s)
 {
-	const char *why = nop5_refusal(s->nop5, r->a->options.no_forks);
+	const char *why = nop5_unsafe(s->nop5, r->a->options.no_forks);
 	char name[256];
 
 	if (!why)
@@ -350,7 +350,7 @@ static int check_nop5(const struct round *r, const struct plan_site *s)
 }
 
 /* Sites of one kind and file, from the round's first on, beginning with the one at @seed. */
-static int collect(const struct round *r, size_t seed, bool *done, struct group *ret)
+static int collect_group(const struct round *r, size_t seed, bool *done, struct group *ret)
 {
 	const struct plan_site *like = &r->plan->sites.v[seed];
 
@@ -362,7 +362,7 @@ static int collect(const struct round *r, size_t seed, bool *done, struct group 
 		if (s->kind != like->kind || (!site_is_tracepoint(s) && s->file != like->file))
 			continue;
 		done[i - r->first] = true;
-		if (s->excluded || s->body == SITE_NO_BODY)
+		if (s->excluded || s->snippet == SITE_NO_SNIPPET)
 			continue;
 		code = check_nop5(r, s);
 		if (code)
@@ -388,7 +388,7 @@ int attach_sites(struct attach *a, const struct plan *plan, size_t first, char *
 
 		if (done[i - first])
 			continue;
-		code = collect(&r, i, done, &g);
+		code = collect_group(&r, i, done, &g);
 		if (!code)
 			code = attach_group(&r, &g);
 		vec_done(&g.sites);

@@ -35,14 +35,14 @@ struct follow {
 	unsigned long *consumer;
 	const unsigned long *producer;
 	VEC(struct file_id) linkers;
-	pid_t guardian;
-	int guardian_fd;
+	pid_t watchdog;
+	int watchdog_fd;
 };
 
 int follow_map_fd(const struct follow *f) { return f->map_fd; }
 int follow_control_fd(const struct follow *f) { return f->control_fd; }
 
-static int keep(struct follow *f, int fd)
+static int add_fd(struct follow *f, int fd)
 {
 	if (fd >= 0 && vec_push(&f->fds, fd)) {
 		close(fd);
@@ -82,7 +82,7 @@ static uint64_t now_ms(void)
  * The state of a process. Its first thread may have ended long before the others: then it shows as a zombie, and
  * only the others tell whether it is stopped.
  */
-static char state_of_all(pid_t pid)
+static char process_state_of_threads(pid_t pid)
 {
 	char path[64], state = process_state(pid);
 	struct dirent *entry;
@@ -105,7 +105,7 @@ static char state_of_all(pid_t pid)
 }
 
 /* Lets go on whoever is stopped in the set; for half a second, since a signal may still be on its way. */
-static void guardian_rescue(int map_fd)
+static void watchdog_rescue(int map_fd)
 {
 	uint64_t end = now_ms() + 500;
 
@@ -113,7 +113,7 @@ static void guardian_rescue(int map_fd)
 		uint32_t pid, *at = NULL;
 
 		while (!bpf_map_get_next_key(map_fd, at, &pid)) {
-			if (state_of_all((pid_t)pid) == 'T')
+			if (process_state_of_threads((pid_t)pid) == 'T')
 				kill((pid_t)pid, SIGCONT);
 			at = &pid;
 		}
@@ -122,7 +122,7 @@ static void guardian_rescue(int map_fd)
 }
 
 /* Lives as long as we do. When we end in order it gets a byte; when we are killed, the end of the pipe. */
-static void guardian_run(int map_fd, int pipe_fd)
+static void watchdog_run(int map_fd, int pipe_fd)
 {
 	int low = map_fd < pipe_fd ? map_fd : pipe_fd, high = map_fd < pipe_fd ? pipe_fd : map_fd;
 	char byte;
@@ -140,45 +140,45 @@ static void guardian_run(int map_fd, int pipe_fd)
 		n = read(pipe_fd, &byte, 1);
 	} while (n < 0 && errno == EINTR);
 	if (n <= 0)
-		guardian_rescue(map_fd);
+		watchdog_rescue(map_fd);
 	_exit(0);
 }
 
-static int guardian_start(struct follow *f, struct ut_err *err)
+static int watchdog_start(struct follow *f, struct ut_err *err)
 {
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC))
 		return ut_err_set(err, -errno, "cannot create a pipe: %s", strerror(errno));
-	f->guardian = fork();
-	if (f->guardian == 0)
-		guardian_run(f->map_fd, fds[0]);
+	f->watchdog = fork();
+	if (f->watchdog == 0)
+		watchdog_run(f->map_fd, fds[0]);
 	close(fds[0]);
-	f->guardian_fd = fds[1];
-	if (f->guardian < 0) {
-		f->guardian = 0;
+	f->watchdog_fd = fds[1];
+	if (f->watchdog < 0) {
+		f->watchdog = 0;
 		return ut_err_set(err, -errno, "cannot start a process: %s", strerror(errno));
 	}
 	return 0;
 }
 
-int follow_open(bool hold, struct follow **ret, struct ut_err *err)
+int follow_open(bool suspend, struct follow **ret, struct ut_err *err)
 {
 	struct follow *f = calloc(1, sizeof(*f));
 	int r = 0;
 
 	if (!f)
 		return ut_err_nomem(err);
-	f->control_fd = f->guardian_fd = -1;
+	f->control_fd = f->watchdog_fd = -1;
 	f->map_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "ut_follow", 4, 4, LIFECYCLE_FOLLOW_MAX, NULL);
 	if (f->map_fd < 0)
 		r = ut_err_set(err, f->map_fd,
 			       "the kernel rejects BPF (%s): run as root, or with CAP_BPF and CAP_PERFMON",
 			       strerror(-f->map_fd));
-	if (!r && hold)
+	if (!r && suspend)
 		r = open_control(f, err);
-	if (!r && hold)
-		r = guardian_start(f, err);
+	if (!r && suspend)
+		r = watchdog_start(f, err);
 	if (r) {
 		follow_close(f);
 		return r;
@@ -187,14 +187,14 @@ int follow_open(bool hold, struct follow **ret, struct ut_err *err)
 	return 0;
 }
 
-static void guardian_stop(struct follow *f)
+static void watchdog_stop(struct follow *f)
 {
-	if (!f->guardian)
+	if (!f->watchdog)
 		return;
-	if (write(f->guardian_fd, "q", 1) != 1)
-		kill(f->guardian, SIGKILL);
-	close(f->guardian_fd);
-	while (waitpid(f->guardian, NULL, 0) < 0 && errno == EINTR)
+	if (write(f->watchdog_fd, "q", 1) != 1)
+		kill(f->watchdog, SIGKILL);
+	close(f->watchdog_fd);
+	while (waitpid(f->watchdog, NULL, 0) < 0 && errno == EINTR)
 		;
 }
 
@@ -207,9 +207,9 @@ struct follow *follow_close(struct follow *f)
 		return NULL;
 	for (size_t i = f->fds.n; i > 0; i--)
 		close(f->fds.v[i - 1]);
-	while (f->producer && f->consumer && (pid = follow_held(f)))
+	while (f->producer && f->consumer && (pid = follow_next_suspended(f)))
 		follow_continue(f, pid);
-	guardian_stop(f);
+	watchdog_stop(f);
 	if (f->consumer)
 		munmap(f->consumer, page);
 	if (f->producer)
@@ -252,7 +252,7 @@ void follow_sweep(struct follow *f)
 	}
 }
 
-static pid_t next_control(struct follow *f)
+static pid_t next_control_pid(struct follow *f)
 {
 	const char *data = (const char *)f->producer + sysconf(_SC_PAGESIZE);
 	unsigned long at = *f->consumer, end = __atomic_load_n(f->producer, __ATOMIC_ACQUIRE);
@@ -278,7 +278,7 @@ static pid_t next_control(struct follow *f)
 static bool wait_stopped(pid_t pid)
 {
 	for (int i = 0; i < 5000; i++) {
-		char state = state_of_all(pid);
+		char state = process_state_of_threads(pid);
 
 		if (state == 'T' || state == 't')
 			return true;
@@ -289,11 +289,11 @@ static bool wait_stopped(pid_t pid)
 	return true;
 }
 
-pid_t follow_held(struct follow *f)
+pid_t follow_next_suspended(struct follow *f)
 {
 	pid_t pid;
 
-	while (f->control_fd >= 0 && (pid = next_control(f)))
+	while (f->control_fd >= 0 && (pid = next_control_pid(f)))
 		if (wait_stopped(pid))
 			return pid;
 	return 0;
@@ -305,7 +305,7 @@ void follow_continue(struct follow *f, pid_t pid)
 	kill(pid, SIGCONT);
 }
 
-static bool known_linker(const struct follow *f, struct file_id id)
+static bool is_known_linker(const struct follow *f, struct file_id id)
 {
 	for (size_t i = 0; i < f->linkers.n; i++)
 		if (f->linkers.v[i].ino == id.ino && f->linkers.v[i].dev == id.dev)
@@ -314,7 +314,7 @@ static bool known_linker(const struct follow *f, struct file_id id)
 }
 
 /* The dynamic linker calls this empty function for debuggers when libraries have come or gone (r_debug in <link.h>). */
-static int hold_at(struct follow *f, int fd, int prog, struct ut_err *err)
+static int suspend_at_linker(struct follow *f, int fd, int prog, struct ut_err *err)
 {
 	char path[64];
 	struct elf_image *img = NULL;
@@ -334,11 +334,11 @@ static int hold_at(struct follow *f, int fd, int prog, struct ut_err *err)
 	if (kernel_has_uprobe_multi()) {
 		link = kernel_link_uprobes(prog, &u);
 	} else {
-		int event = keep(f, kernel_uprobe_event(path, offset, 0, false, 0));
+		int event = add_fd(f, kernel_uprobe_event(path, offset, 0, false, 0));
 
 		link = event < 0 ? event : kernel_link_event(prog, event, 0);
 	}
-	if (keep(f, link) < 0)
+	if (add_fd(f, link) < 0)
 		return ut_err_set(err, link, "cannot watch the dynamic linker: %s", strerror(-link));
 	return 0;
 }
@@ -352,7 +352,7 @@ int follow_linker(struct follow *f, pid_t pid, int prog, struct ut_err *err)
 		const struct mapping *m = &files.files.v[i].first;
 		AUTO_CLOSE int fd = -1;
 
-		if (strncmp(path_base(m->path), "ld", 2) || known_linker(f, m->file))
+		if (strncmp(path_base(m->path), "ld", 2) || is_known_linker(f, m->file))
 			continue;
 		fd = mapping_open(pid, m, err);
 		if (fd < 0)
@@ -360,7 +360,7 @@ int follow_linker(struct follow *f, pid_t pid, int prog, struct ut_err *err)
 		if (vec_push(&f->linkers, m->file))
 			r = ut_err_nomem(err);
 		else
-			r = hold_at(f, fd, prog, err);
+			r = suspend_at_linker(f, fd, prog, err);
 	}
 	mapped_files_done(&files);
 	return r;

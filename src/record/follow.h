@@ -16,7 +16,7 @@
 struct follow;
 
 /* The set, empty; record/lifecycle.h has the programs. @hold: those in it are stopped at exec and at library loading. */
-int follow_open(bool hold, struct follow **ret, struct ut_err *err);
+int follow_open(bool suspend, struct follow **ret, struct ut_err *err);
 /* The programs that hold do not run any more. */
 struct follow *follow_close(struct follow *f);
 int follow_map_fd(const struct follow *f); /* GEN_MAP_FOLLOW */
@@ -27,7 +27,7 @@ bool follow_contains(const struct follow *f, pid_t pid);
 void follow_sweep(struct follow *f);
 
 /* Next process that waits, once it has stopped; 0 when none does. */
-pid_t follow_held(struct follow *f);
+pid_t follow_next_suspended(struct follow *f);
 /* Also hold it, by @prog, when its dynamic linker has loaded libraries; @pid is stopped. Once per linker file. */
 int follow_linker(struct follow *f, pid_t pid, int prog, struct ut_err *err);
 void follow_continue(struct follow *f, pid_t pid);

@@ -25,7 +25,7 @@ struct noted {
 	uint64_t start, end, offset;
 	struct file_id file;
 	char *path; /* owned */
-	bool looked; /* into the file, for where all of it is in the process: */
+	bool examined; /* into the file, for where all of it is in the process: */
 	uint64_t low, high; /* equal: nothing of it can be read */
 };
 
@@ -189,7 +189,7 @@ static void find_range(struct noted *n, struct elf_image *img, uint64_t bias)
 
 /* A file is opened once to see where it was, then only for what lies there: addresses may be anything, and come often.
  */
-static size_t read_file(struct noted *n, uint64_t address, char *ret, size_t size)
+static size_t read_mapped_file(struct noted *n, uint64_t address, char *ret, size_t size)
 {
 	AUTO_CLOSE int fd = -1;
 	struct elf_image *img = NULL;
@@ -197,9 +197,9 @@ static size_t read_file(struct noted *n, uint64_t address, char *ret, size_t siz
 	size_t got = 0;
 	uint64_t bias;
 
-	if (n->looked && (address < n->low || address >= n->high))
+	if (n->examined && (address < n->low || address >= n->high))
 		return 0;
-	n->looked = true;
+	n->examined = true;
 	fd = open_noted(n);
 	if (fd < 0 || elf_image_open(fd, &img, &ignored))
 		return 0;
@@ -213,7 +213,7 @@ static size_t read_file(struct noted *n, uint64_t address, char *ret, size_t siz
 }
 
 /* The latest mapping first: a number may have been another process's. */
-static size_t read_files(struct late *l, pid_t pid, uint64_t address, char *ret, size_t size)
+static size_t read_mapped_files(struct late *l, pid_t pid, uint64_t address, char *ret, size_t size)
 {
 	size_t got = 0;
 
@@ -221,12 +221,12 @@ static size_t read_files(struct late *l, pid_t pid, uint64_t address, char *ret,
 		struct noted *n = &l->v[(l->next + NOTES - i) % NOTES];
 
 		if (n->path && n->pid == pid)
-			got = read_file(n, address, ret, size);
+			got = read_mapped_file(n, address, ret, size);
 	}
 	return got;
 }
 
-static bool may_read(struct late *l, pid_t pid, uint64_t time_ns)
+static bool spend_read(struct late *l, pid_t pid, uint64_t time_ns)
 {
 	struct budget *b = &l->budgets[(uint32_t)pid % BUDGETS];
 
@@ -235,18 +235,18 @@ static bool may_read(struct late *l, pid_t pid, uint64_t time_ns)
 	return b->reads++ < LATE_READS;
 }
 
-static size_t read_anew(struct late *l, pid_t pid, uint64_t time_ns, uint64_t address, char *ret, size_t size)
+static size_t read_uncached(struct late *l, pid_t pid, uint64_t time_ns, uint64_t address, char *ret, size_t size)
 {
 	size_t got, more = 0;
 
-	if (!may_read(l, pid, time_ns))
+	if (!spend_read(l, pid, time_ns))
 		return 0;
 	got = process_started_after(pid, time_ns) ? 0 : read_process(pid, address, ret, size);
 	if (got && (got == size || !ret[got - 1]))
 		return got;
 	/* The process can end between two pages: the rest is the file's as well. */
 	for (int i = 0; !more && pid && i < GENERATIONS; i++) {
-		more = read_files(l, pid, address + got, ret + got, size - got);
+		more = read_mapped_files(l, pid, address + got, ret + got, size - got);
 		pid = parent_of(l, pid);
 	}
 	return got + more;
@@ -262,7 +262,7 @@ size_t late_read(struct late *l, pid_t pid, uint64_t time_ns, uint64_t address, 
 		memcpy(ret, k->bytes, k->len);
 		return k->len;
 	}
-	got = read_anew(l, pid, time_ns, address, ret, size);
+	got = read_uncached(l, pid, time_ns, address, ret, size);
 	if (got && got <= sizeof(k->bytes)) {
 		*k = (struct known){ .pid = pid, .since_ns = time_ns, .address = address, .size = size, .len = got };
 		memcpy(k->bytes, ret, got);

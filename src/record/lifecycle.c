@@ -63,7 +63,7 @@ static void choose_parts(struct lifecycle_bpf *k, const struct lifecycle_setup *
 						      (enum bpf_attach_type)UT_BPF_TRACE_UPROBE_MULTI);
 }
 
-static int share_maps(struct lifecycle_bpf *k, const struct lifecycle_setup *setup)
+static int share_lifecycle_maps(struct lifecycle_bpf *k, const struct lifecycle_setup *setup)
 {
 	const struct {
 		struct bpf_map *map;
@@ -86,7 +86,7 @@ static int share_maps(struct lifecycle_bpf *k, const struct lifecycle_setup *set
 	return r;
 }
 
-static int attach(struct lifecycle *l, const struct bpf_program *prog, const char *event, struct ut_err *err)
+static int attach_program(struct lifecycle *l, const struct bpf_program *prog, const char *event, struct ut_err *err)
 {
 	int fd;
 
@@ -114,16 +114,16 @@ int lifecycle_open(const struct lifecycle_setup *setup, struct lifecycle **ret, 
 	l->skel = lifecycle_bpf__open();
 	if (l->skel) {
 		choose_parts(l->skel, setup);
-		r = kernel_object_load(l->skel->skeleton, share_maps(l->skel, setup), setup->verbose, err);
+		r = kernel_object_load(l->skel->skeleton, share_lifecycle_maps(l->skel, setup), setup->verbose, err);
 	} else {
 		r = ut_err_set(err, -errno, "cannot load the BPF programs for lifecycle events: %s", strerror(errno));
 	}
 	if (!r)
-		r = attach(l, l->skel->progs.lifecycle_exit, "sched_process_exit", err);
+		r = attach_program(l, l->skel->progs.lifecycle_exit, "sched_process_exit", err);
 	if (!r)
-		r = attach(l, l->skel->progs.lifecycle_exec, "sched_process_exec", err);
+		r = attach_program(l, l->skel->progs.lifecycle_exec, "sched_process_exec", err);
 	if (!r)
-		r = attach(l, l->skel->progs.lifecycle_fork, "sched_process_fork", err);
+		r = attach_program(l, l->skel->progs.lifecycle_fork, "sched_process_fork", err);
 	if (r) {
 		lifecycle_close(l);
 		return r;

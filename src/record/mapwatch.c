@@ -133,7 +133,7 @@ static void escape_name(const char *name, char *ret, size_t size)
 	ret[n] = '\0';
 }
 
-static int hand_over(struct mmap2 *rec, mapwatch_fn *fn, void *ctx)
+static int emit_mapping(struct mmap2 *rec, mapwatch_fn *fn, void *ctx)
 {
 	uint64_t time_ns;
 	char name[PATH_MAX];
@@ -176,7 +176,7 @@ static int read_ring(struct mapwatch *w, struct watch_ring *r, mapwatch_fn *fn, 
 		missed |= h.type == PERF_RECORD_LOST;
 		if (h.type == PERF_RECORD_MMAP2 && h.size > sizeof(room->rec) + sizeof(uint64_t)) {
 			copy_out(w, r, tail, room, h.size);
-			code = hand_over(&room->rec, fn, ctx);
+			code = emit_mapping(&room->rec, fn, ctx);
 		}
 		tail += h.size;
 	}

@@ -210,7 +210,7 @@ void measure_forget(struct measure *m, pid_t pid)
 		unname_threads(m, pid);
 }
 
-bool measure_settle(void)
+bool measure_visit_cpus(void)
 {
 	long visited = 0, n = kernel_cpus();
 	size_t size = CPU_ALLOC_SIZE(CPUS_MAX);

@@ -29,7 +29,7 @@ const struct state_maps *measure_maps(const struct measure *m);
 /*
  * Counts process @pid from now on; again for one that is counted: the names of its threads alone are learnt. @runtime
  * (NULL: none) says whose its threads are; it lives as long as @m. @fresh: it may be running; else it is held, or
- * measure_settle follows. 0, or a negative errno when there is no room for it: it is not measured.
+ * measure_visit_cpus follows. 0, or a negative errno when there is no room for it: it is not measured.
  */
 int measure_process(struct measure *m, pid_t pid, const struct runtime *runtime, bool fresh);
 bool measure_has(const struct measure *m, pid_t pid);
@@ -39,6 +39,6 @@ void measure_forget(struct measure *m, pid_t pid);
  * Makes every processor switch once, so that who runs there is known. False when it may not visit all of them: then
  * processes are fresh.
  */
-bool measure_settle(void);
+bool measure_visit_cpus(void);
 
 #endif

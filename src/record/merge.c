@@ -48,7 +48,7 @@ struct tree {
 struct merge {
 	unsigned n;
 	struct tree heads; /* by the time of a ring's first entry */
-	struct tree seals;
+	struct tree watermarks;
 	struct ring rings[];
 };
 
@@ -90,7 +90,7 @@ struct merge *merge_new(unsigned nrings)
 	if (!m)
 		return NULL;
 	m->n = nrings;
-	return tree_init(&m->heads, nrings, NONE) && tree_init(&m->seals, nrings, 0) ? m : merge_free(m);
+	return tree_init(&m->heads, nrings, NONE) && tree_init(&m->watermarks, nrings, 0) ? m : merge_free(m);
 }
 
 struct merge *merge_free(struct merge *m)
@@ -102,13 +102,13 @@ struct merge *merge_free(struct merge *m)
 		free(m->rings[i].positions.v);
 	}
 	free(m->heads.nodes);
-	free(m->seals.nodes);
+	free(m->watermarks.nodes);
 	free(m);
 	return NULL;
 }
 
 /* Room for one more at the end: by moving to the front when half is free there, else by growing. */
-static int room_for_one(void **v, size_t *first, size_t *end, size_t *cap, size_t size)
+static int grow_queue(void **v, size_t *first, size_t *end, size_t *cap, size_t size)
 {
 	size_t held = *end - *first, bigger = *cap ? *cap * 2 : 256;
 	void *fresh;
@@ -130,7 +130,7 @@ static int room_for_one(void **v, size_t *first, size_t *end, size_t *cap, size_
 #define make_room(of) \
 	((of)->end < (of)->cap \
 		 ? 0 \
-		 : room_for_one((void **)&(of)->v, &(of)->first, &(of)->end, &(of)->cap, sizeof(*(of)->v)))
+		 : grow_queue((void **)&(of)->v, &(of)->first, &(of)->end, &(of)->cap, sizeof(*(of)->v)))
 
 /* No time is NONE, which lies behind the last seal. */
 static void set_head(struct merge *m, unsigned ring, const struct queue *q)
@@ -159,14 +159,14 @@ int merge_add(struct merge *m, unsigned ring, const struct merge_item *item)
 	return 0;
 }
 
-void merge_seal(struct merge *m, unsigned ring, uint64_t time_ns)
+void merge_set_watermark(struct merge *m, unsigned ring, uint64_t time_ns)
 {
-	if (m->seals.nodes[m->seals.nleaves + ring].key < time_ns)
-		tree_set(&m->seals, ring, time_ns);
+	if (m->watermarks.nodes[m->watermarks.nleaves + ring].key < time_ns)
+		tree_set(&m->watermarks, ring, time_ns);
 }
 
 /* Those without a position are passed over as if they were given already. */
-static void pass(struct positions *p)
+static void skip_given(struct positions *p)
 {
 	while (p->first < p->end && p->v[p->first] == NONE) {
 		p->first++;
@@ -179,7 +179,7 @@ static void mark_given(struct positions *p, uint64_t number)
 {
 	if (number >= p->passed)
 		p->v[p->first + (size_t)(number - p->passed)] = NONE;
-	pass(p);
+	skip_given(p);
 }
 
 const struct merge_item *merge_next(struct merge *m, unsigned *ret_ring)
@@ -188,7 +188,7 @@ const struct merge_item *merge_next(struct merge *m, unsigned *ret_ring)
 	struct ring *ring = &m->rings[head.ring];
 	const struct entry *entry;
 
-	if (head.key >= m->seals.nodes[1].key)
+	if (head.key >= m->watermarks.nodes[1].key)
 		return NULL;
 	entry = &ring->queue.v[ring->queue.first++];
 	set_head(m, head.ring, &ring->queue);
@@ -201,7 +201,7 @@ uint64_t merge_oldest(struct merge *m, unsigned ring, uint64_t otherwise)
 {
 	struct positions *p = &m->rings[ring].positions;
 
-	pass(p);
+	skip_given(p);
 	return p->first < p->end && p->v[p->first] < otherwise ? p->v[p->first] : otherwise;
 }
 

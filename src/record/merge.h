@@ -36,7 +36,7 @@ struct merge *merge_free(struct merge *m);
 /* 0 or -ENOMEM. Of equal times, what was added first to a ring stays first. */
 int merge_add(struct merge *m, unsigned ring, const struct merge_item *item);
 /* All later additions to @ring are later than @time_ns. Seals only grow. */
-void merge_seal(struct merge *m, unsigned ring, uint64_t time_ns);
+void merge_set_watermark(struct merge *m, unsigned ring, uint64_t time_ns);
 /* The next item in order, or NULL when a ring's seal is in the way. It is gone from the merge; the pointer holds until
  * the next call of any merge function. *@ret_ring: where it came from. */
 const struct merge_item *merge_next(struct merge *m, unsigned *ret_ring);

@@ -93,7 +93,7 @@ unsigned nop5_harm_of_kernel(void)
 	return (unsigned)known;
 }
 
-const char *nop5_refusal(enum nop5_place place, bool no_forks)
+const char *nop5_unsafe(enum nop5_location place, bool no_forks)
 {
 	unsigned harm = place == NOP5_NONE ? 0 : nop5_harm_of_kernel();
 

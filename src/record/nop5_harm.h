@@ -24,6 +24,6 @@ enum nop5_harm {
 /* What this kernel does: a set of enum nop5_harm, 0 for none. Tried on a function of our own, once. */
 unsigned nop5_harm_of_kernel(void);
 /* NULL where a probe may be put there; else why not, a clause. @no_forks: the user says that the programs do not fork. */
-const char *nop5_refusal(enum nop5_place place, bool no_forks);
+const char *nop5_unsafe(enum nop5_location place, bool no_forks);
 
 #endif

@@ -234,7 +234,7 @@ static int read_ring(struct rings *r, unsigned cpu, struct merge *merge, uint64_
 	}
 	if (!code) /* all that was there is read, so what was lost before we looked fell behind it */
 		code = add_gap(ring, merge, cpu, lost, time);
-	merge_seal(merge, cpu, time);
+	merge_set_watermark(merge, cpu, time);
 	return code;
 }
 
@@ -254,14 +254,14 @@ void rings_release(struct rings *r, struct merge *merge)
 		__atomic_store_n(r->v[i].consumer, merge_oldest(merge, i, r->v[i].read), __ATOMIC_RELEASE);
 }
 
-void rings_seal_all(struct rings *r, struct merge *merge)
+void rings_end_watermarks(struct rings *r, struct merge *merge)
 {
 	for (unsigned i = 0; i < r->n; i++)
-		merge_seal(merge, i, UINT64_MAX);
+		merge_set_watermark(merge, i, UINT64_MAX);
 }
 
 /* One counter of all CPUs. */
-static uint64_t sum_of(const struct rings *r, unsigned counter)
+static uint64_t sum_counter(const struct rings *r, unsigned counter)
 {
 	uint64_t n = 0;
 
@@ -270,8 +270,8 @@ static uint64_t sum_of(const struct rings *r, unsigned counter)
 	return n;
 }
 
-uint64_t rings_refused(const struct rings *r) { return sum_of(r, 1); }
-uint64_t rings_lost_life(const struct rings *r) { return sum_of(r, 2); }
+uint64_t rings_throttled(const struct rings *r) { return sum_counter(r, 1); }
+uint64_t rings_lost_lifecycle(const struct rings *r) { return sum_counter(r, 2); }
 
 double rings_pressure(const struct rings *r)
 {

@@ -36,11 +36,11 @@ int rings_read(struct rings *r, struct merge *merge, uint64_t *ret_n);
 /* Gives back the memory of all records that are not held by the merge any more. */
 void rings_release(struct rings *r, struct merge *merge);
 /* After the last attachment is gone: nothing more can come; everything may be given out. */
-void rings_seal_all(struct rings *r, struct merge *merge);
+void rings_end_watermarks(struct rings *r, struct merge *merge);
 /* User events of processes that were refused, on all CPUs, since the start. */
-uint64_t rings_refused(const struct rings *r);
+uint64_t rings_throttled(const struct rings *r);
 /* The same of records of forks, execs and exits that did not fit. */
-uint64_t rings_lost_life(const struct rings *r);
+uint64_t rings_lost_lifecycle(const struct rings *r);
 /* Bytes waiting in the fullest ring, as a share of its size: how close we are to losing events. */
 double rings_pressure(const struct rings *r);
 /* Default size of a ring: large enough for 80 ms at a million events a second, small enough for many CPUs. */

@@ -21,7 +21,7 @@ struct sched {
 	VEC(int) links;
 };
 
-static int share_maps(struct sched_bpf *k, const struct state_maps *state)
+static int share_sched_maps(struct sched_bpf *k, const struct state_maps *state)
 {
 	int r = kernel_map_share(k->maps.ut_processes, state->processes_fd);
 
@@ -98,7 +98,8 @@ int sched_open(const struct sched_setup *setup, struct sched **ret, struct ut_er
 	if (s->skel) {
 		s->skel->rodata->options.at = *kernel_offsets();
 		s->skel->rodata->options.base_ns = setup->base_ns;
-		r = kernel_object_load(s->skel->skeleton, share_maps(s->skel, &setup->state), setup->verbose, err);
+		r = kernel_object_load(s->skel->skeleton, share_sched_maps(s->skel, &setup->state), setup->verbose,
+				       err);
 	} else {
 		r = ut_err_set(err, -errno, "cannot prepare the programs on the scheduler's events: %s",
 			       strerror(errno));

@@ -75,7 +75,7 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 			 .wake_bytes = (uint32_t)(s->rings.size_bytes / 4),
 			 .fair_bytes = (uint32_t)GEN_FAIR_FROM(s->rings.size_bytes) },
 		.states = o->states,
-		.lives = o->lives || o->sampling,
+		.lifecycle = o->lifecycle || o->sampling,
 		.samples = o->sampling ? o->sampling->probes : 0,
 		.tracepoint_filter = session_has_targets(o) ? GEN_FILTER_FOLLOW : GEN_FILTER_NOT_SELF,
 		.runtimes = runtimes,
@@ -110,7 +110,7 @@ static int fill_plan(struct session *s, struct ut_err *err)
 	int r = plan_tracepoints(s->plan, err);
 
 	if (!r)
-		r = plan_user_lanes(s->plan, !o->no_prctl, err);
+		r = plan_user_transports(s->plan, !o->no_prctl, err);
 	for (size_t i = 0; !r && i < s->targets.n; i++) {
 		r = check_program(s, s->targets.v[i].id.pid, err);
 		if (!r)
@@ -129,7 +129,7 @@ static int fill_plan(struct session *s, struct ut_err *err)
 	return r;
 }
 
-static void where_words(const struct session *s, char *ret, size_t size)
+static void describe_targets(const struct session *s, char *ret, size_t size)
 {
 	const struct session_options *o = &s->options;
 	char comm[16];
@@ -156,7 +156,7 @@ static int check_complete(struct session *s, const struct runtimes *runtimes, st
 
 	if (s->options.targets.wait || s->options.targets.command)
 		return plan_paths_complete(s->plan, err);
-	where_words(s, where, sizeof(where));
+	describe_targets(s, where, sizeof(where));
 	if (plan_is_complete(s->plan))
 		return 0;
 	if (s->targets.n == 1 && runtimes)
@@ -183,7 +183,7 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	s->rings.size_bytes =
 		options->targets.ring_bytes ? options->targets.ring_bytes : rings_default_size(kernel_cpus());
 	s->state_base_ns = monotonic_ns() - 1000000000u; /* before anything that is counted */
-	s->starts_fd = s->refused_fd = s->epoll_fd = -1;
+	s->starts_fd = s->throttled_fd = s->epoll_fd = -1;
 	no_states = options->states && measure_possible(&why);
 	if (no_states)
 		s->options.states = NULL;
@@ -224,9 +224,9 @@ struct session *session_close(struct session *s)
 	vec_done(&s->targets);
 	if (s->starts_fd >= 0)
 		close(s->starts_fd);
-	if (s->refused_fd >= 0)
-		close(s->refused_fd);
-	vec_done(&s->refused);
+	if (s->throttled_fd >= 0)
+		close(s->throttled_fd);
+	vec_done(&s->throttled);
 	late_free(s->late);
 	signals_close(s->signals);
 	sched_close(s->sched);

@@ -30,15 +30,15 @@ struct session_options {
 	 */
 	const enum probe_state *states;
 	bool described; /* the probes are from descriptions of runtimes: see plan_options */
-	bool lives; /* forks, execs and exits to the sink, e: probes or not */
+	bool lifecycle; /* forks, execs and exits to the sink, e: probes or not */
 	const struct session_sampling *sampling; /* NULL: none. Then lives and mappings are told as well */
 };
 
 struct session_totals {
 	uint64_t events, lost,
 		missed; /* given to the sink; lost for want of room; not seen because a program was busy on that CPU */
-	uint64_t refused; /* of the lost ones, those of processes that flooded */
-	uint64_t lost_life; /* forks, execs and exits that did not fit; none of the lost ones */
+	uint64_t throttled; /* of the lost ones, those of processes that flooded */
+	uint64_t lost_lifecycle; /* forks, execs and exits that did not fit; none of the lost ones */
 	uint64_t busy; /* samples without a user stack, as another walk was under way */
 	uint64_t malformed; /* user events with an operation that does not exist */
 	uint64_t elapsed_ns; /* from the attachment to the stop */

@@ -17,23 +17,24 @@ static size_t sites_since(const struct plan *plan, size_t first)
 }
 
 /* Attaches what the plan grew by since @first; a failure is told, and tracing goes on with what there is. */
-static void attach_more(struct session *s, size_t first_probe, size_t first_site)
+static void attach_new_sites(struct session *s, size_t first_probe, size_t first_site)
 {
 	struct ut_err err = { 0 };
 	char *log = NULL;
 
 	if (s->plan->sites.n == first_site) {
-		session_tell_notes(s); /* why a file has nothing, too */
+		session_report_notes(s); /* why a file has nothing, too */
 		return;
 	}
-	if (session_settle_nop5(s, first_site, &err) || attach_sites(s->attach, s->plan, first_site, &log, &err)) {
+	if (session_exclude_unsafe_nop5(s, first_site, &err) ||
+	    attach_sites(s->attach, s->plan, first_site, &log, &err)) {
 		if (s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);
 	} else if (s->sink->attached) {
 		s->sink->attached(s->sink->ctx, s->plan->probes.n - first_probe, sites_since(s->plan, first_site));
 	}
 	free(log);
-	session_tell_notes(s);
+	session_report_notes(s);
 }
 
 /* Is what this process maps any business of ours? */
@@ -64,7 +65,7 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_n
 		plan_note(s->plan, "%s", err.msg);
 	if (s->measure && runtime_of_mapping(s->plan->options.runtimes, pid, m))
 		session_measure(s, pid, true);
-	attach_more(s, first_probe, first_site);
+	attach_new_sites(s, first_probe, first_site);
 	return 0;
 }
 
@@ -79,11 +80,11 @@ static void note_runtime(struct session *s, pid_t pid)
 }
 
 /* Processes of the command that wait at an exec or behind their dynamic linker. */
-void session_serve_held(struct session *s)
+void session_serve_suspended(struct session *s)
 {
 	pid_t pid;
 
-	while (s->follow && (pid = follow_held(s->follow))) {
+	while (s->follow && (pid = follow_next_suspended(s->follow))) {
 		size_t first_probe = s->plan->probes.n, first_site = s->plan->sites.n;
 		struct ut_err err = { 0 };
 
@@ -91,7 +92,7 @@ void session_serve_held(struct session *s)
 			plan_note(s->plan, "%s", err.msg); /* once, not at each exec */
 		session_measure(s, pid, false);
 		session_sample_process(s, pid);
-		attach_more(s, first_probe, first_site);
+		attach_new_sites(s, first_probe, first_site);
 		if (s->sink->process)
 			s->sink->process(s->sink->ctx, pid);
 		note_runtime(s, pid);
@@ -104,7 +105,7 @@ void session_serve_held(struct session *s)
 }
 
 /* Mappings went by unseen: looks at all that is mapped now. */
-static void look_again(struct session *s)
+static void scan_mappings_again(struct session *s)
 {
 	size_t first_probe = s->plan->probes.n, first_site = s->plan->sites.n;
 	struct ut_err err = { 0 };
@@ -113,11 +114,11 @@ static void look_again(struct session *s)
 		plan_process(s->plan, s->targets.v[i].id.pid, &err);
 	if (s->options.targets.all || s->options.targets.follow)
 		plan_all(s->plan, &err);
-	attach_more(s, first_probe, first_site);
+	attach_new_sites(s, first_probe, first_site);
 }
 
 void session_serve_mappings(struct session *s)
 {
 	if (mapwatch_read(s->watch, mapped, s) > 0)
-		look_again(s);
+		scan_mappings_again(s);
 }

@@ -54,8 +54,8 @@ int session_measure_start(struct session *s, struct ut_err *err)
 					      .verbose = s->options.targets.verbose },
 		       &s->sched, err);
 	if (!r)
-		r = measure_running(s, !measure_settle(), err);
-	measure_settle(); /* now they are counted as they come back */
+		r = measure_running(s, !measure_visit_cpus(), err);
+	measure_visit_cpus(); /* now they are counted as they come back */
 	return r;
 }
 

@@ -26,9 +26,9 @@ struct target {
 	bool ended;
 };
 
-struct refused_account {
+struct throttled_account {
 	uint32_t pid;
-	uint64_t told;
+	uint64_t reported;
 };
 
 struct session {
@@ -42,18 +42,18 @@ struct session {
 	struct lifecycle *lifecycle; /* NULL: nobody needs forks, execs and exits */
 	struct mapwatch *watch;
 	int starts_fd; /* GEN_MAP_STARTS */
-	int refused_fd; /* GEN_MAP_REFUSED */
-	uint64_t refused_seen; /* sum of the CPUs' counters when we last looked */
-	uint64_t refused_ns; /* and when that was */
-	VEC(struct refused_account) refused; /* by process: what was told so far */
+	int throttled_fd; /* GEN_MAP_THROTTLED */
+	uint64_t throttled_seen; /* sum of the CPUs' counters when we last looked */
+	uint64_t throttled_ns; /* and when that was */
+	VEC(struct throttled_account) throttled; /* by process: what was told so far */
 	struct late *late; /* NULL without e: */
 	struct measure *measure; /* NULL: nothing is measured */
 	struct signals *signals; /* NULL without s: */
 	struct sched *sched; /* NULL: the same */
 	struct sampler *sampler; /* NULL: no samples */
 	VEC(pid_t) changed; /* sampled processes with mappings that the kernel does not know yet */
-	pid_t again_pid; /* whose mappings were read again last, as a stack asked for it; when */
-	uint64_t again_ns;
+	pid_t refreshed_pid; /* whose mappings were read again last, as a stack asked for it; when */
+	uint64_t refreshed_ns;
 	uint64_t state_base_ns;
 	struct child child;
 	uint64_t command_ns; /* with sampling: since when the child is the command; 0: not yet */
@@ -77,17 +77,17 @@ enum gen_filter session_uprobe_filter(const struct session_options *o);
  * Sites on 5-byte nops from @first on: leaves out those that this kernel would do harm at, and notes it. When nothing
  * else is left it does not: attaching refuses them in words then.
  */
-int session_settle_nop5(struct session *s, size_t first, struct ut_err *err);
+int session_exclude_unsafe_nop5(struct session *s, size_t first, struct ut_err *err);
 /* Hands the plan's new sentences to the sink. */
-void session_tell_notes(struct session *s);
+void session_report_notes(struct session *s);
 /*
  * Processes of the command that wait at an exec or behind their dynamic linker: attaches what they brought, lets
  * them go on.
  */
-void session_serve_held(struct session *s);
+void session_serve_suspended(struct session *s);
 /* Records of user events and of processes' lives, to the sink; what it returned. */
-int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, bool is_signal, unsigned cpu);
-int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t size);
+int session_emit_user(struct session *s, const struct ut_rec_event *rec, size_t size, bool is_signal, unsigned cpu);
+int session_emit_lifecycle(struct session *s, const struct ut_rec_event *rec, size_t size);
 /* session_measure.c: from now on it is known how this process stands, if it has a runtime. @fresh: as measure_process. */
 void session_measure(struct session *s, pid_t pid, bool fresh);
 /* The tables, if they are needed. */
@@ -106,13 +106,13 @@ int session_sample_start(struct session *s, struct ut_err *err);
 void session_sample_process(struct session *s, pid_t pid);
 void session_sample_mapped(struct session *s, pid_t pid, const struct mapping *m, uint64_t time_ns);
 void session_sample_refresh(struct session *s);
-void session_sample_life(struct session *s, const struct ut_rec_life *r);
+void session_sample_lifecycle(struct session *s, const struct ut_rec_life *r);
 bool session_is_sample(const struct ut_rec_event *rec);
-int session_give_sample(struct session *s, const struct ut_rec_event *rec, size_t size);
+int session_emit_sample(struct session *s, const struct ut_rec_event *rec, size_t size);
 /* After the last sample: waits that go on. */
 int session_sample_finish(struct session *s);
 /* Who was refused since the last call. */
-int session_tell_refused(struct session *s);
+int session_report_throttled(struct session *s);
 /* What other processes mapped meanwhile. */
 void session_serve_mappings(struct session *s);
 

@@ -9,7 +9,7 @@
 #define IDLE_MS_MAX 40 /* a person sees a line at once */
 #define SWEEP_NS 1000000000u
 
-static int give_item(struct session *s, const struct merge_item *item, unsigned cpu)
+static int emit_item(struct session *s, const struct merge_item *item, unsigned cpu)
 {
 	const struct session_sink *sink = s->sink;
 	uint64_t begun_ns = item->rec ? item->time_ns : item->since_ns;
@@ -22,18 +22,18 @@ static int give_item(struct session *s, const struct merge_item *item, unsigned 
 		return sink->lost ? sink->lost(sink->ctx, item->lost, cpu, item->since_ns, item->time_ns) : 0;
 	}
 	if (session_is_sample(e.rec))
-		return session_give_sample(s, e.rec, e.size);
+		return session_emit_sample(s, e.rec, e.size);
 	if (e.rec->site == UT_SITE_LIFE)
-		return session_give_life(s, e.rec, e.size);
+		return session_emit_lifecycle(s, e.rec, e.size);
 	if (e.rec->site == UT_SITE_SIGNAL)
-		return session_give_user(s, e.rec, e.size, true, cpu);
+		return session_emit_user(s, e.rec, e.size, true, cpu);
 	if (e.rec->site >= s->plan->sites.n)
 		return 0; /* cannot be; never follow a number that came from outside */
 	e.pid = e.rec->pid;
 	e.site = &s->plan->sites.v[e.rec->site];
 	if (e.site->kind == SITE_USER || e.site->kind == SITE_PRCTL)
-		return session_give_user(s, e.rec, e.size, false, cpu);
-	if (e.site->body == SITE_NO_BODY)
+		return session_emit_user(s, e.rec, e.size, false, cpu);
+	if (e.site->snippet == SITE_NO_SNIPPET)
 		return 0;
 	e.probe = &s->plan->probes.v[e.site->probe];
 	e.state = session_state(&e);
@@ -42,13 +42,13 @@ static int give_item(struct session *s, const struct merge_item *item, unsigned 
 	return sink->event ? sink->event(sink->ctx, &e) : 0;
 }
 
-static bool enough(const struct session *s)
+static bool reached_max_events(const struct session *s)
 {
 	return s->options.max_events && s->totals.events >= s->options.max_events;
 }
 
 /* One round: all that is there goes into the merge, all that is certain comes out. */
-static int pump(struct session *s, uint64_t *ret_n, struct ut_err *err)
+static int drain(struct session *s, uint64_t *ret_n, struct ut_err *err)
 {
 	const struct merge_item *item;
 	unsigned cpu;
@@ -58,11 +58,11 @@ static int pump(struct session *s, uint64_t *ret_n, struct ut_err *err)
 		return ut_err_nomem(err);
 	if (s->watch) /* all mappings from before what was read: addresses in it are named by what was mapped then */
 		session_serve_mappings(s);
-	while (r >= 0 && !enough(s) && (item = merge_next(s->merge, &cpu)))
-		r = give_item(s, item, cpu);
+	while (r >= 0 && !reached_max_events(s) && (item = merge_next(s->merge, &cpu)))
+		r = emit_item(s, item, cpu);
 	rings_release(&s->rings, s->merge);
 	if (r >= 0)
-		r = session_tell_refused(s);
+		r = session_report_throttled(s);
 	if (r >= 0 && s->sink->flush) /* also what an earlier round has read */
 		r = s->sink->flush(s->sink->ctx);
 	return r < 0 ? r : 0;
@@ -90,7 +90,7 @@ static bool is_pidfd(const struct session *s, int fd)
 }
 
 /* Waits, then looks after everything but the rings. True: the stop descriptor is readable. */
-static bool serve(struct session *s, int timeout_ms)
+static bool serve_descriptors(struct session *s, int timeout_ms)
 {
 	struct epoll_event events[16];
 	int n = epoll_wait(s->epoll_fd, events, ARRAY_SIZE(events), timeout_ms);
@@ -106,7 +106,7 @@ static bool serve(struct session *s, int timeout_ms)
 		else
 			maps = true;
 	}
-	session_serve_held(s);
+	session_serve_suspended(s);
 	if (maps && s->watch)
 		session_serve_mappings(s);
 	session_sample_refresh(s);
@@ -140,7 +140,7 @@ static int next_timeout(const struct session *s, uint64_t n, int last_ms)
 
 static bool at_end(const struct session *s, bool stop, enum session_end *ret)
 {
-	if (enough(s))
+	if (reached_max_events(s))
 		*ret = SESSION_MAX_EVENTS;
 	else if (stop)
 		*ret = SESSION_STOPPED;
@@ -161,8 +161,8 @@ int session_run(struct session *s, const struct session_sink *sink, enum session
 
 	s->sink = sink;
 	while (!r && !at_end(s, stop, ret_end)) {
-		stop = serve(s, timeout);
-		r = pump(s, &n, err);
+		stop = serve_descriptors(s, timeout);
+		r = drain(s, &n, err);
 		timeout = next_timeout(s, n, timeout);
 	}
 	return r;
@@ -192,16 +192,16 @@ int session_stop(struct session *s, const struct session_sink *sink, struct sess
 		s->totals.missed += lifecycle_missed(s->lifecycle);
 	s->follow = follow_close(s->follow);
 	while (!r && n)
-		r = pump(s, &n, err);
+		r = drain(s, &n, err);
 	if (!r) {
-		rings_seal_all(&s->rings, s->merge);
-		r = pump(s, &n, err);
+		rings_end_watermarks(&s->rings, s->merge);
+		r = drain(s, &n, err);
 	}
 	if (r >= 0)
 		r = session_sample_finish(s);
 	if (!r && sink->flush)
 		r = sink->flush(sink->ctx);
-	s->totals.lost_life = rings_lost_life(&s->rings);
+	s->totals.lost_lifecycle = rings_lost_lifecycle(&s->rings);
 	s->totals.elapsed_ns = s->stop_ns - s->start_ns;
 	s->totals.nprobes = s->plan->probes.n;
 	s->totals.nsites = s->plan->sites.n;

@@ -10,21 +10,21 @@
 #include "kernel/kernel.h"
 #include "record/session_priv.h"
 
-static void note(struct session *s, const struct ut_err *err)
+static void report_error(struct session *s, const struct ut_err *err)
 {
 	if (s->sink->note)
 		s->sink->note(s->sink->ctx, err->msg);
 }
 
 /* A process that may be sampled: what it has mapped, to the kernel and to the sink. */
-static void look_at(struct session *s, pid_t pid)
+static void add_sampled_process(struct session *s, pid_t pid)
 {
 	struct ut_err err = { 0 };
 
 	if (pid == getpid())
 		return;
 	if (unwind_maps_process(sampler_unwind(s->sampler), pid, &err))
-		note(s, &err);
+		report_error(s, &err);
 	if (s->sink->appeared)
 		s->sink->appeared(s->sink->ctx, pid, monotonic_ns());
 }
@@ -42,11 +42,11 @@ void session_sample_process(struct session *s, pid_t pid)
 		return;
 	if (pid == s->child.pid && !s->command_ns)
 		s->command_ns = monotonic_ns(); /* at the latest: the exec's own record says it better */
-	look_at(s, pid);
+	add_sampled_process(s, pid);
 	sampler_add_threads(s->sampler, pid);
 }
 
-static int look_at_all(struct session *s, struct ut_err *err)
+static int add_all_processes(struct session *s, struct ut_err *err)
 {
 	AUTO_FREE struct process_id *ids = NULL;
 	size_t n = 0;
@@ -92,11 +92,11 @@ int session_sample_targets(struct session *s, struct ut_err *err)
 			session_sample_process(s, s->targets.v[i].id.pid);
 	}
 	if (!r && s->options.targets.all)
-		r = look_at_all(s, err);
+		r = add_all_processes(s, err);
 	return r;
 }
 
-static int give_standing(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips)
+static int emit_blocked_stack(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips)
 {
 	struct session *s = ctx;
 
@@ -109,7 +109,7 @@ int session_sample_start(struct session *s, struct ut_err *err)
 
 	if (r || !s->sampler)
 		return r;
-	r = sampler_walk_blocked(s->sampler, give_standing, s);
+	r = sampler_walk_blocked(s->sampler, emit_blocked_stack, s);
 	return r == -ENOMEM ? ut_err_nomem(err) : r;
 }
 
@@ -137,11 +137,11 @@ void session_sample_refresh(struct session *s)
 
 	for (size_t i = 0; i < s->changed.n; i++)
 		if (unwind_maps_process(sampler_unwind(s->sampler), s->changed.v[i], &err))
-			note(s, &err);
+			report_error(s, &err);
 	s->changed.n = 0;
 }
 
-void session_sample_life(struct session *s, const struct ut_rec_life *r)
+void session_sample_lifecycle(struct session *s, const struct ut_rec_life *r)
 {
 	pid_t pid = (pid_t)r->head.pid, child = (pid_t)r->other;
 
@@ -149,20 +149,20 @@ void session_sample_life(struct session *s, const struct ut_rec_life *r)
 		return;
 	if (r->what == UT_LIFE_FORK && child != pid && is_sampled(s, pid) &&
 	    (s->options.targets.all || s->options.targets.follow)) {
-		look_at(s, child);
+		add_sampled_process(s, child);
 	} else if (r->what == UT_LIFE_EXEC && is_sampled(s, pid)) {
 		if (pid == s->child.pid && (!s->command_ns || r->head.time_ns < s->command_ns))
 			s->command_ns = r->head.time_ns;
-		look_at(s, pid);
+		add_sampled_process(s, pid);
 	} else if (r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST) {
 		unwind_maps_remove(sampler_unwind(s->sampler), pid);
 	}
 }
 
 /* A stack that ended where nothing was known: is there a mapping that we have missed? Asked a few times a second. */
-#define AGAIN_NS 100000000u
+#define REFRESH_NS 100000000u
 
-static void look_again_at(struct session *s, const struct ut_rec_stack *rec)
+static void refresh_mappings(struct session *s, const struct ut_rec_stack *rec)
 {
 	pid_t pid = (pid_t)rec->head.pid;
 	uint64_t now = monotonic_ns();
@@ -170,24 +170,24 @@ static void look_again_at(struct session *s, const struct ut_rec_stack *rec)
 	if ((rec->end != UT_END_NO_MAPPING && rec->end != UT_END_NO_PROCESS) || !is_sampled(s, pid) ||
 	    is_ours(s, &rec->head))
 		return;
-	if (s->again_pid == pid && now - s->again_ns < AGAIN_NS)
+	if (s->refreshed_pid == pid && now - s->refreshed_ns < REFRESH_NS)
 		return;
-	s->again_pid = pid;
-	s->again_ns = now;
-	look_at(s, pid);
+	s->refreshed_pid = pid;
+	s->refreshed_ns = now;
+	add_sampled_process(s, pid);
 }
 
-static int give_stack(struct session *s, const struct ut_rec_event *head, size_t size)
+static int emit_stack(struct session *s, const struct ut_rec_event *head, size_t size)
 {
 	const struct ut_rec_stack *rec = (const void *)head;
 
 	if (size < sizeof(*rec) || (size - sizeof(*rec)) / 8 < (size_t)rec->kernel + rec->user)
 		return 0;
-	look_again_at(s, rec);
+	refresh_mappings(s, rec);
 	return s->sink->stack ? s->sink->stack(s->sink->ctx, rec, (const uint64_t *)(rec + 1)) : 0;
 }
 
-static int give_sample(struct session *s, const struct ut_rec_event *head, size_t size)
+static int emit_sample(struct session *s, const struct ut_rec_event *head, size_t size)
 {
 	const struct ut_rec_sample *rec = (const void *)head;
 	const struct plan_probe *probe = NULL;
@@ -204,12 +204,12 @@ static int give_sample(struct session *s, const struct ut_rec_event *head, size_
 }
 
 /* A process of the command that is stopped until its probes are in place (record/follow.h) does not wait of itself. */
-static bool was_held(const struct ut_rec_wait *rec)
+static bool was_suspended(const struct ut_rec_wait *rec)
 {
 	return rec->state & 4 && rec->runnable_ns && rec->waker == (uint32_t)gettid(); /* SIGCONT was ours */
 }
 
-static int give_wait(struct session *s, const struct ut_rec_event *head, size_t size)
+static int emit_wait(struct session *s, const struct ut_rec_event *head, size_t size)
 {
 	struct ut_rec_wait rec;
 
@@ -217,7 +217,7 @@ static int give_wait(struct session *s, const struct ut_rec_event *head, size_t 
 		return 0;
 	rec = *(const struct ut_rec_wait *)(const void *)head;
 	sampler_fill_wait(s->sampler, &rec);
-	if (was_held(&rec)) {
+	if (was_suspended(&rec)) {
 		rec.from_ns = rec.runnable_ns;
 		rec.state = 0;
 	}
@@ -229,17 +229,17 @@ bool session_is_sample(const struct ut_rec_event *rec)
 	return rec->site >= UT_SITE_STACK && rec->site <= UT_SITE_WAIT;
 }
 
-int session_give_sample(struct session *s, const struct ut_rec_event *rec, size_t size)
+int session_emit_sample(struct session *s, const struct ut_rec_event *rec, size_t size)
 {
 	switch (rec->site) {
-	case UT_SITE_STACK: return give_stack(s, rec, size);
-	case UT_SITE_SAMPLE: return give_sample(s, rec, size);
-	case UT_SITE_WAIT: return give_wait(s, rec, size);
+	case UT_SITE_STACK: return emit_stack(s, rec, size);
+	case UT_SITE_SAMPLE: return emit_sample(s, rec, size);
+	case UT_SITE_WAIT: return emit_wait(s, rec, size);
 	default: return 0;
 	}
 }
 
-static int give_unfinished(void *ctx, const struct ut_rec_wait *rec)
+static int emit_unfinished_wait(void *ctx, const struct ut_rec_wait *rec)
 {
 	struct session *s = ctx;
 
@@ -251,7 +251,7 @@ int session_sample_finish(struct session *s)
 	if (!s->sampler)
 		return 0;
 	s->totals.busy = sampler_busy(s->sampler);
-	return sampler_unfinished(s->sampler, s->stop_ns, give_unfinished, s);
+	return sampler_unfinished(s->sampler, s->stop_ns, emit_unfinished_wait, s);
 }
 
 void session_table_size(const struct session *s, uint64_t *ret_bytes, size_t *ret_files)

@@ -44,10 +44,10 @@ static int open_user(struct session *s, struct ut_err *err)
 
 	if (!plan_wants_user_events(s->plan) && !signals)
 		return 0;
-	s->refused_fd = kernel_refused_map(sizeof(struct ut_refused));
-	if (s->refused_fd < 0)
-		return ut_err_set(err, s->refused_fd, "cannot create the table of throttled processes: %s",
-				  strerror(-s->refused_fd));
+	s->throttled_fd = kernel_throttled_map(sizeof(struct ut_throttled));
+	if (s->throttled_fd < 0)
+		return ut_err_set(err, s->throttled_fd, "cannot create the table of throttled processes: %s",
+				  strerror(-s->throttled_fd));
 	if (!plan_wants_user_events(s->plan))
 		return 0;
 	s->late = late_new();
@@ -69,7 +69,7 @@ static bool needs_follow(const struct session *s)
 			return true;
 	if (s->options.sampling)
 		return true;
-	return plan_wants_user_events(s->plan) || plan_wants_signals(s->plan) || s->options.lives;
+	return plan_wants_user_events(s->plan) || plan_wants_signals(s->plan) || s->options.lifecycle;
 }
 
 /* Does anything remain that only a file mapped later can give? A provider may come in more files than one. */
@@ -87,7 +87,7 @@ static bool wants_more_files(const struct session *s)
 }
 
 /* Is the command held at every exec and behind its dynamic linker? Needs programs that see the pids that we see. */
-static bool wants_hold(const struct session *s)
+static bool wants_suspension(const struct session *s)
 {
 	return s->options.targets.command && (wants_more_files(s) || s->sink->process || s->options.sampling) &&
 	       process_in_first_pid_namespace();
@@ -95,7 +95,7 @@ static bool wants_hold(const struct session *s)
 
 static int open_follow(struct session *s, struct ut_err *err)
 {
-	bool hold = wants_hold(s);
+	bool hold = wants_suspension(s);
 
 	if (!needs_follow(s) && !hold)
 		return 0;
@@ -111,7 +111,7 @@ static int open_lifecycle(struct session *s, struct ut_err *err)
 {
 	const struct session_options *o = &s->options;
 	struct lifecycle_setup setup = {
-		.records = plan_wants_lives(s->plan),
+		.records = plan_wants_lifecycle(s->plan),
 		.targets = session_has_targets(o),
 		.children = s->follow && o->targets.follow,
 		.hold = s->follow && follow_control_fd(s->follow) >= 0,
@@ -137,11 +137,11 @@ static int open_lifecycle(struct session *s, struct ut_err *err)
 	return r;
 }
 
-static int open_watch(struct session *s, struct ut_err *err)
+static int open_mapwatch(struct session *s, struct ut_err *err)
 {
 	const struct session_options *o = &s->options;
 	bool later = o->targets.all || o->targets.wait || (o->targets.follow && o->targets.npids) ||
-		     (o->targets.command && !wants_hold(s));
+		     (o->targets.command && !wants_suspension(s));
 
 	/* For user events also to know, when a process is gone, what it had mapped where. */
 	if (o->sampling || plan_wants_user_events(s->plan))
@@ -167,7 +167,7 @@ static int open_signals(struct session *s, struct ut_err *err)
 		.targets = session_has_targets(&s->options),
 		.rings_fd = s->rings.outer_fd,
 		.lost_fd = s->rings.lost_fd,
-		.refused_fd = s->refused_fd,
+		.throttled_fd = s->throttled_fd,
 		.follow_fd = s->follow ? follow_map_fd(s->follow) : -1,
 		.verbose = s->options.targets.verbose,
 	};
@@ -202,7 +202,7 @@ static int open_attach(struct session *s, struct ut_err *err)
 			     [GEN_MAP_LOST] = s->rings.lost_fd,
 			     [GEN_MAP_FOLLOW] = s->follow ? follow_map_fd(s->follow) : -1,
 			     [GEN_MAP_STARTS] = s->starts_fd,
-			     [GEN_MAP_REFUSED] = s->refused_fd },
+			     [GEN_MAP_THROTTLED] = s->throttled_fd },
 		.functions = s->sched ? sched_functions(s->sched) : NULL,
 		.no_multi = s->options.no_multi,
 		.no_forks = s->options.no_forks,
@@ -233,20 +233,20 @@ static int check_targets(struct session *s, struct ut_err *err)
 	return 0;
 }
 
-void session_tell_notes(struct session *s)
+void session_report_notes(struct session *s)
 {
-	for (; s->plan->notes_told < s->plan->notes.n; s->plan->notes_told++)
+	for (; s->plan->notes_reported < s->plan->notes.n; s->plan->notes_reported++)
 		if (s->sink->note)
-			s->sink->note(s->sink->ctx, s->plan->notes.v[s->plan->notes_told]);
+			s->sink->note(s->sink->ctx, s->plan->notes.v[s->plan->notes_reported]);
 }
 
 /* The header's site is a 1-byte nop behind one of five bytes, which is the faster place where it does no harm. */
-static void use_fast_places(struct session *s, size_t first)
+static void use_fast_sites(struct session *s, size_t first)
 {
 	for (size_t i = first; i < s->plan->sites.n; i++) {
 		struct plan_site *site = &s->plan->sites.v[i];
 
-		if (!site->nop5_before || nop5_refusal(NOP5_FIRST, s->options.no_forks))
+		if (!site->nop5_before || nop5_unsafe(NOP5_FIRST, s->options.no_forks))
 			continue;
 		site->nop5_before = false;
 		site->nop5 = NOP5_FIRST;
@@ -255,20 +255,20 @@ static void use_fast_places(struct session *s, size_t first)
 	}
 }
 
-int session_settle_nop5(struct session *s, size_t first, struct ut_err *err)
+int session_exclude_unsafe_nop5(struct session *s, size_t first, struct ut_err *err)
 {
 	struct plan *plan = s->plan;
 	size_t unsafe = 0;
 
-	use_fast_places(s, first);
+	use_fast_sites(s, first);
 	for (size_t i = first; i < plan->sites.n; i++)
-		unsafe += nop5_refusal(plan->sites.v[i].nop5, s->options.no_forks) != NULL;
+		unsafe += nop5_unsafe(plan->sites.v[i].nop5, s->options.no_forks) != NULL;
 	if (!unsafe || unsafe == plan->sites.n - first)
 		return 0;
 	for (size_t i = first; i < plan->sites.n; i++) {
 		struct plan_site *site = &plan->sites.v[i];
 		const struct plan_probe *p = &plan->probes.v[site->probe];
-		const char *why = nop5_refusal(site->nop5, s->options.no_forks);
+		const char *why = nop5_unsafe(site->nop5, s->options.no_forks);
 
 		site->excluded = why != NULL;
 		if (why && plan_note(plan, "%s:%s at 0x%llx in '%s' is skipped: %s", p->provider, p->func,
@@ -300,7 +300,7 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	if (!r && s->options.targets.command)
 		r = start_command(s, err);
 	if (!r)
-		r = open_watch(s, err); /* before the plan is acted on: what is mapped meanwhile is seen */
+		r = open_mapwatch(s, err); /* before the plan is acted on: what is mapped meanwhile is seen */
 	if (!r)
 		r = open_follow(s, err);
 	if (!r)
@@ -316,7 +316,7 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	if (!r)
 		r = open_attach(s, err);
 	if (!r)
-		r = session_settle_nop5(s, 0, err);
+		r = session_exclude_unsafe_nop5(s, 0, err);
 	if (!r)
 		r = attach_sites(s->attach, s->plan, 0, log, err);
 	if (!r)
@@ -329,8 +329,8 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = session_sample_start(s, err);
 	if (r)
 		return r;
-	s->start_ns = s->last_sweep_ns = s->refused_ns = monotonic_ns();
+	s->start_ns = s->last_sweep_ns = s->throttled_ns = monotonic_ns();
 	setpriority(PRIO_PROCESS, 0, READER_NICE); /* may be refused; then it reads as it is */
-	session_tell_notes(s);
+	session_report_notes(s);
 	return s->options.targets.command ? child_release(&s->child, s->options.targets.command[0], err) : 0;
 }

@@ -34,7 +34,7 @@ static void name_signal(const struct ut_rec_event *rec, struct user_event *e, ch
 	e->has_id = false;
 }
 
-int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t size, bool is_signal, unsigned cpu)
+int session_emit_user(struct session *s, const struct ut_rec_event *rec, size_t size, bool is_signal, unsigned cpu)
 {
 	char name[UT_NAME_ROOM + 1], signal[SIGNAL_NAME_SIZE], text[UT_USER_TEXT_ROOM + 1];
 	uint64_t room = UINT64_MAX;
@@ -63,50 +63,52 @@ int session_give_user(struct session *s, const struct ut_rec_event *rec, size_t 
 	return r < 0 ? r : 0;
 }
 
-static struct refused_account *account_of(struct session *s, uint32_t pid)
+static struct throttled_account *account_of(struct session *s, uint32_t pid)
 {
-	for (size_t i = 0; i < s->refused.n; i++)
-		if (s->refused.v[i].pid == pid)
-			return &s->refused.v[i];
-	return vec_push(&s->refused, ((struct refused_account){ .pid = pid })) ? NULL : &s->refused.v[s->refused.n - 1];
+	for (size_t i = 0; i < s->throttled.n; i++)
+		if (s->throttled.v[i].pid == pid)
+			return &s->throttled.v[i];
+	return vec_push(&s->throttled, ((struct throttled_account){ .pid = pid }))
+		       ? NULL
+		       : &s->throttled.v[s->throttled.n - 1];
 }
 
-static int tell_account(struct session *s, uint32_t pid, uint64_t refused, uint64_t until_ns)
+static int report_account(struct session *s, uint32_t pid, uint64_t throttled, uint64_t until_ns)
 {
-	struct refused_account *a = account_of(s, pid);
+	struct throttled_account *a = account_of(s, pid);
 	uint64_t count;
 
 	if (!a)
 		return -ENOMEM;
-	count = refused - a->told;
-	a->told = refused;
+	count = throttled - a->reported;
+	a->reported = throttled;
 	if (!count)
 		return 0;
 	s->totals.lost += count;
-	s->totals.refused += count;
-	return s->sink->refused ? s->sink->refused(s->sink->ctx, pid, count, s->refused_ns, until_ns) : 0;
+	s->totals.throttled += count;
+	return s->sink->throttled ? s->sink->throttled(s->sink->ctx, pid, count, s->throttled_ns, until_ns) : 0;
 }
 
 /* A process has ended: its place in the table is for others, and its number may be another's soon. */
-static int forget_refused(struct session *s, uint32_t pid)
+static int forget_throttled(struct session *s, uint32_t pid)
 {
-	struct ut_refused v;
+	struct ut_throttled v;
 	int r;
 
-	if (s->refused_fd < 0 || bpf_map_lookup_elem(s->refused_fd, &pid, &v))
+	if (s->throttled_fd < 0 || bpf_map_lookup_elem(s->throttled_fd, &pid, &v))
 		return 0;
-	r = tell_account(s, pid, v.refused, monotonic_ns());
-	bpf_map_delete_elem(s->refused_fd, &pid);
-	for (size_t i = 0; i < s->refused.n; i++)
-		if (s->refused.v[i].pid == pid)
-			s->refused.v[i] = s->refused.v[--s->refused.n];
+	r = report_account(s, pid, v.throttled, monotonic_ns());
+	bpf_map_delete_elem(s->throttled_fd, &pid);
+	for (size_t i = 0; i < s->throttled.n; i++)
+		if (s->throttled.v[i].pid == pid)
+			s->throttled.v[i] = s->throttled.v[--s->throttled.n];
 	return r;
 }
 
-int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t size)
+int session_emit_lifecycle(struct session *s, const struct ut_rec_event *rec, size_t size)
 {
 	const struct ut_rec_life *r = (const void *)rec;
-	struct session_life life = { .time_ns = rec->time_ns, .pid = rec->pid, .tid = rec->tid };
+	struct session_lifecycle life = { .time_ns = rec->time_ns, .pid = rec->pid, .tid = rec->tid };
 	int code = 0;
 
 	if (size < sizeof(*r))
@@ -114,11 +116,11 @@ int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t 
 	if (s->late && r->what != UT_LIFE_EXIT)
 		late_fork(s->late, (pid_t)(r->what == UT_LIFE_FORK ? r->other : rec->pid),
 			  (pid_t)(r->what == UT_LIFE_FORK ? rec->pid : 0));
-	session_sample_life(s, r);
+	session_sample_lifecycle(s, r);
 	if (r->what == UT_LIFE_FORK)
 		session_measure_child(s, (pid_t)rec->pid, (pid_t)r->other);
 	if (r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST) {
-		code = forget_refused(s, rec->pid);
+		code = forget_throttled(s, rec->pid);
 		if (s->measure)
 			measure_forget(s->measure, (pid_t)rec->pid);
 	}
@@ -136,24 +138,24 @@ int session_give_life(struct session *s, const struct ut_rec_event *rec, size_t 
 }
 
 /* The table has at most a thousand entries, and is looked at only after somebody was refused. */
-int session_tell_refused(struct session *s)
+int session_report_throttled(struct session *s)
 {
-	uint64_t now = monotonic_ns(), sum = s->refused_fd >= 0 ? rings_refused(&s->rings) : s->refused_seen;
+	uint64_t now = monotonic_ns(), sum = s->throttled_fd >= 0 ? rings_throttled(&s->rings) : s->throttled_seen;
 	uint32_t pid, *at = NULL;
 	int r = 0;
 
-	if (sum == s->refused_seen) {
-		s->refused_ns = now;
+	if (sum == s->throttled_seen) {
+		s->throttled_ns = now;
 		return 0;
 	}
-	s->refused_seen = sum;
-	while (r >= 0 && !bpf_map_get_next_key(s->refused_fd, at, &pid)) {
-		struct ut_refused v;
+	s->throttled_seen = sum;
+	while (r >= 0 && !bpf_map_get_next_key(s->throttled_fd, at, &pid)) {
+		struct ut_throttled v;
 
 		at = &pid;
-		if (!bpf_map_lookup_elem(s->refused_fd, &pid, &v))
-			r = tell_account(s, pid, v.refused, now);
+		if (!bpf_map_lookup_elem(s->throttled_fd, &pid, &v))
+			r = report_account(s, pid, v.throttled, now);
 	}
-	s->refused_ns = now;
+	s->throttled_ns = now;
 	return r < 0 ? r : 0;
 }

@@ -20,7 +20,7 @@ struct signals {
 	int links[2], events[2]; /* of the begin and of the end; -1 */
 };
 
-static void set_options(struct signal_options *o, const struct signals_setup *setup)
+static void set_signal_options(struct signal_options *o, const struct signals_setup *setup)
 {
 	*o = (struct signal_options){
 		.ncpus = setup->options->ncpus,
@@ -37,18 +37,19 @@ static void set_options(struct signal_options *o, const struct signals_setup *se
 	};
 }
 
-static int share_maps(struct signal_bpf *k, const struct signals_setup *setup)
+static int share_signal_maps(struct signal_bpf *k, const struct signals_setup *setup)
 {
 	int r = kernel_map_share(k->maps.ut_rings, setup->rings_fd);
 
 	if (!r)
 		r = kernel_map_share(k->maps.ut_lost, setup->lost_fd);
 	if (!r)
-		r = kernel_map_share(k->maps.ut_refused, setup->refused_fd);
+		r = kernel_map_share(k->maps.ut_throttled, setup->throttled_fd);
 	return r ? r : kernel_map_share(k->maps.ut_follow, setup->targets ? setup->follow_fd : -1);
 }
 
-static int attach(struct signals *s, unsigned which, const struct bpf_program *prog, unsigned id, struct ut_err *err)
+static int attach_handler_program(struct signals *s, unsigned which, const struct bpf_program *prog, unsigned id,
+				  struct ut_err *err)
 {
 	int r = s->events[which] = kernel_tracepoint_event(id);
 
@@ -68,15 +69,15 @@ int signals_open(const struct signals_setup *setup, struct signals **ret, struct
 	memset(s->events, -1, sizeof(s->events));
 	s->skel = signal_bpf__open();
 	if (s->skel) {
-		set_options(&s->skel->rodata->options, setup);
-		r = kernel_object_load(s->skel->skeleton, share_maps(s->skel, setup), setup->verbose, err);
+		set_signal_options(&s->skel->rodata->options, setup);
+		r = kernel_object_load(s->skel->skeleton, share_signal_maps(s->skel, setup), setup->verbose, err);
 	} else {
 		r = ut_err_set(err, -errno, "cannot prepare the programs on signals: %s", strerror(errno));
 	}
 	if (!r)
-		r = attach(s, 0, s->skel->progs.signal_begin, setup->events->deliver, err);
+		r = attach_handler_program(s, 0, s->skel->progs.signal_begin, setup->events->deliver, err);
 	if (!r)
-		r = attach(s, 1, s->skel->progs.signal_end, setup->events->sigreturn, err);
+		r = attach_handler_program(s, 1, s->skel->progs.signal_end, setup->events->sigreturn, err);
 	if (r) {
 		signals_close(s);
 		return r;

@@ -12,7 +12,7 @@ struct signals_setup {
 	const struct plan_signals *events;
 	const struct gen_options *options; /* ncpus, self_tgid, wake_bytes and fair_bytes */
 	bool targets; /* the processes of the followed set alone */
-	int rings_fd, lost_fd, refused_fd; /* the session's */
+	int rings_fd, lost_fd, throttled_fd; /* the session's */
 	int follow_fd; /* -1: no set */
 	bool verbose; /* libbpf's own words to standard error: why the kernel refuses a program */
 };

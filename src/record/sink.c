@@ -27,13 +27,13 @@
 	}
 
 TEE(event, (void *ctx, const struct session_event *e), e)
-TEE(life, (void *ctx, const struct session_life *life), life)
+TEE(life, (void *ctx, const struct session_lifecycle *life), life)
 TEE(stack, (void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips), rec, ips)
 TEE(sample, (void *ctx, const struct ut_rec_sample *rec, const struct plan_probe *probe), rec, probe)
 TEE(wait, (void *ctx, const struct ut_rec_wait *rec), rec)
 TEE_VOID(appeared, (void *ctx, pid_t pid, uint64_t time_ns), pid, time_ns)
 TEE_VOID(mapped, (void *ctx, pid_t pid, const struct mapping *m, uint64_t time_ns), pid, m, time_ns)
-TEE(refused, (void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns), pid, count, since_ns,
+TEE(throttled, (void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns), pid, count, since_ns,
     until_ns)
 TEE(lost, (void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns), count, cpu, since_ns,
     until_ns)
@@ -80,7 +80,7 @@ struct session_sink session_tee_sink(struct session_tee *t)
 		HAS(wait);
 		HAS(appeared);
 		HAS(mapped);
-		HAS(refused);
+		HAS(throttled);
 		HAS(lost);
 		HAS(flush);
 		HAS(attached);

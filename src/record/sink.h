@@ -24,7 +24,7 @@ struct session_event {
 };
 
 /* What became of a thread or process, as far as spans need it. */
-struct session_life {
+struct session_lifecycle {
 	unsigned what; /* enum ut_life */
 	uint64_t time_ns;
 	uint32_t pid, tid;
@@ -43,7 +43,7 @@ struct session_sink {
 	int (*event)(void *ctx, const struct session_event *e);
 	/* A user event, whether or not any e: request means it. Returns for how many it was printed: at most @room. */
 	int (*user)(void *ctx, const struct user_event *e, unsigned cpu, uint64_t room);
-	int (*life)(void *ctx, const struct session_life *life);
+	int (*life)(void *ctx, const struct session_lifecycle *life);
 	/*
 	 * With sampling. A sample may name a stack that comes after it. A wait is told when it is over; those that are not
 	 * when the session stops are told then, cut at that time.
@@ -55,7 +55,7 @@ struct session_sink {
 	void (*appeared)(void *ctx, pid_t pid, uint64_t time_ns);
 	void (*mapped)(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_ns);
 	/* @count user events of @pid were refused since the last call, because it alone filled the ring. */
-	int (*refused)(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns);
+	int (*throttled)(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns);
 	/* @count events of this CPU's ring are missing between the two times; @since_ns 0: nothing came before. */
 	int (*lost)(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns);
 	int (*flush)(void *ctx); /* after each batch */

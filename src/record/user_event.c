@@ -20,7 +20,7 @@ bool user_event_is_string_form(const struct ut_rec_event *rec)
 }
 
 /* @got: what the kernel's read returned: bytes with the NUL, 0 (older kernels, for an empty string) or an error. */
-static struct ut_text text_of(const char *bytes, int32_t got, uint64_t address, uint32_t room)
+static struct ut_text string_of(const char *bytes, int32_t got, uint64_t address, uint32_t room)
 {
 	struct ut_text t = { .bytes = bytes, .address = address };
 
@@ -39,7 +39,7 @@ static struct ut_text text_of(const char *bytes, int32_t got, uint64_t address, 
 	return t;
 }
 
-static bool take_prefix(struct ut_text *t, const char *prefix)
+static bool strip_prefix(struct ut_text *t, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
@@ -54,14 +54,14 @@ static bool take_prefix(struct ut_text *t, const char *prefix)
 	return true;
 }
 
-static void take_string_apart(struct user_event *e)
+static void parse_string_form(struct user_event *e)
 {
 	e->kind = USER_MARK;
 	if (e->name.state == UT_TEXT_NULL || e->name.state == UT_TEXT_FAULT)
 		return;
-	if (take_prefix(&e->name, "entry:"))
+	if (strip_prefix(&e->name, "entry:"))
 		e->kind = USER_BEGIN;
-	else if (take_prefix(&e->name, "exit:"))
+	else if (strip_prefix(&e->name, "exit:"))
 		e->kind = USER_END;
 }
 
@@ -72,7 +72,7 @@ void user_event_set_name(struct user_event *e, bool string_form, const char *byt
 	e->name.len = len;
 	e->name.state = state;
 	if (string_form)
-		take_string_apart(e);
+		parse_string_form(e);
 }
 
 int user_event_decode(const struct ut_rec_event *rec, size_t size, struct user_event *ret)
@@ -86,10 +86,10 @@ int user_event_decode(const struct ut_rec_event *rec, size_t size, struct user_e
 		return -EBADMSG;
 	ret->head = rec;
 	ret->uid = u->uid;
-	ret->name = text_of(u->name, u->name_len, u->name_addr, is_long ? UT_NAME_ROOM : UT_NAME_SHORT);
+	ret->name = string_of(u->name, u->name_len, u->name_addr, is_long ? UT_NAME_ROOM : UT_NAME_SHORT);
 	ret->text.state = UT_TEXT_NULL;
 	if (!u->what) {
-		take_string_apart(ret);
+		parse_string_form(ret);
 		return 0;
 	}
 	if (u->what & ~(KIND_MASK | FLAGS) || (u->what & KIND_MASK) < UT_BEGIN || (u->what & KIND_MASK) > UT_COUNT)
@@ -101,6 +101,6 @@ int user_event_decode(const struct ut_rec_event *rec, size_t size, struct user_e
 	ret->value = u->value;
 	ret->has_text = u->what & UT_TEXT;
 	if (ret->has_text && is_long)
-		ret->text = text_of(l->text, u->text_len, u->text_addr, UT_USER_TEXT_ROOM);
+		ret->text = string_of(l->text, u->text_len, u->text_addr, UT_USER_TEXT_ROOM);
 	return 0;
 }

@@ -91,7 +91,7 @@ static int open_session(struct gc_watch *w, struct ut_err *err)
 		.nprobes = w->defs.requests.n,
 		.states = o->no_measure ? NULL : w->states,
 		.text_limit = COLLECT_TEXT_MAX,
-		.lives = true,
+		.lifecycle = true,
 		.described = true,
 	};
 

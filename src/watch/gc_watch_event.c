@@ -102,7 +102,7 @@ static int on_event(void *ctx, const struct session_event *e)
 	return r < 0 || n < 0 ? r : give(w, p, e, values, (size_t)n);
 }
 
-static int on_life(void *ctx, const struct session_life *life)
+static int on_life(void *ctx, const struct session_lifecycle *life)
 {
 	struct gc_watch *w = ctx;
 	const struct watched *p;

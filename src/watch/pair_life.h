@@ -8,7 +8,7 @@
 #include "wire/record.h"
 
 /* The result of pairs_fork() and its like. */
-static inline int pair_life(struct pairs *p, const struct session_life *life)
+static inline int pair_life(struct pairs *p, const struct session_lifecycle *life)
 {
 	switch (life->what) {
 	case UT_LIFE_FORK: return pairs_fork(p, life->time_ns, life->pid, life->child);

@@ -62,7 +62,7 @@ static int on_wait(void *ctx, const struct ut_rec_wait *rec)
 	return samples_wait(r->samples, rec);
 }
 
-static void on_exec(struct profile_record *r, const struct session_life *life)
+static void on_exec(struct profile_record *r, const struct session_lifecycle *life)
 {
 	names_exec(r->names, (pid_t)life->pid, life->time_ns);
 	profile_maps_gone(r->inner->maps, (pid_t)life->pid);
@@ -70,7 +70,7 @@ static void on_exec(struct profile_record *r, const struct session_life *life)
 	samples_process(r->samples, life->pid, life->comm);
 }
 
-static int on_life(void *ctx, const struct session_life *life)
+static int on_life(void *ctx, const struct session_lifecycle *life)
 {
 	struct profile_record *r = ctx;
 
@@ -178,7 +178,7 @@ static int open_session(struct profile_record *r, const struct runtimes *runtime
 		.probes = o->probes,
 		.nprobes = o->nprobes,
 		.text_limit = COLLECT_TEXT_MAX,
-		.lives = true,
+		.lifecycle = true,
 		.sampling = &sampling,
 	};
 

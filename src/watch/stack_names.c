@@ -93,7 +93,7 @@ static void forget(struct stack_names *s, pid_t pid)
 	profile_maps_gone(s->maps, pid);
 }
 
-void stack_names_life(struct stack_names *s, const struct session_life *life)
+void stack_names_life(struct stack_names *s, const struct session_lifecycle *life)
 {
 	pid_t pid = (pid_t)life->pid, child = (pid_t)life->child;
 

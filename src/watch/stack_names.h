@@ -14,7 +14,7 @@
 #include "proc/runtime.h"
 
 struct names;
-struct session_life;
+struct session_lifecycle;
 struct stack_names;
 
 /* Does a probe, as typed, print stacks of programs? Then the session is to report forks, execs and exits. */
@@ -26,7 +26,7 @@ struct names *stack_names_of(struct stack_names *s); /* for the printer */
 void stack_names_process(struct stack_names *s, pid_t pid);
 /* An event of this process is about to be printed. Cheap when the process is known. */
 void stack_names_event(struct stack_names *s, pid_t pid);
-void stack_names_life(struct stack_names *s, const struct session_life *life);
+void stack_names_life(struct stack_names *s, const struct session_lifecycle *life);
 /* After each batch of events: what came into code maps, and whose code had no name. */
 void stack_names_flush(struct stack_names *s);
 /* The stream has ended. Calls @note with sentences on maps that could not be had or used. */

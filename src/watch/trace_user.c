@@ -289,7 +289,7 @@ int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned 
 	return print(u, &l, room);
 }
 
-static void note_child(struct trace_user *u, const struct session_life *life)
+static void note_child(struct trace_user *u, const struct session_lifecycle *life)
 {
 	struct family_parent parent = { .pid = life->pid, .uid = life->uid };
 
@@ -297,7 +297,7 @@ static void note_child(struct trace_user *u, const struct session_life *life)
 	family_fork(u->family, life->child, &parent);
 }
 
-void trace_user_life(struct trace_user *u, const struct session_life *life)
+void trace_user_life(struct trace_user *u, const struct session_lifecycle *life)
 {
 	if (life->what == UT_LIFE_FORK)
 		note_child(u, life);

@@ -19,7 +19,7 @@ struct trace_user *trace_user_free(struct trace_user *u);
 
 /* For how many requests it was printed, at most @room; -ENOMEM. */
 int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned cpu, uint64_t room);
-void trace_user_life(struct trace_user *u, const struct session_life *life);
+void trace_user_life(struct trace_user *u, const struct session_lifecycle *life);
 void trace_user_lost(struct trace_user *u, uint32_t pid, uint64_t since_ns, uint64_t until_ns);
 /* Spans that are still open are told. */
 void trace_user_stop(struct trace_user *u, uint64_t time_ns);

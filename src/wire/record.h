@@ -96,10 +96,10 @@ UT_ASSERT(sizeof(struct ut_rec_user_long) == 488, "record layout");
 
 /* By process, of those that flood with user events while a ring is nearly full. */
 #define UT_FAIR_WINDOW_SHIFT 24 /* 2^24 ns: 16.8 ms */
-struct ut_refused {
+struct ut_throttled {
 	uint64_t window; /* time >> UT_FAIR_WINDOW_SHIFT */
 	uint64_t bytes; /* in it */
-	uint64_t refused; /* events, since the start */
+	uint64_t throttled; /* events, since the start */
 };
 
 /* What happens to threads and processes, as far as spans need it. */

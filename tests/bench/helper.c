@@ -50,7 +50,7 @@ static int open_session(int pid, const char *probe, struct runtimes *runtimes, s
 /* Where the tracer would attach: it prefers the header's faster place where that does no harm. */
 static uint64_t place_of(const struct plan_site *site, bool no_forks)
 {
-	return site->nop5_before && !nop5_refusal(NOP5_FIRST, no_forks) ? site->offset - 5 : site->offset;
+	return site->nop5_before && !nop5_unsafe(NOP5_FIRST, no_forks) ? site->offset - 5 : site->offset;
 }
 
 static int link_site(int prog, const char *path, const struct plan_site *site, bool multi, int pid, bool no_forks)
@@ -312,7 +312,7 @@ static size_t merge_round(struct simulation *s, uint64_t *last_ns, bool end)
 		if (merge_add(s->merge, s->by_ring[i].ring, &s->by_ring[i].item))
 			return 0;
 	for (unsigned i = 0; i < s->nrings; i++)
-		merge_seal(s->merge, i, end ? UINT64_MAX : s->clock);
+		merge_set_watermark(s->merge, i, end ? UINT64_MAX : s->clock);
 	for (; (item = merge_next(s->merge, &ring)); n++) {
 		if (item->time_ns < *last_ns)
 			return 0;

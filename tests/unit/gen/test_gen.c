@@ -178,7 +178,7 @@ static void check_some(struct recorder *r, const struct form *f, unsigned n, voi
 	struct probe_checked *checked;
 	struct operands *ops;
 	struct gen_site gs = { .site_vaddr = fire_vaddr(self, site) };
-	struct gen_body body;
+	struct gen_snippet body;
 	struct ut_err err = { 0 };
 	char args[1024] = "";
 
@@ -191,7 +191,7 @@ static void check_some(struct recorder *r, const struct form *f, unsigned n, voi
 			fail_msg("%s: %s", f[i].spec, f[i].unreadable ? "should be unreadable" : ops->v[i].reason);
 	gs.operands = ops;
 	checked = fire_check("u:test:fire", ops);
-	if (gen_body(checked, &gs, &options, &body, &err))
+	if (gen_snippet(checked, &gs, &options, &body, &err))
 		fail_msg("%s", err.msg);
 	recorder_attach(r, &body, site, 7, &options);
 	for (int round = 0; round < 5; round++) { /* a 5-byte nop becomes something else after the first time */
@@ -207,7 +207,7 @@ static void check_some(struct recorder *r, const struct form *f, unsigned n, voi
 			check_value(&f[i], rec, checked, i, where);
 	}
 	recorder_detach(r);
-	gen_body_done(&body);
+	gen_snippet_done(&body);
 	probe_checked_free(checked);
 	free(ops);
 }
@@ -247,7 +247,7 @@ struct one {
 	struct gen_options options;
 	struct operands *ops;
 	struct probe_checked *checked;
-	struct gen_body body;
+	struct gen_snippet body;
 };
 
 static void one_open(struct one *o, const char *text, const char *args)
@@ -260,7 +260,7 @@ static void one_open(struct one *o, const char *text, const char *args)
 	o->ops = fire_operands(self, args);
 	o->checked = fire_check(text, o->ops);
 	gs.operands = o->ops;
-	if (gen_body(o->checked, &gs, &o->options, &o->body, &err))
+	if (gen_snippet(o->checked, &gs, &o->options, &o->body, &err))
 		fail_msg("%s", err.msg);
 	recorder_attach(&o->r, &o->body, fire_nop1_site, 1, &o->options);
 }
@@ -268,7 +268,7 @@ static void one_open(struct one *o, const char *text, const char *args)
 static void one_close(struct one *o)
 {
 	recorder_close(&o->r);
-	gen_body_done(&o->body);
+	gen_snippet_done(&o->body);
 	probe_checked_free(o->checked);
 	free(o->ops);
 }
@@ -330,7 +330,7 @@ static void a_faulting_predicate_is_false(void **state)
 	one_close(&o);
 }
 
-static void load_event(struct recorder *r, const struct gen_body *body, const struct gen_options *options,
+static void load_event(struct recorder *r, const struct gen_snippet *body, const struct gen_options *options,
 		       const char *name)
 {
 	const uint32_t number = 0;
@@ -359,7 +359,7 @@ static void event(struct recorder *r, const char *name, const struct gen_options
 	struct probe_scope scope = { .kind = PROBE_TRACEPOINT, .display = name, .fields = fields };
 	struct probe_checked *checked = NULL;
 	struct probe_spec *spec;
-	struct gen_body body;
+	struct gen_snippet body;
 	struct ut_err err = { 0 };
 	AUTO_FCLOSE FILE *f = NULL;
 
@@ -377,7 +377,7 @@ static void event(struct recorder *r, const char *name, const struct gen_options
 								.type = tp.fields.v[i].type,
 								.unreadable = tp.fields.v[i].unreadable };
 	if (probe_parse(probe, &spec, &err) || probe_check(spec, &scope, &checked, &err) ||
-	    gen_body(checked, &gs, options, &body, &err))
+	    gen_snippet(checked, &gs, options, &body, &err))
 		fail_msg("%s: %s", name, err.msg);
 	for (unsigned i = 0; i < checked->noutputs; i++) {
 		const struct tracepoint_field *field = &tp.fields.v[i];
@@ -387,7 +387,7 @@ static void event(struct recorder *r, const char *name, const struct gen_options
 		assert_ptr_equal(reason, field->unreadable);
 	}
 	load_event(r, &body, options, name);
-	gen_body_done(&body);
+	gen_snippet_done(&body);
 	probe_checked_free(checked);
 	tracepoint_done(&tp);
 }

@@ -312,7 +312,7 @@ struct sample {
 	struct buf text;
 	const struct node *predicate, *outputs[OUTPUTS_MAX];
 	struct probe_checked *checked;
-	struct gen_body body;
+	struct gen_snippet body;
 };
 
 static void make(struct sample *s, struct recorder *r, const struct gen_options *options, const struct gen_site *site,
@@ -331,7 +331,7 @@ static void make(struct sample *s, struct recorder *r, const struct gen_options 
 		print(s->outputs[i], &s->text);
 	}
 	s->checked = fire_check(s->text.data, site->operands);
-	if (gen_body(s->checked, site, options, &s->body, &err))
+	if (gen_snippet(s->checked, site, options, &s->body, &err))
 		fail_msg("%s", err.msg);
 	begin = fire_ms();
 	recorder_attach(r, &s->body, fire_nop1_site, number, options);
@@ -396,7 +396,7 @@ static void one_batch(struct recorder *r, const struct gen_options *options, con
 	recorder_detach(r);
 	for (int i = 0; i < nprograms; i++) {
 		buf_done(&samples[i].text);
-		gen_body_done(&samples[i].body);
+		gen_snippet_done(&samples[i].body);
 		probe_checked_free(samples[i].checked);
 	}
 }

@@ -145,7 +145,7 @@ struct one {
 	struct gen_options options;
 	struct operands *ops;
 	struct probe_checked *checked;
-	struct gen_body body;
+	struct gen_snippet body;
 	double load_ms;
 };
 
@@ -161,7 +161,7 @@ static void one_open(struct one *o, const char *text, const char *args, uint32_t
 	o->ops = fire_operands(self, args);
 	o->checked = fire_check(text, o->ops);
 	gs.operands = o->ops;
-	if (gen_body(o->checked, &gs, &o->options, &o->body, &err))
+	if (gen_snippet(o->checked, &gs, &o->options, &o->body, &err))
 		fail_msg("%s", err.msg);
 	begin = fire_ms();
 	recorder_attach(&o->r, &o->body, fire_nop1_site, 1, &o->options);
@@ -171,7 +171,7 @@ static void one_open(struct one *o, const char *text, const char *args, uint32_t
 static void one_close(struct one *o)
 {
 	recorder_close(&o->r);
-	gen_body_done(&o->body);
+	gen_snippet_done(&o->body);
 	probe_checked_free(o->checked);
 	free(o->ops);
 }

@@ -14,9 +14,9 @@ static const struct gen_prctl prctl_args = { .option = 16, .arg = { 24, 32, 40, 
 
 enum lane { HEADER, PRCTL };
 
-static int make(enum lane lane, const struct gen_options *options, struct gen_body *ret, struct ut_err *err)
+static int make(enum lane lane, const struct gen_options *options, struct gen_snippet *ret, struct ut_err *err)
 {
-	return gen_user_body(lane == HEADER ? NULL : &prctl_args, options, ret, err);
+	return gen_user_snippet(lane == HEADER ? NULL : &prctl_args, options, ret, err);
 }
 
 static int fds[GEN_MAPS];
@@ -33,14 +33,14 @@ static void open_maps(void)
 	fds[GEN_MAP_RINGS] = rings.outer_fd;
 	fds[GEN_MAP_LOST] = rings.lost_fd;
 	fds[GEN_MAP_FOLLOW] = bpf_map_create(BPF_MAP_TYPE_HASH, "follow", 4, 4, 16, NULL);
-	fds[GEN_MAP_REFUSED] = kernel_refused_map(sizeof(struct ut_refused));
-	assert_true(fds[GEN_MAP_FOLLOW] >= 0 && fds[GEN_MAP_REFUSED] >= 0);
+	fds[GEN_MAP_THROTTLED] = kernel_throttled_map(sizeof(struct ut_throttled));
+	assert_true(fds[GEN_MAP_FOLLOW] >= 0 && fds[GEN_MAP_THROTTLED] >= 0);
 }
 
 static void close_maps(void)
 {
 	close(fds[GEN_MAP_FOLLOW]);
-	close(fds[GEN_MAP_REFUSED]);
+	close(fds[GEN_MAP_THROTTLED]);
 	rings_close(&rings);
 }
 
@@ -48,10 +48,10 @@ static void load(enum lane lane, const struct gen_options *options)
 {
 	struct kernel_prog prog = { .type = lane == HEADER ? BPF_PROG_TYPE_KPROBE : BPF_PROG_TYPE_TRACEPOINT };
 	const uint32_t numbers[] = { 0 };
-	const struct gen_body *bodies[1];
+	const struct gen_snippet *bodies[1];
 	struct asm_buf code = { 0 };
 	AUTO_FREE char *log = NULL;
-	struct gen_body body;
+	struct gen_snippet body;
 	struct ut_err err = { 0 };
 	int fd;
 
@@ -74,7 +74,7 @@ static void load(enum lane lane, const struct gen_options *options)
 						   : "");
 	close(fd);
 	asm_done(&code);
-	gen_body_done(&body);
+	gen_snippet_done(&body);
 }
 
 static void each_option(enum lane lane)
@@ -154,14 +154,14 @@ static void assert_length(int32_t got, size_t n, size_t room)
 		assert_int_equal(got, n > room ? room + 1 : n + 1);
 }
 
-static void attach(struct recorder *r, struct gen_body *body, bool may_sleep)
+static void attach(struct recorder *r, struct gen_snippet *body, bool may_sleep)
 {
 	struct gen_options o = recorder_options(64);
 	struct ut_err err = { 0 };
 
 	recorder_open(r, 65536);
 	o.may_sleep = may_sleep;
-	if (gen_user_body(NULL, &o, body, &err))
+	if (gen_user_snippet(NULL, &o, body, &err))
 		fail_msg("%s", err.msg);
 	recorder_attach(r, body, fire_nop1_site, 3, &o);
 }
@@ -170,7 +170,7 @@ static void records_of_the_header(void **state)
 {
 	static const size_t lengths[] = { 0, 1, 7, 8, 30, 31, 32, 33, 126, 127, 128, 300 };
 	const struct ut_rec_user_long *l;
-	struct gen_body body;
+	struct gen_snippet body;
 	struct recorder r;
 
 	(void)state;
@@ -201,7 +201,7 @@ static void records_of_the_header(void **state)
 	assert_true(l->user.what != 0); /* which would be the string form of prctl */
 	l = fire(&r, UINT32_MAX, "x", NULL);
 	assert_int_equal(l->user.what, UINT32_MAX);
-	gen_body_done(&body);
+	gen_snippet_done(&body);
 	recorder_close(&r);
 }
 
@@ -221,7 +221,7 @@ static void pages_that_are_not_there(void **state)
 	for (int may_sleep = 0; may_sleep < 2; may_sleep++) { /* what others may do */
 		char *map = mmap(NULL, 4 << 20, PROT_READ, MAP_SHARED, fd, 0);
 		const struct ut_rec_user_long *l;
-		struct gen_body body;
+		struct gen_snippet body;
 		struct recorder r;
 
 		assert_true(map != MAP_FAILED);
@@ -232,7 +232,7 @@ static void pages_that_are_not_there(void **state)
 		l = fire(&r, UT_MARK | UT_TEXT, "x", map + (2 << 20) - 4);
 		assert_int_equal(l->user.text_len, -EFAULT);
 		assert_ptr_equal(l->user.text_addr, map + (2 << 20) - 4);
-		gen_body_done(&body);
+		gen_snippet_done(&body);
 		recorder_close(&r);
 		munmap(map, 4 << 20);
 	}
@@ -242,8 +242,8 @@ static void pages_that_are_not_there(void **state)
 static void a_process_that_floods(void **state)
 {
 	struct gen_options o = recorder_options(64);
-	struct ut_refused account = { 0 };
-	struct gen_body body;
+	struct ut_throttled account = { 0 };
+	struct gen_snippet body;
 	struct recorder r;
 	struct ut_err err = { 0 };
 	const int n = 2000;
@@ -254,10 +254,10 @@ static void a_process_that_floods(void **state)
 	(void)state;
 	need_root();
 	recorder_open(&r, 65536);
-	r.fds[GEN_MAP_REFUSED] = kernel_refused_map(sizeof(account));
-	assert_true(r.fds[GEN_MAP_REFUSED] >= 0);
+	r.fds[GEN_MAP_THROTTLED] = kernel_throttled_map(sizeof(account));
+	assert_true(r.fds[GEN_MAP_THROTTLED] >= 0);
 	o.fair_bytes = GEN_FAIR_FROM(65536);
-	if (gen_user_body(NULL, &o, &body, &err))
+	if (gen_user_snippet(NULL, &o, &body, &err))
 		fail_msg("%s", err.msg);
 	recorder_attach(&r, &body, fire_nop1_site, 0, &o);
 	fire_before[X86_RDI] = UT_MARK;
@@ -266,17 +266,17 @@ static void a_process_that_floods(void **state)
 	for (int i = 0; i < n; i++)
 		fire_nop1();
 	recorder_detach(&r);
-	assert_int_equal(bpf_map_lookup_elem(r.fds[GEN_MAP_REFUSED], &pid, &account), 0);
-	assert_int_equal(account.refused, rings_refused(&r.rings));
-	assert_true(account.refused > 100);
+	assert_int_equal(bpf_map_lookup_elem(r.fds[GEN_MAP_THROTTLED], &pid, &account), 0);
+	assert_int_equal(account.throttled, rings_throttled(&r.rings));
+	assert_true(account.throttled > 100);
 	for (uint64_t k = 1; k;)
 		assert_int_equal(rings_read(&r.rings, r.merge, &k), 0);
-	rings_seal_all(&r.rings, r.merge);
+	rings_end_watermarks(&r.rings, r.merge);
 	for (const struct merge_item *item; (item = merge_next(r.merge, &ring));)
 		item->rec ? seen++ : (lost += item->lost);
-	assert_int_equal(seen + lost + account.refused, n);
-	close(r.fds[GEN_MAP_REFUSED]);
-	gen_body_done(&body);
+	assert_int_equal(seen + lost + account.throttled, n);
+	close(r.fds[GEN_MAP_THROTTLED]);
+	gen_snippet_done(&body);
 	recorder_close(&r);
 }
 

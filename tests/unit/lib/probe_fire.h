@@ -146,7 +146,7 @@ static inline struct elf_image *fire_image(void)
 static inline double fire_ms(void) { return (double)monotonic_ns() / 1e6; }
 
 /* Loads a program of @n bodies; its descriptor is the recorder's. */
-static inline int recorder_load(struct recorder *r, const struct gen_body *const *bodies, const uint32_t *numbers,
+static inline int recorder_load(struct recorder *r, const struct gen_snippet *const *bodies, const uint32_t *numbers,
 				size_t n, const struct gen_options *options)
 {
 	struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .multi = r->multi };
@@ -206,8 +206,8 @@ static inline void recorder_link(struct recorder *r, int prog, const void *const
 }
 
 /* One body at one place; the cookie's site is @number. */
-static inline void recorder_attach(struct recorder *r, const struct gen_body *body, const void *place, uint32_t number,
-				   const struct gen_options *options)
+static inline void recorder_attach(struct recorder *r, const struct gen_snippet *body, const void *place,
+				   uint32_t number, const struct gen_options *options)
 {
 	const uint32_t numbers[] = { 0 };
 	const uint64_t cookie = number;

@@ -393,7 +393,7 @@ static void equal_bodies_are_shared(void **state)
 	(void)state;
 	assert_int_equal(plan->sites.n, 6);
 	assert_int_equal(plan->probes.n, 3);
-	assert_int_equal(plan->bodies.n, 2);
+	assert_int_equal(plan->snippets.n, 2);
 	plan_free(plan);
 }
 
@@ -458,7 +458,7 @@ static void an_error_leaves_the_plan_as_it_was(void **state)
 
 		assert_true(plan_file(plan, MADE_UP, fd, &err) < 0);
 		assert_non_null(strstr(err.msg, "arg9"));
-		assert_int_equal(plan->probes.n + plan->sites.n + plan->bodies.n + plan->files.n, 0);
+		assert_int_equal(plan->probes.n + plan->sites.n + plan->snippets.n + plan->files.n, 0);
 		assert_int_equal(plan->requests.v[0].nprobes + plan->requests.v[1].nprobes, 0);
 	}
 	plan_free(plan);

@@ -222,9 +222,9 @@ static void dispatch(size_t n, uint32_t first, uint32_t step)
 	struct gen_options options = recorder_options(64);
 	AUTO_FREE struct operands *ops = NULL;
 	struct probe_checked *checked[128];
-	const struct gen_body *pointers[128];
+	const struct gen_snippet *pointers[128];
 	const void *places[128];
-	struct gen_body bodies[128];
+	struct gen_snippet snippets[128];
 	uint32_t numbers[128];
 	uint64_t cookies[128];
 	struct elf_image *self = fire_image();
@@ -239,8 +239,8 @@ static void dispatch(size_t n, uint32_t first, uint32_t step)
 
 		snprintf(text, sizeof(text), "u:test:fire arg1 + %zu", i);
 		checked[i] = fire_check(text, ops);
-		assert_int_equal(gen_body(checked[i], &gs, &options, &bodies[i], &err), 0);
-		pointers[i] = &bodies[i];
+		assert_int_equal(gen_snippet(checked[i], &gs, &options, &snippets[i], &err), 0);
+		pointers[i] = &snippets[i];
 		numbers[i] = first + (uint32_t)i * step;
 		places[i] = (const char *)sled + i;
 		cookies[i] = (uint64_t)numbers[i] << 32 | (i + 1000);
@@ -256,7 +256,7 @@ static void dispatch(size_t n, uint32_t first, uint32_t step)
 	assert_null(recorder_next(&r));
 	recorder_close(&r);
 	for (size_t i = 0; i < n; i++) {
-		gen_body_done(&bodies[i]);
+		gen_snippet_done(&snippets[i]);
 		probe_checked_free(checked[i]);
 	}
 	elf_image_free(self);
@@ -292,7 +292,7 @@ static void more_bodies_than_a_program_holds(bool no_multi)
 	traced_open(&t, pointers, SLED, no_multi);
 	print_message("%d probes planned and attached in %.1f ms\n", SLED, fire_ms() - begin);
 	assert_int_equal(t.plan->sites.n, SLED);
-	assert_int_equal(t.plan->bodies.n, SLED / 2);
+	assert_int_equal(t.plan->snippets.n, SLED / 2);
 	for (int round = 0; round < 3; round++) {
 		sled(7000);
 		for (uint32_t i = 0; i < SLED; i++) {
@@ -331,7 +331,7 @@ static void a_body_for_each_site(void **state)
 		pointers[i] = texts[i];
 	}
 	traced_open(&t, pointers, SLED, false);
-	assert_int_equal(t.plan->bodies.n, SLED);
+	assert_int_equal(t.plan->snippets.n, SLED);
 	sled(3);
 	for (uint32_t i = 0; i < SLED; i++)
 		assert_int_equal(record_value(recorder_event(&t.r), t.plan->probes.v[i].checked, 0), 3 * (i + 2));

@@ -164,7 +164,7 @@ static void where_long_nops_are(void **state)
 {
 	static const struct {
 		const char *name;
-		enum nop5_place place;
+		enum nop5_location place;
 	} rows[] = {
 		{ "u:leaf_middle5", NOP5_INSIDE },
 		{ "u:leaf_middle1", NOP5_NONE },

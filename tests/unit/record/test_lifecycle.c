@@ -150,7 +150,7 @@ static struct ut_rec_life next_record(struct merge *merge)
 	if (!item) {
 		while (n)
 			assert_int_equal(rings_read(&rings, merge, &n), 0);
-		rings_seal_all(&rings, merge);
+		rings_end_watermarks(&rings, merge);
 		item = merge_next(merge, &ring);
 	}
 	assert_non_null(item);
@@ -251,7 +251,7 @@ static void a_process_is_held(void **state)
 	assert_int_equal(follow_add(f, pid, &err), 0);
 	assert_int_equal(bpf_map_update_elem(sampled_fd, &(uint32_t){ (uint32_t)pid }, &known, BPF_ANY), 0);
 	assert_int_equal(write(gate, "g", 1), 1);
-	while (!(held = follow_held(f)))
+	while (!(held = follow_next_suspended(f)))
 		assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
 	assert_int_not_equal(held, pid);
 	assert_int_equal(bpf_map_lookup_elem(sampled_fd, &held, &got), 0);

@@ -431,7 +431,7 @@ static void trace(void (*run)(void), enum probe_state begin, struct seen *ret, v
 				     .text_limit = 64,
 				     .targets.stop_fd = -1,
 				     .states = states,
-				     .lives = true,
+				     .lifecycle = true,
 				     .targets.follow = run == child_thread_execs };
 	struct session_sink sink = { .ctx = ret, .event = seen_event };
 	char path[PATH_MAX], begin_text[PATH_MAX + 64], end_text[PATH_MAX + 64];

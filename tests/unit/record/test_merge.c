@@ -92,7 +92,7 @@ static void read_one(struct world *w, unsigned ring)
 		assert_int_equal(merge_add(w->merge, ring, &item), 0);
 		w->read[ring]++;
 	}
-	merge_seal(w->merge, ring, time);
+	merge_set_watermark(w->merge, ring, time);
 }
 
 static void check_oldest(const struct world *w, const bool *given, unsigned ring)
@@ -171,7 +171,7 @@ static void random_world(uint64_t s)
 		w->events[i].submitted = true;
 	for (unsigned r = 0; r < w->nrings; r++) {
 		read_one(w, r);
-		merge_seal(w->merge, r, UINT64_MAX);
+		merge_set_watermark(w->merge, r, UINT64_MAX);
 	}
 	take(w, given);
 	check_all_given(w);
@@ -212,14 +212,14 @@ static void nothing_passes_a_seal(void **state)
 	(void)state;
 	add(m, 0, 5, 50);
 	assert_null(merge_next(m, &ring)); /* ring 1 is not known about */
-	merge_seal(m, 0, 100);
+	merge_set_watermark(m, 0, 100);
 	assert_null(merge_next(m, &ring));
-	merge_seal(m, 1, 5);
+	merge_set_watermark(m, 1, 5);
 	assert_null(merge_next(m, &ring)); /* ring 1 could still have something of the time 5 that was earlier */
-	merge_seal(m, 1, 6);
+	merge_set_watermark(m, 1, 6);
 	expect(m, 0, 50);
 	assert_null(merge_next(m, &ring));
-	merge_seal(m, 1, 3); /* seals only grow */
+	merge_set_watermark(m, 1, 3); /* seals only grow */
 	add(m, 0, 5, 51);
 	expect(m, 0, 51);
 	merge_free(m);
@@ -234,9 +234,9 @@ static void seals_of_the_end_let_everything_out(void **state)
 	add(m, 1, UINT64_MAX, 1);
 	add(m, 0, 7, 2);
 	add(m, 0, 3, 3);
-	merge_seal(m, 0, UINT64_MAX);
+	merge_set_watermark(m, 0, UINT64_MAX);
 	assert_null(merge_next(m, &ring));
-	merge_seal(m, 1, UINT64_MAX);
+	merge_set_watermark(m, 1, UINT64_MAX);
 	expect(m, 0, 3);
 	expect(m, 0, 2);
 	expect(m, 1, 1);
@@ -256,11 +256,11 @@ static void oldest_of_what_is_held(void **state)
 	add(m, 0, 9, 6);
 	add(m, 0, 8, UINT64_MAX);
 	assert_int_equal(merge_oldest(m, 0, 77), 5);
-	merge_seal(m, 0, 10);
+	merge_set_watermark(m, 0, 10);
 	expect(m, 0, UINT64_MAX);
 	expect(m, 0, 6);
 	assert_int_equal(merge_oldest(m, 0, 77), 5);
-	merge_seal(m, 0, 11);
+	merge_set_watermark(m, 0, 11);
 	expect(m, 0, 5);
 	assert_int_equal(merge_oldest(m, 0, 77), 77);
 	merge_free(m);
@@ -277,7 +277,7 @@ static void equal_times(void **state)
 			add(m, ring, 7, ring * 10 + i);
 	add(m, 3, 6, 39);
 	for (unsigned ring = 0; ring < 5; ring++)
-		merge_seal(m, ring, 8);
+		merge_set_watermark(m, ring, 8);
 	expect(m, 3, 39);
 	for (unsigned ring = 0; ring < 5; ring++)
 		for (unsigned i = 0; i < 3; i++)
@@ -295,7 +295,7 @@ static void rings_that_come_and_go(void **state)
 	for (uint64_t t = 1; t < 100; t++) {
 		add(m, (unsigned)(t % 3), t, t);
 		for (unsigned r = 0; r < 3; r++)
-			merge_seal(m, r, t + 1);
+			merge_set_watermark(m, r, t + 1);
 		expect(m, (unsigned)(t % 3), t);
 		assert_null(merge_next(m, &ring));
 	}
@@ -303,7 +303,7 @@ static void rings_that_come_and_go(void **state)
 	add(m, 1, 110, 1001); /* now it is the ring's first */
 	add(m, 0, 115, 1002);
 	for (unsigned r = 0; r < 3; r++)
-		merge_seal(m, r, 200);
+		merge_set_watermark(m, r, 200);
 	expect(m, 1, 1001);
 	expect(m, 0, 1002);
 	expect(m, 1, 1000);
@@ -325,8 +325,8 @@ static void losses(void **state)
 	add(m, 0, 30, 128);
 	add(m, 1, 19, 1);
 	add(m, 1, 21, 2);
-	merge_seal(m, 0, UINT64_MAX);
-	merge_seal(m, 1, UINT64_MAX);
+	merge_set_watermark(m, 0, UINT64_MAX);
+	merge_set_watermark(m, 1, UINT64_MAX);
 	expect(m, 0, 64);
 	assert_int_equal(merge_oldest(m, 0, 777), 128);
 	expect(m, 1, 1);
@@ -348,7 +348,7 @@ static void losses(void **state)
 		assert_int_equal(merge_oldest(m, 0, 777), 777);
 	}
 	add(m, 0, 30, 64);
-	merge_seal(m, 0, UINT64_MAX);
+	merge_set_watermark(m, 0, UINT64_MAX);
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_non_null(merge_next(m, &ring));
 		assert_int_equal(merge_oldest(m, 0, 777), 64);
@@ -387,7 +387,7 @@ static void many_rings(void **state)
 		}
 	for (unsigned r = 0; r < MANY_RINGS; r++) {
 		assert_null(merge_next(m, &ring));
-		merge_seal(m, r, UINT64_MAX);
+		merge_set_watermark(m, r, UINT64_MAX);
 	}
 	qsort(all, MANY_RINGS * PER_RING, sizeof(*all), compare_items);
 	for (size_t i = 0; i < MANY_RINGS * PER_RING; i++) {

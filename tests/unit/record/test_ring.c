@@ -63,7 +63,7 @@ static void read_rest(struct traced *t, struct tally *sum)
 {
 	attach_release(t->attach);
 	read_some(t, sum);
-	rings_seal_all(&t->r.rings, t->r.merge);
+	rings_end_watermarks(&t->r.rings, t->r.merge);
 	read_some(t, sum);
 }
 

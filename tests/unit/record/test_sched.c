@@ -38,25 +38,25 @@ static void load(struct recorder *r, const char *text, enum probe_state state, b
 	struct probe_checked *checked = fire_check(text, ops);
 	struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .multi = r->multi };
 	const uint32_t numbers[] = { 0, 7 };
-	const struct gen_body *bodies[2];
+	const struct gen_snippet *snippets[2];
 	struct asm_buf code = { 0 };
 	AUTO_FREE char *log = NULL;
-	struct gen_body body;
+	struct gen_snippet snippet;
 	struct ut_err err = { 0 };
 	int fd;
 
 	checked->spec->state = state;
 	o.may_sleep = may_sleep;
-	if (gen_body(checked, &site, &o, &body, &err))
+	if (gen_snippet(checked, &site, &o, &snippet, &err))
 		fail_msg("%s: %s", text, err.msg);
-	bodies[0] = bodies[1] = &body;
-	if (gen_program(bodies, numbers, 2, &o, &code, &err))
+	snippets[0] = snippets[1] = &snippet;
+	if (gen_program(snippets, numbers, 2, &o, &code, &err))
 		fail_msg("%s: %s", text, err.msg);
 	assert_int_equal(gen_relocate(&code, r->fds), 0);
 	assert_int_equal(gen_link(&code, sched_functions(sched)), 0);
 	prog.insns = code.insns.v;
 	prog.n = code.insns.n;
-	prog.sleepable = body.sleeps;
+	prog.sleepable = snippet.sleeps;
 	fd = kernel_prog_load(&prog, &log, &err);
 	if (fd < 0)
 		fail_msg("%s, state %d: %s\n%s", text, state, err.msg,
@@ -65,7 +65,7 @@ static void load(struct recorder *r, const char *text, enum probe_state state, b
 						   : "");
 	close(fd);
 	asm_done(&code);
-	gen_body_done(&body);
+	gen_snippet_done(&snippet);
 	probe_checked_free(checked);
 	free(ops);
 	elf_image_free(img);

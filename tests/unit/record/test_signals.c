@@ -42,7 +42,7 @@ static struct signals *open_signals(struct recorder *r, const struct gen_options
 		.targets = targets,
 		.rings_fd = r->rings.outer_fd,
 		.lost_fd = r->rings.lost_fd,
-		.refused_fd = r->fds[GEN_MAP_REFUSED],
+		.throttled_fd = r->fds[GEN_MAP_THROTTLED],
 		.follow_fd = follow_fd,
 		.verbose = true,
 	};
@@ -57,13 +57,13 @@ static struct signals *open_signals(struct recorder *r, const struct gen_options
 static void open_recorder(struct recorder *r)
 {
 	recorder_open(r, 65536);
-	r->fds[GEN_MAP_REFUSED] = kernel_refused_map(sizeof(struct ut_refused));
-	assert_true(r->fds[GEN_MAP_REFUSED] >= 0);
+	r->fds[GEN_MAP_THROTTLED] = kernel_throttled_map(sizeof(struct ut_throttled));
+	assert_true(r->fds[GEN_MAP_THROTTLED] >= 0);
 }
 
 static void close_recorder(struct recorder *r)
 {
-	close(r->fds[GEN_MAP_REFUSED]);
+	close(r->fds[GEN_MAP_THROTTLED]);
 	recorder_close(r);
 }
 
@@ -148,7 +148,7 @@ static void a_process_that_floods(void **state)
 {
 	struct gen_options o = recorder_options(64);
 	const struct sigaction action = { .sa_handler = on_signal };
-	struct ut_refused account = { 0 };
+	struct ut_throttled account = { 0 };
 	struct signals *s;
 	struct recorder r;
 	uint32_t self = (uint32_t)getpid(), one = 1;
@@ -166,15 +166,15 @@ static void a_process_that_floods(void **state)
 	for (int i = 0; i < n; i++)
 		raise(SIGWINCH);
 	signals_stop(s);
-	assert_int_equal(bpf_map_lookup_elem(r.fds[GEN_MAP_REFUSED], &self, &account), 0);
-	assert_int_equal(account.refused, rings_refused(&r.rings));
-	assert_true(account.refused > 100);
+	assert_int_equal(bpf_map_lookup_elem(r.fds[GEN_MAP_THROTTLED], &self, &account), 0);
+	assert_int_equal(account.throttled, rings_throttled(&r.rings));
+	assert_true(account.throttled > 100);
 	for (uint64_t k = 1; k;)
 		assert_int_equal(rings_read(&r.rings, r.merge, &k), 0);
-	rings_seal_all(&r.rings, r.merge);
+	rings_end_watermarks(&r.rings, r.merge);
 	for (const struct merge_item *item; (item = merge_next(r.merge, &ring));)
 		item->rec ? seen++ : (lost += item->lost);
-	assert_int_equal(seen + lost + account.refused, 2 * n);
+	assert_int_equal(seen + lost + account.throttled, 2 * n);
 	signals_close(s);
 	close_recorder(&r);
 }

@@ -28,7 +28,7 @@ static int hear(void *ctx)
 	return r->result;
 }
 
-static int on_life(void *ctx, const struct session_life *life)
+static int on_life(void *ctx, const struct session_lifecycle *life)
 {
 	(void)life;
 	return hear(ctx);
@@ -67,7 +67,7 @@ static void all_receive_in_order(void **state)
 	struct session_sink sink = tee(&t, &a, &b);
 
 	(void)state;
-	assert_int_equal(sink.life(sink.ctx, &(struct session_life){ 0 }), 0);
+	assert_int_equal(sink.life(sink.ctx, &(struct session_lifecycle){ 0 }), 0);
 	assert_int_equal(sink.flush(sink.ctx), 0);
 	sink.note(sink.ctx, "a note");
 	assert_string_equal(heard, "abab");
@@ -93,7 +93,7 @@ static void a_failure_ends_the_call(void **state)
 	struct session_sink sink = tee(&t, &a, &b);
 
 	(void)state;
-	assert_int_equal(sink.life(sink.ctx, &(struct session_life){ 0 }), -5);
+	assert_int_equal(sink.life(sink.ctx, &(struct session_lifecycle){ 0 }), -5);
 	assert_int_equal(sink.user(sink.ctx, NULL, 0, 9), -5);
 	assert_string_equal(heard, "aa");
 }

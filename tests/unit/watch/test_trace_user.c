@@ -96,7 +96,7 @@ static int say(struct scene *s, unsigned who, enum user_kind kind, const char *n
 	return send(s, who, (struct user_event){ .kind = kind, .name = text_of(name), .text = text_of(NULL) });
 }
 
-static void life(struct scene *s, unsigned who, struct session_life l)
+static void life(struct scene *s, unsigned who, struct session_lifecycle l)
 {
 	l.time_ns = s->now += 1000;
 	l.pid = PID + who;
@@ -297,10 +297,10 @@ static void events_that_speak_for_the_parent(void **state)
 
 	(void)state;
 	BEGIN(&s, "e:*");
-	life(&s, 1, (struct session_life){ .what = UT_LIFE_FORK, .child = PID + 2 });
-	life(&s, 1, (struct session_life){ .what = UT_LIFE_FORK, .child = PID + 3 });
+	life(&s, 1, (struct session_lifecycle){ .what = UT_LIFE_FORK, .child = PID + 2 });
+	life(&s, 1, (struct session_lifecycle){ .what = UT_LIFE_FORK, .child = PID + 3 });
 	send(&s, 2, e);
-	life(&s, 2, (struct session_life){ .what = UT_LIFE_EXIT, .last = true });
+	life(&s, 2, (struct session_lifecycle){ .what = UT_LIFE_EXIT, .last = true });
 	e.kind = USER_END;
 	send(&s, 3, e);
 	assert_string_equal(printed(&s), "1 parent s begin|1 parent s end 2 µs");
@@ -336,18 +336,19 @@ static void lives_close_spans(void **state)
 	(void)state;
 	BEGIN(&s, "e:*");
 	say(&s, 0, USER_BEGIN, "a");
-	life(&s, 0, (struct session_life){ .what = UT_LIFE_EXIT, .tid = PID + 50 }); /* another thread */
-	life(&s, 0, (struct session_life){ .what = UT_LIFE_EXEC });
+	life(&s, 0, (struct session_lifecycle){ .what = UT_LIFE_EXIT, .tid = PID + 50 }); /* another thread */
+	life(&s, 0, (struct session_lifecycle){ .what = UT_LIFE_EXEC });
 	say(&s, 0, USER_BEGIN, "b");
-	life(&s, 0, (struct session_life){ .what = UT_LIFE_FORK, .child = PID + 1 });
+	life(&s, 0, (struct session_lifecycle){ .what = UT_LIFE_FORK, .child = PID + 1 });
 	say(&s, 1, USER_END, "b");
 	say(&s, 1, USER_BEGIN, "c");
-	life(&s, 1, (struct session_life){ .what = UT_LIFE_EXIT, .last = true, .code_known = true, .code = 11 });
-	life(&s, 0, (struct session_life){ .what = UT_LIFE_EXIT, .last = true, .code_known = true, .code = 3 << 8 });
+	life(&s, 1, (struct session_lifecycle){ .what = UT_LIFE_EXIT, .last = true, .code_known = true, .code = 11 });
+	life(&s, 0,
+	     (struct session_lifecycle){ .what = UT_LIFE_EXIT, .last = true, .code_known = true, .code = 3 << 8 });
 	say(&s, 2, USER_BEGIN, "d");
-	life(&s, 2, (struct session_life){ .what = UT_LIFE_EXIT });
+	life(&s, 2, (struct session_lifecycle){ .what = UT_LIFE_EXIT });
 	say(&s, 3, USER_BEGIN, "e");
-	life(&s, 3, (struct session_life){ .what = UT_LIFE_EXIT, .last = true });
+	life(&s, 3, (struct session_lifecycle){ .what = UT_LIFE_EXIT, .last = true });
 	say(&s, 4, USER_BEGIN, "f");
 	trace_user_stop(s.user, s.now + 1000);
 	assert_string_equal(
