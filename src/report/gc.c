@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sentence on top of a summary: how long the program stood still, and what for. */
+/* The first sentence of a summary: how long the program was stopped, and why. */
 #include "report/gc.h"
 
 #include <stdio.h>
@@ -11,14 +11,6 @@
 #include "report/gc_priv.h"
 
 uint64_t gc_wall_ns(const struct gcstat_report *r) { return r->end_ns > r->start_ns ? r->end_ns - r->start_ns : 0; }
-
-const struct gcstat_row *gc_kind_row(const struct gcstat_report *r, const char *kind)
-{
-	for (size_t i = 0; i < r->nrows; i++)
-		if (!r->rows[i].label && !strcmp(r->rows[i].kind, kind))
-			return &r->rows[i];
-	return NULL;
-}
 
 const char *gc_percent(double part, double whole, char *ret)
 {
@@ -67,18 +59,11 @@ static void add_percent(struct buf *out, double part, double whole)
 	buf_adds(out, gc_percent(part, whole, text));
 }
 
-static void add_count(struct buf *out, uint64_t n)
-{
-	char text[32];
-
-	buf_adds(out, human_count(n, text));
-}
-
-/* What is behind the label in a sentence; nothing where its last word says what it is, as in «G1 pause». */
-static const char *noun_behind(const char *label)
+/* The noun after the label in a sentence; "" where the label ends with one, as "G1 pause" does. */
+static const char *noun_after(const char *label)
 {
 	static const char *const nouns[] = { "collection", "pause", "cycle", "gc", "phase", "stop" };
-	const char *blank = strrchr(label, ' '), *last = blank ? blank + 1 : label;
+	const char *space = strrchr(label, ' '), *last = space ? space + 1 : label;
 
 	for (size_t i = 0; i < ARRAY_SIZE(nouns); i++)
 		if (!strcasecmp(last, nouns[i]))
@@ -86,35 +71,12 @@ static const char *noun_behind(const char *label)
 	return !strcasecmp(last, "mark") || !strcasecmp(last, "sweep") ? " phase" : " collection";
 }
 
-/* "full collection", "safepoint RevokeBias". */
-static void add_what(struct buf *out, const struct gcstat_longest *l)
-{
-	bool plain = !strcmp(l->label, l->kind), gc = !strcmp(l->kind, "gc");
-
-	if (plain || !gc)
-		gc_noun(l->kind, 1, out);
-	if (!plain && !gc)
-		buf_addc(out, ' ');
-	if (!plain)
-		gc_add_escaped(out, l->label);
-	if (!plain && gc)
-		buf_adds(out, noun_behind(l->label));
-}
-
-/* A call in the program requests a collection; anything else triggers it. */
-static void add_cause(struct buf *out, const char *cause)
-{
-	size_t len = strlen(cause);
-
-	if (!len)
-		return;
-	buf_adds(out, len > 2 && !strcmp(cause + len - 2, "()") ? ", requested by " : ", triggered by: ");
-	gc_add_escaped(out, cause);
-}
-
+/* "; longest stop 87 ms (full collection, triggered by: task)" */
 static void add_longest(const struct gcstat_report *r, struct buf *out)
 {
 	const struct gcstat_longest *l = &r->longest_stop;
+	bool plain = !strcmp(l->label, l->kind), gc = !strcmp(l->kind, "gc");
+	size_t len = strlen(l->cause);
 
 	if (!l->ns)
 		return;
@@ -122,29 +84,30 @@ static void add_longest(const struct gcstat_report *r, struct buf *out)
 	buf_adds(out, r->measured ? "stop " : "pause ");
 	gc_add_ns(out, l->ns);
 	buf_adds(out, " (");
-	add_what(out, l);
-	add_cause(out, l->cause);
+	if (plain || !gc)
+		gc_noun(l->kind, 1, out);
+	if (!plain) {
+		buf_adds(out, gc ? "" : " ");
+		gc_add_escaped(out, l->label);
+		buf_adds(out, gc ? noun_after(l->label) : "");
+	}
+	if (len) { /* a call in the program requests a collection; anything else triggers it */
+		buf_adds(out, len > 2 && !strcmp(l->cause + len - 2, "()") ? ", requested by " : ", triggered by: ");
+		gc_add_escaped(out, l->cause);
+	}
 	buf_addc(out, ')');
-}
-
-/* How long collectors worked beside the program: of several at a time the one that did for longest. */
-static uint64_t beside_ns(const struct gcstat_report *r)
-{
-	uint64_t ns = 0;
-
-	for (size_t i = 0; i < r->nrows; i++)
-		if (r->rows[i].label && !r->rows[i].stops && !strcmp(r->rows[i].kind, "gc") &&
-		    r->rows[i].covered_ns > ns)
-			ns = r->rows[i].covered_ns;
-	return ns;
 }
 
 static void stopped_sentence(const struct gcstat_report *r, struct buf *out)
 {
 	double wall = (double)gc_wall_ns(r), stopped = (double)r->stopped_ns, pause = (double)r->pause_ns;
-	uint64_t beside = beside_ns(r);
+	uint64_t beside = 0; /* concurrent collection; of several collectors the one that worked longest */
 	bool differ = r->measured && pause > 1.2 * stopped && pause - stopped > 0.0005 * wall;
 
+	for (size_t i = 0; i < r->nrows; i++)
+		if (r->rows[i].label && !r->rows[i].stops && !strcmp(r->rows[i].kind, "gc") &&
+		    r->rows[i].covered_ns > beside)
+			beside = r->rows[i].covered_ns;
 	buf_adds(out, r->measured ? "stopped " : "paused ");
 	add_percent(out, r->measured ? stopped : pause, wall);
 	buf_adds(out, " of the time");
@@ -161,21 +124,13 @@ static void stopped_sentence(const struct gcstat_report *r, struct buf *out)
 		buf_adds(out, " (durations only; stopped time was not measured)");
 }
 
-/* The first kind that anything ended of. */
-static const struct gcstat_row *main_row(const struct gcstat_report *r)
-{
-	for (size_t i = 0; i < r->nrows; i++)
-		if (!r->rows[i].label && r->rows[i].count)
-			return &r->rows[i];
-	return NULL;
-}
-
 static void unstopped_sentence(const struct gcstat_report *r, const struct gcstat_row *row, struct buf *out)
 {
 	bool gc = !strcmp(row->kind, "gc");
+	char text[32];
 
 	buf_adds(out, gc ? "never stopped; " : "no stops; ");
-	add_count(out, row->count);
+	buf_adds(out, human_count(row->count, text));
 	buf_adds(out, gc ? " concurrent " : " ");
 	gc_noun(row->kind, row->count, out);
 	buf_adds(out, " took ");
@@ -189,8 +144,11 @@ static void unstopped_sentence(const struct gcstat_report *r, const struct gcsta
 
 void report_gc_sentence(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
 {
-	const struct gcstat_row *row = main_row(r);
+	const struct gcstat_row *row = NULL; /* of the first kind with a complete span */
 
+	for (size_t i = 0; i < r->nrows && !row; i++)
+		if (!r->rows[i].label && r->rows[i].count)
+			row = &r->rows[i];
 	if (r->stops) {
 		stopped_sentence(r, out);
 	} else if (row) {

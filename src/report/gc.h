@@ -12,15 +12,15 @@ struct report_gc_who {
 	uint64_t wall_start_ns; /* CLOCK_REALTIME of the report's start; 0: not known */
 	uint64_t lost; /* events lost in the kernel's rings meanwhile, of any process */
 	bool ended; /* the process is gone */
-	const char *const *hints; /* sentences on what more there is: what needs a flag, what is not known */
+	const char *const *hints; /* sentences: what needs an option, what is not known */
 	size_t nhints;
 };
 
-/* «stopped 3.1 % of the time; the longest stop, 84 ms, was …»: one sentence in plain words, without a line's end. */
+/* "stopped 3.1 % of the time; longest stop 84 ms (full collection)": one sentence without a line feed. */
 void report_gc_sentence(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out);
-/* Sentence, table, utilisation, histogram, what was lost or cut. */
+/* The sentence, a table, the MMU, a histogram, and notes on what is missing. */
 void report_gc_text(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out);
-/* With a line's end; begin_ns and the like are CLOCK_MONOTONIC. What is not known has no key. */
+/* One object and a line feed; times are CLOCK_MONOTONIC except wall_ns. Unknown values have no key. */
 void report_gc_json(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out);
 
 #endif

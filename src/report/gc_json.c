@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The summary as one JSON object. What is not known has no key. */
+/* Prints the summary as one JSON object. Unknown values have no key. */
 #include <string.h>
 
 #include "base/json.h"
 #include "report/gc_priv.h"
 
-static void add_longest(const char *key, const struct gcstat_longest *l, struct json *j)
+static void add_longest_span(const char *key, const struct gcstat_longest *l, struct json *j)
 {
 	if (!l->ns)
 		return;
@@ -19,21 +19,7 @@ static void add_longest(const char *key, const struct gcstat_longest *l, struct 
 	json_close(j);
 }
 
-static void add_measured(const struct gcstat_row *row, struct json *j)
-{
-	json_u64(j, "measured", row->stopped_count);
-	if (!row->stopped_count)
-		return;
-	if (row->stops) {
-		json_u64(j, "stopped_ns", row->stopped_ns);
-		json_u64(j, "waited_ns", row->waited_ns);
-	}
-	json_u64(j, "collector_ns", row->collector_ns);
-	json_u64(j, "program_ns", row->program_ns);
-	json_u64(j, "held_ns", row->held_ns);
-}
-
-static void add_row(const struct gcstat_row *row, struct json *j)
+static void add_span_row(const struct gcstat_row *row, struct json *j)
 {
 	json_object(j, NULL);
 	json_string(j, "runtime", row->runtime);
@@ -50,9 +36,18 @@ static void add_row(const struct gcstat_row *row, struct json *j)
 		json_u64(j, "p99_ns", row->p99_ns);
 		json_u64(j, "p999_ns", row->p999_ns);
 	}
-	add_longest("longest", &row->longest, j);
-	add_longest("longest_stop", &row->longest_stop, j);
-	add_measured(row, j);
+	add_longest_span("longest", &row->longest, j);
+	add_longest_span("longest_stop", &row->longest_stop, j);
+	json_u64(j, "measured", row->stopped_count);
+	if (row->stops && row->stopped_count) {
+		json_u64(j, "stopped_ns", row->stopped_ns);
+		json_u64(j, "waited_ns", row->waited_ns);
+	}
+	if (row->stopped_count) {
+		json_u64(j, "collector_ns", row->collector_ns);
+		json_u64(j, "program_ns", row->program_ns);
+		json_u64(j, "held_ns", row->held_ns);
+	}
 	if (row->has_freed)
 		json_u64(j, "freed_bytes", row->freed);
 	if (row->part_of) {
@@ -63,7 +58,7 @@ static void add_row(const struct gcstat_row *row, struct json *j)
 	json_close(j);
 }
 
-static void add_who(const struct gcstat_report *r, const struct report_gc_who *who, struct json *j)
+static void add_process_and_times(const struct gcstat_report *r, const struct report_gc_who *who, struct json *j)
 {
 	struct buf sentence = { 0 };
 
@@ -85,16 +80,6 @@ static void add_who(const struct gcstat_report *r, const struct report_gc_who *w
 		json_u64(j, "wall_ns", who->wall_start_ns);
 	json_u64(j, "duration_ns", gc_wall_ns(r));
 	json_bool(j, "detached", who->ended);
-}
-
-static void add_stops(const struct gcstat_report *r, struct json *j)
-{
-	json_u64(j, "stops", r->stops);
-	if (r->measured)
-		json_u64(j, "stopped_ns", r->stopped_ns);
-	json_u64(j, "pause_ns", r->pause_ns);
-	json_u64(j, "unmeasured", r->unmeasured);
-	add_longest("longest_stop", &r->longest_stop, j);
 }
 
 static void add_utilization(const struct gcstat_report *r, struct json *j)
@@ -129,29 +114,29 @@ static void add_histogram(const struct gcstat_report *r, struct json *j)
 	json_close(j);
 }
 
-static void add_ends(const struct gcstat_report *r, struct json *j)
-{
-	json_object(j, "ends");
-	for (unsigned i = 0; i < SPAN_ENDS; i++)
-		if (r->ends[i])
-			json_u64(j, span_end_name((enum span_end)i), r->ends[i]);
-	json_close(j);
-}
-
 void report_gc_json(const struct gcstat_report *r, const struct report_gc_who *who, struct buf *out)
 {
 	struct json j = { .out = out };
 
 	json_object(&j, NULL);
-	add_who(r, who, &j);
-	add_stops(r, &j);
+	add_process_and_times(r, who, &j);
+	json_u64(&j, "stops", r->stops);
+	if (r->measured)
+		json_u64(&j, "stopped_ns", r->stopped_ns);
+	json_u64(&j, "pause_ns", r->pause_ns);
+	json_u64(&j, "unmeasured", r->unmeasured);
+	add_longest_span("longest_stop", &r->longest_stop, &j);
 	json_array(&j, "rows");
 	for (size_t i = 0; i < r->nrows; i++)
-		add_row(&r->rows[i], &j);
+		add_span_row(&r->rows[i], &j);
 	json_close(&j);
 	add_utilization(r, &j);
 	add_histogram(r, &j);
-	add_ends(r, &j);
+	json_object(&j, "ends");
+	for (unsigned i = 0; i < SPAN_ENDS; i++)
+		if (r->ends[i])
+			json_u64(&j, span_end_name((enum span_end)i), r->ends[i]);
+	json_close(&j);
 	json_u64(&j, "lost_inside", r->lost_inside);
 	json_u64(&j, "lost", who->lost);
 	json_array(&j, "hints");

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Words that the files behind gc.h share. Nobody else includes this. */
+/* Shared by the text and JSON forms of the summary. Internal to src/report. */
 #ifndef UT_REPORT_GC_PRIV_H
 #define UT_REPORT_GC_PRIV_H
 
 #include "report/gc.h"
 
 uint64_t gc_wall_ns(const struct gcstat_report *r);
-/* The row of all of a kind; NULL when there were none. */
-const struct gcstat_row *gc_kind_row(const struct gcstat_report *r, const char *kind);
-/* "3.1 %" of @whole; "0 %" only for nothing. @ret: 32 bytes. */
+/* "3.1 %" of @whole; "0 %" only for 0. @ret: 32 bytes. */
 const char *gc_percent(double part, double whole, char *ret);
 /* "collection" for gc, "collections" for any number but 1. */
 void gc_noun(const char *kind, uint64_t n, struct buf *out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds a profile up by function and by thread. Each stack is walked once, from its end to its begin. */
+/* Sums a profile by function and by thread. Each stack is walked once, from the innermost frame to the outermost. */
 #include "report/hot_priv.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,30 @@
 
 #define NO_SYMBOLS "[no symbols: "
 
+const enum profile_state hot_states[PROFILE_STATES] = { PROFILE_CPU, PROFILE_EVENT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
+
+/* Sums for pairs of numbers. */
+struct pair_sums {
+	struct pairs pairs;
+	VEC(uint64_t) v; /* by the number of a pair */
+};
+
+static int pair_sums_add(struct pair_sums *s, uint32_t a, uint32_t b, uint64_t value)
+{
+	uint32_t number = pairs_number(&s->pairs, a, b);
+
+	if (number == HOT_NONE || (number == s->v.n && vec_push(&s->v, 0)))
+		return -ENOMEM;
+	add_u64(&s->v.v[number], value);
+	return 0;
+}
+
+static void pair_sums_done(struct pair_sums *s)
+{
+	vec_done(&s->v);
+	pairs_done(&s->pairs);
+}
+
 /* --- functions --- */
 
 size_t hot_reason_len(const char *name)
@@ -21,8 +46,8 @@ size_t hot_reason_len(const char *name)
 	return !strncmp(name, NO_SYMBOLS, strlen(NO_SYMBOLS)) && address ? (size_t)(address - name) : 0;
 }
 
-/* "[unknown code, no map: 0x7f12]" is one reason, whatever the address; "[no symbols: bash+0x12]" is the function there. */
-static const char *reason_of(struct hot *h, const struct profile_frame *frame)
+/* Placeholder frames are merged: without the address in "[unknown code, no map: 0x7f12]". "[no symbols: bash+0x12]" is a function. */
+static const char *function_name(struct hot *h, const struct profile_frame *frame)
 {
 	const char *name = frame->name, *address = strstr(name, ": 0x");
 	char *text = NULL;
@@ -54,7 +79,7 @@ static int find_functions(struct hot *h)
 
 	for (size_t i = 0; i < p->frames.n && !r; i++) {
 		const struct profile_frame *frame = &p->frames.v[i];
-		struct hot_function f = { .name = reason_of(h, frame),
+		struct hot_function f = { .name = function_name(h, frame),
 					  .module = frame->module ? frame->module : "",
 					  .kind = frame->kind,
 					  .unnamed = frame->unnamed };
@@ -75,7 +100,7 @@ static int find_functions(struct hot *h)
 
 /* --- weights --- */
 
-static void count_weight(struct hot *h, const struct profile_weight *w, uint64_t stamp)
+static void add_weight(struct hot *h, const struct profile_weight *w, uint64_t stamp)
 {
 	const struct profile_node *nodes = h->p->nodes.v;
 	uint64_t value = hot_value(h, w);
@@ -99,30 +124,24 @@ static void count_weight(struct hot *h, const struct profile_weight *w, uint64_t
 	add_u64(&h->frames, product_u64(h->depth[w->node], w->count));
 }
 
-static void count_state(struct hot *h, const struct profile_weight *w)
-{
-	struct hot_state *s = &h->states[w->state];
-
-	add_u64(&s->count, w->count);
-	add_u64(&s->value, hot_value(h, w));
-	if (w->node && h->p->frames.v[h->p->nodes.v[w->node].frame].kind == FRAME_KERNEL)
-		add_u64(&s->kernel, hot_value(h, w));
-}
-
-static void count_all(struct hot *h)
+static void add_weights(struct hot *h)
 {
 	for (size_t i = 0; i < h->p->weights.n; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
+		struct hot_state *s = &h->states[w->state];
 
 		if (!hot_wants(h, w->state))
 			continue;
 		h->present |= 1u << w->state;
 		if (hot_is_idle(h, w)) {
-			add_u64(&h->states[w->state].idle, hot_value(h, w));
+			add_u64(&s->idle, hot_value(h, w));
 			continue;
 		}
-		count_state(h, w);
-		count_weight(h, w, i + 1);
+		add_u64(&s->count, w->count);
+		add_u64(&s->value, hot_value(h, w));
+		if (w->node && h->p->frames.v[h->p->nodes.v[w->node].frame].kind == FRAME_KERNEL)
+			add_u64(&s->kernel, hot_value(h, w));
+		add_weight(h, w, i + 1);
 	}
 	for (size_t i = 0; i < h->functions.n; i++)
 		add_u64(&h->unnamed, h->functions.v[i].unnamed_frames);
@@ -139,13 +158,12 @@ void hot_count_thread(struct hot *h, uint32_t thread)
 		const struct profile_weight *w = &h->p->weights.v[i];
 
 		if (w->thread == thread && hot_wants(h, w->state) && !hot_is_idle(h, w))
-			count_weight(h, w, i + 1);
+			add_weight(h, w, i + 1);
 	}
 }
 
 static void find_units(struct hot *h)
 {
-	static const enum profile_state order[] = { PROFILE_CPU, PROFILE_EVENT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
 	unsigned counted = 0;
 
 	for (size_t i = 0; i < h->p->weights.n; i++) {
@@ -155,56 +173,48 @@ static void find_units(struct hot *h)
 		if (hot_wants(h, w->state))
 			counted |= 1u << w->state;
 	}
-	for (size_t i = ARRAY_SIZE(order); i-- > 0;)
-		if (counted >> order[i] & 1)
-			h->primary = order[i];
+	for (size_t i = PROFILE_STATES; i-- > 0;)
+		if (counted >> hot_states[i] & 1)
+			h->primary = hot_states[i];
 }
 
 /* --- threads --- */
 
-/* What each function did itself in each thread, for the hottest of each. */
+/* The function with the most self value in each thread. */
 static int count_thread_functions(struct hot *h, uint32_t *row_of, enum profile_state state)
 {
-	VEC(uint64_t) sums = { 0 };
-	struct pairs pairs = { 0 };
+	struct pair_sums sums = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < h->p->weights.n && !r; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
 		uint32_t self =
 			w->state == state && hot_wants(h, w->state) && !hot_is_idle(h, w) ? hot_self_node(h->p, w) : 0;
-		uint32_t number;
 
-		if (!self)
-			continue;
-		number = pairs_number(&pairs, row_of[w->thread], h->function_of[h->p->nodes.v[self].frame]);
-		if (number == HOT_NONE || (number == sums.n && vec_push(&sums, 0)))
-			r = -ENOMEM;
-		else
-			add_u64(&sums.v[number], hot_value(h, w));
+		if (self)
+			r = pair_sums_add(&sums, row_of[w->thread], h->function_of[h->p->nodes.v[self].frame],
+					  hot_value(h, w));
 	}
-	for (size_t i = 0; i < sums.n && !r; i++) {
-		struct hot_thread *t = &h->threads.v[pairs.v.v[i].a];
+	for (size_t i = 0; i < sums.v.n && !r; i++) {
+		struct hot_thread *t = &h->threads.v[sums.pairs.v.v[i].a];
 
-		if (sums.v[i] <= t->hottest_value[state])
+		if (sums.v.v[i] <= t->hottest_value[state])
 			continue;
-		t->hottest[state] = pairs.v.v[i].b;
-		t->hottest_value[state] = sums.v[i];
+		t->hottest[state] = sums.pairs.v.v[i].b;
+		t->hottest_value[state] = sums.v.v[i];
 	}
-	vec_done(&sums);
-	pairs_done(&pairs);
+	pair_sums_done(&sums);
 	return r;
 }
 
-/* By what they did: ran, else happened in them, else waited. */
+/* By CPU time, then events, then waits. */
 static int compare_threads(const void *x, const void *y)
 {
-	static const enum profile_state order[] = { PROFILE_CPU, PROFILE_EVENT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
 	const struct hot_thread *a = x, *b = y;
 
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-		if (a->value[order[i]] != b->value[order[i]])
-			return a->value[order[i]] > b->value[order[i]] ? -1 : 1;
+	for (size_t i = 0; i < PROFILE_STATES; i++)
+		if (a->value[hot_states[i]] != b->value[hot_states[i]])
+			return a->value[hot_states[i]] > b->value[hot_states[i]] ? -1 : 1;
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
@@ -260,7 +270,7 @@ static int compare_functions(const void *x, const void *y)
 		return ta > tb ? -1 : 1;
 	if (va != vb)
 		return va > vb ? -1 : 1;
-	return a->f < b->f ? -1 : a->f > b->f; /* as they were first seen */
+	return a->f < b->f ? -1 : a->f > b->f; /* in order of first appearance */
 }
 
 uint32_t *hot_rank(const struct hot *h, enum profile_state state, bool by_total, size_t *ret_n)
@@ -284,85 +294,66 @@ uint32_t *hot_rank(const struct hot *h, enum profile_state state, bool by_total,
 	return ret;
 }
 
-/* Of each function that waits, the one below it in which most of that is done. */
-static int find_low(struct hot *h)
+/* For each function that waits, the callee in which it waits most. */
+static int find_low_functions(struct hot *h)
 {
-	VEC(uint64_t) sums = { 0 };
-	struct pairs pairs = { 0 };
+	struct pair_sums sums = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < h->p->weights.n && !r; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
 		uint32_t self = hot_is_wait(w->state) && !hot_is_idle(h, w) ? hot_self_node(h->p, w) : 0;
-		uint32_t low = self ? hot_low_node(h->p, w) : 0, function, below, number;
+		uint32_t low = self ? hot_low_node(h->p, w) : 0, function, below;
 
 		if (!low)
 			continue;
 		function = h->function_of[h->p->nodes.v[self].frame];
 		below = h->function_of[h->p->nodes.v[low].frame];
-		if (function == below)
-			continue;
-		number = pairs_number(&pairs, function, below);
-		if (number == HOT_NONE || (number == sums.n && vec_push(&sums, 0)))
-			r = -ENOMEM;
-		else
-			add_u64(&sums.v[number], hot_value(h, w));
+		if (function != below)
+			r = pair_sums_add(&sums, function, below, hot_value(h, w));
 	}
-	for (size_t i = 0; i < sums.n && !r; i++) {
-		struct hot_function *f = &h->functions.v[pairs.v.v[i].a];
+	for (size_t i = 0; i < sums.v.n && !r; i++) {
+		struct hot_function *f = &h->functions.v[sums.pairs.v.v[i].a];
 
-		if (sums.v[i] <= f->low_value)
+		if (sums.v.v[i] <= f->low_value)
 			continue;
-		f->low = h->functions.v[pairs.v.v[i].b].name;
-		f->low_value = sums.v[i];
+		f->low = h->functions.v[sums.pairs.v.v[i].b].name;
+		f->low_value = sums.v.v[i];
 	}
-	vec_done(&sums);
-	pairs_done(&pairs);
+	pair_sums_done(&sums);
 	return r;
 }
 
-static bool is_chosen(const struct hot *h, uint32_t function)
+/* The functions whose callers and callees are shown: those that match the pattern, or the hottest, and then the hottest waits. */
+static int choose_functions(struct hot *h)
 {
-	for (size_t i = 0; i < h->chosen.n; i++)
-		if (h->chosen.v[i] == function)
-			return true;
-	return false;
-}
-
-/* The hottest waits, next to what ran. */
-static int choose_waits(struct hot *h)
-{
-	size_t n;
-	AUTO_FREE uint32_t *order = hot_rank(h, PROFILE_BLOCKED, false, &n);
-
-	if (!order)
-		return -ENOMEM;
-	for (size_t i = 0; i < n && h->waits.n < HOT_CHOSEN && h->functions.v[order[i]].self[PROFILE_BLOCKED]; i++)
-		if (vec_push(&h->waits, order[i]) || (!is_chosen(h, order[i]) && vec_push(&h->chosen, order[i])))
-			return -ENOMEM;
-	return 0;
-}
-
-/* Those that the pattern fits, or the hottest. */
-static int choose(struct hot *h)
-{
-	size_t n;
+	size_t n, nwaits;
 	AUTO_FREE uint32_t *order = hot_rank(h, h->primary, h->o->function, &n);
+	AUTO_FREE uint32_t *waits = hot_rank(h, PROFILE_BLOCKED, false, &nwaits);
 
-	if (!order)
+	if (!order || !waits)
 		return -ENOMEM;
-	if (!h->o->function) {
-		for (size_t i = 0; i < n && h->chosen.n < HOT_CHOSEN; i++)
-			if (h->functions.v[order[i]].self[h->primary] && vec_push(&h->chosen, order[i]))
-				return -ENOMEM;
-		h->nhottest = h->chosen.n;
-		return h->primary == PROFILE_BLOCKED ? 0 : choose_waits(h);
-	}
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && h->o->function; i++) {
 		if (!glob_match(h->o->function, h->functions.v[order[i]].name))
 			continue;
 		h->matches++;
 		if (h->chosen.n < HOT_CHOSEN_MAX && vec_push(&h->chosen, order[i]))
+			return -ENOMEM;
+	}
+	if (h->o->function)
+		return 0;
+	for (size_t i = 0; i < n && h->chosen.n < HOT_CHOSEN; i++)
+		if (h->functions.v[order[i]].self[h->primary] && vec_push(&h->chosen, order[i]))
+			return -ENOMEM;
+	h->nhottest = h->chosen.n;
+	for (size_t i = 0; i < nwaits && h->waits.n < HOT_CHOSEN && h->primary != PROFILE_BLOCKED; i++) {
+		bool chosen = false;
+
+		if (!h->functions.v[waits[i]].self[PROFILE_BLOCKED])
+			break;
+		for (size_t k = 0; k < h->chosen.n; k++)
+			chosen |= h->chosen.v[k] == waits[i];
+		if (vec_push(&h->waits, waits[i]) || (!chosen && vec_push(&h->chosen, waits[i])))
 			return -ENOMEM;
 	}
 	return 0;
@@ -416,12 +407,12 @@ int hot_make(struct hot *h, const struct profile *p, const struct hot_options *o
 	for (size_t i = 1; i < p->nodes.n; i++)
 		h->depth[i] = h->depth[p->nodes.v[i].parent] + 1;
 	find_units(h);
-	count_all(h);
+	add_weights(h);
 	r = find_threads(h);
 	if (!r)
-		r = find_low(h);
+		r = find_low_functions(h);
 	if (!r)
-		r = choose(h);
+		r = choose_functions(h);
 	return r ? r : hot_find_edges(h);
 }
 

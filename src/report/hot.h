@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the time went: functions by what they did themselves and with all they called, who called them and whom they
- * called, by thread. */
+/* The report on hot functions: self and total values, callers and callees, threads. */
 #ifndef UT_REPORT_HOT_H
 #define UT_REPORT_HOT_H
 
@@ -8,11 +7,12 @@
 #include "model/profile.h"
 
 struct hot_options {
-	unsigned rows; /* functions that are shown; 0: 20 */
+	unsigned rows; /* functions shown; 0: 20 */
 	unsigned width; /* columns; 0: no limit */
 	bool color;
 	bool threads; /* a table for each thread */
-	const char *function; /* callers and callees of this one (a pattern with * and ?); NULL: of the first few */
+	const char *
+		function; /* show callers and callees of this function (a pattern with * and ?); NULL: of the hottest */
 	unsigned states; /* as out_options */
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Hot functions as one JSON object. What is not known has no key; rows are all of them unless a number is asked for. */
+/* Prints hot functions as one JSON object, all of them unless --rows limits them. Unknown values have no key. */
 
 #include "base/auto.h"
 #include "base/json.h"
 #include "report/hot_priv.h"
 
-static void add_totals(const struct hot *h, struct json *j)
+static void add_profile_totals(const struct hot *h, struct json *j)
 {
 	const struct profile_totals *t = &h->p->totals;
 	hot_reasons_list reasons = { 0 };
@@ -38,7 +38,7 @@ static void add_totals(const struct hot *h, struct json *j)
 	json_close(j);
 }
 
-static void add_name(const struct hot_function *f, struct json *j)
+static void add_function_name(const struct hot_function *f, struct json *j)
 {
 	json_string(j, "name", f->name);
 	if (*f->module)
@@ -46,7 +46,7 @@ static void add_name(const struct hot_function *f, struct json *j)
 	json_string(j, "code", hot_kind_name(f->kind));
 }
 
-static void add_functions(const struct hot *h, enum profile_state s, struct json *j)
+static void add_function_rows(const struct hot *h, enum profile_state s, struct json *j)
 {
 	size_t n;
 	AUTO_FREE uint32_t *order = hot_rank(h, s, false, &n);
@@ -60,7 +60,7 @@ static void add_functions(const struct hot *h, enum profile_state s, struct json
 		const struct hot_function *f = &h->functions.v[order[i]];
 
 		json_object(j, NULL);
-		add_name(f, j);
+		add_function_name(f, j);
 		json_u64(j, "self", f->self[s]);
 		json_u64(j, "total", f->total[s]);
 		json_close(j);
@@ -85,7 +85,7 @@ static void add_states(const struct hot *h, struct json *j)
 		json_u64(j, "kernel", s->kernel);
 		if (s->idle)
 			json_u64(j, "idle", s->idle);
-		add_functions(h, (enum profile_state)i, j);
+		add_function_rows(h, (enum profile_state)i, j);
 		json_close(j);
 	}
 	json_close(j);
@@ -108,7 +108,7 @@ static void add_edges(const struct hot *h, uint32_t chosen, bool callers, struct
 			continue;
 		json_object(j, NULL);
 		if (e->other != HOT_NONE)
-			add_name(&h->functions.v[e->other], j);
+			add_function_name(&h->functions.v[e->other], j);
 		add_values(e->value, j);
 		json_close(j);
 	}
@@ -120,7 +120,7 @@ static void add_chosen(const struct hot *h, struct json *j)
 	json_array(j, "neighbors");
 	for (size_t i = 0; i < h->chosen.n; i++) {
 		json_object(j, NULL);
-		add_name(&h->functions.v[h->chosen.v[i]], j);
+		add_function_name(&h->functions.v[h->chosen.v[i]], j);
 		add_edges(h, h->chosen.v[i], true, j);
 		add_edges(h, h->chosen.v[i], false, j);
 		json_close(j);
@@ -153,7 +153,7 @@ static void add_thread(struct hot *h, const struct hot_thread *t, struct json *j
 			json_object(j, NULL);
 			json_string(j, "state", hot_state_name((enum profile_state)s));
 			json_u64(j, "value", t->value[s]);
-			add_functions(h, (enum profile_state)s, j);
+			add_function_rows(h, (enum profile_state)s, j);
 			json_close(j);
 		}
 		json_close(j);
@@ -173,7 +173,7 @@ int hot_json(const struct profile *p, const struct hot_options *o, struct buf *o
 		json_object(&j, NULL);
 		json_string(&j, "type", "hot");
 		json_string(&j, "message", sentence.data ? sentence.data : "");
-		add_totals(&h, &j);
+		add_profile_totals(&h, &j);
 		add_states(&h, &j);
 		add_chosen(&h, &j);
 		json_array(&j, "threads"); /* last: their functions change the counts */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hot functions for a person: a sentence, what the recording is worth, and tables that fit into the terminal. */
+/* Prints hot functions as text: a sentence, the totals and the quality of the recording, and tables that fit the terminal. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,78 +18,77 @@ enum {
 	WIDTH_TID = 8,
 	WIDTH_HOTTEST = 24,
 	WIDTH_SENTENCE = 120,
-	NEIGHBOURS = 5,
+	NEIGHBORS = 5,
 	REASONS = 3,
 	THREADS = 10,
 	THREAD_ROWS = 10,
 };
 
-struct text {
+struct table {
 	struct hot *h;
 	struct buf *out;
 	size_t module; /* columns */
 };
 
-static void begin_color(const struct text *t, const char *code)
+static void begin_color(const struct table *t, const char *code)
 {
 	if (t->h->o->color)
 		buf_addf(t->out, "\033[%sm", code);
 }
 
-static void end_color(const struct text *t) { begin_color(t, "0"); }
+static void end_color(const struct table *t) { begin_color(t, "0"); }
 
-static void add_title(const struct text *t, const char *title)
+static void add_title(const struct table *t, const char *title)
 {
 	begin_color(t, "1");
 	buf_adds(t->out, title);
 	end_color(t);
 }
 
-/* Never cut: a number that lost its end is a wrong one. */
 static void add_number(struct buf *out, const char *s, size_t columns)
 {
-	size_t width = text_width(s, strlen(s));
-
 	buf_addc(out, ' ');
-	buf_add_cell(out, s, strlen(s), width > columns ? width : columns, true, false);
+	buf_add_number_cell(out, s, columns);
 }
 
-static void add_amount(const struct text *t, enum profile_state s, uint64_t value)
+/* An escaped name in a column. */
+static void add_name_cell(const struct table *t, const char *name, size_t columns)
+{
+	struct buf b = { 0 };
+
+	buf_add_name(&b, name, strlen(name));
+	buf_add_cell(t->out, b.data ? b.data : "", b.len, columns, false, false);
+	buf_done(&b);
+}
+
+static void add_amount(const struct table *t, enum profile_state s, uint64_t value)
 {
 	char text[32];
 
 	add_number(t->out, value ? hot_amount(t->h, s, value, text) : "-", WIDTH_AMOUNT);
 }
 
-static void add_share(const struct text *t, uint64_t part, uint64_t whole)
+static void add_share(const struct table *t, uint64_t part, uint64_t whole)
 {
 	char text[32];
 
 	add_number(t->out, part ? hot_share(part, whole, text) : "-", WIDTH_SHARE);
 }
 
-/* The last column of a line that began at @line. */
-static void add_name(const struct text *t, size_t used, const char *name)
+/* The last column of a line that has @used columns. */
+static void add_last_name(const struct table *t, size_t used, const char *name)
 {
 	size_t width = t->h->o->width, left = width > used + WIDTH_NAME_LEAST ? width - used : WIDTH_NAME_LEAST;
-	struct buf b = { 0 };
 
-	buf_add_name(&b, name, strlen(name));
-	hot_add_middle(t->out, b.data ? b.data : "", b.len, width ? left : SIZE_MAX);
-	t->out->failed |= b.failed;
-	buf_done(&b);
+	hot_add_name(t->out, name, width ? left : SIZE_MAX);
 	buf_addc(t->out, '\n');
 }
 
-static void add_module(const struct text *t, const struct hot_function *f)
+static void add_module(const struct table *t, const struct hot_function *f)
 {
-	struct buf b = { 0 };
-
-	buf_add_name(&b, hot_module(f), strlen(hot_module(f)));
 	buf_adds(t->out, "  ");
-	buf_add_cell(t->out, b.data ? b.data : "", b.len, t->module, false, false);
+	add_name_cell(t, hot_module(f), t->module);
 	buf_adds(t->out, "  ");
-	buf_done(&b);
 }
 
 /* --- totals --- */
@@ -113,8 +112,8 @@ static void add_reasons(const struct hot *h, struct buf *out)
 	vec_done(&reasons);
 }
 
-/* Of a file in which there are only times. */
-static void add_times(const struct hot *h, struct buf *out)
+/* The totals of a file that has only times. */
+static void add_state_times(const struct hot *h, struct buf *out)
 {
 	static const char *const words[PROFILE_STATES] = {
 		"of CPU time",
@@ -135,7 +134,7 @@ static void add_times(const struct hot *h, struct buf *out)
 		buf_adds(out, "idle threads only");
 }
 
-static void add_counts(const struct hot *h, struct buf *out)
+static void add_state_counts(const struct hot *h, struct buf *out)
 {
 	static const struct {
 		enum profile_state state;
@@ -163,13 +162,13 @@ static void add_counts(const struct hot *h, struct buf *out)
 	}
 }
 
-static void add_totals(const struct hot *h, struct buf *out)
+static void add_quality(const struct hot *h, struct buf *out)
 {
 	const struct profile_totals *t = &h->p->totals;
 	uint64_t frames = t->frames ? t->frames : h->frames, unnamed = t->frames ? t->unnamed : h->unnamed;
 	char n[32], share[32];
 
-	(t->times_only ? add_times : add_counts)(h, out);
+	(t->times_only ? add_state_times : add_state_counts)(h, out);
 	if (t->duration_ns)
 		buf_addf(out, " in %s", human_ns(t->duration_ns, n));
 	if (t->period_ns)
@@ -197,7 +196,7 @@ static void add_totals(const struct hot *h, struct buf *out)
 
 /* --- tables of functions --- */
 
-static void add_head(const struct text *t)
+static void add_head(const struct table *t)
 {
 	begin_color(t, "1");
 	add_number(t->out, "SELF", WIDTH_AMOUNT);
@@ -211,24 +210,11 @@ static void add_head(const struct text *t)
 	buf_addc(t->out, '\n');
 }
 
-static size_t row_width(const struct text *t) { return 2 * (WIDTH_AMOUNT + WIDTH_SHARE + 2) + t->module + 4; }
-
-/* "take (in __futex_abstimed_wait)", where there is room for it. */
-static void add_name_and_low(const struct text *t, size_t used, const struct hot_function *f)
-{
-	AUTO_FREE char *both = NULL;
-
-	if (asprintf(&both, "%s (in %s)", f->name, f->low) < 0) {
-		both = NULL;
-		t->out->failed = true;
-	}
-	add_name(t, used,
-		 both && (!t->h->o->width || used + text_width(both, strlen(both)) <= t->h->o->width) ? both : f->name);
-}
-
-static void add_row(const struct text *t, const struct hot_function *f, enum profile_state s, uint64_t value)
+static void add_function_row(const struct table *t, const struct hot_function *f, enum profile_state s, uint64_t value)
 {
 	double share = value ? (double)f->self[s] / (double)value : 0;
+	size_t width = t->h->o->width, used = 2 * (WIDTH_AMOUNT + WIDTH_SHARE + 2) + t->module + 4;
+	AUTO_FREE char *both = NULL; /* "take (in __futex_abstimed_wait)", where there is room for it */
 
 	if (share >= 0.05)
 		begin_color(t, share >= 0.2 ? "31" : "33");
@@ -239,27 +225,16 @@ static void add_row(const struct text *t, const struct hot_function *f, enum pro
 	add_amount(t, s, f->total[s]);
 	add_share(t, f->total[s], value);
 	add_module(t, f);
-	if (f->low && f->self[s] && (s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE))
-		add_name_and_low(t, row_width(t), f);
-	else
-		add_name(t, row_width(t), f->name);
-}
-
-/* At most @max by self; *@ret_shown marks those. False: there is none. */
-static void add_by_self(const struct text *t, enum profile_state s, uint64_t value, const uint32_t *order, size_t n,
-			size_t max, bool *shown)
-{
-	add_head(t);
-	for (size_t i = 0; i < n && i < max && t->h->functions.v[order[i]].self[s]; i++) {
-		add_row(t, &t->h->functions.v[order[i]], s, value);
-		shown[order[i]] = true;
+	if (f->low && f->self[s] && hot_is_wait(s) && asprintf(&both, "%s (in %s)", f->name, f->low) < 0) {
+		both = NULL;
+		t->out->failed = true;
 	}
+	add_last_name(t, used, both && (!width || used + text_width(both, strlen(both)) <= width) ? both : f->name);
 }
 
-/* Those with the most under them that did not come up by themselves. */
-static void add_by_total(const struct text *t, enum profile_state s, uint64_t value, size_t max, const bool *shown)
+/* The functions with the largest totals that the table by self does not show. */
+static void add_by_total(const struct table *t, enum profile_state s, uint64_t value, size_t max, const bool *shown)
 {
-	bool waits = s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE; /* how one does that is always the same */
 	size_t n, rows = 0;
 	AUTO_FREE uint32_t *order = hot_rank(t->h, s, true, &n);
 
@@ -268,8 +243,9 @@ static void add_by_total(const struct text *t, enum profile_state s, uint64_t va
 	for (size_t i = 0; order && i < n && rows < max; i++) {
 		const struct hot_function *f = &t->h->functions.v[order[i]];
 
+		/* The plumbing is the same in all waits. */
 		if (shown[order[i]] || f->kind == FRAME_WAITING ||
-		    (waits && hot_is_plumbing(f->kind, f->module, f->name)))
+		    (hot_is_wait(s) && hot_is_plumbing(f->kind, f->module, f->name)))
 			continue;
 		if (!rows++) {
 			buf_addc(t->out, '\n');
@@ -277,23 +253,27 @@ static void add_by_total(const struct text *t, enum profile_state s, uint64_t va
 			buf_addc(t->out, '\n');
 			add_head(t);
 		}
-		add_row(t, f, s, value);
+		add_function_row(t, f, s, value);
 	}
 }
 
-static void add_functions(const struct text *t, enum profile_state s, uint64_t value, size_t max)
+static void add_function_tables(const struct table *t, enum profile_state s, uint64_t value, size_t max)
 {
 	AUTO_FREE bool *shown = calloc(t->h->functions.n + 1, sizeof(*shown));
-	size_t n, left;
+	size_t n, left = 0;
 	AUTO_FREE uint32_t *order = hot_rank(t->h, s, false, &n);
 
 	if (!shown || !order) {
 		t->out->failed = true;
 		return;
 	}
-	add_by_self(t, s, value, order, n, max, shown);
-	for (left = max; left < n && t->h->functions.v[order[left]].self[s]; left++)
-		;
+	add_head(t);
+	for (; left < n && t->h->functions.v[order[left]].self[s]; left++) {
+		if (left >= max)
+			continue;
+		add_function_row(t, &t->h->functions.v[order[left]], s, value);
+		shown[order[left]] = true;
+	}
 	if (left > max)
 		buf_addf(t->out, " … and %zu more\n", left - max);
 	add_by_total(t, s, value, (max + 1) / 2, shown);
@@ -301,8 +281,8 @@ static void add_functions(const struct text *t, enum profile_state s, uint64_t v
 
 static const char *const titles[PROFILE_STATES] = { "ran", "waited for a CPU", "waited", "happened" };
 
-/* What to do about the places that stand in the tables instead of names. */
-static void add_advice(const struct text *t)
+/* What to do about addresses in the tables. */
+static void add_advice(const struct table *t)
 {
 	const struct hot *h = t->h;
 
@@ -318,7 +298,7 @@ static void add_advice(const struct text *t)
 	}
 }
 
-static void add_state(const struct text *t, enum profile_state s)
+static void add_state_tables(const struct table *t, enum profile_state s)
 {
 	const struct hot_state *state = &t->h->states[s];
 	const char *unit = hot_unit(t->h, s);
@@ -336,12 +316,15 @@ static void add_state(const struct text *t, enum profile_state s)
 	if (state->kernel && s == PROFILE_CPU)
 		buf_addf(t->out, ", %s of it in the kernel", hot_share(state->kernel, state->value, n));
 	buf_addc(t->out, '\n');
-	add_functions(t, s, state->value, t->h->o->rows ? t->h->o->rows : s == t->h->primary ? HOT_ROWS : HOT_ROWS / 2);
+	add_function_tables(t, s, state->value,
+			    t->h->o->rows	 ? t->h->o->rows
+			    : s == t->h->primary ? HOT_ROWS
+						 : HOT_ROWS / 2);
 }
 
 /* --- callers and callees --- */
 
-static void add_neighbour(const struct text *t, const struct hot_function *f, enum profile_state s, uint64_t v)
+static void add_neighbor(const struct table *t, const struct hot_function *f, enum profile_state s, uint64_t v)
 {
 	add_amount(t, s, v);
 	add_share(t, v, t->h->states[s].value);
@@ -349,10 +332,11 @@ static void add_neighbour(const struct text *t, const struct hot_function *f, en
 		add_module(t, f);
 	else
 		buf_addf(t->out, "  %*s", (int)t->module + 2, "");
-	add_name(t, WIDTH_AMOUNT + WIDTH_SHARE + 2 + t->module + 4, f ? f->name : "(none: the thread starts here)");
+	add_last_name(t, WIDTH_AMOUNT + WIDTH_SHARE + 2 + t->module + 4,
+		      f ? f->name : "(none: the thread starts here)");
 }
 
-static int compare_edges(const void *x, const void *y, void *state)
+static int compare_edges_in_state(const void *x, const void *y, void *state)
 {
 	const struct hot_edge *a = x, *b = y;
 	uint64_t va = a->value[*(enum profile_state *)state], vb = b->value[*(enum profile_state *)state];
@@ -362,7 +346,7 @@ static int compare_edges(const void *x, const void *y, void *state)
 	return a->other < b->other ? -1 : a->other > b->other;
 }
 
-static void add_neighbours(const struct text *t, uint32_t chosen, bool callers, enum profile_state s)
+static void add_neighbors(const struct table *t, uint32_t chosen, bool callers, enum profile_state s)
 {
 	const struct hot_function *f = &t->h->functions.v[chosen];
 	size_t rows = 0, more = 0;
@@ -372,13 +356,13 @@ static void add_neighbours(const struct text *t, uint32_t chosen, bool callers, 
 
 		if (e->chosen != chosen || e->caller != callers || !e->value[s])
 			continue;
-		if (rows++ >= NEIGHBOURS) {
+		if (rows++ >= NEIGHBORS) {
 			more++;
 			continue;
 		}
 		if (rows == 1)
 			buf_adds(t->out, callers ? "  called by\n" : "  calls\n");
-		add_neighbour(t, e->other == HOT_NONE ? NULL : &t->h->functions.v[e->other], s, e->value[s]);
+		add_neighbor(t, e->other == HOT_NONE ? NULL : &t->h->functions.v[e->other], s, e->value[s]);
 	}
 	if (more)
 		buf_addf(t->out, " … and %zu more\n", more);
@@ -389,7 +373,7 @@ static void add_neighbours(const struct text *t, uint32_t chosen, bool callers, 
 	}
 }
 
-static void add_chosen(const struct text *t, uint32_t chosen, enum profile_state s)
+static void add_callers_and_callees(const struct table *t, uint32_t chosen, enum profile_state s)
 {
 	const struct hot_function *f = &t->h->functions.v[chosen];
 	const char *module = hot_module(f);
@@ -404,16 +388,15 @@ static void add_chosen(const struct text *t, uint32_t chosen, enum profile_state
 		buf_add_name(t->out, module, strlen(module));
 		buf_addc(t->out, ')');
 	}
-	buf_addf(t->out, ", %s: ", titles[s]);
-	buf_addf(t->out, "%s of the total, ", hot_share(f->total[s], t->h->states[s].value, share));
+	buf_addf(t->out, ", %s: %s of the total, ", titles[s], hot_share(f->total[s], t->h->states[s].value, share));
 	buf_addf(t->out, "%s self\n", hot_share(f->self[s], t->h->states[s].value, share));
 	if (t->h->edges.n)
-		qsort_r(t->h->edges.v, t->h->edges.n, sizeof(*t->h->edges.v), compare_edges, &s);
-	add_neighbours(t, chosen, true, s);
-	add_neighbours(t, chosen, false, s);
+		qsort_r(t->h->edges.v, t->h->edges.n, sizeof(*t->h->edges.v), compare_edges_in_state, &s);
+	add_neighbors(t, chosen, true, s);
+	add_neighbors(t, chosen, false, s);
 }
 
-static void add_all_chosen(const struct text *t)
+static void add_all_chosen(const struct table *t)
 {
 	const struct hot *h = t->h;
 
@@ -421,9 +404,9 @@ static void add_all_chosen(const struct text *t)
 		for (unsigned s = 0; s < PROFILE_STATES; s++)
 			if (h->functions.v[h->chosen.v[i]].total[s] &&
 			    (h->o->function || (s == h->primary && i < h->nhottest)))
-				add_chosen(t, h->chosen.v[i], (enum profile_state)s);
+				add_callers_and_callees(t, h->chosen.v[i], (enum profile_state)s);
 	for (size_t i = 0; i < h->waits.n; i++)
-		add_chosen(t, h->waits.v[i], PROFILE_BLOCKED);
+		add_callers_and_callees(t, h->waits.v[i], PROFILE_BLOCKED);
 	if (h->o->function && !h->matches)
 		buf_adds(t->out, "\nno function matches the pattern\n");
 	if (h->matches > h->chosen.n)
@@ -432,27 +415,13 @@ static void add_all_chosen(const struct text *t)
 
 /* --- threads --- */
 
-static void add_thread_name(const struct text *t, const struct profile_thread *thread)
-{
-	struct buf b = { 0 };
-	char n[32];
-
-	buf_add_name(&b, thread->comm ? thread->comm : "", thread->comm ? strlen(thread->comm) : 0);
-	buf_add_cell(t->out, b.data ? b.data : "", b.len, WIDTH_COMM, false, false);
-	snprintf(n, sizeof(n), "%d", thread->tid);
-	add_number(t->out, n, WIDTH_TID);
-	buf_done(&b);
-}
-
-static const enum profile_state columns[] = { PROFILE_CPU, PROFILE_EVENT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
-
-/* A column more: where each thread waits. */
-static bool says_waits(const struct hot *h)
+/* Is there a column for the function in which each thread waits most? */
+static bool has_waits_column(const struct hot *h)
 {
 	return h->states[PROFILE_BLOCKED].value && h->primary != PROFILE_BLOCKED;
 }
 
-static void add_thread_head(const struct text *t)
+static void add_thread_head(const struct table *t)
 {
 	static const char *const names[PROFILE_STATES] = { "RAN", "READY", "WAITED", "EVENTS" };
 
@@ -460,33 +429,37 @@ static void add_thread_head(const struct text *t)
 	begin_color(t, "1");
 	buf_add_cell(t->out, "THREAD", 6, WIDTH_COMM, false, false);
 	add_number(t->out, "TID", WIDTH_TID);
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		if (t->h->present >> columns[i] & 1)
-			add_number(t->out, names[columns[i]], WIDTH_AMOUNT);
+	for (size_t i = 0; i < PROFILE_STATES; i++)
+		if (t->h->present >> hot_states[i] & 1)
+			add_number(t->out, names[hot_states[i]], WIDTH_AMOUNT);
 	if (t->h->states[PROFILE_BLOCKED].idle)
 		add_number(t->out, "IDLE", WIDTH_AMOUNT);
 	add_number(t->out, "%", WIDTH_SHARE);
 	buf_adds(t->out, "  ");
-	if (says_waits(t->h))
+	if (has_waits_column(t->h))
 		buf_add_cell(t->out, "HOTTEST FUNCTION", 16, WIDTH_HOTTEST, false, false);
-	buf_adds(t->out, says_waits(t->h) ? "  WAITS MOST IN" : "HOTTEST FUNCTION");
+	buf_adds(t->out, has_waits_column(t->h) ? "  WAITS MOST IN" : "HOTTEST FUNCTION");
 	end_color(t);
 	buf_addc(t->out, '\n');
 }
 
-static const char *thread_function(const struct text *t, const struct hot_thread *thread, enum profile_state s)
+static const char *thread_function(const struct table *t, const struct hot_thread *thread, enum profile_state s)
 {
 	return thread->hottest[s] == HOT_NONE ? "-" : t->h->functions.v[thread->hottest[s]].name;
 }
 
-static void add_thread(const struct text *t, const struct hot_thread *thread)
+static void add_thread_row(const struct table *t, const struct hot_thread *thread)
 {
+	const struct profile_thread *who = &t->h->p->threads.v[thread->number];
 	size_t used = WIDTH_COMM + WIDTH_TID + 1 + WIDTH_SHARE + 1 + 2;
+	char tid[32];
 
-	add_thread_name(t, &t->h->p->threads.v[thread->number]);
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		if (t->h->present >> columns[i] & 1) {
-			add_amount(t, columns[i], thread->value[columns[i]]);
+	add_name_cell(t, who->comm ? who->comm : "", WIDTH_COMM);
+	snprintf(tid, sizeof(tid), "%d", who->tid);
+	add_number(t->out, tid, WIDTH_TID);
+	for (size_t i = 0; i < PROFILE_STATES; i++)
+		if (t->h->present >> hot_states[i] & 1) {
+			add_amount(t, hot_states[i], thread->value[hot_states[i]]);
 			used += WIDTH_AMOUNT + 1;
 		}
 	if (t->h->states[PROFILE_BLOCKED].idle) {
@@ -495,22 +468,19 @@ static void add_thread(const struct text *t, const struct hot_thread *thread)
 	}
 	add_share(t, thread->value[t->h->primary], t->h->states[t->h->primary].value);
 	buf_adds(t->out, "  ");
-	if (says_waits(t->h)) {
-		const char *name = thread_function(t, thread, t->h->primary);
-		struct buf b = { 0 }, cut = { 0 };
+	if (has_waits_column(t->h)) {
+		struct buf name = { 0 };
 
-		buf_add_name(&b, name, strlen(name));
-		hot_add_middle(&cut, b.data ? b.data : "", b.len, WIDTH_HOTTEST);
-		buf_add_cell(t->out, cut.data ? cut.data : "", cut.len, WIDTH_HOTTEST, false, false);
+		hot_add_name(&name, thread_function(t, thread, t->h->primary), WIDTH_HOTTEST);
+		buf_add_cell(t->out, name.data ? name.data : "", name.len, WIDTH_HOTTEST, false, false);
 		buf_adds(t->out, "  ");
-		buf_done(&b);
-		buf_done(&cut);
+		buf_done(&name);
 		used += WIDTH_HOTTEST + 2;
 	}
-	add_name(t, used, thread_function(t, thread, says_waits(t->h) ? PROFILE_BLOCKED : t->h->primary));
+	add_last_name(t, used, thread_function(t, thread, has_waits_column(t->h) ? PROFILE_BLOCKED : t->h->primary));
 }
 
-static void add_threads(const struct text *t)
+static void add_threads(const struct table *t)
 {
 	size_t max = t->h->o->threads ? SIZE_MAX : THREADS;
 
@@ -518,13 +488,13 @@ static void add_threads(const struct text *t)
 		return;
 	add_thread_head(t);
 	for (size_t i = 0; i < t->h->threads.n && i < max; i++)
-		add_thread(t, &t->h->threads.v[i]);
+		add_thread_row(t, &t->h->threads.v[i]);
 	if (t->h->threads.n > max)
 		buf_addf(t->out, "… and %zu more\n", t->h->threads.n - max);
 }
 
-/* What follows changes the counts: it comes last. */
-static void add_thread_tables(const struct text *t)
+/* These tables come last, because hot_count_thread() replaces the counts. */
+static void add_thread_tables(const struct table *t)
 {
 	size_t max = t->h->o->rows ? t->h->o->rows : THREAD_ROWS;
 
@@ -533,8 +503,8 @@ static void add_thread_tables(const struct text *t)
 		const struct profile_thread *who = &t->h->p->threads.v[thread->number];
 
 		hot_count_thread(t->h, thread->number);
-		for (size_t k = 0; k < ARRAY_SIZE(columns); k++) {
-			enum profile_state s = columns[k];
+		for (size_t k = 0; k < PROFILE_STATES; k++) {
+			enum profile_state s = hot_states[k];
 			char n[32];
 
 			if (!thread->value[s])
@@ -545,13 +515,9 @@ static void add_thread_tables(const struct text *t)
 			buf_add_name(t->out, who->comm ? who->comm : "", who->comm ? strlen(who->comm) : 0);
 			buf_addf(t->out, " %d", who->tid);
 			end_color(t);
-			buf_addf(t->out, ": %s %s\n",
-				 s == PROFILE_CPU	? "ran"
-				 : s == PROFILE_EVENT	? "events"
-				 : s == PROFILE_BLOCKED ? "waited"
-							: "waited for a CPU",
+			buf_addf(t->out, ": %s %s\n", s == PROFILE_EVENT ? "events" : titles[s],
 				 hot_amount(t->h, s, thread->value[s], n));
-			add_functions(t, s, thread->value[s], max);
+			add_function_tables(t, s, thread->value[s], max);
 		}
 	}
 }
@@ -571,7 +537,7 @@ static size_t module_width(const struct hot *h)
 	return width < most ? width : most;
 }
 
-/* Its parts on lines of their own where one line would be long. */
+/* The sentence, with line breaks between its parts where a line would be long. */
 static void add_sentence(const struct hot *h, struct buf *out)
 {
 	struct buf b = { 0 };
@@ -602,15 +568,15 @@ int hot_text(const struct profile *p, const struct hot_options *o, struct buf *o
 {
 	struct hot h;
 	int r = hot_make(&h, p, o);
-	struct text t = { .h = &h, .out = out };
+	struct table t = { .h = &h, .out = out };
 
 	if (!r) {
 		t.module = module_width(&h);
 		add_sentence(&h, out);
-		add_totals(&h, out);
+		add_quality(&h, out);
 		if (!o->function)
-			for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-				add_state(&t, columns[i]);
+			for (size_t i = 0; i < PROFILE_STATES; i++)
+				add_state_tables(&t, hot_states[i]);
 		if (!o->function)
 			add_advice(&t);
 		add_all_chosen(&t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which function a weight belongs to, above all that of a wait. */
+/* Finds the function a weight belongs to. A wait belongs to the function that called the plumbing. */
 #include <string.h>
 
 #include "base/auto.h"
@@ -64,9 +64,7 @@ bool hot_is_plumbing(uint8_t kind, const char *module, const char *name)
 	       begins_with_any(name, names, ARRAY_SIZE(names));
 }
 
-static bool is_plumbing(const struct profile_frame *f) { return hot_is_plumbing(f->kind, f->module, f->name); }
-
-/* The program's: no word for a wait, or for why the stack is cut. */
+/* Code of the program: not the kernel, not a placeholder frame. */
 static bool is_code(const struct profile *p, uint32_t node)
 {
 	const struct profile_frame *f = &p->frames.v[p->nodes.v[node].frame];
@@ -80,10 +78,13 @@ uint32_t hot_self_node(const struct profile *p, const struct profile_weight *w)
 
 	if (!hot_is_wait(w->state))
 		return node;
-	for (; node; node = p->nodes.v[node].parent)
-		if (is_code(p, node) && !is_plumbing(&p->frames.v[p->nodes.v[node].frame]))
+	for (; node; node = p->nodes.v[node].parent) {
+		const struct profile_frame *f = &p->frames.v[p->nodes.v[node].frame];
+
+		if (is_code(p, node) && !hot_is_plumbing(f->kind, f->module, f->name))
 			return node;
-	/* All of it is the C library's, or the kernel's, as for its own threads. */
+	}
+	/* All frames belong to the C library or, as in kernel threads, to the kernel. */
 	node = hot_low_node(p, w);
 	if (node)
 		return node;
@@ -108,6 +109,6 @@ bool hot_is_idle(const struct hot *h, const struct profile_weight *w)
 
 	if (w->state != PROFILE_BLOCKED)
 		return false;
-	/* The thread's name is below the word. */
+	/* The frame with the thread's name may follow the idle frame. */
 	return node && (h->idle[nodes[node].frame] || (nodes[node].parent && h->idle[nodes[nodes[node].parent].frame]));
 }

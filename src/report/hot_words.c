@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words of the report on hot functions: units, shares, and the sentence on top. */
+/* Units, shares, names, and the first sentence of the report on hot functions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ const char *hot_share(uint64_t part, uint64_t whole, char *ret)
 	return ret;
 }
 
-/* In a sentence whole numbers do. */
+/* Sentences have whole percents. */
 static const char *share_in_words(uint64_t part, uint64_t whole, char *ret)
 {
 	if (part && part >= whole / 100 && part < whole)
@@ -78,53 +78,42 @@ static const char *share_in_words(uint64_t part, uint64_t whole, char *ret)
 	return ret;
 }
 
-void hot_add_middle(struct buf *out, const char *s, size_t len, size_t columns)
-{
-	size_t width = text_width(s, len), head = (columns - 1) / 2, used, at;
-
-	if (width <= columns || columns < 3) {
-		buf_add(out, s, len);
-		return;
-	}
-	at = text_fit(s, len, head, &used);
-	buf_add(out, s, at);
-	buf_adds(out, "…");
-	while (at < len && text_width(s + at, len - at) > columns - 1 - used) {
-		size_t one = 1;
-
-		while (at + one < len && ((unsigned char)s[at + one] & 0xc0) == 0x80)
-			one++;
-		at += one;
-	}
-	buf_add(out, s + at, len - at);
-}
-
-static void add_name(const struct hot_function *f, struct buf *out)
+void hot_add_name(struct buf *out, const char *name, size_t columns)
 {
 	struct buf b = { 0 };
+	size_t used, head, at;
 
-	buf_add_name(&b, f->name, strlen(f->name));
-	hot_add_middle(out, b.data ? b.data : "", b.len, NAME_COLUMNS);
+	buf_add_name(&b, name, strlen(name));
 	out->failed |= b.failed;
+	if (!b.len || columns < 3 || text_width(b.data, b.len) <= columns) {
+		buf_add(out, b.data ? b.data : "", b.len);
+		buf_done(&b);
+		return;
+	}
+	head = at = text_fit(b.data, b.len, (columns - 1) / 2, &used);
+	buf_add(out, b.data, head);
+	buf_adds(out, "…");
+	while (at < b.len && text_width(b.data + at, b.len - at) > columns - 1 - used)
+		for (at++; at < b.len && ((unsigned char)b.data[at] & 0xc0) == 0x80;)
+			at++;
+	buf_add(out, b.data + at, b.len - at);
 	buf_done(&b);
+}
+
+static void add_function(const struct hot_function *f, struct buf *out)
+{
+	hot_add_name(out, f->name, NAME_COLUMNS);
 	if (f->kind == FRAME_KERNEL || (f->kind != FRAME_REASON && f->kind != FRAME_WAITING && *f->module)) {
 		buf_adds(out, f->kind == FRAME_KERNEL ? " of the " : " of ");
 		buf_add_name(out, hot_module(f), strlen(hot_module(f)));
 	}
 }
 
-/* One function that may be looked at: no word for a reason, which stands for many, and no word for waiting; of a wait none
- * of the kernel's, which all waits are in. */
-static bool is_function(const struct hot_function *f, enum profile_state s)
-{
-	bool waits = s == PROFILE_BLOCKED || s == PROFILE_RUNNABLE;
-
-	return !f->unnamed && f->kind != FRAME_REASON && f->kind != FRAME_WAITING &&
-	       !(waits && f->kind == FRAME_KERNEL);
-}
-
-/* The function that is nearest to the leaves and still has half of the value under it; of those as near the smallest. */
-static const struct hot_function *find_half(const struct hot *h, enum profile_state s)
+/*
+ * The function nearest to the leaves that still has half of the value as its total; of several as near, the smallest. It must be
+ * one function: no placeholder, which stands for many, and in a wait no function of the kernel, which all waits have.
+ */
+static const struct hot_function *find_half_of_total(const struct hot *h, enum profile_state s)
 {
 	const struct hot_function *best = NULL;
 	double depth, deepest = 0;
@@ -132,7 +121,9 @@ static const struct hot_function *find_half(const struct hot *h, enum profile_st
 	for (size_t i = 0; i < h->functions.n; i++) {
 		const struct hot_function *f = &h->functions.v[i];
 
-		if (!is_function(f, s) || f->total[s] < h->states[s].value - h->states[s].value / 2)
+		if (f->unnamed || f->kind == FRAME_REASON || f->kind == FRAME_WAITING ||
+		    (hot_is_wait(s) && f->kind == FRAME_KERNEL) ||
+		    f->total[s] < h->states[s].value - h->states[s].value / 2)
 			continue;
 		depth = f->depth / (double)f->total[s];
 		if (best && (depth < deepest || (depth <= deepest && f->total[s] >= best->total[s])))
@@ -143,8 +134,8 @@ static const struct hot_function *find_half(const struct hot *h, enum profile_st
 	return best;
 }
 
-/* But for places in files without symbols: nobody can look at them. */
-static const struct hot_function *find_self(const struct hot *h, enum profile_state s)
+/* The function with the most self value, except functions without symbols: a user cannot look them up. */
+static const struct hot_function *find_hottest(const struct hot *h, enum profile_state s)
 {
 	const struct hot_function *best = NULL;
 
@@ -157,8 +148,8 @@ static const struct hot_function *find_self(const struct hot *h, enum profile_st
 	return best;
 }
 
-/* "the hottest function is ", when it is */
-static const char *hottest(const struct hot *h, const struct hot_function *self, enum profile_state s)
+/* A function without symbols may be hotter. */
+static const char *hottest_phrase(const struct hot *h, const struct hot_function *self, enum profile_state s)
 {
 	for (size_t i = 0; i < h->functions.n; i++)
 		if (h->functions.v[i].self[s] > self->self[s])
@@ -166,13 +157,14 @@ static const char *hottest(const struct hot *h, const struct hot_function *self,
 	return "the hottest function is ";
 }
 
-/* "parse of libfoo.so and what it calls, 31 % in itself" */
-static void add_half(const struct hot *h, const struct hot_function *f, enum profile_state s, struct buf *out)
+/* "parse of libfoo.so and its callees, 31 % self time" */
+static void add_function_and_callees(const struct hot *h, const struct hot_function *f, enum profile_state s,
+				     struct buf *out)
 {
 	uint64_t value = h->states[s].value;
 	char text[32];
 
-	add_name(f, out);
+	add_function(f, out);
 	if (f->self[s] == f->total[s])
 		return;
 	buf_adds(out, " and its callees");
@@ -192,30 +184,30 @@ static const char *what_was_spent(const struct hot *h, enum profile_state s, cha
 
 static void add_where(const struct hot *h, enum profile_state s, struct buf *out)
 {
-	const struct hot_function *half = find_half(h, s), *self = find_self(h, s);
+	const struct hot_function *half = find_half_of_total(h, s), *self = find_hottest(h, s);
 	uint64_t value = h->states[s].value;
 	char share[32], words[64];
 
 	if (half) {
 		buf_addf(out, "%s of %s ", share_in_words(half->total[s], value, share), what_was_spent(h, s, words));
-		add_half(h, half, s, out);
+		add_function_and_callees(h, half, s, out);
 	}
 	if (!self || self == half)
 		return;
 	if (half) {
-		buf_addf(out, "; %s", hottest(h, self, s));
-		add_name(self, out);
+		buf_addf(out, "; %s", hottest_phrase(h, self, s));
+		add_function(self, out);
 		buf_addf(out, " (%s)", share_in_words(self->self[s], value, share));
 		return;
 	}
-	buf_addf(out, "%s%s", self->self[s] >= value / 4 ? "" : "no function stands out: ", hottest(h, self, s));
-	add_name(self, out);
+	buf_addf(out, "%s%s", self->self[s] >= value / 4 ? "" : "no function stands out: ", hottest_phrase(h, self, s));
+	add_function(self, out);
 	buf_addf(out, " with %s of %s", share_in_words(self->self[s], value, share),
 		 h->states[s].times ? s == PROFILE_CPU ? "the CPU time" : "the time waited" : hot_unit(h, s));
 }
 
-/* What ran in the kernel, and inside a collection. */
-static void add_parts(const struct hot *h, enum profile_state s, struct buf *out)
+/* The shares of the kernel and of garbage collection. */
+static void add_kernel_and_gc(const struct hot *h, enum profile_state s, struct buf *out)
 {
 	uint64_t value = h->states[s].value;
 	char share[32];
@@ -233,7 +225,7 @@ static void add_parts(const struct hot *h, enum profile_state s, struct buf *out
 static void add_waits(const struct hot *h, struct buf *out)
 {
 	const struct hot_state *blocked = &h->states[PROFILE_BLOCKED], *ready = &h->states[PROFILE_RUNNABLE];
-	const struct hot_function *f = find_self(h, PROFILE_BLOCKED);
+	const struct hot_function *f = find_hottest(h, PROFILE_BLOCKED);
 	uint64_t ran = h->states[PROFILE_CPU].value;
 	char text[32], share[32];
 
@@ -243,7 +235,7 @@ static void add_waits(const struct hot *h, struct buf *out)
 			 f->self[PROFILE_BLOCKED] == blocked->value
 				 ? "all"
 				 : share_in_words(f->self[PROFILE_BLOCKED], blocked->value, share));
-		add_name(f, out);
+		add_function(f, out);
 	}
 	if (ready->value && ready->times && h->primary != PROFILE_RUNNABLE && ready->value >= ran / 50)
 		buf_addf(out, "; runnable threads waited %s for a CPU",
@@ -259,11 +251,11 @@ void hot_sentence(const struct hot *h, struct buf *out)
 		return;
 	}
 	add_where(h, h->primary, out);
-	if (h->primary != PROFILE_BLOCKED && h->primary != PROFILE_RUNNABLE)
-		add_parts(h, h->primary, out);
+	if (!hot_is_wait(h->primary))
+		add_kernel_and_gc(h, h->primary, out);
 	add_waits(h, out);
 	if (out->len == begin)
 		buf_adds(out, h->frames ? "no sampled function has a name" : "no sample has a stack");
-	if (out->len > begin + 2 && out->data[begin] == ';') /* it begins with one of the parts */
+	if (out->len > begin + 2 && out->data[begin] == ';') /* the first part begins with its separator */
 		memmove(out->data + begin, out->data + begin + 2, (out->len -= 2) - begin + 1);
 }

@@ -32,7 +32,7 @@ static struct profile *program(void)
 	return p;
 }
 
-static const struct hot_function *find(const struct hot *h, const char *name)
+static const struct hot_function *find_function(const struct hot *h, const char *name)
 {
 	for (size_t i = 0; i < h->functions.n; i++)
 		if (!strcmp(h->functions.v[i].name, name))
@@ -43,8 +43,8 @@ static const struct hot_function *find(const struct hot *h, const char *name)
 
 static void is(const struct hot *h, const char *name, uint64_t self, uint64_t total)
 {
-	assert_int_equal(find(h, name)->self[PROFILE_CPU], self * MS);
-	assert_int_equal(find(h, name)->total[PROFILE_CPU], total * MS);
+	assert_int_equal(find_function(h, name)->self[PROFILE_CPU], self * MS);
+	assert_int_equal(find_function(h, name)->total[PROFILE_CPU], total * MS);
 }
 
 static void test_self_and_total(void **state)
@@ -219,14 +219,14 @@ static void test_waits(void **state)
 
 	(void)state;
 	assert_int_equal(hot_make(&h, p, &o), 0);
-	assert_int_equal(find(&h, "Queue::take")->self[PROFILE_BLOCKED],
+	assert_int_equal(find_function(&h, "Queue::take")->self[PROFILE_BLOCKED],
 			 300 * MS); /* what is below it is how one waits */
-	assert_string_equal(find(&h, "Queue::take")->low, "lock");
-	assert_int_equal(find(&h, "lock")->self[PROFILE_BLOCKED], 0);
-	assert_int_equal(find(&h, "schedule")->self[PROFILE_BLOCKED], 0);
-	assert_int_equal(find(&h, "schedule")->total[PROFILE_BLOCKED], 300 * MS);
-	assert_int_equal(find(&h, "run")->self[PROFILE_RUNNABLE], 12 * MS);
-	assert_int_equal(find(&h, "[idle]")->total[PROFILE_BLOCKED], 0);
+	assert_string_equal(find_function(&h, "Queue::take")->low, "lock");
+	assert_int_equal(find_function(&h, "lock")->self[PROFILE_BLOCKED], 0);
+	assert_int_equal(find_function(&h, "schedule")->self[PROFILE_BLOCKED], 0);
+	assert_int_equal(find_function(&h, "schedule")->total[PROFILE_BLOCKED], 300 * MS);
+	assert_int_equal(find_function(&h, "run")->self[PROFILE_RUNNABLE], 12 * MS);
+	assert_int_equal(find_function(&h, "[idle]")->total[PROFILE_BLOCKED], 0);
 	assert_int_equal(h.states[PROFILE_BLOCKED].idle, 5000 * MS);
 	assert_int_equal(h.states[PROFILE_BLOCKED].value, 300 * MS);
 	hot_done(&h);
@@ -383,7 +383,7 @@ static void test_plumbing(void **state)
 		assert_true(asprintf(&stack, "%s|~[sleeping]", cases[i].stack) > 0);
 		case_add(p, t, stack, PROFILE_BLOCKED, 1, 5 * MS);
 		assert_int_equal(hot_make(&h, p, &o), 0);
-		assert_int_equal(find(&h, cases[i].wanted)->self[PROFILE_BLOCKED], 5 * MS);
+		assert_int_equal(find_function(&h, cases[i].wanted)->self[PROFILE_BLOCKED], 5 * MS);
 		hot_done(&h);
 		profile_free(p);
 	}
