@@ -14,6 +14,8 @@ static inline void auto_close_(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 }
+/* Closes a descriptor unless it is below 0. */
+static inline void close_fd(int fd) { auto_close_(&fd); }
 static inline void auto_fclose_(FILE **f)
 {
 	if (*f)

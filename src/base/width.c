@@ -26,6 +26,18 @@ static size_t next_char(const char *s, size_t len, utf8proc_int32_t *ret)
 	return 1;
 }
 
+size_t text_char(const char *s, size_t len, uint32_t *ret, size_t *ret_columns)
+{
+	utf8proc_int32_t c;
+	utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)s, (utf8proc_ssize_t)len, &c);
+
+	if (n <= 0)
+		return 0;
+	*ret = (uint32_t)c;
+	*ret_columns = char_width(c);
+	return (size_t)n;
+}
+
 size_t text_fit(const char *s, size_t len, size_t columns, size_t *ret)
 {
 	size_t at = 0, used = 0;

@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 
+/* The character at the start of @len bytes, at least one: its length, code point and columns. 0: it is not valid UTF-8. */
+size_t text_char(const char *s, size_t len, uint32_t *ret, size_t *ret_columns);
 /*
  * Columns of @len bytes of UTF-8 that are safe to print (see buf_add_escaped): marks that join the letter before take
  * none, East Asian letters and pictures two. A byte that is not UTF-8 counts as one.

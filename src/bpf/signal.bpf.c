@@ -53,7 +53,7 @@ static __always_inline struct ut_throttled *account_of(uint32_t process)
 	return bpf_map_lookup_elem(&ut_throttled, &process);
 }
 
-/* A ring that is nearly full is kept for those who write little: a process that floods is refused, and counted. */
+/* A nearly full ring is reserved for processes that write little: a flooding process is throttled, and its events counted. */
 static __always_inline int is_throttled(uint32_t process, uint64_t available, uint32_t cpu)
 {
 	uint64_t window = bpf_ktime_get_ns() >> UT_FAIR_WINDOW_SHIFT;

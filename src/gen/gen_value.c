@@ -15,7 +15,7 @@ int gen_refuse(struct gen *g, const struct expr *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	g->error = probe_error(g->checked->spec, e->pos, e->len, g->err, "%s", what);
+	g->error = probe_error_at(g->checked->spec->text, e->pos, e->len, g->err, "%s", what);
 	return g->error;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a name to the kernel's description of the event. */
+/* From the name of a tracepoint to the kernel's description. */
 #include "plan/event.h"
 
 #include <string.h>

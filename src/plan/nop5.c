@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a 5-byte nop stands in its function. */
+/* Recognizes 5-byte nops and their location in a function. */
 #include "plan/nop5.h"
 
 #include <string.h>

@@ -6,12 +6,12 @@
 #include "elf/image.h"
 
 enum nop5_location {
-	NOP5_NONE, /* the instruction is another */
-	NOP5_FIRST, /* the first of a function, after endbr64, if any */
+	NOP5_NONE, /* another instruction */
+	NOP5_FIRST, /* the first instruction of a function, after endbr64, if any */
 	NOP5_INSIDE,
 };
 enum nop5_location nop5_location(struct elf_image *img, uint64_t vaddr);
-/* Is the instruction in front of @vaddr a 5-byte nop that begins a function? */
+/* Is the instruction before @vaddr a 5-byte nop at the start of a function? */
 bool nop5_begins_before(struct elf_image *img, uint64_t vaddr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan's own life: requests, probes, sites and bodies kept together, and undone together. */
+/* The plan itself: adds requests, probes, sites and snippets, and removes them together. */
 #include "plan/plan.h"
 
 #include <errno.h>
@@ -29,39 +29,6 @@ static void probe_done(struct plan_probe *p)
 	tracepoint_done(&p->tracepoint);
 	free(p->provider);
 	free(p->func);
-}
-
-struct plan *plan_free(struct plan *plan)
-{
-	if (!plan)
-		return NULL;
-	for (size_t i = 0; i < plan->requests.n; i++)
-		request_done(&plan->requests.v[i]);
-	for (size_t i = 0; i < plan->probes.n; i++)
-		probe_done(&plan->probes.v[i]);
-	for (size_t i = 0; i < plan->sites.n; i++)
-		free(plan->sites.v[i].operands);
-	for (size_t i = 0; i < plan->files.n; i++) {
-		free(plan->files.v[i].path);
-		close(plan->files.v[i].fd);
-	}
-	for (size_t i = 0; i < plan->snippets.n; i++)
-		gen_snippet_done(&plan->snippets.v[i]);
-	for (size_t i = 0; i < plan->names.n; i++)
-		free(plan->names.v[i]);
-	sentences_done(&plan->notes);
-	vec_done(&plan->requests);
-	vec_done(&plan->probes);
-	vec_done(&plan->sites);
-	vec_done(&plan->files);
-	vec_done(&plan->snippets);
-	vec_done(&plan->seen);
-	for (size_t i = 0; i < plan->providers.n; i++)
-		free(plan->providers.v[i]);
-	vec_done(&plan->providers);
-	vec_done(&plan->names);
-	free(plan);
-	return NULL;
 }
 
 bool plan_request_is_path(const struct plan_request *r)
@@ -176,7 +143,7 @@ int plan_check(struct plan *plan, unsigned request, const struct probe_scope *sc
 		probe_spec_free(spec);
 		return r;
 	}
-	/* a format of ours needs no excuse */
+	/* notes about a default format are of no use to the user */
 	for (size_t i = 0; !r && !extra && !plan->options.described && i < (*ret)->notes.n; i++)
 		r = plan_note(plan, "%s", (*ret)->notes.v[i]);
 	if (!r)
@@ -195,7 +162,7 @@ int plan_add_probe(struct plan *plan, struct plan_probe *probe)
 	return (int)plan->probes.n - 1;
 }
 
-/* The number of an equal body that is there already, or of this one, which is moved in. */
+/* Returns the index of an equal snippet, or of this one, which is moved in. */
 static int insert_snippet(struct plan *plan, struct gen_snippet *snippet)
 {
 	for (size_t i = 0; i < plan->snippets.n; i++) {
@@ -285,7 +252,7 @@ int plan_scan_file(struct plan_scan *scan)
 
 int plan_scan_image(struct plan_scan *scan) { return scan->img ? 0 : elf_image_open(scan->fd, &scan->img, scan->err); }
 
-/* Everything appended since a mark is taken off again. */
+/* A state of the plan, to which undo_to_mark returns. */
 struct plan_mark {
 	size_t probes, sites, snippets, files, seen;
 };
@@ -316,14 +283,41 @@ static void undo_to_mark(struct plan *plan, const struct plan_mark *m)
 	plan->snippets.n = m->snippets;
 }
 
+static void free_names(struct name_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->v[i]);
+	vec_done(list);
+}
+
+struct plan *plan_free(struct plan *plan)
+{
+	if (!plan)
+		return NULL;
+	undo_to_mark(plan, &(struct plan_mark){ 0 });
+	for (size_t i = 0; i < plan->requests.n; i++)
+		request_done(&plan->requests.v[i]);
+	sentences_done(&plan->notes);
+	vec_done(&plan->requests);
+	vec_done(&plan->probes);
+	vec_done(&plan->sites);
+	vec_done(&plan->files);
+	vec_done(&plan->snippets);
+	vec_done(&plan->seen);
+	free_names(&plan->providers);
+	free_names(&plan->names);
+	free(plan);
+	return NULL;
+}
+
 static bool same_time(const struct timespec *a, const struct timespec *b)
 {
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 /*
- * Containers made from one image see the same file through overlays of their own. The kernel puts probes on the file
- * below them: attached for each view, every event would come as often as there are views.
+ * Containers of one image see the same file through different overlays. The kernel attaches probes to the file below
+ * them: attached for each overlay, every event would be reported once per overlay.
  */
 static bool same_below(const struct plan_seen *a, const struct plan_seen *b)
 {
@@ -343,7 +337,6 @@ static bool was_seen(const struct plan *plan, const struct plan_seen *file)
 	return false;
 }
 
-/* True when the file of this number is one that was looked at, as far as can be told without opening it. */
 bool plan_was_seen(const struct plan *plan, pid_t pid, const struct mapping *m, bool check)
 {
 	for (size_t i = 0; i < plan->seen.n; i++) {
@@ -382,7 +375,7 @@ static int scan_request(struct plan_scan *scan, unsigned request)
 		r = plan_usdt(scan, request);
 	else if (kind != PROBE_TRACEPOINT && kind != PROBE_USER)
 		r = plan_functions(scan, request);
-	if (r && scan->err) { /* for those who go on: this is why it came to nothing */
+	if (r && scan->err) { /* for callers that continue: the reason why the request has no probe */
 		plan_set_miss(&plan->requests.v[request], "%s", scan->err->msg);
 		plan->requests.v[request].failed = true;
 	}
@@ -405,7 +398,7 @@ static int scan_requests(struct plan_scan *scan)
 	return r;
 }
 
-/* "/usr/bin/chezscheme" of a command that was given as scheme, a link to it. */
+/* "/usr/bin/chezscheme" for a link to it named scheme. */
 static const char *real_path(int fd, const char *path, char *buf, size_t size)
 {
 	char link[64];

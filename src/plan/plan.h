@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plan: which sites of which files run which instructions, worked out before anything is attached. Pure but for
- * reading files. It can grow: a file that is mapped later is planned then and attached then.
+ * The plan: which sites of which files run which instructions, determined before anything is attached. It reads files and
+ * changes nothing. It can grow: a file that is mapped later is planned and attached at that time.
  *
- * Words: a *request* is a probe as typed; it becomes *probes* (one for each file and name that fit), each with its
- * *sites*; equal instructions of sites are kept once, as *bodies*.
+ * Terms: a *request* is a probe as typed; it becomes *probes* (one for each file and name that match), each with *sites*;
+ * sites with equal instructions share a *snippet*.
  */
 #ifndef UT_PLAN_PLAN_H
 #define UT_PLAN_PLAN_H
@@ -21,21 +21,22 @@
 
 struct plan_options {
 	struct gen_options gen;
-	enum gen_filter tracepoint_filter; /* in the place of gen.filter: kernel events cannot be attached by process */
+	enum gen_filter
+		tracepoint_filter; /* replaces gen.filter for tracepoints, which cannot be attached by process */
 	const struct runtimes *runtimes; /* default formats; may be NULL */
-	const enum probe_state *states; /* by request; NULL: none. Used by plan_new alone */
-	size_t samples; /* so many of the first requests: their events are samples */
-	bool lifecycle; /* forks, execs and exits come as well, e: requests or not */
+	const enum probe_state *states; /* by request; NULL: none. Only used by plan_new */
+	size_t samples; /* number of requests, from the first on, whose events are samples */
+	bool lifecycle; /* emit lifecycle events, even without e: requests */
 	/*
-	 * The requests are nobody's who could be asked to mend them: one that does not fit a file has nothing there, and
-	 * says so in its miss; formats need no excuse.
+	 * The requests come from runtime definitions, not from the user: one that does not fit a file has no probes there,
+	 * with the reason in its miss, and notes about formats are dropped.
 	 */
 	bool described;
 };
 
 struct plan_file {
 	struct file_id id;
-	char *path; /* for people: as its process sees it */
+	char *path; /* for display: as its process sees it */
 	int fd; /* read-only */
 };
 
@@ -47,10 +48,10 @@ struct plan_probe {
 	unsigned request; /* index of the text it came from */
 	unsigned file; /* index; unused for t: */
 	unsigned nsites;
-	uint64_t events; /* counted by the session */
+	uint64_t events; /* number of events, counted by the session */
 };
 
-/* What a site is attached as. */
+/* How a site is attached. */
 enum site_kind {
 	SITE_PROBE,
 	SITE_ENTRY, /* r: with duration: the call */
@@ -66,34 +67,34 @@ enum site_kind {
 struct plan_site {
 	enum site_kind kind;
 	unsigned probe, file;
-	unsigned tracepoint_id; /* of those that sit on the kernel's events */
+	unsigned tracepoint_id; /* with site_is_tracepoint */
 	uint64_t vaddr, offset, sem_offset;
 	struct operands *operands; /* u: owned; shared by nobody */
 	uint32_t snippet; /* SITE_NO_SNIPPET: the program is not generated */
 	enum nop5_location nop5; /* see plan/nop5.h */
-	bool nop5_before; /* SITE_USER: a faster place is 5 bytes in front of it */
-	bool excluded; /* left out: attaching there would harm the program */
-	const char *unreadable[OUTPUTS_MAX]; /* per output; NULL: readable. Lives in operands, or for ever */
+	bool nop5_before; /* SITE_USER: a faster site is 5 bytes before it */
+	bool excluded; /* a probe there would be unsafe */
+	const char *unreadable[OUTPUTS_MAX]; /* per output; NULL: readable. Points into operands, or to a constant */
 };
 
 struct plan_request {
 	char *text;
-	struct probe_spec *spec; /* for matching; each probe has a copy of its own */
+	struct probe_spec *spec; /* for matching; each probe has its own copy */
 	enum probe_state state;
-	unsigned nprobes; /* that it became so far */
-	bool has_id; /* WHERE is a path of ours: its identity */
+	unsigned nprobes; /* so far */
+	bool has_id; /* WHERE is the path of a file: its identity */
 	struct file_id id;
-	bool failed; /* miss is an error that was found in it: it fits a file, but not so */
-	bool weak_miss; /* miss says only that a file of that name has no probes at all */
-	char *miss; /* why a file that fits WHERE has nothing for it; NULL: no file fitted */
+	bool failed; /* miss is an error in the request */
+	bool weak_miss; /* miss only says that a file of that name has no probes */
+	char *miss; /* why a file that matches WHERE has no probe for it; NULL: no file matched */
 };
 
-/* Which file was looked at. The number of one that nobody holds open may be another file's later. */
+/* An examined file. The inode number of a file that is not open may be reused. */
 struct plan_seen {
 	struct file_id id;
 	struct timespec changed;
 	int64_t size;
-	bool held; /* it is among the plan's files */
+	bool held; /* it is open as one of the plan's files */
 	bool overlay; /* each container's view of one file has a device number of its own */
 };
 
@@ -102,9 +103,9 @@ struct name_list {
 	size_t n, cap;
 }; /* owned strings */
 
-/* Tracepoints of signal handlers, and where the record of signal:signal_deliver has what. */
+/* The tracepoints of signal handlers, and the fields of signal:signal_deliver. */
 struct plan_signals {
-	unsigned deliver, sigreturn; /* their numbers */
+	unsigned deliver, sigreturn; /* IDs */
 	unsigned number, code, handler; /* offsets */
 };
 
@@ -115,65 +116,65 @@ struct plan {
 	VEC(struct plan_site) sites;
 	VEC(struct plan_file) files;
 	VEC(struct gen_snippet) snippets;
-	VEC(struct plan_seen) seen; /* files looked at, with or without a hit */
-	struct name_list names; /* "provider:name" of USDT probes that a request could have meant: for near misses */
-	struct name_list providers; /* and the providers of others */
-	struct sentences notes; /* to tell once */
+	VEC(struct plan_seen) seen; /* examined files, with or without a match */
+	struct name_list names; /* "provider:name" of USDT probes, to suggest for a request without a match */
+	struct name_list providers; /* other providers, for the same */
+	struct sentences notes; /* to report once */
 	size_t notes_reported;
-	int user_probe; /* the first e: request's, which the lanes' sites belong to; -1: none */
+	int user_probe; /* the probe of the first e: request, which owns the sites of both transports; -1: none */
 	int signal_probe; /* the first s: request's */
-	struct plan_signals signals; /* with one */
+	struct plan_signals signals; /* with an s: request */
 };
 
-/* Parses all requests; -EINVAL with the marked place. */
+/* Parses all requests; -EINVAL with the location marked. */
 int plan_new(const char *const *texts, size_t n, const struct plan_options *options, struct plan **ret,
 	     struct ut_err *err);
 struct plan *plan_free(struct plan *plan);
 
-/* t: requests, from the kernel's description. */
+/* Plans the t: requests. */
 int plan_tracepoints(struct plan *plan, struct ut_err *err);
-/* e: requests: what they print, and the sites in the kernel. @prctl: that lane too. */
+/* Plans the e: and s: requests and their tracepoints. @prctl: the prctl transport too. */
 int plan_user_transports(struct plan *plan, bool prctl, struct ut_err *err);
-/* libusertrace where it is installed: programs that load it later are seen from their first event on. */
+/* Plans the installed libusertrace, so that programs that load it later are traced from their first event on. */
 int plan_user_library(struct plan *plan, struct ut_err *err);
 bool plan_wants_user_events(const struct plan *plan);
 bool plan_wants_signals(const struct plan *plan);
-/* Forks, execs and exits, which spans end with. */
+/* Are lifecycle events needed? Spans end with them. */
 bool plan_wants_lifecycle(const struct plan *plan);
-/* Is how processes stand asked for by any request? */
+/* Does any request measure stopped time? */
 bool plan_measures(const struct plan *plan);
 /*
- * Everything that the requests want of one file. @path is how it is called for people and compared with WHERE; @fd is
- * duplicated. A file already looked at is passed over. Errors are the user's (a format that does not fit, an argument
- * that is not there): the plan is as before then.
+ * Plans all requests for one file. @path is for display and is compared with WHERE; @fd is duplicated. Does nothing for a
+ * file that was examined before. Errors are in a request (a format that does not fit, a missing argument); the plan is
+ * unchanged then.
  */
 int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err);
-/* All files a process has mapped. */
+/* Plans all files that a process has mapped. */
 int plan_process(struct plan *plan, pid_t pid, struct ut_err *err);
-/* One mapping of a process, just made. */
+/* Plans the file of one new mapping. */
 int plan_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err);
-/* All files of all processes. Processes that end meanwhile are nobody's error. */
+/* Plans all files of all processes. Skips processes that exit meanwhile. */
 int plan_all(struct plan *plan, struct ut_err *err);
-/* The file of a command that is going to run, as execvp will find it; none is no error here. */
+/* Plans the file of a command, as execvp will find it; a missing file is not an error. */
 int plan_command(struct plan *plan, const char *name, struct ut_err *err);
-/* Files that requests name by path, or, without a process to look into, by library or program name. */
+/* Plans files that requests name by path, and with @search also by the name of a library or program. */
 int plan_named_files(struct plan *plan, bool search, struct ut_err *err);
 
-/* Does it sit on an event of the kernel, and not in a file? */
+/* Is the site a tracepoint of the kernel, and not in a file? */
 bool site_is_tracepoint(const struct plan_site *site);
-/* Does it send events that are the user's, and not only helps others to? */
+/* Does the site send events to the user? The entries of traced returns only store their time. */
 bool site_has_events(const struct plan_site *site);
 bool plan_request_is_path(const struct plan_request *r);
 /* Has every request a probe? */
 bool plan_is_complete(const struct plan *plan);
-/* 0 when every request has a probe; else -EINVAL, naming the first that has none, near misses, and what the runtime
- * offers. @where says what was searched ("process 123 (java)"). */
+/* 0 when every request has a probe; otherwise -EINVAL with the first one that has none, similar names, and what the runtime
+ * offers. @where names what was searched ("process 123 (java)"). */
 int plan_complete(const struct plan *plan, const char *where, const struct runtime *runtime, struct ut_err *err);
 
-/* The same for requests that name a file which is there: nothing that comes later can help them. */
+/* The same for requests that name an existing file, where no later file can have the probe. */
 int plan_paths_complete(const struct plan *plan, struct ut_err *err);
 
-/* --explain: the whole plan as text. Instructions are shown once for each body. */
+/* --explain: the whole plan as text, with the instructions of each snippet once. */
 void plan_explain(const struct plan *plan, struct buf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --explain: the plan for a person: where, what is read, what is copied, and the instructions that do it. */
+/* --explain: the plan as text: sites, what is read and copied, and the instructions. */
 #include <string.h>
 
 #include "base/text.h"
@@ -46,7 +46,7 @@ static void explain_expr(const struct probe_checked *c, const struct expr *e, st
 		buf_adds(out, "(implied)");
 }
 
-/* The kernel sends each user event whole; what a request does with it is done here. */
+/* The kernel sends each user event as a whole; requests are evaluated in the tracer. */
 static void explain_user(const struct probe_checked *c, struct buf *out)
 {
 	if (c->spec->predicate) {
@@ -127,7 +127,7 @@ static void explain_probe(const struct plan *plan, unsigned probe, struct buf *o
 	buf_addc(out, '\n');
 }
 
-/* What stands in front of the bodies of every program: who is wanted, and which ring. */
+/* The instructions before the snippets of every program: the filter on processes, and the ring. */
 static void explain_prologue(const struct plan *plan, struct buf *out)
 {
 	const struct gen_snippet *snippet = plan->snippets.n ? &plan->snippets.v[0] : NULL;

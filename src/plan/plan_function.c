@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* p: and r: requests: the functions of a file that fit become probes. */
+/* p: and r: requests: the matching functions of a file become probes. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,10 +11,7 @@
 #include "elf/instruction.h"
 #include "plan/plan_priv.h"
 
-/*
- * What a function has to give: p: the six registers of integer arguments, of unknown type; r: nothing but its
- * result.
- */
+/* The scope of a function: the six registers of integer arguments, of unknown type, for p:; only the result for r:. */
 static const struct probe_scope *function_scope(enum probe_kind kind, const char *display)
 {
 	static struct probe_field args[6];
@@ -28,23 +25,24 @@ static const struct probe_scope *function_scope(enum probe_kind kind, const char
 	return &scope;
 }
 
-/* p:PATH:0xADDRESS is believed only where a function's code shows that an instruction begins there. */
+/* Accepts p:PATH:0xADDRESS only if the function's code shows that an instruction starts there. */
 static int check_address(struct plan_scan *scan, const struct probe_spec *spec)
 {
 	const struct elf_symbol *f = elf_function_at(scan->img, spec->offset);
 
 	if (!elf_vaddr_is_text(scan->img, spec->offset))
-		return 0; /* said by check_place */
+		return 0; /* check_location reports it */
 	if (f ? elf_is_instruction(scan->img, f->vaddr, spec->offset) : elf_is_function_start(scan->img, spec->offset))
 		return 0;
 	if (f)
-		return probe_error(spec, spec->name_pos, strlen(spec->name), scan->err,
-				   "%s is in the middle of an instruction of %s; a probe there would break the program",
-				   spec->name, f->name);
-	return probe_error(spec, spec->name_pos, strlen(spec->name), scan->err,
-			   "cannot verify that an instruction of '%s' starts at %s (no symbol covers it, and no "
-			   "function starts there); a probe inside an instruction would break the program",
-			   scan->path, spec->name);
+		return probe_error_at(
+			spec->text, spec->name_pos, strlen(spec->name), scan->err,
+			"%s is in the middle of an instruction of %s; a probe there would break the program",
+			spec->name, f->name);
+	return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), scan->err,
+			      "cannot verify that an instruction of '%s' starts at %s (no symbol covers it, and no "
+			      "function starts there); a probe inside an instruction would break the program",
+			      scan->path, spec->name);
 }
 
 static int check_location(struct plan_scan *scan, const struct probe_spec *spec, const char *func, uint64_t vaddr,
@@ -53,15 +51,15 @@ static int check_location(struct plan_scan *scan, const struct probe_spec *spec,
 	const struct elf_symbol *f = vaddr == start ? NULL : elf_function_at(scan->img, vaddr);
 
 	if (vaddr != start && (!f || f->vaddr != start))
-		return probe_error(spec, spec->name_pos, strlen(spec->name), scan->err,
-				   "%s+0x%llx is not in %s: the function ends before it", func,
-				   (unsigned long long)(vaddr - start), func);
+		return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), scan->err,
+				      "%s+0x%llx is not in %s: the function ends before it", func,
+				      (unsigned long long)(vaddr - start), func);
 	if (!elf_vaddr_is_text(scan->img, vaddr))
-		return probe_error(spec, spec->name_pos, strlen(spec->name), scan->err,
-				   "0x%llx is not in the code of '%s'", (unsigned long long)vaddr, scan->path);
+		return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), scan->err,
+				      "0x%llx is not in the code of '%s'", (unsigned long long)vaddr, scan->path);
 	if (vaddr != start && !elf_is_instruction(scan->img, start, vaddr))
-		return probe_error(
-			spec, spec->name_pos, strlen(spec->name), scan->err,
+		return probe_error_at(
+			spec->text, spec->name_pos, strlen(spec->name), scan->err,
 			"%s+0x%llx is in the middle of an instruction; a probe there would break the program", func,
 			(unsigned long long)(vaddr - start));
 	return 0;
@@ -80,20 +78,12 @@ static int add_function_site(struct plan_scan *scan, int probe, enum site_kind k
 	return plan_add_site(scan->plan, &site, scan->err);
 }
 
-/* What FUNC is to people: C++ and Rust names as they are written, without parameters. */
-static char *display_name(const char *func)
-{
-	struct buf name = { 0 };
-
-	elf_demangle(func, &name);
-	return buf_take(&name);
-}
-
 static int add_function_probe(struct plan_scan *scan, unsigned request, const char *func, uint64_t vaddr,
 			      uint64_t start)
 {
 	const struct probe_spec *spec = scan->plan->requests.v[request].spec;
 	struct plan_probe p = { .request = request };
+	struct buf name = { 0 };
 	int probe, r = check_location(scan, spec, func, vaddr, start);
 
 	if (!r)
@@ -103,7 +93,8 @@ static int add_function_probe(struct plan_scan *scan, unsigned request, const ch
 	r = plan_scan_file(scan);
 	p.file = (unsigned)scan->file;
 	p.provider = strdup(path_base(scan->path));
-	p.func = display_name(func);
+	elf_demangle(func, &name);
+	p.func = buf_take(&name); /* C++ and Rust names as they are written, without parameters */
 	probe = plan_add_probe(scan->plan, &p);
 	if (r < 0 || probe < 0)
 		return ut_err_nomem(scan->err);
@@ -118,14 +109,14 @@ static int add_function_probe(struct plan_scan *scan, unsigned request, const ch
 }
 
 /*
- * Parts that the compiler split off a function are jumped to: their "return address" is anything, and what would be put
- * in its place for r: would break the program.
+ * A part that the compiler split off a function is reached by a jump, so there is no return address on its stack, and r:
+ * would overwrite something else.
  */
 static bool is_split_off(const char *name) { return strstr(name, ".cold"); }
 
 /*
- * Demangling is slow, and a program has 100000 names. The identifier that a name ends in stands in the mangled one as it
- * is, but for those of the standard library that have abbreviations.
+ * Demangling is slow, and a program has 100,000 names. A mangled name contains the last identifier of the name literally,
+ * except for names of the standard library that have abbreviations.
  */
 static bool may_demangle_to(const char *mangled, const char *wanted)
 {
@@ -197,7 +188,7 @@ static int add_matching(struct plan_scan *scan, unsigned request, size_t *ret_fo
 	return r;
 }
 
-/* The near misses of a function that is not there. */
+/* Suggests functions with similar names. */
 static void miss(struct plan_scan *scan, struct plan_request *req)
 {
 	const struct elf_symbol *symbols;
@@ -217,15 +208,6 @@ static void miss(struct plan_scan *scan, struct plan_request *req)
 		buf_addf(&text, "%s%s", i ? ", " : "; there is ", names[near[i]]);
 	plan_set_miss(req, "%s", text.data ? text.data : "");
 	buf_done(&text);
-}
-
-static int reject_go_return(struct plan_scan *scan, const struct probe_spec *spec)
-{
-	if (spec->kind != PROBE_RETURN || !elf_image_is_go(scan->img))
-		return 0;
-	return probe_error(
-		spec, 0, 1, scan->err,
-		"'%s' is a Go program: a return probe would crash it, because Go moves its stacks; use p:", scan->path);
 }
 
 int plan_functions(struct plan_scan *scan, unsigned request)
@@ -248,9 +230,11 @@ int plan_functions(struct plan_scan *scan, unsigned request)
 			       ? ut_err_set(err, -ENOTSUP, "'%s' is for %s; only 64-bit x86 programs can be traced",
 					    scan->path, elf_image_machine(scan->img))
 			       : 0;
-	r = reject_go_return(scan, spec);
-	if (r)
-		return r;
+	if (spec->kind == PROBE_RETURN && elf_image_is_go(scan->img))
+		return probe_error_at(
+			spec->text, 0, 1, err,
+			"'%s' is a Go program: a return probe would crash it, because Go moves its stacks; use p:",
+			scan->path);
 	if (spec->has_address && (r = check_address(scan, spec)))
 		return r;
 	if (spec->has_address)

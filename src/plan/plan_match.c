@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which files a request means, and where to look for them. */
+/* Which files a request selects, and where they are searched. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ bool request_names_file(const struct plan_request *r, const struct plan_scan *sc
 	       (r->has_id && r->id.ino == scan->id.ino && r->id.dev == scan->id.dev);
 }
 
-/* Could any request want something in this file? Saves opening hundreds of files that only a name rules out. */
+/* Can any request select this file? Saves opening hundreds of files that their name excludes. */
 static bool wanted_by_name(const struct plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->requests.n; i++) {
@@ -58,7 +58,7 @@ static bool wanted_by_name(const struct plan *plan, const char *path)
 	return false;
 }
 
-/* A file of a process that cannot be read is told, not fatal: others may hold what is wanted. */
+/* A mapped file that cannot be opened is skipped: another file may have the probe. */
 static int plan_mapping_checked(struct plan *plan, pid_t pid, const struct mapping *m, bool check, struct ut_err *err)
 {
 	struct ut_err ignored;
@@ -104,12 +104,12 @@ int plan_all(struct plan *plan, struct ut_err *err)
 			continue;
 		r = plan_process_checked(plan, ids[i].pid, false, err); /* thousands of mappings: not a call for each */
 		if (r == -ESRCH || r == -EPERM || r == -EACCES || r == -ENOENT)
-			r = 0; /* it ended meanwhile, or is not ours to see */
+			r = 0; /* the process exited meanwhile, or may not be examined */
 	}
 	return r;
 }
 
-/* A folder is often called like a program or library: /usr/lib/ruby. */
+/* A directory often has the name of a program or library: /usr/lib/ruby. */
 static bool is_readable_file(const char *path)
 {
 	struct stat st;
@@ -127,6 +127,14 @@ static int plan_path(struct plan *plan, const char *path, struct ut_err *err)
 	return plan_file(plan, path, fd, err);
 }
 
+/* A file that may be there. Above 0: it is not, or holds no program, as linker scripts (libc.so) and the like. */
+static int plan_candidate(struct plan *plan, const char *path, struct ut_err *err)
+{
+	int r = is_readable_file(path) ? plan_path(plan, path, err) : 1;
+
+	return r == -ENOEXEC || r == -EBADMSG ? 1 : r;
+}
+
 /* A path that the user typed: a file that holds no program is bad input. */
 static int plan_named_path(struct plan *plan, const char *path, struct ut_err *err)
 {
@@ -139,8 +147,8 @@ static int plan_named_path(struct plan *plan, const char *path, struct ut_err *e
 	return ut_err_wrap(err, "'%s'", path);
 }
 
-/* The folders of programs and of the dynamic linker's defaults on Debian and its kin. */
-static int search_directories(struct plan *plan, struct plan_request *r, struct ut_err *err)
+/* Searches PATH and the default directories of the dynamic linker on Debian and similar systems. */
+static int search_directories(struct plan *plan, struct plan_request *request, struct ut_err *err)
 {
 	static const char *const libraries =
 		"/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/usr/local/lib";
@@ -155,25 +163,24 @@ static int search_directories(struct plan *plan, struct plan_request *r, struct 
 	for (char *directory = strtok_r(directories, ":", &save); directory; directory = strtok_r(NULL, ":", &save)) {
 		for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
 			char path[4096];
-			int n;
+			int n, r;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-			n = snprintf(path, sizeof(path), forms[i], directory, r->spec->where);
+			n = snprintf(path, sizeof(path), forms[i], directory, request->spec->where);
 #pragma GCC diagnostic pop
-			if (n > 0 && (size_t)n < sizeof(path) && is_readable_file(path)) {
-				int code = plan_path(plan, path, err);
-
-				if (code != -ENOEXEC && code != -EBADMSG)
-					return code; /* linker scripts (libc.so) and the like are passed over */
-			}
+			if (n <= 0 || (size_t)n >= sizeof(path))
+				continue;
+			r = plan_candidate(plan, path, err);
+			if (r <= 0)
+				return r;
 		}
 	}
 	return 0;
 }
 
-/* libc.so.6 for "c" and "libc": the versioned names in the folders of shared libraries. */
-static int search_versions(struct plan *plan, struct plan_request *r, struct ut_err *err)
+/* libc.so.6 for "c" and "libc": the versioned names in the directories of shared libraries. */
+static int search_versions(struct plan *plan, struct plan_request *request, struct ut_err *err)
 {
 	static const char *const directories[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64",
 						   "/usr/lib64" };
@@ -184,15 +191,14 @@ static int search_versions(struct plan *plan, struct plan_request *r, struct ut_
 
 		while (dir && (d = readdir(dir))) {
 			char path[4096];
+			int r;
 
 			snprintf(path, sizeof(path), "%s/%s", directories[i], d->d_name);
-			if (strstr(d->d_name, ".so") && library_matches(r->spec->where, path) &&
-			    is_readable_file(path)) {
-				int code = plan_path(plan, path, err);
-
-				if (code != -ENOEXEC && code != -EBADMSG)
-					return code;
-			}
+			if (!strstr(d->d_name, ".so") || !library_matches(request->spec->where, path))
+				continue;
+			r = plan_candidate(plan, path, err);
+			if (r <= 0)
+				return r;
 		}
 	}
 	return 0;
@@ -209,12 +215,9 @@ int plan_user_library(struct plan *plan, struct ut_err *err)
 	};
 	int r = 0;
 
-	for (size_t i = 0; !r && i < ARRAY_SIZE(paths); i++) {
-		r = is_readable_file(paths[i]) ? plan_path(plan, paths[i], err) : 0;
-		if (r == -ENOEXEC || r == -EBADMSG)
-			r = 0;
-	}
-	return r;
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(paths); i++)
+		r = plan_candidate(plan, paths[i], err);
+	return r < 0 ? r : 0;
 }
 
 int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
@@ -237,19 +240,11 @@ int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
 	return code;
 }
 
-/* Did a request come to nothing because of an error in it? */
-static bool plan_failed(const struct plan *plan)
-{
-	for (size_t i = 0; i < plan->requests.n; i++)
-		if (plan->requests.v[i].failed)
-			return true;
-	return false;
-}
-
 int plan_command(struct plan *plan, const char *name, struct ut_err *err)
 {
 	AUTO_FREE char *directories = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
 	char *save = NULL, path[4096];
+	bool failed = false; /* a request, because of an error in it */
 	int r;
 
 	if (!directories)
@@ -261,8 +256,10 @@ int plan_command(struct plan *plan, const char *name, struct ut_err *err)
 		if (n <= 0 || (size_t)n >= sizeof(path) || access(path, X_OK))
 			continue;
 		r = plan_path(plan, path, err);
-		/* a script, another machine's, not ours to read: what it starts is looked at when it runs */
-		return r == -EINVAL && err && err->msg[0] && plan_failed(plan) ? r : 0;
+		for (size_t i = 0; i < plan->requests.n; i++)
+			failed |= plan->requests.v[i].failed;
+		/* a script, a program for another machine, or unreadable: its programs are planned when they run */
+		return r == -EINVAL && err && err->msg[0] && failed ? r : 0;
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What to say when a request fits nothing: why, what is near, and what the runtime has instead. */
+/* Errors for requests without a probe: the reason, similar names, and what the runtime offers instead. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void append_near_names(const struct plan *plan, const struct probe_spec *
 			 plan->names.v[0]);
 }
 
-/* A provider that was mistyped: only when nothing of the name that was given is there. */
+/* Suggests a provider for a mistyped one: only if no probe of the given provider exists. */
 static void append_near_provider(const struct plan *plan, const struct probe_spec *spec, struct buf *out)
 {
 	size_t near[1];
@@ -50,8 +50,6 @@ static void append_runtime(const struct runtime *rt, struct buf *out)
 		buf_addf(out, "\n  %s", rt->hint.v[i]);
 }
 
-static const char *kind_word(const struct probe_spec *spec) { return spec->kind == PROBE_USDT ? "probe" : "function"; }
-
 bool plan_is_complete(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->requests.n; i++)
@@ -60,20 +58,21 @@ bool plan_is_complete(const struct plan *plan)
 	return true;
 }
 
-/* The sentence for one request that came to nothing; -EINVAL. */
+/* -EINVAL with the error for one request without a probe. */
 static int report_request(const struct plan *plan, const struct plan_request *r, const char *where,
 			  const struct runtime *runtime, struct ut_err *err)
 {
-	/* a file of that name without probes says little where the provider was met elsewhere */
+	/* a file of that name without probes means little if the provider exists elsewhere */
 	bool use_miss = r->miss && !(r->weak_miss && plan->names.n);
+	const char *kind = r->spec->kind == PROBE_USDT ? "probe" : "function";
 	struct buf text = { 0 };
 
 	if (use_miss)
 		buf_adds(&text, r->miss);
 	else if (plan_request_is_path(r))
-		buf_addf(&text, "no %s %s in '%s'", kind_word(r->spec), r->spec->name, r->spec->where);
+		buf_addf(&text, "no %s %s in '%s'", kind, r->spec->name, r->spec->where);
 	else
-		buf_addf(&text, "no %s %s:%s in %s", kind_word(r->spec), r->spec->where, r->spec->name, where);
+		buf_addf(&text, "no %s %s:%s in %s", kind, r->spec->where, r->spec->name, where);
 	if (r->spec->kind == PROBE_USDT && !use_miss) {
 		append_near_names(plan, r->spec, &text);
 		append_near_provider(plan, r->spec, &text);

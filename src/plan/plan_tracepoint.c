@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* t: requests: events of the kernel that fit become probes, each with one site. */
+/* t: requests: the matching tracepoints become probes, each with one site. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,23 +8,6 @@
 #include "proc/tracefs.h"
 #include "plan/event.h"
 #include "plan/plan_priv.h"
-
-static int tracepoint_scope(const struct tracepoint *tp, struct probe_field **ret_fields, struct probe_scope *ret)
-{
-	struct probe_field *fields = calloc(tp->fields.n ? tp->fields.n : 1, sizeof(*fields));
-
-	if (!fields)
-		return -ENOMEM;
-	for (size_t i = 0; i < tp->fields.n; i++) {
-		const struct tracepoint_field *f = &tp->fields.v[i];
-
-		fields[i] = (struct probe_field){ .name = f->name, .type = f->type, .unreadable = f->unreadable };
-	}
-	*ret_fields = fields;
-	ret->fields = fields;
-	ret->nfields = (unsigned)tp->fields.n;
-	return 0;
-}
 
 static int add_event(struct plan *plan, unsigned request, int tracefs, const char *category, const char *event,
 		     struct ut_err *err)
@@ -39,9 +22,16 @@ static int add_event(struct plan *plan, unsigned request, int tracefs, const cha
 	if (r)
 		return r;
 	snprintf(display, sizeof(display), "%s:%s", category, event);
+	fields = calloc(p.tracepoint.fields.n + 1, sizeof(*fields));
+	for (size_t i = 0; fields && i < p.tracepoint.fields.n; i++) {
+		const struct tracepoint_field *f = &p.tracepoint.fields.v[i];
+
+		fields[i] = (struct probe_field){ .name = f->name, .type = f->type, .unreadable = f->unreadable };
+	}
 	scope.display = display;
-	r = tracepoint_scope(&p.tracepoint, &fields, &scope) ? ut_err_nomem(err)
-							     : plan_check(plan, request, &scope, NULL, &p.checked, err);
+	scope.fields = fields;
+	scope.nfields = (unsigned)p.tracepoint.fields.n;
+	r = fields ? plan_check(plan, request, &scope, NULL, &p.checked, err) : ut_err_nomem(err);
 	if (r) {
 		tracepoint_done(&p.tracepoint);
 		return r;
@@ -89,7 +79,7 @@ int plan_tracepoints(struct plan *plan, struct ut_err *err)
 			tracefs = tracefs_open(err);
 		r = tracefs < 0 ? tracefs : add_events(plan, i, tracefs, err);
 		if (r == -ENOENT && tracefs >= 0 && err)
-			r = err->code = -EINVAL; /* a name that the kernel does not have is bad input */
+			r = err->code = -EINVAL; /* an unknown tracepoint is bad input */
 	}
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* u: requests: the notes of a file that fit become probes, each note a site. */
+/* u: requests: the matching notes of a file become probes, each note a site. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -29,15 +29,6 @@ int plan_scan_notes(struct plan_scan *scan, bool by_name)
 	return 0;
 }
 
-/*
- * All events of <usertrace.h> are one probe, with addresses as arguments; e: tells them apart. Who asks for the probes
- * of a file does not mean it.
- */
-static bool note_is_meant(const struct probe_spec *s, const struct usdt_note *n)
-{
-	return !glob_is_pattern(s->name) || !plan_is_user_event(n);
-}
-
 static bool note_matches(const struct plan_request *r, bool file_named, const struct usdt_note *n)
 {
 	const struct probe_spec *s = r->spec;
@@ -48,10 +39,14 @@ static bool note_matches(const struct plan_request *r, bool file_named, const st
 		return file_named && glob_match(s->provider, n->provider);
 	if (!plan_request_is_path(r) && glob_match(s->where, n->provider))
 		return true;
-	return file_named && note_is_meant(s, n);
+	/*
+	 * All events of <usertrace.h> are one probe, with addresses as arguments; e: tells them apart. A pattern for the
+	 * probes of a file does not select it.
+	 */
+	return file_named && (!glob_is_pattern(s->name) || !plan_is_user_event(n));
 }
 
-/* Each name once. @probe "": the provider alone. */
+/* Adds a name once. @probe "": only the provider. */
 static void insert_name(struct name_list *list, const char *provider, const char *probe)
 {
 	char *name = NULL;
@@ -68,7 +63,7 @@ static void insert_name(struct name_list *list, const char *provider, const char
 		free(name);
 }
 
-/* Names for near misses; only of providers or files that the request means. */
+/* Collects names to suggest, only of providers or files that the request selects. */
 static void collect_names(struct plan *plan, const struct plan_request *r, bool file_named,
 			  const struct usdt_notes *notes)
 {
@@ -137,10 +132,7 @@ static int group_scope(struct plan_scan *scan, const struct note_group *g, struc
 	return 0;
 }
 
-/*
- * The runtime's default format, unless the user said what to print. A format of ours that does not fit is no
- * user's error.
- */
+/* Uses the default format of the runtime definition unless the request has one. A default that does not fit is ignored. */
 static int group_check(struct plan_scan *scan, unsigned request, const struct probe_scope *scope,
 		       const struct usdt_note *n, struct probe_checked **ret)
 {
@@ -156,7 +148,7 @@ static int group_check(struct plan_scan *scan, unsigned request, const struct pr
 	return plan_check(plan, request, scope, NULL, ret, scan->err);
 }
 
-/* Probe headers leave a nop. Anything else is a wrong note, and a breakpoint there would change the program. */
+/* Probe headers emit a nop. Any other instruction means a wrong note, and a breakpoint there would break the program. */
 static bool is_nop(struct elf_image *img, uint64_t vaddr)
 {
 	unsigned char b;
@@ -178,15 +170,7 @@ const char *plan_site_defect(struct plan_scan *scan, const struct usdt_note *n)
 	return is_nop(scan->img, n->vaddr) ? NULL : "the instruction there is not a nop, so the note must be wrong";
 }
 
-static bool has_good_site(struct plan_scan *scan, const struct note_group *g)
-{
-	for (size_t i = g->first; i < g->notes->notes.n; i++)
-		if (in_group(g, i) && !plan_site_defect(scan, &g->notes->notes.v[i]))
-			return true;
-	return false;
-}
-
-/* The operands of a note, in no more memory than they need: few have many, and a runtime has hundreds of sites. */
+/* The operands of a note, in as little memory as possible: most have few, and a runtime has hundreds of sites. */
 static struct operands *note_operands(struct plan_scan *scan, const struct usdt_note *n)
 {
 	struct operands all, *ret;
@@ -202,7 +186,7 @@ static struct operands *note_operands(struct plan_scan *scan, const struct usdt_
 	return ret;
 }
 
-/* One argument prints by one type: what is a float at one site and an integer at another would be a wrong number. */
+/* An argument has one type for all sites: a float at one site and an integer at another would print a wrong number. */
 static void reject_other_kinds(struct operands *ops, const struct usdt_args *args)
 {
 	for (unsigned i = 0; i < ops->n; i++) {
@@ -250,9 +234,12 @@ static int add_group(struct plan_scan *scan, unsigned request, const struct note
 	struct plan_probe p = { .request = request };
 	AUTO_FREE struct scope_room *room = calloc(1, sizeof(*room));
 	struct probe_scope scope;
+	bool good = false;
 	int probe, r = room ? group_scope(scan, g, room, &scope) : ut_err_nomem(scan->err);
 
-	if (!r && !has_good_site(scan, g)) {
+	for (size_t i = g->first; !r && !good && i < g->notes->notes.n; i++)
+		good = in_group(g, i) && !plan_site_defect(scan, &g->notes->notes.v[i]);
+	if (!r && !good) {
 		plan_set_miss(&scan->plan->requests.v[request], "%s:%s in '%s' cannot be attached: %s", n->provider,
 			      n->name, scan->path, plan_site_defect(scan, n));
 		return plan_note(scan->plan, "%s:%s in '%s' is skipped: %s", n->provider, n->name, scan->path,
@@ -279,7 +266,7 @@ static int add_group(struct plan_scan *scan, unsigned request, const struct note
 	return 0;
 }
 
-/* A process of 32 bits has the probe, and nothing of it can be traced. */
+/* A 32-bit program has the probe, but cannot be traced. */
 static void note_other_machine(const struct plan_scan *scan, struct plan_request *req)
 {
 	if (req->miss || !scan->img || elf_image_is_x86_64(scan->img) || !usdt_has_notes(scan->img))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * e: requests. The kernel sends every user event once, whatever the requests; they choose among them later. So all share
- * the sites of the two lanes: the probe of <usertrace.h> in every file that has it, and the prctl system call.
+ * e: requests. The kernel sends every user event once, and the requests filter them later. So all requests share the sites
+ * of the two transports: the probe of <usertrace.h> in every file that has it, and the prctl system call.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,10 +48,10 @@ static int add_user_probe(struct plan *plan, unsigned request, struct ut_err *er
 	return 0;
 }
 
-/* The fields of a kernel's event by name: their offsets, -1 for one that it does not have. */
+/* A field of a tracepoint, looked up by its name. */
 struct field {
 	const char *name;
-	int offset;
+	unsigned offset;
 };
 
 static int read_event(int tracefs, const char *category, const char *event, struct field *fields, size_t n,
@@ -63,56 +63,41 @@ static int read_event(int tracefs, const char *category, const char *event, stru
 	if (r)
 		return r;
 	*ret_id = tp.id;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; !r && i < n; i++) {
 		const struct tracepoint_field *f = event_field(&tp, fields[i].name);
 
-		fields[i].offset = f && f->offset < 4096 ? (int)f->offset : -1;
+		if (f && f->offset < 4096)
+			fields[i].offset = f->offset;
+		else
+			r = ut_err_set(err, -ENOTSUP, "the tracepoint %s:%s has no field %s", category, event,
+				       fields[i].name);
 	}
 	tracepoint_done(&tp);
-	return 0;
-}
-
-static int check_fields_present(const char *event, const struct field *fields, size_t n, struct ut_err *err)
-{
-	for (size_t i = 0; i < n; i++)
-		if (fields[i].offset < 0)
-			return ut_err_set(err, -ENOTSUP, "the tracepoint %s has no field %s", event, fields[i].name);
-	return 0;
-}
-
-static int add_transport_site(struct plan *plan, enum site_kind kind, unsigned id, struct gen_snippet *snippet,
-			      struct ut_err *err)
-{
-	struct plan_site site = { .kind = kind, .tracepoint_id = id };
-
-	site.probe = (unsigned)plan->user_probe;
-	return plan_add_site_with(plan, &site, snippet, err);
+	return r;
 }
 
 static int add_prctl(struct plan *plan, int tracefs, struct ut_err *err)
 {
-	struct field f[] = { { "option", -1 }, { "arg2", -1 }, { "arg3", -1 }, { "arg4", -1 }, { "arg5", -1 } };
+	struct field f[] = { { "option", 0 }, { "arg2", 0 }, { "arg3", 0 }, { "arg4", 0 }, { "arg5", 0 } };
+	struct plan_site site = { .kind = SITE_PRCTL, .probe = (unsigned)plan->user_probe };
 	struct gen_prctl prctl;
 	struct gen_snippet snippet;
-	unsigned id = 0;
-	int r = read_event(tracefs, "syscalls", "sys_enter_prctl", f, ARRAY_SIZE(f), &id, err);
+	int r = read_event(tracefs, "syscalls", "sys_enter_prctl", f, ARRAY_SIZE(f), &site.tracepoint_id, err);
 
 	if (r == -ENOENT)
 		return ut_err_set(err, -ENOTSUP,
 				  "this kernel has no tracepoint for the prctl system call (CONFIG_FTRACE_SYSCALLS); "
 				  "use --no-prctl to trace only the user events of <usertrace.h>");
-	if (!r)
-		r = check_fields_present("syscalls:sys_enter_prctl", f, ARRAY_SIZE(f), err);
 	if (r)
 		return r;
-	prctl.option = (unsigned)f[0].offset;
+	prctl.option = f[0].offset;
 	for (unsigned i = 0; i < 4; i++)
-		prctl.arg[i] = (unsigned)f[i + 1].offset;
+		prctl.arg[i] = f[i + 1].offset;
 	r = gen_user_snippet(&prctl, &plan->options.gen, &snippet, err);
-	return r ? r : add_transport_site(plan, SITE_PRCTL, id, &snippet, err);
+	return r ? r : plan_add_site_with(plan, &site, &snippet, err);
 }
 
-/* Their programs are fixed: src/bpf/signal.bpf.c. */
+/* Without a snippet: their programs are src/bpf/signal.bpf.c. */
 static int add_signal_site(struct plan *plan, unsigned id, struct ut_err *err)
 {
 	struct plan_site site = { .kind = SITE_SIGNAL,
@@ -126,31 +111,25 @@ static int add_signal_site(struct plan *plan, unsigned id, struct ut_err *err)
 	return 0;
 }
 
-static int add_handler_end(struct plan *plan, int tracefs, struct ut_err *err)
+static int add_signals(struct plan *plan, int tracefs, struct ut_err *err)
 {
-	int r = read_event(tracefs, "syscalls", "sys_enter_rt_sigreturn", NULL, 0, &plan->signals.sigreturn, err);
+	struct field f[] = { { "sig", 0 }, { "code", 0 }, { "sa_handler", 0 } };
+	int r = read_event(tracefs, "signal", "signal_deliver", f, ARRAY_SIZE(f), &plan->signals.deliver, err);
 
+	if (r)
+		return r;
+	plan->signals.number = f[0].offset;
+	plan->signals.code = f[1].offset;
+	plan->signals.handler = f[2].offset;
+	r = add_signal_site(plan, plan->signals.deliver, err);
+	if (r)
+		return r;
+	r = read_event(tracefs, "syscalls", "sys_enter_rt_sigreturn", NULL, 0, &plan->signals.sigreturn, err);
 	if (r == -ENOENT)
 		return ut_err_set(err, -ENOTSUP,
 				  "this kernel has no tracepoint for the return of signal handlers "
 				  "(CONFIG_FTRACE_SYSCALLS); t:signal:signal_deliver shows where they begin");
 	return r ? r : add_signal_site(plan, plan->signals.sigreturn, err);
-}
-
-static int add_signals(struct plan *plan, int tracefs, struct ut_err *err)
-{
-	struct field f[] = { { "sig", -1 }, { "code", -1 }, { "sa_handler", -1 } };
-	int r = read_event(tracefs, "signal", "signal_deliver", f, ARRAY_SIZE(f), &plan->signals.deliver, err);
-
-	if (!r)
-		r = check_fields_present("signal:signal_deliver", f, ARRAY_SIZE(f), err);
-	if (r)
-		return r;
-	plan->signals.number = (unsigned)f[0].offset;
-	plan->signals.code = (unsigned)f[1].offset;
-	plan->signals.handler = (unsigned)f[2].offset;
-	r = add_signal_site(plan, plan->signals.deliver, err);
-	return r ? r : add_handler_end(plan, tracefs, err);
 }
 
 int plan_user_transports(struct plan *plan, bool prctl, struct ut_err *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks a probe against what it is attached to, and decides what its records hold. */
+/* Checks a probe against its scope, and determines the contents of its records. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,23 +8,10 @@
 #include "base/text.h"
 #include "probe/check.h"
 
-/* An expression that cannot be read still has its place among the outputs; the printer says why it is missing. */
+/* An unreadable expression is an output as well: the printer reports why it is missing. */
 static int add_readable(struct checker *c, const struct expr *e)
 {
 	return c->unreadable ? output_add(c, OUTPUT_VALUE, e, NULL) : output_add_plain(c, e);
-}
-
-static int bind_list(struct checker *c)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < c->spec->args.n; i++) {
-		c->unreadable = NULL;
-		r = check_expr(c, c->spec->args.v[i]);
-		if (!r)
-			r = add_readable(c, c->spec->args.v[i]);
-	}
-	return r;
 }
 
 static int bind_everything(struct checker *c)
@@ -72,7 +59,7 @@ static bool uses_duration(const struct expr *e)
 	       uses_duration(e->c);
 }
 
-/* Counting pointers in their own units adds levels. */
+/* Checked again after parsing, since scaling pointer arithmetic adds levels. */
 static int check_depths(struct checker *c)
 {
 	const struct probe_spec *spec = c->spec;
@@ -95,14 +82,17 @@ static int check_probe(struct checker *c)
 {
 	int r = check_predicate(c);
 
-	if (r)
-		return r;
-	if (c->spec->format)
+	if (!r && c->spec->format)
 		r = format_bind(c);
-	else if (c->spec->args.n)
-		r = bind_list(c);
-	else
+	else if (!r && !c->spec->args.n)
 		r = bind_everything(c);
+	else
+		for (size_t i = 0; !r && i < c->spec->args.n; i++) {
+			c->unreadable = NULL;
+			r = check_expr(c, c->spec->args.v[i]);
+			if (!r)
+				r = add_readable(c, c->spec->args.v[i]);
+		}
 	return r ? r : check_depths(c);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of the checker. Internal to src/probe. */
+/* The parts of the checker. Private to src/probe. */
 #ifndef UT_PROBE_CHECK_H
 #define UT_PROBE_CHECK_H
 
@@ -8,7 +8,7 @@
 
 /* A string constant is compared in registers and on the small stack of a BPF program. */
 #define LITERAL_MAX 63
-#define USER_LITERAL_MAX 255 /* as long as a text of a user event; those are compared in the tracer */
+#define USER_LITERAL_MAX 255 /* the size of a string of a user event; compared in the tracer */
 
 struct checker {
 	struct probe_spec *spec;
@@ -19,26 +19,26 @@ struct checker {
 	const char *unreadable; /* reason of the last variable looked up that cannot be read; NULL: none so far */
 };
 
-/* Fills in the types below @e. Floats and text are right at the top only (for printing) and in comparisons of text. */
+/* Sets the types below @e. Floats and strings are valid only at the top (for printing) and in comparisons of strings. */
 int check_expr(struct checker *c, struct expr *e);
-/* User events are looked at in the tracer: nothing of the program but its event is there any more. */
+/* User events are evaluated in the tracer, which has only the event and not the memory of the program. */
 static inline bool check_is_user(const struct checker *c) { return c->scope->kind == PROBE_USER; }
 static inline bool check_has_fields(const struct checker *c)
 {
 	return c->scope->kind == PROBE_TRACEPOINT || check_is_user(c);
 }
-/* What a name stands for: var, index and type of @e. */
+/* Resolves a name: sets var, index and type of @e. */
 int check_name(struct checker *c, struct expr *e);
-/* A variable for argument or field @index of the scope, or retval; in *@ret NULL when there is none. */
+/* Creates a variable for argument or field @index of the scope, or retval; *@ret is NULL when there is none. */
 int check_implicit(struct checker *c, unsigned index, struct expr **ret);
 unsigned check_implicit_count(const struct checker *c);
 
 /* "int32", "uint64", "double", "text": for messages; @ret of at least 16 bytes, returned. */
 const char *type_name(const struct type *t, char *ret);
-/* The text of an expression, for messages: as typed, shortened in the middle of nowhere at 60 bytes. */
+/* An expression as typed, for messages; "this expression" if it is longer than 60 bytes. */
 const char *expr_source(const struct checker *c, const struct expr *e, char ret[64]);
 int check_note(struct checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* -EINVAL with the place of @e marked. */
+/* -EINVAL with the location of @e marked. */
 int check_error(const struct checker *c, const struct expr *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -54,7 +54,7 @@ struct conversion {
 /* The next piece of spec->format from *@pos on: literal text into @literal (then *@ret_literal is true), or a
  * conversion. */
 int format_next(const struct checker *c, size_t *pos, bool *ret_literal, struct buf *literal, struct conversion *ret);
-/* Place in spec->text of byte @index of the resolved format. */
+/* Position in spec->text of byte @index of the resolved format. */
 size_t format_text_pos(const struct probe_spec *spec, size_t index);
 /* Binds spec->format to outputs. */
 int format_bind(struct checker *c);

@@ -40,12 +40,14 @@ static int need_ints(struct checker *c, const struct expr *e)
 {
 	int r = need_int(c, e->a);
 
-	return r ? r : need_int(c, e->b);
+	if (!r && e->b)
+		r = need_int(c, e->b);
+	return r || !e->c ? r : need_int(c, e->c);
 }
 
 static bool is_null(const struct expr *e) { return e->op == EXPR_INT && !e->value; }
 
-/* Text of user events: there need not be one, and there is no memory to find one in. */
+/* Comparison of a string of a user event. */
 static int check_user_string(struct checker *c, const struct expr *e)
 {
 	static const char *const kinds[] = { "begin",	       "end",  "mark",	 "count", "open", "thread-exited",
@@ -66,7 +68,7 @@ static int check_user_string(struct checker *c, const struct expr *e)
 			   "\"open\", \"thread-exited\", \"process-exited\", \"exec\" or \"evicted\"");
 }
 
-/* Comparison of text: the literal goes to the right. */
+/* Comparison of strings: moves the literal to the right. */
 static int check_string_compare(struct checker *c, struct expr *e)
 {
 	size_t max = check_is_user(c) ? USER_LITERAL_MAX : LITERAL_MAX;
@@ -108,7 +110,7 @@ static int check_compare(struct checker *c, struct expr *e)
 	return need_ints(c, e);
 }
 
-/* Pointers count in their own units, as in C: multiplies @e by the size of what the pointer points to. */
+/* Pointer arithmetic as in C: multiplies @e by the size of the pointee. */
 static int scale_by_pointee(struct checker *c, struct expr **e, uint8_t size)
 {
 	struct expr *mul, *k;
@@ -149,21 +151,6 @@ static int check_add(struct checker *c, struct expr *e)
 	return left ? scale_by_pointee(c, &e->b, left) : scale_by_pointee(c, &e->a, right);
 }
 
-static int check_divisor(struct checker *c, const struct expr *e)
-{
-	if (e->b->op == EXPR_INT && e->b->value == 0)
-		return check_error(c, e->b, "division by zero");
-	return 0;
-}
-
-static int check_shift(struct checker *c, const struct expr *e)
-{
-	if ((e->b->op == EXPR_INT && e->b->value > 63) ||
-	    (e->b->op == EXPR_NEG && e->b->a->op == EXPR_INT && e->b->a->value))
-		return check_error(c, e->b, "values have 64 bits; a shift must be from 0 to 63");
-	return 0;
-}
-
 static int check_arithmetic(struct checker *c, struct expr *e)
 {
 	int r = need_ints(c, e);
@@ -175,9 +162,14 @@ static int check_arithmetic(struct checker *c, struct expr *e)
 	case EXPR_ADD:
 	case EXPR_SUB: return check_add(c, e);
 	case EXPR_DIV:
-	case EXPR_MOD: return check_divisor(c, e);
+	case EXPR_MOD: return is_null(e->b) ? check_error(c, e->b, "division by zero") : 0;
 	case EXPR_SHL:
-	case EXPR_SHR: e->type = int_type(8, !is_u64(e->a)); return check_shift(c, e);
+	case EXPR_SHR:
+		e->type = int_type(8, !is_u64(e->a));
+		if ((e->b->op == EXPR_INT && e->b->value > 63) ||
+		    (e->b->op == EXPR_NEG && e->b->a->op == EXPR_INT && e->b->a->value))
+			return check_error(c, e->b, "values have 64 bits; a shift must be from 0 to 63");
+		return 0;
 	case EXPR_LAND:
 	case EXPR_LOR: e->type = int_type(4, true); return 0;
 	default: return 0;
@@ -201,15 +193,11 @@ static int check_deref(struct checker *c, struct expr *e)
 	return 0;
 }
 
-static int no_memory_here(struct checker *c, const struct expr *e)
-{
-	return check_error(c, e, "program memory cannot be read here: a user event records only its own fields");
-}
-
 static int check_unary(struct checker *c, struct expr *e)
 {
 	if (check_is_user(c) && (e->op == EXPR_DEREF || (e->op == EXPR_CAST && e->type.pointee_size)))
-		return no_memory_here(c, e);
+		return check_error(c, e,
+				   "program memory cannot be read here: a user event records only its own fields");
 	if (e->op == EXPR_DEREF)
 		return check_deref(c, e);
 	if (e->op == EXPR_NOT)
@@ -226,21 +214,7 @@ static bool same_type(const struct type *a, const struct type *b)
 	       a->pointee_signed == b->pointee_signed;
 }
 
-static int check_cond(struct checker *c, struct expr *e)
-{
-	int r = need_int(c, e->a);
-
-	if (!r)
-		r = need_int(c, e->b);
-	if (!r)
-		r = need_int(c, e->c);
-	if (r)
-		return r;
-	e->type = same_type(&e->b->type, &e->c->type) ? e->b->type : common_type(e->b, e->c);
-	return 0;
-}
-
-static int check_operands(struct checker *c, struct expr *e)
+int check_expr(struct checker *c, struct expr *e)
 {
 	int r = e->a ? check_expr(c, e->a) : 0;
 
@@ -248,13 +222,6 @@ static int check_operands(struct checker *c, struct expr *e)
 		r = check_expr(c, e->b);
 	if (!r && e->c)
 		r = check_expr(c, e->c);
-	return r;
-}
-
-int check_expr(struct checker *c, struct expr *e)
-{
-	int r = check_operands(c, e);
-
 	if (r)
 		return r;
 	switch (e->op) {
@@ -266,7 +233,9 @@ int check_expr(struct checker *c, struct expr *e)
 	case EXPR_BITNOT:
 	case EXPR_CAST:
 	case EXPR_DEREF: return check_unary(c, e);
-	case EXPR_COND: return check_cond(c, e);
+	case EXPR_COND:
+		e->type = same_type(&e->b->type, &e->c->type) ? e->b->type : common_type(e->b, e->c);
+		return need_ints(c, e);
 	case EXPR_LT:
 	case EXPR_LE:
 	case EXPR_GT:

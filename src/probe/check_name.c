@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What names stand for in an expression, and what to say of those that stand for nothing. */
+/* Resolves names in expressions, with errors for unknown ones. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "probe/check.h"
-#include "probe/eval.h"
 
 #define INT_TYPE(bytes, sign) \
 	{ \
@@ -38,7 +37,7 @@ static const char *const arg_names[] = { "arg1", "arg2",  "arg3",  "arg4",  "arg
 
 static bool is_return(const struct checker *c) { return c->scope->kind == PROBE_RETURN; }
 
-/* Every name that may stand here; the array is the caller's to free. NULL: out of memory. */
+/* All valid names; the caller frees the array. NULL: out of memory. */
 static const char **names_here(const struct checker *c, size_t *ret_n)
 {
 	const struct probe_scope *scope = c->scope;
@@ -93,9 +92,19 @@ static int unknown_name(struct checker *c, const struct expr *e)
 	return check_error(c, e, "unknown name '%.60s'; %.100s has %s", e->string, c->scope->display, list);
 }
 
+/* The names of the scope's fields, to be freed by the caller. NULL: out of memory. */
+static const char **field_names(const struct checker *c)
+{
+	const char **names = calloc(c->scope->nfields + 1, sizeof(*names));
+
+	for (unsigned i = 0; names && i < c->scope->nfields; i++)
+		names[i] = c->scope->fields[i].name;
+	return names;
+}
+
 static int no_such_field(struct checker *c, const struct expr *e)
 {
-	AUTO_FREE const char **names = calloc(c->scope->nfields + 1, sizeof(*names));
+	AUTO_FREE const char **names = field_names(c);
 	unsigned n = c->scope->nfields;
 	char list[220];
 	size_t near;
@@ -105,8 +114,6 @@ static int no_such_field(struct checker *c, const struct expr *e)
 	if (!check_has_fields(c))
 		return check_error(c, e, "args-> accesses a field of a tracepoint; %.100s has arg1, arg2 …",
 				   c->scope->display);
-	for (unsigned i = 0; i < n; i++)
-		names[i] = c->scope->fields[i].name;
 	if (suggest(e->string, names, n, &near, 1))
 		return check_error(c, e, "%.100s has no field '%.60s'; did you mean '%s'?", c->scope->display,
 				   e->string, names[near]);
@@ -133,12 +140,12 @@ static int arg_number(const char *name)
 /* arg1 and retval. */
 static int not_at_user_event(struct checker *c, const struct expr *e)
 {
-	const char *names[USER_FIELDS];
+	AUTO_FREE const char **names = field_names(c);
 	char list[220];
 
-	for (unsigned i = 0; i < USER_FIELDS; i++)
-		names[i] = eval_user_scope()->fields[i].name;
-	list_names(names, USER_FIELDS, list, sizeof(list));
+	if (!names)
+		return ut_err_nomem(c->err);
+	list_names(names, c->scope->nfields, list, sizeof(list));
 	return check_error(c, e, "a user event has no %.60s; it has %s", e->string, list);
 }
 
@@ -170,7 +177,7 @@ static int no_such_arg(struct checker *c, const struct expr *e)
 			   plural(n, "argument"), list);
 }
 
-/* Binds @e to what the scope says of it; an unreadable one is an error in a predicate. */
+/* Binds @e to a field or argument of the scope; an unreadable one is an error in a predicate. */
 static int bind_to_field(struct checker *c, struct expr *e, enum var var, unsigned index, const struct probe_field *f)
 {
 	e->var = var;

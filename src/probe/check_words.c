@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a check says of a probe: errors at a place in its text, notes, expressions and types in words. */
+/* Messages about a probe: errors with a location in its text, notes, and names of expressions and types. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

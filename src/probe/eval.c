@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of checked expressions of user events, with the results of gen_expr.c, with strings. */
+/* Evaluates checked expressions of user events, with the results of gen_expr.c. */
 #include <string.h>
 
 #include "probe/eval.h"
@@ -9,7 +9,7 @@
 		.kind = TYPE_INT, .size = 8, .is_signed = (sign) \
 	}
 
-/* duration is signed, as that of r: is: so it prints in decimal. */
+/* duration is signed, as for r:, so that it prints in decimal. */
 static const struct probe_field user_fields[USER_FIELDS] = {
 	[USER_KIND] = { .name = "kind", .type = { .kind = TYPE_CHARS } },
 	[USER_NAME] = { .name = "name", .type = { .kind = TYPE_CHARS } },
@@ -60,7 +60,7 @@ static uint64_t eval_var(const struct expr *e, const struct eval_scope *scope)
 	case VAR_TID: return scope->tid;
 	case VAR_CPU: return scope->cpu;
 	case VAR_TIME: return scope->time_ns;
-	default: return 0; /* the checker lets no other through */
+	default: return 0; /* the checker rejects all others */
 	}
 }
 
@@ -81,7 +81,7 @@ static bool compare_values(const struct expr *e, uint64_t a, uint64_t b)
 	}
 }
 
-/* C's truncation by magnitudes, so that the least number divided by -1 is no trap. */
+/* Truncates as C does, but divides magnitudes, so that INT64_MIN / -1 does not trap. */
 static uint64_t divide(const struct expr *e, uint64_t a, uint64_t b)
 {
 	bool mod = e->op == EXPR_MOD, sign = !is_unsigned64(&e->type), minus_a, minus_b;
@@ -97,13 +97,6 @@ static uint64_t divide(const struct expr *e, uint64_t a, uint64_t b)
 	return minus_a != (minus_b && !mod) ? 0 - ret : ret;
 }
 
-static uint64_t shift(const struct expr *e, uint64_t a, unsigned by)
-{
-	if (e->op == EXPR_SHL)
-		return a << by;
-	return e->a->type.is_signed ? (uint64_t)((int64_t)a >> by) : a >> by;
-}
-
 static uint64_t calculate(const struct expr *e, uint64_t a, uint64_t b)
 {
 	uint64_t ret;
@@ -115,8 +108,8 @@ static uint64_t calculate(const struct expr *e, uint64_t a, uint64_t b)
 	case EXPR_AND: ret = a & b; break;
 	case EXPR_OR: ret = a | b; break;
 	case EXPR_XOR: ret = a ^ b; break;
-	case EXPR_SHL:
-	case EXPR_SHR: ret = shift(e, a, b & 63); break;
+	case EXPR_SHL: ret = a << (b & 63); break;
+	case EXPR_SHR: ret = e->a->type.is_signed ? (uint64_t)((int64_t)a >> (b & 63)) : a >> (b & 63); break;
 	case EXPR_DIV:
 	case EXPR_MOD: ret = divide(e, a, b); break;
 	default: return compare_values(e, a, b);
@@ -141,7 +134,7 @@ uint64_t eval_expr(const struct expr *e, const struct eval_scope *scope)
 	switch (e->op) {
 	case EXPR_INT: return e->value;
 	case EXPR_STRING:
-	case EXPR_DEREF: /* the checker lets neither through */ return 0;
+	case EXPR_DEREF: /* the checker rejects both */ return 0;
 	case EXPR_VAR: return eval_var(e, scope);
 	case EXPR_NEG:
 	case EXPR_NOT:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checked expressions of user events (e:), worked out here and not in the kernel: pairing needs every event, printing
- * only those that the predicate lets through. Pure. The results are those that the generated instructions would have:
+ * Evaluates checked expressions of user events (e:) in the tracer and not in the kernel: pairing needs every event, printing
+ * only those that match the predicate. Pure. The results are those of the generated instructions:
  * division by zero is 0, a remainder by zero the dividend, shifts by the low six bits.
  */
 #ifndef UT_PROBE_EVAL_H
@@ -10,7 +10,7 @@
 #include "probe/spec.h"
 #include "wire/record.h"
 
-/* What a user event offers, in this order, as the fields of its probe_scope. */
+/* The fields of a user event, in the order of its probe_scope. */
 enum user_field { USER_KIND, USER_NAME, USER_VALUE, USER_ID, USER_TEXT, USER_DURATION, USER_FIELDS };
 
 struct eval_scope {
@@ -25,12 +25,12 @@ struct eval_scope {
 const struct probe_scope *eval_user_scope(void);
 
 /*
- * Comparisons see the bytes alone: what is not there differs from every string, "" too, and equals NULL. @e has been checked
+ * Comparisons compare bytes only: a missing string differs from every string, also "", and equals NULL. @e has been checked
  * against eval_user_scope() and reads no memory.
  */
 uint64_t eval_expr(const struct expr *e, const struct eval_scope *scope);
 
-/* What an expression that is a string is; of comm the bytes are in @scope. */
+/* The value of an expression that is a string; the bytes of comm are in @scope. */
 struct ut_text eval_string(const struct expr *e, const struct eval_scope *scope);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Life and depth of expression trees. */
+/* Frees expression trees, and computes their depth. */
 #include <stdlib.h>
 
 #include "probe/expr.h"

@@ -10,7 +10,7 @@
 enum type_kind {
 	TYPE_INT, /* size and is_signed */
 	TYPE_FLOAT, /* size 4 or 8: raw bits; may only be printed */
-	TYPE_CHARS, /* text inside the record of a tracepoint, or comm: size is the room, 0 for __data_loc */
+	TYPE_CHARS, /* a string in the record of a tracepoint, or comm: size is its capacity, 0 for __data_loc */
 	TYPE_LITERAL, /* a string constant */
 };
 
@@ -44,7 +44,7 @@ enum expr_op {
 	EXPR_GT,
 	EXPR_GE,
 	EXPR_EQ,
-	EXPR_NE, /* a, b; EQ and NE also text with a literal */
+	EXPR_NE, /* a, b; EQ and NE also a string and a literal */
 	EXPR_AND,
 	EXPR_XOR,
 	EXPR_OR,
@@ -68,7 +68,7 @@ enum var {
 struct expr {
 	enum expr_op op;
 	struct type type; /* valid after checking; for EXPR_CAST from parsing on */
-	size_t pos, len; /* where it stands in the probe text */
+	size_t pos, len; /* its location in the probe text */
 	uint64_t value;
 	char *string; /* EXPR_STRING: owned; EXPR_VAR before checking: the name, owned */
 	size_t string_len;
@@ -78,7 +78,7 @@ struct expr {
 };
 
 struct expr *expr_free(struct expr *e);
-/* Depth of the tree is capped when parsing, so that walkers may recurse. */
+/* The parser limits the depth of trees, so that functions may recurse. */
 #define EXPR_DEPTH_MAX 64
 unsigned expr_depth(const struct expr *e);
 

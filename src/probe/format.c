@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Format strings in C's grammar: text to literal pieces and conversions. */
+/* Parses format strings in C's grammar into literals and conversions. */
 #include <errno.h>
 #include <string.h>
 
@@ -51,16 +51,6 @@ static bool read_number(const char *f, size_t *pos, int *ret)
 	return true;
 }
 
-static int read_width(const struct checker *c, const char *f, size_t start, size_t *pos, struct conversion *conv)
-{
-	if (f[*pos] == '*')
-		return format_error(c, start, *pos + 1,
-				    "a width from an argument (%*d) is not supported; write the width as a number");
-	if (!read_number(f, pos, &conv->width))
-		return format_error(c, start, *pos + 1, "this width is too large; the limit is 4095");
-	return 0;
-}
-
 static int read_precision(const struct checker *c, const char *f, size_t start, size_t *pos, struct conversion *conv)
 {
 	conv->precision = -1;
@@ -77,13 +67,6 @@ static int read_precision(const struct checker *c, const char *f, size_t start, 
 	if (conv->precision < 0)
 		conv->precision = 0;
 	return 0;
-}
-
-/* Types are known from the probe, so lengths (l, ll, h, z …) are read and forgotten. */
-static void skip_length(const char *f, size_t *pos)
-{
-	while (f[*pos] && strchr("hlLjzt", f[*pos]))
-		(*pos)++;
 }
 
 static int check_conv(const struct checker *c, size_t start, size_t end, const struct conversion *conv)
@@ -111,12 +94,15 @@ static int read_conversion(const struct checker *c, size_t *pos, struct conversi
 
 	memset(ret, 0, sizeof(*ret));
 	read_flags(f, &p, ret);
-	r = read_width(c, f, start, &p, ret);
-	if (!r)
-		r = read_precision(c, f, start, &p, ret);
+	if (f[p] == '*')
+		return format_error(c, start, p + 1,
+				    "a width from an argument (%*d) is not supported; write the width as a number");
+	if (!read_number(f, &p, &ret->width))
+		return format_error(c, start, p + 1, "this width is too large; the limit is 4095");
+	r = read_precision(c, f, start, &p, ret);
 	if (r)
 		return r;
-	skip_length(f, &p);
+	p += strspn(f + p, "hlLjzt"); /* lengths say nothing: types are known from the probe */
 	if (!f[p])
 		return format_error(c, start, p,
 				    "the format ends in the middle of a conversion; write %% for a percent sign");

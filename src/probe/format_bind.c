@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Conversions of a format to outputs: which value each one prints, and whether it fits its type. */
+/* Binds the conversions of a format to values, and checks their types. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,19 +32,19 @@ static int conversion_error(const struct binder *b, const struct conversion *con
 	return r;
 }
 
-static int count_wanted(struct checker *c, unsigned *ret)
+/* How many values the format takes; with @max, up to the conversion that takes more than those, which is *@ret_conv then. */
+static int count_wanted(struct checker *c, size_t max, unsigned *ret, struct conversion *ret_conv)
 {
 	struct buf literal = { 0 };
-	struct conversion conv;
 	bool is_literal;
 	size_t pos = 0;
 	int r = 0;
 
 	*ret = 0;
-	while (!r && c->spec->format[pos]) {
-		r = format_next(c, &pos, &is_literal, &literal, &conv);
-		if (!r && !is_literal && !strchr("UK", conv.conv))
-			*ret += 1 + conv.star_precision;
+	while (!r && c->spec->format[pos] && *ret <= max) {
+		r = format_next(c, &pos, &is_literal, &literal, ret_conv);
+		if (!r && !is_literal && !strchr("UK", ret_conv->conv))
+			*ret += 1 + ret_conv->star_precision;
 	}
 	buf_done(&literal);
 	return r;
@@ -67,7 +67,7 @@ static int too_few(const struct binder *b, const struct conversion *conv)
 				check_has_fields(b->c) ? plural(has, "field") : plural(has, "argument"), b->wanted);
 }
 
-/* The next value, checked; *@ret_unreadable says that some part of it cannot be read. */
+/* The next value, checked; *@ret_unreadable: a part of it cannot be read. */
 static int next_value(struct binder *b, const struct conversion *conv, struct expr **ret, bool *ret_unreadable)
 {
 	struct checker *c = b->c;
@@ -163,13 +163,6 @@ static int bind_text(struct binder *b, const struct conversion *conv, const stru
 				e->type.kind == TYPE_FLOAT ? "%f" : "%d");
 }
 
-static int bind_type(struct binder *b, const struct conversion *conv, const struct expr *e)
-{
-	if (conv->conv == 's')
-		return bind_text(b, conv, e);
-	return strchr("fFeEgG", conv->conv) ? bind_float(b, conv, e) : bind_int(b, conv, e);
-}
-
 static int next_length(struct binder *b, const struct conversion *conv, struct expr **ret, bool *ret_unreadable)
 {
 	char words[64];
@@ -198,7 +191,9 @@ static int bind_value(struct binder *b, const struct conversion *conv)
 	if (!r)
 		r = next_value(b, conv, &e, &unreadable);
 	if (!r && !unreadable)
-		r = bind_type(b, conv, e);
+		r = conv->conv == 's'		   ? bind_text(b, conv, e)
+		    : strchr("fFeEgG", conv->conv) ? bind_float(b, conv, e)
+						   : bind_int(b, conv, e);
 	if (r)
 		return r;
 	if (unreadable)
@@ -207,30 +202,22 @@ static int bind_value(struct binder *b, const struct conversion *conv)
 		return output_add(b->c, OUTPUT_BYTES, e, len);
 	if (conv->conv == 's' && e->type.kind == TYPE_INT)
 		return output_add(b->c, OUTPUT_STRING, e, NULL);
-	if (e->type.is_pointer) /* %p, %x: the address itself is asked for */
+	if (e->type.is_pointer) /* %p, %x: the format prints the address itself */
 		return output_add(b->c, OUTPUT_VALUE, e, NULL);
 	return output_add_plain(b->c, e);
-}
-
-static int add_piece(struct checker *c, const struct format_piece *piece)
-{
-	return vec_push(&c->checked->format, *piece) ? ut_err_nomem(c->err) : 0;
 }
 
 static int bind_literal(struct checker *c, struct buf *literal)
 {
 	struct format_piece piece = { .literal_len = literal->len, .width = -1, .precision = -1 };
-	int r;
 
 	if (!literal->len)
 		return 0;
 	piece.literal = buf_take(literal);
-	if (!piece.literal)
-		return ut_err_nomem(c->err);
-	r = add_piece(c, &piece);
-	if (r)
-		free(piece.literal);
-	return r;
+	if (piece.literal && !vec_push(&c->checked->format, piece))
+		return 0;
+	free(piece.literal);
+	return ut_err_nomem(c->err);
 }
 
 static int bind_conversion(struct binder *b, const struct conversion *conv)
@@ -253,21 +240,8 @@ static int bind_conversion(struct binder *b, const struct conversion *conv)
 		r = output_add(b->c, OUTPUT_KSTACK, NULL, NULL);
 	else
 		r = bind_value(b, conv);
-	return r ? r : add_piece(b->c, &piece);
-}
-
-static int bind_pieces(struct binder *b, struct buf *literal)
-{
-	struct conversion conv;
-	bool is_literal;
-	size_t pos = 0;
-	int r = 0;
-
-	while (!r && b->c->spec->format[pos]) {
-		r = format_next(b->c, &pos, &is_literal, literal, &conv);
-		if (!r)
-			r = is_literal ? bind_literal(b->c, literal) : bind_conversion(b, &conv);
-	}
+	if (!r && vec_push(&b->c->checked->format, piece))
+		r = ut_err_nomem(b->c->err);
 	return r;
 }
 
@@ -285,38 +259,20 @@ int format_bind(struct checker *c)
 {
 	struct binder b = { .c = c, .implicit = c->spec->args.n == 0 };
 	struct buf literal = { 0 };
-	int r = count_wanted(c, &b.wanted);
+	struct conversion conv;
+	bool is_literal;
+	size_t pos = 0;
+	int r = count_wanted(c, SIZE_MAX, &b.wanted, &conv);
 
-	if (!r)
-		r = bind_pieces(&b, &literal);
+	while (!r && c->spec->format[pos]) {
+		r = format_next(c, &pos, &is_literal, &literal, &conv);
+		if (!r)
+			r = is_literal ? bind_literal(c, &literal) : bind_conversion(&b, &conv);
+	}
 	buf_done(&literal);
 	if (r || b.implicit || b.next == c->spec->args.n)
 		return r;
 	return too_many(&b);
-}
-
-/* Marks the conversion that the first missing value is for. */
-static int missing_value(const struct binder *b)
-{
-	struct buf literal = { 0 };
-	struct conversion conv = { 0 };
-	bool is_literal;
-	size_t pos = 0, taken = 0;
-	int r = 0;
-
-	while (!r && b->c->spec->format[pos] && taken <= b->c->spec->args.n) {
-		r = format_next(b->c, &pos, &is_literal, &literal, &conv);
-		if (!r && !is_literal && !strchr("UK", conv.conv))
-			taken += 1 + conv.star_precision;
-	}
-	buf_done(&literal);
-	return r ? r : too_few(b, &conv);
-}
-
-/* What stands before the name in messages: user events and signals are nowhere. */
-static const char *display_where(const struct probe_spec *spec)
-{
-	return spec->kind == PROBE_USER ? "e" : spec->kind == PROBE_SIGNAL ? "s" : spec->where;
 }
 
 int probe_check_format(struct probe_spec *spec, struct ut_err *err)
@@ -325,13 +281,22 @@ int probe_check_format(struct probe_spec *spec, struct ut_err *err)
 	struct probe_scope scope = { .kind = spec->kind, .display = display };
 	struct checker c = { .spec = spec, .scope = &scope, .err = err };
 	struct binder b = { .c = &c };
+	struct conversion conv = { 0 };
+	unsigned up_to;
 	int r;
 
 	if (!spec->format)
 		return 0;
-	snprintf(display, sizeof(display), "%.60s:%.60s", display_where(spec), spec->name);
-	r = count_wanted(&c, &b.wanted);
+	snprintf(display, sizeof(display), "%.60s:%.60s",
+		 spec->kind == PROBE_USER     ? "e"
+		 : spec->kind == PROBE_SIGNAL ? "s"
+					      : spec->where,
+		 spec->name);
+	r = count_wanted(&c, SIZE_MAX, &b.wanted, &conv);
 	if (r || !spec->args.n || b.wanted == spec->args.n)
 		return r;
-	return b.wanted < spec->args.n ? too_many(&b) : missing_value(&b);
+	if (b.wanted < spec->args.n)
+		return too_many(&b);
+	r = count_wanted(&c, spec->args.n, &up_to, &conv); /* marks the conversion of the first missing value */
+	return r ? r : too_few(&b, &conv);
 }

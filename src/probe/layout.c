@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Offsets of values and texts in a probe's record. */
+/* Offsets of values and strings in a probe's record. */
 #include <string.h>
 
 #include "probe/layout.h"
@@ -24,8 +24,7 @@ static uint32_t round_room(uint32_t text_room)
 	return (text_room + 7) & ~7u;
 }
 
-/* A probe on a function's first instruction: its frame is not set up yet, but the return address is at the stack
- * pointer. */
+/* At the first instruction of a function, the frame is not set up yet, but the return address is at the stack pointer. */
 static bool has_caller(const struct probe_checked *checked)
 {
 	if (checked->spec->kind != PROBE_ENTRY || checked->spec->has_offset)

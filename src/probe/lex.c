@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lexer of the probe language, for everything behind the probe's name. */
+/* The lexer of the probe language, for everything after the probe's name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +193,7 @@ static uint64_t unit_ns(const char *s, size_t len)
 	return 0;
 }
 
-/* What stands behind the digits: a unit, C's suffixes, or what is none. */
+/* The end of a number: a unit of time, a suffix as in C, or an error. */
 static int lex_number_end(struct lexer *lx, size_t start, size_t p, size_t end, unsigned base, uint64_t *v)
 {
 	uint64_t ns = unit_ns(lx->text + p, end - p);

@@ -72,8 +72,4 @@ bool lex_name_is(const struct lexer *lx, const char *name);
 bool lex_char(const char *text, size_t *pos, char *ret);
 
 int probe_verror_at(const char *text, size_t pos, size_t len, struct ut_err *err, const char *fmt, va_list ap);
-/* -EINVAL, and the sentence with its marked place. */
-int probe_error_at(const char *text, size_t pos, size_t len, struct ut_err *err, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
-
 #endif

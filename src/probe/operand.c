@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of USDT notes: the text that the compiler wrote to what must be read. Register names are in register.c. */
+/* Parses the operands of USDT notes as the compiler wrote them. Register names are in register.c. */
 #include "probe/operand.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct scan {
 
 static bool mark_unreadable(struct operand *op, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Says why; keeps what is known about the type. Returns false, for the caller to pass on. */
+/* Sets the reason, and keeps the known parts of the type. Returns false, for the caller to return. */
 static bool mark_unreadable(struct operand *op, const char *fmt, ...)
 {
 	va_list ap;
@@ -97,7 +97,7 @@ static bool parse_integer(struct scan *s, uint64_t *ret)
 	return true;
 }
 
-/* What follows a symbol's '@' tells the linker to put something else in its place. */
+/* A suffix after a symbol's '@' asks the linker for a relocation. */
 static bool reject_relocation(struct scan *s, const char *suffix, size_t n)
 {
 	static const char *const thread_local_marks[] = { "tpoff", "dtpoff", "gottpoff", "tlsgd", "tlsld", "tlsdesc" };
@@ -135,9 +135,8 @@ static bool parse_symbol(struct scan *s)
 }
 
 /* One number or symbol with the sign before it. */
-static bool parse_term(struct scan *s, bool negative, uint64_t *sum)
+static bool parse_term(struct scan *s, bool minus, uint64_t *sum)
 {
-	bool minus = negative;
 	uint64_t v;
 	char c;
 
@@ -213,7 +212,7 @@ static bool parse_register_operand(struct scan *s)
 	return true;
 }
 
-/* %REG inside parentheses: a full one, since the processor would cut the address to the others' size. */
+/* %REG inside parentheses: 64 bits, since the CPU would truncate an address in a smaller one. */
 static bool parse_address_register(struct scan *s, enum reg *ret)
 {
 	struct register_name r;
@@ -245,7 +244,7 @@ static bool parse_scale(struct scan *s)
 	return true;
 }
 
-/* What follows '(': [%base][,%index[,scale]]) */
+/* After '(': [%base][,%index[,scale]]) */
 static bool parse_base_index(struct scan *s)
 {
 	struct operand *op = s->op;
@@ -283,7 +282,7 @@ static bool parse_memory(struct scan *s)
 	return op->has_symbol || mark_unreadable(op, "is relative to an instruction that the note does not specify");
 }
 
-/* Cut to @size bytes, then widened by its sign. */
+/* Truncates to @size bytes, then extends by the sign. */
 static uint64_t extend_to_size(uint64_t v, uint8_t size, bool is_signed)
 {
 	unsigned unused = 64 - 8u * size;
@@ -306,8 +305,6 @@ static bool parse_constant(struct scan *s)
 	return true;
 }
 
-static bool is_operand_size(uint64_t size) { return size == 1 || size == 2 || size == 4 || size == 8; }
-
 /* [-]SIZE[f]@ */
 static bool parse_mark(struct scan *s)
 {
@@ -320,7 +317,7 @@ static bool parse_mark(struct scan *s)
 		size = size * 10 + (unsigned)(*s->at - '0');
 	if (s->at == digits)
 		return mark_unreadable(op, "has no size ('SIZE@' is missing)");
-	if (is_operand_size(size))
+	if (size == 1 || size == 2 || size == 4 || size == 8)
 		op->size = (uint8_t)size;
 	op->is_float = s->at < s->end && *s->at == 'f';
 	s->at += op->is_float;
@@ -376,7 +373,7 @@ static bool begins_operand(const char *p)
 	return *p == '@';
 }
 
-/* End of the operand at @p. Blanks inside parentheses belong to it, unless the closing one is missing. */
+/* End of the operand at @p. Spaces inside parentheses belong to it, unless the closing one is missing. */
 static const char *operand_end(const char *p)
 {
 	bool inside = false;
@@ -457,6 +454,6 @@ bool operand_equal(const struct operand *a, const struct operand *b)
 		return false;
 	if (a->disp != b->disp || a->value != b->value || a->has_symbol != b->has_symbol)
 		return false;
-	/* Before they are resolved, symbols are the same when their names are. */
+	/* Unresolved symbols are equal if their names are. */
 	return a->sym_vaddr == b->sym_vaddr && (a->sym_vaddr || strcmp(a->symbol, b->symbol) == 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operands of a USDT note (x86-64, AT&T syntax as the compiler wrote it): text to what must be read. Pure. */
+/* The operands of a USDT note (x86-64, AT&T syntax as the compiler wrote it), parsed. Pure. */
 #ifndef UT_PROBE_OPERAND_H
 #define UT_PROBE_OPERAND_H
 
@@ -33,7 +33,7 @@ enum reg {
 };
 
 enum operand_kind {
-	OPERAND_UNREADABLE, /* reason says why; nothing else is valid but size, is_signed and is_float where known */
+	OPERAND_UNREADABLE, /* reason is set; otherwise only size, is_signed and is_float are valid, where known */
 	OPERAND_CONST, /* value */
 	OPERAND_REG, /* base; bits shift…shift+8*size */
 	OPERAND_MEM, /* *(size bytes at base + index * scale + disp [+ symbol]) */
@@ -49,7 +49,7 @@ struct operand {
 	uint8_t scale; /* 1, 2, 4, 8 */
 	uint8_t shift; /* 8 for %ah and its kin, else 0 */
 	int64_t disp; /* constant part of the address */
-	uint64_t value; /* OPERAND_CONST: cut to size, extended by its sign to 64 bits */
+	uint64_t value; /* OPERAND_CONST: truncated to size, extended by its sign to 64 bits */
 	/*
 	 * The address has a symbol. After operand_resolve, sym_vaddr is its address in the file's numbering, and the
 	 * running address is sym_vaddr + (running ip - site vaddr): right for PIE, prelinked and fixed programs alike.
@@ -58,7 +58,7 @@ struct operand {
 	bool has_symbol;
 	uint64_t sym_vaddr;
 	char symbol[128];
-	char text[96]; /* the operand as it stands in the note (cut if longer), for messages */
+	char text[96]; /* the operand as in the note (truncated if longer), for messages */
 	char reason[160]; /* OPERAND_UNREADABLE: a clause such as "is in %xmm0, which the kernel does not hand out" */
 };
 
@@ -71,7 +71,7 @@ struct operands {
 
 /*
  * Parses an argument string ("8@%rax -4@$-5 …"; "" is legal: no arguments). Never fails as a whole because of one bad
- * operand: that one becomes OPERAND_UNREADABLE with a reason, and its neighbours are unharmed. Operands may hold blanks
+ * operand: that one becomes OPERAND_UNREADABLE with a reason, and its neighbours are unharmed. Operands may contain spaces
  * inside parentheses. More than OPERANDS_MAX: the rest is dropped and -E2BIG is returned; otherwise 0.
  */
 int operands_parse(const char *args, struct operands *ret);
@@ -82,7 +82,7 @@ void operand_resolve(struct operand *op, struct elf_image *img);
 
 /* Register name in AT&T form without size ("rax"). */
 const char *reg_name(enum reg r);
-/* "int32", "uint8", "double"…: how list and the error texts name an operand's type. */
+/* "int32", "uint8", "double"…: the name of an operand's type in listings and messages. */
 const char *operand_type_name(const struct operand *op);
 /* True when both are read by the same instructions (text and reasons do not matter). */
 bool operand_equal(const struct operand *a, const struct operand *b);

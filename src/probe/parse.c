@@ -24,7 +24,7 @@ static int begins_predicate(struct lexer *lx, bool *ret)
 	return lex_next(lx);
 }
 
-/* Tokens that go on with an expression and cannot begin one. */
+/* Tokens that continue an expression and cannot begin one. */
 static bool continues_expr(enum token_kind kind)
 {
 	return kind == TOK_QUESTION || (kind >= TOK_DIV && kind <= TOK_LOR && kind != TOK_MINUS);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/auto.h"
 #include "base/err.h"
 #include "probe/parse.h"
 
@@ -16,7 +17,7 @@ struct parser {
 	unsigned nesting; /* of parentheses and unary operators: bounds the recursion here */
 };
 
-static const struct {
+static const struct binary {
 	enum token_kind tok;
 	enum expr_op op;
 	int prec;
@@ -182,21 +183,12 @@ static int parse_string(struct parser *p, struct expr **ret)
 	return lex_next(p->lx);
 }
 
-/* (bool)x is x != 0. */
-static int cast_to_bool(struct parser *p, size_t start, size_t end, struct expr **a, struct expr **ret)
-{
-	AUTO_EXPR struct expr *zero = NULL;
-	int r = make_int(p, start, end, 0, false, &zero);
-
-	return r ? r : make_node(p, EXPR_NE, start, end, a, &zero, ret);
-}
-
 static int parse_unary(struct parser *p, struct expr **ret);
 
 /* After "(" when a type follows. */
 static int parse_cast(struct parser *p, size_t start, struct expr **ret)
 {
-	AUTO_EXPR struct expr *a = NULL;
+	AUTO_EXPR struct expr *a = NULL, *zero = NULL;
 	struct type type;
 	bool is_bool;
 	size_t end;
@@ -212,8 +204,10 @@ static int parse_cast(struct parser *p, size_t start, struct expr **ret)
 	if (r)
 		return r;
 	end = a->pos + a->len;
-	if (is_bool)
-		return cast_to_bool(p, start, end, &a, ret);
+	if (is_bool) { /* (bool)x is x != 0 */
+		r = make_int(p, start, end, 0, false, &zero);
+		return r ? r : make_node(p, EXPR_NE, start, end, &a, &zero, ret);
+	}
 	r = make_node(p, EXPR_CAST, start, end, &a, NULL, ret);
 	if (!r)
 		(*ret)->type = type;
@@ -297,32 +291,29 @@ static int parse_unary(struct parser *p, struct expr **ret)
 	return r;
 }
 
-static int binary_of(enum token_kind kind, enum expr_op *ret)
+static const struct binary *find_binary(enum token_kind kind)
 {
-	for (size_t i = 0; i < sizeof(binaries) / sizeof(binaries[0]); i++) {
-		if (binaries[i].tok == kind) {
-			*ret = binaries[i].op;
-			return binaries[i].prec;
-		}
-	}
-	return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(binaries); i++)
+		if (binaries[i].tok == kind)
+			return &binaries[i];
+	return NULL;
 }
 
 static int parse_binary(struct parser *p, int min_prec, struct expr **ret)
 {
 	AUTO_EXPR struct expr *left = NULL;
-	enum expr_op op;
-	int prec, r = parse_unary(p, &left);
+	const struct binary *binary;
+	int r = parse_unary(p, &left);
 
-	while (!r && (prec = binary_of(p->lx->tok.kind, &op)) >= min_prec && prec) {
+	while (!r && (binary = find_binary(p->lx->tok.kind)) && binary->prec >= min_prec) {
 		AUTO_EXPR struct expr *a = left, *b = NULL;
 
 		left = NULL;
 		r = lex_next(p->lx);
 		if (!r)
-			r = parse_binary(p, prec + 1, &b);
+			r = parse_binary(p, binary->prec + 1, &b);
 		if (!r)
-			r = make_node(p, op, a->pos, b->pos + b->len, &a, &b, &left);
+			r = make_node(p, binary->op, a->pos, b->pos + b->len, &a, &b, &left);
 	}
 	if (r)
 		return r;

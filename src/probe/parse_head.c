@@ -14,7 +14,7 @@
 	"u (USDT probe), p (function entry), r (function return), t (kernel tracepoint), e (user event, e:NAME) and " \
 	"s (a signal's handler, s:SIGSEGV)"
 
-/* First place from @pos on where one of @stops, a blank or the end of the text is. */
+/* The first position from @pos on of one of @stops, a space or the end of the text. */
 static size_t scan_until(const char *text, size_t pos, const char *stops)
 {
 	while (text[pos] && !is_space(text[pos]) && !strchr(stops, text[pos]))
@@ -29,7 +29,7 @@ static int no_kernel_functions(const char *text, size_t pos, size_t len, struct 
 			      "p:LIBRARY:FUNCTION, such as p:c:malloc; use t:CATEGORY:EVENT for kernel tracepoints");
 }
 
-/* The sentence for a kind that does not exist: other tracers' words for ours, kernel functions, or a forgotten kind. */
+/* The error for an unknown kind: another tracer's name for a kind, a kernel function, or a missing kind. */
 static int unknown_probe_kind(const char *text, size_t pos, size_t len, struct ut_err *err)
 {
 	static const struct {
@@ -111,7 +111,7 @@ static bool is_function_probe(const struct probe_spec *spec)
 	return spec->kind == PROBE_ENTRY || spec->kind == PROBE_RETURN;
 }
 
-/* The sentence for a WHERE that no ':' follows. */
+/* The error for a WHERE without a ':' after it. */
 static int no_name(const struct probe_spec *spec, size_t start, size_t end, struct ut_err *err)
 {
 	const char *text = spec->text;
@@ -181,7 +181,7 @@ static int scan_function(const char *text, size_t start, size_t *ret_end, struct
 
 static bool is_named_freely(const struct probe_spec *spec)
 {
-	return spec->kind == PROBE_USER || spec->kind == PROBE_SIGNAL;
+	return is_function_probe(spec) || spec->kind == PROBE_USER || spec->kind == PROBE_SIGNAL;
 }
 
 static int check_name_bytes(const struct probe_spec *spec, size_t start, size_t end, struct ut_err *err)
@@ -191,15 +191,14 @@ static int check_name_bytes(const struct probe_spec *spec, size_t start, size_t 
 
 		if (c < 0x20 || c == 0x7f)
 			return probe_error_at(spec->text, i, 1, err, "a name cannot contain a control character");
-		if (!is_function_probe(spec) && !is_named_freely(spec) && c < 0x80 && !is_alnum((char)c) &&
-		    !strchr("_-*?$.", c))
+		if (!is_named_freely(spec) && c < 0x80 && !is_alnum((char)c) && !strchr("_-*?$.", c))
 			return probe_error_at(spec->text, i, 1, err, "the name of %s cannot contain '%c'",
 					      spec->kind == PROBE_USDT ? "a probe" : "an event", c);
 	}
 	return 0;
 }
 
-/* The documents of DTrace write gc-start for what the object file calls gc__start. */
+/* The documentation of DTrace writes gc-start for gc__start in the object file. */
 static int set_usdt_name(struct probe_spec *spec, size_t start, size_t end, struct ut_err *err)
 {
 	char *out = malloc(2 * (end - start) + 1), *p = out;
@@ -228,7 +227,7 @@ static bool parse_whole_number(const char *text, size_t start, size_t end, uint6
 	return parse_u64(digits, ret) == 0;
 }
 
-/* Cuts "+0x1f" off the end of a function's name; *@end is the name's end. */
+/* Parses "+0x1f" at the end of a function's name, and moves *@end before it. */
 static int parse_offset(struct probe_spec *spec, size_t start, size_t *end, struct ut_err *err)
 {
 	const char *text = spec->text, *plus = memrchr(text + start, '+', *end - start);
@@ -300,29 +299,22 @@ static int parse_function(struct probe_spec *spec, size_t start, size_t *ret_end
 	return 0;
 }
 
-/* WHERE:PROVIDER:NAME is offered for u: only. */
-static int parse_provider(struct probe_spec *spec, size_t *start, size_t end, struct ut_err *err)
-{
-	const char *text = spec->text, *colon = memchr(text + *start, ':', end - *start);
-
-	if (!colon || spec->kind != PROBE_USDT)
-		return 0;
-	if (colon == text + *start)
-		return probe_error_at(text, *start, 1, err, "the provider is missing between the colons");
-	spec->provider = strndup(text + *start, (size_t)(colon - text) - *start);
-	if (!spec->provider)
-		return ut_err_nomem(err);
-	*start = (size_t)(colon - text) + 1;
-	return 0;
-}
-
 static int parse_plain_name(struct probe_spec *spec, size_t start, size_t *ret_end, struct ut_err *err)
 {
-	size_t end = scan_until(spec->text, start, "\"(");
-	int r = parse_provider(spec, &start, end, err);
+	const char *text = spec->text, *colon;
+	size_t end = scan_until(text, start, "\"(");
+	int r;
 
-	if (r)
-		return r;
+	/* WHERE:PROVIDER:NAME is offered for u: only. */
+	colon = spec->kind == PROBE_USDT ? memchr(text + start, ':', end - start) : NULL;
+	if (colon == text + start)
+		return probe_error_at(text, start, 1, err, "the provider is missing between the colons");
+	if (colon) {
+		spec->provider = strndup(text + start, (size_t)(colon - text) - start);
+		if (!spec->provider)
+			return ut_err_nomem(err);
+		start = (size_t)(colon - text) + 1;
+	}
 	*ret_end = end;
 	spec->name_pos = start;
 	if (end == start)
@@ -334,12 +326,6 @@ static int parse_plain_name(struct probe_spec *spec, size_t start, size_t *ret_e
 		return set_usdt_name(spec, start, end, err);
 	spec->name = strndup(spec->text + start, end - start);
 	return spec->name ? 0 : ut_err_nomem(err);
-}
-
-static int no_user_name(const struct probe_spec *spec, size_t pos, struct ut_err *err)
-{
-	return probe_error_at(spec->text, pos, 0, err,
-			      "the event is missing after ':'; use e:NAME, or e:* for every user event");
 }
 
 /* A name in quotes, with the escapes of a string. */
@@ -377,7 +363,8 @@ static int parse_user(struct probe_spec *spec, size_t start, size_t *ret_end, st
 	if (spec->text[start] == '"')
 		return parse_quoted_user(spec, start, ret_end, err);
 	if (end == start)
-		return no_user_name(spec, start, err);
+		return probe_error_at(spec->text, start, 0, err,
+				      "the event is missing after ':'; use e:NAME, or e:* for every user event");
 	*ret_end = end;
 	spec->name_pos = start;
 	r = check_name_bytes(spec, start, end, err);
@@ -387,41 +374,32 @@ static int parse_user(struct probe_spec *spec, size_t start, size_t *ret_end, st
 	return spec->name ? 0 : ut_err_nomem(err);
 }
 
-static int unknown_signal(const struct probe_spec *spec, struct ut_err *err)
+/* s:SIGSEGV, s:SEGV, s:11, or a pattern: the name becomes the one that is printed. */
+static int resolve_signal(struct probe_spec *spec, struct ut_err *err)
 {
 	char names[64][SIGNAL_NAME_SIZE];
 	const char *list[64];
+	uint64_t number;
 	size_t best;
 
-	for (int i = 0; i < 64; i++)
+	if (glob_is_pattern(spec->name))
+		return 0;
+	if (parse_u64(spec->name, &number))
+		number = 0;
+	for (int i = 0; i < 64; i++) {
 		list[i] = signal_name(i + 1, names[i]);
+		if (number != (uint64_t)i + 1 && strcasecmp(spec->name, list[i]) && strcasecmp(spec->name, list[i] + 3))
+			continue;
+		free(spec->name);
+		spec->name = strdup(list[i]);
+		return spec->name ? 0 : ut_err_nomem(err);
+	}
 	if (suggest(spec->name, list, 64, &best, 1))
 		return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), err,
 				      "unknown signal '%.60s'; did you mean '%s'?", spec->name, list[best]);
 	return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), err,
 			      "unknown signal '%.60s'; use a name such as s:SIGSEGV, or s:* for every signal",
 			      spec->name);
-}
-
-/* s:SIGSEGV, s:SEGV, s:11, or a pattern: the name becomes the one that is printed. */
-static int resolve_signal(struct probe_spec *spec, struct ut_err *err)
-{
-	char name[SIGNAL_NAME_SIZE];
-	uint64_t number;
-
-	if (glob_is_pattern(spec->name))
-		return 0;
-	if (parse_u64(spec->name, &number))
-		number = 0;
-	for (int i = 1; i <= 64; i++) {
-		signal_name(i, name);
-		if (number != (uint64_t)i && strcasecmp(spec->name, name) && strcasecmp(spec->name, name + 3))
-			continue;
-		free(spec->name);
-		spec->name = strndup(name, strlen(name));
-		return spec->name ? 0 : ut_err_nomem(err);
-	}
-	return unknown_signal(spec, err);
 }
 
 static int parse_signal(struct probe_spec *spec, size_t start, size_t *ret_end, struct ut_err *err)

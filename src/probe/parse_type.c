@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Type names of C, as they stand in casts. */
+/* Type names of C, for casts. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static const struct named_type typedefs[] = {
 	{ "bool", 1, false, true },	  { "_Bool", 1, false, true },	   { "void", 0, false, false },
 };
 
-/* The words that C combines freely. */
+/* The keywords that C combines in any order. */
 enum word { WORD_CHAR, WORD_SHORT, WORD_INT, WORD_LONG, WORD_SIGNED, WORD_UNSIGNED, WORDS };
 static const char *const words[WORDS] = { "char", "short", "int", "long", "signed", "unsigned" };
 
@@ -72,6 +72,13 @@ static int skip_qualifiers(struct lexer *lx)
 	return r;
 }
 
+static int skip_word(struct lexer *lx)
+{
+	int r = lex_next(lx);
+
+	return r ? r : skip_qualifiers(lx);
+}
+
 /* False for combinations that C does not have, such as "short char". */
 static bool combine(const unsigned *seen, struct named_type *ret)
 {
@@ -102,9 +109,7 @@ static int parse_words(struct lexer *lx, struct named_type *ret, bool *ret_char)
 	while ((w = find_word(lx)) >= 0) {
 		seen[w]++;
 		end = lx->tok.pos + lx->tok.len;
-		r = lex_next(lx);
-		if (!r)
-			r = skip_qualifiers(lx);
+		r = skip_word(lx);
 		if (r)
 			return r;
 	}
@@ -117,7 +122,6 @@ static int parse_words(struct lexer *lx, struct named_type *ret, bool *ret_char)
 static int parse_base(struct lexer *lx, struct named_type *ret, bool *ret_char)
 {
 	const struct named_type *known = find_typedef(lx);
-	int r;
 
 	*ret_char = false;
 	if (is_not_here(lx))
@@ -127,22 +131,7 @@ static int parse_base(struct lexer *lx, struct named_type *ret, bool *ret_char)
 	if (!known)
 		return parse_words(lx, ret, ret_char);
 	*ret = *known;
-	r = lex_next(lx);
-	return r ? r : skip_qualifiers(lx);
-}
-
-static struct type pointer_to(const struct named_type *base, unsigned stars, bool is_char)
-{
-	struct type t = { .kind = TYPE_INT, .size = 8 };
-
-	if (stars > 1) {
-		t.pointee_size = 8;
-		return t;
-	}
-	t.pointee_size = base->size;
-	t.pointee_signed = base->is_signed;
-	t.is_pointer = is_char;
-	return t;
+	return skip_word(lx);
 }
 
 int parse_type(struct lexer *lx, struct type *ret, bool *ret_is_bool)
@@ -157,16 +146,18 @@ int parse_type(struct lexer *lx, struct type *ret, bool *ret_is_bool)
 		r = parse_base(lx, &base, &is_char);
 	while (!r && lx->tok.kind == TOK_MUL) {
 		stars++;
-		r = lex_next(lx);
-		if (!r)
-			r = skip_qualifiers(lx);
+		r = skip_word(lx);
 	}
 	if (r)
 		return r;
 	if (!stars && !base.size)
 		return probe_error_at(lx->text, start, 4, lx->err, "a value cannot be void");
 	*ret_is_bool = !stars && base.is_bool;
-	*ret = stars ? pointer_to(&base, stars, is_char)
-		     : (struct type){ .kind = TYPE_INT, .size = base.size, .is_signed = base.is_signed };
+	*ret = (struct type){ .kind = TYPE_INT, .size = stars ? 8 : base.size, .is_signed = !stars && base.is_signed };
+	if (stars) {
+		ret->pointee_size = stars > 1 ? 8 : base.size;
+		ret->pointee_signed = stars == 1 && base.is_signed;
+		ret->is_pointer = stars == 1 && is_char;
+	}
 	return 0;
 }

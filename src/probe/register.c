@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Register names to registers and back. */
+/* Looks up registers by name and names by register. */
 #include "probe/register.h"
 
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/auto.h"
 
 /* By encoding: 64, 32, 16 and low 8 bits. */
 static const char *const names[16][4] = {
@@ -27,24 +28,22 @@ static bool is_word(const char *name, size_t len, const char *word)
 
 bool register_find(const char *name, size_t len, struct register_name *ret)
 {
-	for (unsigned r = 0; r < 16; r++) {
-		for (unsigned form = 0; form < 4; form++) {
-			if (is_word(name, len, names[r][form])) {
-				*ret = (struct register_name){ .reg = (enum reg)r, .bytes = (uint8_t)(8 >> form) };
-				return true;
-			}
-		}
-	}
-	for (unsigned r = 0; r < 4; r++) {
-		if (is_word(name, len, high_bytes[r])) {
-			*ret = (struct register_name){ .reg = (enum reg)r, .bytes = 1, .shift = 8 };
-			return true;
-		}
-	}
-	if (!is_word(name, len, "rip"))
-		return false;
 	*ret = (struct register_name){ .reg = X86_RIP, .bytes = 8 };
-	return true;
+	if (is_word(name, len, "rip"))
+		return true;
+	for (unsigned r = 0; r < 16; r++) {
+		ret->reg = (enum reg)r;
+		for (unsigned form = 0; form < 4; form++) {
+			ret->bytes = (uint8_t)(8 >> form);
+			if (is_word(name, len, names[r][form]))
+				return true;
+		}
+		ret->shift = 8;
+		if (r < ARRAY_SIZE(high_bytes) && is_word(name, len, high_bytes[r]))
+			return true;
+		ret->shift = 0;
+	}
+	return false;
 }
 
 bool register_is_vector(const char *name, size_t len)

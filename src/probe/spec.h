@@ -49,7 +49,7 @@ struct probe_spec {
 int probe_parse(const char *text, struct probe_spec **ret, struct ut_err *err);
 struct probe_spec *probe_spec_free(struct probe_spec *spec);
 /* The marked-place rendering above, for errors that are found later (planning): @pos and @len in spec->text. */
-int probe_error(const struct probe_spec *spec, size_t pos, size_t len, struct ut_err *err, const char *fmt, ...)
+int probe_error_at(const char *text, size_t pos, size_t len, struct ut_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
 /* What a probe offers to its expressions. Filled by the planner from notes, from the calling convention or from the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's description of a tracepoint: text to fields. libtraceevent reads all of them alike, but its version 1.7 takes
- * "field:;" for a field and follows a null pointer in some texts that no kernel prints, so that all would have to be checked here
- * before it; it also takes 37 µs for a text that takes 3 µs here, and names no line that is wrong.
+ * Parses the kernel's description of a tracepoint. libtraceevent 1.7 gives the same results for all tracepoints, but accepts
+ * "field:;" and dereferences a null pointer for some inputs that no kernel prints, so its input would have to be validated here
+ * first; it also takes 37 µs where this parser takes 3 µs, and its errors name no line.
  */
 #include "probe/tracepoint.h"
 
@@ -17,7 +17,7 @@
 #define RECORD_BYTES_MAX 65536u
 #define CHARS_MAX 255 /* type.size has eight bits */
 
-/* A piece of the text, not terminated. */
+/* A part of the text, not terminated. */
 struct span {
 	const char *p;
 	size_t len;
@@ -43,7 +43,7 @@ static bool span_begins(struct span s, const char *prefix)
 
 static struct span span_skip(struct span s, size_t n) { return trim((struct span){ s.p + n, s.len - n }); }
 
-/* Cuts the text up to @sep off the front of *@s, without it. False when there is none. */
+/* Splits the text before @sep off the front of *@s, without @sep. False without a @sep. */
 static bool span_cut(struct span *s, char sep, struct span *ret)
 {
 	const char *at = s->len ? memchr(s->p, sep, s->len) : NULL;
@@ -73,7 +73,7 @@ static bool span_number(struct span s, const char *key, uint32_t *ret)
 	return v <= UINT32_MAX;
 }
 
-/* What the declaration says. */
+/* A parsed declaration. */
 struct declaration {
 	struct span base; /* "unsigned long", "char", "struct foo": without qualifiers, stars, name, brackets */
 	struct span name;
@@ -83,7 +83,7 @@ struct declaration {
 
 static const char *const qualifiers[] = { "const", "volatile", "__user", "__kernel" };
 
-/* Takes qualifiers off both ends of a type ("const clockid_t", "char const"). */
+/* Removes qualifiers from both ends of a type ("const clockid_t", "char const"). */
 static struct span strip_qualifiers(struct span s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(qualifiers); i++) {
@@ -101,7 +101,7 @@ static struct span strip_qualifiers(struct span s)
 	return s;
 }
 
-/* Cuts "[16]" off the end; false where only its end is there. */
+/* Removes "[16]" from the end; false if only the "]" is there. */
 static bool cut_brackets(struct span *s, struct declaration *ret)
 {
 	const char *open = s->len && s->p[s->len - 1] == ']' ? memrchr(s->p, '[', s->len) : s->p + s->len;
@@ -143,8 +143,8 @@ static bool parse_declaration(struct span s, struct declaration *ret)
 }
 
 /*
- * The kernel stores arguments of system calls in words of 8 bytes and calls each of them unsigned, so that an `int dfd`
- * of -100 would read 4294967196. The declared type is the right one; its bytes are the first of the word.
+ * The kernel stores arguments of system calls in 8 bytes and describes each of them as unsigned, so that an `int dfd` of
+ * -100 would print as 4294967196. The declared type is the right one; its value is in the first bytes.
  */
 static const struct {
 	const char *name;
@@ -171,13 +171,6 @@ static void fix_syscall_type(struct span base, struct type *type)
 
 static bool is_aggregate(struct span base) { return span_begins(base, "struct ") || span_begins(base, "union "); }
 
-static const char *why_no_array(const struct declaration *d)
-{
-	if (is_aggregate(d->base))
-		return "is an array of structures";
-	return "is an array, and expressions support only single numbers";
-}
-
 static void set_chars(const struct declaration *d, struct tracepoint_field *f)
 {
 	f->type = (struct type){ .kind = TYPE_CHARS };
@@ -189,19 +182,6 @@ static void set_chars(const struct declaration *d, struct tracepoint_field *f)
 		f->unreadable = "is a string of more than 255 bytes";
 	else
 		f->type.size = (uint8_t)f->size;
-}
-
-static void set_scalar(const struct declaration *d, bool is_syscall, bool is_signed, struct tracepoint_field *f)
-{
-	f->type = (struct type){ .kind = TYPE_INT, .size = (uint8_t)f->size, .is_signed = is_signed };
-	if (d->stars && f->size == 8) {
-		f->type.is_signed = false;
-		f->type.is_pointer = d->stars == 1 && span_is(d->base, "char");
-		f->user_string = f->type.is_pointer && is_syscall;
-		f->kernel_string = f->type.is_pointer && !is_syscall;
-	} else if (is_syscall) {
-		fix_syscall_type(d->base, &f->type);
-	}
 }
 
 /* Type and readability from the declaration and the size. */
@@ -217,13 +197,24 @@ static void classify(const struct declaration *d, bool is_syscall, bool is_signe
 	else if ((d->array || located) && !d->stars && span_is(d->base, "char"))
 		set_chars(d, f);
 	else if (d->array || located)
-		f->unreadable = why_no_array(d);
+		f->unreadable = is_aggregate(d->base) ? "is an array of structures"
+						      : "is an array, and expressions support only single numbers";
 	else if (is_aggregate(d->base) && !d->stars)
 		f->unreadable = "is a structure";
 	else if (f->size != 1 && f->size != 2 && f->size != 4 && f->size != 8)
 		f->unreadable = "is not a number of 1, 2, 4 or 8 bytes";
-	else
-		set_scalar(d, is_syscall, is_signed, f);
+	if (f->unreadable || f->type.kind != TYPE_INT)
+		return;
+	f->type.size = (uint8_t)f->size;
+	f->type.is_signed = is_signed;
+	if (d->stars && f->size == 8) {
+		f->type.is_signed = false;
+		f->type.is_pointer = d->stars == 1 && span_is(d->base, "char");
+		f->user_string = f->type.is_pointer && is_syscall;
+		f->kernel_string = f->type.is_pointer && !is_syscall;
+	} else if (is_syscall) {
+		fix_syscall_type(d->base, &f->type);
+	}
 }
 
 static void field_free(struct tracepoint_field *f)
@@ -277,16 +268,14 @@ static int parse_lines(struct span text, bool is_syscall, bool *ret_has_id, stru
 	bool in_format = false;
 
 	while (span_cut(&text, '\n', &line)) {
+		uint32_t id;
 		int r = 0;
 
 		line = trim(line);
 		if (span_begins(line, "print fmt:"))
 			break;
 		if (span_begins(line, "ID:")) {
-			uint32_t id;
-			struct span number = span_skip(line, 3);
-
-			if (!span_number(number, "", &id))
+			if (!span_number(span_skip(line, 3), "", &id))
 				return format_error(err, "an ID that is not a number", line);
 			tp->id = id;
 			*ret_has_id = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's description of a tracepoint (events/CATEGORY/EVENT/format): text to fields. Pure. */
+/* The kernel's description of a tracepoint (events/CATEGORY/EVENT/format), parsed. Pure. */
 #ifndef UT_PROBE_TRACEPOINT_H
 #define UT_PROBE_TRACEPOINT_H
 
@@ -13,10 +13,10 @@ struct tracepoint_field {
 	struct type type;
 	uint32_t offset, size; /* bytes in the record; for __data_loc the 32-bit locator */
 	bool data_loc,
-		rel_loc; /* text elsewhere in the record: locator is len << 16 | offset (rel: after the locator) */
+		rel_loc; /* a string elsewhere in the record: the locator is len << 16 | offset (rel: after the locator) */
 	bool user_string; /* a char pointer of a syscalls: event: points into user memory */
 	bool kernel_string; /* any other char pointer */
-	const char *unreadable; /* NULL, or why it cannot be used (arrays of structures …) */
+	const char *unreadable; /* NULL, or the reason why it is unreadable (arrays of structures …) */
 };
 
 struct tracepoint {
@@ -24,7 +24,7 @@ struct tracepoint {
 	VEC(struct tracepoint_field) fields; /* without the common_ ones */
 };
 
-/* -EBADMSG with a sentence for text that is no format description. @category decides about user strings. */
+/* -EBADMSG for an invalid description. @category "syscalls": strings are in user memory. */
 int tracepoint_parse(const char *category, const char *text, size_t len, struct tracepoint *ret, struct ut_err *err);
 void tracepoint_done(struct tracepoint *tp);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The types that a USDT probe's arguments have at all its sites together. */
+/* Merges the types of a USDT probe's arguments over all its sites. */
 #include "probe/usdt_args.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void merge_type(struct usdt_args *args, unsigned i, const struct operand 
 		return;
 	}
 	if (t.kind != f->type.kind || t.kind == TYPE_FLOAT)
-		return; /* the first site's; the others cannot be read as that */
+		return; /* keeps the type of the first site; the others are unreadable */
 	if (t.size > f->type.size)
 		f->type.size = t.size;
 	f->type.is_signed |= t.is_signed;

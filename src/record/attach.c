@@ -13,8 +13,8 @@
 #include "record/nop5_harm.h"
 
 /*
- * A program holds at most so many bodies and instructions: the kernel's time to load one grows with its square, its
- * time to let go with their number.
+ * Limits of one program: the kernel's time to load it grows with the square of its size, and its time to detach grows with
+ * the number of programs.
  */
 #define SNIPPETS_MAX 128
 #define INSNS_MAX 3000
@@ -25,7 +25,7 @@ struct attach {
 	bool multi;
 	VEC(pid_t) pids;
 	VEC(int) progs;
-	VEC(int) links; /* links and, the older way, the events they sit on */
+	VEC(int) links; /* links and, without uprobe_multi, their perf events */
 };
 
 struct attach *attach_new(const struct attach_options *options)
@@ -60,7 +60,7 @@ static void *close_some(void *arg)
 	return NULL;
 }
 
-/* Each close of a probe waits until no handler runs any more; threads wait together. */
+/* Closing a link waits until its handlers have finished; several threads wait at the same time. */
 static void close_all(int *fds, size_t n)
 {
 	pthread_t threads[DETACH_THREADS];
@@ -116,7 +116,7 @@ struct round {
 	struct ut_err *err;
 };
 
-/* Sites of one kind in one file, sorted by body: the unit that is cut into programs. */
+/* Sites of one kind in one file, sorted by body: a group is split into programs. */
 struct group {
 	enum site_kind kind;
 	unsigned file;
@@ -143,7 +143,7 @@ static int add_link(struct attach *a, int fd)
 	return 0;
 }
 
-#define KERNEL_ENOTSUPP 524 /* the kernel's own, without a name here */
+#define KERNEL_ENOTSUPP 524 /* internal to the kernel: no header defines it */
 
 static int attach_error(const struct round *r, const struct plan_site *s, pid_t pid, int code)
 {
@@ -223,34 +223,28 @@ static int link_event(const struct round *r, const struct plan_site *s, int prog
 	return add_link(r->a, event);
 }
 
-static int link_perf(const struct round *r, const struct group *g, size_t from, size_t to, int prog, const char *path,
-		     pid_t pid)
-{
-	int code = 0;
-
-	for (size_t i = from; !code && i < to; i++) {
-		const struct plan_site *s = g->sites.v[i];
-		int event = kernel_uprobe_event(path, s->offset, s->sem_offset, g->kind == SITE_RETURN, pid);
-
-		code = link_event(r, s, prog, event, pid);
-	}
-	return code;
-}
-
 static int link_group_part(const struct round *r, const struct group *g, size_t from, size_t to, int prog)
 {
+	bool is_return = g->kind == SITE_RETURN;
 	char path[64];
 	int code = 0;
 
-	if (is_tracepoint(g)) {
-		const struct plan_site *s = g->sites.v[from];
-
-		return link_event(r, s, prog, kernel_tracepoint_event(s->tracepoint_id), 0);
-	}
+	if (is_tracepoint(g))
+		return link_event(r, g->sites.v[from], prog, kernel_tracepoint_event(g->sites.v[from]->tracepoint_id),
+				  0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->plan->files.v[g->file].fd);
-	for (size_t i = 0; !code && i < r->a->pids.n; i++)
-		code = r->a->multi ? link_multi(r, g, from, to, prog, path, r->a->pids.v[i])
-				   : link_perf(r, g, from, to, prog, path, r->a->pids.v[i]);
+	for (size_t p = 0; !code && p < r->a->pids.n; p++) {
+		pid_t pid = r->a->pids.v[p];
+
+		if (r->a->multi)
+			code = link_multi(r, g, from, to, prog, path, pid);
+		for (size_t i = from; !r->a->multi && !code && i < to; i++) {
+			const struct plan_site *s = g->sites.v[i];
+
+			code = link_event(r, s, prog,
+					  kernel_uprobe_event(path, s->offset, s->sem_offset, is_return, pid), pid);
+		}
+	}
 	return code;
 }
 
@@ -336,19 +330,6 @@ static int attach_group(const struct round *r, struct group *g)
 	return code < 0 ? code : 0;
 }
 
-/* A 5-byte nop on a kernel that would do harm there: never attached. */
-static int check_nop5(const struct round *r, const struct plan_site *s)
-{
-	const char *why = nop5_unsafe(s->nop5, r->a->options.no_forks);
-	char name[256];
-
-	if (!why)
-		return 0;
-	return ut_err_set(r->err, -EOPNOTSUPP,
-			  "%s in '%s' at 0x%llx is %s; rebuild it with a probe header that emits a 1-byte nop",
-			  site_name(r, s, name), r->plan->files.v[s->file].path, (unsigned long long)s->vaddr, why);
-}
-
 /* Sites of one kind and file, from the round's first on, beginning with the one at @seed. */
 static int collect_group(const struct round *r, size_t seed, bool *done, struct group *ret)
 {
@@ -357,16 +338,21 @@ static int collect_group(const struct round *r, size_t seed, bool *done, struct 
 	*ret = (struct group){ .kind = like->kind, .file = like->file };
 	for (size_t i = seed; i < r->plan->sites.n; i++) {
 		const struct plan_site *s = &r->plan->sites.v[i];
-		int code;
+		const char *unsafe;
+		char name[256];
 
 		if (s->kind != like->kind || (!site_is_tracepoint(s) && s->file != like->file))
 			continue;
 		done[i - r->first] = true;
 		if (s->excluded || s->snippet == SITE_NO_SNIPPET)
 			continue;
-		code = check_nop5(r, s);
-		if (code)
-			return code;
+		unsafe = nop5_unsafe(s->nop5, r->a->options.no_forks);
+		if (unsafe) /* a 5-byte nop where this kernel would do harm: never attached */
+			return ut_err_set(r->err, -EOPNOTSUPP,
+					  "%s in '%s' at 0x%llx is %s; rebuild it with a probe header that emits a "
+					  "1-byte nop",
+					  site_name(r, s, name), r->plan->files.v[s->file].path,
+					  (unsigned long long)s->vaddr, unsafe);
 		if (vec_push(&ret->sites, s))
 			return ut_err_nomem(r->err);
 	}

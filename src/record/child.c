@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fork, a pipe to hold it, a pipe that closes on exec. */
+/* A fork, a pipe that the child waits on, and a pipe that its exec closes. */
 #include "record/child.h"
 
 #include <errno.h>
@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/auto.h"
 
 static void run_child(int release, int failed, char *const *argv)
 {
@@ -19,7 +21,7 @@ static void run_child(int release, int failed, char *const *argv)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (read(release, &go, 1) != 1)
-		_exit(127); /* the tracer is gone or gave up */
+		_exit(127); /* the tracer exited or gave up */
 	execvp(argv[0], argv);
 	r = errno;
 	if (write(failed, &r, sizeof(r)) < 0)
@@ -29,33 +31,30 @@ static void run_child(int release, int failed, char *const *argv)
 
 int child_start(char *const *argv, struct child *ret, struct ut_err *err)
 {
-	int release[2], failed[2];
+	int release[2] = { -1, -1 }, failed[2] = { -1, -1 }, r = 0;
 
-	if (pipe2(release, O_CLOEXEC))
-		return ut_err_set(err, -errno, "cannot create a pipe: %s", strerror(errno));
-	if (pipe2(failed, O_CLOEXEC)) {
-		close(release[0]);
-		close(release[1]);
-		return ut_err_set(err, -errno, "cannot create a pipe: %s", strerror(errno));
+	if (pipe2(release, O_CLOEXEC) || pipe2(failed, O_CLOEXEC)) {
+		r = ut_err_set(err, -errno, "cannot create a pipe: %s", strerror(errno));
+	} else {
+		ret->pid = fork();
+		if (ret->pid < 0)
+			r = ut_err_set(err, -errno, "cannot start a process: %s", strerror(errno));
 	}
-	ret->pid = fork();
-	if (ret->pid == 0) {
+	if (!r && ret->pid == 0) {
 		close(release[1]);
 		close(failed[0]);
 		run_child(release[0], failed[1], argv);
 	}
-	close(release[0]);
-	close(failed[1]);
+	close_fd(release[0]);
+	close_fd(failed[1]);
+	if (r) {
+		close_fd(release[1]);
+		close_fd(failed[0]);
+		ret->pid = 0;
+		return r;
+	}
 	ret->release_fd = release[1];
 	ret->failed_fd = failed[0];
-	if (ret->pid < 0) {
-		int r = -errno;
-
-		close(release[1]);
-		close(failed[0]);
-		ret->pid = 0;
-		return ut_err_set(err, r, "cannot start a process: %s", strerror(-r));
-	}
 	return 0;
 }
 
@@ -83,10 +82,9 @@ void child_abandon(struct child *c)
 {
 	if (!c->pid)
 		return;
-	if (c->release_fd >= 0) /* not let go yet: it ends by itself */
+	if (c->release_fd >= 0) /* not released: the child exits at the end of file */
 		close(c->release_fd);
-	if (c->failed_fd >= 0)
-		close(c->failed_fd);
+	close_fd(c->failed_fd);
 	waitpid(c->pid, NULL, 0);
 	c->pid = 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The followed processes: a set in the kernel, the ring of those that are held, and a guardian. */
+/* The followed processes: a set in the kernel, the ring of suspended processes, and a watchdog. */
 #include "record/follow.h"
 
 #include <bpf/bpf.h>
@@ -11,18 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/vec.h"
 #include "bpf/lifecycle.h"
 #include "elf/image.h"
 #include "proc/process.h"
+#include "record/ring.h"
 #include "kernel/kernel.h"
 
 #define CONTROL_BYTES LIFECYCLE_CONTROL_BYTES
@@ -30,17 +30,15 @@
 struct follow {
 	int map_fd;
 	VEC(int) fds; /* links and events, closed together */
-	/* hold */
-	int control_fd; /* ring of process ids that are being stopped; -1 */
-	unsigned long *consumer;
-	const unsigned long *producer;
+	/* with suspension: */
+	struct ringbuf control; /* process IDs that are being stopped */
 	VEC(struct file_id) linkers;
 	pid_t watchdog;
 	int watchdog_fd;
 };
 
 int follow_map_fd(const struct follow *f) { return f->map_fd; }
-int follow_control_fd(const struct follow *f) { return f->control_fd; }
+int follow_control_fd(const struct follow *f) { return f->control.fd; }
 
 static int add_fd(struct follow *f, int fd)
 {
@@ -51,36 +49,9 @@ static int add_fd(struct follow *f, int fd)
 	return fd;
 }
 
-static int open_control(struct follow *f, struct ut_err *err)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *p;
-
-	f->control_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_control", 0, 0, CONTROL_BYTES, NULL);
-	if (f->control_fd < 0)
-		return ut_err_set(err, f->control_fd, "cannot create a ring buffer: %s", strerror(-f->control_fd));
-	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, f->control_fd, 0);
-	if (p == MAP_FAILED)
-		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
-	f->consumer = p;
-	p = mmap(NULL, page + 2 * CONTROL_BYTES, PROT_READ, MAP_SHARED, f->control_fd, (off_t)page);
-	if (p == MAP_FAILED)
-		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
-	f->producer = p;
-	return 0;
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /*
- * The state of a process. Its first thread may have ended long before the others: then it shows as a zombie, and
- * only the others tell whether it is stopped.
+ * The state of a process. Its first thread may have ended long before the others: it is a zombie
+ * then, and only the other threads show whether the process is stopped.
  */
 static char process_state_of_threads(pid_t pid)
 {
@@ -104,12 +75,12 @@ static char process_state_of_threads(pid_t pid)
 	return state;
 }
 
-/* Lets go on whoever is stopped in the set; for half a second, since a signal may still be on its way. */
+/* Continues the stopped processes of the set, for half a second, since a SIGSTOP may still be pending. */
 static void watchdog_rescue(int map_fd)
 {
-	uint64_t end = now_ms() + 500;
+	uint64_t end_ns = monotonic_ns() + 500000000u;
 
-	for (int round = 0; round < 2 || now_ms() < end; round++) {
+	for (int round = 0; round < 2 || monotonic_ns() < end_ns; round++) {
 		uint32_t pid, *at = NULL;
 
 		while (!bpf_map_get_next_key(map_fd, at, &pid)) {
@@ -121,7 +92,7 @@ static void watchdog_rescue(int map_fd)
 	}
 }
 
-/* Lives as long as we do. When we end in order it gets a byte; when we are killed, the end of the pipe. */
+/* Runs as long as the tracer. A byte in the pipe: the tracer ended normally. End of file: the tracer was killed. */
 static void watchdog_run(int map_fd, int pipe_fd)
 {
 	int low = map_fd < pipe_fd ? map_fd : pipe_fd, high = map_fd < pipe_fd ? pipe_fd : map_fd;
@@ -130,7 +101,7 @@ static void watchdog_run(int map_fd, int pipe_fd)
 
 	prctl(PR_SET_NAME, "usertrace-guard");
 	setsid();
-	/* Nothing of the tracer's may live on in here: its attachments go with its last descriptor. */
+	/* No descriptor of the tracer may stay open here: probes are detached when their last descriptor is closed. */
 	if (low > 0)
 		close_range(0, (unsigned)low - 1, 0);
 	if (high > low + 1)
@@ -169,14 +140,14 @@ int follow_open(bool suspend, struct follow **ret, struct ut_err *err)
 
 	if (!f)
 		return ut_err_nomem(err);
-	f->control_fd = f->watchdog_fd = -1;
+	f->control.fd = f->watchdog_fd = -1;
 	f->map_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "ut_follow", 4, 4, LIFECYCLE_FOLLOW_MAX, NULL);
 	if (f->map_fd < 0)
 		r = ut_err_set(err, f->map_fd,
 			       "the kernel rejects BPF (%s): run as root, or with CAP_BPF and CAP_PERFMON",
 			       strerror(-f->map_fd));
 	if (!r && suspend)
-		r = open_control(f, err);
+		r = ringbuf_open(&f->control, "ut_control", CONTROL_BYTES, err);
 	if (!r && suspend)
 		r = watchdog_start(f, err);
 	if (r) {
@@ -200,24 +171,17 @@ static void watchdog_stop(struct follow *f)
 
 struct follow *follow_close(struct follow *f)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	pid_t pid;
 
 	if (!f)
 		return NULL;
 	for (size_t i = f->fds.n; i > 0; i--)
 		close(f->fds.v[i - 1]);
-	while (f->producer && f->consumer && (pid = follow_next_suspended(f)))
+	while (f->control.data && (pid = follow_next_suspended(f)))
 		follow_continue(f, pid);
 	watchdog_stop(f);
-	if (f->consumer)
-		munmap(f->consumer, page);
-	if (f->producer)
-		munmap((void *)f->producer, page + 2 * CONTROL_BYTES);
-	if (f->control_fd >= 0)
-		close(f->control_fd);
-	if (f->map_fd >= 0)
-		close(f->map_fd);
+	ringbuf_close(&f->control, CONTROL_BYTES);
+	close_fd(f->map_fd);
 	vec_done(&f->fds);
 	vec_done(&f->linkers);
 	free(f);
@@ -254,9 +218,8 @@ void follow_sweep(struct follow *f)
 
 static pid_t next_control_pid(struct follow *f)
 {
-	const char *data = (const char *)f->producer + sysconf(_SC_PAGESIZE);
-	unsigned long at = *f->consumer, end = __atomic_load_n(f->producer, __ATOMIC_ACQUIRE);
-	const uint32_t *head = (const void *)(data + (at & (CONTROL_BYTES - 1)));
+	unsigned long at = *f->control.consumer, end = __atomic_load_n(f->control.producer, __ATOMIC_ACQUIRE);
+	const uint32_t *head = (const void *)(f->control.data + (at & (CONTROL_BYTES - 1)));
 	uint32_t len, pid = 0;
 
 	if (at >= end)
@@ -267,14 +230,11 @@ static pid_t next_control_pid(struct follow *f)
 	if (!(len & BPF_RINGBUF_DISCARD_BIT))
 		memcpy(&pid, (const char *)head + BPF_RINGBUF_HDR_SZ, sizeof(pid));
 	at += ((len & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT)) + BPF_RINGBUF_HDR_SZ + 7u) & ~7ul;
-	__atomic_store_n(f->consumer, at, __ATOMIC_RELEASE);
+	__atomic_store_n(f->control.consumer, at, __ATOMIC_RELEASE);
 	return (pid_t)pid;
 }
 
-/*
- * True once it has stopped; false when it ended instead. The signal was sent before we were told, so the wait is
- * short.
- */
+/* True once the process has stopped, false if it ended. The wait is short: SIGSTOP is sent before the record is written. */
 static bool wait_stopped(pid_t pid)
 {
 	for (int i = 0; i < 5000; i++) {
@@ -293,7 +253,7 @@ pid_t follow_next_suspended(struct follow *f)
 {
 	pid_t pid;
 
-	while (f->control_fd >= 0 && (pid = next_control_pid(f)))
+	while (f->control.fd >= 0 && (pid = next_control_pid(f)))
 		if (wait_stopped(pid))
 			return pid;
 	return 0;
@@ -329,7 +289,7 @@ static int suspend_at_linker(struct follow *f, int fd, int prog, struct ut_err *
 													   : -ENOENT;
 	elf_image_free(img);
 	if (r)
-		return 0; /* not a linker that we know: libraries are found at the next exec or not at all */
+		return 0; /* an unknown linker: its libraries are found at the next exec, if ever */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (kernel_has_uprobe_multi()) {
 		link = kernel_link_uprobes(prog, &u);

@@ -12,12 +12,12 @@
 #include "base/auto.h"
 #include "elf/image.h"
 
-#define NOTES 4096 /* mappings that are remembered */
+#define NOTES 4096 /* recorded mappings */
 #define CHILDREN 4096 /* a power of two */
 #define GENERATIONS 8 /* of forks without exec */
 #define BUDGETS 1024 /* a power of two */
 #define KNOWN 512 /* a power of two */
-#define KNOWN_SIZE 256 /* the longest that is asked for */
+#define KNOWN_SIZE 256 /* the longest string that is read */
 #define PAGE 4096
 
 struct noted {
@@ -25,22 +25,22 @@ struct noted {
 	uint64_t start, end, offset;
 	struct file_id file;
 	char *path; /* owned */
-	bool examined; /* into the file, for where all of it is in the process: */
-	uint64_t low, high; /* equal: nothing of it can be read */
+	bool examined; /* the file was opened; its addresses in the process: */
+	uint64_t low, high; /* equal: no address can be read */
 };
 
 struct child {
 	pid_t pid, parent;
 };
 
-/* What a process has used of its reads in this window. */
+/* The reads that a process has used in this window. */
 struct budget {
 	pid_t pid;
 	unsigned reads;
 	uint64_t since_ns;
 };
 
-/* What was read in this window: a child that never touched a page has it unread in many events. */
+/* A cached read: a child that never touched a page emits many events with the same address. */
 struct known {
 	pid_t pid;
 	uint64_t since_ns, address;
@@ -128,7 +128,7 @@ static size_t read_process(pid_t pid, uint64_t address, char *ret, size_t size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	/* page by page: what lies behind the string may not be there */
+	/* page by page: the page after the string may not exist */
 	for (size_t want = first < size ? first : size; got < size && want; want = size - got) {
 		n = pread(fd, ret + got, want, (off_t)(address + got));
 		if (n <= 0)
@@ -141,8 +141,8 @@ static size_t read_process(pid_t pid, uint64_t address, char *ret, size_t size)
 }
 
 /*
- * The file of a mapping, if it is still what was mapped. Looked at before it is opened: whoever may change the path can
- * put a device there, which opening alone may set off.
+ * Opens the file of a mapping if it is still the file that was mapped. O_PATH comes first: whoever controls the path can
+ * put a device there, and opening a device may have side effects.
  */
 static int open_noted(const struct noted *n)
 {
@@ -157,38 +157,33 @@ static int open_noted(const struct noted *n)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-/* How far the file's own addresses are from those of the process: from the segment that was mapped as code. */
-static bool load_bias(struct elf_image *img, const struct noted *n, uint64_t *ret)
+/*
+ * How far the file's own addresses are from those of the process: from the segment that was mapped as code. Notes which
+ * addresses of the process the file covers.
+ */
+static bool load_bias(struct noted *n, struct elf_image *img, uint64_t *ret)
 {
 	const struct elf_segment *segments;
-	size_t count = elf_image_segments(img, &segments);
+	size_t count = elf_image_segments(img, &segments), code;
 
+	for (code = 0; code < count; code++)
+		if (segments[code].exec && (segments[code].offset & ~(uint64_t)(PAGE - 1)) == n->offset)
+			break;
+	if (code == count)
+		return false;
+	*ret = n->start - (segments[code].vaddr & ~(uint64_t)(PAGE - 1));
 	for (size_t i = 0; i < count; i++) {
-		if (!segments[i].exec || (segments[i].offset & ~(uint64_t)(PAGE - 1)) != n->offset)
-			continue;
-		*ret = n->start - (segments[i].vaddr & ~(uint64_t)(PAGE - 1));
-		return true;
-	}
-	return false;
-}
-
-static void find_range(struct noted *n, struct elf_image *img, uint64_t bias)
-{
-	const struct elf_segment *segments;
-	size_t count = elf_image_segments(img, &segments);
-
-	for (size_t i = 0; i < count; i++) {
-		uint64_t low = segments[i].vaddr + bias, high = low + segments[i].filesz;
+		uint64_t low = segments[i].vaddr + *ret, high = low + segments[i].filesz;
 
 		if (high < low)
 			continue;
 		n->low = n->high && n->low < low ? n->low : low;
 		n->high = n->high > high ? n->high : high;
 	}
+	return true;
 }
 
-/* A file is opened once to see where it was, then only for what lies there: addresses may be anything, and come often.
- */
+/* Opens a file once to learn its addresses, later only for addresses inside: a program chooses the addresses. */
 static size_t read_mapped_file(struct noted *n, uint64_t address, char *ret, size_t size)
 {
 	AUTO_CLOSE int fd = -1;
@@ -203,16 +198,14 @@ static size_t read_mapped_file(struct noted *n, uint64_t address, char *ret, siz
 	fd = open_noted(n);
 	if (fd < 0 || elf_image_open(fd, &img, &ignored))
 		return 0;
-	if (load_bias(img, n, &bias)) {
-		find_range(n, img, bias);
+	if (load_bias(n, img, &bias))
 		while (got < size && elf_read_at(img, address - bias + got, ret + got, 1) && ret[got++])
 			;
-	}
 	elf_image_free(img);
 	return got;
 }
 
-/* The latest mapping first: a number may have been another process's. */
+/* The latest mapping first: the PID may have belonged to another process. */
 static size_t read_mapped_files(struct late *l, pid_t pid, uint64_t address, char *ret, size_t size)
 {
 	size_t got = 0;
@@ -244,7 +237,7 @@ static size_t read_uncached(struct late *l, pid_t pid, uint64_t time_ns, uint64_
 	got = process_started_after(pid, time_ns) ? 0 : read_process(pid, address, ret, size);
 	if (got && (got == size || !ret[got - 1]))
 		return got;
-	/* The process can end between two pages: the rest is the file's as well. */
+	/* The process can exit between two pages: the file has the rest. */
 	for (int i = 0; !more && pid && i < GENERATIONS; i++) {
 		more = read_mapped_files(l, pid, address + got, ret + got, size - got);
 		pid = parent_of(l, pid);

@@ -24,7 +24,7 @@ struct lifecycle {
 	VEC(int) links;
 };
 
-/* Without tracefs the thread that ends is asked instead: two that end at once may both say that they were the last. */
+/* Without tracefs the exiting thread decides instead: two threads that exit at once may both seem the last. */
 static bool exit_event_has_group_dead(void)
 {
 	AUTO_CLOSE int tracefs = tracefs_open(NULL);
@@ -132,27 +132,23 @@ int lifecycle_open(const struct lifecycle_setup *setup, struct lifecycle **ret, 
 	return 0;
 }
 
-/*
- * A raw tracepoint's link does not wait for programs that run. The kernel does when an array of maps is changed: the first
- * ring is put where it is. What begins to run later sees that nobody is suspended any more.
- */
-static void wait_for_programs(const struct lifecycle *l)
-{
-	uint32_t zero = 0;
-
-	__atomic_store_n(&l->skel->data->holding, 0, __ATOMIC_SEQ_CST);
-	bpf_map_update_elem(l->rings_fd, &zero, &l->ring_fd, BPF_ANY);
-}
-
 void lifecycle_stop(struct lifecycle *l)
 {
+	uint32_t first = 0;
+
 	if (!l || !l->links.n)
 		return;
 	for (size_t i = 0; i < l->links.n; i++)
 		close(l->links.v[i]);
 	l->links.n = 0;
-	if (l->skel->rodata->options.hold)
-		wait_for_programs(l);
+	if (!l->skel->rodata->options.hold)
+		return;
+	/*
+	 * The link of a raw tracepoint does not wait for running programs. The kernel does when an array of maps changes:
+	 * the first ring replaces itself. A program that starts later sees that nobody is suspended any more.
+	 */
+	__atomic_store_n(&l->skel->data->holding, 0, __ATOMIC_SEQ_CST);
+	bpf_map_update_elem(l->rings_fd, &first, &l->ring_fd, BPF_ANY);
 }
 
 struct lifecycle *lifecycle_close(struct lifecycle *l)

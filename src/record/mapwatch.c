@@ -60,7 +60,7 @@ static int open_cpu(struct mapwatch *w, unsigned cpu)
 
 	r->fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (r->fd < 0)
-		return errno == ENODEV ? 0 : -errno; /* a CPU that is off */
+		return errno == ENODEV ? 0 : -errno; /* an offline CPU */
 	r->page = mmap(NULL, (RING_PAGES + 1) * w->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
 	if (r->page == MAP_FAILED) {
 		int code = -errno;
@@ -115,10 +115,7 @@ static void copy_out(const struct mapwatch *w, const struct watch_ring *r, uint6
 		((char *)to)[i] = data[(at + i) & (size - 1)];
 }
 
-/*
- * The name as /proc/PID/maps has it: what would end a line is a number. Files are opened by other ways, so that this is for
- * people alone.
- */
+/* The name as in /proc/PID/maps, with line feeds as octal numbers. For display only: files are opened by other paths. */
 static void escape_name(const char *name, char *ret, size_t size)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Four maps. */
+/* Creates the tables, and adds and removes processes. */
 #include "record/measure.h"
 
 #include <bpf/bpf.h>
@@ -21,7 +21,7 @@
 #define NAMES_MAX 65536
 #define CPUS_MAX 4096
 
-/* A process whose threads' names are in the table: of so many processes one must not search it for those of one. */
+/* A process with thread names in the table; a list, since a search of the table for one process would be slow. */
 struct named {
 	pid_t pid;
 	const struct runtime *runtime;
@@ -97,14 +97,10 @@ struct measure *measure_close(struct measure *m)
 	if (!m)
 		return NULL;
 	vec_done(&m->named);
-	if (m->maps.processes_fd >= 0)
-		close(m->maps.processes_fd);
-	if (m->maps.threads_fd >= 0)
-		close(m->maps.threads_fd);
-	if (m->maps.current_fd >= 0)
-		close(m->maps.current_fd);
-	if (m->maps.names_fd >= 0)
-		close(m->maps.names_fd);
+	close_fd(m->maps.processes_fd);
+	close_fd(m->maps.threads_fd);
+	close_fd(m->maps.current_fd);
+	close_fd(m->maps.names_fd);
 	free(m);
 	return NULL;
 }
@@ -122,23 +118,18 @@ static struct ut_thread_name name_key(pid_t pid, const char *pattern)
 	return key;
 }
 
-static void put_names(struct measure *m, pid_t pid, char *const *patterns, size_t n, enum ut_role role)
+/* @role -1: removes the names. */
+static void set_names(struct measure *m, pid_t pid, char *const *patterns, size_t n, int role)
 {
-	uint32_t value = role;
+	uint32_t value = (uint32_t)role;
 
 	for (size_t i = 0; i < n; i++) {
 		struct ut_thread_name key = name_key(pid, patterns[i]);
 
-		bpf_map_update_elem(m->maps.names_fd, &key, &value, BPF_ANY);
-	}
-}
-
-static void drop_names(struct measure *m, pid_t pid, char *const *patterns, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct ut_thread_name key = name_key(pid, patterns[i]);
-
-		bpf_map_delete_elem(m->maps.names_fd, &key);
+		if (role >= 0)
+			bpf_map_update_elem(m->maps.names_fd, &key, &value, BPF_ANY);
+		else
+			bpf_map_delete_elem(m->maps.names_fd, &key);
 	}
 }
 
@@ -150,11 +141,11 @@ static void name_threads(struct measure *m, pid_t pid, const struct runtime *r)
 		return;
 	for (size_t i = 0; i < m->named.n; i++)
 		if (m->named.v[i].pid == pid && m->named.v[i].runtime == r)
-			return; /* they stay as long as the process */
+			return; /* removed with the process */
 	if (vec_push(&m->named, named))
-		return; /* no memory: what could not be taken off again is not put there */
-	put_names(m, pid, r->collector.v, r->collector.n, UT_ROLE_COLLECTOR);
-	put_names(m, pid, r->service.v, r->service.n, UT_ROLE_SERVICE);
+		return; /* out of memory: names that could not be removed later are not added */
+	set_names(m, pid, r->collector.v, r->collector.n, UT_ROLE_COLLECTOR);
+	set_names(m, pid, r->service.v, r->service.n, UT_ROLE_SERVICE);
 }
 
 static void unname_threads(struct measure *m, pid_t pid)
@@ -164,29 +155,23 @@ static void unname_threads(struct measure *m, pid_t pid)
 
 		if (m->named.v[i].pid != pid)
 			continue;
-		drop_names(m, pid, r->collector.v, r->collector.n);
-		drop_names(m, pid, r->service.v, r->service.n);
+		set_names(m, pid, r->collector.v, r->collector.n, -1);
+		set_names(m, pid, r->service.v, r->service.n, -1);
 		m->named.v[i] = m->named.v[--m->named.n];
 	}
 }
 
-/* As it is before anything of it ran. */
-static struct ut_process_state process_now(uint64_t base_ns, bool fresh)
-{
-	uint64_t now = (monotonic_ns() - base_ns) >> UT_WORD_UNIT_SHIFT;
-	uint64_t nobody = -(now << UT_WORD_COUNT_BITS); /* since now */
-
-	return (struct ut_process_state){ .none_runs = nobody, .held = nobody, .epoch = 1, .since = fresh ? now : 0 };
-}
-
 int measure_process(struct measure *m, pid_t pid, const struct runtime *runtime, bool fresh)
 {
-	struct ut_process_state p;
+	struct ut_process_state p = { .epoch = 1 };
 	uint32_t key = (uint32_t)pid;
+	uint64_t now;
 	int r;
 
-	name_threads(m, pid, runtime); /* before its threads are looked at */
-	p = process_now(m->base_ns, fresh);
+	name_threads(m, pid, runtime); /* before the programs see its threads */
+	now = (monotonic_ns() - m->base_ns) >> UT_WORD_UNIT_SHIFT;
+	p.since = fresh ? now : 0;
+	p.none_runs = p.held = -(now << UT_WORD_COUNT_BITS); /* nobody runs, and nobody is suspended, since now */
 	r = bpf_map_update_elem(m->maps.processes_fd, &key, &p, BPF_NOEXIST);
 	if (!r || r == -EEXIST)
 		return 0;

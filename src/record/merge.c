@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One sorted queue for each ring. Two tournament trees over the rings, heaps whose changes go from one leaf straight up to the
- * root, say whose first item is next and which seal is the least.
+ * One sorted queue for each ring. Two tournament trees over the rings (a change goes from one leaf straight up to the root)
+ * find the oldest head and the lowest watermark.
  */
 #include "record/merge.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT64_MAX /* the key of a ring that holds nothing; the position of what was given out or never had one */
+#define NONE UINT64_MAX /* the key of an empty ring; the position of an item that was returned or never had one */
 
 struct entry {
 	struct merge_item item;
@@ -22,7 +22,7 @@ struct queue {
 	size_t first, end, cap; /* the entries are v[first … end) */
 };
 
-/* Positions in the order of the additions, from the oldest one that is still held. */
+/* Positions in the order of the additions, from the oldest item in the merge on. */
 struct positions {
 	uint64_t *v;
 	size_t first, end, cap;
@@ -39,7 +39,7 @@ struct node {
 	unsigned ring;
 };
 
-/* Above each pair of nodes stands the lesser one; of equal ones the left one, whose ring has the lower number. */
+/* The parent of a pair of nodes is the lesser one; of equal ones the left one, whose ring has the lower number. */
 struct tree {
 	unsigned nleaves; /* a power of two */
 	struct node *nodes; /* [1] is the root, those below [i] are [2 i] and [2 i + 1] */
@@ -52,7 +52,7 @@ struct merge {
 	struct ring rings[];
 };
 
-/* The ring's node against the one beside it, up to the root; without branches, which nobody could predict. */
+/* Compares the ring's node with its sibling, up to the root; without branches, which no CPU could predict. */
 static void tree_set(struct tree *t, unsigned ring, uint64_t key)
 {
 	struct node *nodes = t->nodes, winner = { key, ring };
@@ -107,7 +107,7 @@ struct merge *merge_free(struct merge *m)
 	return NULL;
 }
 
-/* Room for one more at the end: by moving to the front when half is free there, else by growing. */
+/* Makes room for one entry at the end: moves all to the front when half of it is free, otherwise grows. */
 static int grow_queue(void **v, size_t *first, size_t *end, size_t *cap, size_t size)
 {
 	size_t held = *end - *first, bigger = *cap ? *cap * 2 : 256;
@@ -132,7 +132,7 @@ static int grow_queue(void **v, size_t *first, size_t *end, size_t *cap, size_t 
 		 ? 0 \
 		 : grow_queue((void **)&(of)->v, &(of)->first, &(of)->end, &(of)->cap, sizeof(*(of)->v)))
 
-/* No time is NONE, which lies behind the last seal. */
+/* A time is never NONE, which is later than any watermark. */
 static void set_head(struct merge *m, unsigned ring, const struct queue *q)
 {
 	uint64_t time_ns = q->first == q->end ? NONE : q->v[q->first].item.time_ns;
@@ -165,7 +165,7 @@ void merge_set_watermark(struct merge *m, unsigned ring, uint64_t time_ns)
 		tree_set(&m->watermarks, ring, time_ns);
 }
 
-/* Those without a position are passed over as if they were given already. */
+/* Skips items that were returned or have no position. */
 static void skip_given(struct positions *p)
 {
 	while (p->first < p->end && p->v[p->first] == NONE) {
@@ -174,25 +174,20 @@ static void skip_given(struct positions *p)
 	}
 }
 
-/* What has no position may have been passed long before. */
-static void mark_given(struct positions *p, uint64_t number)
-{
-	if (number >= p->passed)
-		p->v[p->first + (size_t)(number - p->passed)] = NONE;
-	skip_given(p);
-}
-
 const struct merge_item *merge_next(struct merge *m, unsigned *ret_ring)
 {
 	struct node head = m->heads.nodes[1];
 	struct ring *ring = &m->rings[head.ring];
+	struct positions *p = &ring->positions;
 	const struct entry *entry;
 
 	if (head.key >= m->watermarks.nodes[1].key)
 		return NULL;
 	entry = &ring->queue.v[ring->queue.first++];
 	set_head(m, head.ring, &ring->queue);
-	mark_given(&ring->positions, entry->number);
+	if (entry->number >= p->passed) /* one without a position may have been skipped long before */
+		p->v[p->first + (size_t)(entry->number - p->passed)] = NONE;
+	skip_given(p);
 	*ret_ring = head.ring;
 	return &entry->item;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether this kernel does harm where it probes a 5-byte nop: found out by experiment, not by version. */
+/* Whether this kernel does harm where it probes a 5-byte nop: decided by experiment, not by version. */
 #include "record/nop5_harm.h"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ __asm__(".text\n"
 	"	ret\n"
 	".size nop5_leaf, . - nop5_leaf\n");
 
-/* The kernel converts a site after it was hit; a few hundred calls are far more than that takes. */
+/* The kernel converts a site after its first hit; a few hundred calls are more than enough. */
 static unsigned try_red_zone(void)
 {
 	for (uint64_t i = 1; i <= 300; i++)
@@ -45,7 +45,7 @@ static void end_of_child(int signal)
 	_exit(1);
 }
 
-/* Handled, so that the kernel's log does not tell of a crash. */
+/* Handles the signals, so that the kernel logs no crash. */
 static void run_child(void)
 {
 	struct sigaction action = { .sa_handler = end_of_child };

@@ -16,17 +16,14 @@
 #define LOST_STRIDE 8 /* counters are 64 bytes apart: no two CPUs share a cache line */
 
 struct ring {
-	int fd;
-	unsigned long *consumer; /* page of our own */
-	const unsigned long *producer; /* the kernel's page, and behind it the data */
-	const char *data;
+	struct ringbuf map;
 	/*
-	 * A record that goes over the end of the data and on at its beginning, put together. One is enough: its place
-	 * is not given back before it has left the merge, and the next such record lies a whole ring later. (The kernel
-	 * would map the data twice in a row; that counts as twice the resident memory.)
+	 * A copy of a record that wraps around the end of the data. One is enough: its memory is not freed before it has
+	 * left the merge, and the next such record is a whole ring later. (The kernel could map the data twice in a row,
+	 * but that counts as twice the resident memory.)
 	 */
 	char *wrapped;
-	uint64_t read; /* how far we have read; the consumer position is behind it */
+	uint64_t read; /* read position; the consumer position is at or before it */
 	uint32_t lost; /* last number seen in a record or in the counter */
 	uint64_t last_ns; /* time of the last record read */
 };
@@ -40,44 +37,42 @@ uint64_t rings_default_size(unsigned ncpus)
 	return size;
 }
 
-static int open_ring(struct ring *ring, uint64_t size, struct ut_err *err)
+int ringbuf_open(struct ringbuf *ret, const char *name, uint64_t size, struct ut_err *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *p;
+	void *consumer, *producer;
 
-	ring->fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ut_ring", 0, 0, (uint32_t)size, NULL);
-	if (ring->fd == -EPERM)
-		return ut_err_set(err, ring->fd,
-				  "the kernel rejects BPF: run as root, or with CAP_BPF and CAP_PERFMON");
-	if (ring->fd < 0)
-		return ut_err_set(err, ring->fd, "cannot create a ring buffer of %llu KiB: %s%s",
-				  (unsigned long long)size / 1024, strerror(-ring->fd),
-				  ring->fd == -ENOMEM	? "; try a smaller --buffer"
-				  : ring->fd == -EMFILE ? "; raise the limit (ulimit -n)"
-							: "");
-	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
-	if (p == MAP_FAILED)
+	*ret = (struct ringbuf){ .fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, name, 0, 0, (uint32_t)size, NULL) };
+	if (ret->fd == -EPERM)
+		return ut_err_set(err, ret->fd, "the kernel rejects BPF: run as root, or with CAP_BPF and CAP_PERFMON");
+	if (ret->fd < 0)
+		return ut_err_set(err, ret->fd, "cannot create a ring buffer of %llu KiB: %s%s",
+				  (unsigned long long)size / 1024, strerror(-ret->fd),
+				  ret->fd == -ENOMEM   ? "; try a smaller --buffer"
+				  : ret->fd == -EMFILE ? "; raise the limit (ulimit -n)"
+						       : "");
+	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, ret->fd, 0);
+	if (consumer != MAP_FAILED)
+		ret->consumer = consumer;
+	producer = mmap(NULL, page + size, PROT_READ, MAP_SHARED, ret->fd, (off_t)page);
+	if (producer != MAP_FAILED)
+		ret->producer = producer;
+	if (!ret->consumer || !ret->producer)
 		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
-	ring->consumer = p;
-	p = mmap(NULL, page + size, PROT_READ, MAP_SHARED, ring->fd, (off_t)page);
-	if (p == MAP_FAILED)
-		return ut_err_set(err, -errno, "cannot map a ring buffer: %s", strerror(errno));
-	ring->producer = p;
-	ring->data = (const char *)p + page;
+	ret->data = (const char *)producer + page;
 	return 0;
 }
 
-static void close_ring(struct ring *ring, uint64_t size)
+void ringbuf_close(struct ringbuf *b, uint64_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (ring->consumer)
-		munmap(ring->consumer, page);
-	if (ring->producer)
-		munmap((void *)ring->producer, page + size);
-	free(ring->wrapped);
-	if (ring->fd >= 0)
-		close(ring->fd);
+	if (b->consumer)
+		munmap(b->consumer, page);
+	if (b->producer)
+		munmap((void *)b->producer, page + size);
+	close_fd(b->fd);
+	*b = (struct ringbuf){ .fd = -1 };
 }
 
 static int open_lost(struct rings *r, struct ut_err *err)
@@ -109,7 +104,7 @@ static int fill_outer(const struct rings *r)
 
 	for (uint32_t i = 0; !code && i < r->n; i++) {
 		keys[i] = i;
-		fds[i] = (uint32_t)r->v[i].fd;
+		fds[i] = (uint32_t)r->v[i].map.fd;
 	}
 	if (!code && (bpf_map_update_batch(r->outer_fd, keys, fds, &n, NULL) || n != r->n))
 		for (uint32_t i = 0; !code && i < r->n; i++) /* a kernel that has no such call for this kind of map */
@@ -119,7 +114,7 @@ static int fill_outer(const struct rings *r)
 
 static int open_outer(struct rings *r, struct ut_err *err)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)r->v[0].fd);
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)r->v[0].map.fd);
 	int code;
 
 	r->outer_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, r->n, &opts);
@@ -136,9 +131,9 @@ int rings_open(struct rings *ret, unsigned ncpus, uint64_t size_bytes, struct ut
 	if (!ret->v)
 		return ut_err_nomem(err);
 	for (unsigned i = 0; i < ncpus; i++)
-		ret->v[i].fd = -1;
+		ret->v[i].map.fd = -1;
 	for (unsigned i = 0; !r && i < ncpus; i++)
-		r = open_ring(&ret->v[i], size_bytes, err);
+		r = ringbuf_open(&ret->v[i].map, "ut_ring", size_bytes, err);
 	if (!r)
 		r = open_lost(ret, err);
 	if (!r)
@@ -150,21 +145,21 @@ int rings_open(struct rings *ret, unsigned ncpus, uint64_t size_bytes, struct ut
 
 void rings_close(struct rings *r)
 {
-	for (unsigned i = 0; r->v && i < r->n; i++)
-		close_ring(&r->v[i], r->size_bytes);
+	for (unsigned i = 0; r->v && i < r->n; i++) {
+		ringbuf_close(&r->v[i].map, r->size_bytes);
+		free(r->v[i].wrapped);
+	}
 	if (r->lost)
 		munmap(r->lost, r->lost_size);
-	if (r->lost_fd >= 0)
-		close(r->lost_fd);
-	if (r->outer_fd >= 0)
-		close(r->outer_fd);
+	close_fd(r->lost_fd);
+	close_fd(r->outer_fd);
 	free(r->v);
 	*r = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
 }
 
-int rings_fd(const struct rings *r, unsigned cpu) { return r->v[cpu].fd; }
+int rings_fd(const struct rings *r, unsigned cpu) { return r->v[cpu].map.fd; }
 
-/* Events that are missing between the last record and now: an item of their own. */
+/* Adds an item for the events that were lost since the last record. */
 static int add_gap(struct ring *ring, struct merge *merge, unsigned cpu, uint32_t lost, uint64_t time_ns)
 {
 	struct merge_item gap = {
@@ -173,7 +168,8 @@ static int add_gap(struct ring *ring, struct merge *merge, unsigned cpu, uint32_
 
 	if ((int32_t)gap.lost <= 0)
 		return 0;
-	if (gap.since_ns > time_ns) /* the record before it nests in the one behind it, or came after we looked */
+	if (gap.since_ns >
+	    time_ns) /* the record before the gap nests in the one after it, or came after the counter was read */
 		gap.since_ns = time_ns;
 	ring->lost = lost;
 	return merge_add(merge, cpu, &gap);
@@ -186,13 +182,13 @@ static const struct ut_rec_event *whole_record(struct ring *ring, uint64_t ring_
 	char *copy;
 
 	if (at + size <= ring_size)
-		return (const void *)(ring->data + at);
+		return (const void *)(ring->map.data + at);
 	copy = realloc(ring->wrapped, size);
 	if (!copy)
 		return NULL;
 	ring->wrapped = copy;
-	memcpy(copy, ring->data + at, ring_size - at);
-	memcpy(copy + (ring_size - at), ring->data, size - (ring_size - at));
+	memcpy(copy, ring->map.data + at, ring_size - at);
+	memcpy(copy + (ring_size - at), ring->map.data, size - (ring_size - at));
 	return (const void *)copy;
 }
 
@@ -210,7 +206,7 @@ static int add_record(struct ring *ring, uint64_t ring_size, struct merge *merge
 	return r ? r : merge_add(merge, cpu, &item);
 }
 
-/* Reads up to where the ring was reserved when we looked; seals it when all of that was submitted. */
+/* Reads up to the producer position; sets the watermark when all records before it were submitted. */
 static int read_ring(struct rings *r, unsigned cpu, struct merge *merge, uint64_t *n)
 {
 	struct ring *ring = &r->v[cpu];
@@ -218,9 +214,9 @@ static int read_ring(struct rings *r, unsigned cpu, struct merge *merge, uint64_
 	uint32_t lost = (uint32_t)__atomic_load_n(&r->lost[cpu * LOST_STRIDE], __ATOMIC_ACQUIRE);
 	int code = 0;
 
-	end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	end = __atomic_load_n(ring->map.producer, __ATOMIC_ACQUIRE);
 	while (!code && ring->read < end) {
-		const uint32_t *head = (const void *)(ring->data + (ring->read & mask));
+		const uint32_t *head = (const void *)(ring->map.data + (ring->read & mask));
 		uint32_t len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
 		uint32_t size = len & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 
@@ -232,7 +228,7 @@ static int read_ring(struct rings *r, unsigned cpu, struct merge *merge, uint64_
 		}
 		ring->read += (size + BPF_RINGBUF_HDR_SZ + 7u) & ~7ull;
 	}
-	if (!code) /* all that was there is read, so what was lost before we looked fell behind it */
+	if (!code) /* all records are read, so the events lost until then came after the last one */
 		code = add_gap(ring, merge, cpu, lost, time);
 	merge_set_watermark(merge, cpu, time);
 	return code;
@@ -251,7 +247,7 @@ int rings_read(struct rings *r, struct merge *merge, uint64_t *ret_n)
 void rings_release(struct rings *r, struct merge *merge)
 {
 	for (unsigned i = 0; i < r->n; i++)
-		__atomic_store_n(r->v[i].consumer, merge_oldest(merge, i, r->v[i].read), __ATOMIC_RELEASE);
+		__atomic_store_n(r->v[i].map.consumer, merge_oldest(merge, i, r->v[i].read), __ATOMIC_RELEASE);
 }
 
 void rings_end_watermarks(struct rings *r, struct merge *merge)
@@ -260,7 +256,7 @@ void rings_end_watermarks(struct rings *r, struct merge *merge)
 		merge_set_watermark(merge, i, UINT64_MAX);
 }
 
-/* One counter of all CPUs. */
+/* The sum of one counter over all CPUs. */
 static uint64_t sum_counter(const struct rings *r, unsigned counter)
 {
 	uint64_t n = 0;
@@ -278,7 +274,7 @@ double rings_pressure(const struct rings *r)
 	double most = 0;
 
 	for (unsigned i = 0; i < r->n; i++) {
-		uint64_t used = __atomic_load_n(r->v[i].producer, __ATOMIC_RELAXED) - *r->v[i].consumer;
+		uint64_t used = __atomic_load_n(r->v[i].map.producer, __ATOMIC_RELAXED) - *r->v[i].map.consumer;
 		double share = (double)used / (double)r->size_bytes;
 
 		most = share > most ? share : most;

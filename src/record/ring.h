@@ -12,6 +12,19 @@
 #include "base/err.h"
 #include "record/merge.h"
 
+/* A BPF ring buffer, mapped for its one reader. */
+struct ringbuf {
+	int fd; /* -1: none */
+	unsigned long *consumer; /* a page that the reader writes */
+	const unsigned long *producer; /* a page that the kernel writes, in front of the data */
+	const char *data;
+};
+
+/* Creates and maps a ring buffer of @size bytes, a power of two of at least a page. On failure ringbuf_close is due. */
+int ringbuf_open(struct ringbuf *ret, const char *name, uint64_t size, struct ut_err *err);
+/* Unmaps and closes what there is of it. */
+void ringbuf_close(struct ringbuf *b, uint64_t size);
+
 struct rings {
 	unsigned n; /* possible CPUs */
 	int outer_fd; /* array of rings by CPU, for the programs */
@@ -29,19 +42,19 @@ void rings_close(struct rings *r);
 int rings_fd(const struct rings *r, unsigned cpu);
 
 /*
- * Takes all records that are there now into @merge, without copying: their memory is given back by rings_release, once
- * they have left the merge. *@ret_n: how many there were. Gaps become items without a record. -ENOMEM.
+ * Adds all present records to @merge, without copying: rings_release frees their memory once they have left the merge.
+ * *@ret_n: number of records. Gaps become items without a record. -ENOMEM.
  */
 int rings_read(struct rings *r, struct merge *merge, uint64_t *ret_n);
-/* Gives back the memory of all records that are not held by the merge any more. */
+/* Frees the memory of all records that have left the merge. */
 void rings_release(struct rings *r, struct merge *merge);
-/* After the last attachment is gone: nothing more can come; everything may be given out. */
+/* After the last probe is detached: no record can follow, so the merge may return all of them. */
 void rings_end_watermarks(struct rings *r, struct merge *merge);
-/* User events of processes that were refused, on all CPUs, since the start. */
+/* Dropped user events of throttled processes, on all CPUs, since the start. */
 uint64_t rings_throttled(const struct rings *r);
-/* The same of records of forks, execs and exits that did not fit. */
+/* Lifecycle records that did not fit, on all CPUs, since the start. */
 uint64_t rings_lost_lifecycle(const struct rings *r);
-/* Bytes waiting in the fullest ring, as a share of its size: how close we are to losing events. */
+/* Bytes in the fullest ring as a share of its size: how close the session is to losing events. */
 double rings_pressure(const struct rings *r);
 /* Default size of a ring: large enough for 80 ms at a million events a second, small enough for many CPUs. */
 uint64_t rings_default_size(unsigned ncpus);

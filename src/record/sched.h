@@ -10,14 +10,14 @@ struct sched;
 
 struct sched_setup {
 	struct state_maps state;
-	uint64_t base_ns; /* what the times of packed counters count from */
-	bool verbose; /* libbpf's own words to standard error: why the kernel refuses a program */
+	uint64_t base_ns; /* origin of the times in packed counters */
+	bool verbose; /* print libbpf's messages, and so the reason of a rejected program, to standard error */
 };
 
-/* Loads and attaches. The descriptors in @setup stay the caller's. */
+/* Loads and attaches the programs. The caller keeps the descriptors in @setup. */
 int sched_open(const struct sched_setup *setup, struct sched **ret, struct ut_err *err);
 struct sched *sched_close(struct sched *s);
-/* What the programs of spans' begins and ends call; lives as long as @s. */
+/* Functions for the programs at begins and ends of spans; valid until sched_close. */
 const struct gen_functions *sched_functions(const struct sched *s);
 
 #endif

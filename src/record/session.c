@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session from its options to a plan, and its end. Nothing here needs any rights. */
+/* Opens a session (from its options to a plan) and closes it. Needs no privileges. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ const struct runtime *session_runtime(const struct session *s) { return s->runti
 uint64_t session_state_base_ns(const struct session *s) { return s->state_base_ns; }
 uint64_t session_start_ns(const struct session *s) { return s->start_ns; }
 
-static bool is_target(const struct session *s, pid_t pid)
+bool session_has_target(const struct session *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->targets.n; i++)
 		if (s->targets.v[i].id.pid == pid)
@@ -31,8 +31,8 @@ int session_add_target(struct session *s, pid_t pid, struct ut_err *err)
 	struct target t = { .pidfd = -1 };
 	int r, code;
 
-	if (is_target(s, pid))
-		return 0; /* named twice; attached twice each event would come twice */
+	if (session_has_target(s, pid))
+		return 0; /* named twice; two attachments would report each event twice */
 	if (pid == getpid())
 		return ut_err_set(err, -EINVAL,
 				  "refusing to trace usertrace itself (pid %d): its output would generate more events",
@@ -41,8 +41,7 @@ int session_add_target(struct session *s, pid_t pid, struct ut_err *err)
 	code = -errno;
 	r = process_identify(pid, &t.id, err);
 	if (r) {
-		if (t.pidfd >= 0)
-			close(t.pidfd);
+		close_fd(t.pidfd);
 		return r;
 	}
 	if (t.pidfd < 0)
@@ -85,7 +84,7 @@ static int open_plan(struct session *s, const struct runtimes *runtimes, struct 
 	return plan_new(o->probes, o->nprobes, &po, &s->plan, err);
 }
 
-/* A process without a program has events, but no probes. */
+/* A kernel thread has no program: kernel tracepoints, but no probes. */
 static int check_program(const struct session *s, pid_t pid, struct ut_err *err)
 {
 	char path[64], comm[16], c;
@@ -103,7 +102,7 @@ static int check_program(const struct session *s, pid_t pid, struct ut_err *err)
 			  comm);
 }
 
-/* The files that exist now. */
+/* Plans the files that exist now. */
 static int fill_plan(struct session *s, struct ut_err *err)
 {
 	const struct session_options *o = &s->options;
@@ -148,7 +147,7 @@ static void describe_targets(const struct session *s, char *ret, size_t size)
 	}
 }
 
-/* What was not found may come later with a command, or when the user says so. */
+/* A missing probe may come later with a command, or with --wait. */
 static int check_complete(struct session *s, const struct runtimes *runtimes, struct ut_err *err)
 {
 	const struct runtime *runtime = NULL;
@@ -182,7 +181,7 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	s->rings = (struct rings){ .outer_fd = -1, .lost_fd = -1 };
 	s->rings.size_bytes =
 		options->targets.ring_bytes ? options->targets.ring_bytes : rings_default_size(kernel_cpus());
-	s->state_base_ns = monotonic_ns() - 1000000000u; /* before anything that is counted */
+	s->state_base_ns = monotonic_ns() - 1000000000u; /* before any time that is stored */
 	s->starts_fd = s->throttled_fd = s->epoll_fd = -1;
 	no_states = options->states && measure_possible(&why);
 	if (no_states)
@@ -191,7 +190,7 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	if (!r && no_states && plan_note(s->plan, "%s", why.msg))
 		r = ut_err_nomem(err);
 	if (!r && plan_wants_user_events(s->plan) && !session_has_targets(options))
-		s->options.targets.all = true; /* what programs announce names no program */
+		s->options.targets.all = true; /* user events name no program */
 	for (size_t i = 0; !r && i < options->targets.npids; i++)
 		r = session_add_target(s, options->targets.pids[i], err);
 	if (!r)
@@ -212,20 +211,17 @@ struct session *session_close(struct session *s)
 		return NULL;
 	attach_free(s->attach);
 	lifecycle_stop(s->lifecycle);
-	follow_close(s->follow); /* lets go on whom it holds: it is waited for below */
+	follow_close(s->follow); /* continues suspended processes, which are waited for below */
 	child_abandon(&s->child);
 	mapwatch_close(s->watch);
 	if (s->open_rings)
 		rings_close(&s->rings);
 	merge_free(s->merge);
 	for (size_t i = 0; i < s->targets.n; i++)
-		if (s->targets.v[i].pidfd >= 0)
-			close(s->targets.v[i].pidfd);
+		close_fd(s->targets.v[i].pidfd);
 	vec_done(&s->targets);
-	if (s->starts_fd >= 0)
-		close(s->starts_fd);
-	if (s->throttled_fd >= 0)
-		close(s->throttled_fd);
+	close_fd(s->starts_fd);
+	close_fd(s->throttled_fd);
 	vec_done(&s->throttled);
 	late_free(s->late);
 	signals_close(s->signals);
@@ -234,8 +230,7 @@ struct session *session_close(struct session *s)
 	lifecycle_close(s->lifecycle);
 	sampler_close(s->sampler);
 	vec_done(&s->changed);
-	if (s->epoll_fd >= 0)
-		close(s->epoll_fd);
+	close_fd(s->epoll_fd);
 	plan_free(s->plan);
 	free(s);
 	return NULL;

@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are mapped while the session runs: planned then, attached then. */
+/* Files that are mapped while the session runs: planned and attached at that time. */
 #include <errno.h>
 #include <unistd.h>
 
 #include "plan/plan_priv.h"
 #include "record/session_priv.h"
 
-/* Sites that print something: the entries of traced returns only start their clocks. */
-static size_t sites_since(const struct plan *plan, size_t first)
-{
-	size_t n = 0;
-
-	for (size_t i = first; i < plan->sites.n; i++)
-		n += site_has_events(&plan->sites.v[i]);
-	return n;
-}
-
-/* Attaches what the plan grew by since @first; a failure is told, and tracing goes on with what there is. */
+/* Attaches the sites that are new in the plan. Reports a failure, and tracing continues with the other sites. */
 static void attach_new_sites(struct session *s, size_t first_probe, size_t first_site)
 {
 	struct ut_err err = { 0 };
 	char *log = NULL;
+	size_t n = 0;
 
+	for (size_t i = first_site; i < s->plan->sites.n; i++)
+		n += site_has_events(&s->plan->sites.v[i]);
 	if (s->plan->sites.n == first_site) {
-		session_report_notes(s); /* why a file has nothing, too */
+		session_report_notes(s); /* also why a file has no sites */
 		return;
 	}
 	if (session_exclude_unsafe_nop5(s, first_site, &err) ||
@@ -31,20 +24,19 @@ static void attach_new_sites(struct session *s, size_t first_probe, size_t first
 		if (s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);
 	} else if (s->sink->attached) {
-		s->sink->attached(s->sink->ctx, s->plan->probes.n - first_probe, sites_since(s->plan, first_site));
+		s->sink->attached(s->sink->ctx, s->plan->probes.n - first_probe, n);
 	}
 	free(log);
 	session_report_notes(s);
 }
 
-/* Is what this process maps any business of ours? */
+/* Are the files of this process traced? */
 static bool is_traced(const struct session *s, pid_t pid)
 {
 	if (pid == getpid())
 		return false;
-	for (size_t i = 0; i < s->targets.n; i++)
-		if (s->targets.v[i].id.pid == pid)
-			return true;
+	if (session_has_target(s, pid))
+		return true;
 	return s->follow && s->options.targets.follow ? follow_contains(s->follow, pid) : !s->targets.n;
 }
 
@@ -61,7 +53,7 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_n
 	if (s->late)
 		late_note(s->late, pid, m);
 	r = plan_mapping(s->plan, pid, m, &err);
-	if (r) /* once, not each time that somebody maps the file */
+	if (r) /* once, not each time that a process maps the file */
 		plan_note(s->plan, "%s", err.msg);
 	if (s->measure && runtime_of_mapping(s->plan->options.runtimes, pid, m))
 		session_measure(s, pid, true);
@@ -69,19 +61,10 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_n
 	return 0;
 }
 
-/* For what to say when nothing is found in the end. */
-static void note_runtime(struct session *s, pid_t pid)
-{
-	const struct runtimes *known = s->plan->options.runtimes;
-	const struct runtime *runtime = known && !s->plan->probes.n ? runtime_of_process(known, pid) : NULL;
-
-	if (runtime)
-		s->runtime = runtime;
-}
-
-/* Processes of the command that wait at an exec or behind their dynamic linker. */
 void session_serve_suspended(struct session *s)
 {
+	const struct runtimes *known = s->plan->options.runtimes;
+	const struct runtime *runtime;
 	pid_t pid;
 
 	while (s->follow && (pid = follow_next_suspended(s->follow))) {
@@ -95,7 +78,8 @@ void session_serve_suspended(struct session *s)
 		attach_new_sites(s, first_probe, first_site);
 		if (s->sink->process)
 			s->sink->process(s->sink->ctx, pid);
-		note_runtime(s, pid);
+		runtime = known && !s->plan->probes.n ? runtime_of_process(known, pid) : NULL;
+		s->runtime = runtime ? runtime : s->runtime; /* for the message when no probe is found in the end */
 		err = (struct ut_err){ 0 };
 		if (follow_linker(s->follow, pid, lifecycle_libraries_prog(s->lifecycle), &err) && err.code != -ESRCH &&
 		    s->sink->note)
@@ -104,7 +88,7 @@ void session_serve_suspended(struct session *s)
 	}
 }
 
-/* Mappings went by unseen: looks at all that is mapped now. */
+/* Mapping records were lost: plans all present mappings. */
 static void scan_mappings_again(struct session *s)
 {
 	size_t first_probe = s->plan->probes.n, first_site = s->plan->sites.n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which processes of a session are measured, and since when. */
+/* The processes of a session whose stopped time is measured. */
 #include <errno.h>
 
 #include "base/auto.h"
@@ -25,26 +25,11 @@ void session_measure_child(struct session *s, pid_t parent, pid_t child)
 		session_measure(s, child, true);
 }
 
-static int measure_running(struct session *s, bool fresh, struct ut_err *err)
+int session_measure_start(struct session *s, struct ut_err *err)
 {
 	AUTO_FREE struct process_id *v = NULL;
 	size_t n = 0;
-	int r = s->options.targets.all ? process_list(&v, &n, err) : 0;
-
-	for (size_t i = 0; !r && i < n; i++)
-		session_measure(s, v[i].pid, fresh);
-	for (size_t i = 0; !r && i < s->targets.n; i++)
-		session_measure(s, s->targets.v[i].id.pid, fresh);
-	return r;
-}
-
-int session_measure_open(struct session *s, struct ut_err *err)
-{
-	return plan_measures(s->plan) ? measure_open(s->state_base_ns, &s->measure, err) : 0;
-}
-
-int session_measure_start(struct session *s, struct ut_err *err)
-{
+	bool fresh;
 	int r;
 
 	if (!s->measure)
@@ -53,8 +38,13 @@ int session_measure_start(struct session *s, struct ut_err *err)
 					      .base_ns = s->state_base_ns,
 					      .verbose = s->options.targets.verbose },
 		       &s->sched, err);
-	if (!r)
-		r = measure_running(s, !measure_visit_cpus(), err);
+	fresh = r || !measure_visit_cpus();
+	if (!r && s->options.targets.all)
+		r = process_list(&v, &n, err);
+	for (size_t i = 0; !r && i < n; i++)
+		session_measure(s, v[i].pid, fresh);
+	for (size_t i = 0; !r && i < s->targets.n; i++)
+		session_measure(s, s->targets.v[i].id.pid, fresh);
 	measure_visit_cpus(); /* now they are counted as they come back */
 	return r;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The loop of a session, and the accounts at its end. */
+/* The loop of a session, and the totals at its end. */
 #include <sys/epoll.h>
 
 #include "base/auto.h"
 #include "base/clock.h"
 #include "record/session_priv.h"
 
-#define IDLE_MS_MAX 40 /* a person sees a line at once */
+#define IDLE_MS_MAX 40 /* short enough that a line seems to appear at once */
 #define SWEEP_NS 1000000000u
 
 static int emit_item(struct session *s, const struct merge_item *item, unsigned cpu)
@@ -16,7 +16,7 @@ static int emit_item(struct session *s, const struct merge_item *item, unsigned 
 	struct session_event e = { .rec = item->rec, .size = item->size, .cpu = cpu };
 
 	if (s->stop_ns && begun_ns > s->stop_ns)
-		return 0; /* it came while we were letting go, which can take long on old kernels */
+		return 0; /* the event came during the detachment, which can take long on old kernels */
 	if (!item->rec) {
 		s->totals.lost += item->lost;
 		return sink->lost ? sink->lost(sink->ctx, item->lost, cpu, item->since_ns, item->time_ns) : 0;
@@ -28,7 +28,7 @@ static int emit_item(struct session *s, const struct merge_item *item, unsigned 
 	if (e.rec->site == UT_SITE_SIGNAL)
 		return session_emit_user(s, e.rec, e.size, true, cpu);
 	if (e.rec->site >= s->plan->sites.n)
-		return 0; /* cannot be; never follow a number that came from outside */
+		return 0; /* unexpected; a number from outside is never trusted */
 	e.pid = e.rec->pid;
 	e.site = &s->plan->sites.v[e.rec->site];
 	if (e.site->kind == SITE_USER || e.site->kind == SITE_PRCTL)
@@ -47,7 +47,7 @@ static bool reached_max_events(const struct session *s)
 	return s->options.max_events && s->totals.events >= s->options.max_events;
 }
 
-/* One round: all that is there goes into the merge, all that is certain comes out. */
+/* Moves all present records into the merge, and emits those whose order is certain. */
 static int drain(struct session *s, uint64_t *ret_n, struct ut_err *err)
 {
 	const struct merge_item *item;
@@ -56,37 +56,25 @@ static int drain(struct session *s, uint64_t *ret_n, struct ut_err *err)
 
 	if (r)
 		return ut_err_nomem(err);
-	if (s->watch) /* all mappings from before what was read: addresses in it are named by what was mapped then */
+	if (s->watch) /* all mappings older than these records, whose addresses they name */
 		session_serve_mappings(s);
 	while (r >= 0 && !reached_max_events(s) && (item = merge_next(s->merge, &cpu)))
 		r = emit_item(s, item, cpu);
 	rings_release(&s->rings, s->merge);
 	if (r >= 0)
 		r = session_report_throttled(s);
-	if (r >= 0 && s->sink->flush) /* also what an earlier round has read */
+	if (r >= 0 && s->sink->flush) /* also after reads of an earlier call */
 		r = s->sink->flush(s->sink->ctx);
 	return r < 0 ? r : 0;
 }
 
-static void target_ended(struct session *s, int fd)
-{
-	for (size_t i = 0; i < s->targets.n; i++) {
-		struct target *t = &s->targets.v[i];
-
-		if (t->pidfd != fd || t->ended)
-			continue;
-		t->ended = true;
-		s->ended++;
-		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-	}
-}
-
-static bool is_pidfd(const struct session *s, int fd)
+/* The target with this descriptor; NULL: it is another one's. */
+static struct target *target_of_pidfd(struct session *s, int fd)
 {
 	for (size_t i = 0; i < s->targets.n; i++)
 		if (s->targets.v[i].pidfd == fd)
-			return true;
-	return false;
+			return &s->targets.v[i];
+	return NULL;
 }
 
 /* Waits, then looks after everything but the rings. True: the stop descriptor is readable. */
@@ -98,13 +86,17 @@ static bool serve_descriptors(struct session *s, int timeout_ms)
 
 	for (int i = 0; i < n; i++) {
 		int fd = events[i].data.fd;
+		struct target *target = target_of_pidfd(s, fd);
 
-		if (fd == s->options.targets.stop_fd)
+		if (fd == s->options.targets.stop_fd) {
 			stop = true;
-		else if (is_pidfd(s, fd))
-			target_ended(s, fd);
-		else
+		} else if (!target) {
 			maps = true;
+		} else if (!target->ended) {
+			target->ended = true;
+			s->ended++;
+			epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+		}
 	}
 	session_serve_suspended(s);
 	if (maps && s->watch)
@@ -121,10 +113,7 @@ static bool serve_descriptors(struct session *s, int timeout_ms)
 	return stop;
 }
 
-/*
- * How long to sleep: short while events flow, so that rings cannot fill; longer when nothing comes. Never past
- * the end of the session.
- */
+/* How long to sleep: short while events arrive, so that rings cannot fill; longer when idle; never past the session's end. */
 static int next_timeout(const struct session *s, uint64_t n, int last_ms)
 {
 	int ms = n ? 2 : last_ms * 2;

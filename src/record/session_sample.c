@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples in a session: who is sampled, what they map, and their records on the way to the sink. */
+/* Samples in a session: the sampled processes, their mappings, and their records on the way to the sink. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ static void report_error(struct session *s, const struct ut_err *err)
 		s->sink->note(s->sink->ctx, err->msg);
 }
 
-/* A process that may be sampled: what it has mapped, to the kernel and to the sink. */
+/* Reports the mappings of a sampled process to the kernel, and the process to the sink. */
 static void add_sampled_process(struct session *s, pid_t pid)
 {
 	struct ut_err err = { 0 };
@@ -29,7 +29,7 @@ static void add_sampled_process(struct session *s, pid_t pid)
 		s->sink->appeared(s->sink->ctx, pid, monotonic_ns());
 }
 
-/* What the child did before it became the command was our own. */
+/* Until its exec, the child of the command runs code of usertrace. */
 static bool is_ours(const struct session *s, const struct ut_rec_event *head)
 {
 	return s->options.targets.command && (pid_t)head->pid == s->child.pid &&
@@ -41,7 +41,7 @@ void session_sample_process(struct session *s, pid_t pid)
 	if (!s->sampler)
 		return;
 	if (pid == s->child.pid && !s->command_ns)
-		s->command_ns = monotonic_ns(); /* at the latest: the exec's own record says it better */
+		s->command_ns = monotonic_ns(); /* an upper bound: the record of the exec has the exact time */
 	add_sampled_process(s, pid);
 	sampler_add_threads(s->sampler, pid);
 }
@@ -86,7 +86,7 @@ int session_sample_targets(struct session *s, struct ut_err *err)
 	if (!s->sampler)
 		return 0;
 	for (size_t i = 0; !r && i < s->targets.n; i++) {
-		if (s->child.pid == s->targets.v[i].id.pid) /* not the program yet that it is going to be */
+		if (s->child.pid == s->targets.v[i].id.pid) /* the command has not executed yet */
 			r = unwind_maps_enable(sampler_unwind(s->sampler), s->targets.v[i].id.pid, err);
 		else
 			session_sample_process(s, s->targets.v[i].id.pid);
@@ -159,7 +159,7 @@ void session_sample_lifecycle(struct session *s, const struct ut_rec_life *r)
 	}
 }
 
-/* A stack that ended where nothing was known: is there a mapping that we have missed? Asked a few times a second. */
+/* A stack that ended at an unknown address: a mapping may have been missed. Limited to a few times a second. */
 #define REFRESH_NS 100000000u
 
 static void refresh_mappings(struct session *s, const struct ut_rec_stack *rec)
@@ -203,10 +203,10 @@ static int emit_sample(struct session *s, const struct ut_rec_event *head, size_
 	return s->sink->sample ? s->sink->sample(s->sink->ctx, rec, probe) : 0;
 }
 
-/* A process of the command that is stopped until its probes are in place (record/follow.h) does not wait of itself. */
+/* A process that usertrace suspends until its probes are attached (record/follow.h) does not wait by itself. */
 static bool was_suspended(const struct ut_rec_wait *rec)
 {
-	return rec->state & 4 && rec->runnable_ns && rec->waker == (uint32_t)gettid(); /* SIGCONT was ours */
+	return rec->state & 4 && rec->runnable_ns && rec->waker == (uint32_t)gettid(); /* usertrace sent SIGCONT */
 }
 
 static int emit_wait(struct session *s, const struct ut_rec_event *head, size_t size)

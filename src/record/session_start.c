@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From a plan to running programs: what is made in which order, so that nothing is missed and nothing is half
- * attached.
- */
+/* From a plan to running programs, in an order in which no event is missed and nothing is half attached. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,10 +14,10 @@
 #include "record/nop5_harm.h"
 #include "record/session_priv.h"
 
-/* The reader does little at a time, but must not wait behind busy programs: that is what loses events. */
+/* The reader runs briefly each time, but events are lost if it waits behind busy programs. */
 #define READER_NICE (-15)
 
-/* Only returns with a duration need it, and it takes the kernel a millisecond to make. */
+/* Only returns with a duration need it, and the kernel takes a millisecond to create it. */
 static int open_starts(struct session *s, struct ut_err *err)
 {
 	bool needed = false;
@@ -37,7 +34,7 @@ static int open_starts(struct session *s, struct ut_err *err)
 	return 0;
 }
 
-/* What only user events need: who floods, and names that were not in memory. */
+/* Only for user events: the table of throttled processes, and names that are not in memory. */
 static int open_user(struct session *s, struct ut_err *err)
 {
 	bool signals = plan_wants_signals(s->plan);
@@ -72,7 +69,7 @@ static bool needs_follow(const struct session *s)
 	return plan_wants_user_events(s->plan) || plan_wants_signals(s->plan) || s->options.lifecycle;
 }
 
-/* Does anything remain that only a file mapped later can give? A provider may come in more files than one. */
+/* Can a file that is mapped later have a missing probe? A provider may be in several files. */
 static bool wants_more_files(const struct session *s)
 {
 	for (size_t i = 0; i < s->plan->requests.n; i++) {
@@ -86,7 +83,7 @@ static bool wants_more_files(const struct session *s)
 	return false;
 }
 
-/* Is the command held at every exec and behind its dynamic linker? Needs programs that see the pids that we see. */
+/* Is the command suspended at each exec and in its dynamic linker? BPF programs must see the PIDs that usertrace sees. */
 static bool wants_suspension(const struct session *s)
 {
 	return s->options.targets.command && (wants_more_files(s) || s->sink->process || s->options.sampling) &&
@@ -106,7 +103,7 @@ static int open_follow(struct session *s, struct ut_err *err)
 	return follow_open(hold, &s->follow, err);
 }
 
-/* After the maps that its programs share, before anybody is in them: no fork of a followed process goes by unseen. */
+/* After the maps that its programs share, before a process is in them: so no fork of a followed process is missed. */
 static int open_lifecycle(struct session *s, struct ut_err *err)
 {
 	const struct session_options *o = &s->options;
@@ -143,7 +140,7 @@ static int open_mapwatch(struct session *s, struct ut_err *err)
 	bool later = o->targets.all || o->targets.wait || (o->targets.follow && o->targets.npids) ||
 		     (o->targets.command && !wants_suspension(s));
 
-	/* For user events also to know, when a process is gone, what it had mapped where. */
+	/* User events need it to know the mappings of a process that has exited. */
 	if (o->sampling || plan_wants_user_events(s->plan))
 		return mapwatch_open(&s->watch, err);
 	return later && wants_more_files(s) ? mapwatch_open(&s->watch, err) : 0;
@@ -158,7 +155,6 @@ static int watch_fd(struct session *s, int fd, uint32_t events, struct ut_err *e
 		       : 0;
 }
 
-/* Rings wake us by their fill level: edge-triggered, since they are readable most of the time. */
 static int open_signals(struct session *s, struct ut_err *err)
 {
 	const struct signals_setup setup = {
@@ -175,6 +171,7 @@ static int open_signals(struct session *s, struct ut_err *err)
 	return plan_wants_signals(s->plan) ? signals_open(&setup, &s->signals, err) : 0;
 }
 
+/* Rings become readable by their fill level: edge-triggered, since they are readable most of the time. */
 static int open_epoll(struct session *s, struct ut_err *err)
 {
 	int r = 0;
@@ -223,7 +220,7 @@ static int open_attach(struct session *s, struct ut_err *err)
 	return s->attach ? 0 : ut_err_nomem(err);
 }
 
-/* The pids that we attached to are still the processes that we looked at. */
+/* Are the PIDs still those of the processes that were planned? */
 static int check_targets(struct session *s, struct ut_err *err)
 {
 	for (size_t i = 0; i < s->targets.n; i++)
@@ -240,7 +237,7 @@ void session_report_notes(struct session *s)
 			s->sink->note(s->sink->ctx, s->plan->notes.v[s->plan->notes_reported]);
 }
 
-/* The header's site is a 1-byte nop behind one of five bytes, which is the faster place where it does no harm. */
+/* The site of <usertrace.h> is a 1-byte nop after a 5-byte one, which is the faster site where it is safe. */
 static void use_fast_sites(struct session *s, size_t first)
 {
 	for (size_t i = first; i < s->plan->sites.n; i++) {
@@ -278,15 +275,9 @@ int session_exclude_unsafe_nop5(struct session *s, size_t first, struct ut_err *
 	return 0;
 }
 
-static int start_command(struct session *s, struct ut_err *err)
-{
-	int r = child_start(s->options.targets.command, &s->child, err);
-
-	return r ? r : session_add_target(s, s->child.pid, err);
-}
-
 int session_start(struct session *s, const struct session_sink *sink, char **log, struct ut_err *err)
 {
+	char *const *command = s->options.targets.command;
 	int r = rings_open(&s->rings, kernel_cpus(), s->rings.size_bytes, err);
 
 	s->sink = sink;
@@ -297,14 +288,16 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = open_starts(s, err);
 	if (!r)
 		r = open_user(s, err);
-	if (!r && s->options.targets.command)
-		r = start_command(s, err);
+	if (!r && command)
+		r = child_start(command, &s->child, err);
+	if (!r && command)
+		r = session_add_target(s, s->child.pid, err);
 	if (!r)
-		r = open_mapwatch(s, err); /* before the plan is acted on: what is mapped meanwhile is seen */
+		r = open_mapwatch(s, err); /* before attaching: later mappings are seen */
 	if (!r)
 		r = open_follow(s, err);
-	if (!r)
-		r = session_measure_open(s, err);
+	if (!r && plan_measures(s->plan))
+		r = measure_open(s->state_base_ns, &s->measure, err);
 	if (!r)
 		r = session_sample_open(s, err);
 	if (!r)
@@ -330,7 +323,8 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	if (r)
 		return r;
 	s->start_ns = s->last_sweep_ns = s->throttled_ns = monotonic_ns();
-	setpriority(PRIO_PROCESS, 0, READER_NICE); /* may be refused; then it reads as it is */
+	setpriority(PRIO_PROCESS, 0,
+		    READER_NICE); /* may fail without privileges; the reader then runs at its normal priority */
 	session_report_notes(s);
-	return s->options.targets.command ? child_release(&s->child, s->options.targets.command[0], err) : 0;
+	return command ? child_release(&s->child, command[0], err) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* User events on their way to the sink: checked, with names that could be read late only, and the accounts of who was
- * refused. */
+/* User events on their way to the sink: validated, with names that had to be read later, and the counts of throttled
+ * processes. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "gen/gen_user.h"
 #include "record/session_priv.h"
 
-/* @room of limit + 1 bytes, which the name or text lives in from then on. */
+/* @room: limit + 1 bytes, to which the name or string points afterwards. */
 static void read_late(struct session *s, const struct user_event *e, struct ut_text *t, size_t limit, char *room)
 {
 	size_t got = late_read(s->late, (pid_t)e->head->pid, e->head->time_ns, t->address, room, limit + 1);
@@ -23,7 +23,7 @@ static void read_late(struct session *s, const struct user_event *e, struct ut_t
 	t->len = room[got - 1] ? (got > limit ? limit : got) : got - 1;
 }
 
-/* What is called by its number there is called by its name from here on. */
+/* Replaces the number of a signal by its name. */
 static void name_signal(const struct ut_rec_event *rec, struct user_event *e, char name[SIGNAL_NAME_SIZE])
 {
 	const struct ut_rec_user *user = (const void *)rec;
@@ -51,7 +51,7 @@ int session_emit_user(struct session *s, const struct ut_rec_event *rec, size_t 
 		struct ut_text late = e.name;
 
 		read_late(s, &e, &late, UT_NAME_ROOM - 1, name);
-		user_event_set_name(&e, user_event_is_string_form(rec), late.bytes, late.len, late.state);
+		user_event_set_name(&e, &late);
 	}
 	if (e.text.state == UT_TEXT_FAULT && s->late)
 		read_late(s, &e, &e.text, UT_USER_TEXT_ROOM - 1, text);
@@ -89,7 +89,7 @@ static int report_account(struct session *s, uint32_t pid, uint64_t throttled, u
 	return s->sink->throttled ? s->sink->throttled(s->sink->ctx, pid, count, s->throttled_ns, until_ns) : 0;
 }
 
-/* A process has ended: its place in the table is for others, and its number may be another's soon. */
+/* A process has exited: frees its entry, since its PID may soon be reused. */
 static int forget_throttled(struct session *s, uint32_t pid)
 {
 	struct ut_throttled v;
@@ -137,7 +137,7 @@ int session_emit_lifecycle(struct session *s, const struct ut_rec_event *rec, si
 	return s->sink->life(s->sink->ctx, &life);
 }
 
-/* The table has at most a thousand entries, and is looked at only after somebody was refused. */
+/* The table has at most a thousand entries, and is read only after a process was throttled. */
 int session_report_throttled(struct session *s)
 {
 	uint64_t now = monotonic_ns(), sum = s->throttled_fd >= 0 ? rings_throttled(&s->rings) : s->throttled_seen;

@@ -89,10 +89,8 @@ int signals_open(const struct signals_setup *setup, struct signals **ret, struct
 void signals_stop(struct signals *s)
 {
 	for (unsigned i = 0; s && i < 2; i++) {
-		if (s->links[i] >= 0)
-			close(s->links[i]);
-		if (s->events[i] >= 0)
-			close(s->events[i]);
+		close_fd(s->links[i]);
+		close_fd(s->events[i]);
 		s->links[i] = s->events[i] = -1;
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One sink for several. */
+/* One sink that passes everything to several. */
 #include "record/sink.h"
 
 #include <assert.h>
@@ -43,7 +43,7 @@ TEE_VOID(process, (void *ctx, pid_t pid), pid)
 TEE_VOID(sampled, (void *ctx))
 TEE_VOID(note, (void *ctx, const char *text), text)
 
-/* What all of them print is counted, and is at most @room. */
+/* The sum of what the sinks print is at most @room. */
 static int tee_user(void *ctx, const struct user_event *e, unsigned cpu, uint64_t room)
 {
 	const struct session_tee *t = ctx;

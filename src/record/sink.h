@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a session gives out, in exact time order, and whoever receives it. One thread. */
+/* The records and events that a session emits in exact time order, and their receiver. Single-threaded. */
 #ifndef UT_RECORD_SINK_H
 #define UT_RECORD_SINK_H
 
 #include "plan/plan.h"
 
-/* Records as they are on the wire: receivers that read inside include wire/record.h or wire/sample.h themselves. */
+/* Records in their wire format (wire/record.h, wire/sample.h). */
 struct ut_rec_event;
 struct ut_rec_sample;
 struct ut_rec_stack;
@@ -20,10 +20,10 @@ struct session_event {
 	unsigned cpu;
 	const struct plan_probe *probe;
 	const struct plan_site *site; /* site->probe is the number of the probe in the plan */
-	const struct ut_rec_state *state; /* NULL: not of a span, or the session does not measure */
+	const struct ut_rec_state *state; /* NULL: not part of a span, or the session does not measure */
 };
 
-/* What became of a thread or process, as far as spans need it. */
+/* A fork, an exec or the exit of a thread or process. */
 struct session_lifecycle {
 	unsigned what; /* enum ut_life */
 	uint64_t time_ns;
@@ -31,8 +31,8 @@ struct session_lifecycle {
 	char comm[16];
 	uint32_t uid; /* of that thread */
 	uint32_t child; /* UT_LIFE_FORK */
-	bool last; /* UT_LIFE_EXIT: the process is gone */
-	bool group; /* or going: all its threads are ending */
+	bool last; /* UT_LIFE_EXIT: the last thread: the process has exited */
+	bool group; /* all threads of the process are exiting */
 	bool code_known;
 	int code; /* as wait(2) has it */
 };
@@ -41,42 +41,42 @@ struct session_lifecycle {
 struct session_sink {
 	void *ctx;
 	int (*event)(void *ctx, const struct session_event *e);
-	/* A user event, whether or not any e: request means it. Returns for how many it was printed: at most @room. */
+	/* A user event, whether or not an e: request selects it. Returns how many times it was printed: at most @room. */
 	int (*user)(void *ctx, const struct user_event *e, unsigned cpu, uint64_t room);
 	int (*life)(void *ctx, const struct session_lifecycle *life);
 	/*
-	 * With sampling. A sample may name a stack that comes after it. A wait is told when it is over; those that are not
-	 * when the session stops are told then, cut at that time.
+	 * With sampling. A sample may refer to a stack that comes after it. A wait comes when it is over; a wait that is not
+	 * over when the session stops comes then, truncated at that time.
 	 */
 	int (*stack)(void *ctx, const struct ut_rec_stack *rec, const uint64_t *ips);
 	int (*sample)(void *ctx, const struct ut_rec_sample *rec, const struct plan_probe *probe);
 	int (*wait)(void *ctx, const struct ut_rec_wait *rec);
-	/* A process of which samples may come, when it is seen first: its mappings can be read now. */
+	/* A sampled process appeared: its mappings can be read now. */
 	void (*appeared)(void *ctx, pid_t pid, uint64_t time_ns);
 	void (*mapped)(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_ns);
-	/* @count user events of @pid were refused since the last call, because it alone filled the ring. */
+	/* @count user events of @pid were dropped since the last call, because it alone filled the ring. */
 	int (*throttled)(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns);
-	/* @count events of this CPU's ring are missing between the two times; @since_ns 0: nothing came before. */
+	/* @count events of this CPU's ring were lost between the two times; @since_ns 0: none came before. */
 	int (*lost)(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns);
 	int (*flush)(void *ctx); /* after each batch */
-	/* Probes came into being while running: a program or library was mapped. */
+	/* Probes were attached while running: a program or library was mapped. */
 	void (*attached)(void *ctx, size_t nprobes, size_t nsites);
-	/* A process of the command is being held, with its libraries mapped: what stacks need can be read now. */
+	/* A process of the command is suspended with its libraries mapped: data for stacks can be read now. */
 	void (*process)(void *ctx, pid_t pid);
-	/* With sampling. That is over, but the kernel still has our programs, and names for them. */
+	/* Sampling has ended, but the BPF programs are still loaded, so the kernel still has names for them. */
 	void (*sampled)(void *ctx);
-	/* A sentence for the user: something went wrong that is no reason to stop. */
+	/* A message for the user about a problem that does not stop the session. */
 	void (*note)(void *ctx, const char *text);
 };
 
-/* A sink that gives everything to several, in their order. The tee outlives it; the sinks are copied. */
+/* A sink that passes everything to several sinks, in order. The tee must outlive it; the sinks are copied. */
 #define SESSION_TEE_MAX 4
 struct session_tee {
 	struct session_sink sinks[SESSION_TEE_MAX];
 	size_t n;
 };
 void session_tee_add(struct session_tee *t, const struct session_sink *sink); /* at most SESSION_TEE_MAX */
-/* With the methods that any of them has. A negative result of one ends a call at once. */
+/* Has the methods that any of the sinks has. A negative result of one sink ends the call. */
 struct session_sink session_tee_sink(struct session_tee *t);
 
 #endif

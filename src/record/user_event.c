@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program put into a record is checked here, once; see wire/record.h and <usertrace.h> for the numbers. */
+/* Validates a record once; wire/record.h and <usertrace.h> define the numbers. */
 #include "record/user_event.h"
 
 #include <errno.h>
@@ -14,12 +14,7 @@ _Static_assert((int)USER_BEGIN == (int)UT_BEGIN && (int)USER_END == (int)UT_END 
 #define KIND_MASK 0xfu
 #define FLAGS ((uint32_t)UT_ID | (uint32_t)UT_TEXT | (uint32_t)UT_PARENT)
 
-bool user_event_is_string_form(const struct ut_rec_event *rec)
-{
-	return ((const struct ut_rec_user *)(const void *)rec)->what == 0;
-}
-
-/* @got: what the kernel's read returned: bytes with the NUL, 0 (older kernels, for an empty string) or an error. */
+/* @got: the result of the kernel's read: bytes with the NUL, 0 (older kernels, for an empty string) or an error. */
 static struct ut_text string_of(const char *bytes, int32_t got, uint64_t address, uint32_t room)
 {
 	struct ut_text t = { .bytes = bytes, .address = address };
@@ -65,13 +60,10 @@ static void parse_string_form(struct user_event *e)
 		e->kind = USER_END;
 }
 
-void user_event_set_name(struct user_event *e, bool string_form, const char *bytes, size_t len,
-			 enum ut_text_state state)
+void user_event_set_name(struct user_event *e, const struct ut_text *name)
 {
-	e->name.bytes = bytes;
-	e->name.len = len;
-	e->name.state = state;
-	if (string_form)
+	e->name = *name;
+	if (e->string_form)
 		parse_string_form(e);
 }
 
@@ -89,6 +81,7 @@ int user_event_decode(const struct ut_rec_event *rec, size_t size, struct user_e
 	ret->name = string_of(u->name, u->name_len, u->name_addr, is_long ? UT_NAME_ROOM : UT_NAME_SHORT);
 	ret->text.state = UT_TEXT_NULL;
 	if (!u->what) {
+		ret->string_form = true;
 		parse_string_form(ret);
 		return 0;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of user events, as programs filled them, to events that can be relied on. Pure. */
+/* Validates the records of user events, whose contents come from programs. Pure. */
 #ifndef UT_RECORD_USER_EVENT_H
 #define UT_RECORD_USER_EVENT_H
 
@@ -15,23 +15,21 @@ struct user_event {
 	const struct ut_rec_event *head;
 	enum user_kind kind;
 	uint32_t uid; /* of the thread that sent it */
-	bool is_signal; /* of s: the run of a signal's handler; value is the code at its begin */
-	bool for_parent; /* it speaks for the process that started its own */
+	bool is_signal; /* s: a signal handler runs; value is the signal's code at its begin */
+	bool for_parent; /* the event belongs to the parent of its process */
 	bool has_id, has_text;
+	bool string_form; /* prctl's string form: its string is the kind and the name */
 	uint64_t id;
 	int64_t value;
 	struct ut_text name, text; /* text: UT_TEXT_NULL when there is none */
 };
 
 /*
- * -EBADMSG for what is no record of a user event; -EINVAL for one whose operation does not exist. The string form
- * ("entry: gc", "exit: gc", or any other string: a mark) is taken apart here.
+ * -EBADMSG for a record that is not a user event, -EINVAL for an unknown operation. Parses the string form: "entry: gc",
+ * "exit: gc", any other string is an instant event.
  */
 int user_event_decode(const struct ut_rec_event *rec, size_t size, struct user_event *ret);
-/* What name is, when it could only be read later; takes the string form apart like the above. */
-void user_event_set_name(struct user_event *e, bool string_form, const char *bytes, size_t len,
-			 enum ut_text_state state);
-/* Is its name the string of prctl's string form? */
-bool user_event_is_string_form(const struct ut_rec_event *rec);
+/* Sets a name that had to be read later; parses the string form. */
+void user_event_set_name(struct user_event *e, const struct ut_text *name);
 
 #endif

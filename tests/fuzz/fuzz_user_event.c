@@ -37,8 +37,8 @@ FUZZ_TARGET(user_event)
 			abort();
 		check_text(&e.name, copy, size, UT_NAME_ROOM);
 		check_text(&e.text, copy, size, UT_USER_TEXT_ROOM);
-		user_event_set_name(&e, user_event_is_string_form((const void *)copy), copy, strnlen(copy, size),
-				    UT_TEXT_CUT_FAULT);
+		user_event_set_name(
+			&e, &(struct ut_text){ .bytes = copy, .len = strnlen(copy, size), .state = UT_TEXT_CUT_FAULT });
 		check_text(&e.name, copy, size, size + 1);
 	}
 	free(copy);

@@ -52,7 +52,7 @@ static void assert_string(const char *string, enum user_kind kind, const char *n
 
 	fill(0, string, NULL);
 	assert_int_equal(decode(sizeof(record), &e), 0);
-	assert_true(user_event_is_string_form(&record.user.head));
+	assert_true(e.string_form);
 	assert_int_equal(e.kind, kind);
 	assert_text(&e.name, UT_TEXT_WHOLE, name);
 	assert_false(e.has_id || e.has_text || e.for_parent);
@@ -90,13 +90,13 @@ static void a_string_that_cannot_be_read(void **state)
 	assert_text(&e.name, UT_TEXT_FAULT, "");
 	assert_int_equal(e.name.address, ADDRESS);
 	/* read later, it is taken apart then */
-	user_event_set_name(&e, true, "exit: gc", 8, UT_TEXT_WHOLE);
+	user_event_set_name(&e, &(struct ut_text){ .bytes = "exit: gc", .len = 8, .state = UT_TEXT_WHOLE });
 	assert_int_equal(e.kind, USER_END);
 	assert_text(&e.name, UT_TEXT_WHOLE, "gc");
-	user_event_set_name(&e, true, "entry: long", 11, UT_TEXT_CUT_LIMIT);
+	user_event_set_name(&e, &(struct ut_text){ .bytes = "entry: long", .len = 11, .state = UT_TEXT_CUT_LIMIT });
 	assert_int_equal(e.kind, USER_BEGIN);
 	assert_text(&e.name, UT_TEXT_CUT_LIMIT, "long");
-	user_event_set_name(&e, true, NULL, 0, UT_TEXT_FAULT);
+	user_event_set_name(&e, &(struct ut_text){ .bytes = NULL, .len = 0, .state = UT_TEXT_FAULT });
 	assert_int_equal(e.kind, USER_MARK);
 }
 
@@ -108,10 +108,10 @@ static void set_names_are_left_alone_otherwise(void **state)
 	(void)state;
 	fill(UT_END, "entry: gc", NULL);
 	assert_int_equal(decode(sizeof(record), &e), 0);
-	assert_false(user_event_is_string_form(&record.user.head));
+	assert_false(e.string_form);
 	assert_int_equal(e.kind, USER_END);
 	assert_text(&e.name, UT_TEXT_WHOLE, "entry: gc");
-	user_event_set_name(&e, false, "exit: gc", 8, UT_TEXT_WHOLE);
+	user_event_set_name(&e, &(struct ut_text){ .bytes = "exit: gc", .len = 8, .state = UT_TEXT_WHOLE });
 	assert_int_equal(e.kind, USER_END);
 	assert_text(&e.name, UT_TEXT_WHOLE, "exit: gc");
 }
