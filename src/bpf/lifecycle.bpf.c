@@ -20,7 +20,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile struct lifecycle_options options = { .ncpus = 1 };
 
 /* Cleared before the last suspended process is continued: a program that begins after that suspends nobody. */
-uint32_t holding = 1;
+uint32_t suspending = 1;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -99,11 +99,11 @@ int lifecycle_fork(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /* Notify the reader first: a process that it does not know of must not be stopped. */
-static __always_inline int hold(void)
+static __always_inline int suspend(void)
 {
 	uint32_t process = current_ids().process;
 
-	if (!options.hold || !*(volatile uint32_t *)&holding || !is_followed(process))
+	if (!options.suspend || !*(volatile uint32_t *)&suspending || !is_followed(process))
 		return 0;
 	if (!bpf_ringbuf_output(&ut_control, &process, sizeof(process), BPF_RB_FORCE_WAKEUP))
 		bpf_send_signal(SIGSTOP); /* it takes effect before the process returns to its own code */
@@ -131,12 +131,12 @@ int lifecycle_exec(struct bpf_raw_tracepoint_args *ctx)
 	if (options.samples)
 		sample_exec(current_ids().process);
 	send_record(UT_LIFE_EXEC, 0, 0);
-	return hold();
+	return suspend();
 }
 
 /* The function that the dynamic linker calls for debuggers when libraries have come or gone. */
 SEC("kprobe")
-int lifecycle_libraries(void *ctx) { return hold(); }
+int lifecycle_libraries(void *ctx) { return suspend(); }
 
 /* Is the current thread its process's last? */
 static __always_inline int is_last(const struct bpf_raw_tracepoint_args *ctx, const void *signal)

@@ -258,7 +258,7 @@ int gen_entry_snippet(const struct gen_options *options, struct gen_snippet *ret
 	return finish(g.a, err);
 }
 
-void gen_snippet_done(struct gen_snippet *body) { asm_done(&body->code); }
+void gen_snippet_done(struct gen_snippet *snippet) { asm_done(&snippet->code); }
 
 bool gen_snippet_equal(const struct gen_snippet *a, const struct gen_snippet *b)
 {
@@ -305,11 +305,11 @@ static void gen_search(struct asm_buf *a, const uint32_t *numbers, const unsigne
 	gen_search(a, numbers, labels, mid, hi);
 }
 
-/* Appends a finished body: its jumps are relative and stay right. */
-static void append_body(struct asm_buf *a, const struct gen_snippet *body)
+/* Appends a finished snippet: its jumps are relative and stay right. */
+static void append_snippet(struct asm_buf *a, const struct gen_snippet *snippet)
 {
-	for (size_t i = 0; i < body->code.insns.n; i++)
-		if (vec_push(&a->insns, body->code.insns.v[i]))
+	for (size_t i = 0; i < snippet->code.insns.n; i++)
+		if (vec_push(&a->insns, snippet->code.insns.v[i]))
 			a->error = -ENOMEM;
 }
 
@@ -329,7 +329,7 @@ static void gen_own_stack(struct asm_buf *a)
 	asm_place(a, on);
 }
 
-int gen_program(const struct gen_snippet *const *bodies, const uint32_t *numbers, size_t n,
+int gen_program(const struct gen_snippet *const *snippets, const uint32_t *numbers, size_t n,
 		const struct gen_options *options, struct asm_buf *ret, struct ut_err *err)
 {
 	VEC(unsigned) labels = { 0 };
@@ -338,11 +338,11 @@ int gen_program(const struct gen_snippet *const *bodies, const uint32_t *numbers
 	int r;
 
 	for (size_t i = 0; i < n; i++)
-		sends |= bodies[i]->record_size > 0;
+		sends |= snippets[i]->record_size > 0;
 	asm_mov(ret, R6, R1);
 	gen_own_stack(ret);
 	gen_filter(ret, options);
-	if (sends) /* once here and not in each body: the kernel copies the whole program for every call that it puts in
+	if (sends) /* once here and not in each snippet: the kernel copies the whole program for every call that it puts in
 		      line */
 		gen_ring(ret, options->ncpus, out);
 	if (n > 1) {
@@ -358,7 +358,7 @@ int gen_program(const struct gen_snippet *const *bodies, const uint32_t *numbers
 	for (size_t i = 0; i < n; i++) {
 		if (n > 1 && !ret->error)
 			asm_place(ret, labels.v[i]);
-		append_body(ret, bodies[i]);
+		append_snippet(ret, snippets[i]);
 	}
 	if (sends) {
 		asm_place(ret, out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The generator: a checked probe at a site becomes BPF instructions. Pure: nothing is loaded here.
  *
- * A *body* is what one site runs: predicate, values, record, texts. Sites whose bodies are equal to the byte share one
- * (src/plan does that); a *program* is one body, or several with a search over the attach cookie in front.
- * The cookie is body << 32 | site.
+ * A *snippet* is what one site runs: predicate, values, record, texts. Sites whose snippets are equal to the byte share one
+ * (src/plan does that); a *program* is one snippet, or several with a search over the attach cookie in front.
+ * The cookie is snippet << 32 | site.
  */
 #ifndef UT_GEN_GEN_H
 #define UT_GEN_GEN_H
@@ -49,19 +49,19 @@ struct gen_snippet {
 	uint32_t record_size; /* bytes of the largest record it sends */
 };
 
-/* The body for @checked at @site; -EINVAL with a sentence where the language allows what the generator cannot. */
+/* The snippet for @checked at @site; -EINVAL with a sentence where the language allows what the generator cannot. */
 int gen_snippet(const struct probe_checked *checked, const struct gen_site *site, const struct gen_options *options,
 		struct gen_snippet *ret, struct ut_err *err);
 /* r: with duration: what runs at the function's entry (notes the time). */
 int gen_entry_snippet(const struct gen_options *options, struct gen_snippet *ret, struct ut_err *err);
-void gen_snippet_done(struct gen_snippet *body);
+void gen_snippet_done(struct gen_snippet *snippet);
 bool gen_snippet_equal(const struct gen_snippet *a, const struct gen_snippet *b);
 
 /*
- * A whole program of @n bodies (pointers), whose numbers in the cookie are @numbers, ascending. With one body the
+ * A whole program of @n snippets (pointers), whose numbers in the cookie are @numbers, ascending. With one snippet the
  * cookie's upper half is not looked at. The instructions are appended to @ret.
  */
-int gen_program(const struct gen_snippet *const *bodies, const uint32_t *numbers, size_t n,
+int gen_program(const struct gen_snippet *const *snippets, const uint32_t *numbers, size_t n,
 		const struct gen_options *options, struct asm_buf *ret, struct ut_err *err);
 /*
  * Puts descriptors in the place of map numbers; fds has GEN_MAPS entries, -1 where there is none (then it must
@@ -69,7 +69,7 @@ int gen_program(const struct gen_snippet *const *bodies, const uint32_t *numbers
  */
 int gen_relocate(struct asm_buf *program, const int *fds);
 
-/* Functions in C that bodies call (enum gen_function): instructions with descriptors in their place. */
+/* Functions in C that snippets call (enum gen_function): instructions with descriptors in their place. */
 struct gen_functions {
 	const struct bpf_insn *insns; /* all of them, calling each other at most */
 	size_t n;

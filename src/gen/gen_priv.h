@@ -7,7 +7,7 @@
 #include "probe/layout.h"
 
 /*
- * Registers of a body: R6 the context, R7 the record while one is reserved, R8 the address of the CPU's lost counter,
+ * Registers of a snippet: R6 the context, R7 the record while one is reserved, R8 the address of the CPU's lost counter,
  * R9 its ring: the program has set R6, R8 and R9 (gen_ring). R0…R5 are scratch. The stack, 512 bytes down from FP:
  */
 enum gen_stack {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The programs of user events: the same record from both lanes. Pure. As in gen.h the results are bodies: gen_program puts
+ * The programs of user events: the same record from both transports. Pure. As in gen.h the results are snippets: gen_program puts
  * the filter and the ring in front.
  */
 #ifndef UT_GEN_GEN_USER_H

@@ -45,23 +45,23 @@ bool site_has_events(const struct plan_site *site) { return site->kind != SITE_E
 
 static int add_request(struct plan *plan, const char *text, struct ut_err *err)
 {
-	struct plan_request r = { 0 };
+	struct plan_request request = { 0 };
 	struct stat st;
-	int code = probe_parse(text, &r.spec, err);
+	int r = probe_parse(text, &request.spec, err);
 
-	if (!code)
-		code = probe_check_format(r.spec, err);
-	if (code) {
-		request_done(&r);
-		return code;
+	if (!r)
+		r = probe_check_format(request.spec, err);
+	if (r) {
+		request_done(&request);
+		return r;
 	}
-	r.text = strdup(text);
-	if (plan_request_is_path(&r) && stat(r.spec->where, &st) == 0) {
-		r.has_id = true;
-		r.id = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
+	request.text = strdup(text);
+	if (plan_request_is_path(&request) && stat(request.spec->where, &st) == 0) {
+		request.has_id = true;
+		request.id = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
 	}
-	if (!r.text || vec_push(&plan->requests, r)) {
-		request_done(&r);
+	if (!request.text || vec_push(&plan->requests, request)) {
+		request_done(&request);
 		return ut_err_nomem(err);
 	}
 	return 0;

@@ -69,7 +69,7 @@ struct plan_site {
 	unsigned probe, file;
 	unsigned tracepoint_id; /* with site_is_tracepoint */
 	uint64_t vaddr, offset, sem_offset;
-	struct operands *operands; /* u: owned; shared by nobody */
+	struct operands *operands; /* u: owned, not shared */
 	uint32_t snippet; /* SITE_NO_SNIPPET: the program is not generated */
 	enum nop5_location nop5; /* see plan/nop5.h */
 	bool nop5_before; /* SITE_USER: a faster site is 5 bytes before it */

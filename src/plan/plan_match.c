@@ -222,22 +222,23 @@ int plan_user_library(struct plan *plan, struct ut_err *err)
 
 int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
 {
-	int code = 0;
+	int r = 0;
 
-	for (size_t i = 0; !code && i < plan->requests.n; i++) {
-		struct plan_request *r = &plan->requests.v[i];
+	for (size_t i = 0; !r && i < plan->requests.n; i++) {
+		struct plan_request *request = &plan->requests.v[i];
 
-		if (!*r->spec->where || r->spec->kind == PROBE_TRACEPOINT || glob_is_pattern(r->spec->where))
+		if (!*request->spec->where || request->spec->kind == PROBE_TRACEPOINT ||
+		    glob_is_pattern(request->spec->where))
 			continue;
-		if (plan_request_is_path(r))
-			code = plan_named_path(plan, r->spec->where, err);
+		if (plan_request_is_path(request))
+			r = plan_named_path(plan, request->spec->where, err);
 		else if (search) {
-			code = search_directories(plan, r, err);
-			if (!code && !r->nprobes && !r->miss)
-				code = search_versions(plan, r, err);
+			r = search_directories(plan, request, err);
+			if (!r && !request->nprobes && !request->miss)
+				r = search_versions(plan, request, err);
 		}
 	}
-	return code;
+	return r;
 }
 
 int plan_command(struct plan *plan, const char *name, struct ut_err *err)

@@ -108,7 +108,7 @@ uint64_t attach_missed(const struct attach *a)
 }
 
 /* One attach_sites call. */
-struct round {
+struct attach_call {
 	struct attach *a;
 	const struct plan *plan;
 	size_t first;
@@ -116,7 +116,7 @@ struct round {
 	struct ut_err *err;
 };
 
-/* Sites of one kind in one file, sorted by body: a group is split into programs. */
+/* Sites of one kind in one file, sorted by snippet: a group is split into programs. */
 struct group {
 	enum site_kind kind;
 	unsigned file;
@@ -125,11 +125,11 @@ struct group {
 
 static bool is_tracepoint(const struct group *g) { return site_is_tracepoint(g->sites.v[0]); }
 
-static const char *site_name(const struct round *r, const struct plan_site *s, char ret[256])
+static const char *site_name(const struct attach_call *call, const struct plan_site *s, char ret[256])
 {
 	const struct plan_probe *p;
 
-	p = &r->plan->probes.v[s->probe];
+	p = &call->plan->probes.v[s->probe];
 	snprintf(ret, 256, "%s:%s", p->provider, p->func);
 	return ret;
 }
@@ -145,39 +145,39 @@ static int add_link(struct attach *a, int fd)
 
 #define KERNEL_ENOTSUPP 524 /* internal to the kernel: no header defines it */
 
-static int attach_error(const struct round *r, const struct plan_site *s, pid_t pid, int code)
+static int attach_error(const struct attach_call *call, const struct plan_site *s, pid_t pid, int r)
 {
 	char room[256];
-	const char *path = site_is_tracepoint(s) ? "the kernel" : r->plan->files.v[s->file].path;
-	const char *name = site_name(r, s, room);
+	const char *path = site_is_tracepoint(s) ? "the kernel" : call->plan->files.v[s->file].path;
+	const char *name = site_name(call, s, room);
 
-	if (code == -ESRCH)
-		return ut_err_set(r->err, code, "process %d exited while probes were being attached", pid);
-	if (code == -EPERM || code == -EACCES)
+	if (r == -ESRCH)
+		return ut_err_set(call->err, r, "process %d exited while probes were being attached", pid);
+	if (r == -EPERM || r == -EACCES)
 		return ut_err_set(
-			r->err, code,
+			call->err, r,
 			"cannot attach to '%s': permission denied; run as root, or with CAP_BPF and CAP_PERFMON", path);
-	if (code == -EOPNOTSUPP || code == -KERNEL_ENOTSUPP)
-		return ut_err_set(r->err, code, "the kernel cannot probe the instruction of %s at 0x%llx in '%s'", name,
+	if (r == -EOPNOTSUPP || r == -KERNEL_ENOTSUPP)
+		return ut_err_set(call->err, r, "the kernel cannot probe the instruction of %s at 0x%llx in '%s'", name,
 				  (unsigned long long)s->vaddr, path);
-	if (code == -EINVAL && s->sem_offset)
-		return ut_err_set(r->err, code,
+	if (r == -EINVAL && s->sem_offset)
+		return ut_err_set(call->err, r,
 				  "cannot attach %s in '%s': the kernel rejects this site or its semaphore", name,
 				  path);
-	if (code == -EMFILE || code == -ENFILE)
-		return ut_err_set(r->err, code,
+	if (r == -EMFILE || r == -ENFILE)
+		return ut_err_set(call->err, r,
 				  "too many open files while attaching to '%s': raise the limit (ulimit -n)", path);
-	return ut_err_set(r->err, code, "cannot attach %s to '%s': %s", name, path, strerror(-code));
+	return ut_err_set(call->err, r, "cannot attach %s to '%s': %s", name, path, strerror(-r));
 }
 
-static uint64_t cookie_of(const struct round *r, const struct plan_site *s)
+static uint64_t cookie_of(const struct attach_call *call, const struct plan_site *s)
 {
-	return (uint64_t)s->snippet << 32 | (uint64_t)(s - r->plan->sites.v);
+	return (uint64_t)s->snippet << 32 | (uint64_t)(s - call->plan->sites.v);
 }
 
 /* The sites [from … to) of a group as one link for @pid. */
-static int link_multi(const struct round *r, const struct group *g, size_t from, size_t to, int prog, const char *path,
-		      pid_t pid)
+static int link_multi(const struct attach_call *call, const struct group *g, size_t from, size_t to, int prog,
+		      const char *path, pid_t pid)
 {
 	size_t n = to - from;
 	AUTO_FREE uint64_t *numbers = calloc(3 * n, sizeof(*numbers));
@@ -191,106 +191,106 @@ static int link_multi(const struct round *r, const struct group *g, size_t from,
 	int fd;
 
 	if (!numbers)
-		return ut_err_nomem(r->err);
+		return ut_err_nomem(call->err);
 	for (size_t i = 0; i < n; i++) {
 		const struct plan_site *s = g->sites.v[from + i];
 
 		offsets[i] = s->offset;
 		sems[i] = s->sem_offset;
-		cookies[i] = cookie_of(r, s);
+		cookies[i] = cookie_of(call, s);
 		if (s->sem_offset)
 			u.sem_offsets = sems;
 	}
 	fd = kernel_link_uprobes(prog, &u);
-	return fd < 0 ? attach_error(r, g->sites.v[from], pid, fd) : add_link(r->a, fd);
+	return fd < 0 ? attach_error(call, g->sites.v[from], pid, fd) : add_link(call->a, fd);
 }
 
-static int link_event(const struct round *r, const struct plan_site *s, int prog, int event, pid_t pid)
+static int link_event(const struct attach_call *call, const struct plan_site *s, int prog, int event, pid_t pid)
 {
 	int fd;
 
 	if (event < 0)
-		return attach_error(r, s, pid, event);
-	fd = kernel_link_event(prog, event, cookie_of(r, s));
+		return attach_error(call, s, pid, event);
+	fd = kernel_link_event(prog, event, cookie_of(call, s));
 	if (fd < 0) {
 		close(event);
-		return attach_error(r, s, pid, fd);
+		return attach_error(call, s, pid, fd);
 	}
-	if (add_link(r->a, fd)) {
+	if (add_link(call->a, fd)) {
 		close(event);
 		return -ENOMEM;
 	}
-	return add_link(r->a, event);
+	return add_link(call->a, event);
 }
 
-static int link_group_part(const struct round *r, const struct group *g, size_t from, size_t to, int prog)
+static int link_group_part(const struct attach_call *call, const struct group *g, size_t from, size_t to, int prog)
 {
 	bool is_return = g->kind == SITE_RETURN;
 	char path[64];
-	int code = 0;
+	int r = 0;
 
 	if (is_tracepoint(g))
-		return link_event(r, g->sites.v[from], prog, kernel_tracepoint_event(g->sites.v[from]->tracepoint_id),
-				  0);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->plan->files.v[g->file].fd);
-	for (size_t p = 0; !code && p < r->a->pids.n; p++) {
-		pid_t pid = r->a->pids.v[p];
+		return link_event(call, g->sites.v[from], prog,
+				  kernel_tracepoint_event(g->sites.v[from]->tracepoint_id), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", call->plan->files.v[g->file].fd);
+	for (size_t p = 0; !r && p < call->a->pids.n; p++) {
+		pid_t pid = call->a->pids.v[p];
 
-		if (r->a->multi)
-			code = link_multi(r, g, from, to, prog, path, pid);
-		for (size_t i = from; !r->a->multi && !code && i < to; i++) {
+		if (call->a->multi)
+			r = link_multi(call, g, from, to, prog, path, pid);
+		for (size_t i = from; !call->a->multi && !r && i < to; i++) {
 			const struct plan_site *s = g->sites.v[i];
 
-			code = link_event(r, s, prog,
-					  kernel_uprobe_event(path, s->offset, s->sem_offset, is_return, pid), pid);
+			r = link_event(call, s, prog,
+				       kernel_uprobe_event(path, s->offset, s->sem_offset, is_return, pid), pid);
 		}
 	}
-	return code;
+	return r;
 }
 
-/* Loads the program of the bodies of sites [from … to); its descriptor is kept. */
-static int load_part(const struct round *r, const struct group *g, size_t from, size_t to)
+/* Loads the program of the snippets of sites [from … to); its descriptor is kept. */
+static int load_part(const struct attach_call *call, const struct group *g, size_t from, size_t to)
 {
 	const struct gen_snippet *snippets[SNIPPETS_MAX];
 	uint32_t numbers[SNIPPETS_MAX];
-	struct asm_buf code = { 0 };
+	struct asm_buf assembly = { 0 };
 	struct kernel_prog prog = { .type = is_tracepoint(g) ? BPF_PROG_TYPE_TRACEPOINT : BPF_PROG_TYPE_KPROBE,
-				    .multi = r->a->multi && !is_tracepoint(g) };
-	struct gen_options options = r->plan->options.gen;
+				    .multi = call->a->multi && !is_tracepoint(g) };
+	struct gen_options options = call->plan->options.gen;
 	size_t n = 0;
 	int fd;
 
 	if (is_tracepoint(g))
-		options.filter = r->plan->options.tracepoint_filter;
+		options.filter = call->plan->options.tracepoint_filter;
 	for (size_t i = from; i < to; i++) {
 		uint32_t snippet = g->sites.v[i]->snippet;
 
 		if (n && numbers[n - 1] == snippet)
 			continue;
 		numbers[n] = snippet;
-		snippets[n] = &r->plan->snippets.v[snippet];
+		snippets[n] = &call->plan->snippets.v[snippet];
 		prog.sleepable |= snippets[n++]->sleeps;
 	}
-	fd = gen_program(snippets, numbers, n, &options, &code, r->err);
-	if (!fd && gen_relocate(&code, r->a->options.map_fds))
-		fd = ut_err_set(r->err, -EINVAL, "a generated program refers to a missing map");
-	if (!fd && gen_link(&code, r->a->options.functions))
-		fd = ut_err_set(r->err, -EINVAL, "a generated program calls a missing function");
+	fd = gen_program(snippets, numbers, n, &options, &assembly, call->err);
+	if (!fd && gen_relocate(&assembly, call->a->options.map_fds))
+		fd = ut_err_set(call->err, -EINVAL, "a generated program refers to a missing map");
+	if (!fd && gen_link(&assembly, call->a->options.functions))
+		fd = ut_err_set(call->err, -EINVAL, "a generated program calls a missing function");
 	if (!fd) {
-		prog.insns = code.insns.v;
-		prog.n = code.insns.n;
-		fd = kernel_prog_load(&prog, r->a->options.verbose ? r->log : NULL, r->err);
+		prog.insns = assembly.insns.v;
+		prog.n = assembly.insns.n;
+		fd = kernel_prog_load(&prog, call->a->options.verbose ? call->log : NULL, call->err);
 	}
-	asm_done(&code);
-	if (fd >= 0 && vec_push(&r->a->progs, fd)) {
+	asm_done(&assembly);
+	if (fd >= 0 && vec_push(&call->a->progs, fd)) {
 		close(fd);
-		fd = ut_err_nomem(r->err);
+		fd = ut_err_nomem(call->err);
 	}
 	return fd;
 }
 
 /* How many sites from @from on still fit into one program. */
-static size_t part_end(const struct round *r, const struct group *g, size_t from)
+static size_t part_end(const struct attach_call *call, const struct group *g, size_t from)
 {
 	size_t snippets = 0, insns = 0, i;
 
@@ -299,7 +299,7 @@ static size_t part_end(const struct round *r, const struct group *g, size_t from
 
 		if (i > from && g->sites.v[i - 1]->snippet == snippet)
 			continue;
-		insns += r->plan->snippets.v[snippet].code.insns.n;
+		insns += call->plan->snippets.v[snippet].code.insns.n;
 		if (i > from && (++snippets > SNIPPETS_MAX - 1 || insns > INSNS_MAX || is_tracepoint(g)))
 			break;
 	}
@@ -315,46 +315,46 @@ static int compare_sites_by_snippet(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int attach_group(const struct round *r, struct group *g)
+static int attach_group(const struct attach_call *call, struct group *g)
 {
-	int code = 0;
+	int r = 0;
 
 	qsort(g->sites.v, g->sites.n, sizeof(*g->sites.v), compare_sites_by_snippet);
-	for (size_t from = 0, to; code >= 0 && from < g->sites.n; from = to) {
+	for (size_t from = 0, to; r >= 0 && from < g->sites.n; from = to) {
 		/* two tracepoints never share a program: each event has an attachment of its own */
-		to = is_tracepoint(g) ? from + 1 : part_end(r, g, from);
-		code = load_part(r, g, from, to);
-		if (code >= 0)
-			code = link_group_part(r, g, from, to, code);
+		to = is_tracepoint(g) ? from + 1 : part_end(call, g, from);
+		r = load_part(call, g, from, to);
+		if (r >= 0)
+			r = link_group_part(call, g, from, to, r);
 	}
-	return code < 0 ? code : 0;
+	return r < 0 ? r : 0;
 }
 
-/* Sites of one kind and file, from the round's first on, beginning with the one at @seed. */
-static int collect_group(const struct round *r, size_t seed, bool *done, struct group *ret)
+/* Sites of one kind and file, from the call's first on, beginning with the one at @seed. */
+static int collect_group(const struct attach_call *call, size_t seed, bool *done, struct group *ret)
 {
-	const struct plan_site *like = &r->plan->sites.v[seed];
+	const struct plan_site *like = &call->plan->sites.v[seed];
 
 	*ret = (struct group){ .kind = like->kind, .file = like->file };
-	for (size_t i = seed; i < r->plan->sites.n; i++) {
-		const struct plan_site *s = &r->plan->sites.v[i];
+	for (size_t i = seed; i < call->plan->sites.n; i++) {
+		const struct plan_site *s = &call->plan->sites.v[i];
 		const char *unsafe;
 		char name[256];
 
 		if (s->kind != like->kind || (!site_is_tracepoint(s) && s->file != like->file))
 			continue;
-		done[i - r->first] = true;
+		done[i - call->first] = true;
 		if (s->excluded || s->snippet == SITE_NO_SNIPPET)
 			continue;
-		unsafe = nop5_unsafe(s->nop5, r->a->options.no_forks);
+		unsafe = nop5_unsafe(s->nop5, call->a->options.no_forks);
 		if (unsafe) /* a 5-byte nop where this kernel would do harm: never attached */
-			return ut_err_set(r->err, -EOPNOTSUPP,
+			return ut_err_set(call->err, -EOPNOTSUPP,
 					  "%s in '%s' at 0x%llx is %s; rebuild it with a probe header that emits a "
 					  "1-byte nop",
-					  site_name(r, s, name), r->plan->files.v[s->file].path,
+					  site_name(call, s, name), call->plan->files.v[s->file].path,
 					  (unsigned long long)s->vaddr, unsafe);
 		if (vec_push(&ret->sites, s))
-			return ut_err_nomem(r->err);
+			return ut_err_nomem(call->err);
 	}
 	return 0;
 }
@@ -362,26 +362,26 @@ static int collect_group(const struct round *r, size_t seed, bool *done, struct 
 /* Entries come before returns in a plan's order, so that no return is seen whose call was not. */
 int attach_sites(struct attach *a, const struct plan *plan, size_t first, char **log, struct ut_err *err)
 {
-	struct round r = { .a = a, .plan = plan, .first = first, .log = log, .err = err };
+	struct attach_call call = { .a = a, .plan = plan, .first = first, .log = log, .err = err };
 	size_t n = plan->sites.n - first, links = a->links.n;
 	AUTO_FREE bool *done = calloc(n ? n : 1, sizeof(*done));
-	int code = done ? 0 : ut_err_nomem(err);
+	int r = done ? 0 : ut_err_nomem(err);
 
 	if (log)
 		*log = NULL;
-	for (size_t i = first; !code && i < plan->sites.n; i++) {
+	for (size_t i = first; !r && i < plan->sites.n; i++) {
 		struct group g = { 0 };
 
 		if (done[i - first])
 			continue;
-		code = collect_group(&r, i, done, &g);
-		if (!code)
-			code = attach_group(&r, &g);
+		r = collect_group(&call, i, done, &g);
+		if (!r)
+			r = attach_group(&call, &g);
 		vec_done(&g.sites);
 	}
-	if (code) {
+	if (r) {
 		close_all(a->links.v + links, a->links.n - links);
 		a->links.n = links;
 	}
-	return code;
+	return r;
 }

@@ -178,7 +178,7 @@ struct follow *follow_close(struct follow *f)
 	for (size_t i = f->fds.n; i > 0; i--)
 		close(f->fds.v[i - 1]);
 	while (f->control.data && (pid = follow_next_suspended(f)))
-		follow_continue(f, pid);
+		follow_continue(pid);
 	watchdog_stop(f);
 	ringbuf_close(&f->control, CONTROL_BYTES);
 	close_fd(f->map_fd);
@@ -259,11 +259,7 @@ pid_t follow_next_suspended(struct follow *f)
 	return 0;
 }
 
-void follow_continue(struct follow *f, pid_t pid)
-{
-	(void)f;
-	kill(pid, SIGCONT);
-}
+void follow_continue(pid_t pid) { kill(pid, SIGCONT); }
 
 static bool is_known_linker(const struct follow *f, struct file_id id)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Following processes: the set of followed ones lives in the kernel and grows at each fork, so that no event of a child
- * is missed. A command's processes can also be held, when they have exec'ed or loaded libraries, until probes are in
- * place: they are stopped by SIGSTOP before they return to their own code, and told to go on by SIGCONT. A guardian
- * process does the latter when the tracer is killed meanwhile.
+ * Following processes: the set of followed processes is in the kernel and grows at each fork, so that no event of a child
+ * is missed. The processes of a command can also be suspended after an exec or the loading of libraries, until their probes
+ * are attached: SIGSTOP stops them before they return to their own code, and SIGCONT continues them. A watchdog process
+ * continues them if the tracer is killed meanwhile.
  */
 #ifndef UT_RECORD_FOLLOW_H
 #define UT_RECORD_FOLLOW_H
@@ -15,21 +15,22 @@
 
 struct follow;
 
-/* The set, empty; record/lifecycle.h has the programs. @hold: those in it are stopped at exec and at library loading. */
+/* Creates an empty set; record/lifecycle.h has the programs. @suspend: suspend its processes at exec and library loading. */
 int follow_open(bool suspend, struct follow **ret, struct ut_err *err);
-/* The programs that hold do not run any more. */
+/* Call it after lifecycle_stop. Continues all suspended processes. */
 struct follow *follow_close(struct follow *f);
 int follow_map_fd(const struct follow *f); /* GEN_MAP_FOLLOW */
-int follow_control_fd(const struct follow *f); /* the ring for the ids of those that are being held; -1 without hold */
+int follow_control_fd(
+	const struct follow *f); /* the ring of process IDs that are being suspended; -1 without @suspend */
 int follow_add(struct follow *f, pid_t pid, struct ut_err *err);
 bool follow_contains(const struct follow *f, pid_t pid);
-/* Takes out processes that have ended, so that a reused pid is not followed. */
+/* Removes processes that have exited, so that a reused PID is not followed. */
 void follow_sweep(struct follow *f);
 
-/* Next process that waits, once it has stopped; 0 when none does. */
+/* Waits until the next suspended process has stopped, and returns it; 0 without one. */
 pid_t follow_next_suspended(struct follow *f);
-/* Also hold it, by @prog, when its dynamic linker has loaded libraries; @pid is stopped. Once per linker file. */
+/* Attaches @prog to the dynamic linker of @pid, which is stopped: suspends it when libraries were loaded. Once per file. */
 int follow_linker(struct follow *f, pid_t pid, int prog, struct ut_err *err);
-void follow_continue(struct follow *f, pid_t pid);
+void follow_continue(pid_t pid);
 
 #endif

@@ -48,16 +48,16 @@ static void choose_parts(struct lifecycle_bpf *k, const struct lifecycle_setup *
 	o->records = setup->records;
 	o->targets = setup->targets;
 	o->children = setup->children;
-	o->hold = setup->hold;
+	o->suspend = setup->suspend;
 	o->group_dead = setup->records && exit_event_has_group_dead();
 	o->samples = setup->sampled_fd >= 0;
 	o->measure = setup->state != NULL;
 	o->base_ns = setup->base_ns;
 	o->sample_children = setup->sample_children;
 	bpf_program__set_autoload(k->progs.lifecycle_fork, o->records || o->samples || o->children);
-	bpf_program__set_autoload(k->progs.lifecycle_exec, o->records || o->samples || o->measure || o->hold);
+	bpf_program__set_autoload(k->progs.lifecycle_exec, o->records || o->samples || o->measure || o->suspend);
 	bpf_program__set_autoload(k->progs.lifecycle_exit, o->records || o->samples || o->measure);
-	bpf_program__set_autoload(k->progs.lifecycle_libraries, o->hold);
+	bpf_program__set_autoload(k->progs.lifecycle_libraries, o->suspend);
 	if (setup->multi)
 		bpf_program__set_expected_attach_type(k->progs.lifecycle_libraries,
 						      (enum bpf_attach_type)UT_BPF_TRACE_UPROBE_MULTI);
@@ -72,7 +72,7 @@ static int share_lifecycle_maps(struct lifecycle_bpf *k, const struct lifecycle_
 		{ k->maps.ut_rings, setup->records ? setup->rings_fd : -1 },
 		{ k->maps.ut_lost, setup->records ? setup->lost_fd : -1 },
 		{ k->maps.ut_follow, setup->follow_fd },
-		{ k->maps.ut_control, setup->hold ? setup->control_fd : -1 },
+		{ k->maps.ut_control, setup->suspend ? setup->control_fd : -1 },
 		{ k->maps.ut_sampled, setup->sampled_fd },
 		{ k->maps.ut_processes, setup->state ? setup->state->processes_fd : -1 },
 		{ k->maps.ut_threads, setup->state ? setup->state->threads_fd : -1 },
@@ -141,13 +141,13 @@ void lifecycle_stop(struct lifecycle *l)
 	for (size_t i = 0; i < l->links.n; i++)
 		close(l->links.v[i]);
 	l->links.n = 0;
-	if (!l->skel->rodata->options.hold)
+	if (!l->skel->rodata->options.suspend)
 		return;
 	/*
 	 * The link of a raw tracepoint does not wait for running programs. The kernel does when an array of maps changes:
 	 * the first ring replaces itself. A program that starts later sees that nobody is suspended any more.
 	 */
-	__atomic_store_n(&l->skel->data->holding, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&l->skel->data->suspending, 0, __ATOMIC_SEQ_CST);
 	bpf_map_update_elem(l->rings_fd, &first, &l->ring_fd, BPF_ANY);
 }
 

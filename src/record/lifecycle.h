@@ -15,7 +15,7 @@ struct lifecycle;
 struct lifecycle_setup {
 	bool records; /* send a struct ut_rec_life for each event */
 	bool targets; /* only of processes in the followed set */
-	bool children, hold; /* the set grows at forks; its processes are suspended at exec and library loading */
+	bool children, suspend; /* the set grows at forks; its processes are suspended at exec and library loading */
 	bool sample_children; /* children of sampled processes are sampled too */
 	unsigned ncpus;
 	int rings_fd, lost_fd; /* the session's rings */
@@ -34,7 +34,7 @@ int lifecycle_open(const struct lifecycle_setup *setup, struct lifecycle **ret, 
 /* Detaches. No program runs when this returns, so the control ring lists all suspended processes. NULL is fine. */
 void lifecycle_stop(struct lifecycle *l);
 struct lifecycle *lifecycle_close(struct lifecycle *l);
-/* The program that suspends its process, for a uprobe in the dynamic linker; with hold. */
+/* The program that suspends its process, for a uprobe in the dynamic linker; with suspend. */
 int lifecycle_libraries_prog(const struct lifecycle *l);
 /* Events missed by these programs (BPF recursion). */
 uint64_t lifecycle_missed(const struct lifecycle *l);

@@ -56,17 +56,17 @@ static int open_cpu(struct mapwatch *w, unsigned cpu)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
-	struct watch_ring *r = &w->v[w->n];
+	struct watch_ring *ring = &w->v[w->n];
 
-	r->fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (r->fd < 0)
+	ring->fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (ring->fd < 0)
 		return errno == ENODEV ? 0 : -errno; /* an offline CPU */
-	r->page = mmap(NULL, (RING_PAGES + 1) * w->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
-	if (r->page == MAP_FAILED) {
-		int code = -errno;
+	ring->page = mmap(NULL, (RING_PAGES + 1) * w->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	if (ring->page == MAP_FAILED) {
+		int r = -errno;
 
-		close(r->fd);
-		return code;
+		close(ring->fd);
+		return r;
 	}
 	w->n++;
 	return 0;
@@ -152,33 +152,33 @@ static int emit_mapping(struct mmap2 *rec, mapwatch_fn *fn, void *ctx)
 	return fn(ctx, (pid_t)rec->pid, &m, time_ns);
 }
 
-static int read_ring(struct mapwatch *w, struct watch_ring *r, mapwatch_fn *fn, void *ctx)
+static int read_ring(struct mapwatch *w, struct watch_ring *ring, mapwatch_fn *fn, void *ctx)
 {
-	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE), tail = r->page->data_tail;
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), tail = ring->page->data_tail;
 	union {
 		struct mmap2 rec;
 		char bytes[65536];
 	} *room = malloc(sizeof(*room));
 	AUTO_FREE void *owned = room;
-	int code = room ? 0 : -ENOMEM;
+	int r = room ? 0 : -ENOMEM;
 	bool missed = false;
 
 	(void)owned;
-	while (!code && tail < head) {
+	while (!r && tail < head) {
 		struct perf_event_header h;
 
-		copy_out(w, r, tail, &h, sizeof(h));
+		copy_out(w, ring, tail, &h, sizeof(h));
 		if (h.size < sizeof(h))
 			break;
 		missed |= h.type == PERF_RECORD_LOST;
 		if (h.type == PERF_RECORD_MMAP2 && h.size > sizeof(room->rec) + sizeof(uint64_t)) {
-			copy_out(w, r, tail, room, h.size);
-			code = emit_mapping(&room->rec, fn, ctx);
+			copy_out(w, ring, tail, room, h.size);
+			r = emit_mapping(&room->rec, fn, ctx);
 		}
 		tail += h.size;
 	}
-	__atomic_store_n(&r->page->data_tail, code ? tail : head, __ATOMIC_RELEASE);
-	return code ? code : missed;
+	__atomic_store_n(&ring->page->data_tail, r ? tail : head, __ATOMIC_RELEASE);
+	return r ? r : missed;
 }
 
 int mapwatch_read(struct mapwatch *w, mapwatch_fn *fn, void *ctx)

@@ -110,13 +110,13 @@ struct merge *merge_free(struct merge *m)
 /* Makes room for one entry at the end: moves all to the front when half of it is free, otherwise grows. */
 static int grow_queue(void **v, size_t *first, size_t *end, size_t *cap, size_t size)
 {
-	size_t held = *end - *first, bigger = *cap ? *cap * 2 : 256;
+	size_t n = *end - *first, bigger = *cap ? *cap * 2 : 256;
 	void *fresh;
 
 	if (*first > *cap / 2) {
-		memmove(*v, (char *)*v + *first * size, held * size);
+		memmove(*v, (char *)*v + *first * size, n * size);
 		*first = 0;
-		*end = held;
+		*end = n;
 		return 0;
 	}
 	fresh = realloc(*v, bigger * size);

@@ -12,7 +12,7 @@
 #include "kernel/kernel.h"
 
 /*
- * A leaf function that keeps its argument below the stack pointer across a 5-byte nop, and gives it back. nop5_site is
+ * A leaf function that keeps its argument below the stack pointer across a 5-byte nop, and returns it. nop5_site is
  * the nop.
  */
 uint64_t nop5_leaf(uint64_t value);

@@ -96,30 +96,30 @@ static int open_lost(struct rings *r, struct ut_err *err)
  * All rings at once: the kernel waits for a grace period after each update of such an array, which takes milliseconds,
  * and there may be many CPUs.
  */
-static int fill_outer(const struct rings *r)
+static int fill_outer(const struct rings *rings)
 {
-	AUTO_FREE uint32_t *keys = calloc(r->n, sizeof(*keys)), *fds = calloc(r->n, sizeof(*fds));
-	uint32_t n = r->n;
-	int code = keys && fds ? 0 : -ENOMEM;
+	AUTO_FREE uint32_t *keys = calloc(rings->n, sizeof(*keys)), *fds = calloc(rings->n, sizeof(*fds));
+	uint32_t n = rings->n;
+	int r = keys && fds ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; !code && i < r->n; i++) {
+	for (uint32_t i = 0; !r && i < rings->n; i++) {
 		keys[i] = i;
-		fds[i] = (uint32_t)r->v[i].map.fd;
+		fds[i] = (uint32_t)rings->v[i].map.fd;
 	}
-	if (!code && (bpf_map_update_batch(r->outer_fd, keys, fds, &n, NULL) || n != r->n))
-		for (uint32_t i = 0; !code && i < r->n; i++) /* a kernel that has no such call for this kind of map */
-			code = bpf_map_update_elem(r->outer_fd, &keys[i], &fds[i], BPF_ANY);
-	return code;
+	if (!r && (bpf_map_update_batch(rings->outer_fd, keys, fds, &n, NULL) || n != rings->n))
+		for (uint32_t i = 0; !r && i < rings->n; i++) /* a kernel that has no such call for this kind of map */
+			r = bpf_map_update_elem(rings->outer_fd, &keys[i], &fds[i], BPF_ANY);
+	return r;
 }
 
-static int open_outer(struct rings *r, struct ut_err *err)
+static int open_outer(struct rings *rings, struct ut_err *err)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)r->v[0].map.fd);
-	int code;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)rings->v[0].map.fd);
+	int r;
 
-	r->outer_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, r->n, &opts);
-	code = r->outer_fd < 0 ? r->outer_fd : fill_outer(r);
-	return code ? ut_err_set(err, code, "cannot create the array of ring buffers: %s", strerror(-code)) : 0;
+	rings->outer_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, rings->n, &opts);
+	r = rings->outer_fd < 0 ? rings->outer_fd : fill_outer(rings);
+	return r ? ut_err_set(err, r, "cannot create the array of ring buffers: %s", strerror(-r)) : 0;
 }
 
 int rings_open(struct rings *ret, unsigned ncpus, uint64_t size_bytes, struct ut_err *err)
@@ -207,15 +207,15 @@ static int add_record(struct ring *ring, uint64_t ring_size, struct merge *merge
 }
 
 /* Reads up to the producer position; sets the watermark when all records before it were submitted. */
-static int read_ring(struct rings *r, unsigned cpu, struct merge *merge, uint64_t *n)
+static int read_ring(struct rings *rings, unsigned cpu, struct merge *merge, uint64_t *n)
 {
-	struct ring *ring = &r->v[cpu];
-	uint64_t time = monotonic_ns(), mask = r->size_bytes - 1, end;
-	uint32_t lost = (uint32_t)__atomic_load_n(&r->lost[cpu * LOST_STRIDE], __ATOMIC_ACQUIRE);
-	int code = 0;
+	struct ring *ring = &rings->v[cpu];
+	uint64_t time = monotonic_ns(), mask = rings->size_bytes - 1, end;
+	uint32_t lost = (uint32_t)__atomic_load_n(&rings->lost[cpu * LOST_STRIDE], __ATOMIC_ACQUIRE);
+	int r = 0;
 
 	end = __atomic_load_n(ring->map.producer, __ATOMIC_ACQUIRE);
-	while (!code && ring->read < end) {
+	while (!r && ring->read < end) {
 		const uint32_t *head = (const void *)(ring->map.data + (ring->read & mask));
 		uint32_t len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
 		uint32_t size = len & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
@@ -223,25 +223,25 @@ static int read_ring(struct rings *r, unsigned cpu, struct merge *merge, uint64_
 		if (len & BPF_RINGBUF_BUSY_BIT)
 			return 0;
 		if (!(len & BPF_RINGBUF_DISCARD_BIT) && size >= sizeof(struct ut_rec_event)) {
-			code = add_record(ring, r->size_bytes, merge, cpu, size);
+			r = add_record(ring, rings->size_bytes, merge, cpu, size);
 			++*n;
 		}
 		ring->read += (size + BPF_RINGBUF_HDR_SZ + 7u) & ~7ull;
 	}
-	if (!code) /* all records are read, so the events lost until then came after the last one */
-		code = add_gap(ring, merge, cpu, lost, time);
+	if (!r) /* all records are read, so the events lost until then came after the last one */
+		r = add_gap(ring, merge, cpu, lost, time);
 	merge_set_watermark(merge, cpu, time);
-	return code;
+	return r;
 }
 
-int rings_read(struct rings *r, struct merge *merge, uint64_t *ret_n)
+int rings_read(struct rings *rings, struct merge *merge, uint64_t *ret_n)
 {
-	int code = 0;
+	int r = 0;
 
 	*ret_n = 0;
-	for (unsigned i = 0; !code && i < r->n; i++)
-		code = read_ring(r, i, merge, ret_n);
-	return code;
+	for (unsigned i = 0; !r && i < rings->n; i++)
+		r = read_ring(rings, i, merge, ret_n);
+	return r;
 }
 
 void rings_release(struct rings *r, struct merge *merge)

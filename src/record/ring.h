@@ -22,7 +22,7 @@ struct ringbuf {
 
 /* Creates and maps a ring buffer of @size bytes, a power of two of at least a page. On failure ringbuf_close is due. */
 int ringbuf_open(struct ringbuf *ret, const char *name, uint64_t size, struct ut_err *err);
-/* Unmaps and closes what there is of it. */
+/* Unmaps and closes it, also after ringbuf_open has failed. */
 void ringbuf_close(struct ringbuf *b, uint64_t size);
 
 struct rings {

@@ -29,7 +29,7 @@ bool session_has_target(const struct session *s, pid_t pid)
 int session_add_target(struct session *s, pid_t pid, struct ut_err *err)
 {
 	struct target t = { .pidfd = -1 };
-	int r, code;
+	int r, pidfd_r;
 
 	if (session_has_target(s, pid))
 		return 0; /* named twice; two attachments would report each event twice */
@@ -38,14 +38,14 @@ int session_add_target(struct session *s, pid_t pid, struct ut_err *err)
 				  "refusing to trace usertrace itself (pid %d): its output would generate more events",
 				  pid);
 	t.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	code = -errno;
+	pidfd_r = -errno;
 	r = process_identify(pid, &t.id, err);
 	if (r) {
 		close_fd(t.pidfd);
 		return r;
 	}
 	if (t.pidfd < 0)
-		return ut_err_set(err, code, "cannot watch process %d: %s", pid, strerror(-code));
+		return ut_err_set(err, pidfd_r, "cannot watch process %d: %s", pid, strerror(-pidfd_r));
 	if (vec_push(&s->targets, t)) {
 		close(t.pidfd);
 		return ut_err_nomem(err);

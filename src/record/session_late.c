@@ -84,7 +84,7 @@ void session_serve_suspended(struct session *s)
 		if (follow_linker(s->follow, pid, lifecycle_libraries_prog(s->lifecycle), &err) && err.code != -ESRCH &&
 		    s->sink->note)
 			s->sink->note(s->sink->ctx, err.msg);
-		follow_continue(s->follow, pid);
+		follow_continue(pid);
 	}
 }
 

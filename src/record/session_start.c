@@ -92,15 +92,15 @@ static bool wants_suspension(const struct session *s)
 
 static int open_follow(struct session *s, struct ut_err *err)
 {
-	bool hold = wants_suspension(s);
+	bool suspend = wants_suspension(s);
 
-	if (!needs_follow(s) && !hold)
+	if (!needs_follow(s) && !suspend)
 		return 0;
 	if (!process_in_first_pid_namespace())
 		return ut_err_set(err, -EINVAL,
 				  "usertrace runs in its own PID namespace, but BPF programs see the PIDs of the host: "
 				  "run it on the host to trace tracepoints or follow children, or use --no-follow");
-	return follow_open(hold, &s->follow, err);
+	return follow_open(suspend, &s->follow, err);
 }
 
 /* After the maps that its programs share, before a process is in them: so no fork of a followed process is missed. */
@@ -111,7 +111,7 @@ static int open_lifecycle(struct session *s, struct ut_err *err)
 		.records = plan_wants_lifecycle(s->plan),
 		.targets = session_has_targets(o),
 		.children = s->follow && o->targets.follow,
-		.hold = s->follow && follow_control_fd(s->follow) >= 0,
+		.suspend = s->follow && follow_control_fd(s->follow) >= 0,
 		.sample_children = o->targets.all || o->targets.follow,
 		.ncpus = s->rings.n,
 		.rings_fd = s->rings.outer_fd,
@@ -127,7 +127,7 @@ static int open_lifecycle(struct session *s, struct ut_err *err)
 	};
 	int r = 0;
 
-	if (setup.records || setup.children || setup.hold || setup.state || setup.sampled_fd >= 0)
+	if (setup.records || setup.children || setup.suspend || setup.state || setup.sampled_fd >= 0)
 		r = lifecycle_open(&setup, &s->lifecycle, err);
 	for (size_t i = 0; !r && s->follow && i < s->targets.n; i++)
 		r = follow_add(s->follow, s->targets.v[i].id.pid, err);

@@ -107,33 +107,33 @@ static int forget_throttled(struct session *s, uint32_t pid)
 
 int session_emit_lifecycle(struct session *s, const struct ut_rec_event *rec, size_t size)
 {
-	const struct ut_rec_life *r = (const void *)rec;
+	const struct ut_rec_life *life_rec = (const void *)rec;
 	struct session_lifecycle life = { .time_ns = rec->time_ns, .pid = rec->pid, .tid = rec->tid };
-	int code = 0;
+	int r = 0;
 
-	if (size < sizeof(*r))
+	if (size < sizeof(*life_rec))
 		return 0;
-	if (s->late && r->what != UT_LIFE_EXIT)
-		late_fork(s->late, (pid_t)(r->what == UT_LIFE_FORK ? r->other : rec->pid),
-			  (pid_t)(r->what == UT_LIFE_FORK ? rec->pid : 0));
-	session_sample_lifecycle(s, r);
-	if (r->what == UT_LIFE_FORK)
-		session_measure_child(s, (pid_t)rec->pid, (pid_t)r->other);
-	if (r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST) {
-		code = forget_throttled(s, rec->pid);
+	if (s->late && life_rec->what != UT_LIFE_EXIT)
+		late_fork(s->late, (pid_t)(life_rec->what == UT_LIFE_FORK ? life_rec->other : rec->pid),
+			  (pid_t)(life_rec->what == UT_LIFE_FORK ? rec->pid : 0));
+	session_sample_lifecycle(s, life_rec);
+	if (life_rec->what == UT_LIFE_FORK)
+		session_measure_child(s, (pid_t)rec->pid, (pid_t)life_rec->other);
+	if (life_rec->what == UT_LIFE_EXIT && life_rec->other & UT_EXIT_LAST) {
+		r = forget_throttled(s, rec->pid);
 		if (s->measure)
 			measure_forget(s->measure, (pid_t)rec->pid);
 	}
-	if (code < 0 || !s->sink->life)
-		return code;
+	if (r < 0 || !s->sink->life)
+		return r;
 	memcpy(life.comm, rec->comm, sizeof(life.comm));
-	life.what = r->what;
-	life.uid = r->uid;
-	life.child = r->other;
-	life.last = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_LAST;
-	life.group = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_GROUP;
-	life.code_known = r->what == UT_LIFE_EXIT && r->other & UT_EXIT_CODE_KNOWN;
-	life.code = r->code;
+	life.what = life_rec->what;
+	life.uid = life_rec->uid;
+	life.child = life_rec->other;
+	life.last = life_rec->what == UT_LIFE_EXIT && life_rec->other & UT_EXIT_LAST;
+	life.group = life_rec->what == UT_LIFE_EXIT && life_rec->other & UT_EXIT_GROUP;
+	life.code_known = life_rec->what == UT_LIFE_EXIT && life_rec->other & UT_EXIT_CODE_KNOWN;
+	life.code = life_rec->code;
 	return s->sink->life(s->sink->ctx, &life);
 }
 

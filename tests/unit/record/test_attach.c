@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From plans to attachments, on this program itself: calls and their durations, many bodies, both ways to attach. */
+/* From plans to attachments, on this program itself: calls and their durations, many snippets, both ways to attach. */
 #include "base/clock.h"
 #include "traced.h"
 #include "unit.h"
@@ -216,7 +216,7 @@ static void test_duration_predicate(void **state)
 	both_ways(a_predicate_on_the_duration);
 }
 
-/* One program of @n bodies, each of which adds a number of its own. */
+/* One program of @n snippets, each of which adds a number of its own. */
 static void dispatch(size_t n, uint32_t first, uint32_t step)
 {
 	struct gen_options options = recorder_options(64);
@@ -276,7 +276,7 @@ static void many_bodies(void **state)
 		dispatch(128, 1000000, 1000);
 }
 
-/* More bodies than a program may hold, by way of a plan; the same body at several sites is kept once. */
+/* More snippets than a program may hold, by way of a plan; the same snippet at several sites is kept once. */
 static void more_bodies_than_a_program_holds(bool no_multi)
 {
 	char texts[SLED][64];

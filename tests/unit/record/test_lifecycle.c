@@ -74,7 +74,7 @@ static void the_kernel_takes_each_part(void **state)
 		if (i & 1 && follow_open(i & 2, &f, &err))
 			fail_msg("%s", err.msg);
 		setup = setup_of(f);
-		setup.hold = i & 1 && i & 2;
+		setup.suspend = i & 1 && i & 2;
 		setup.children = i & 1 && i & 4;
 		setup.records = i & 8;
 		setup.targets = i & 1;
@@ -235,7 +235,7 @@ static void a_process_is_held(void **state)
 	struct follow *f = NULL;
 	struct ut_err err = { 0 };
 	int gate, status;
-	pid_t pid, held;
+	pid_t pid, suspended;
 
 	(void)state;
 	need_root();
@@ -243,7 +243,7 @@ static void a_process_is_held(void **state)
 	if (follow_open(true, &f, &err))
 		fail_msg("%s", err.msg);
 	setup = setup_of(f);
-	setup.hold = setup.children = setup.sample_children = true;
+	setup.suspend = setup.children = setup.sample_children = true;
 	setup.sampled_fd = sampled_fd;
 	if (lifecycle_open(&setup, &l, &err))
 		fail_msg("%s", err.msg);
@@ -251,15 +251,15 @@ static void a_process_is_held(void **state)
 	assert_int_equal(follow_add(f, pid, &err), 0);
 	assert_int_equal(bpf_map_update_elem(sampled_fd, &(uint32_t){ (uint32_t)pid }, &known, BPF_ANY), 0);
 	assert_int_equal(write(gate, "g", 1), 1);
-	while (!(held = follow_next_suspended(f)))
+	while (!(suspended = follow_next_suspended(f)))
 		assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
-	assert_int_not_equal(held, pid);
-	assert_int_equal(bpf_map_lookup_elem(sampled_fd, &held, &got), 0);
+	assert_int_not_equal(suspended, pid);
+	assert_int_equal(bpf_map_lookup_elem(sampled_fd, &suspended, &got), 0);
 	assert_int_equal(got.n, 0);
 	assert_int_equal(got.flags, 0);
 	assert_int_equal(got.stamp, 3 + (1u << 24));
 	lifecycle_stop(l);
-	follow_continue(f, held);
+	follow_continue(suspended);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 7 << 8);
 	close(gate);

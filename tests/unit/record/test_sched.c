@@ -28,7 +28,7 @@ static void close_all(struct recorder *r)
 	recorder_close(r);
 }
 
-/* Loads @text as what @state is, twice in one program: several bodies call the same functions. */
+/* Loads @text as what @state is, twice in one program: several snippets call the same functions. */
 static void load(struct recorder *r, const char *text, enum probe_state state, bool may_sleep)
 {
 	struct gen_options o = recorder_options(200);
