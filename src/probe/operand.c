@@ -445,15 +445,3 @@ const char *operand_type_name(const struct operand *op)
 	default: return "unknown";
 	}
 }
-
-bool operand_equal(const struct operand *a, const struct operand *b)
-{
-	if (a->kind != b->kind || a->size != b->size || a->is_signed != b->is_signed || a->is_float != b->is_float)
-		return false;
-	if (a->base != b->base || a->index != b->index || a->scale != b->scale || a->shift != b->shift)
-		return false;
-	if (a->disp != b->disp || a->value != b->value || a->has_symbol != b->has_symbol)
-		return false;
-	/* Unresolved symbols are equal if their names are. */
-	return a->sym_vaddr == b->sym_vaddr && (a->sym_vaddr || strcmp(a->symbol, b->symbol) == 0);
-}

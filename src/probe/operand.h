@@ -80,11 +80,7 @@ void operand_parse(const char *text, size_t len, struct operand *ret);
 /* Looks up the symbols; what is not found, ambiguous, thread-local or in the GOT becomes OPERAND_UNREADABLE. */
 void operand_resolve(struct operand *op, struct elf_image *img);
 
-/* Register name in AT&T form without size ("rax"). */
-const char *reg_name(enum reg r);
 /* "int32", "uint8", "double"…: the name of an operand's type in listings and messages. */
 const char *operand_type_name(const struct operand *op);
-/* True when both are read by the same instructions (text and reasons do not matter). */
-bool operand_equal(const struct operand *a, const struct operand *b);
 
 #endif

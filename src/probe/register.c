@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks up registers by name and names by register. */
+/* Looks up registers by name. */
 #include "probe/register.h"
 
 #include <string.h>
@@ -60,11 +60,4 @@ bool register_is_vector(const char *name, size_t len)
 		return len <= n + 2 && is_digit(name[n]);
 	}
 	return false;
-}
-
-const char *reg_name(enum reg r)
-{
-	if (r < X86_RIP)
-		return names[r][0];
-	return r == X86_RIP ? "rip" : "none";
 }

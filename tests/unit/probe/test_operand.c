@@ -230,9 +230,7 @@ static void test_all_registers(void **state)
 			assert_int_equal(op.size, 8 >> form);
 			assert_int_equal(op.shift, 0);
 		}
-		assert_true(reg_name((enum reg)r)[0] == 'r');
 	}
-	assert_string_equal(reg_name(X86_R10), "r10");
 }
 
 static void test_refusals(void **state)
@@ -351,7 +349,7 @@ static void test_long_texts(void **state)
 	assert_string_equal(op.symbol, name);
 }
 
-static void test_names_and_equality(void **state)
+static void test_type_names(void **state)
 {
 	static const struct {
 		const char *text, *name;
@@ -361,8 +359,6 @@ static void test_names_and_equality(void **state)
 		{ "4f@%eax", "float" },	  { "8f@%rax", "double" }, { "8f@%xmm0", "double" }, { "16@%rax", "unknown" },
 		{ "-8f@%rax", "double" },
 	};
-	struct operand a = parse("-4@8(%rax)"), b = parse("-4@0x8( %rax )"), c = parse("4@8(%rax)"),
-		       d = parse("-4@x(%rip)"), e = parse("-4@y(%rip)");
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
@@ -370,12 +366,6 @@ static void test_names_and_equality(void **state)
 
 		assert_string_equal(operand_type_name(&op), types[i].name);
 	}
-	assert_true(operand_equal(&a, &b));
-	assert_false(operand_equal(&a, &c));
-	assert_false(operand_equal(&a, &d));
-	assert_false(operand_equal(&d, &e));
-	d.sym_vaddr = e.sym_vaddr = 0x4010;
-	assert_true(operand_equal(&d, &e));
 }
 
 /* The operands of one probe of a program that the build made; NULL and skipped when it made none. */
@@ -532,7 +522,7 @@ UNIT_TESTS(operand)
 		cmocka_unit_test(test_case_table),  cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_constants),   cmocka_unit_test(test_all_registers),
 		cmocka_unit_test(test_refusals),    cmocka_unit_test(test_neighbours),
-		cmocka_unit_test(test_long_texts),  cmocka_unit_test(test_names_and_equality),
+		cmocka_unit_test(test_long_texts),  cmocka_unit_test(test_type_names),
 		cmocka_unit_test(test_zoo_pie),	    cmocka_unit_test(test_zoo_nopie),
 		cmocka_unit_test(test_zoo_static),  cmocka_unit_test(test_zoo_stripped),
 		cmocka_unit_test(test_shapes_pie),  cmocka_unit_test(test_shapes_nopie),
