@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the table of runtimes knows: its rows, which of them are shown and in which order. */
+/* The data of the table of runtimes: its rows, which of them are shown, and in which order. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/auto.h"
 #include "base/text.h"
-#include "live/gc.h"
+#include "live/gc_priv.h"
 #include "live/top_priv.h"
 
 #define NOTE_NS 8000000000u
@@ -46,8 +46,8 @@ struct top *top_free(struct top *t)
 	return NULL;
 }
 
-/* The one that lives: of a pid that was used again, or of a program that became another, the newest. */
-static struct top_row *find(struct top *t, uint32_t pid)
+/* The live row of a PID. A reused PID and a program after exec have a new row. */
+static struct top_row *find_row(struct top *t, uint32_t pid)
 {
 	if (t->last && t->last->pid == pid && !t->last->gone_ns)
 		return t->last;
@@ -59,7 +59,7 @@ static struct top_row *find(struct top *t, uint32_t pid)
 
 void top_gone(struct top *t, uint32_t pid, uint64_t time_ns)
 {
-	struct top_row *row = find(t, pid);
+	struct top_row *row = find_row(t, pid);
 
 	if (row)
 		row->gone_ns = time_ns ? time_ns : 1;
@@ -92,10 +92,10 @@ int top_process(struct top *t, const struct top_who *who)
 	return 0;
 }
 
-static int add_line(struct top *t, struct top_row *row, const struct collect_span *span)
+static int append_span_line(struct top *t, struct top_row *row, const struct collect_span *span)
 {
 	struct live_gc_options lo = { .color = t->o.styled && t->o.color, .start_ns = t->o.start_ns };
-	char **place = &row->line[row->nlines % TOP_LINES];
+	char **line = &row->line[row->nlines % TOP_LINES];
 	struct buf text = { 0 };
 
 	if (t->paused)
@@ -103,9 +103,9 @@ static int add_line(struct top *t, struct top_row *row, const struct collect_spa
 	live_gc_line(&lo, span, &text);
 	if (text.len)
 		text.data[--text.len] = '\0'; /* the end of the line */
-	free(*place);
-	*place = buf_take(&text);
-	if (!*place)
+	free(*line);
+	*line = buf_take(&text);
+	if (!*line)
 		return -ENOMEM;
 	row->nlines++;
 	return 0;
@@ -113,7 +113,7 @@ static int add_line(struct top *t, struct top_row *row, const struct collect_spa
 
 static void count_kind(struct top_row *row, const struct collect_span *span)
 {
-	uint64_t ns = span->end_ns > span->begin_ns ? span->end_ns - span->begin_ns : 0;
+	uint64_t ns = gc_duration_ns(span);
 	struct top_kind *k = NULL;
 
 	for (unsigned i = 0; i < row->nkinds && !k; i++)
@@ -133,13 +133,13 @@ static void count_kind(struct top_row *row, const struct collect_span *span)
 
 int top_span(struct top *t, const struct collect_span *span)
 {
-	struct top_row *row = find(t, span->pid);
+	struct top_row *row = find_row(t, span->pid);
 
 	if (!row)
 		return 0;
 	rate_add(&row->rate, span);
 	count_kind(row, span);
-	return add_line(t, row, span);
+	return append_span_line(t, row, span);
 }
 
 void top_lost(struct top *t, uint64_t n) { t->lost += n; }
@@ -175,14 +175,7 @@ size_t top_selected(const struct top *t)
 	return 0;
 }
 
-static bool may_go(const struct top *t, const struct top_row *row, uint64_t now_ns)
-{
-	bool faded = row->gone_ns && now_ns > row->gone_ns && now_ns - row->gone_ns >= TOP_FADE_NS;
-
-	return faded && !(t->paused && row->frozen); /* what a paused table shows stays */
-}
-
-/* Those that ended long ago, but for the one that somebody looks at. */
+/* Removes rows of processes that ended long ago, except the opened one and what a paused table shows. */
 static void drop_ended(struct top *t, uint64_t now_ns)
 {
 	const struct top_row *opened = top_opened(t);
@@ -190,20 +183,21 @@ static void drop_ended(struct top *t, uint64_t now_ns)
 
 	for (size_t i = 0; i < t->rows.n; i++) {
 		struct top_row *row = t->rows.v[i];
+		bool faded = row->gone_ns && now_ns > row->gone_ns && now_ns - row->gone_ns >= TOP_FADE_NS;
 
-		if (row != opened && may_go(t, row, now_ns)) {
-			if (t->last == row)
-				t->last = NULL;
-			row_free(row);
-		} else {
+		if (row == opened || !faded || (t->paused && row->frozen)) {
 			t->rows.v[n++] = row;
+			continue;
 		}
+		if (t->last == row)
+			t->last = NULL;
+		row_free(row);
 	}
 	t->rows.n = n;
 	t->shown.n = 0;
 }
 
-static bool passes(const struct top *t, const struct top_row *row)
+static bool is_shown(const struct top *t, const struct top_row *row)
 {
 	char text[128];
 
@@ -215,8 +209,8 @@ static bool passes(const struct top *t, const struct top_row *row)
 
 static int compare_number(double a, double b) { return a < b ? -1 : a > b; }
 
-/* Names upward and numbers downward: what one looks for comes first. */
-static int compare(enum top_column by, const struct top_row *a, const struct top_row *b)
+/* Names ascending, numbers descending. */
+static int compare_by_column(enum top_column by, const struct top_row *a, const struct top_row *b)
 {
 	switch (by) {
 	case COLUMN_COMMAND: return strncasecmp(a->comm, b->comm, sizeof(a->comm));
@@ -231,11 +225,11 @@ static int compare(enum top_column by, const struct top_row *a, const struct top
 	}
 }
 
-static int compare_rows(const void *a, const void *b, void *ctx)
+static int compare_top_rows(const void *a, const void *b, void *ctx)
 {
 	const struct top_row *x = *(struct top_row *const *)a, *y = *(struct top_row *const *)b;
 	const struct top *t = ctx;
-	int c = compare(t->sort, x, y);
+	int c = compare_by_column(t->sort, x, y);
 
 	if (t->reverse)
 		c = -c;
@@ -248,10 +242,10 @@ int top_arrange(struct top *t)
 {
 	t->shown.n = 0;
 	for (size_t i = 0; i < t->rows.n; i++)
-		if (passes(t, t->rows.v[i]) && vec_push(&t->shown, t->rows.v[i]))
+		if (is_shown(t, t->rows.v[i]) && vec_push(&t->shown, t->rows.v[i]))
 			return -ENOMEM;
 	if (t->shown.n)
-		qsort_r(t->shown.v, t->shown.n, sizeof(*t->shown.v), compare_rows, t);
+		qsort_r(t->shown.v, t->shown.n, sizeof(*t->shown.v), compare_top_rows, t);
 	return 0;
 }
 

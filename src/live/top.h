@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The full-screen table of runtimes: what it knows, what keys do to it, and how it looks in so many columns and lines.
- * Pure: the terminal, the clock and where spans come from are the caller's. One thread.
+ * The full-screen table of runtimes: its data, its keys, and its rendering for a given size. Pure: the caller owns the terminal, the
+ * clock and the source of spans. One thread.
  */
 #ifndef UT_LIVE_TOP_H
 #define UT_LIVE_TOP_H
@@ -13,13 +13,13 @@
 #include "base/buf.h"
 #include "model/collect.h"
 
-#define TOP_FADE_NS 10000000000u /* so long an ended process stays in the table */
+#define TOP_FADE_NS 10000000000u /* how long an ended process stays in the table */
 
 struct top_options {
 	bool ascii; /* print nothing but ASCII */
 	bool styled; /* bold, reverse: escape sequences */
-	bool color; /* with styled: colours as well */
-	const char *kind; /* what counts as a collection; NULL: every span. Outlives the table */
+	bool color; /* with styled: also colors */
+	const char *kind; /* the kind that counts as a collection; NULL: every span. Outlives the table */
 	uint64_t start_ns; /* all times are CLOCK_MONOTONIC */
 	uint64_t wall_ns; /* of start_ns on CLOCK_REALTIME; 0: not known */
 };
@@ -29,7 +29,7 @@ struct top_who {
 	char comm[16];
 	const char *runtime, *version; /* copied; NULL or "": not known */
 	uint64_t seen_ns;
-	const char *const *hints; /* sentences on what of it cannot be seen; copied */
+	const char *const *hints; /* sentences about what cannot be observed; copied */
 	size_t nhints;
 };
 
@@ -38,12 +38,12 @@ struct top;
 struct top *top_new(const struct top_options *o); /* NULL: out of memory */
 struct top *top_free(struct top *t);
 
-/* What happens. 0 or -ENOMEM. A pid that is there already is another program from now on. */
+/* Events. 0 or -ENOMEM. A PID that is in the table already is a new program from now on. */
 int top_process(struct top *t, const struct top_who *who);
 void top_gone(struct top *t, uint32_t pid, uint64_t time_ns);
 int top_span(struct top *t, const struct collect_span *span);
 void top_lost(struct top *t, uint64_t n);
-/* A sentence at the bottom for some seconds. */
+/* Shows a sentence at the bottom for some seconds. */
 void top_note(struct top *t, const char *text, uint64_t now_ns);
 
 /* Keys: a Unicode character (Enter is '\r'), or one of these. */
@@ -61,8 +61,8 @@ enum top_key {
 	KEY_ESC,
 };
 /*
- * The first key in @len bytes from a terminal, and how many bytes it took; 0: it is not complete. @last: no more will
- * come, so an escape by itself is the Esc key.
+ * Parses the first key in @len bytes from a terminal. Returns its length; 0: incomplete. @last: no more bytes follow, so a lone
+ * escape is the Esc key.
  */
 size_t top_key_parse(const char *bytes, size_t len, bool last, uint32_t *ret);
 
@@ -74,15 +74,15 @@ struct top_screen {
 	unsigned width, height;
 	struct buf *line;
 };
-/* 0 or -ENOMEM; what was there is gone. */
+/* Empties all lines. 0 or -ENOMEM. */
 int top_screen_size(struct top_screen *s, unsigned width, unsigned height);
 void top_screen_done(struct top_screen *s);
-/* What a terminal that shows @old must be sent to show @new; @old NULL: whatever it shows. */
+/* The bytes that change a terminal from @old to @new; @old NULL: unknown contents. */
 void top_screen_diff(const struct top_screen *old, const struct top_screen *new, struct buf *out);
 
-/* Numbers as of @now_ns, then the whole picture. 0 or -ENOMEM. */
+/* Updates the numbers to @now_ns and draws all lines. 0 or -ENOMEM. */
 int top_render(struct top *t, uint64_t now_ns, struct top_screen *s);
-/* All rows as plain text, @width columns at most, an empty line behind. */
+/* All rows as plain text of at most @width columns, and an empty line. */
 int top_batch(struct top *t, uint64_t now_ns, unsigned width, struct buf *out);
 
 #endif

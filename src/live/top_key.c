@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes from a terminal to keys, and what keys do. */
+/* Parses keys from the bytes of a terminal, and applies them. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -8,7 +8,7 @@
 
 #define ESC '\033'
 
-/* What stands behind ESC [ or ESC O: parameters, then one letter or '~'. */
+/* The sequence after ESC [ or ESC O: parameters, then one letter or '~'. */
 static uint32_t sequence_key(const char *params, size_t len, char final)
 {
 	static const struct {
@@ -36,7 +36,7 @@ static uint32_t sequence_key(const char *params, size_t len, char final)
 	return KEY_NONE;
 }
 
-/* ESC [ …: how long it is; 0: its end has not come. What cannot be such a sequence ends where it cannot. */
+/* Length of a sequence ESC [ …; 0: incomplete. An invalid sequence ends before its first invalid byte. */
 static size_t parse_sequence(const char *s, size_t len, bool last, uint32_t *ret)
 {
 	size_t i = 2;
@@ -48,7 +48,7 @@ static size_t parse_sequence(const char *s, size_t len, bool last, uint32_t *ret
 		return last ? len : 0;
 	if (s[i] < 0x40 || s[i] > 0x7e)
 		return i;
-	/* ESC O M is Enter on the number pad; ESC [ M another thing. */
+	/* ESC O M is Enter on the number pad; ESC [ M is not. */
 	*ret = s[1] == 'O' && s[i] == 'M' ? '\r' : sequence_key(s + 2, i - 2, s[i]);
 	return i + 1;
 }
@@ -156,15 +156,15 @@ static void pause_toggle(struct top *t)
 		row->frozen = NULL;
 		if (!t->paused)
 			continue;
-		row->frozen = malloc(sizeof(*row->frozen)); /* without one, the row is not shown meanwhile */
+		row->frozen = malloc(sizeof(*row->frozen)); /* on failure the paused table omits the row */
 		if (row->frozen)
 			*row->frozen = row->rate;
 	}
 	top_arrange(t);
 }
 
-/* @by rows up or down; selects the row that is there. */
-static void move(struct top *t, long by)
+/* Selects the row @by rows further down, or up. */
+static void move_selection(struct top *t, long by)
 {
 	long at = (long)top_selected(t) + by, last = (long)t->shown.n - 1;
 
@@ -231,7 +231,7 @@ static enum top_act table_key(struct top *t, uint32_t key)
 	long by;
 
 	if (movement(key, t->page_rows, &by)) {
-		move(t, by);
+		move_selection(t, by);
 		return TOP_DRAW;
 	}
 	if (sort_key(key, t, &column))
@@ -249,7 +249,7 @@ static enum top_act table_key(struct top *t, uint32_t key)
 	case KEY_RIGHT:
 		if (!t->shown.n)
 			return TOP_NOTHING;
-		move(t, 0);
+		move_selection(t, 0);
 		t->scroll = 0;
 		t->page = PAGE_PROCESS;
 		return TOP_DRAW;

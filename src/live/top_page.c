@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The other two pages: one process with its numbers and its last lines, and what the keys do. */
+/* The pages of the table of runtimes: one process with its numbers and its last spans, and the help. */
 #include <string.h>
 
 #include "base/text.h"
@@ -9,15 +9,15 @@
 
 static const unsigned bar_widths[] = { 60, 30, 20, 15, 12, 10, 6 };
 
-/* A number's line: what it is, in a column, then the number. */
-static void label(const char *name, struct buf *out)
+/* Begins a line with its label. */
+static void begin_line(const char *name, struct buf *out)
 {
 	buf_reset(out);
 	buf_add_cell(out, name, strlen(name), 13, false, false);
 	buf_addc(out, ' ');
 }
 
-static void add_who(const struct top *t, const struct top_row *row, struct buf *out)
+static void format_process(const struct top *t, const struct top_row *row, struct buf *out)
 {
 	char text[32];
 
@@ -42,13 +42,13 @@ static void add_stops(const struct top *t, const struct top_row *row, struct top
 	const struct rate_view *v = &row->view;
 	char a[32], b[32], c[32];
 
-	label("stopped", text);
+	begin_line("stopped", text);
 	top_share_text(v, v->share, text);
 	buf_adds(text, " of the last 10 s, ");
 	top_share_text(v, v->total_share, text);
 	buf_addf(text, " since the start, %s in total", human_ns(v->stopped_ns, a));
 	top_put(t, s, (*y)++, text);
-	label("longest stop", text);
+	begin_line("longest stop", text);
 	if (r->longest_ns) {
 		buf_addf(text, "%s, ", human_ns(r->longest_ns, a));
 		buf_add_escaped(text, r->longest_label, strlen(r->longest_label));
@@ -63,14 +63,14 @@ static void add_stops(const struct top *t, const struct top_row *row, struct top
 		buf_adds(text, "none yet");
 	}
 	top_put(t, s, (*y)++, text);
-	label("stops", text);
+	begin_line("stops", text);
 	buf_addf(text, "median %s, 90 %% below %s, 99 %% below %s", human_ns(rate_quantile(r, 0.5), a),
 		 human_ns(rate_quantile(r, 0.9), b), human_ns(rate_quantile(r, 0.99), c));
 	if (r->nlengths)
 		top_put(t, s, (*y)++, text);
 }
 
-/* Kinds besides the collections, which have their own line. */
+/* All kinds except collections, which have their own line. */
 static void add_kinds(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y,
 		      struct buf *text)
 {
@@ -81,7 +81,7 @@ static void add_kinds(const struct top *t, const struct top_row *row, struct top
 
 		if (!strcmp(k->kind, "gc"))
 			continue;
-		label(k->kind, text);
+		begin_line(k->kind, text);
 		buf_addf(text, "%s, %s in total, longest %s", human_count(k->count, a), human_ns(k->total_ns, b),
 			 human_ns(k->longest_ns, c));
 		top_put(t, s, (*y)++, text);
@@ -94,12 +94,12 @@ static void add_numbers(const struct top *t, const struct top_row *row, struct t
 	const struct rate_view *v = &row->view;
 	char number[32];
 
-	label(t->o.kind && !strcmp(t->o.kind, "gc") ? "collections" : "spans", text);
+	begin_line(t->o.kind && !strcmp(t->o.kind, "gc") ? "collections" : "spans", text);
 	buf_addf(text, "%s, %.1f per second", human_count(v->count, number), v->per_second);
 	top_put(t, s, (*y)++, text);
 	add_stops(t, row, s, y, text);
 	if (v->has_allocation) {
-		label("allocates", text);
+		begin_line("allocates", text);
 		buf_addf(text, "%s per second", human_bytes((uint64_t)v->allocation, number));
 		top_put(t, s, (*y)++, text);
 	}
@@ -115,12 +115,12 @@ static void add_minute(const struct top *t, const struct top_row *row, struct to
 	while (i + 1 < sizeof(bar_widths) / sizeof(*bar_widths) && bar_widths[i] + 14 > s->width)
 		i++;
 	rate_view(top_rate(t, row), t->paused ? t->paused_ns : t->now_ns, bar_widths[i], &v);
-	label("last minute", text);
+	begin_line("last minute", text);
 	top_bar(&v, text);
 	top_put(t, s, (*y)++, text);
 }
 
-/* How much of @s goes on a line of @width columns: whole words, where there are blanks. */
+/* How many bytes of @s fit on a line of @width columns, in whole words where it has spaces. */
 static size_t words_that_fit(const char *s, size_t len, size_t width)
 {
 	size_t used, n = text_fit(s, len, width ? width : 1, &used), end = n;
@@ -132,9 +132,9 @@ static size_t words_that_fit(const char *s, size_t len, size_t width)
 	return end ? end : n ? n : len;
 }
 
-/* What cannot be seen of it, on at most @most lines. */
-static void add_hints(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y, unsigned most,
-		      struct buf *text)
+/* What cannot be observed of the process, on at most @most lines. */
+static void add_row_hints(const struct top *t, const struct top_row *row, struct top_screen *s, unsigned *y,
+			  unsigned most, struct buf *text)
 {
 	const char *p = row->hints.data ? row->hints.data : "";
 	bool begins = true;
@@ -142,7 +142,7 @@ static void add_hints(const struct top *t, const struct top_row *row, struct top
 	for (; *p && most; most--) {
 		size_t len = strcspn(p, "\n"), n = words_that_fit(p, len, s->width > 14 ? s->width - 14 : 1);
 
-		label(begins ? "to know" : "", text);
+		begin_line(begins ? "to know" : "", text);
 		buf_add(text, p, n);
 		top_put(t, s, (*y)++, text);
 		begins = n == len;
@@ -150,7 +150,7 @@ static void add_hints(const struct top *t, const struct top_row *row, struct top
 	}
 }
 
-/* The newest line first: it is the one that is looked for. */
+/* The newest line first. */
 static void add_lines(struct top *t, const struct top_row *row, struct top_screen *s, unsigned y, struct buf *text)
 {
 	uint64_t kept = row->nlines < TOP_LINES ? row->nlines : TOP_LINES;
@@ -176,11 +176,11 @@ static void add_lines(struct top *t, const struct top_row *row, struct top_scree
 		top_cut(line, strlen(line), columns, text);
 		top_put(t, s, y++, text);
 	}
-	buf_reset(text);
-	if (!kept)
+	if (!kept) {
+		buf_reset(text);
 		buf_adds(text, "no events yet");
-	if (!kept)
 		top_put(t, s, y, text);
+	}
 }
 
 void top_draw_process(struct top *t, struct top_screen *s)
@@ -189,13 +189,13 @@ void top_draw_process(struct top *t, struct top_screen *s)
 	struct buf text = { 0 };
 	unsigned y = 0;
 
-	add_who(t, row, &text);
+	format_process(t, row, &text);
 	top_put(t, s, y++, &text);
 	/* On a screen of a few lines the newest collections matter more. */
 	if (s->height >= 14) {
 		add_numbers(t, row, s, &y, &text);
 		add_minute(t, row, s, &y, &text);
-		add_hints(t, row, s, &y, s->height / 4, &text);
+		add_row_hints(t, row, s, &y, s->height / 4, &text);
 		y++;
 	} else if (s->height >= 8) {
 		add_minute(t, row, s, &y, &text);

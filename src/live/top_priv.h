@@ -19,9 +19,9 @@ struct top_row {
 	uint64_t serial;
 	uint32_t pid;
 	char comm[16], runtime[64]; /* name and version */
-	uint64_t seen_ns, gone_ns; /* gone_ns 0: it is there */
-	bool replaced; /* its pid is another row's by now */
-	struct buf hints; /* each with a line's end, safe to print */
+	uint64_t seen_ns, gone_ns; /* gone_ns 0: still running */
+	bool replaced; /* a newer row has its PID */
+	struct buf hints; /* one per line, escaped */
 	struct rate rate, *frozen; /* frozen: a copy, while the table is paused */
 	struct rate_view view;
 	struct top_kind kind[TOP_KINDS];
@@ -47,11 +47,11 @@ enum top_page { PAGE_TABLE, PAGE_PROCESS, PAGE_HELP };
 struct top {
 	struct top_options o;
 	VEC(struct top_row *) rows; /* owned; in the order they came */
-	VEC(struct top_row *) shown; /* those that the filter lets through, sorted */
-	struct top_row *last; /* that the newest span was of */
+	VEC(struct top_row *) shown; /* rows that match the filter, sorted */
+	struct top_row *last; /* the row of the newest span */
 	uint64_t serial, selected; /* selected: a serial; 0: the first row */
 	size_t first; /* shown at the top of the table */
-	unsigned page_rows; /* that fitted when it was last drawn */
+	unsigned page_rows; /* rows that fit when the page was drawn last */
 	enum top_page page, behind_help;
 	uint64_t scroll; /* lines of the open process above the screen */
 	enum top_column sort;
@@ -68,7 +68,7 @@ int top_refresh(struct top *t, uint64_t now_ns, unsigned nbar);
 /* After another sorting or filter. */
 int top_arrange(struct top *t);
 const struct rate *top_rate(const struct top *t, const struct top_row *row);
-/* Where the selected row is in shown. */
+/* The index of the selected row in shown. */
 size_t top_selected(const struct top *t);
 struct top_row *top_opened(struct top *t);
 
@@ -81,16 +81,12 @@ enum top_style top_style_of_stop(uint64_t ns);
 enum top_style top_style_of_share(double share);
 void top_share_text(const struct rate_view *v, double share, struct buf *out);
 void top_bar(const struct rate_view *v, struct buf *out);
-/* One line of a page; lines that do not exist are dropped. */
+/* Sets one line of a page; ignores lines outside the screen. */
 void top_put(const struct top *t, struct top_screen *s, unsigned y, const struct buf *text);
-/* The text cut to @width columns; escape sequences take none. Returns the columns. */
+/* Appends the text truncated to @width columns; escape sequences have none. Returns the columns. */
 size_t top_cut(const char *text, size_t len, size_t width, struct buf *out);
 void top_ascii(struct buf *b);
 
-void top_titles(const struct top *t, const unsigned widths[COLUMNS], struct buf *out);
-void top_row_text(const struct top *t, const struct top_row *row, const unsigned widths[COLUMNS], bool selected,
-		  struct buf *out);
-void top_heading(const struct top *t, struct buf *out);
 void top_draw_process(struct top *t, struct top_screen *s);
 void top_draw_help(struct top *t, struct top_screen *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How the table of runtimes looks: columns that fit the width, a heading, a line for each process, what keys do. */
+/* Draws the table of runtimes: columns that fit the width, a heading, a line for each process, the keys. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static const struct {
 	[COLUMN_MINUTE] = { "MINUTE", 10, false },
 };
 
-static unsigned total(const unsigned w[COLUMNS])
+static unsigned total_width(const unsigned w[COLUMNS])
 {
 	unsigned sum = 0;
 
@@ -34,11 +34,11 @@ static unsigned total(const unsigned w[COLUMNS])
 	return sum ? sum - 1 : 0;
 }
 
-/* More room than all columns need: first for the bar, to hold a minute evenly, then for versions, then for the bar. */
+/* Distributes spare columns: first to the bar, so that a minute divides evenly, then to versions, then to the bar. */
 static void widen(unsigned width, unsigned w[COLUMNS])
 {
 	static const unsigned bars[] = { 12, 15, 20, 30, 60 };
-	unsigned spare = width - total(w), wanted = 22 - w[COLUMN_RUNTIME];
+	unsigned spare = width - total_width(w), wanted = 22 - w[COLUMN_RUNTIME];
 
 	if (spare < 2)
 		return;
@@ -60,17 +60,17 @@ void top_layout(unsigned width, unsigned w[COLUMNS])
 
 	for (unsigned i = 0; i < COLUMNS; i++)
 		w[i] = columns[i].width;
-	if (total(w) <= width) {
+	if (total_width(w) <= width) {
 		widen(width, w);
 		return;
 	}
-	for (unsigned i = 0; i < sizeof(first) / sizeof(*first) && total(w) > width; i++)
+	for (unsigned i = 0; i < sizeof(first) / sizeof(*first) && total_width(w) > width; i++)
 		w[first[i]] = 0;
-	over = total(w) > width ? total(w) - width : 0;
+	over = total_width(w) > width ? total_width(w) - width : 0;
 	w[COLUMN_COMMAND] -= over < 7 ? over : 7;
-	if (total(w) > width)
+	if (total_width(w) > width)
 		w[COLUMN_PID] = 0;
-	if (total(w) > width)
+	if (total_width(w) > width)
 		w[COLUMN_COMMAND] = 0;
 }
 
@@ -106,13 +106,13 @@ static void add_cell_text(const struct top_row *row, enum top_column c, struct b
 	}
 }
 
-/* Where there is no room for a whole version, its first parts. */
-static void shorten(struct buf *text, unsigned width)
+/* Drops the last parts of a version that does not fit. */
+static void shorten_version(struct buf *text, unsigned width)
 {
 	while (text->len && text_width(text->data, text->len) > width) {
-		char *blank = strrchr(text->data, ' '), *point = strrchr(text->data, '.');
+		char *space = strrchr(text->data, ' '), *point = strrchr(text->data, '.');
 
-		if (!blank || !point || point < blank)
+		if (!space || !point || point < space)
 			return;
 		text->len = (size_t)(point - text->data);
 		*point = '\0';
@@ -126,8 +126,8 @@ static enum top_style cell_style(const struct top_row *row, enum top_column c)
 	return c == COLUMN_LONGEST ? top_style_of_stop(row->view.longest_ns) : STYLE_PLAIN;
 }
 
-void top_row_text(const struct top *t, const struct top_row *row, const unsigned w[COLUMNS], bool selected,
-		  struct buf *out)
+static void add_row_cells(const struct top *t, const struct top_row *row, const unsigned w[COLUMNS], bool selected,
+			  struct buf *out)
 {
 	bool whole = selected || row->gone_ns; /* one style for all of the line */
 	const char *gap = "";
@@ -144,7 +144,7 @@ void top_row_text(const struct top *t, const struct top_row *row, const unsigned
 		gap = " ";
 		add_cell_text(row, c, &text);
 		if (c == COLUMN_RUNTIME)
-			shorten(&text, w[c]);
+			shorten_version(&text, w[c]);
 		if (style)
 			top_style(t, style, out);
 		buf_add_cell(out, text.data ? text.data : "", text.len, w[c], columns[c].right, false);
@@ -156,7 +156,7 @@ void top_row_text(const struct top *t, const struct top_row *row, const unsigned
 		top_style(t, STYLE_PLAIN, out);
 }
 
-void top_titles(const struct top *t, const unsigned w[COLUMNS], struct buf *out)
+static void add_column_titles(const struct top *t, const unsigned w[COLUMNS], struct buf *out)
 {
 	const char *gap = "";
 
@@ -185,7 +185,7 @@ static void add_clock(const struct top *t, uint64_t now_ns, struct buf *out)
 		buf_addf(out, "%llu s", (unsigned long long)(since / 1000000000u));
 }
 
-void top_heading(const struct top *t, struct buf *out)
+static void add_heading(const struct top *t, struct buf *out)
 {
 	size_t live = 0, ended = 0;
 	char number[32];
@@ -229,17 +229,7 @@ static void draw_footer(const struct top *t, struct top_screen *s)
 	buf_done(&text);
 }
 
-static void draw_empty(const struct top *t, struct top_screen *s, unsigned y)
-{
-	struct buf text = { 0 };
-
-	buf_adds(&text, t->rows.n ? "no row matches; Esc shows all"
-				  : "no process with a known runtime yet; new ones appear here");
-	top_put(t, s, y, &text);
-	buf_done(&text);
-}
-
-/* Which row is the first on the screen, so that the selected one is on it. */
+/* Chooses the first row on the screen so that the selected one is visible. */
 static void scroll_to(struct top *t, size_t selected, unsigned rows)
 {
 	if (selected < t->first)
@@ -250,7 +240,7 @@ static void scroll_to(struct top *t, size_t selected, unsigned rows)
 		t->first = t->shown.n > rows ? t->shown.n - rows : 0;
 }
 
-/* The heading and the keys are left out where there is no room for them and three rows. */
+/* Omits the heading and the keys where they and three rows do not fit. */
 static void draw_table(struct top *t, struct top_screen *s, const unsigned w[COLUMNS])
 {
 	bool edges = s->height >= 6;
@@ -262,21 +252,25 @@ static void draw_table(struct top *t, struct top_screen *s, const unsigned w[COL
 	scroll_to(t, selected, rows);
 	if (s->height > 1) {
 		top_style(t, STYLE_BOLD, &text);
-		top_titles(t, w, &text);
+		add_column_titles(t, w, &text);
 		top_style(t, STYLE_PLAIN, &text);
 		top_put(t, s, y++, &text);
 	}
-	if (!t->shown.n)
-		draw_empty(t, s, y);
+	if (!t->shown.n) {
+		buf_reset(&text);
+		buf_adds(&text, t->rows.n ? "no row matches; Esc shows all"
+					  : "no process with a known runtime yet; new ones appear here");
+		top_put(t, s, y, &text);
+	}
 	for (size_t i = 0; i < rows && t->first + i < t->shown.n; i++) {
 		buf_reset(&text);
-		top_row_text(t, t->shown.v[t->first + i], w, t->first + i == selected, &text);
+		add_row_cells(t, t->shown.v[t->first + i], w, t->first + i == selected, &text);
 		top_put(t, s, y++, &text);
 	}
 	if (edges || t->typing)
 		draw_footer(t, s);
 	buf_reset(&text);
-	top_heading(t, &text);
+	add_heading(t, &text);
 	if (edges)
 		top_put(t, s, 0, &text);
 	buf_done(&text);
@@ -324,12 +318,12 @@ int top_batch(struct top *t, uint64_t now_ns, unsigned width, struct buf *out)
 	top_layout(width, w);
 	if (top_refresh(t, now_ns, w[COLUMN_MINUTE] ? w[COLUMN_MINUTE] : 10))
 		return -ENOMEM;
-	top_heading(t, &line);
+	add_heading(t, &line);
 	add_batch_line(t, &line, out);
-	top_titles(t, w, &line);
+	add_column_titles(t, w, &line);
 	add_batch_line(t, &line, out);
 	for (size_t i = 0; i < t->shown.n; i++) {
-		top_row_text(t, t->shown.v[i], w, false, &line);
+		add_row_cells(t, t->shown.v[i], w, false, &line);
 		add_batch_line(t, &line, out);
 	}
 	buf_addc(out, '\n');

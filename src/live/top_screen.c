@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines on a terminal: cut to its width, made ASCII, and of two pictures what has changed. VT100, which all know. */
+/* Lines on a terminal: truncates them, converts them to ASCII, and prints what changed between two screens. Plain VT100. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +33,8 @@ int top_screen_size(struct top_screen *s, unsigned width, unsigned height)
 	return 0;
 }
 
-/* Length of the escape sequence at @s, which is one of our own: ESC [ … m. 0: there is none. */
-static size_t sequence(const char *s, size_t len)
+/* Length of the escape sequence ESC [ … m at @s; 0: none. */
+static size_t sequence_length(const char *s, size_t len)
 {
 	const char *end = len > 1 && s[0] == '\033' ? memchr(s, 'm', len) : NULL;
 
@@ -46,7 +46,7 @@ size_t top_cut(const char *text, size_t len, size_t width, struct buf *out)
 	size_t used = 0, at = 0;
 
 	while (at < len) {
-		size_t n = sequence(text + at, len - at), columns;
+		size_t n = sequence_length(text + at, len - at), columns;
 		const char *next;
 
 		if (n) {
@@ -83,7 +83,7 @@ void top_put(const struct top *t, struct top_screen *s, unsigned y, const struct
 		top_ascii(line);
 }
 
-static size_t visible(const struct buf *line)
+static size_t visible_columns(const struct buf *line)
 {
 	struct buf text = { 0 };
 	size_t width = top_cut(line->data ? line->data : "", line->len, 1u << 20, &text);
@@ -92,7 +92,7 @@ static size_t visible(const struct buf *line)
 	return width;
 }
 
-static bool same(const struct buf *a, const struct buf *b)
+static bool lines_equal(const struct buf *a, const struct buf *b)
 {
 	return a->len == b->len && (!a->len || !memcmp(a->data, b->data, a->len));
 }
@@ -106,17 +106,17 @@ void top_screen_diff(const struct top_screen *old, const struct top_screen *new,
 	for (unsigned y = 0; y < new->height; y++) {
 		const struct buf *line = &new->line[y];
 
-		if (all ? !line->len : same(&old->line[y], line))
+		if (all ? !line->len : lines_equal(&old->line[y], line))
 			continue;
 		buf_addf(out, "\033[%u;1H", y + 1);
 		buf_add(out, line->data ? line->data : "", line->len);
-		/* Behind the last column it would take the character there away. */
-		if (!all && visible(line) < new->width)
+		/* In the last column it would erase the last character. */
+		if (!all && visible_columns(line) < new->width)
 			buf_adds(out, "\033[K");
 	}
 }
 
-/* One letter of ASCII for what these pages have besides. */
+/* An ASCII character for each other character on these pages. */
 static char ascii_for(const char *s)
 {
 	static const struct {

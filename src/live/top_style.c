@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Colors of the full-screen table, and how shares and bars look in it. */
+/* Colors, shares and bars of the full-screen table. */
 #include "live/gc_priv.h"
 #include "live/top_priv.h"
 

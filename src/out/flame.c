@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Flame graphs: one SVG file that is a picture without scripts, and with them can be zoomed and searched. The boxes are
- * in it twice: drawn, for viewers that draw only, and as numbers, from which the script draws what is looked at. Names
- * stand in it as text only, never in the script.
+ * Flame graphs: one SVG file, a static picture that its script makes zoomable and searchable. It contains the boxes twice: drawn, for
+ * viewers without scripts, and as numbers, from which the script draws the current view. Names occur only as text, never in
+ * the script.
  *
- * #names has a line for each name: a letter for its kind, its shade, the name, and behind a tab its module.
- * #boxes has a line for each box: depth, number of the name, total, self, and with `data-other` what is compared.
+ * #names has a line for each name: a letter for its kind, its shade, the name, and after a tab its module.
+ * #boxes has a line for each box: depth, number of the name, total, self, and with `data-other` the value to compare.
  */
 #include <errno.h>
 #include <math.h>
@@ -28,35 +28,18 @@
 struct svg {
 	struct writer w;
 	const struct out_options *o;
-	const struct profile *p; /* what it is about */
+	const struct profile *p; /* as recorded, before any merging */
 	struct flame f;
 	double width, height;
 	const char *unit;
 	uint32_t *number; /* of each label in #names, +1; 0: not in it */
 	VEC(uint32_t) names; /* labels by that number */
-	VEC(uint32_t) thin; /* boxes too narrow for a rectangle each */
+	VEC(uint32_t) thin; /* boxes too narrow for rectangles */
 };
 
 /* Text. */
 
-static void add_xml_byte(struct buf *b, char c)
-{
-	switch (c) {
-	case '&': buf_adds(b, "&amp;"); break;
-	case '<': buf_adds(b, "&lt;"); break;
-	case '>': buf_adds(b, "&gt;"); break;
-	case '"': buf_adds(b, "&quot;"); break;
-	default: buf_addc(b, c);
-	}
-}
-
-/* U+FFFE and U+FFFF are letters nowhere, and no XML. */
-static bool is_no_letter(const char *s, size_t len)
-{
-	return len >= 3 && !memcmp(s, "\xef\xbf", 2) && (unsigned char)s[2] >= 0xbe;
-}
-
-/* Of text that is safe to see. */
+/* Text whose control bytes are escaped already. */
 static void add_xml_safe(struct buf *b, const char *s, size_t len)
 {
 	for (size_t i = 0; i < len;) {
@@ -67,30 +50,37 @@ static void add_xml_safe(struct buf *b, const char *s, size_t len)
 		i += run;
 		if (i == len)
 			break;
-		if (is_no_letter(s + i, len - i)) {
+		/* XML allows no U+FFFE and U+FFFF. */
+		if (len - i >= 3 && !memcmp(s + i, "\xef\xbf", 2) && (unsigned char)s[i + 2] >= 0xbe) {
 			buf_adds(b, "\xef\xbf\xbd");
 			i += 3;
-		} else {
-			add_xml_byte(b, s[i++]);
+			continue;
 		}
+		switch (s[i]) {
+		case '&': buf_adds(b, "&amp;"); break;
+		case '<': buf_adds(b, "&lt;"); break;
+		case '>': buf_adds(b, "&gt;"); break;
+		case '"': buf_adds(b, "&quot;"); break;
+		default: buf_addc(b, s[i]);
+		}
+		i++;
 	}
 }
 
-void flame_add_xml(struct buf *b, const char *bytes, size_t len)
+/* Foreign text as XML text or attribute. */
+static void add_xml(struct svg *s, const char *text)
 {
 	struct buf safe = { 0 };
 
-	buf_add_name(&safe, bytes, len);
-	b->failed |= safe.failed;
+	buf_add_name(&safe, text, strlen(text));
+	s->w.b.failed |= safe.failed;
 	if (safe.len)
-		add_xml_safe(b, safe.data, safe.len);
+		add_xml_safe(&s->w.b, safe.data, safe.len);
 	buf_done(&safe);
 }
 
-static void add_xml(struct svg *s, const char *text) { flame_add_xml(&s->w.b, text, strlen(text)); }
-
-/* A coordinate: hundredths of a pixel, or finer for what is narrow. */
-static void add_number(struct buf *b, double v, int digits)
+/* A number of pixels, without zeros at its end. */
+static void add_coordinate(struct buf *b, double v, int digits)
 {
 	static const double scale[] = { 1, 10, 100, 1000, 10000 };
 	long n = lround(v * scale[digits]);
@@ -111,7 +101,7 @@ static void add_number(struct buf *b, double v, int digits)
 	buf_add(b, text, (size_t)len);
 }
 
-static void add_value(struct svg *s, uint64_t v)
+static void add_amount(struct svg *s, uint64_t v)
 {
 	char text[32];
 
@@ -147,7 +137,7 @@ static char kind_letter(uint8_t kind)
 	return kind < sizeof(letters) ? letters[kind] : 'n';
 }
 
-/* The same for the same name in every picture. */
+/* A name has the same shade in every graph. */
 static unsigned shade(const char *name)
 {
 	uint32_t h = 2166136261u;
@@ -157,7 +147,7 @@ static unsigned shade(const char *name)
 	return (h ^ h >> 15) % SHADES;
 }
 
-/* From 0, much less than in the base, to 2 * STEPS, much more. What is below a thousandth in both counts as little. */
+/* From 0, much less than in the base, to 2 * STEPS, much more. Adding a tenth of a percent keeps tiny boxes near the middle. */
 static unsigned diff_step(const struct svg *s, const struct flame_box *b)
 {
 	double now = share(b->total, s->f.source.total) + 0.1, before = share(b->other, s->f.source.other) + 0.1;
@@ -189,7 +179,7 @@ static double y_of(const struct svg *s, uint32_t depth)
 	return HEAD + (s->o->icicle ? (double)depth : (double)s->f.depth - depth) * ROW;
 }
 
-/* What is said of a box, as lines; the script says the same in its way. */
+/* The tooltip of a box; the script formats its own the same way. */
 static void add_about(struct svg *s, const struct flame_box *b)
 {
 	const struct profile_frame *f = frame_of(s, b);
@@ -203,11 +193,11 @@ static void add_about(struct svg *s, const struct flame_box *b)
 		buf_addc(&s->w.b, ']');
 	}
 	buf_addc(&s->w.b, '\n');
-	add_value(s, b->total);
+	add_amount(s, b->total);
 	buf_addf(&s->w.b, ", %.2f %%", now);
 	if (src->waits && b->other) {
 		buf_adds(&s->w.b, ", waiting ");
-		add_value(s, b->other);
+		add_amount(s, b->other);
 	}
 	if (src->diff && !b->other)
 		buf_adds(&s->w.b, "; new, not in the base");
@@ -215,7 +205,7 @@ static void add_about(struct svg *s, const struct flame_box *b)
 		buf_addf(&s->w.b, "; in the base %.2f %%: %+.2f points", before, now - before);
 }
 
-/* As much of the name as there is room for. */
+/* The name, truncated to the width of the box. */
 static void add_label(struct svg *s, const struct flame_box *b, double x, double width)
 {
 	size_t columns = width > 8 ? (size_t)((width - 7) / LETTER) : 0, used;
@@ -233,7 +223,7 @@ static void add_label(struct svg *s, const struct flame_box *b, double x, double
 	}
 	if (safe.len) {
 		buf_adds(&s->w.b, "<text x=\"");
-		add_number(&s->w.b, x + 3.5, 1);
+		add_coordinate(&s->w.b, x + 3.5, 1);
 		buf_addf(&s->w.b, "\" y=\"%.1f\">", y_of(s, b->depth) + 12.5);
 		add_xml_safe(&s->w.b, safe.data, safe.len);
 		buf_adds(&s->w.b, "</text>");
@@ -252,9 +242,9 @@ static void add_box(struct svg *s, const struct flame_box *b)
 	buf_adds(&s->w.b, "</title><rect class=\"");
 	add_class(s, b);
 	buf_adds(&s->w.b, "\" x=\"");
-	add_number(&s->w.b, x, 3);
+	add_coordinate(&s->w.b, x, 3);
 	buf_addf(&s->w.b, "\" y=\"%.0f\" width=\"", y_of(s, b->depth));
-	add_number(&s->w.b, width, 3);
+	add_coordinate(&s->w.b, width, 3);
 	buf_addf(&s->w.b, "\" height=\"%d\"/>", ROW - 1);
 	add_label(s, b, x, width);
 	buf_adds(&s->w.b, "</g>\n");
@@ -274,7 +264,7 @@ static int compare_thin(const void *a, const void *b, void *ctx)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Boxes too narrow to be told apart are one path for each kind. */
+/* Boxes narrower than half a pixel become one path for each kind. */
 static int draw_thin(struct svg *s)
 {
 	char open = 0;
@@ -291,17 +281,17 @@ static int draw_thin(struct svg *s)
 				 s->f.source.diff ? "d8" : (char[]){ kind, '0', 0 });
 		open = kind;
 		buf_addc(&s->w.b, 'M');
-		add_number(&s->w.b, x, 2);
+		add_coordinate(&s->w.b, x, 2);
 		buf_addf(&s->w.b, " %.0fh", y_of(s, b->depth));
-		add_number(&s->w.b, width < 0.01 ? 0.01 : width, 2);
+		add_coordinate(&s->w.b, width < 0.01 ? 0.01 : width, 2);
 		buf_adds(&s->w.b, "v17h-");
-		add_number(&s->w.b, width < 0.01 ? 0.01 : width, 2);
+		add_coordinate(&s->w.b, width < 0.01 ? 0.01 : width, 2);
 		buf_adds(&s->w.b, "z\n");
 		if (writer_more(&s->w))
-			return s->w.code;
+			return s->w.error;
 	}
 	buf_adds(&s->w.b, open ? "\"/>\n" : "");
-	return s->w.code;
+	return s->w.error;
 }
 
 static int draw_boxes(struct svg *s)
@@ -321,31 +311,14 @@ static int draw_boxes(struct svg *s)
 			add_box(s, b);
 		}
 		if (writer_more(&s->w))
-			return s->w.code;
+			return s->w.error;
 	}
 	draw_thin(s);
 	buf_adds(&s->w.b, "</g>\n");
-	return s->w.code;
+	return s->w.error;
 }
 
-/* What the script reads. */
-
-static int number_names(struct svg *s)
-{
-	s->number = calloc(s->f.source.p->frames.n + 1, sizeof(*s->number));
-	if (!s->number)
-		return -ENOMEM;
-	for (size_t i = 1; i < s->f.boxes.n; i++) {
-		uint32_t label = s->f.boxes.v[i].label;
-
-		if (s->number[label])
-			continue;
-		if (vec_push(&s->names, label))
-			return -ENOMEM;
-		s->number[label] = (uint32_t)s->names.n;
-	}
-	return 0;
-}
+/* Data for the script. */
 
 static int write_names(struct svg *s)
 {
@@ -360,10 +333,10 @@ static int write_names(struct svg *s)
 			add_xml(s, f->module);
 		}
 		if (writer_more(&s->w))
-			return s->w.code;
+			return s->w.error;
 	}
 	buf_adds(&s->w.b, "</metadata>\n");
-	return s->w.code;
+	return s->w.error;
 }
 
 static int write_boxes(struct svg *s)
@@ -382,10 +355,10 @@ static int write_boxes(struct svg *s)
 			buf_addu(&s->w.b, values[k]);
 		}
 		if (writer_more(&s->w))
-			return s->w.code;
+			return s->w.error;
 	}
 	buf_adds(&s->w.b, "</metadata>\n");
-	return s->w.code;
+	return s->w.error;
 }
 
 /* The head. */
@@ -422,7 +395,7 @@ static void add_facts(struct svg *s)
 {
 	const struct flame_source *src = &s->f.source;
 
-	add_value(s, src->total);
+	add_amount(s, src->total);
 	if (src->waits && src->total)
 		buf_addf(&s->w.b, ", %.1f %% of it waiting", share(src->other, src->total));
 	if (s->p->totals.saturated)
@@ -525,20 +498,23 @@ static void write_begin(struct svg *s)
 	buf_adds(&s->w.b, "]]></style>\n");
 }
 
-/* Counts what add_facts says before it is said: drawing comes later in the file. */
-static void count_narrow(struct svg *s)
-{
-	for (size_t i = 1; i < s->f.boxes.n; i++)
-		s->f.narrow += s->f.boxes.v[i].total < s->f.drawn_from;
-}
-
 static int write_all(struct svg *s)
 {
-	int r = number_names(s);
+	int r;
 
-	if (r)
-		return r;
-	count_narrow(s);
+	s->number = calloc(s->f.source.p->frames.n + 1, sizeof(*s->number));
+	if (!s->number)
+		return -ENOMEM;
+	for (size_t i = 1; i < s->f.boxes.n; i++) {
+		uint32_t label = s->f.boxes.v[i].label;
+
+		s->f.narrow += s->f.boxes.v[i].total < s->f.drawn_from;
+		if (s->number[label])
+			continue;
+		if (vec_push(&s->names, label))
+			return -ENOMEM;
+		s->number[label] = (uint32_t)s->names.n;
+	}
 	write_begin(s);
 	write_head(s);
 	r = draw_boxes(s);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The boxes of a flame graph in their order: on each box those that belong on it, by name, from the left. */
+/* Lays out the boxes of a flame graph: the children of each box are sorted by name, from left to right. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "out/flame.h"
 
-/* A profile with no more nodes than this keeps all its boxes, the narrow ones to be found and zoomed into. */
+/* A profile with at most this many nodes keeps its narrow boxes, so that a user can search for them and zoom in. */
 #define SMALL 4000
 
 struct order_step {
@@ -22,7 +22,7 @@ struct order {
 	VEC(struct order_step) todo;
 };
 
-static int compare(const void *a, const void *b, void *ctx)
+static int compare_boxes(const void *a, const void *b, void *ctx)
 {
 	const struct flame *f = ctx;
 	const struct flame_box *x = &f->boxes.v[*(const uint32_t *)a], *y = &f->boxes.v[*(const uint32_t *)b];
@@ -55,7 +55,7 @@ static int sort_boxes(struct order *o, uint64_t least)
 		}
 	}
 	if (o->sorted.n)
-		qsort_r(o->sorted.v, o->sorted.n, sizeof(*o->sorted.v), compare, f);
+		qsort_r(o->sorted.v, o->sorted.n, sizeof(*o->sorted.v), compare_boxes, f);
 	for (size_t i = o->sorted.n; i-- > 0;) {
 		uint32_t parent = f->boxes.v[o->sorted.v[i]].parent;
 
@@ -65,8 +65,8 @@ static int sort_boxes(struct order *o, uint64_t least)
 	return 0;
 }
 
-/* Takes a box, and puts what is on it on the list, the leftmost last, so that it is taken next. */
-static int lay_box(struct order *o, struct order_step s)
+/* Places a box and pushes its children, the leftmost last, so that it is popped next. */
+static int place_box(struct order *o, struct order_step s)
 {
 	struct flame_box b = o->f->boxes.v[s.box];
 	uint64_t start = s.start;
@@ -96,7 +96,7 @@ static int lay_out(struct flame *f, uint64_t least)
 	if (!r)
 		r = vec_push(&o.todo, ((struct order_step){ 0 }));
 	while (!r && o.todo.n)
-		r = lay_box(&o, o.todo.v[--o.todo.n]);
+		r = place_box(&o, o.todo.v[--o.todo.n]);
 	vec_done(&o.sorted);
 	vec_done(&o.todo);
 	free(o.first);

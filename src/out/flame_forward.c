@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Boxes from the root on. A profile may have twenty million nodes of which a few thousand are wide enough to be seen,
- * so each costs four bytes and no more, and what is exact is counted for those few.
+ * Makes boxes from the root to the leaves. A profile may have twenty million nodes of which a few thousand are wide enough to be
+ * visible. Each node therefore costs only four bytes, and exact sums are computed for those few.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "out/flame.h"
 
-/* The total in 32 bits: shifted and rounded up, so that it is never too small. */
-static uint32_t scale(uint64_t v, unsigned shift)
+/* A value in 32 bits: shifted and rounded up, so that it is never too small. */
+static uint32_t scale_total(uint64_t v, unsigned shift)
 {
 	uint64_t up = (v >> shift) + !!(v & ((1ull << shift) - 1));
 
@@ -23,14 +23,14 @@ static uint32_t plus32(uint32_t a, uint32_t b)
 	return __builtin_add_overflow(a, b, &ret) ? UINT32_MAX : ret;
 }
 
-static void sum_up(const struct flame_source *s, unsigned shift, uint32_t *sums)
+static void sum_nodes(const struct flame_source *s, unsigned shift, uint32_t *sums)
 {
 	const struct profile *p = s->p;
 
 	for (size_t i = 0; i < p->weights.n; i++) {
 		uint32_t *at = &sums[p->weights.v[i].node];
 
-		*at = plus32(*at, scale(flame_weigh(s, &p->weights.v[i]).total, shift));
+		*at = plus32(*at, scale_total(flame_weigh(s, &p->weights.v[i]).total, shift));
 	}
 	for (size_t i = p->nodes.n - 1; i > 0; i--) {
 		uint32_t *at = &sums[p->nodes.v[i].parent];
@@ -39,9 +39,9 @@ static void sum_up(const struct flame_source *s, unsigned shift, uint32_t *sums)
 	}
 }
 
-/* Boxes for the nodes that are wide enough; a node's sum becomes its box, or that of the next below which has one.
- * Until the weights are in, `start` is the node. */
-static int choose(struct flame *f, uint32_t least, uint32_t *sums)
+/* Makes boxes for the nodes that are wide enough. The sum of a node becomes its box, or the box of its nearest ancestor with one.
+ * Until weigh() has run, `start` is the node. */
+static int make_boxes(struct flame *f, uint32_t least, uint32_t *sums)
 {
 	const struct profile *p = f->source.p;
 	struct flame_box root = { .label = UINT32_MAX };
@@ -91,7 +91,7 @@ static void weigh(struct flame *f, const uint32_t *box_of)
 	}
 }
 
-/* How much of the base is in stacks of which there is nothing now: counted where they part from those that are. */
+/* The part of the base in stacks that no longer occur, counted where they leave the stacks that do. */
 static void find_gone(struct flame *f, const uint32_t *sums)
 {
 	const struct profile *p = f->source.p;
@@ -113,11 +113,11 @@ int flame_forward(struct flame *f, uint64_t least)
 
 	if (!sums)
 		return -ENOMEM;
-	sum_up(&f->source, shift, sums);
+	sum_nodes(&f->source, shift, sums);
 	if (f->source.diff)
 		find_gone(f, sums);
 	least >>= shift;
-	r = choose(f, least ? scale(least, 0) : 1, sums);
+	r = make_boxes(f, least ? scale_total(least, 0) : 1, sums);
 	if (!r)
 		weigh(f, sums);
 	free(sums);

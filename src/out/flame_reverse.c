@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Boxes from the leaves on: stacks are parted by their innermost frame, each part by the next, and so on, as long as a
- * part is wide enough. So a profile of any size needs memory for its weights alone.
+ * Makes boxes from the leaves to the root: splits the stacks by their innermost frame, each part by the next frame, and so on while a
+ * part is wide enough. A profile of any size needs memory only for its weights.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "out/flame.h"
 
 struct entry {
-	uint32_t at; /* the node that comes next; 0: the stack is at its end */
+	uint32_t at; /* the next node; 0: the end of the stack */
 	uint32_t group; /* the node of the thread; 0: none */
-	uint32_t label; /* of what comes next */
+	uint32_t label; /* of the next frame */
 	uint64_t total, other;
 };
 
@@ -20,11 +20,11 @@ struct part {
 	uint32_t box;
 };
 
-struct turn {
+struct reverse {
 	struct flame *f;
 	uint64_t least;
 	VEC(struct entry) entries;
-	VEC(struct part) parts; /* that are still to be parted */
+	VEC(struct part) parts; /* still to be split */
 };
 
 static uint32_t outermost(const struct profile *p, uint32_t node)
@@ -34,35 +34,35 @@ static uint32_t outermost(const struct profile *p, uint32_t node)
 	return node;
 }
 
-static int collect(struct turn *t)
+static int collect_entries(struct reverse *v)
 {
-	const struct flame_source *s = &t->f->source;
+	const struct flame_source *s = &v->f->source;
 
 	for (size_t i = 0; i < s->p->weights.n; i++) {
 		const struct profile_weight *w = &s->p->weights.v[i];
-		struct flame_weight v = flame_weigh(s, w);
-		struct entry e = { .at = w->node, .total = v.total, .other = v.other };
+		struct flame_weight sum = flame_weigh(s, w);
+		struct entry e = { .at = w->node, .total = sum.total, .other = sum.other };
 
 		if (s->groups)
 			e.group = outermost(s->p, w->node);
-		if ((v.total || v.other) && vec_push(&t->entries, e))
+		if ((sum.total || sum.other) && vec_push(&v->entries, e))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int by_label(const void *a, const void *b)
+static int compare_labels(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
 	return x->label < y->label ? -1 : x->label > y->label;
 }
 
-/* Looks what comes next in each stack. True when it is the same in all. */
-static bool look(const struct turn *t, struct part part, bool first)
+/* Finds the next frame of each stack. True when it is the same in all. */
+static bool find_labels(const struct reverse *v, struct part part, bool first)
 {
-	const struct profile *p = t->f->source.p;
-	struct entry *e = t->entries.v;
+	const struct profile *p = v->f->source.p;
+	struct entry *e = v->entries.v;
 
 	for (size_t i = part.from; i < part.to; i++) {
 		uint32_t node = first && e[i].group ? e[i].group : e[i].at == e[i].group ? 0 : e[i].at;
@@ -75,25 +75,15 @@ static bool look(const struct turn *t, struct part part, bool first)
 	return true;
 }
 
-static void step(const struct turn *t, struct part part, bool first)
+/* Entries with the same next frame become a box if they are wide enough. */
+static int add_run(struct reverse *v, struct part run, bool first)
 {
-	for (size_t i = part.from; i < part.to; i++) {
-		struct entry *e = &t->entries.v[i];
-
-		if (!first || !e->group)
-			e->at = t->f->source.p->nodes.v[e->at].parent;
-	}
-}
-
-/* Those with the same next frame are a box, if they are wide enough. */
-static int take_run(struct turn *t, struct part run, bool first)
-{
-	struct flame *f = t->f;
-	struct flame_box b = { .parent = run.box, .label = t->entries.v[run.from].label };
+	struct flame *f = v->f;
+	struct flame_box b = { .parent = run.box, .label = v->entries.v[run.from].label };
 
 	for (size_t i = run.from; i < run.to; i++) {
-		add_u64(&b.total, t->entries.v[i].total);
-		add_u64(&b.other, t->entries.v[i].other);
+		add_u64(&b.total, v->entries.v[i].total);
+		add_u64(&b.other, v->entries.v[i].other);
 	}
 	if (b.label == UINT32_MAX) {
 		f->boxes.v[run.box].self = b.total;
@@ -101,45 +91,50 @@ static int take_run(struct turn *t, struct part run, bool first)
 	}
 	if (!b.total && f->source.diff)
 		add_u64(&f->gone, b.other);
-	if (b.total < t->least) {
+	if (b.total < v->least) {
 		f->narrow += b.total > 0;
 		return 0;
 	}
 	b.depth = f->boxes.v[run.box].depth + 1;
 	if (vec_push(&f->boxes, b))
 		return -ENOMEM;
-	step(t, run, first);
-	return vec_push(&t->parts, ((struct part){ run.from, run.to, (uint32_t)f->boxes.n - 1 }));
+	for (size_t i = run.from; i < run.to; i++) {
+		struct entry *e = &v->entries.v[i];
+
+		if (!first || !e->group)
+			e->at = f->source.p->nodes.v[e->at].parent;
+	}
+	return vec_push(&v->parts, ((struct part){ run.from, run.to, (uint32_t)f->boxes.n - 1 }));
 }
 
-static int divide(struct turn *t, struct part part, bool first)
+static int split_part(struct reverse *v, struct part part, bool first)
 {
-	const struct entry *e = t->entries.v;
+	const struct entry *e = v->entries.v;
 	int r = 0;
 
-	if (!look(t, part, first))
-		qsort(t->entries.v + part.from, part.to - part.from, sizeof(*e), by_label);
+	if (!find_labels(v, part, first))
+		qsort(v->entries.v + part.from, part.to - part.from, sizeof(*e), compare_labels);
 	for (size_t from = part.from, to; from < part.to && !r; from = to) {
 		for (to = from + 1; to < part.to && e[to].label == e[from].label; to++)
 			;
-		r = take_run(t, (struct part){ from, to, part.box }, first);
+		r = add_run(v, (struct part){ from, to, part.box }, first);
 	}
 	return r;
 }
 
 int flame_reverse(struct flame *f, uint64_t least)
 {
-	struct turn t = { .f = f, .least = least ? least : 1 };
+	struct reverse v = { .f = f, .least = least ? least : 1 };
 	struct flame_box root = { .label = UINT32_MAX, .total = f->source.total, .other = f->source.other };
-	int r = collect(&t);
+	int r = collect_entries(&v);
 
 	if (!r)
 		r = vec_push(&f->boxes, root);
 	if (!r)
-		r = divide(&t, (struct part){ 0, t.entries.n, 0 }, true);
-	while (!r && t.parts.n)
-		r = divide(&t, t.parts.v[--t.parts.n], false);
-	vec_done(&t.entries);
-	vec_done(&t.parts);
+		r = split_part(&v, (struct part){ 0, v.entries.n, 0 }, true);
+	while (!r && v.parts.n)
+		r = split_part(&v, v.parts.v[--v.parts.n], false);
+	vec_done(&v.entries);
+	vec_done(&v.parts);
 	return r;
 }

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a flame graph is made of: the profile itself where that will do, otherwise a tree of its own, in which frames
- * that differ in their line are one, with threads and processes as frames, or with two profiles in it.
+ * The source of a flame graph: the profile itself where possible, otherwise a merged profile, in which frames that differ only in
+ * their line are one, threads and processes are frames, or two profiles are compared.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/auto.h"
 #include "out/flame.h"
 #include "out/out_priv.h"
 
 #define NONE UINT32_MAX
 #define OFF_CPU (1u << PROFILE_RUNNABLE | 1u << PROFILE_BLOCKED)
 
-/* In a tree of its own the thread of a weight says what it is. */
+/* In a merged profile the thread of a weight is one of these. OTHER: waits, or the base. */
 enum { MAIN = 0, OTHER = 1 };
 
 struct merge {
 	struct flame_source *s;
-	const struct profile *from;
 	const struct out_options *o;
 	bool base;
 	uint32_t *label_of_frame;
-	uint32_t *merged, *group_of; /* what a node became, and in which group + 1 */
-	VEC(uint32_t) path;
 };
 
 struct flame_weight flame_weigh(const struct flame_source *s, const struct profile_weight *w)
@@ -37,13 +35,6 @@ struct flame_weight flame_weigh(const struct flame_source *s, const struct profi
 	return (struct flame_weight){ v, OFF_CPU >> w->state & 1 ? v : 0 };
 }
 
-static uint32_t label(struct profile *to, const struct profile_frame *f)
-{
-	struct frame same = { .name = f->name, .module = f->module, .kind = f->kind, .unnamed = f->unnamed };
-
-	return profile_frame(to, &same);
-}
-
 static uint32_t group_below(struct profile *to, uint32_t node, struct buf *name)
 {
 	struct frame f = { .name = name->data ? name->data : "", .kind = FRAME_REASON };
@@ -53,9 +44,10 @@ static uint32_t group_below(struct profile *to, uint32_t node, struct buf *name)
 	return frame == NONE ? NONE : profile_node(to, node, frame);
 }
 
-/* The process, the thread: one frame of both when stacks are turned round, for then one alone can stay where it is. */
-static uint32_t group_root(const struct merge *m, const struct profile_thread *t)
+/* The frames of the process and the thread. One frame for both in reversed stacks, where only one can stay outermost. */
+static uint32_t merge_group_root(void *ctx, const struct profile_thread *t)
 {
+	const struct merge *m = ctx;
 	const struct out_options *o = m->o;
 	struct buf name = { 0 };
 	uint32_t node = 0;
@@ -73,93 +65,47 @@ static uint32_t group_root(const struct merge *m, const struct profile_thread *t
 	return group_below(m->s->own, node, &name);
 }
 
-static uint32_t merged_node(struct merge *m, uint32_t node, uint32_t group, uint32_t root)
+static uint32_t merge_child(void *ctx, uint32_t parent, uint32_t frame)
 {
-	uint32_t ret;
+	const struct merge *m = ctx;
 
-	m->path.n = 0;
-	for (; node && m->group_of[node] != group + 1; node = m->from->nodes.v[node].parent)
-		if (vec_push(&m->path, node))
-			return NONE;
-	ret = node ? m->merged[node] : root;
-	while (m->path.n && ret != NONE) {
-		node = m->path.v[--m->path.n];
-		ret = profile_node(m->s->own, ret, m->label_of_frame[m->from->nodes.v[node].frame]);
-		m->merged[node] = ret;
-		m->group_of[node] = group + 1;
-	}
-	return ret;
+	return profile_node(m->s->own, parent, m->label_of_frame[frame]);
 }
 
-static int merge_weights(struct merge *m)
+static int merge_add(void *ctx, uint32_t node, const struct profile_weight *w)
 {
-	uint32_t thread = NONE, root = 0, group = 0;
-	size_t n;
-	uint32_t *order = out_order(m->from, m->o, &n);
-	int r = order ? 0 : -ENOMEM;
+	const struct merge *m = ctx;
+	bool other = m->base || (!m->s->diff && OFF_CPU >> w->state & 1);
 
-	for (size_t i = 0; i < n && !r; i++) {
-		const struct profile_weight *w = &m->from->weights.v[order[i]];
-		uint64_t v = m->s->times ? w->value_ns : w->count;
-		uint32_t node;
-
-		if (m->s->groups && w->thread != thread) {
-			group = thread = w->thread;
-			root = group_root(m, &m->from->threads.v[thread]);
-		}
-		node = root == NONE ? NONE : merged_node(m, w->node, group, root);
-		if (node == NONE)
-			r = -ENOMEM;
-		else
-			r = profile_add(m->s->own, node,
-					m->base || (!m->s->diff && OFF_CPU >> w->state & 1) ? OTHER : MAIN, PROFILE_CPU,
-					v, 0);
-	}
-	free(order);
-	return r;
+	return profile_add(m->s->own, node, other ? OTHER : MAIN, PROFILE_CPU, m->s->times ? w->value_ns : w->count, 0);
 }
 
-static int merge(struct flame_source *s, const struct profile *from, const struct out_options *o, bool base)
+static int merge_profile(struct flame_source *s, const struct profile *from, const struct out_options *o, bool base)
 {
-	struct merge m = { .s = s, .from = from, .o = o, .base = base };
-	int r = -ENOMEM;
+	static const struct out_tree tree = { merge_group_root, merge_child, merge_add };
+	AUTO_FREE uint32_t *label_of_frame = calloc(from->frames.n + 1, sizeof(*label_of_frame));
+	struct merge m = { .s = s, .o = o, .base = base, .label_of_frame = label_of_frame };
 
-	m.label_of_frame = calloc(from->frames.n + 1, sizeof(*m.label_of_frame));
-	m.merged = calloc(from->nodes.n, sizeof(*m.merged));
-	m.group_of = calloc(from->nodes.n, sizeof(*m.group_of));
-	if (m.label_of_frame && m.merged && m.group_of)
-		r = 0;
-	for (size_t i = 0; i < from->frames.n && !r; i++) {
-		m.label_of_frame[i] = label(s->own, &from->frames.v[i]);
-		if (m.label_of_frame[i] == NONE)
-			r = -ENOMEM;
+	if (!label_of_frame)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->frames.n; i++) {
+		const struct profile_frame *f = &from->frames.v[i];
+		struct frame label = { .name = f->name, .module = f->module, .kind = f->kind, .unnamed = f->unnamed };
+
+		label_of_frame[i] = profile_frame(s->own, &label);
+		if (label_of_frame[i] == NONE)
+			return -ENOMEM;
 	}
-	if (!r)
-		r = merge_weights(&m);
-	free(m.label_of_frame);
-	free(m.merged);
-	free(m.group_of);
-	vec_done(&m.path);
-	return r;
+	return out_map(from, o, &tree, &m);
 }
 
-/* Are frames what a person calls one function already? */
+/* Do frames differ in their lines? */
 static bool has_lines(const struct profile *p)
 {
 	for (size_t i = 0; i < p->frames.n; i++)
 		if (p->frames.v[i].file || p->frames.v[i].line)
 			return true;
 	return false;
-}
-
-static void sum_up(struct flame_source *s)
-{
-	for (size_t i = 0; i < s->p->weights.n; i++) {
-		struct flame_weight w = flame_weigh(s, &s->p->weights.v[i]);
-
-		add_u64(&s->total, w.total);
-		add_u64(&s->other, w.other);
-	}
 }
 
 int flame_source_make(struct flame_source *s, const struct profile *p, const struct out_options *o)
@@ -172,12 +118,18 @@ int flame_source_make(struct flame_source *s, const struct profile *p, const str
 	s->groups = o->per_thread || o->by_process ? 1 + (o->per_thread && o->by_process && !o->reverse) : 0;
 	if (s->diff || s->groups || has_lines(p)) {
 		s->own = profile_new();
-		r = s->own ? merge(s, p, o, false) : -ENOMEM;
+		r = s->own ? merge_profile(s, p, o, false) : -ENOMEM;
 		if (!r && s->diff)
-			r = merge(s, o->base, o, true);
+			r = merge_profile(s, o->base, o, true);
+		if (r)
+			return r;
 		s->p = s->own;
 	}
-	if (!r)
-		sum_up(s);
+	for (size_t i = 0; i < s->p->weights.n && !r; i++) {
+		struct flame_weight w = flame_weigh(s, &s->p->weights.v[i]);
+
+		add_u64(&s->total, w.total);
+		add_u64(&s->other, w.other);
+	}
 	return r;
 }

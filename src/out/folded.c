@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folded stacks: a line each, frames from the outermost on with ';' between, a blank, a number. The number is a count,
- * as everywhere; with waiting in it, it is nanoseconds, for counts of samples and of waits do not add up.
+ * Writes folded stacks: one per line, frames from the outermost with ';' between them, a space, and a number. The number is a
+ * count. If waits are included, it is nanoseconds, because counts of samples and of waits cannot be added.
  *
- * In names ';' is ':', control bytes, a '#' in front and a blank at the end are \n, \x1b, \x23, \x20; nothing else
- * changes, so that what is read back and written again is the same. Kinds of frames are said as stackcollapse scripts
- * do: _[k] kernel, _[j] compiled at run time, _[i] inlined; and _[w] waiting. Stacks whose lines would read the same are
- * one line.
+ * In names ':' replaces ';', and \n, \x1b, \x23 and \x20 replace control bytes, a leading '#' and a trailing space. Nothing else
+ * changes, so a file that is read and written again stays the same. Suffixes mark the kinds of frames as stackcollapse
+ * scripts do: _[k] kernel, _[j] JIT-compiled, _[i] inlined; and _[w] waiting. Stacks with equal lines become one line.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,21 +14,20 @@
 #include "base/sum.h"
 #include "out/out_priv.h"
 
-struct folder {
+struct folded {
 	const struct profile *p;
 	const struct out_options *o;
 	bool times;
-	VEC(char *) owned; /* texts, freed at the end */
-	struct strings texts;
-	uint32_t *text_of_frame;
-	struct pairs nodes; /* (parent, text) → node - 1 */
+	VEC(char *) owned; /* the strings */
+	struct strings strings;
+	uint32_t *string_of_frame;
+	struct pairs nodes; /* (parent, string) → node - 1 */
 	VEC(uint64_t) values; /* of each of those */
-	uint32_t *merged, *group_of; /* what a node of the profile became, and in which group + 1 */
-	VEC(uint32_t) path;
-	VEC(size_t) ends; /* where each frame of the line ends */
+	VEC(uint32_t) path; /* nodes of the current line */
+	VEC(size_t) ends; /* of each frame in the line */
 };
 
-/* Brackets say by themselves that it is no function. */
+/* Placeholder frames in brackets have no suffix. */
 static const char *kind_suffix(const struct profile_frame *frame)
 {
 	switch (frame->kind) {
@@ -41,17 +39,17 @@ static const char *kind_suffix(const struct profile_frame *frame)
 	}
 }
 
-static void add_text(struct buf *b, const char *name)
+static void add_escaped_name(struct buf *b, const char *name)
 {
 	size_t len = strlen(name);
 
-	if (*name == '#') { /* a line that begins so is a comment */
+	if (*name == '#') { /* would make the line a comment */
 		buf_adds(b, "\\x23");
 		name++;
 		len--;
 	}
 	buf_add_name(b, name, len);
-	if (len && name[len - 1] == ' ') { /* would be taken for one of those before the number */
+	if (len && name[len - 1] == ' ') { /* would look like the space before the number */
 		b->len--;
 		buf_adds(b, "\\x20");
 	}
@@ -60,42 +58,42 @@ static void add_text(struct buf *b, const char *name)
 			b->data[i] = ':';
 }
 
-/* The number of a text that stands for @name in a line. */
-static uint32_t text_number(struct folder *f, const char *name, const char *suffix)
+/* The number of the string for @name in a line. */
+static uint32_t name_number(struct folded *f, const char *name, const char *suffix)
 {
 	struct buf b = { 0 };
-	size_t before = f->texts.v.n;
+	size_t before = f->strings.v.n;
 	uint32_t number;
 	char *text;
 
-	add_text(&b, *name ? name : "[no name]");
+	add_escaped_name(&b, *name ? name : "[no name]");
 	buf_adds(&b, suffix);
 	text = buf_take(&b);
-	number = text ? strings_number(&f->texts, text) : UINT32_MAX;
-	if (f->texts.v.n == before || vec_push(&f->owned, text))
+	number = text ? strings_number(&f->strings, text) : UINT32_MAX;
+	if (f->strings.v.n == before || vec_push(&f->owned, text))
 		free(text);
-	return f->owned.n == f->texts.v.n ? number : UINT32_MAX;
+	return f->owned.n == f->strings.v.n ? number : UINT32_MAX;
 }
 
-static int name_frames(struct folder *f)
+static int name_frames(struct folded *f)
 {
 	const struct profile *p = f->p;
 
-	f->text_of_frame = calloc(p->frames.n + 1, sizeof(*f->text_of_frame));
-	if (!f->text_of_frame)
+	f->string_of_frame = calloc(p->frames.n + 1, sizeof(*f->string_of_frame));
+	if (!f->string_of_frame)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->frames.n; i++) {
 		const struct profile_frame *frame = &p->frames.v[i];
 
-		f->text_of_frame[i] = text_number(f, frame->name, kind_suffix(frame));
-		if (f->text_of_frame[i] == UINT32_MAX)
+		f->string_of_frame[i] = name_number(f, frame->name, kind_suffix(frame));
+		if (f->string_of_frame[i] == UINT32_MAX)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* The node below @parent; UINT32_MAX: out of memory. 0 is the root. */
-static uint32_t child(struct folder *f, uint32_t parent, uint32_t text)
+static uint32_t child_node(struct folded *f, uint32_t parent, uint32_t text)
 {
 	uint32_t number =
 		parent == UINT32_MAX || text == UINT32_MAX ? UINT32_MAX : pairs_number(&f->nodes, parent, text);
@@ -105,55 +103,54 @@ static uint32_t child(struct folder *f, uint32_t parent, uint32_t text)
 	return number + 1;
 }
 
-/* What stands before the frames: the process, the thread. */
-static uint32_t group_root(struct folder *f, const struct profile_thread *t)
+static uint32_t folded_child(void *ctx, uint32_t parent, uint32_t frame)
 {
+	struct folded *f = ctx;
+
+	return child_node(f, parent, f->string_of_frame[frame]);
+}
+
+/* The frames before those of the stack: the process, the thread. */
+static uint32_t folded_group_root(void *ctx, const struct profile_thread *t)
+{
+	struct folded *f = ctx;
 	uint32_t node = 0;
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct buf b = { 0 };
 
-		if (!f->o || !(i ? f->o->per_thread : f->o->by_process))
+		if (!(i ? f->o->per_thread : f->o->by_process))
 			continue;
 		(i ? out_add_thread : out_add_process)(&b, t);
-		node = b.failed ? UINT32_MAX : child(f, node, text_number(f, b.data ? b.data : "", ""));
+		node = b.failed ? UINT32_MAX : child_node(f, node, name_number(f, b.data ? b.data : "", ""));
 		buf_done(&b);
 	}
 	return node;
 }
 
-static int merge(struct folder *f, const struct profile_weight *w, uint32_t group, uint32_t root)
+static int folded_add(void *ctx, uint32_t node, const struct profile_weight *w)
 {
-	uint32_t node = w->node, m;
+	struct folded *f = ctx;
 
-	f->path.n = 0;
-	for (; node && f->group_of[node] != group + 1; node = f->p->nodes.v[node].parent)
-		if (vec_push(&f->path, node))
-			return -ENOMEM;
-	m = node ? f->merged[node] : root;
-	while (f->path.n && m != UINT32_MAX) {
-		node = f->path.v[--f->path.n];
-		m = child(f, m, f->text_of_frame[f->p->nodes.v[node].frame]);
-		f->merged[node] = m;
-		f->group_of[node] = group + 1;
-	}
 	if (!w->node)
-		m = child(f, m, text_number(f, "[no frames]", ""));
-	if (m == UINT32_MAX)
+		node = child_node(f, node, name_number(f, "[no frames]", ""));
+	if (node == UINT32_MAX)
 		return -ENOMEM;
-	add_u64(&f->values.v[m - 1], f->times ? w->value_ns : w->count);
+	add_u64(&f->values.v[node - 1], f->times ? w->value_ns : w->count);
 	return 0;
 }
 
-/* Where no two frames read the same and nothing stands before them, the nodes are those of the profile. */
-static int take_all(struct folder *f)
+static const struct out_tree folded_tree = { folded_group_root, folded_child, folded_add };
+
+/* Where all strings of frames differ and there are no groups, the nodes are those of the profile. */
+static int copy_nodes(struct folded *f)
 {
 	const struct profile *p = f->p;
 
 	if (vec_reserve(&f->nodes.v, p->nodes.n) || vec_reserve(&f->values, p->nodes.n))
 		return -ENOMEM;
 	for (size_t i = 1; i < p->nodes.n; i++) {
-		f->nodes.v.v[i - 1] = (struct pair){ p->nodes.v[i].parent, f->text_of_frame[p->nodes.v[i].frame] };
+		f->nodes.v.v[i - 1] = (struct pair){ p->nodes.v[i].parent, f->string_of_frame[p->nodes.v[i].frame] };
 		f->values.v[i - 1] = 0;
 	}
 	f->nodes.v.n = f->values.n = p->nodes.n - 1;
@@ -166,9 +163,9 @@ static int take_all(struct folder *f)
 	return 0;
 }
 
-static bool is_plain(const struct folder *f)
+static bool is_plain(const struct folded *f)
 {
-	if (f->texts.v.n != f->p->frames.n || (f->o && (f->o->per_thread || f->o->by_process)))
+	if (f->strings.v.n != f->p->frames.n || (f->o && (f->o->per_thread || f->o->by_process)))
 		return false;
 	for (size_t i = 0; i < f->p->weights.n; i++)
 		if (!f->p->weights.v[i].node)
@@ -176,34 +173,8 @@ static bool is_plain(const struct folder *f)
 	return true;
 }
 
-static int merge_all(struct folder *f)
-{
-	uint32_t thread = UINT32_MAX, root = 0, group = 0;
-	bool grouped = f->o && (f->o->per_thread || f->o->by_process);
-	size_t n;
-	uint32_t *order = (grouped ? out_order : out_order_by_node)(f->p, f->o, &n);
-	int r = order ? 0 : -ENOMEM;
-
-	f->merged = calloc(f->p->nodes.n + 1, sizeof(*f->merged));
-	f->group_of = calloc(f->p->nodes.n + 1, sizeof(*f->group_of));
-	if (!f->merged || !f->group_of)
-		r = -ENOMEM;
-	for (size_t i = 0; i < n && !r; i++) {
-		const struct profile_weight *w = &f->p->weights.v[order[i]];
-
-		if (grouped && w->thread != thread) {
-			thread = w->thread;
-			group = thread;
-			root = group_root(f, &f->p->threads.v[thread]);
-		}
-		r = merge(f, w, group, root);
-	}
-	free(order);
-	return r;
-}
-
-/* The path to @node: what it has in common with the line before is there already. */
-static int set_path(struct folder *f, struct buf *line, uint32_t node)
+/* Makes @line the path to @node, and keeps the part that it shares with the path before. */
+static int set_path(struct folded *f, struct buf *line, uint32_t node)
 {
 	size_t depth = 0, common;
 	uint32_t at;
@@ -224,14 +195,14 @@ static int set_path(struct folder *f, struct buf *line, uint32_t node)
 	for (size_t i = common; i < depth; i++) {
 		if (i)
 			buf_addc(line, ';');
-		buf_adds(line, f->texts.v.v[f->nodes.v.v[f->path.v[i] - 1].b]);
+		buf_adds(line, f->strings.v.v[f->nodes.v.v[f->path.v[i] - 1].b]);
 		f->ends.v[i] = line->len;
 	}
 	f->path.n = f->ends.n = depth;
 	return line->failed ? -ENOMEM : 0;
 }
 
-static int write_lines(struct folder *f, int fd)
+static int write_lines(struct folded *f, int fd)
 {
 	struct writer w = { .fd = fd };
 	struct buf line = { 0 };
@@ -257,11 +228,11 @@ static int write_lines(struct folder *f, int fd)
 static int write_folded(const struct profile *p, const struct out_options *o, int fd, struct ut_err *err)
 {
 	const unsigned waiting = 1u << PROFILE_RUNNABLE | 1u << PROFILE_BLOCKED;
-	struct folder f = { .p = p, .o = o, .times = out_states(p, o) & waiting };
+	struct folded f = { .p = p, .o = o, .times = out_states(p, o) & waiting };
 	int r = name_frames(&f);
 
 	if (!r)
-		r = is_plain(&f) ? take_all(&f) : merge_all(&f);
+		r = is_plain(&f) ? copy_nodes(&f) : out_map(p, o, &folded_tree, &f);
 	if (r)
 		ut_err_nomem(err);
 	else
@@ -269,14 +240,12 @@ static int write_folded(const struct profile *p, const struct out_options *o, in
 	for (size_t i = 0; i < f.owned.n; i++)
 		free(f.owned.v[i]);
 	vec_done(&f.owned);
-	strings_done(&f.texts);
+	strings_done(&f.strings);
 	pairs_done(&f.nodes);
 	vec_done(&f.values);
 	vec_done(&f.path);
 	vec_done(&f.ends);
-	free(f.text_of_frame);
-	free(f.merged);
-	free(f.group_of);
+	free(f.string_of_frame);
 	return r;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of formats, and what their writers ask of a profile. */
+/* The table of formats, and what their writers share. */
 #include "out/out_priv.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/auto.h"
 #include "base/path.h"
 
 const struct out_format *const out_formats[] = {
@@ -19,7 +21,7 @@ const struct out_format *out_format_named(const char *name)
 	return NULL;
 }
 
-/* Does @name end in one of @suffixes, and with something before it? */
+/* Does @name end with one of @suffixes, after at least one other byte? */
 static bool has_suffix(const char *name, const char *suffixes)
 {
 	size_t len = strlen(name);
@@ -92,7 +94,7 @@ static bool sort_pass(const struct profile *p, size_t n, const uint32_t *from, u
 	return true;
 }
 
-static uint32_t *sorted(const struct profile *p, const struct out_options *o, bool by_thread, size_t *ret_n)
+uint32_t *out_order(const struct profile *p, const struct out_options *o, bool by_thread, size_t *ret_n)
 {
 	uint32_t *order = malloc((p->weights.n + 1) * sizeof(*order));
 	uint32_t *other = malloc((p->weights.n + 1) * sizeof(*other));
@@ -111,14 +113,38 @@ static uint32_t *sorted(const struct profile *p, const struct out_options *o, bo
 	return NULL;
 }
 
-uint32_t *out_order(const struct profile *p, const struct out_options *o, size_t *ret_n)
+int out_map(const struct profile *p, const struct out_options *o, const struct out_tree *tree, void *ctx)
 {
-	return sorted(p, o, true, ret_n);
-}
+	bool grouped = o && (o->per_thread || o->by_process);
+	uint32_t thread = UINT32_MAX, root = 0, group = 0;
+	AUTO_FREE uint32_t *node_of = calloc(p->nodes.n + 1, sizeof(*node_of));
+	AUTO_FREE uint32_t *group_of = calloc(p->nodes.n + 1, sizeof(*group_of)); /* that node_of is of, + 1 */
+	VEC(uint32_t) path = { 0 };
+	size_t n;
+	AUTO_FREE uint32_t *order = out_order(p, o, grouped, &n);
+	int r = order && node_of && group_of ? 0 : -ENOMEM;
 
-uint32_t *out_order_by_node(const struct profile *p, const struct out_options *o, size_t *ret_n)
-{
-	return sorted(p, o, false, ret_n);
+	for (size_t i = 0; i < n && !r; i++) {
+		const struct profile_weight *w = &p->weights.v[order[i]];
+		uint32_t node = w->node, to;
+
+		if (grouped && w->thread != thread) {
+			group = thread = w->thread;
+			root = tree->group_root(ctx, &p->threads.v[thread]);
+		}
+		for (path.n = 0; node && group_of[node] != group + 1 && !r; node = p->nodes.v[node].parent)
+			r = vec_push(&path, node);
+		to = node ? node_of[node] : root;
+		while (path.n && to != UINT32_MAX && !r) {
+			node = path.v[--path.n];
+			to = node_of[node] = tree->child(ctx, to, p->nodes.v[node].frame);
+			group_of[node] = group + 1;
+		}
+		if (!r)
+			r = to == UINT32_MAX ? -ENOMEM : tree->add(ctx, to, w);
+	}
+	vec_done(&path);
+	return r;
 }
 
 static void add_numbered(struct buf *b, const char *name, int number)

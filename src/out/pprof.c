@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof: a gzipped message (profile.proto). A message may be written in pieces, each a message of its own, and the
- * reader puts them together; so samples are on their way when locations and strings are still being counted.
+ * Writes pprof: a gzipped message (profile.proto). A message may be written in pieces, each itself a message, which the reader
+ * joins. Samples can therefore be written before all locations and strings are known.
  *
- * A sample is a weight: one stack of one thread in one state. A location is a frame, or a function with the calls that
- * are inlined in it. Addresses are not told: frames have names, and pprof is not to look for others.
+ * A sample is a weight: one stack of one thread in one state. A location is a frame, or a function with the calls
+ * inlined in it. Addresses are omitted: frames have names, and pprof must not look for others.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 enum { BATCH = 256, COLUMNS = 5, LABELS = 5 };
 
-/* Samples of one thread that are not packed yet. */
+/* Samples of one thread that are not written yet. */
 struct batch {
 	Pprof__Sample samples[BATCH], *list[BATCH];
 	int64_t values[BATCH][COLUMNS];
@@ -44,7 +44,7 @@ struct pprof {
 	uint32_t *location_of; /* of a node; 0: in no stack that is written */
 	uint32_t thread;
 	struct batch batch;
-	int code;
+	int error; /* negative errno or 0 */
 };
 
 /* --- strings and numbers for them --- */
@@ -68,14 +68,14 @@ static int64_t string(struct pprof *f, const char *s)
 		text = buf_take(&b);
 		if (!text || vec_push(&f->owned, text)) {
 			free(text);
-			f->code = -ENOMEM;
+			f->error = -ENOMEM;
 			return 0;
 		}
 		s = text;
 	}
 	number = strings_number(&f->strings, s);
 	if (number == UINT32_MAX)
-		f->code = -ENOMEM;
+		f->error = -ENOMEM;
 	return number;
 }
 
@@ -84,7 +84,7 @@ static uint64_t pair_id(struct pprof *f, struct pairs *pairs, uint32_t a, uint32
 	uint32_t number = pairs_number(pairs, a, b);
 
 	if (number == UINT32_MAX)
-		f->code = -ENOMEM;
+		f->error = -ENOMEM;
 	return (uint64_t)number + 1;
 }
 
@@ -93,11 +93,11 @@ static uint64_t function_id(struct pprof *f, const struct profile_frame *frame)
 	int64_t name, file = frame->file ? string(f, frame->file) : 0;
 	char *idle = NULL;
 
-	/* A thread's name is no function's. */
+	/* The name of an idle thread is not a function. */
 	if (frame->kind == FRAME_WAITING && *frame->name != '[') {
 		if (asprintf(&idle, "[idle: %s]", frame->name) < 0 || vec_push(&f->owned, idle)) {
 			free(idle);
-			f->code = -ENOMEM;
+			f->error = -ENOMEM;
 			return 0;
 		}
 	}
@@ -105,7 +105,7 @@ static uint64_t function_id(struct pprof *f, const struct profile_frame *frame)
 	return pair_id(f, &f->functions, (uint32_t)name, (uint32_t)file);
 }
 
-/* Code that is in no file has a word for one, which tells what it is. */
+/* Code that is in no file has its kind as its module. */
 static const char *module_of(const struct profile_frame *frame)
 {
 	if (frame->module && *frame->module)
@@ -126,7 +126,7 @@ static uint64_t mapping_id(struct pprof *f, const struct profile_frame *frame)
 	if (!module)
 		return 0;
 	if (number == UINT32_MAX)
-		f->code = -ENOMEM;
+		f->error = -ENOMEM;
 	return (uint64_t)number + 1;
 }
 
@@ -147,10 +147,10 @@ static void compress_piece(struct pprof *f, int how)
 		f->w.b.len += 65536 - f->z.avail_out;
 	} while (!f->z.avail_out);
 	if (f->w.b.failed)
-		f->code = -ENOMEM;
+		f->error = -ENOMEM;
 }
 
-static void put(struct pprof *f, const Pprof__Profile *piece)
+static void write_piece(struct pprof *f, const Pprof__Profile *piece)
 {
 	size_t len = pprof__profile__get_packed_size(piece);
 	char *room;
@@ -158,7 +158,7 @@ static void put(struct pprof *f, const Pprof__Profile *piece)
 	buf_reset(&f->packed);
 	room = buf_room(&f->packed, len);
 	if (!room) {
-		f->code = -ENOMEM;
+		f->error = -ENOMEM;
 		return;
 	}
 	f->packed.len = pprof__profile__pack(piece, (uint8_t *)room);
@@ -167,7 +167,7 @@ static void put(struct pprof *f, const Pprof__Profile *piece)
 
 /* --- samples --- */
 
-static void put_batch(struct pprof *f)
+static void write_batch(struct pprof *f)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	struct batch *b = &f->batch;
@@ -180,7 +180,7 @@ static void put_batch(struct pprof *f)
 	piece.n_sample = b->n;
 	piece.sample = b->list;
 	if (b->n)
-		put(f, &piece);
+		write_piece(f, &piece);
 	b->n = b->locations.n = 0;
 }
 
@@ -200,7 +200,7 @@ static void add_label(struct pprof *f, const char *key, const char *text, int64_
 	b->nlabels++;
 }
 
-/* What all samples of a thread share; the state, where there is more than one, comes behind it. */
+/* The labels that all samples of a thread share, and for each state the label of that state if there are several. */
 static void set_thread(struct pprof *f, const struct profile_thread *t)
 {
 	static const char *const names[PROFILE_STATES] = { "cpu", "runnable", "blocked", "event" };
@@ -224,10 +224,10 @@ static void set_thread(struct pprof *f, const struct profile_thread *t)
 	b->nlabels++;
 }
 
-/* pprof's numbers have a sign. */
+/* pprof's numbers are signed. */
 static int64_t signed_value(uint64_t v) { return v > INT64_MAX ? INT64_MAX : (int64_t)v; }
 
-/* samples, and where there are times cpu; where threads waited runnable, blocked and wall as well. */
+/* Columns: samples; cpu if there are times; runnable, blocked and wall if threads waited. */
 static size_t fill_values(const struct pprof *f, const struct profile_weight *w, int64_t *values)
 {
 	int64_t ns = signed_value(w->value_ns);
@@ -251,10 +251,10 @@ static void add_sample(struct pprof *f, const struct profile_weight *w)
 		uint32_t location = f->location_of[at], inlined;
 
 		if (vec_push(&b->locations, location)) {
-			f->code = -ENOMEM;
+			f->error = -ENOMEM;
 			return;
 		}
-		do { /* the calls that are inlined in it are told with it */
+		do { /* calls inlined in it belong to the same location */
 			inlined = f->locations.v.v[location - 1].a;
 			at = f->p->nodes.v[at].parent;
 			location = inlined;
@@ -268,27 +268,27 @@ static void add_sample(struct pprof *f, const struct profile_weight *w)
 	s->n_label = b->nlabels;
 	b->list[b->n++] = s;
 	if (b->n == BATCH || b->locations.n > 16384)
-		put_batch(f);
+		write_batch(f);
 }
 
-static void put_samples(struct pprof *f)
+static void write_samples(struct pprof *f)
 {
 	size_t n;
-	AUTO_FREE uint32_t *order = out_order(f->p, f->o, &n);
+	AUTO_FREE uint32_t *order = out_order(f->p, f->o, true, &n);
 
 	if (!order)
-		f->code = -ENOMEM;
-	for (size_t i = 0; i < n && !f->code && !f->w.code; i++) {
+		f->error = -ENOMEM;
+	for (size_t i = 0; i < n && !f->error && !f->w.error; i++) {
 		const struct profile_weight *w = &f->p->weights.v[order[i]];
 
 		if (w->thread != f->thread) {
-			put_batch(f);
+			write_batch(f);
 			f->thread = w->thread;
 			set_thread(f, &f->p->threads.v[w->thread]);
 		}
 		add_sample(f, w);
 	}
-	put_batch(f);
+	write_batch(f);
 }
 
 /* --- locations --- */
@@ -298,7 +298,7 @@ static bool holds_inlined(const struct profile_frame *frame)
 	return frame->kind != FRAME_REASON && frame->kind != FRAME_WAITING;
 }
 
-/* Of all nodes that are in a stack which is written. */
+/* Finds the locations of all nodes in stacks that are written. */
 static void find_locations(struct pprof *f)
 {
 	const struct profile *p = f->p;
@@ -307,14 +307,14 @@ static void find_locations(struct pprof *f)
 
 	f->location_of = of;
 	if (!of || !own) {
-		f->code = -ENOMEM;
+		f->error = -ENOMEM;
 		return;
 	}
 	for (size_t i = 0; i < p->weights.n; i++)
 		of[p->weights.v[i].node] |= out_wants(f->o, p->weights.v[i].state);
 	for (size_t i = p->nodes.n; i-- > 1;)
 		of[p->nodes.v[i].parent] |= of[i];
-	for (size_t i = 1; i < p->nodes.n && !f->code; i++) {
+	for (size_t i = 1; i < p->nodes.n && !f->error; i++) {
 		const struct profile_node *node = &p->nodes.v[i];
 		bool inlined = node->parent && p->frames.v[node->frame].kind == FRAME_INLINED &&
 			       holds_inlined(&p->frames.v[p->nodes.v[node->parent].frame]);
@@ -330,7 +330,7 @@ static void find_locations(struct pprof *f)
 	}
 }
 
-/* The location @number, its lines from @lines on; how many there are. */
+/* Fills in a location and its lines. Returns the number of lines. */
 static size_t fill_location(struct pprof *f, size_t number, Pprof__Location *to, Pprof__Line *lines, size_t max)
 {
 	const struct profile_frame *frame = NULL;
@@ -350,19 +350,19 @@ static size_t fill_location(struct pprof *f, size_t number, Pprof__Location *to,
 	return n;
 }
 
-static void put_locations(struct pprof *f)
+static void write_locations(struct pprof *f)
 {
 	enum { MAX = 512 };
 	Pprof__Line lines[MAX], *line_list[MAX];
 
 	for (size_t i = 0; i < MAX; i++)
 		line_list[i] = &lines[i];
-	for (size_t i = 0; i < f->locations.v.n && !f->code && !f->w.code;) {
+	for (size_t i = 0; i < f->locations.v.n && !f->error && !f->w.error;) {
 		Pprof__Profile piece = PPROF__PROFILE__INIT;
 		Pprof__Location locations[BATCH], *list[BATCH];
 		size_t nlines = 0;
 
-		/* The last of a piece has MAX / 2 lines to itself: deeper inlining is cut. */
+		/* The last of a piece has MAX / 2 lines to itself: deeper inlining is truncated. */
 		for (; i < f->locations.v.n && piece.n_location < BATCH && nlines < MAX / 2; i++) {
 			Pprof__Location *l = &locations[piece.n_location];
 
@@ -374,13 +374,13 @@ static void put_locations(struct pprof *f)
 			nlines += n;
 		}
 		piece.location = list;
-		put(f, &piece);
+		write_piece(f, &piece);
 	}
 }
 
-static void put_functions(struct pprof *f)
+static void write_functions(struct pprof *f)
 {
-	for (size_t i = 0; i < f->functions.v.n && !f->code && !f->w.code;) {
+	for (size_t i = 0; i < f->functions.v.n && !f->error && !f->w.error;) {
 		Pprof__Profile piece = PPROF__PROFILE__INIT;
 		Pprof__Function functions[BATCH], *list[BATCH];
 
@@ -394,11 +394,11 @@ static void put_functions(struct pprof *f)
 			list[piece.n_function++] = to;
 		}
 		piece.function = list;
-		put(f, &piece);
+		write_piece(f, &piece);
 	}
 }
 
-static void put_mappings(struct pprof *f)
+static void write_mappings(struct pprof *f)
 {
 	bool lines = false, inlined = false;
 
@@ -406,37 +406,37 @@ static void put_mappings(struct pprof *f)
 		lines |= f->p->frames.v[i].line != 0;
 		inlined |= f->p->frames.v[i].kind == FRAME_INLINED;
 	}
-	for (size_t i = 0; i < f->modules.v.n && !f->code; i++) {
+	for (size_t i = 0; i < f->modules.v.n && !f->error; i++) {
 		Pprof__Profile piece = PPROF__PROFILE__INIT;
 		Pprof__Mapping mapping = PPROF__MAPPING__INIT, *list[] = { &mapping };
 
 		mapping.id = i + 1;
 		mapping.filename = string(f, f->modules.v.v[i]);
-		mapping.has_functions = true; /* or pprof would look for the file to find them */
+		mapping.has_functions = true; /* else pprof would look for them in the file */
 		mapping.has_filenames = mapping.has_line_numbers = lines;
 		mapping.has_inline_frames = inlined;
 		piece.n_mapping = 1;
 		piece.mapping = list;
-		put(f, &piece);
+		write_piece(f, &piece);
 	}
 }
 
-static void put_strings(struct pprof *f)
+static void write_strings(struct pprof *f)
 {
-	for (size_t i = 0; i < f->strings.v.n && !f->code && !f->w.code;) {
+	for (size_t i = 0; i < f->strings.v.n && !f->error && !f->w.error;) {
 		Pprof__Profile piece = PPROF__PROFILE__INIT;
 		char *list[BATCH];
 
 		for (; i < f->strings.v.n && piece.n_string_table < BATCH; i++)
 			list[piece.n_string_table++] = (char *)f->strings.v.v[i];
 		piece.string_table = list;
-		put(f, &piece);
+		write_piece(f, &piece);
 	}
 }
 
 /* --- the head --- */
 
-/* The process that did most, by its name. */
+/* The name of the process with the most samples. */
 static const char *main_process(const struct pprof *f)
 {
 	AUTO_FREE uint64_t *sums = calloc(f->p->threads.n + 1, sizeof(*sums));
@@ -450,7 +450,7 @@ static const char *main_process(const struct pprof *f)
 	return f->p->threads.n ? f->p->threads.v[best].process : NULL;
 }
 
-/* pprof calls the file of the first mapping the program: python3.11 for python3. */
+/* pprof takes the file of the first mapping for the program: python3.11 for python3. */
 static void find_program(struct pprof *f)
 {
 	const char *process = main_process(f);
@@ -463,7 +463,7 @@ static void find_program(struct pprof *f)
 		}
 }
 
-/* What pprof has no field for. */
+/* The totals that pprof has no field for. */
 static void add_comment(struct pprof *f, struct buf *text)
 {
 	const struct profile_totals *t = &f->p->totals;
@@ -473,7 +473,7 @@ static void add_comment(struct pprof *f, struct buf *text)
 		 (unsigned long long)t->frames, (unsigned long long)t->unnamed);
 }
 
-static void put_head(struct pprof *f, const char *comment)
+static void write_head(struct pprof *f, const char *comment)
 {
 	const char *const names[COLUMNS] = { out_unit(f->p), "cpu", "runnable", "blocked", "wall" };
 	size_t n = f->waits ? 5 : f->times ? 2 : 1;
@@ -501,30 +501,30 @@ static void put_head(struct pprof *f, const char *comment)
 	}
 	piece.n_comment = 1;
 	piece.comment = comments;
-	put(f, &piece);
+	write_piece(f, &piece);
 }
 
-static void put_all(struct pprof *f)
+static void write_all(struct pprof *f)
 {
 	struct buf comment = { 0 };
 
 	string(f, "");
 	find_program(f);
 	add_comment(f, &comment);
-	put_head(f, comment.data ? comment.data : "");
+	write_head(f, comment.data ? comment.data : "");
 	find_locations(f);
-	if (!f->code)
-		put_samples(f);
-	put_locations(f);
-	put_functions(f);
-	put_mappings(f);
-	put_strings(f);
+	if (!f->error)
+		write_samples(f);
+	write_locations(f);
+	write_functions(f);
+	write_mappings(f);
+	write_strings(f);
 	buf_reset(&f->packed);
 	compress_piece(f, Z_FINISH);
 	buf_done(&comment);
 }
 
-static void done(struct pprof *f)
+static void pprof_free(struct pprof *f)
 {
 	for (size_t i = 0; i < f->owned.n; i++)
 		free(f->owned.v[i]);
@@ -556,13 +556,13 @@ static int write_pprof(const struct profile *p, const struct out_options *o, int
 	f->times = out_has_times(p, o);
 	f->waits = f->states & waiting;
 	if (deflateInit2(&f->z, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-		f->code = -ENOMEM;
+		f->error = -ENOMEM;
 	else
-		put_all(f);
+		write_all(f);
 	r = writer_end(&f->w);
-	if (f->code)
+	if (f->error)
 		r = ut_err_nomem(err);
-	done(f);
+	pprof_free(f);
 	return r;
 }
 

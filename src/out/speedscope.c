@@ -64,12 +64,12 @@ static int add_stack(struct scope *s, uint32_t node)
 	return 0;
 }
 
-static uint64_t weight(const struct scope *s, const struct profile_weight *w)
+static uint64_t weight_value(const struct scope *s, uint32_t number)
 {
-	return s->times ? w->value_ns : w->count;
+	return s->times ? s->p->weights.v[number].value_ns : s->p->weights.v[number].count;
 }
 
-/* The @n weights at @order are one thread's. */
+/* The profile of one thread, from its @n weights at @order. */
 static int add_profile(struct scope *s, const uint32_t *order, size_t n, const char *name)
 {
 	struct json *j = &s->j;
@@ -77,7 +77,7 @@ static int add_profile(struct scope *s, const uint32_t *order, size_t n, const c
 	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
-		add_u64(&total, weight(s, &s->p->weights.v[order[i]]));
+		add_u64(&total, weight_value(s, order[i]));
 	json_object(j, NULL);
 	json_string(j, "type", "sampled");
 	add_string(j, "name", name);
@@ -93,7 +93,7 @@ static int add_profile(struct scope *s, const uint32_t *order, size_t n, const c
 	json_close(j);
 	json_array(j, "weights");
 	for (size_t i = 0; i < n && !r; i++) {
-		json_u64(j, NULL, weight(s, &s->p->weights.v[order[i]]));
+		json_u64(j, NULL, weight_value(s, order[i]));
 		r = writer_more(&s->w);
 	}
 	json_close(j);
@@ -101,7 +101,7 @@ static int add_profile(struct scope *s, const uint32_t *order, size_t n, const c
 	return r;
 }
 
-static void add_name(struct buf *b, const struct profile *p, const struct profile_thread *t)
+static void add_profile_name(struct buf *b, const struct profile *p, const struct profile_thread *t)
 {
 	out_add_thread(b, t);
 	if (t->process && *t->process && strcmp(t->process, t->comm ? t->comm : "")) {
@@ -123,7 +123,7 @@ static int add_profiles(struct scope *s, const uint32_t *order, size_t n)
 
 		for (end = i; end < n && s->p->weights.v[order[end]].thread == thread; end++)
 			;
-		add_name(&name, s->p, &s->p->threads.v[thread]);
+		add_profile_name(&name, s->p, &s->p->threads.v[thread]);
 		r = name.failed ? -ENOMEM : add_profile(s, order + i, end - i, name.data);
 		buf_done(&name);
 	}
@@ -135,7 +135,7 @@ static int write_speedscope(const struct profile *p, const struct out_options *o
 {
 	struct scope s = { .p = p, .times = out_has_times(p, o), .w = { .fd = fd } };
 	size_t n;
-	AUTO_FREE uint32_t *order = out_order(p, o, &n);
+	AUTO_FREE uint32_t *order = out_order(p, o, true, &n);
 	int r = order ? 0 : -ENOMEM, end;
 
 	s.j.out = &s.w.b;

@@ -7,21 +7,21 @@
 
 #define PIECE (256 << 10)
 
-static int flush(struct writer *w)
+static int write_buffer(struct writer *w)
 {
-	if (!w->code && w->b.failed)
-		w->code = -ENOMEM;
-	if (!w->code && w->b.len)
-		w->code = write_all(w->fd, w->b.data, w->b.len, NULL);
+	if (!w->error && w->b.failed)
+		w->error = -ENOMEM;
+	if (!w->error && w->b.len)
+		w->error = write_all(w->fd, w->b.data, w->b.len, NULL);
 	buf_reset(&w->b);
-	return w->code;
+	return w->error;
 }
 
-int writer_more(struct writer *w) { return w->b.len >= PIECE || w->b.failed ? flush(w) : w->code; }
+int writer_more(struct writer *w) { return w->b.len >= PIECE || w->b.failed ? write_buffer(w) : w->error; }
 
 int writer_end(struct writer *w)
 {
-	int r = flush(w);
+	int r = write_buffer(w);
 
 	buf_done(&w->b);
 	return r;
