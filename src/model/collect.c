@@ -241,7 +241,7 @@ static int replace_lost(struct collect *c, const struct collect_event *e)
 	struct pair *old = newest(c, e, COLLECT_FITS);
 	uint64_t lost_ns;
 
-	if (old && !pairs_lost_after(c->pairs, old, pair_begin_ns(old), &lost_ns))
+	if (old && !pairs_lost_after(c->pairs, old, pair_begun(old).time_ns, &lost_ns))
 		c->nests[e->def] = true;
 	else if (old && !c->nests[e->def])
 		return pairs_close(c->pairs, old, lost_ns < e->time_ns ? lost_ns : e->time_ns, SPAN_LOST);

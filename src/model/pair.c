@@ -21,7 +21,7 @@ static struct wanted wanted_of(const struct pair_event *e)
 			    .name_len = e->name ? e->name_len : 0,
 			    .tid = e->by == PAIR_BY_THREAD ? e->tid : 0 };
 
-	w.inner = hash_pair(hash_pair(hash_bytes(e->name, w.name_len), e->what << 2 | e->by), e->id);
+	w.inner = hash_pair(hash_bytes(e->name, w.name_len) ^ (e->what << 2 | e->by), e->id);
 	w.hash = hash_pair(w.inner, (uint64_t)e->pid << 32 | w.tid);
 	return w;
 }
@@ -167,7 +167,6 @@ struct pairs *pairs_free(struct pairs *p)
 static void enter(struct pairs *p, struct pair *pair)
 {
 	struct pair_thread *thread = pair->thread;
-	bool plain = pair->key->by == PAIR_BY_THREAD;
 
 	table_use(&p->procs, &pair->proc->node);
 	table_use(&p->threads, &thread->node);
@@ -178,8 +177,8 @@ static void enter(struct pairs *p, struct pair *pair)
 	link_push(&thread->all, &pair->of_thread);
 	link_init(&pair->of_plain);
 	link_init(&pair->of_straight);
-	pair->depth = 1 + (unsigned)(plain ? thread->n_plain : thread->node.users - 1);
-	if (plain) {
+	pair->depth = 1 + (unsigned)(pair->by_thread ? thread->n_plain : thread->node.users - 1);
+	if (pair->by_thread) {
 		link_push(&thread->plain, &pair->of_plain);
 		link_push(&thread->straight, &pair->of_straight);
 		thread->n_plain++;
@@ -194,6 +193,7 @@ struct pair *pairs_begin(struct pairs *p, const struct pair_event *e, size_t roo
 
 	if (!pair)
 		return NULL;
+	index_prefetch(&p->keys.index, w.hash);
 	pair->proc = proc_get(p, e->pid);
 	pair->thread = pair->proc ? thread_get(p, e->pid, e->tid) : NULL;
 	pair->key = pair->thread ? key_get(p, &w) : NULL;
@@ -203,6 +203,7 @@ struct pair *pairs_begin(struct pairs *p, const struct pair_event *e, size_t roo
 	}
 	pair->seq = p->seq++;
 	pair->tid = e->tid;
+	pair->by_thread = e->by == PAIR_BY_THREAD;
 	pair->crossed = false;
 	pair->begin_ns = pair->inner_until_ns = pair->key->begun_ns = e->time_ns;
 	pair->inner_ns = 0;
@@ -253,10 +254,22 @@ int pairs_close(struct pairs *p, struct pair *pair, uint64_t time_ns, enum span_
 }
 
 bool pair_is_newer(const struct pair *a, const struct pair *b) { return a->seq > b->seq; }
-uint64_t pair_begin_ns(const struct pair *pair) { return pair->begin_ns; }
-const char *pair_name(const struct pair *pair) { return pair->key->name; }
 void *pair_data(struct pair *pair) { return pair->data; }
 void *pair_process(const struct pair *pair) { return pair->proc->data; }
+
+struct pair_event pair_begun(const struct pair *pair)
+{
+	const struct pair_key *k = pair->key;
+
+	return (struct pair_event){ .time_ns = pair->begin_ns,
+				    .pid = k->pid,
+				    .tid = pair->tid,
+				    .by = k->by,
+				    .id = k->id,
+				    .what = k->what,
+				    .name = k->name,
+				    .name_len = k->name_len };
+}
 
 void *pairs_process(struct pairs *p, uint32_t pid, bool create)
 {

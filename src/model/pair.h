@@ -88,7 +88,6 @@ void *pair_data(struct pair *pair);
 void *pair_process(const struct pair *pair); /* as pairs_process() */
 struct pair *pair_older(const struct pair *pair); /* the next older one that the same end would close; NULL */
 bool pair_is_newer(const struct pair *a, const struct pair *b);
-uint64_t pair_begin_ns(const struct pair *pair);
-const char *pair_name(const struct pair *pair); /* the event's bytes */
+struct pair_event pair_begun(const struct pair *pair); /* its begin; the name is the pair's copy */
 
 #endif

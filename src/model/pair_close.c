@@ -49,7 +49,7 @@ void pair_remove(struct pairs *p, struct pair *pair)
 	link_drop(&pair->of_straight);
 	pair_count(p, pair->proc, false);
 	if (pair->thread) {
-		pair->thread->n_plain -= pair->key->by == PAIR_BY_THREAD;
+		pair->thread->n_plain -= pair->by_thread;
 		table_unuse(&p->threads, &pair->thread->node);
 	}
 	table_unuse(&p->keys, &pair->key->node);
@@ -80,10 +80,10 @@ static void charge_outer(struct pair *pair, uint64_t end_ns)
 		return;
 	if (pair->of_thread.prev != &pair->thread->all) {
 		outer = link_of(pair->of_thread.prev, struct pair, of_thread);
-		if (outer->key->by != PAIR_BY_THREAD)
+		if (!outer->by_thread)
 			charge(outer, pair->begin_ns, end_ns);
 	}
-	if (pair->key->by == PAIR_BY_THREAD && pair->of_plain.prev != &pair->thread->plain)
+	if (pair->by_thread && pair->of_plain.prev != &pair->thread->plain)
 		charge(link_of(pair->of_plain.prev, struct pair, of_plain), pair->begin_ns, end_ns);
 }
 
@@ -92,7 +92,7 @@ static void charge_open_inner(struct pair *pair, uint64_t end_ns)
 {
 	if (!pair->thread)
 		return;
-	if (pair->key->by == PAIR_BY_THREAD) {
+	if (pair->by_thread) {
 		if (pair->of_plain.next != &pair->thread->plain)
 			charge(pair, link_of(pair->of_plain.next, struct pair, of_plain)->begin_ns, end_ns);
 	} else if (pair->of_thread.next != &pair->thread->all) {
@@ -144,7 +144,7 @@ void pair_finish(struct pairs *p, struct pair *pair, const struct pair_ending *e
 
 	if (!own)
 		charge_open_inner(pair, ending->time_ns);
-	else if (pair->thread && pair->key->by == PAIR_BY_THREAD)
+	else if (pair->thread && pair->by_thread)
 		mark_crossed(pair);
 	if (!own || pair->tid == ending->tid)
 		charge_outer(pair, ending->time_ns);

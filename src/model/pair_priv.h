@@ -120,13 +120,15 @@ struct pair {
 	struct pair_key *key;
 	struct pair_proc *proc;
 	struct pair_thread *thread; /* NULL: it has ended meanwhile */
-	struct link of_all, of_key, of_proc, of_thread, of_plain, of_straight;
-	uint64_t seq;
-	uint32_t tid;
-	unsigned depth;
-	bool crossed;
+	/* What its neighbors in these lists read and write is near to them, and by_thread is the key's. */
+	struct link of_all, of_proc, of_thread;
 	uint64_t begin_ns;
 	uint64_t inner_ns, inner_until_ns; /* time of pairs directly inside, and the end of the last of them */
+	bool by_thread, crossed;
+	uint32_t tid;
+	struct link of_key, of_plain, of_straight;
+	uint64_t seq;
+	unsigned depth;
 	_Alignas(max_align_t) char data[];
 };
 

@@ -2,28 +2,15 @@
 /* User events as begins and ends for the pairing engine. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/span_priv.h"
 
-/* Behind a pair; the name's bytes are the pair's. */
-struct user_begin {
-	struct ut_text name;
-	bool is_signal, has_id;
-	uint64_t id;
-	int64_t value;
-};
-
-static size_t kept_len(const struct ut_text *name)
-{
-	if (!name->bytes || name->state == UT_TEXT_FAULT)
-		return 0;
-	return name->len < SPAN_NAME_MAX ? name->len : SPAN_NAME_MAX;
-}
-
-/* What could not be read is known by its address. */
+/* A name that could not be read is known by its address. */
 static struct pair_event pair_event_of(const struct span_event *e)
 {
 	bool fault = e->name.state == UT_TEXT_FAULT;
+	size_t len = e->name.len < SPAN_NAME_MAX ? e->name.len : SPAN_NAME_MAX;
 
 	return (struct pair_event){ .time_ns = e->time_ns,
 				    .pid = e->pid,
@@ -32,19 +19,25 @@ static struct pair_event pair_event_of(const struct span_event *e)
 				    .id = e->has_id ? e->id : 0,
 				    .what = (uint64_t)e->name.state << 1 | e->is_signal,
 				    .name = fault ? (const void *)&e->name.address : e->name.bytes,
-				    .name_len = fault ? sizeof(e->name.address) : kept_len(&e->name) };
+				    .name_len = fault ? sizeof(e->name.address) : len };
 }
 
 static int on_ended(void *ctx, struct pair *pair, struct span *span)
 {
-	const struct user_begin *begin = pair_data(pair);
+	const struct pair_event begin = pair_begun(pair);
 	struct spans *s = ctx;
 
-	span->name = begin->name;
-	span->is_signal = begin->is_signal;
-	span->has_id = begin->has_id;
-	span->id = begin->id;
-	span->value = begin->value;
+	span->name.state = (enum ut_text_state)(begin.what >> 1);
+	if (span->name.state == UT_TEXT_FAULT) {
+		memcpy(&span->name.address, begin.name, sizeof(span->name.address));
+	} else {
+		span->name.bytes = begin.name;
+		span->name.len = begin.name_len;
+	}
+	span->is_signal = begin.what & 1;
+	span->has_id = begin.by == PAIR_BY_ID;
+	span->id = begin.id;
+	memcpy(&span->value, pair_data(pair), sizeof(span->value));
 	s->counts.of[span->end]++;
 	if (span->end != SPAN_COMPLETE && s->closed)
 		s->closed(s->ctx, span);
@@ -89,23 +82,14 @@ struct spans *spans_free(struct spans *s)
 int spans_begin(struct spans *s, const struct span_event *e)
 {
 	struct pair_event event = pair_event_of(e);
-	struct pair *pair = pairs_begin(s->pairs, &event, sizeof(struct user_begin));
-	struct user_begin *begin;
+	struct pair *pair = pairs_begin(s->pairs, &event, sizeof(e->value));
 
 	s->counts.begins++;
 	if (!pair) {
 		s->counts.of[SPAN_EVICTED]++;
 		return -ENOMEM;
 	}
-	begin = pair_data(pair);
-	begin->name.bytes = pair_name(pair);
-	begin->name.len = kept_len(&e->name);
-	begin->name.state = e->name.state;
-	begin->name.address = e->name.address;
-	begin->is_signal = e->is_signal;
-	begin->has_id = e->has_id;
-	begin->id = event.id;
-	begin->value = e->value;
+	memcpy(pair_data(pair), &e->value, sizeof(e->value));
 	pairs_trim(s->pairs, pair);
 	return 0;
 }
