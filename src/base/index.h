@@ -65,8 +65,6 @@ void index_renumber(struct index *x, uint64_t hash, uint32_t from, uint32_t to);
 void index_clear(struct index *x);
 void index_done(struct index *x);
 
-static inline size_t index_bytes(const struct index *x) { return x->slots ? (x->mask + 1) * sizeof(*x->slots) : 0; }
-
 /* Brings the slot nearer that index_find looks at first. */
 static inline void index_prefetch(const struct index *x, uint64_t hash)
 {

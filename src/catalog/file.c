@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The probes of one file: its notes sorted, picked by the pattern, and taken together by name. */
+/* The probes of one file: its notes, filtered by the pattern, sorted, and grouped by name. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "catalog/catalog_priv.h"
 
-static bool fits(const struct catalog *c, const struct usdt_note *note)
+static bool note_matches(const struct catalog *c, const struct usdt_note *note)
 {
 	const char *pattern = c->pattern, *colon = pattern ? strchr(pattern, ':') : NULL;
 	char provider[256];
@@ -26,8 +26,8 @@ static bool same_probe(const struct usdt_note *a, const struct usdt_note *b)
 	return !strcmp(a->name, b->name) && !strcmp(a->provider, b->provider);
 }
 
-/* For near misses. That memory ran out costs an advice, nothing else. */
-static void remember(struct catalog *c, const struct usdt_note *note)
+/* For near misses. Without memory there is one suggestion less. */
+static void add_other(struct catalog *c, const struct usdt_note *note)
 {
 	char *name;
 
@@ -54,11 +54,11 @@ static int pick_sites(struct catalog *c, struct catalog_file *file, struct ut_er
 	for (size_t i = 0; i < file->notes.notes.n; i++) {
 		const struct usdt_note *note = &file->notes.notes.v[i];
 
-		if (fits(c, note)) {
+		if (note_matches(c, note)) {
 			if (vec_push(&file->sites, note))
 				return ut_err_nomem(err);
 		} else if (!other || !same_probe(other, note)) {
-			remember(c, note);
+			add_other(c, note);
 			other = note;
 		}
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs and libraries by name: in PATH, in the library folders, and among what a file needs. */
+/* Programs and libraries by name: in PATH, in the library directories, and among what a file needs. */
 #include "catalog/locate.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "elf/image.h"
 #include "elf/usdt.h"
 
-static const char *const library_folders[] = {
+static const char *const library_directories[] = {
 	"/lib/x86_64-linux-gnu",
 	"/usr/lib/x86_64-linux-gnu",
 	"/lib64",
@@ -32,13 +32,13 @@ void words_done(struct words *words)
 	vec_done(&words->v);
 }
 
-/* FOLDER/NAME if that is a regular file that we may use in this way. */
-static char *file_in(const char *folder, size_t len, const char *name, int access_mode)
+/* DIRECTORY/NAME if that is a regular file that we may use in this way. */
+static char *file_in(const char *directory, size_t len, const char *name, int access_mode)
 {
 	struct stat st;
 	char *path;
 
-	if (asprintf(&path, "%.*s%s%s", (int)len, folder, len ? "/" : "", name) < 0)
+	if (asprintf(&path, "%.*s%s%s", (int)len, directory, len ? "/" : "", name) < 0)
 		return NULL;
 	if (!stat(path, &st) && S_ISREG(st.st_mode) && !access(path, access_mode))
 		return path;
@@ -48,19 +48,17 @@ static char *file_in(const char *folder, size_t len, const char *name, int acces
 
 static char *find_program(const char *name)
 {
-	const char *folder = getenv("PATH");
+	const char *directory = getenv("PATH");
 	char *found = NULL;
 
-	if (!folder)
-		folder = "/usr/local/bin:/usr/bin:/bin";
-	while (!found) {
-		size_t len = strcspn(folder, ":");
-
+	if (!directory)
+		directory = "/usr/local/bin:/usr/bin:/bin";
+	for (size_t len = 0; !found; directory += len + 1) {
+		len = strcspn(directory, ":");
 		if (len)
-			found = file_in(folder, len, name, X_OK);
-		if (!folder[len])
+			found = file_in(directory, len, name, X_OK);
+		if (!directory[len])
 			break;
-		folder += len + 1;
 	}
 	return found;
 }
@@ -76,8 +74,8 @@ static bool has_elf_magic(const char *path)
 /* The library @name exactly: libruby-3.1.so.3.1. Linker scripts (libc.so) are passed over. */
 static char *find_library(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(library_folders); i++) {
-		char *found = file_in(library_folders[i], strlen(library_folders[i]), name, R_OK);
+	for (size_t i = 0; i < ARRAY_SIZE(library_directories); i++) {
+		char *found = file_in(library_directories[i], strlen(library_directories[i]), name, R_OK);
 
 		if (found && has_elf_magic(found))
 			return found;
@@ -86,10 +84,10 @@ static char *find_library(const char *name)
 	return NULL;
 }
 
-/* The shortest file name in the folder that begins with @stem, ".so" and the end or a version; NULL when none. */
-static char *find_version(const char *folder, const char *stem)
+/* The shortest file name in the directory that begins with @stem, ".so" and the end or a version; NULL when none. */
+static char *find_version(const char *directory, const char *stem)
 {
-	AUTO_CLOSEDIR DIR *dir = opendir(folder);
+	AUTO_CLOSEDIR DIR *dir = opendir(directory);
 	AUTO_FREE char *best = NULL;
 	size_t len = strlen(stem);
 	struct dirent *entry;
@@ -100,7 +98,7 @@ static char *find_version(const char *folder, const char *stem)
 
 		if (strncmp(entry->d_name, stem, len) || strncmp(rest, ".so", 3) || (rest[3] && rest[3] != '.'))
 			continue;
-		path = file_in(folder, strlen(folder), entry->d_name, R_OK);
+		path = file_in(directory, strlen(directory), entry->d_name, R_OK);
 		if (path && (!best || strlen(path) < strlen(best)) && has_elf_magic(path)) {
 			free(best);
 			best = take_ptr(path);
@@ -115,12 +113,10 @@ static char *find_library_by_stem(const char *name)
 	AUTO_FREE char *stem = NULL;
 	char *found = NULL;
 
-	if (asprintf(&stem, "%s%s", strncmp(name, "lib", 3) ? "lib" : "", name) < 0) {
-		stem = NULL;
-		return NULL;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(library_folders) && !found; i++)
-		found = find_version(library_folders[i], stem);
+	if (asprintf(&stem, "%s%s", strncmp(name, "lib", 3) ? "lib" : "", name) < 0)
+		return stem = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(library_directories) && !found; i++)
+		found = find_version(library_directories[i], stem);
 	return found;
 }
 
@@ -149,6 +145,7 @@ static bool path_has_notes(const char *path)
 	return ret;
 }
 
+/* Adds the library, with @with_probes only if it has probes. */
 static void add_needed(const char *name, bool with_probes, struct words *ret)
 {
 	AUTO_FREE char *path = find_library(name);

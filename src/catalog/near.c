@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The probes that did not fit the pattern, and which of them are like it. */
+/* The probes that did not match the pattern, and the similar ones of them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ long catalog_others(struct catalog *c, const char ***ret)
 	return n;
 }
 
-/* «gc_*» is compared as «gc_»: its stars say nothing about letters. */
+/* «gc_*» is compared as «gc_», without its wildcards. */
 static char *plain_pattern(const char *pattern)
 {
 	char *ret = strdup(pattern), *to = ret;

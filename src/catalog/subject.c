@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The probes of a file that was named, and those of a process: of every file that it has mapped, as it has them mapped. */
+/* The probes of a named file, and those of a process: of every file that it has mapped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ void catalog_done(struct catalog *c)
 	runtimes_done(&c->runtimes);
 }
 
-static int read_file(struct catalog *c, struct catalog_subject *subject, struct catalog_file *file, int fd,
-		     const struct catalog_sink *sink, struct ut_err *err)
+static int read_subject_file(struct catalog *c, struct catalog_subject *subject, struct catalog_file *file, int fd,
+			     const struct catalog_sink *sink, struct ut_err *err)
 {
 	int r = catalog_file_read(c, file, fd, err);
 
@@ -35,8 +35,8 @@ static int read_file(struct catalog *c, struct catalog_subject *subject, struct 
 	return 0;
 }
 
-/* Whoever asks for a name does not always know that functions are no probes: the first file that has some is kept. */
-static void look_for_functions(struct catalog *c, const char *path, int fd)
+/* For users who name a function where a probe is expected: keeps the first file that has such functions. */
+static void find_function_file(struct catalog *c, const char *path, int fd)
 {
 	const struct elf_symbol *symbols;
 	struct elf_image *img;
@@ -53,7 +53,7 @@ static void look_for_functions(struct catalog *c, const char *path, int fd)
 
 /* --- a file ------------------------------------------------------------------------------------------------ */
 
-static int open_file(const char *path, struct ut_err *err)
+static int open_regular_file(const char *path, struct ut_err *err)
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
@@ -79,12 +79,12 @@ int catalog_path(struct catalog *c, const char *path, const struct catalog_sink 
 {
 	struct catalog_subject subject = { .path = path, .runtime = runtime_of_path(c, path) };
 	AUTO(catalog_file_done) struct catalog_file file = { .path = path };
-	AUTO_CLOSE int fd = open_file(path, err);
+	AUTO_CLOSE int fd = open_regular_file(path, err);
 	int r;
 
 	if (fd < 0)
 		return fd;
-	r = read_file(c, &subject, &file, fd, sink, err);
+	r = read_subject_file(c, &subject, &file, fd, sink, err);
 	if (r)
 		r = ut_err_wrap(err, "'%s'", path);
 	if (!subject.runtime)
@@ -92,20 +92,20 @@ int catalog_path(struct catalog *c, const char *path, const struct catalog_sink 
 	if (!r)
 		sink->end(sink->ctx, &subject);
 	if (c->pattern && !c->shown)
-		look_for_functions(c, path, fd);
+		find_function_file(c, path, fd);
 	return r;
 }
 
 /* --- a process --------------------------------------------------------------------------------------------- */
 
-static void look_at_file(struct catalog *c, struct catalog_subject *subject, const struct mapped_file *mapped,
-			 const struct catalog_sink *sink)
+static void read_mapped_file(struct catalog *c, struct catalog_subject *subject, const struct mapped_file *mapped,
+			     const struct catalog_sink *sink)
 {
 	AUTO(catalog_file_done)
 	struct catalog_file file = { .path = mapped->first.path, .deleted = mapped->first.deleted };
 	struct ut_err err = { 0 };
 	AUTO_CLOSE int fd = mapping_open(subject->pid, &mapped->first, &err);
-	int r = fd < 0 ? fd : read_file(c, subject, &file, fd, sink, &err);
+	int r = fd < 0 ? fd : read_subject_file(c, subject, &file, fd, sink, &err);
 
 	if (!r || (fd >= 0 && r == -ENOEXEC))
 		return; /* not ELF: an archive of classes or the like, which holds no probes */
@@ -119,18 +119,18 @@ static void look_at_file(struct catalog *c, struct catalog_subject *subject, con
 	subject->foreign += fd >= 0;
 }
 
-static void look_at_files(struct catalog *c, struct catalog_subject *subject, const struct mapped_files *files,
-			  const struct catalog_sink *sink)
+static void read_mapped_files(struct catalog *c, struct catalog_subject *subject, const struct mapped_files *files,
+			      const struct catalog_sink *sink)
 {
 	for (size_t i = 0; i < files->files.n; i++)
-		look_at_file(c, subject, &files->files.v[i], sink);
+		read_mapped_file(c, subject, &files->files.v[i], sink);
 	sink->end(sink->ctx, subject);
 	for (size_t i = 0; i < files->files.n && c->pattern && !c->shown && !c->functions; i++) {
 		const struct mapping *m = &files->files.v[i].first;
 		AUTO_CLOSE int fd = mapping_open(subject->pid, m, NULL);
 
 		if (fd >= 0)
-			look_for_functions(c, m->path, fd);
+			find_function_file(c, m->path, fd);
 	}
 }
 
@@ -152,9 +152,9 @@ int catalog_process(struct catalog *c, pid_t pid, const struct catalog_sink *sin
 	subject.ns_pid = process_ns_pid(pid);
 	subject.runtime = runtime_of_process(&c->runtimes, pid);
 	if (subject.runtime && subject.runtime->library)
-		subject.runtime = NULL; /* what a program is made of is not what it is */
+		subject.runtime = NULL; /* a library such as libstdc++ does not name the process */
 	if (files.files.v[0].is_program)
 		subject.path = files.files.v[0].first.path;
-	look_at_files(c, &subject, &files, sink);
+	read_mapped_files(c, &subject, &files, sink);
 	return 0;
 }

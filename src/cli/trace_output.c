@@ -29,7 +29,7 @@ struct trace_output {
 	struct trace_output_options options;
 	const struct plan *plan;
 	struct live_printer *printer;
-	VEC(struct live_probe *) probes; /* by the plan's number; made when first needed */
+	struct live_probes probes;
 	struct trace_user *user; /* NULL without e: */
 	struct stack_names *names; /* NULL: no stacks */
 	struct buf out;
@@ -68,9 +68,7 @@ struct trace_output *trace_output_free(struct trace_output *o)
 {
 	if (!o)
 		return NULL;
-	for (size_t i = 0; i < o->probes.n; i++)
-		live_probe_free(o->probes.v[i]);
-	vec_done(&o->probes);
+	live_probes_done(&o->probes);
 	trace_user_free(o->user);
 	live_printer_free(o->printer);
 	stack_names_free(o->names);
@@ -149,18 +147,6 @@ static pid_t ns_pid(struct trace_output *o, pid_t pid)
 	return e->ns_pid;
 }
 
-static struct live_probe *prepared(struct trace_output *o, const struct session_event *e)
-{
-	size_t i = e->site->probe;
-
-	while (o->probes.n <= i)
-		if (vec_push(&o->probes, NULL))
-			return NULL;
-	if (!o->probes.v[i])
-		o->probes.v[i] = live_probe_new(e->probe->checked);
-	return o->probes.v[i];
-}
-
 static int on_event(void *ctx, const struct session_event *e)
 {
 	struct trace_output *o = ctx;
@@ -168,7 +154,7 @@ static int on_event(void *ctx, const struct session_event *e)
 		.rec = e->rec,
 		.size = e->size,
 		.cpu = e->cpu,
-		.probe = prepared(o, e),
+		.probe = live_probes_get(&o->probes, e->site->probe, e->probe->checked),
 		.func = e->probe->func,
 		.provider_or_file = e->probe->provider,
 		.unreadable = e->site->unreadable,
@@ -265,7 +251,7 @@ int trace_output_stop(struct trace_output *o, uint64_t stop_ns)
 	if (o->user)
 		trace_user_stop(o->user, stop_ns);
 	if (o->names)
-		stack_names_stop(o->names, say_note);
+		stack_names_stop(o->names, on_note, o);
 	return flush(o);
 }
 

@@ -36,6 +36,14 @@ struct live_probe;
 struct live_probe *live_probe_new(const struct probe_checked *checked);
 struct live_probe *live_probe_free(struct live_probe *p);
 
+/* The probes of a plan by their number, each prepared when first needed. Zero-initialize; free with live_probes_done. */
+struct live_probes {
+	VEC(struct live_probe *) v;
+};
+struct live_probe *live_probes_get(struct live_probes *p, size_t number,
+				   const struct probe_checked *checked); /* NULL: no memory */
+void live_probes_done(struct live_probes *p);
+
 struct live_event {
 	const struct ut_rec_event *rec; /* 8-byte aligned; foreign: sizes inside are checked here */
 	size_t size; /* bytes at rec */

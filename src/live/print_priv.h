@@ -40,6 +40,7 @@ struct live_probe {
 	uint32_t text_room;
 	bool has_layout;
 	VEC(struct step) steps;
+	struct live_values *values; /* NULL: not asked for yet */
 	char *keys[OUTPUTS_MAX]; /* owned: JSON strings for "args", quoted */
 	char *names[OUTPUTS_MAX]; /* owned: the expressions as typed */
 };

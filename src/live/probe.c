@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "live/print_priv.h"
+#include "live/values.h"
 
 /* The name of an output: its variable, or its expression as typed. */
 static char *output_name(const struct probe_checked *checked, const struct output *out)
@@ -63,6 +64,24 @@ struct live_probe *live_probe_free(struct live_probe *p)
 		free(p->keys[i]);
 	}
 	vec_done(&p->steps);
+	live_values_free(p->values);
 	free(p);
 	return NULL;
+}
+
+struct live_probe *live_probes_get(struct live_probes *p, size_t number, const struct probe_checked *checked)
+{
+	while (p->v.n <= number)
+		if (vec_push(&p->v, NULL))
+			return NULL;
+	if (!p->v.v[number])
+		p->v.v[number] = live_probe_new(checked);
+	return p->v.v[number];
+}
+
+void live_probes_done(struct live_probes *p)
+{
+	for (size_t i = 0; i < p->v.n; i++)
+		live_probe_free(p->v.v[i]);
+	vec_done(&p->v);
 }

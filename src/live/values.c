@@ -64,6 +64,13 @@ struct live_values *live_values_new(const struct live_probe *p)
 	return v;
 }
 
+const struct live_values *live_values_of(struct live_probe *probe)
+{
+	if (!probe->values)
+		probe->values = live_values_new(probe);
+	return probe->values;
+}
+
 struct live_values *live_values_free(struct live_values *v)
 {
 	if (!v)

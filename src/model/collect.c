@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of runtimes as begins and ends for the pairing engine: what each means to a span, and what is told of it. */
+/* Events of runtimes as begins and ends for the pairing engine, and the spans that result. */
 #include "model/collect.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 
 TAILQ_HEAD(collect_items, collect_item);
 
-/* Behind a pair. Those that «only» leaves out are kept to find their ends; they are in no list. */
+/* The data of a pair. Those that «only» leaves out are kept to find their ends; they are in no list. */
 struct collect_item {
 	TAILQ_ENTRY(collect_item) of_def, of_kind; /* the oldest first */
 	struct collect_items *def_items, *kind_items; /* NULL: left out */
-	bool undecided; /* left out, unless what comes later says that it is one of these */
+	bool undecided; /* left out, unless a later value matches «only» */
 	unsigned def;
 	bool has_state;
 	struct ut_rec_state state;
@@ -41,8 +41,8 @@ struct collect {
 	uint64_t start_ns, base_ns;
 	int (*fn)(void *ctx, const struct collect_span *span);
 	void *ctx;
-	const struct collect_event *ending; /* what ends spans now; NULL */
-	VEC(struct collect_value) joined; /* values of the span that is handed out */
+	const struct collect_event *ending; /* the event that ends spans now; NULL */
+	VEC(struct collect_value) joined; /* values of the reported span */
 	struct pairs *pairs;
 };
 
@@ -133,29 +133,20 @@ uint64_t collect_stopped_since(const struct collect *c, uint32_t pid)
 	return 0;
 }
 
-/* Its begin's values, then those of its end. */
-static int join_values(struct collect *c, const struct collect_item *item)
+static int report_span(struct collect *c, struct collect_item *item, const struct span *ended)
 {
+	struct collect_span *span = &item->span;
 	const struct collect_event *end = c->ending;
-	size_t n = item->nvalues + (end ? end->nvalues : 0);
 
-	if (n && vec_reserve(&c->joined, n))
+	/* The values of its begin, then those of its end. */
+	span->nvalues = item->nvalues + (end ? end->nvalues : 0);
+	if (span->nvalues && vec_reserve(&c->joined, span->nvalues))
 		return -ENOMEM;
 	if (item->nvalues)
 		memcpy(c->joined.v, item->values, item->nvalues * sizeof(*item->values));
 	if (end && end->nvalues)
 		memcpy(c->joined.v + item->nvalues, end->values, end->nvalues * sizeof(*end->values));
-	c->joined.n = n;
-	return 0;
-}
-
-static int tell(struct collect *c, struct collect_item *item, const struct span *ended)
-{
-	struct collect_span *span = &item->span;
-	const struct collect_event *end = c->ending;
-
-	if (join_values(c, item))
-		return -ENOMEM;
+	span->values = c->joined.v;
 	span->end = ended->end;
 	span->end_ns = ended->end_ns;
 	span->lost_inside = ended->flags & SPAN_LOST_INSIDE;
@@ -164,8 +155,6 @@ static int tell(struct collect *c, struct collect_item *item, const struct span 
 		collect_learn(span, &c->keys[item->def], end);
 	if (end && item->has_state)
 		span->stall = stall_between(&item->state, span->begin_ns, end->state, end->time_ns, c->base_ns);
-	span->values = c->joined.v;
-	span->nvalues = c->joined.n;
 	collect_conclude(span);
 	return c->fn(c->ctx, span);
 }
@@ -179,24 +168,23 @@ static int on_ended(void *ctx, struct pair *pair, struct span *ended)
 	if (!item->kind_items)
 		return 0;
 	if (ended)
-		r = tell(c, item, ended);
+		r = report_span(c, item, ended);
 	TAILQ_REMOVE(item->def_items, item, of_def);
 	TAILQ_REMOVE(item->kind_items, item, of_kind);
 	return r;
 }
 
-/* What an end of @e finds; those that are left out have a key of their own. */
+/* The key of the pair that an end @e closes; begins that are left out have their own. */
 static struct pair_event pair_event_of(const struct collect *c, const struct collect_event *e, bool left_out)
 {
 	const struct collect_def *def = &c->defs[e->def];
-	const struct collect_value *id = def->by == COLLECT_BY_ID ? collect_value_of(e, COLLECT_ID) : NULL;
-	struct pair_event ret = {
-		.time_ns = e->time_ns, .pid = e->pid, .tid = e->tid, .what = (uint64_t)e->def << 1 | left_out
-	};
+	const struct collect_value *id = def->by == PAIR_BY_ID ? collect_value_of(e, COLLECT_ID) : NULL;
+	struct pair_event ret = { .time_ns = e->time_ns,
+				  .pid = e->pid,
+				  .tid = e->tid,
+				  .by = def->by,
+				  .what = (uint64_t)e->def << 1 | left_out };
 
-	ret.by = def->by == COLLECT_BY_THREAD ? PAIR_BY_THREAD
-		 : def->by == COLLECT_BY_ID   ? PAIR_BY_ID
-					      : PAIR_BY_PROCESS;
 	if (id && id->is_text) {
 		ret.id = UINT64_MAX;
 		ret.name = id->text;
@@ -207,8 +195,8 @@ static struct pair_event pair_event_of(const struct collect *c, const struct col
 	return ret;
 }
 
-/* The newest that an end like @e closes; @fit: what its own values say on «only». */
-static struct pair *newest(const struct collect *c, const struct collect_event *e, enum collect_fit fit)
+/* The newest pair that an end like @e closes; @fit: whether its own values match «only». */
+static struct pair *newest_open(const struct collect *c, const struct collect_event *e, enum collect_fit fit)
 {
 	struct pair_event in = pair_event_of(c, e, false), out = pair_event_of(c, e, true);
 	struct pair *one = pairs_newest(c->pairs, &in), *other = NULL;
@@ -221,8 +209,8 @@ static struct pair *newest(const struct collect *c, const struct collect_event *
 	return one && (!other || pair_is_newer(one, other)) ? one : other;
 }
 
-/* It is one of these: from now on it is not left out. */
-static void decide(struct collect *c, struct collect_proc *proc, struct collect_item *item)
+/* The span matches «only»: from now on it is not left out. */
+static void include_item(struct collect *c, struct collect_proc *proc, struct collect_item *item)
 {
 	item->undecided = false;
 	item->span.number = ++proc[item->def].numbered;
@@ -233,12 +221,12 @@ static void decide(struct collect *c, struct collect_proc *proc, struct collect_
 }
 
 /*
- * One that is open already where the new one would be ended: they nest, as queries of a database do. But when
- * events were lost and these never nest, it is the end of the old one that was lost.
+ * If a span with the same key is open already, such spans nest, as queries of a database do. But if events were lost and
+ * these never nest, the end of the old one was lost.
  */
 static int replace_lost(struct collect *c, const struct collect_event *e)
 {
-	struct pair *old = newest(c, e, COLLECT_FITS);
+	struct pair *old = newest_open(c, e, COLLECT_FITS);
 	uint64_t lost_ns;
 
 	if (old && !pairs_lost_after(c->pairs, old, pair_begun(old).time_ns, &lost_ns))
@@ -248,7 +236,7 @@ static int replace_lost(struct collect *c, const struct collect_event *e)
 	return 0;
 }
 
-static int begin(struct collect *c, const struct collect_event *e)
+static int begin_span(struct collect *c, const struct collect_event *e)
 {
 	enum collect_fit fit = collect_only_fits(&c->defs[e->def], &c->keys[e->def], e);
 	struct collect_proc *proc = pairs_process(c->pairs, e->pid, true);
@@ -279,7 +267,7 @@ static int begin(struct collect *c, const struct collect_event *e)
 		collect_learn(&item->span, &c->keys[e->def], e);
 	}
 	if (fit == COLLECT_FITS)
-		decide(c, proc, item);
+		include_item(c, proc, item);
 	return pairs_trim(c->pairs, pair);
 }
 
@@ -311,43 +299,43 @@ static int end_without_begin(struct collect *c, const struct collect_event *e)
 	return c->fn(c->ctx, &span);
 }
 
-/* @fails: whatever is open there ended without saying so, inner ones first. */
-static int end(struct collect *c, const struct collect_event *e)
+/* @fails: everything open there has ended without an event, inner ones first. */
+static int end_spans(struct collect *c, const struct collect_event *e)
 {
 	const struct collect_value *failed = collect_value_of(e, COLLECT_FAILED);
 	bool fails = failed && !failed->is_text && failed->number;
 	enum collect_fit fit = fails ? COLLECT_FIT_UNKNOWN : collect_only_fits(&c->defs[e->def], &c->keys[e->def], e);
-	struct pair *pair = newest(c, e, fit);
+	struct pair *pair = newest_open(c, e, fit);
 	struct collect_item *item;
 	int r;
 
-	if (!pair) /* without a fit nobody knows whether it is one of these */
+	if (!pair) /* unless it matches, it may be an end of another kind */
 		return fit == COLLECT_FITS ? end_without_begin(c, e) : 0;
 	c->ending = e;
 	do {
 		item = pair_data(pair);
 		if (item->undecided && fit == COLLECT_FITS)
-			decide(c, pair_process(pair), item);
+			include_item(c, pair_process(pair), item);
 		r = pairs_end(c->pairs, pair, e->time_ns, e->tid);
-		pair = fails ? newest(c, e, fit) : NULL;
+		pair = fails ? newest_open(c, e, fit) : NULL;
 	} while (pair && !r);
 	c->ending = NULL;
 	return r;
 }
 
-/* To the newest of its thread or id, where that is how ends find theirs, else to the newest of the process. */
-static void inside(struct collect *c, const struct collect_event *e)
+/* Adds values to the newest span of the thread or id, if ends are matched so, else to the newest of the process. */
+static void add_inside(struct collect *c, const struct collect_event *e)
 {
 	enum collect_fit fit = collect_only_fits(&c->defs[e->def], &c->keys[e->def], e);
 	struct collect_proc *proc = pairs_process(c->pairs, e->pid, false);
-	struct pair *pair = newest(c, e, fit);
+	struct pair *pair = newest_open(c, e, fit);
 	struct collect_item *item;
 
 	if (!proc || fit == COLLECT_FITS_NOT)
 		return;
 	item = pair ? pair_data(pair) : TAILQ_LAST(items_of(proc, e->def), collect_items);
 	if (item && item->undecided && fit == COLLECT_FITS)
-		decide(c, proc, item);
+		include_item(c, proc, item);
 	if (item && (item->kind_items || item->undecided))
 		collect_learn(&item->span, &c->keys[e->def], e);
 }
@@ -357,9 +345,9 @@ int collect_event(struct collect *c, const struct collect_event *e)
 	if (e->def >= c->ndefs)
 		return 0;
 	switch (e->role) {
-	case COLLECT_BEGIN: return begin(c, e);
-	case COLLECT_END: return end(c, e);
-	case COLLECT_INSIDE: inside(c, e); break;
+	case COLLECT_BEGIN: return begin_span(c, e);
+	case COLLECT_END: return end_spans(c, e);
+	case COLLECT_INSIDE: add_inside(c, e); break;
 	}
 	return 0;
 }

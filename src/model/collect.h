@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What runtimes do: collections and the other spans that runtimes are described with, from begins, ends and what
- * comes inside, with how long the program stood still. Pure: fed in time order, it hands out each span as it ends.
- * One thread.
+ * Spans of runtimes (collections and the others of runtime definitions) from the events at their begin, at their end and
+ * inside, with stop-the-world times. Pure: fed in time order, it reports each span as it ends. One thread.
  *
- * Begins and ends pair by the rules of docs/spans.md, by thread, process or id as the definition has it. What comes inside
- * belongs to the newest of its own thread or id where there is one, else to the newest of the process. Where «only» leaves
- * out a begin, its end is left out with it, whether that tells the value or not. No span is longer than from its begin to
- * what closed it. A begin that is open over a loss is taken for one whose end was lost when another of its definition and
- * thread comes, unless these have been seen to nest.
+ * Begins and ends pair by the rules of docs/spans.md, by thread, process or id as the definition says. An event inside
+ * belongs to the newest span of its own thread or id if there is one, else to the newest of the process. If «only» leaves
+ * out a begin, it leaves out its end too, whether that has the value or not. No span is longer than from its begin to
+ * the event that closed it. If events were lost while a span was open, the next begin of its definition and thread
+ * closes it as one whose end was lost, unless such spans have been seen to nest.
  */
 #ifndef UT_MODEL_COLLECT_H
 #define UT_MODEL_COLLECT_H
@@ -21,7 +20,7 @@
 #include "model/stall.h"
 
 #define COLLECT_OPEN_MAX 4096 /* open spans of a process */
-#define COLLECT_TEXT_MAX 120 /* bytes of name and cause, a NUL among them; longer ones are cut */
+#define COLLECT_TEXT_MAX 120 /* bytes of name and cause with their NUL; longer ones are truncated */
 
 struct collect_word {
 	const char *value;
@@ -31,12 +30,11 @@ struct collect_word {
 struct collect_only {
 	const char *value, *glob;
 };
-enum collect_by { COLLECT_BY_THREAD, COLLECT_BY_PROCESS, COLLECT_BY_ID };
 
 /* One [span] of a runtime (proc/runtime.h has the meaning). The strings are the caller's and outlive the engine. */
 struct collect_def {
 	const char *runtime, *kind, *title; /* title may be NULL */
-	enum collect_by by;
+	enum pair_by by;
 	bool stops;
 	const char *part_of; /* NULL: nothing */
 	const struct collect_word *words;
@@ -55,7 +53,7 @@ struct collect_value {
 	size_t len;
 };
 
-/* What stands for a name, so that it is compared as a number; looked up once for each probe. Never 0. */
+/* A number for a name, for comparison; computed once for each probe. Never 0. */
 uint32_t collect_name_key(const char *name);
 
 enum collect_role { COLLECT_BEGIN, COLLECT_END, COLLECT_INSIDE };
@@ -73,15 +71,17 @@ struct collect_event {
 
 struct collect_span {
 	const struct collect_def *def;
-	enum span_end end; /* all but SPAN_COMPLETE: cut; not in any statistics of lengths */
+	enum span_end end; /* all but SPAN_COMPLETE: incomplete, not in any statistics of lengths */
 	uint32_t pid, tid; /* of the begin */
 	char comm[16];
-	uint64_t begin_ns, end_ns; /* of an end without a begin: since when that may have been; SPAN_ORPHAN: the same */
+	uint64_t begin_ns,
+		end_ns; /* of an end without a begin, begin_ns is the earliest possible; SPAN_ORPHAN: equal */
 	uint64_t number; /* of this definition in this program, from 1, as they began */
-	const char *label; /* how it is called: words, else name, title or kind; never NULL */
+	const char *label; /* from the words, else name, title or kind; never NULL */
 	char name[COLLECT_TEXT_MAX], cause[COLLECT_TEXT_MAX]; /* "": none */
 	bool has_before, has_after, has_freed, has_objects, has_heap;
-	uint64_t before, after, freed, objects, heap; /* bytes; objects: freed ones. freed: told, or before - after */
+	uint64_t before, after, freed, objects,
+		heap; /* bytes; objects: freed ones. freed: a value of the event, or before - after */
 	struct stall stall;
 	bool nested; /* inside another of the same kind of its process */
 	bool lost_inside; /* events were lost between its begin and its end */
@@ -92,18 +92,18 @@ struct collect_span {
 struct collect;
 struct pairs;
 
-/* @defs lives as long as the engine. @fn gets each span; who called gets its negative result. NULL: no memory. */
+/* @defs outlives the engine. @fn gets each span; the caller gets its negative result. NULL: out of memory. */
 struct collect *collect_new(const struct collect_def *defs, size_t n, uint64_t start_ns, uint64_t base_ns,
 			    int (*fn)(void *ctx, const struct collect_span *span), void *ctx);
 struct collect *collect_free(struct collect *c);
 
 int collect_event(struct collect *c, const struct collect_event *e);
 /*
- * The engine behind it: what else happens goes to it, as pairs_fork() and pairs_lost() of pair.h. They return the negative
- * result of @fn.
+ * The pairing engine, for lifecycle events and losses: pairs_fork() and the like of pair.h return the negative result
+ * of @fn.
  */
 struct pairs *collect_pairs(const struct collect *c);
-/* Since when a collection (kind gc) that stops the process is open; 0: none is. */
+/* When the open stop-the-world collection (kind gc) of the process began; 0: none is open. */
 uint64_t collect_stopped_since(const struct collect *c, uint32_t pid);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files behind collect.h share: what values say. Nobody else includes this. */
+/* Private to the files that implement collect.h: the meaning of values. */
 #ifndef UT_MODEL_COLLECT_PRIV_H
 #define UT_MODEL_COLLECT_PRIV_H
 
@@ -9,9 +9,9 @@
 #define COLLECT_VALUES_MAX 32 /* of a begin, kept until its end */
 #define COLLECT_VALUE_TEXT 1024 /* bytes of one of them */
 
-enum collect_fit { COLLECT_FITS, COLLECT_FITS_NOT, COLLECT_FIT_UNKNOWN }; /* unknown: a value is not there */
+enum collect_fit { COLLECT_FITS, COLLECT_FITS_NOT, COLLECT_FIT_UNKNOWN }; /* unknown: a value is missing */
 
-/* Names that mean something in every definition; others have keys above these. */
+/* Names with a meaning in every definition; others have keys above these. */
 enum collect_known {
 	COLLECT_AFTER = 1,
 	COLLECT_BEFORE,
@@ -38,12 +38,12 @@ const struct collect_value *collect_value_of(const struct collect_event *e, enum
 /* @def, keys: of the event. */
 enum collect_fit collect_only_fits(const struct collect_def *def, const struct collect_def_keys *keys,
 				   const struct collect_event *e);
-/* What an event of this role adds to what is known of the span. */
+/* Adds the values of an event to the span, by the event's role. */
 void collect_learn(struct collect_span *span, const struct collect_def_keys *keys, const struct collect_event *e);
-/* All has been learned: what follows of it, and how it is called. */
+/* After the last event: derived values and the label. */
 void collect_conclude(struct collect_span *span);
 
-/* The values of a begin, as many as are kept, with their names and texts: bytes, and the copy in that room. */
+/* The first COLLECT_VALUES_MAX values of a begin with their names and strings: bytes, and the copy in that many bytes. */
 size_t collect_values_room(const struct collect_event *e);
 size_t collect_values_copy(const struct collect_event *e, struct collect_value *to);
 

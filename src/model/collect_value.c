@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the values of a span's probes mean: sizes, causes, names, and how the span is called. */
+/* What the values of a span's probes mean: sizes, causes, names and the label of the span. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "base/auto.h"
 #include "base/hash.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "model/collect_priv.h"
 
@@ -63,30 +64,30 @@ static const struct collect_value *value_called(const struct collect_event *e, u
 	return NULL;
 }
 
-static size_t kept(const struct collect_event *e)
+static size_t kept_values(const struct collect_event *e)
 {
 	return e->nvalues < COLLECT_VALUES_MAX ? e->nvalues : COLLECT_VALUES_MAX;
 }
 
-static size_t text_room(const struct collect_value *v)
+static size_t kept_len(const struct collect_value *v)
 {
 	return !v->is_text ? 0 : v->len < COLLECT_VALUE_TEXT ? v->len : COLLECT_VALUE_TEXT;
 }
 
 size_t collect_values_room(const struct collect_event *e)
 {
-	size_t room = kept(e) * sizeof(*e->values);
+	size_t room = kept_values(e) * sizeof(*e->values);
 
-	for (size_t i = 0; i < kept(e); i++)
-		room += strlen(e->values[i].name) + 1 + text_room(&e->values[i]);
+	for (size_t i = 0; i < kept_values(e); i++)
+		room += strlen(e->values[i].name) + 1 + kept_len(&e->values[i]);
 	return room;
 }
 
 size_t collect_values_copy(const struct collect_event *e, struct collect_value *to)
 {
-	char *at = (char *)(to + kept(e));
+	char *at = (char *)(to + kept_values(e));
 
-	for (size_t i = 0; i < kept(e); i++) {
+	for (size_t i = 0; i < kept_values(e); i++) {
 		struct collect_value *v = &to[i];
 
 		*v = e->values[i];
@@ -94,16 +95,16 @@ size_t collect_values_copy(const struct collect_event *e, struct collect_value *
 		at += strlen(at) + 1;
 		if (!v->is_text)
 			continue;
-		v->len = text_room(v);
+		v->len = kept_len(v);
 		v->text = at;
 		if (v->len)
 			memcpy(at, e->values[i].text, v->len);
 		at += v->len;
 	}
-	return kept(e);
+	return kept_values(e);
 }
 
-static bool fits(const struct collect_value *v, const char *glob)
+static bool value_matches(const struct collect_value *v, const char *glob)
 {
 	char text[256];
 
@@ -125,26 +126,25 @@ enum collect_fit collect_only_fits(const struct collect_def *def, const struct c
 
 		if (!v)
 			all = COLLECT_FIT_UNKNOWN;
-		else if (!fits(v, def->only[i].glob))
+		else if (!value_matches(v, def->only[i].glob))
 			return COLLECT_FITS_NOT;
 	}
 	return all;
 }
 
-static void keep(bool *has, uint64_t *to, uint64_t v)
+static void keep_value(bool *has, uint64_t *to, uint64_t v)
 {
 	*has = true;
 	*to = v;
 }
 
-static void add(bool *has, uint64_t *to, uint64_t v)
+static void add_to_value(bool *has, uint64_t *to, uint64_t v)
 {
 	*has = true;
-	if (__builtin_add_overflow(*to, v, to))
-		*to = UINT64_MAX;
+	add_u64(to, v);
 }
 
-/* The first one counts. What is cut is cut between two characters. */
+/* The first value counts. A long one is truncated between two UTF-8 characters. */
 static void learn_text(char to[COLLECT_TEXT_MAX], const struct collect_value *v)
 {
 	size_t len = v->len;
@@ -161,7 +161,7 @@ static void learn_text(char to[COLLECT_TEXT_MAX], const struct collect_value *v)
 	to[len] = '\0';
 }
 
-/* "CLASS.NAME" where the class is told as well. */
+/* "CLASS.NAME" if the event has the class as well. */
 static void learn_name(struct collect_span *s, const struct collect_event *e, const struct collect_value *name)
 {
 	const struct collect_value *class = collect_value_of(e, COLLECT_CLASS);
@@ -182,20 +182,21 @@ typedef void (*take_fn)(bool *has, uint64_t *to, uint64_t v);
 
 static void learn_number(struct collect_span *s, const struct collect_value *v, enum collect_role role)
 {
-	take_fn take = role == COLLECT_INSIDE ? add : keep;
-	bool begins = role == COLLECT_BEGIN;
+	take_fn take = role == COLLECT_INSIDE ? add_to_value : keep_value;
+	/* Used memory inside: the first time before, then after, where the last one counts. */
+	bool before = role == COLLECT_BEGIN || (role == COLLECT_INSIDE && !s->has_before);
 	const struct {
 		enum collect_known key;
 		bool *has;
 		uint64_t *to;
 		take_fn take;
 	} known[] = {
-		{ COLLECT_USED, begins ? &s->has_before : &s->has_after, begins ? &s->before : &s->after, take },
+		{ COLLECT_USED, before ? &s->has_before : &s->has_after, before ? &s->before : &s->after, keep_value },
 		{ COLLECT_BEFORE, &s->has_before, &s->before, take },
 		{ COLLECT_AFTER, &s->has_after, &s->after, take },
 		{ COLLECT_FREED, &s->has_freed, &s->freed, take },
 		{ COLLECT_OBJECTS, &s->has_objects, &s->objects, take },
-		{ COLLECT_HEAP, &s->has_heap, &s->heap, keep },
+		{ COLLECT_HEAP, &s->has_heap, &s->heap, keep_value },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
@@ -203,36 +204,19 @@ static void learn_number(struct collect_span *s, const struct collect_value *v, 
 			known[i].take(known[i].has, known[i].to, (uint64_t)v->number);
 }
 
-/* Used memory inside: the first time before, then after, the last one counts. */
-static void learn_used_inside(struct collect_span *s, const struct collect_value *v)
-{
-	if (v->number < 0)
-		return;
-	if (s->has_before)
-		keep(&s->has_after, &s->after, (uint64_t)v->number);
-	else
-		keep(&s->has_before, &s->before, (uint64_t)v->number);
-}
-
-static bool is_word_for(const struct collect_word *w, uint32_t key, const struct collect_event *e)
-{
-	const struct collect_value *v = value_called(e, key, w->value);
-
-	return v && !v->is_text && v->number == w->number;
-}
-
-/* Of all words that fit in its course the first of the list; those of its cause are not how the span is called. */
+/* The label is the first word of the list that any event of the span matches; words of its cause are no labels. */
 static void learn_words(struct collect_span *span, const uint32_t *keys, const struct collect_event *e)
 {
 	bool called = false;
 
 	for (size_t i = 0; i < span->def->nwords; i++) {
 		const struct collect_word *w = &span->def->words[i];
+		const struct collect_value *v = value_called(e, keys[i], w->value);
 		bool cause = keys[i] == COLLECT_CAUSE;
 
 		if (!cause && span->label == w->text)
 			called = true;
-		if ((cause ? *span->cause != '\0' : called) || !is_word_for(w, keys[i], e))
+		if ((cause ? *span->cause != '\0' : called) || !v || v->is_text || v->number != w->number)
 			continue;
 		if (cause) {
 			learn_text(span->cause, &(struct collect_value){ .text = w->text, .len = strlen(w->text) });
@@ -248,9 +232,7 @@ void collect_learn(struct collect_span *span, const struct collect_def_keys *key
 	for (size_t i = 0; i < e->nvalues; i++) {
 		const struct collect_value *v = &e->values[i];
 
-		if (!v->is_text && e->role == COLLECT_INSIDE && v->key == COLLECT_USED)
-			learn_used_inside(span, v);
-		else if (!v->is_text)
+		if (!v->is_text)
 			learn_number(span, v, e->role);
 		else if (v->key == COLLECT_CAUSE)
 			learn_text(span->cause, v);
@@ -265,7 +247,7 @@ void collect_conclude(struct collect_span *span)
 	const struct collect_def *def = span->def;
 
 	if (!span->has_freed && span->has_before && span->has_after && span->before >= span->after)
-		keep(&span->has_freed, &span->freed, span->before - span->after);
+		keep_value(&span->has_freed, &span->freed, span->before - span->after);
 	if (!span->label)
 		span->label = *span->name ? span->name : def->title ? def->title : def->kind;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table by the low bits of the process id: numbers are given out in turn, so that the newest push out the oldest. */
+/* A table by the low bits of the pid: pids are assigned in turn, so the newest replace the oldest. */
 #include "model/family.h"
 
 #include <stdlib.h>

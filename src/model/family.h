@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who started whom, as the stream told it: for events that speak for the parent of the process that sends them. Bounded:
- * the oldest are forgotten.
+ * The parents of processes, from their forks: for events that a process emits on behalf of its parent. Bounded: the oldest
+ * entries are overwritten.
  */
 #ifndef UT_MODEL_FAMILY_H
 #define UT_MODEL_FAMILY_H
@@ -15,8 +15,8 @@ struct family;
 
 struct family_parent {
 	uint32_t pid;
-	uint32_t uid; /* whose user it was then, */
-	char comm[16]; /* and what its thread that forked was called */
+	uint32_t uid; /* at the fork */
+	char comm[16]; /* of the thread that forked */
 };
 
 struct family *family_new(void); /* NULL: out of memory */

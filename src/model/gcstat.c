@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/sum.h"
 #include "model/gcstat_priv.h"
 
 struct row {
-	char *runtime, *kind, *label, *part_of; /* label, part_of: NULL or text */
+	char *runtime, *kind, *label, *part_of; /* label, part_of: may be NULL */
 	struct lengths lengths;
 	struct cover cover;
 	struct gcstat_row sum; /* what can be added up as it comes */
@@ -95,15 +96,20 @@ static int row_init(struct row *r, const struct gcstat *g, const struct collect_
 	return !r->runtime || !r->kind || (label && !r->label) || (def->part_of && !r->part_of) ? -ENOMEM : 0;
 }
 
-static struct kind *kind_of(struct gcstat *g, const struct collect_def *def)
+static struct kind *find_kind_rows(const struct gcstat *g, const char *runtime, const char *kind)
 {
-	struct kind *k;
+	for (size_t i = 0; i < g->kinds.n; i++)
+		if (!strcmp(g->kinds.v[i]->all.kind, kind) && !strcmp(g->kinds.v[i]->all.runtime, runtime))
+			return g->kinds.v[i];
+	return NULL;
+}
 
-	for (size_t i = 0; i < g->kinds.n; i++) {
-		k = g->kinds.v[i];
-		if (!strcmp(k->all.kind, def->kind) && !strcmp(k->all.runtime, def->runtime))
-			return k;
-	}
+static struct kind *get_kind_rows(struct gcstat *g, const struct collect_def *def)
+{
+	struct kind *k = find_kind_rows(g, def->runtime, def->kind);
+
+	if (k)
+		return k;
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return NULL;
@@ -114,7 +120,7 @@ static struct kind *kind_of(struct gcstat *g, const struct collect_def *def)
 	return k;
 }
 
-static struct row *label_of(struct gcstat *g, struct kind *k, const struct collect_span *span)
+static struct row *get_label_row(struct gcstat *g, struct kind *k, const struct collect_span *span)
 {
 	bool full = k->labels.n >= g->max_labels;
 	struct row *r;
@@ -137,8 +143,8 @@ static struct row *label_of(struct gcstat *g, struct kind *k, const struct colle
 	return r;
 }
 
-/* As much as there is room for, but no piece of a character. */
-static void copy_text(char *to, size_t room, const char *from)
+/* As much as fits, without a part of a UTF-8 character. */
+static void copy_label(char *to, size_t room, const char *from)
 {
 	size_t len = strnlen(from, room);
 
@@ -149,118 +155,104 @@ static void copy_text(char *to, size_t room, const char *from)
 	to[len] = '\0';
 }
 
-static void longest(struct gcstat_longest *l, uint64_t ns, const struct collect_span *span)
+static void update_longest(struct gcstat_longest *l, uint64_t ns, const struct collect_span *span)
 {
 	if (ns <= l->ns)
 		return;
 	l->ns = ns;
 	l->begin_ns = span->begin_ns;
-	copy_text(l->kind, sizeof(l->kind), span->def->kind);
-	copy_text(l->label, sizeof(l->label), span->label);
-	copy_text(l->cause, sizeof(l->cause), span->cause);
+	copy_label(l->kind, sizeof(l->kind), span->def->kind);
+	copy_label(l->label, sizeof(l->label), span->label);
+	copy_label(l->cause, sizeof(l->cause), span->cause);
 }
 
-static uint64_t stop_of(const struct collect_span *span)
+static uint64_t stop_length_ns(const struct collect_span *span)
 {
 	return span->stall.known ? span->stall.stopped_ns : span->end_ns - span->begin_ns;
 }
 
-/* While a collector works beside the program, that may have nothing to do. */
-static struct cover_times times_of(const struct collect_span *span)
-{
-	const struct stall *s = &span->stall;
-
-	return (struct cover_times){ span->def->stops ? s->stopped_ns : 0, span->def->stops ? s->waited_ns : 0,
-				     s->collector_ns, s->program_ns, s->held_ns };
-}
-
 static int row_add(struct row *r, const struct collect_span *span)
 {
-	struct cover_times times = times_of(span);
+	const struct stall *s = &span->stall;
+	/* While a concurrent collector works, the program may be idle: that is no stop. */
+	struct cover_times times = { { [COVER_STOPPED] = span->def->stops ? s->stopped_ns : 0,
+				       [COVER_WAITED] = span->def->stops ? s->waited_ns : 0,
+				       [COVER_COLLECTOR] = s->collector_ns,
+				       [COVER_PROGRAM] = s->program_ns,
+				       [COVER_HELD] = s->held_ns } };
 	uint64_t ns = span->end_ns - span->begin_ns;
 
 	if (lengths_add(&r->lengths, ns) < 0 || cover_add(&r->cover, span->begin_ns, span->end_ns, &times) < 0)
 		return -ENOMEM;
 	r->sum.count++;
 	r->sum.total_ns += ns;
-	r->sum.stopped_count += span->stall.known;
+	r->sum.stopped_count += s->known;
 	r->sum.stops |= span->def->stops;
 	r->sum.has_freed |= span->has_freed;
-	if (span->has_freed && __builtin_add_overflow(r->sum.freed, span->freed, &r->sum.freed))
-		r->sum.freed = UINT64_MAX;
-	longest(&r->sum.longest, ns, span);
+	if (span->has_freed)
+		add_u64(&r->sum.freed, span->freed);
+	update_longest(&r->sum.longest, ns, span);
 	if (span->def->stops)
-		longest(&r->sum.longest_stop, stop_of(span), span);
+		update_longest(&r->sum.longest_stop, stop_length_ns(span), span);
 	return 0;
 }
 
-static void row_cut(struct row *r, const struct collect_span *span)
-{
-	r->sum.stops |= span->def->stops;
-	r->sum.incomplete++;
-}
-
-static int stop_add(struct gcstat *g, const struct collect_span *span)
+static int add_stop_span(struct gcstat *g, const struct collect_span *span)
 {
 	g->stopping++;
 	g->unmeasured += !span->stall.known;
-	longest(&g->longest_stop, stop_of(span), span);
+	update_longest(&g->longest_stop, stop_length_ns(span), span);
 	if (!strcmp(span->def->kind, "gc"))
-		longest(&g->longest_gc_stop, stop_of(span), span);
-	return stops_add(&g->stops, span->begin_ns, span->end_ns, stop_of(span));
+		update_longest(&g->longest_gc_stop, stop_length_ns(span), span);
+	return stops_add(&g->stops, span->begin_ns, span->end_ns, stop_length_ns(span));
 }
 
 int gcstat_add(struct gcstat *g, const struct collect_span *span)
 {
-	struct kind *k = kind_of(g, span->def);
-	struct row *r = k ? label_of(g, k, span) : NULL;
+	struct kind *k = get_kind_rows(g, span->def);
+	struct row *r = k ? get_label_row(g, k, span) : NULL;
 
 	if (!r)
 		return -ENOMEM;
 	g->ends[span->end]++;
 	if (span->end != SPAN_COMPLETE) {
-		row_cut(&k->all, span);
-		row_cut(r, span);
+		k->all.sum.stops |= span->def->stops;
+		r->sum.stops |= span->def->stops;
+		k->all.sum.incomplete++;
+		r->sum.incomplete++;
 		return 0;
 	}
 	g->lost_inside += span->lost_inside;
 	if (row_add(&k->all, span) < 0 || row_add(r, span) < 0)
 		return -ENOMEM;
-	return span->def->stops ? stop_add(g, span) : 0;
-}
-
-static uint64_t count_of_kind(const struct gcstat *g, const char *runtime, const char *kind)
-{
-	for (size_t i = 0; i < g->kinds.n; i++)
-		if (!strcmp(g->kinds.v[i]->all.kind, kind) && !strcmp(g->kinds.v[i]->all.runtime, runtime))
-			return g->kinds.v[i]->all.sum.count;
-	return 0;
+	return span->def->stops ? add_stop_span(g, span) : 0;
 }
 
 static struct gcstat_row row_report(const struct gcstat *g, struct row *r)
 {
 	struct gcstat_row ret = r->sum;
-	const struct cover_times *times = &r->cover.times;
+	const uint64_t *times = r->cover.times.ns;
+	const struct kind *whole = r->part_of ? find_kind_rows(g, r->runtime, r->part_of) : NULL;
 
 	ret.runtime = r->runtime;
 	ret.kind = r->kind;
 	ret.label = r->label;
 	ret.part_of = r->part_of;
-	ret.part_of_count = r->part_of ? count_of_kind(g, r->runtime, r->part_of) : 0;
+	ret.part_of_count = whole ? whole->all.sum.count : 0;
 	ret.covered_ns = r->cover.total_ns;
 	ret.median_ns = lengths_percentile(&r->lengths, 500);
 	ret.p90_ns = lengths_percentile(&r->lengths, 900);
 	ret.p99_ns = lengths_percentile(&r->lengths, 990);
 	ret.p999_ns = lengths_percentile(&r->lengths, 999);
-	ret.stopped_ns = times->stopped_ns;
-	ret.waited_ns = times->waited_ns;
-	ret.collector_ns = times->collector_ns;
-	ret.program_ns = times->program_ns;
-	ret.held_ns = times->held_ns;
+	ret.stopped_ns = times[COVER_STOPPED];
+	ret.waited_ns = times[COVER_WAITED];
+	ret.collector_ns = times[COVER_COLLECTOR];
+	ret.program_ns = times[COVER_PROGRAM];
+	ret.held_ns = times[COVER_HELD];
 	return ret;
 }
 
-static unsigned place_of_kind(const char *kind)
+static unsigned kind_order(const char *kind)
 {
 	static const char *const order[] = { "gc",   "gc-phase", "safepoint", "compile", "class-load",
 					     "park", "request",	 "exception", "thread",	 "signal" };
@@ -271,15 +263,15 @@ static unsigned place_of_kind(const char *kind)
 	return i;
 }
 
-static int by_kind(const void *a, const void *b)
+static int compare_kinds(const void *a, const void *b)
 {
 	const struct row *x = &(*(struct kind *const *)a)->all, *y = &(*(struct kind *const *)b)->all;
-	int places = (int)place_of_kind(x->kind) - (int)place_of_kind(y->kind), names = strcmp(x->kind, y->kind);
+	int places = (int)kind_order(x->kind) - (int)kind_order(y->kind), names = strcmp(x->kind, y->kind);
 
 	return places ? places : names ? names : strcmp(x->runtime, y->runtime);
 }
 
-static int by_total(const void *a, const void *b)
+static int compare_row_totals(const void *a, const void *b)
 {
 	const struct row *x = *(struct row *const *)a, *y = *(struct row *const *)b;
 
@@ -294,12 +286,12 @@ static int report_rows(struct gcstat *g)
 
 	g->rows.n = 0;
 	if (g->kinds.n)
-		qsort(g->kinds.v, g->kinds.n, sizeof(*g->kinds.v), by_kind);
+		qsort(g->kinds.v, g->kinds.n, sizeof(*g->kinds.v), compare_kinds);
 	for (size_t i = 0; i < g->kinds.n && !r; i++) {
 		struct kind *k = g->kinds.v[i];
 
 		if (k->labels.n)
-			qsort(k->labels.v, k->labels.n, sizeof(*k->labels.v), by_total);
+			qsort(k->labels.v, k->labels.n, sizeof(*k->labels.v), compare_row_totals);
 		r = vec_push(&g->rows, row_report(g, &k->all));
 		for (size_t l = 0; l < k->labels.n && !r; l++)
 			r = vec_push(&g->rows, row_report(g, k->labels.v[l]));
@@ -307,8 +299,8 @@ static int report_rows(struct gcstat *g)
 	return r;
 }
 
-/* With safepoints shown, the one around a collection is a little longer; what one wants to know is the collection. */
-static struct gcstat_longest longest_stop(const struct gcstat *g)
+/* With safepoints shown, the one around a collection is a little longer, and the collection is of more interest. */
+static struct gcstat_longest choose_longest_stop(const struct gcstat *g)
 {
 	return g->longest_gc_stop.ns >= g->longest_stop.ns / 10 * 9 && g->longest_gc_stop.ns ? g->longest_gc_stop
 											     : g->longest_stop;
@@ -330,7 +322,7 @@ int gcstat_report(struct gcstat *g, uint64_t end_ns, struct gcstat_report *ret)
 		.pause_ns = g->stops.pause_ns,
 		.measured = !g->stopping || g->unmeasured < g->stopping,
 		.unmeasured = g->unmeasured,
-		.longest_stop = longest_stop(g),
+		.longest_stop = choose_longest_stop(g),
 		.joined_stops = g->stops.joined,
 		.lost_inside = g->lost_inside,
 	};

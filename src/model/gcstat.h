@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans of one process added up: for each kind and label how many, how long, how long the program stood still;
- * percentiles; minimum mutator utilisation; a histogram. Pure; one thread. Memory is bounded: lengths are kept
- * exactly up to GCSTAT_EXACT of a row and in buckets of 1/128 of their size beyond; stops up to GCSTAT_STOPS, then
- * the shortest neighbours are joined (and said so); GCSTAT_LABELS labels of a kind, the rest in one row.
+ * Statistics of the spans of one process: count, length and stop-the-world time for each kind and label; percentiles;
+ * minimum mutator utilization; a histogram. Pure; one thread. Memory is bounded: the first GCSTAT_EXACT lengths of a row
+ * are exact, more go to buckets of 1/128 of their size; beyond GCSTAT_STOPS stops the shortest neighbors are joined
+ * (joined_stops); labels of a kind beyond GCSTAT_LABELS share one row.
  *
- * A stop is what spans that stop the program cover without a gap. Where they lie in each other, the inner one says
- * how much of its time was stopped, and what the outer one has beyond that is spread over the rest of it.
+ * A stop is the time that spans that stop the program cover without a gap. Of nested spans, the stopped time of the inner
+ * one counts for its time, and what the outer one has beyond that is spread over the rest of it.
  */
 #ifndef UT_MODEL_GCSTAT_H
 #define UT_MODEL_GCSTAT_H
@@ -32,13 +32,13 @@ struct gcstat_longest {
  */
 struct gcstat_row {
 	const char *runtime, *kind, *label;
-	const char *part_of; /* "gc": there were count / part_of_count of these to each */
+	const char *part_of; /* "gc": each had count / part_of_count of these on average */
 	uint64_t part_of_count;
 	uint64_t count, total_ns, median_ns, p90_ns, p99_ns, p999_ns;
-	uint64_t covered_ns; /* in which one was open at least, each moment once: for the share of the run */
-	uint64_t stopped_count; /* of how many it is known how long the program stood still */
+	uint64_t covered_ns; /* in which at least one was open, each moment once: for the share of the run */
+	uint64_t stopped_count; /* with known stop-the-world time */
 	uint64_t stopped_ns, waited_ns, collector_ns, program_ns, held_ns;
-	uint64_t freed; /* bytes, of those that tell */
+	uint64_t freed; /* bytes, of those where it is known */
 	bool stops, has_freed;
 	struct gcstat_longest longest, longest_stop;
 	uint64_t incomplete; /* spans without their begin or end, not in the numbers above */
@@ -51,13 +51,14 @@ struct gcstat_report {
 	uint64_t start_ns, end_ns;
 	const struct gcstat_row *rows; /* the kind's row before those of its labels; by kind, then by total */
 	size_t nrows;
-	uint64_t stops; /* how often the program was stopped; those that touch are one */
+	uint64_t stops; /* adjacent ones are one */
 	uint64_t stopped_ns, pause_ns; /* of all spans that stop the program, each moment once */
 	bool measured; /* stopped_ns is known; else it is pause_ns */
-	uint64_t unmeasured; /* spans that stop, not known for how long: stopped_ns has all of them */
-	struct gcstat_longest longest_stop; /* of a collection, if that is nearly as long as the longest of all */
+	uint64_t unmeasured; /* spans that stop, for an unknown time: stopped_ns has their whole length */
+	struct gcstat_longest longest_stop; /* of a collection, if it is nearly as long as the longest of all */
 	uint64_t window_ns[GCSTAT_WINDOWS];
-	double utilisation[GCSTAT_WINDOWS]; /* least share of one that the program had; <0: the run was shorter */
+	double utilisation
+		[GCSTAT_WINDOWS]; /* the least share of such a window in which the program could run; <0: the run was shorter */
 	uint64_t histogram[GCSTAT_BUCKETS]; /* of stops */
 	bool joined_stops; /* utilisation is a lower bound */
 	uint64_t ends[SPAN_ENDS]; /* spans by how they ended, also those that are in no row's numbers */
@@ -67,7 +68,7 @@ struct gcstat_report {
 struct gcstat *gcstat_new(uint64_t start_ns);
 struct gcstat *gcstat_free(struct gcstat *g);
 int gcstat_add(struct gcstat *g, const struct collect_span *span); /* 0 or -ENOMEM */
-/* Adds up until now; valid until the next call with @g. @end_ns: of the run, or of the process. */
+/* The statistics until now; valid until the next call with @g. @end_ns: of the run, or of the process. */
 int gcstat_report(struct gcstat *g, uint64_t end_ns, struct gcstat_report *ret);
 
 #endif

@@ -1,34 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What spans of one row cover, so that those in one another or beside one another are not counted twice. */
+/* What the spans of one row cover, so that nested and overlapping ones are not counted twice. */
 #include <string.h>
 
+#include "base/sum.h"
 #include "model/gcstat_priv.h"
 
-static void more(struct cover_times *to, const struct cover_times *t)
+static void add_times(struct cover_times *to, const struct cover_times *t)
 {
-	to->stopped_ns += t->stopped_ns;
-	to->waited_ns += t->waited_ns;
-	to->collector_ns += t->collector_ns;
-	to->program_ns += t->program_ns;
-	to->held_ns += t->held_ns;
-}
-
-static void at_least(struct cover_times *to, const struct cover_times *t)
-{
-	to->stopped_ns = t->stopped_ns > to->stopped_ns ? t->stopped_ns : to->stopped_ns;
-	to->waited_ns = t->waited_ns > to->waited_ns ? t->waited_ns : to->waited_ns;
-	to->collector_ns = t->collector_ns > to->collector_ns ? t->collector_ns : to->collector_ns;
-	to->program_ns = t->program_ns > to->program_ns ? t->program_ns : to->program_ns;
-	to->held_ns = t->held_ns > to->held_ns ? t->held_ns : to->held_ns;
-}
-
-static void less(struct cover_times *from, const struct cover_times *t)
-{
-	from->stopped_ns -= t->stopped_ns;
-	from->waited_ns -= t->waited_ns;
-	from->collector_ns -= t->collector_ns;
-	from->program_ns -= t->program_ns;
-	from->held_ns -= t->held_ns;
+	for (size_t i = 0; i < COVER_TIMES; i++)
+		to->ns[i] += t->ns[i];
 }
 
 static void drop_older_half(struct cover *c)
@@ -40,8 +20,8 @@ static void drop_older_half(struct cover *c)
 	c->piece.n -= half;
 }
 
-/* What lies in the new piece leaves the list. The new one has its times as well, unless it tells nothing of them. */
-static void swallow(struct cover *c, struct cover_piece *p)
+/* Removes the pieces inside the new one, which has at least their times. */
+static void absorb_inner(struct cover *c, struct cover_piece *p)
 {
 	struct cover_times inside = { 0 };
 
@@ -49,28 +29,30 @@ static void swallow(struct cover *c, struct cover_piece *p)
 		const struct cover_piece *inner = &c->piece.v[--c->piece.n];
 
 		c->total_ns -= inner->end_ns - inner->begin_ns;
-		less(&c->times, &inner->times);
-		more(&inside, &inner->times);
-		p->end_ns = inner->end_ns > p->end_ns ? inner->end_ns : p->end_ns;
+		add_times(&inside, &inner->times);
+		p->end_ns = most_u64(inner->end_ns, p->end_ns);
 	}
-	at_least(&p->times, &inside);
+	for (size_t i = 0; i < COVER_TIMES; i++) {
+		c->times.ns[i] -= inside.ns[i];
+		p->times.ns[i] = most_u64(p->times.ns[i], inside.ns[i]);
+	}
 }
 
 int cover_add(struct cover *c, uint64_t begin_ns, uint64_t end_ns, const struct cover_times *times)
 {
-	struct cover_piece p = { begin_ns > c->floor_ns ? begin_ns : c->floor_ns, end_ns, *times };
+	struct cover_piece p = { most_u64(begin_ns, c->floor_ns), end_ns, *times };
 
 	if (vec_reserve(&c->piece, c->piece.n + 1))
 		return -ENOMEM;
 	if (p.begin_ns < end_ns)
-		swallow(c, &p);
+		absorb_inner(c, &p);
 	if (c->piece.n && c->piece.v[c->piece.n - 1].end_ns > p.begin_ns)
 		p.begin_ns = c->piece.v[c->piece.n - 1].end_ns;
 	if (p.begin_ns >= p.end_ns) /* all of it is counted */
 		return 0;
 	c->piece.v[c->piece.n++] = p;
 	c->total_ns += p.end_ns - p.begin_ns;
-	more(&c->times, &p.times);
+	add_times(&c->times, &p.times);
 	if (c->piece.n >= COVER_MAX)
 		drop_older_half(c);
 	return 0;

@@ -3,13 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/sum.h"
 #include "model/gcstat_priv.h"
 
 #define PARTS_BITS 7 /* 128 buckets for each power of two */
 #define PARTS (1u << PARTS_BITS)
 #define BUCKETS ((64 - PARTS_BITS + 1) * PARTS)
 
-static unsigned bucket_of(uint64_t ns)
+static unsigned length_bucket(uint64_t ns)
 {
 	unsigned power;
 
@@ -19,7 +20,7 @@ static unsigned bucket_of(uint64_t ns)
 	return (power - PARTS_BITS + 1) * PARTS + (unsigned)(ns >> (power - PARTS_BITS)) % PARTS;
 }
 
-static uint64_t middle_of(unsigned bucket)
+static uint64_t bucket_middle(unsigned bucket)
 {
 	unsigned shift = bucket / PARTS ? bucket / PARTS - 1 : 0;
 	uint64_t low = bucket < PARTS ? bucket : (uint64_t)(PARTS + bucket % PARTS) << shift;
@@ -27,41 +28,30 @@ static uint64_t middle_of(unsigned bucket)
 	return low + ((UINT64_C(1) << shift) - 1) / 2;
 }
 
-static int to_buckets(struct lengths *l)
+static int move_to_buckets(struct lengths *l)
 {
 	l->bucket = calloc(BUCKETS, sizeof(*l->bucket));
 	if (!l->bucket)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->exact.n; i++)
-		l->bucket[bucket_of(l->exact.v[i])]++;
+		l->bucket[length_bucket(l->exact.v[i])]++;
 	vec_done(&l->exact);
 	return 0;
 }
 
 int lengths_add(struct lengths *l, uint64_t ns)
 {
-	int r = 0;
-
-	if (!l->bucket && l->exact.n >= l->max)
-		r = to_buckets(l);
-	if (r < 0)
-		return r;
+	if (!l->bucket && l->exact.n >= l->max && move_to_buckets(l))
+		return -ENOMEM;
 	if (l->bucket)
-		l->bucket[bucket_of(ns)]++;
+		l->bucket[length_bucket(ns)]++;
 	else if (vec_push(&l->exact, ns) < 0)
 		return -ENOMEM;
 	l->sorted = false;
-	l->longest = ns > l->longest ? ns : l->longest;
+	l->longest = most_u64(ns, l->longest);
 	l->shortest = !l->n || ns < l->shortest ? ns : l->shortest;
 	l->n++;
 	return 0;
-}
-
-static int by_length(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 static uint64_t bucket_percentile(const struct lengths *l, uint64_t rank)
@@ -74,7 +64,7 @@ static uint64_t bucket_percentile(const struct lengths *l, uint64_t rank)
 		if (below >= rank)
 			break;
 	}
-	ns = middle_of(b);
+	ns = bucket_middle(b);
 	return ns > l->longest ? l->longest : ns < l->shortest ? l->shortest : ns;
 }
 
@@ -88,7 +78,7 @@ uint64_t lengths_percentile(struct lengths *l, unsigned permille)
 	if (l->bucket)
 		return bucket_percentile(l, rank);
 	if (!l->sorted)
-		qsort(l->exact.v, l->exact.n, sizeof(*l->exact.v), by_length);
+		qsort(l->exact.v, l->exact.n, sizeof(*l->exact.v), compare_u64);
 	l->sorted = true;
 	return l->exact.v[rank - 1];
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files behind gcstat.h share: lengths, what they cover, and stops. Nobody else includes this. */
+/* Private to the files that implement gcstat.h: lengths, covered time, and stops. */
 #ifndef UT_MODEL_GCSTAT_PRIV_H
 #define UT_MODEL_GCSTAT_PRIV_H
 
@@ -20,11 +20,12 @@ int lengths_add(struct lengths *l, uint64_t ns);
 uint64_t lengths_percentile(struct lengths *l, unsigned permille);
 void lengths_done(struct lengths *l);
 
-/* gcstat_cover.c. What spans cover, each moment once, and their times without those inside. They come as they end. */
-#define COVER_MAX 4096 /* disjoint pieces; what ends before the last of those that were dropped is taken as covered */
+/* gcstat_cover.c. What spans cover, each moment once, and their times without those inside. Spans come in the order of their ends. */
+#define COVER_MAX 4096 /* disjoint pieces; the time before the last dropped one counts as covered */
 
+enum cover_time { COVER_STOPPED, COVER_WAITED, COVER_COLLECTOR, COVER_PROGRAM, COVER_HELD, COVER_TIMES };
 struct cover_times {
-	uint64_t stopped_ns, waited_ns, collector_ns, program_ns, held_ns;
+	uint64_t ns[COVER_TIMES];
 };
 struct cover_piece {
 	uint64_t begin_ns, end_ns;
@@ -40,11 +41,11 @@ struct cover {
 int cover_add(struct cover *c, uint64_t begin_ns, uint64_t end_ns, const struct cover_times *times);
 void cover_done(struct cover *c);
 
-/* gcstat_stop.c. When the program was stopped, and for how much of that. */
+/* gcstat_stop.c. When the program was stopped, and for how long in each stop. */
 struct stop {
 	uint64_t begin_ns, end_ns, stopped_ns;
 	bool counted; /* in the histogram already */
-	bool joined; /* of several: where in it the stopped time lies is not known */
+	bool joined; /* of several: the position of the stopped time in it is unknown */
 };
 
 struct stops {

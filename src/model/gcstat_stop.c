@@ -5,37 +5,29 @@
 #include <string.h>
 
 #include "base/auto.h"
+#include "base/sum.h"
 #include "model/gcstat_priv.h"
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-/* @ns of a piece of @of; @part of its time. */
-static uint64_t portion(uint64_t ns, uint64_t part, uint64_t of)
-{
-	return (uint64_t)((unsigned __int128)ns * part / of);
-}
-
-/* The pieces that a new stop meets, and what they have of it already. */
-struct meeting {
+/* The pieces that a new stop overlaps, and how much of it they cover already. */
+struct overlap {
 	size_t first, end, gaps;
 	uint64_t free_ns, stopped_ns;
 };
 
-static struct meeting meet(const struct stops *s, uint64_t begin_ns, uint64_t end_ns)
+static struct overlap find_overlap(const struct stops *s, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct meeting m = { .first = s->list.n };
+	struct overlap m = { .first = s->list.n };
 	uint64_t at_ns = begin_ns;
 
 	while (m.first && s->list.v[m.first - 1].end_ns > begin_ns)
 		m.first--;
 	for (m.end = m.first; m.end < s->list.n && s->list.v[m.end].begin_ns < end_ns; m.end++) {
 		const struct stop *p = &s->list.v[m.end];
-		uint64_t both_ns = least(p->end_ns, end_ns) - most(p->begin_ns, begin_ns);
+		uint64_t both_ns = least_u64(p->end_ns, end_ns) - most_u64(p->begin_ns, begin_ns);
 
 		m.gaps += p->begin_ns > at_ns;
 		m.free_ns += p->begin_ns > at_ns ? p->begin_ns - at_ns : 0;
-		m.stopped_ns += portion(p->stopped_ns, both_ns, p->end_ns - p->begin_ns);
+		m.stopped_ns += portion_u64(p->stopped_ns, both_ns, p->end_ns - p->begin_ns);
 		at_ns = p->end_ns;
 	}
 	m.gaps += at_ns < end_ns;
@@ -43,7 +35,7 @@ static struct meeting meet(const struct stops *s, uint64_t begin_ns, uint64_t en
 	return m;
 }
 
-/* Puts pieces into the gaps, from the last to the first; what is behind them has moved. */
+/* Inserts pieces into the gaps, from the last to the first; what follows them has moved. */
 struct filling {
 	struct stop *to;
 	uint64_t free_ns, stopped_ns;
@@ -55,13 +47,13 @@ static void fill_gap(struct filling *f, uint64_t begin_ns, uint64_t end_ns)
 
 	if (begin_ns >= end_ns)
 		return;
-	stopped_ns = portion(f->stopped_ns, end_ns - begin_ns, f->free_ns);
+	stopped_ns = portion_u64(f->stopped_ns, end_ns - begin_ns, f->free_ns);
 	*f->to-- = (struct stop){ .begin_ns = begin_ns, .end_ns = end_ns, .stopped_ns = stopped_ns };
 	f->stopped_ns -= stopped_ns;
 	f->free_ns -= end_ns - begin_ns;
 }
 
-static void fill(struct stops *s, const struct meeting *m, uint64_t begin_ns, uint64_t end_ns, uint64_t stopped_ns)
+static void fill_gaps(struct stops *s, const struct overlap *m, uint64_t begin_ns, uint64_t end_ns, uint64_t stopped_ns)
 {
 	struct filling f = { s->list.v + m->end + m->gaps - 1, m->free_ns, stopped_ns };
 
@@ -77,7 +69,7 @@ static void fill(struct stops *s, const struct meeting *m, uint64_t begin_ns, ui
 	s->list.n += m->gaps;
 }
 
-static unsigned bucket_of(uint64_t ns)
+static unsigned histogram_bucket(uint64_t ns)
 {
 	uint64_t us = ns / 1000;
 	unsigned power = us < 2 ? 0 : 63u - (unsigned)__builtin_clzll(us);
@@ -85,7 +77,7 @@ static unsigned bucket_of(uint64_t ns)
 	return power < GCSTAT_BUCKETS ? power : GCSTAT_BUCKETS - 1;
 }
 
-/* Those that touch are one stop. */
+/* Adjacent pieces are one stop. */
 uint64_t stops_histogram(const struct stops *s, uint64_t ret[GCSTAT_BUCKETS])
 {
 	uint64_t n = s->counted, ns;
@@ -100,19 +92,12 @@ uint64_t stops_histogram(const struct stops *s, uint64_t ret[GCSTAT_BUCKETS])
 			counted |= s->list.v[run].counted;
 		}
 		n += !counted;
-		ret[bucket_of(ns)] += !counted;
+		ret[histogram_bucket(ns)] += !counted;
 	}
 	return n;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Half of all neighbours are together not longer. 0: no memory. */
+/* The median length of two neighbors together. 0: out of memory. */
 static uint64_t median_pair(const struct stops *s)
 {
 	size_t n = s->list.n - 1;
@@ -122,12 +107,12 @@ static uint64_t median_pair(const struct stops *s)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		pair[i] = s->list.v[i + 1].end_ns - s->list.v[i].begin_ns;
-	qsort(pair, n, sizeof(*pair), by_size);
+	qsort(pair, n, sizeof(*pair), compare_u64);
 	return pair[n / 2];
 }
 
-/* The shorter neighbours become one, two and two: about a quarter of all goes at least. */
-static int join(struct stops *s)
+/* Joins the shorter pairs of neighbors, which removes at least about a quarter of all. */
+static int join_short_stops(struct stops *s)
 {
 	uint64_t limit_ns = s->list.n > 1 ? median_pair(s) : 0;
 	size_t to = 0;
@@ -158,19 +143,19 @@ static int join(struct stops *s)
 
 int stops_add(struct stops *s, uint64_t begin_ns, uint64_t end_ns, uint64_t stopped_ns)
 {
-	struct meeting m;
+	struct overlap m;
 
 	if (begin_ns >= end_ns)
 		return 0;
-	if (s->list.n >= s->max && join(s) < 0)
+	if (s->list.n >= s->max && join_short_stops(s) < 0)
 		return -ENOMEM;
-	m = meet(s, begin_ns, end_ns);
+	m = find_overlap(s, begin_ns, end_ns);
 	if (!m.free_ns)
 		return 0;
 	if (vec_reserve(&s->list, s->list.n + m.gaps))
 		return -ENOMEM;
-	stopped_ns = least(stopped_ns > m.stopped_ns ? stopped_ns - m.stopped_ns : 0, m.free_ns);
-	fill(s, &m, begin_ns, end_ns, stopped_ns);
+	stopped_ns = least_u64(stopped_ns > m.stopped_ns ? stopped_ns - m.stopped_ns : 0, m.free_ns);
+	fill_gaps(s, &m, begin_ns, end_ns, stopped_ns);
 	s->stopped_ns += stopped_ns;
 	s->pause_ns += m.free_ns;
 	return 0;
@@ -194,7 +179,7 @@ static double part_until(const struct sum *sum, const struct stop *p, uint64_t n
 	if (!p->joined)
 		return (double)p->stopped_ns * (double)(ns - p->begin_ns) / (double)(p->end_ns - p->begin_ns);
 	if (sum->early)
-		return (double)least(p->stopped_ns, ns - p->begin_ns);
+		return (double)least_u64(p->stopped_ns, ns - p->begin_ns);
 	return (double)(p->stopped_ns > left_ns ? p->stopped_ns - left_ns : 0);
 }
 
@@ -223,13 +208,13 @@ static uint64_t edge(const struct stops *s, size_t i)
 	late_ns = p->end_ns - p->stopped_ns;
 	switch ((i - 1) % 4) {
 	case 0: return p->begin_ns;
-	case 1: return least(early_ns, late_ns);
-	case 2: return most(early_ns, late_ns);
+	case 1: return least_u64(early_ns, late_ns);
+	case 2: return most_u64(early_ns, late_ns);
 	default: return p->end_ns;
 	}
 }
 
-/* Most that is stopped in a window that begins, or ends, at an edge: in between it only grows or falls evenly. */
+/* The most stopped time in a window that begins, or ends, at an edge: in between it changes linearly. */
 static double most_stopped(const struct stops *s, uint64_t start_ns, uint64_t last_ns, uint64_t window_ns, bool ends)
 {
 	struct sum left = { s, false, 0, 0 }, right = { s, true, 0, 0 };
@@ -237,7 +222,7 @@ static double most_stopped(const struct stops *s, uint64_t start_ns, uint64_t la
 
 	for (size_t i = 0; i < 4 * s->list.n + 2; i++) {
 		uint64_t edge_ns = edge(s, i), before_ns = edge_ns > window_ns ? edge_ns - window_ns : 0;
-		uint64_t at_ns = least(most(ends ? before_ns : edge_ns, start_ns), last_ns);
+		uint64_t at_ns = least_u64(most_u64(ends ? before_ns : edge_ns, start_ns), last_ns);
 		double stopped = sum_until(&right, at_ns + window_ns) - sum_until(&left, at_ns);
 
 		worst = stopped > worst ? stopped : worst;

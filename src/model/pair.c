@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "model/pair_priv.h"
 
-/* What is looked for, with its hashes; nothing is copied. */
+/* The key of a lookup, with its hashes; nothing is copied. */
 struct wanted {
 	const struct pair_event *e;
 	size_t name_len;
@@ -26,7 +26,7 @@ static struct wanted wanted_of(const struct pair_event *e)
 	return w;
 }
 
-static bool key_fits(const struct pair_key *k, const struct wanted *w)
+static bool key_matches(const struct pair_key *k, const struct wanted *w)
 {
 	return k->node.hash == w->hash && k->pid == w->e->pid && k->tid == w->tid && k->by == w->e->by &&
 	       k->id == w->e->id && k->what == w->e->what && k->name_len == w->name_len &&
@@ -35,7 +35,7 @@ static bool key_fits(const struct pair_key *k, const struct wanted *w)
 
 static struct pair_key *key_find(const struct pairs *p, const struct wanted *w)
 {
-	return table_find(&p->keys, w->hash, struct pair_key, k, key_fits(k, w));
+	return table_find(&p->keys, w->hash, struct pair_key, k, key_matches(k, w));
 }
 
 static struct pair_key *key_get(struct pairs *p, const struct wanted *w)
@@ -163,8 +163,8 @@ struct pairs *pairs_free(struct pairs *p)
 	return NULL;
 }
 
-/* What it is indexed by is there; the new pair uses it. */
-static void enter(struct pairs *p, struct pair *pair)
+/* Adds a new pair, whose process, thread and key exist, to all lists. */
+static void link_pair(struct pairs *p, struct pair *pair)
 {
 	struct pair_thread *thread = pair->thread;
 
@@ -208,11 +208,11 @@ struct pair *pairs_begin(struct pairs *p, const struct pair_event *e, size_t roo
 	pair->begin_ns = pair->inner_until_ns = pair->key->begun_ns = e->time_ns;
 	pair->inner_ns = 0;
 	memset(pair->data, 0, room);
-	enter(p, pair);
+	link_pair(p, pair);
 	return pair;
 }
 
-/* What is evicted is of the process that has most, which is often the new pair's own. */
+/* The pair is evicted from the process with the most open pairs, which is often that of the new one. */
 int pairs_trim(struct pairs *p, struct pair *pair)
 {
 	const struct pair_limits *limits = &p->options.limits;
@@ -280,7 +280,7 @@ void *pairs_process(struct pairs *p, uint32_t pid, bool create)
 	return proc ? proc->data : NULL;
 }
 
-/* The latest time from which on a begin would have been seen, but for losses. */
+/* The latest time from which on a begin would have been seen, except for losses. */
 struct since {
 	bool known;
 	uint64_t ns;
@@ -322,8 +322,8 @@ enum span_end pairs_without(struct pairs *p, const struct pair_event *e, uint64_
 
 	since_at_least(&since, proc && proc->started, proc ? proc->started_ns : 0);
 	*ret_since_ns = since.ns;
-	/* Of the threads of a process only the first comes from its parent. */
-	if (proc && (e->by != PAIR_BY_THREAD || e->tid == e->pid) && heritage_take(proc, w.inner))
+	/* Only the first thread of a process is a copy of one of its parent. */
+	if (proc && (e->by != PAIR_BY_THREAD || e->tid == e->pid) && heritage_consume(proc, w.inner))
 		return SPAN_INHERITED;
 	since_at_least(&begun, key, key ? key->begun_ns : 0);
 	since_at_least(&begun, thread && thread->started, thread ? thread->started_ns : 0);
@@ -340,7 +340,7 @@ enum span_end pairs_without(struct pairs *p, const struct pair_event *e, uint64_
 	return (p->options.sees_starts ? since.known : begun.known) ? SPAN_ORPHAN : SPAN_BEFORE_ATTACH;
 }
 
-/* A program's first moment, or the one after its last: what was before is not its own. NULL: out of memory. */
+/* At the start of a program, or after its end: earlier events are not its own. NULL: out of memory. */
 static struct pair_proc *proc_restart(struct pairs *p, uint32_t pid, const struct pair_ending *ending)
 {
 	struct pair_proc *proc = proc_get(p, pid);
@@ -360,7 +360,7 @@ static struct pair_proc *proc_restart(struct pairs *p, uint32_t pid, const struc
 
 int pairs_fork(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t child)
 {
-	/* Another process of that number has ended unseen. */
+	/* The exit of an earlier process with that pid was not seen. */
 	const struct pair_ending unseen = { .time_ns = time_ns, .how = SPAN_PROCESS_EXITED };
 	const struct pair_proc *parent;
 	struct pair_proc *proc;
@@ -370,7 +370,7 @@ int pairs_fork(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t child)
 	proc = proc_restart(p, child, &unseen);
 	parent = proc_find(p, pid);
 	if (proc && parent)
-		heritage_give(p, parent, proc);
+		heritage_create(p, parent, proc);
 	return p->r;
 }
 
@@ -398,7 +398,7 @@ int pairs_thread_exit(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t 
 	if (!thread)
 		return 0;
 	pair_finish_thread(p, thread, &(struct pair_ending){ .time_ns = time_ns, .how = SPAN_THREAD_EXITED });
-	thread->started = true; /* the next one of that number will have been */
+	thread->started = true; /* the next thread with that tid will have been */
 	thread->started_ns = time_ns;
 	return p->r;
 }
@@ -406,8 +406,7 @@ int pairs_thread_exit(struct pairs *p, uint64_t time_ns, uint32_t pid, uint32_t 
 void pairs_lost(struct pairs *p, uint32_t pid, uint64_t since_ns, uint64_t until_ns)
 {
 	struct pair_proc *proc = pid ? proc_get(p, pid) : NULL;
-	struct loss *loss =
-		proc ? &proc->loss : &p->loss; /* without memory for whose it is, it is nobody knows whose */
+	struct loss *loss = proc ? &proc->loss : &p->loss; /* out of memory: the loss counts for all processes */
 
 	until_ns = since_ns > until_ns ? since_ns : until_ns;
 	if (!loss->any || until_ns > loss->until_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How an open pair ends: its times and flags, its share in the pairs around it, and its way out of the indexes. */
+/* How an open pair ends: its times and flags, its time inside outer pairs, and its removal. */
 #include <stdlib.h>
 
 #include "model/pair_priv.h"
@@ -57,7 +57,7 @@ void pair_remove(struct pairs *p, struct pair *pair)
 	free(pair);
 }
 
-/* Times from @begin to @end inside @outer; what an earlier one covered counts once. */
+/* Adds the time to that of pairs inside @outer; time that earlier ones covered counts once. */
 static void charge(struct pair *outer, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t from = begin_ns > outer->inner_until_ns ? begin_ns : outer->inner_until_ns;
@@ -69,8 +69,8 @@ static void charge(struct pair *outer, uint64_t begin_ns, uint64_t end_ns)
 }
 
 /*
- * To the pair by thread around one by thread, and to the one by id that is directly around either. The former have a stack
- * of their own, because spans with an id may be open on a thread for long without being what it does.
+ * To the pair by thread around one by thread, and to the one by id directly around either. Pairs by thread have a stack of
+ * their own, because a span with an id may be open for long while its thread does something else.
  */
 static void charge_outer(struct pair *pair, uint64_t end_ns)
 {
@@ -87,7 +87,7 @@ static void charge_outer(struct pair *pair, uint64_t end_ns)
 		charge(link_of(pair->of_plain.prev, struct pair, of_plain), pair->begin_ns, end_ns);
 }
 
-/* What is still open directly inside has taken its time until now. */
+/* Adds the time of the pair that is still open directly inside. */
 static void charge_open_inner(struct pair *pair, uint64_t end_ns)
 {
 	if (!pair->thread)
@@ -100,7 +100,7 @@ static void charge_open_inner(struct pair *pair, uint64_t end_ns)
 	}
 }
 
-/* Those by thread that began later on the thread and are still open. Each is marked once: the walk costs nothing. */
+/* Marks those by thread that began later on the thread and are still open. Each is marked once, so the walks are short. */
 static void mark_crossed(struct pair *pair)
 {
 	struct link *head = &pair->thread->straight, *l, *prev;
@@ -115,7 +115,7 @@ static void mark_crossed(struct pair *pair)
 	}
 }
 
-/* Made in place: it is large, and a copy waits for the stores before it. */
+/* The span is built in place, since copying it would wait for the stores before. */
 static void report(struct pairs *p, struct pair *pair, const struct pair_ending *e)
 {
 	bool step = e->time_ns < pair->begin_ns;

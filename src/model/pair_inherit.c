@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a forked process has from its parent: ends that it may announce though it never announced the begins. */
+/* The inherited pairs of a forked process: it may emit their ends, while its parent emitted the begins. */
 #include <stdlib.h>
 
 #include "model/pair_priv.h"
@@ -21,7 +21,7 @@ static struct heir *heir_find(const struct heritage *h, uint64_t hash)
 	return found == INDEX_NONE ? NULL : &h->heirs.v[found];
 }
 
-/* Without memory the child has less. */
+/* Out of memory: the child inherits less. */
 static void heir_add(struct heritage *h, uint64_t hash, size_t count)
 {
 	struct heir *heir = heir_find(h, hash);
@@ -32,7 +32,7 @@ static void heir_add(struct heritage *h, uint64_t hash, size_t count)
 		h->heirs.v[h->heirs.n++] = (struct heir){ hash, count };
 }
 
-/* The newest first, as the limit leaves out the rest. */
+/* The newest first, up to the limit. */
 static void heritage_fill(struct heritage *h, const struct pair_proc *parent, size_t limit)
 {
 	const struct heritage *old = parent->heritage;
@@ -45,7 +45,7 @@ static void heritage_fill(struct heritage *h, const struct pair_proc *parent, si
 			heir_add(h, old->heirs.v[i].hash, old->heirs.v[i].count);
 }
 
-void heritage_give(struct pairs *p, const struct pair_proc *parent, struct pair_proc *child)
+void heritage_create(struct pairs *p, const struct pair_proc *parent, struct pair_proc *child)
 {
 	if (!parent->open && !parent->heritage)
 		return;
@@ -59,7 +59,7 @@ void heritage_give(struct pairs *p, const struct pair_proc *parent, struct pair_
 		heritage_free(p, link_of(p->heirs.next, struct pair_proc, heir));
 }
 
-bool heritage_take(struct pair_proc *proc, uint64_t inner)
+bool heritage_consume(struct pair_proc *proc, uint64_t inner)
 {
 	struct heir *heir = proc->heritage ? heir_find(proc->heritage, inner) : NULL;
 

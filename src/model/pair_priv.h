@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the pairing engine share: the open pairs and the indexes over them. Nobody else includes this. */
+/* Private to the pairing engine: the open pairs and their indexes. */
 #ifndef UT_MODEL_PAIR_PRIV_H
 #define UT_MODEL_PAIR_PRIV_H
 
@@ -33,8 +33,7 @@ static inline void link_drop(struct link *l)
 }
 
 /*
- * Tables of what has open pairs, and of what had some until lately: of members without users the latest @max_idle are
- * kept. A member begins with its node.
+ * Tables of members with open pairs, and of the latest @max_idle members without. A member begins with its node.
  */
 struct node {
 	uint64_t hash;
@@ -58,7 +57,7 @@ void table_init(struct table *t, size_t max_idle, void (*drop)(void *ctx, struct
 int table_add(struct table *t, struct node *n, uint64_t hash);
 void table_use(struct table *t, struct node *n);
 void table_unuse(struct table *t, struct node *n);
-/* Drops all, used or not, and gives the memory back. */
+/* Drops all members, used or not, and frees the memory of the table. */
 void table_clear(struct table *t);
 
 /* The member under @hash for which @condition holds of @n, a pointer to it; NULL. */
@@ -71,19 +70,19 @@ void table_clear(struct table *t);
 		found_ == INDEX_NONE ? NULL : n; \
 	})
 
-/* Times between which events are missing: the loss that ended last, as the stream is in order. */
+/* The latest time span in which events were lost. */
 struct loss {
 	bool any;
 	uint64_t since_ns, until_ns;
 };
 
-/* What a process brought from its parent: how many pairs of each name and id, by hash. */
+/* The pairs that were open in the parent at the fork: how many of each key, by hash. */
 struct heritage;
 
 struct pair_proc {
 	struct node node;
 	uint32_t pid;
-	bool started; /* its program was seen to start, at started_ns; earlier events are not its own */
+	bool started; /* its program was seen to start, at started_ns; earlier events are of another program */
 	uint64_t started_ns;
 	struct loss loss;
 	struct link pairs; /* the oldest first */
@@ -103,7 +102,7 @@ struct pair_thread {
 	size_t n_plain;
 };
 
-/* What an end looks for. */
+/* Begins that the same end closes. */
 struct pair_key {
 	struct node node;
 	uint64_t inner; /* hash without process and thread */
@@ -120,7 +119,7 @@ struct pair {
 	struct pair_key *key;
 	struct pair_proc *proc;
 	struct pair_thread *thread; /* NULL: it has ended meanwhile */
-	/* What its neighbors in these lists read and write is near to them, and by_thread is the key's. */
+	/* Members that neighbors in these lists access come first, for few cache misses. by_thread: as key->by. */
 	struct link of_all, of_proc, of_thread;
 	uint64_t begin_ns;
 	uint64_t inner_ns, inner_until_ns; /* time of pairs directly inside, and the end of the last of them */
@@ -138,7 +137,7 @@ struct pairs {
 	struct link pairs; /* all that are open, the oldest first */
 	size_t open;
 	uint64_t seq;
-	struct loss loss; /* of nobody knows whom */
+	struct loss loss; /* of unknown processes */
 	struct pair_proc **busy; /* by number of open pairs; the latest change first */
 	size_t most;
 	struct link heirs; /* processes with a heritage, the oldest first */
@@ -146,7 +145,7 @@ struct pairs {
 	int r; /* the first negative result of ended() in this call */
 };
 
-/* pair_close.c. How a pair ends: its times, its flags, and what of it belongs to the pairs around it. */
+/* pair_close.c: how a pair ends. */
 struct pair_ending {
 	uint64_t time_ns;
 	enum span_end how;
@@ -156,17 +155,17 @@ struct pair_ending {
 };
 
 void pair_count(struct pairs *p, struct pair_proc *proc, bool more);
-/* Takes the pair out of all indexes and frees it. */
+/* Removes the pair from all lists and frees it. */
 void pair_remove(struct pairs *p, struct pair *pair);
 void pair_finish(struct pairs *p, struct pair *pair, const struct pair_ending *ending);
 void pair_finish_process(struct pairs *p, struct pair_proc *proc, const struct pair_ending *ending);
-/* Those by thread; the others go on without a thread. */
+/* Ends those by thread; the others stay open without a thread. */
 void pair_finish_thread(struct pairs *p, struct pair_thread *thread, const struct pair_ending *ending);
 
 /* pair_inherit.c */
-void heritage_give(struct pairs *p, const struct pair_proc *parent, struct pair_proc *child);
-/* True once for each pair that came with the process. */
-bool heritage_take(struct pair_proc *proc, uint64_t inner);
+void heritage_create(struct pairs *p, const struct pair_proc *parent, struct pair_proc *child);
+/* True once for each inherited pair. */
+bool heritage_consume(struct pair_proc *proc, uint64_t inner);
 void heritage_free(struct pairs *p, struct pair_proc *proc);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables that remember a bounded number of members that nobody uses any more. */
+/* Tables that remember a bounded number of unused members. */
 #include <stdlib.h>
 
 #include "model/pair_priv.h"
@@ -22,7 +22,7 @@ static void drop_oldest(struct table *t)
 	t->drop(t->ctx, old);
 }
 
-static void put_to_rest(struct table *t, struct node *n)
+static void push_idle(struct table *t, struct node *n)
 {
 	link_push(&t->idle, &n->idle);
 	if (++t->n_idle > t->max_idle)
@@ -41,7 +41,7 @@ int table_add(struct table *t, struct node *n, uint64_t hash)
 	t->members.n += !again;
 	t->free.n -= again;
 	t->members.v[n->number] = n;
-	put_to_rest(t, n);
+	push_idle(t, n);
 	return 0;
 }
 
@@ -56,7 +56,7 @@ void table_use(struct table *t, struct node *n)
 void table_unuse(struct table *t, struct node *n)
 {
 	if (!--n->users)
-		put_to_rest(t, n);
+		push_idle(t, n);
 }
 
 void table_clear(struct table *t)

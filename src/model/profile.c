@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tree of a profile. Strings, frames, nodes and weights are found by indexes; what is compared are the
- * things themselves, so that equal hashes never make two things one.
+ * The tree of a profile. Indexes find strings, frames, nodes and weights, and the entries themselves are compared, so equal
+ * hashes never merge two of them.
  */
 #include "model/profile.h"
 
@@ -20,7 +20,7 @@ struct arena_chunk {
 
 /* Strings. */
 
-static char *arena_take(struct profile_index *x, size_t len)
+static char *arena_alloc(struct profile_index *x, size_t len)
 {
 	char *ret;
 
@@ -43,8 +43,8 @@ static char *arena_take(struct profile_index *x, size_t len)
 	return ret;
 }
 
-/* Of a string of ours: its length stands before it. */
-static size_t text_len(const char *s)
+/* The length of an interned string, which precedes it. */
+static size_t interned_len(const char *s)
 {
 	uint32_t len;
 
@@ -52,9 +52,9 @@ static size_t text_len(const char *s)
 	return len;
 }
 
-static bool same_text(const char *s, const char *bytes, size_t len)
+static bool is_same_string(const char *s, const char *bytes, size_t len)
 {
-	return text_len(s) == len && !memcmp(s, bytes, len);
+	return interned_len(s) == len && !memcmp(s, bytes, len);
 }
 
 /* The profile's copy of a string without NULs; NULL: out of memory. */
@@ -62,14 +62,14 @@ static const char *intern(struct profile *p, const char *s, size_t len)
 {
 	struct profile_index *x = p->index;
 	uint64_t hash = hash_bytes(s, len);
-	uint32_t head = (uint32_t)len, found = index_find(&x->strings, hash, i, same_text(x->texts.v[i], s, len));
+	uint32_t head = (uint32_t)len, found = index_find(&x->strings, hash, i, is_same_string(x->texts.v[i], s, len));
 	char *copy;
 
 	if (found != NONE)
 		return x->texts.v[found];
 	if (len >= NONE)
 		return NULL;
-	copy = arena_take(x, sizeof(head) + len + 1);
+	copy = arena_alloc(x, sizeof(head) + len + 1);
 	if (!copy)
 		return NULL;
 	memcpy(copy, &head, sizeof(head));
@@ -83,7 +83,7 @@ static const char *intern(struct profile *p, const char *s, size_t len)
 
 /* Frames. */
 
-/* A frame that is looked for: its name need not end with a NUL, its other strings are never NULL but for the file. */
+/* The frame of a lookup; its name need not end with a NUL. */
 struct wanted {
 	const struct frame *f;
 	const char *name;
@@ -91,26 +91,13 @@ struct wanted {
 	uint64_t hash;
 };
 
-static uint64_t wanted_hash(const char *name, size_t len, const struct frame *f)
-{
-	uint64_t h = hash_bytes(name, len);
-
-	if (f->module && *f->module)
-		h = hash_pair(h, hash_bytes(f->module, strlen(f->module)));
-	if (f->file)
-		h = hash_pair(h, hash_bytes(f->file, strlen(f->file)));
-	return hash_pair(h, (uint64_t)f->line << 20 ^ (uint64_t)f->kind << 4 ^ f->unnamed);
-}
-
-static bool same_or_null(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
 static bool is_wanted(const struct profile_frame *have, const struct wanted *w)
 {
 	const struct frame *f = w->f;
 
-	return same_text(have->name, w->name, w->len) && have->kind == f->kind && have->line == f->line &&
+	return is_same_string(have->name, w->name, w->len) && have->kind == f->kind && have->line == f->line &&
 	       have->unnamed == f->unnamed && !strcmp(have->module, f->module ? f->module : "") &&
-	       same_or_null(have->file, f->file);
+	       (have->file == f->file || (have->file && f->file && !strcmp(have->file, f->file)));
 }
 
 static uint32_t add_frame(struct profile *p, const struct wanted *w)
@@ -129,20 +116,26 @@ static uint32_t add_frame(struct profile *p, const struct wanted *w)
 	return (uint32_t)p->frames.n++;
 }
 
-static uint32_t find_frame(struct profile *p, const struct frame *f, const char *name, size_t len)
+static uint32_t get_frame(struct profile *p, const struct frame *f, const char *name, size_t len)
 {
-	struct wanted w = { .f = f, .name = name, .len = len, .hash = wanted_hash(name, len, f) };
-	uint32_t found = index_find(&p->index->frames, w.hash, i, is_wanted(&p->frames.v[i], &w));
+	struct wanted w = { .f = f, .name = name, .len = len, .hash = hash_bytes(name, len) };
+	uint32_t found;
 
+	if (f->module && *f->module)
+		w.hash = hash_pair(w.hash, hash_bytes(f->module, strlen(f->module)));
+	if (f->file)
+		w.hash = hash_pair(w.hash, hash_bytes(f->file, strlen(f->file)));
+	w.hash = hash_pair(w.hash, (uint64_t)f->line << 20 ^ (uint64_t)f->kind << 4 ^ f->unnamed);
+	found = index_find(&p->index->frames, w.hash, i, is_wanted(&p->frames.v[i], &w));
 	return found != NONE ? found : add_frame(p, &w);
 }
 
 uint32_t profile_frame(struct profile *p, const struct frame *f)
 {
-	return find_frame(p, f, f->name ? f->name : "", f->name ? strlen(f->name) : 0);
+	return get_frame(p, f, f->name ? f->name : "", f->name ? strlen(f->name) : 0);
 }
 
-/* A C string cannot hold a NUL: each becomes \x00, four letters. */
+/* A C string cannot hold a NUL: each becomes the four characters \x00. */
 static uint32_t frame_with_nul(struct profile *p, const struct frame *f, const char *name, size_t len)
 {
 	char *copy = malloc(len * 4), *to = copy;
@@ -158,7 +151,7 @@ static uint32_t frame_with_nul(struct profile *p, const struct frame *f, const c
 		memcpy(to, "\\x00", 4);
 		to += 4;
 	}
-	ret = find_frame(p, f, copy, (size_t)(to - copy));
+	ret = get_frame(p, f, copy, (size_t)(to - copy));
 	free(copy);
 	return ret;
 }
@@ -167,10 +160,9 @@ uint32_t profile_frame_bytes(struct profile *p, const char *name, size_t len, en
 {
 	struct frame f = { .module = "", .kind = kind, .unnamed = unnamed };
 
-	/* What is found is as long as @name only without a NUL in it: the strings that are kept have none. */
 	if (memchr(name, 0, len))
 		return frame_with_nul(p, &f, name, len);
-	return find_frame(p, &f, name, len);
+	return get_frame(p, &f, name, len);
 }
 
 uint32_t profile_frame_named(struct profile *p, const char *name, size_t len, enum frame_kind kind)
@@ -179,8 +171,6 @@ uint32_t profile_frame_named(struct profile *p, const char *name, size_t len, en
 }
 
 /* Nodes. */
-
-static uint64_t node_hash(const struct profile_node *n) { return hash_pair(n->parent, n->frame); }
 
 static bool is_node(const struct profile_node *n, uint32_t parent, uint32_t frame)
 {
@@ -197,8 +187,8 @@ static uint32_t push_node(struct profile *p, uint32_t parent, uint32_t frame)
 }
 
 /*
- * A stack that is met for the first time makes a chain of nodes with consecutive numbers. So the node behind @parent is
- * looked at first, and those that stand there are not in the table: it holds only where chains begin.
+ * A new stack makes a chain of nodes with consecutive numbers. So the node after @parent is compared first, and such nodes
+ * are not in the index, which holds only the beginnings of chains.
  */
 uint32_t profile_node(struct profile *p, uint32_t parent, uint32_t frame)
 {
@@ -234,7 +224,7 @@ int profile_index_nodes(struct profile *p)
 	index_clear(x);
 	for (uint32_t i = 1; !r && i < p->nodes.n; i++)
 		if (p->nodes.v[i].parent + 1 != i)
-			r = index_add(x, node_hash(&p->nodes.v[i]), i);
+			r = index_add(x, hash_pair(p->nodes.v[i].parent, p->nodes.v[i].frame), i);
 	return r;
 }
 
@@ -259,15 +249,10 @@ int profile_nodes(struct profile *p, uint32_t parent, const uint32_t *frames, si
 
 /* Threads. */
 
-static bool is_thread(const struct profile_thread *a, const struct profile_thread *b)
-{
-	/* Interned: equal texts are one. */
-	return a->pid == b->pid && a->tid == b->tid && a->comm == b->comm && a->process == b->process;
-}
-
 uint32_t profile_thread(struct profile *p, int pid, int tid, const char *comm, const char *process)
 {
 	struct profile_thread n = { .pid = pid, .tid = tid };
+	const struct profile_thread *v = p->threads.v;
 	uint64_t hash = hash_pair((uint32_t)pid, (uint32_t)tid);
 	uint32_t found;
 
@@ -275,7 +260,9 @@ uint32_t profile_thread(struct profile *p, int pid, int tid, const char *comm, c
 	n.process = intern(p, process ? process : "", process ? strlen(process) : 0);
 	if (!n.comm || !n.process)
 		return NONE;
-	found = index_find(&p->index->threads, hash, i, is_thread(&p->threads.v[i], &n));
+	/* Equal strings are interned once, so their addresses are compared. */
+	found = index_find(&p->index->threads, hash, i,
+			   v[i].pid == pid && v[i].tid == tid && v[i].comm == n.comm && v[i].process == n.process);
 	if (found != NONE)
 		return found;
 	if (vec_reserve(&p->threads, p->threads.n + 1) || index_add(&p->index->threads, hash, (uint32_t)p->threads.n))
@@ -291,12 +278,7 @@ static uint64_t weight_hash(uint32_t node, uint32_t thread, unsigned state)
 	return hash_pair(node, (uint64_t)thread << 8 | state);
 }
 
-static bool is_weight(const struct profile_weight *a, const struct profile_weight *b)
-{
-	return a->node == b->node && a->thread == b->thread && a->state == b->state;
-}
-
-static uint64_t add_up(struct profile *p, uint64_t a, uint64_t b)
+static uint64_t saturating_sum(struct profile *p, uint64_t a, uint64_t b)
 {
 	uint64_t sum;
 
@@ -318,8 +300,9 @@ int profile_add(struct profile *p, uint32_t node, uint32_t thread, enum profile_
 		.node = node, .thread = thread, .state = (uint8_t)state, .count = count, .value_ns = value_ns
 	};
 	uint64_t hash = weight_hash(node, thread, state);
-	uint32_t found = index_find(&p->index->weights, hash, i, is_weight(&p->weights.v[i], &n));
-	struct profile_weight *w;
+	struct profile_weight *w = p->weights.v;
+	uint32_t found = index_find(&p->index->weights, hash, i,
+				    w[i].node == node && w[i].thread == thread && w[i].state == state);
 
 	if (found == NONE) {
 		if (vec_reserve(&p->weights, p->weights.n + 1) ||
@@ -328,9 +311,9 @@ int profile_add(struct profile *p, uint32_t node, uint32_t thread, enum profile_
 		p->weights.v[p->weights.n++] = n;
 		return 0;
 	}
-	w = &p->weights.v[found];
-	w->count = add_up(p, w->count, count);
-	w->value_ns = add_up(p, w->value_ns, value_ns);
+	w += found;
+	w->count = saturating_sum(p, w->count, count);
+	w->value_ns = saturating_sum(p, w->value_ns, value_ns);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks become a tree. Reading them costs about as much as this does, so that with a thread for each half a million
- * stacks take half the time; few are done at once, where they are given.
+ * Grows the tree from stacks. Reading the stacks costs about as much, so with a thread for each, half a million stacks take
+ * half the time; a few stacks are inserted by the caller's thread.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,22 +16,22 @@ struct profile_grower {
 	struct profile *p;
 	uint32_t thread;
 	size_t many; /* nodes at which the tree is pruned; 0: not at all */
-	VEC(uint32_t) path; /* of the stack before */
+	VEC(uint32_t) path; /* of the previous stack */
 	struct {
 		uint32_t node;
 		uint64_t count;
-	} last; /* that is not yet added; node 0: none */
+	} last; /* not added yet; node 0: none */
 
 	pthread_t worker;
 	bool working;
-	unsigned given; /* batches so far */
+	unsigned submitted; /* batches so far */
 	/* Under the lock: */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct profile_batch batches[WAITING]; /* a ring; what is full is the worker's */
+	struct profile_batch batches[WAITING]; /* a ring; the full ones belong to the worker */
 	unsigned first, full;
 	bool end;
-	int code;
+	int r; /* of the worker */
 };
 
 struct profile_grower *profile_grower_new(struct profile *p, uint32_t thread)
@@ -48,7 +48,7 @@ struct profile_grower *profile_grower_new(struct profile *p, uint32_t thread)
 	return g;
 }
 
-/* Adds the stack before, and keeps this one until what is looked at for it has come near. */
+/* Adds the previous stack, and delays this one until its weight is prefetched. */
 static int add_last(struct profile_grower *g, uint32_t node, uint64_t count)
 {
 	int r = g->last.node ? profile_add(g->p, g->last.node, g->thread, PROFILE_CPU, g->last.count, 0) : 0;
@@ -60,17 +60,7 @@ static int add_last(struct profile_grower *g, uint32_t node, uint64_t count)
 	return r;
 }
 
-static int prune(struct profile_grower *g)
-{
-	int r = add_last(g, 0, 0);
-
-	if (!r)
-		r = profile_prune(g->p, g->path.v, g->path.n);
-	g->many = g->p->nodes.n + MANY_NODES;
-	return r;
-}
-
-static int take_stack(struct profile_grower *g, const struct profile_stack *s, const uint32_t *frames)
+static int grow_stack(struct profile_grower *g, const struct profile_stack *s, const uint32_t *frames)
 {
 	struct profile_totals *t = &g->p->totals;
 
@@ -84,34 +74,33 @@ static int take_stack(struct profile_grower *g, const struct profile_stack *s, c
 		t->samples = UINT64_MAX;
 		t->saturated = true;
 	}
-	return g->many && g->p->nodes.n >= g->many ? prune(g) : 0;
+	if (!g->many || g->p->nodes.n < g->many)
+		return 0;
+	if (add_last(g, 0, 0) || profile_prune(g->p, g->path.v, g->path.n))
+		return -ENOMEM;
+	g->many = g->p->nodes.n + MANY_NODES;
+	return 0;
 }
 
-/* What the next stack begins to differ with, where it leaves the path that is there already. */
-static void look_ahead(const struct profile_grower *g, const struct profile_stack *s, const uint32_t *frames)
-{
-	const struct profile_stack *next = s + 1;
-
-	if (next->n && next->shared <= s->shared)
-		profile_node_soon(g->p, next->shared ? g->path.v[next->shared - 1] : 0, frames[s->n]);
-}
-
-static int take_batch(struct profile_grower *g, struct profile_batch *b)
+static int grow_batch(struct profile_grower *g, struct profile_batch *b)
 {
 	const uint32_t *frames = b->frames.v;
 	int r = 0;
 
 	for (size_t i = 0; i < b->stacks.n && !r; i++) {
-		if (i + 1 < b->stacks.n)
-			look_ahead(g, &b->stacks.v[i], frames);
-		r = take_stack(g, &b->stacks.v[i], frames);
-		frames += b->stacks.v[i].n;
+		const struct profile_stack *s = &b->stacks.v[i], *next = s + 1;
+
+		/* Prefetches the first new node of the next stack, if it leaves the path within this stack's shared part. */
+		if (i + 1 < b->stacks.n && next->n && next->shared <= s->shared)
+			profile_node_soon(g->p, next->shared ? g->path.v[next->shared - 1] : 0, frames[s->n]);
+		r = grow_stack(g, s, frames);
+		frames += s->n;
 	}
 	b->stacks.n = b->frames.n = 0;
 	return r;
 }
 
-static void *work(void *arg)
+static void *grow_batches(void *arg)
 {
 	struct profile_grower *g = arg;
 	int r = 0;
@@ -123,9 +112,9 @@ static void *work(void *arg)
 		if (!g->full)
 			break;
 		pthread_mutex_unlock(&g->lock);
-		r = r ? r : take_batch(g, &g->batches[g->first]);
+		r = r ? r : grow_batch(g, &g->batches[g->first]);
 		pthread_mutex_lock(&g->lock);
-		g->code = r;
+		g->r = r;
 		g->first = (g->first + 1) % WAITING;
 		g->full--;
 		pthread_cond_signal(&g->changed);
@@ -134,24 +123,24 @@ static void *work(void *arg)
 	return NULL;
 }
 
-int profile_grower_give(struct profile_grower *g, struct profile_batch *b)
+int profile_grower_submit(struct profile_grower *g, struct profile_batch *b)
 {
-	struct profile_batch taken = *b, *to;
+	struct profile_batch full = *b, *to;
 	int r;
 
-	/* From the second on: what fits one batch is not worth a thread. Where there can be none, it goes without. */
-	if (!g->working && g->given++)
-		g->working = !pthread_create(&g->worker, NULL, work, g);
+	/* From the second batch on: one batch is not worth a thread. If none can be created, this thread grows the tree. */
+	if (!g->working && g->submitted++)
+		g->working = !pthread_create(&g->worker, NULL, grow_batches, g);
 	if (!g->working)
-		return take_batch(g, b);
+		return grow_batch(g, b);
 	pthread_mutex_lock(&g->lock);
 	while (g->full == WAITING)
 		pthread_cond_wait(&g->changed, &g->lock);
 	to = &g->batches[(g->first + g->full++) % WAITING];
 	*b = *to;
 	b->stacks.n = b->frames.n = 0;
-	*to = taken;
-	r = g->code;
+	*to = full;
+	r = g->r;
 	pthread_cond_signal(&g->changed);
 	pthread_mutex_unlock(&g->lock);
 	return r;
@@ -168,7 +157,7 @@ int profile_grower_end(struct profile_grower *g)
 		pthread_mutex_unlock(&g->lock);
 		pthread_join(g->worker, NULL);
 	}
-	r = g->code ? g->code : add_last(g, 0, 0);
+	r = g->r ? g->r : add_last(g, 0, 0);
 	vec_done(&g->path);
 	for (unsigned i = 0; i < WAITING; i++) {
 		vec_done(&g->batches[i].stacks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the profile share. */
+/* Private to the files that implement profile.h. */
 #ifndef UT_MODEL_PROFILE_PRIV_H
 #define UT_MODEL_PROFILE_PRIV_H
 
@@ -8,7 +8,7 @@
 
 struct arena_chunk;
 
-/* How many nodes there were when the tree was pruned, and what each that came later may miss. */
+/* The number of nodes after a pruning, and how much each later one may miss. */
 struct profile_generation {
 	uint32_t first;
 	uint64_t missing;
@@ -16,7 +16,7 @@ struct profile_generation {
 
 struct profile_index {
 	struct index strings, frames, nodes, threads, weights;
-	VEC(const char *) texts; /* what `strings` counts */
+	VEC(const char *) texts; /* by the numbers in `strings` */
 	struct arena_chunk *chunks;
 	char *free; /* in the newest chunk */
 	size_t left;
@@ -24,36 +24,36 @@ struct profile_index {
 };
 
 uint32_t profile_frame_bytes(struct profile *p, const char *name, size_t len, enum frame_kind kind, bool unnamed);
-/* Say that profile_add or profile_node will be called, so that what they look at comes nearer. */
+/* Prefetch what profile_add or profile_node will read. */
 void profile_add_soon(const struct profile *p, uint32_t node, uint32_t thread, enum profile_state state);
 void profile_node_soon(const struct profile *p, uint32_t parent, uint32_t frame);
-/* Nodes for @n frames, each below the one before, the first below @parent, into @ret. -ENOMEM. */
+/* Nodes for @n frames, each below the previous one, the first below @parent, into @ret. -ENOMEM. */
 int profile_nodes(struct profile *p, uint32_t parent, const uint32_t *frames, size_t n, uint32_t *ret);
-/* Empties the table of nodes and fills it anew, after they have moved. -ENOMEM. */
+/* Rebuilds the index of nodes after they have moved. -ENOMEM. */
 int profile_index_nodes(struct profile *p);
-/* Stacks on their way into the tree: of each, how many frames it has in common with the one before, and the others. */
+/* Stacks for the tree: of each, how many frames it shares with the previous one, and its other frames. */
 struct profile_stack {
 	uint32_t shared, n;
 	uint64_t count;
 };
 struct profile_batch {
 	VEC(struct profile_stack) stacks;
-	VEC(uint32_t) frames; /* one stack's behind the other's */
+	VEC(uint32_t) frames; /* those of all stacks, one after another */
 };
 
 /*
- * Puts stacks into the tree, in a thread of its own where there are many. As long as it is there it alone may touch
- * nodes, weights, totals.samples and totals.saturated; frames and threads are its creator's.
+ * Inserts stacks into the tree, in a thread of its own if there are many. While it exists, only it may access nodes,
+ * weights, totals.samples and totals.saturated; frames and threads belong to its creator.
  */
 struct profile_grower;
 struct profile_grower *profile_grower_new(struct profile *p, uint32_t thread); /* NULL: out of memory */
-/* Takes what is in @b, and leaves it empty. -ENOMEM, also for what was given before. */
-int profile_grower_give(struct profile_grower *g, struct profile_batch *b);
-/* What was given is in the tree. -ENOMEM: not all is. */
+/* Submits the stacks of @b and leaves it empty. -ENOMEM, also for earlier batches. */
+int profile_grower_submit(struct profile_grower *g, struct profile_batch *b);
+/* Waits until all batches are in the tree, and frees the grower. -ENOMEM: not all are. */
 int profile_grower_end(struct profile_grower *g);
 
-/* See prune_share, whose frame must be there. @path are nodes that stay, and get their new numbers. -ENOMEM: the profile is
- * of no use. */
+/* See prune_share, whose frame must exist. @path: nodes that stay, and get their new numbers. -ENOMEM: the profile is
+ * unusable. */
 int profile_prune(struct profile *p, uint32_t *path, size_t npath);
 
 #endif

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps a profile of very many stacks small while it is read, for pictures in which most of it could not be seen. As in
- * lossy counting (Manku and Motwani, 2002) each node knows what it may have lost before it came: nothing when it came
- * before the first pruning, else what was the least to stay at the last one. So no node misses more than that share of
- * all counts, whatever the order of the stacks.
+ * Keeps a profile of very many stacks small while it is read, for pictures that cannot show most of it. As in lossy counting
+ * (Manku and Motwani, 2002), the most that each node may have lost before it was created is known: nothing before the
+ * first pruning, else the least count that stayed at the last one. So no node misses more than prune_share of all
+ * counts, in any order of the stacks.
  */
 #include <stdlib.h>
 
 #include "model/profile_priv.h"
 
-#define GONE (1u << 31) /* with a node: the nearest below it that stays */
+#define GONE (1u << 31) /* with a node: its nearest remaining ancestor */
 
-static uint32_t scale(uint64_t v, unsigned shift)
+static uint32_t scale_up(uint64_t v, unsigned shift)
 {
 	uint64_t up = (v >> shift) + !!(v & ((1ull << shift) - 1));
 
 	return up >= GONE ? GONE - 1 : (uint32_t)up;
 }
 
-static uint32_t plus(uint32_t a, uint32_t b) { return a + b >= GONE ? GONE - 1 : a + b; }
+static uint32_t bounded_sum(uint32_t a, uint32_t b) { return a + b >= GONE ? GONE - 1 : a + b; }
 
-/* What each node has with all that is below it, rounded up. */
-static void sum_up(const struct profile *p, unsigned shift, uint32_t *sums)
+/* The counts of each node with all below it, rounded up. */
+static void sum_subtrees(const struct profile *p, unsigned shift, uint32_t *sums)
 {
 	for (size_t i = 0; i < p->weights.n; i++) {
 		const struct profile_weight *w = &p->weights.v[i];
 
-		sums[w->node] = plus(sums[w->node], scale(w->count, shift));
+		sums[w->node] = bounded_sum(sums[w->node], scale_up(w->count, shift));
 	}
 	for (size_t i = p->nodes.n - 1; i > 0; i--)
-		sums[p->nodes.v[i].parent] = plus(sums[p->nodes.v[i].parent], sums[i]);
+		sums[p->nodes.v[i].parent] = bounded_sum(sums[p->nodes.v[i].parent], sums[i]);
 }
 
-/* Moves the nodes that stay together; a node's sum becomes its new number. */
+/* Moves the remaining nodes together; a node's sum becomes its new number. */
 static void compact(struct profile *p, uint32_t least, unsigned shift, uint32_t *sums)
 {
 	const struct profile_generation *g = p->index->generations.v;
@@ -46,8 +46,8 @@ static void compact(struct profile *p, uint32_t least, unsigned shift, uint32_t 
 
 		while (at < ng && g[at].first <= i)
 			p->index->generations.v[at++].first = n;
-		missing = at ? scale(g[at - 1].missing, shift) : 0;
-		if (parent & GONE || (node.frame != p->pruned && plus(sums[i], missing) < least)) {
+		missing = at ? scale_up(g[at - 1].missing, shift) : 0;
+		if (parent & GONE || (node.frame != p->pruned && bounded_sum(sums[i], missing) < least)) {
 			sums[i] = parent | GONE;
 			p->npruned += node.frame != p->pruned;
 			continue;
@@ -61,7 +61,7 @@ static void compact(struct profile *p, uint32_t least, unsigned shift, uint32_t 
 	p->nodes.n = n;
 }
 
-/* Weights of nodes that are gone are those of the node that stands for them. */
+/* Adds the weights of removed nodes to the node that replaces them. */
 static int move_weights(struct profile *p, const uint32_t *moved)
 {
 	size_t n = p->weights.n;
@@ -69,7 +69,7 @@ static int move_weights(struct profile *p, const uint32_t *moved)
 	index_clear(&p->index->weights);
 	p->weights.n = 0;
 	for (size_t i = 0; i < n; i++) {
-		struct profile_weight w = p->weights.v[i]; /* what is added stands before it */
+		struct profile_weight w = p->weights.v[i]; /* a copy: added weights overwrite the array up to here */
 		uint32_t node = moved[w.node];
 
 		if (node & GONE)
@@ -91,7 +91,7 @@ int profile_prune(struct profile *p, uint32_t *path, size_t npath)
 		free(sums);
 		return -ENOMEM;
 	}
-	sum_up(p, shift, sums);
+	sum_subtrees(p, shift, sums);
 	for (size_t i = 0; i < npath; i++)
 		sums[path[i]] = GONE - 1;
 	compact(p, (uint32_t)(least >> shift), shift, sums);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads folded stacks, fast: lines that begin as the line before them share its nodes, frames are found by the bytes
- * that stand in the file, and everything else is done once for each name.
+ * Reads folded stacks fast: lines that begin like the previous one share its nodes, frames are found by their bytes in
+ * the file, and everything else is done once for each name.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,24 +21,24 @@
 
 #define NONE UINT32_MAX
 #define CHUNK (1u << 20)
-#define LINE_MAX_BYTES (64u << 20) /* longer ones are no stacks */
-#define PADDING 64 /* bytes behind the buffer, so that whole words can be loaded at its end */
+#define LINE_MAX_BYTES (64u << 20) /* longer lines are not stacks */
+#define PADDING 64 /* bytes after the buffer, so that whole words can be loaded at its end */
 #define HEAD_WORDS 4
-#define SPARSE (1u << 17) /* known frames up to which a quarter of the table is used: most stand where they should */
+#define SPARSE (1u << 17) /* known frames up to which at most a quarter of the table is used, for few collisions */
 #define BATCH 32 /* frames that are looked up together */
 #define BATCH_FRAMES (64u << 10) /* that go into the tree together */
 
-/* A frame as its text stands in the file: a cache line, which for most names holds all that is compared. */
+/* A frame by its bytes in the file: one cache line, which for most names holds all that is compared. */
 struct known {
-	uint64_t head[HEAD_WORDS]; /* the first bytes, 0 behind the end */
+	uint64_t head[HEAD_WORDS]; /* the first bytes, padded with 0 */
 	uint64_t hash;
 	const char *text; /* NULL: free */
 	uint32_t len;
 	uint32_t frame : 31, unnamed : 1;
-	bool cut, gc; /* as the outermost frame: the stack is cut; it is in a collection */
+	bool cut, gc; /* if it is the outermost frame: the stack is truncated; it is in a collection */
 } __attribute__((aligned(64)));
 
-/* A frame of the line before. */
+/* A frame of the previous line. */
 struct step {
 	size_t end; /* in the line */
 	uint32_t unnamed; /* how many up to this one have no name */
@@ -50,9 +50,9 @@ struct reader {
 	struct profile_bad *bad;
 	int fd;
 	char *buf;
-	size_t cap, n; /* bytes that are there */
-	size_t at; /* of the line that comes next, */
-	size_t scanned; /* which has no end before this */
+	size_t cap, n; /* n: bytes in it */
+	size_t at; /* where the next line begins */
+	size_t scanned; /* that line has no end before this */
 	size_t before, before_len; /* the stack of the last good line */
 	uint64_t line;
 	struct profile_grower *grower;
@@ -60,7 +60,7 @@ struct reader {
 	struct profile_totals totals; /* but for the samples */
 	bool end, skipping; /* skipping: inside a line that is too long */
 	VEC(struct step) steps; /* of that stack */
-	struct known batch[BATCH]; /* frames of this one that are not looked up yet */
+	struct known batch[BATCH]; /* frames of the current line that are not looked up yet */
 	size_t ends[BATCH], nbatch;
 	struct known *known; /* a table */
 	size_t known_size, nknown;
@@ -68,7 +68,7 @@ struct reader {
 	size_t text_left;
 };
 
-/* What a line says. */
+/* A parsed line. */
 struct line {
 	const char *s;
 	size_t len; /* of the stack */
@@ -78,14 +78,6 @@ struct line {
 
 /* Parsing: one line. */
 
-static uint64_t add_digit(uint64_t v, char c, bool *too_big)
-{
-	if (!__builtin_mul_overflow(v, 10, &v) && !__builtin_add_overflow(v, (uint64_t)(c - '0'), &v))
-		return v;
-	*too_big = true;
-	return UINT64_MAX;
-}
-
 /* "12", "1.5": to the nearest whole number. False when it is no such thing. */
 static bool parse_count(const char *s, const char *end, struct line *ret)
 {
@@ -94,7 +86,9 @@ static bool parse_count(const char *s, const char *end, struct line *ret)
 	if (s == end || !is_digit(*s))
 		return false;
 	for (; s < end && is_digit(*s); s++)
-		v = ret->too_big ? v : add_digit(v, *s, &ret->too_big);
+		ret->too_big |=
+			__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v);
+	v = ret->too_big ? UINT64_MAX : v;
 	if (s < end && *s++ == '.') {
 		bool up = s < end && *s >= '5';
 
@@ -106,7 +100,7 @@ static bool parse_count(const char *s, const char *end, struct line *ret)
 	return s == end;
 }
 
-static bool parse_line(const char *s, size_t len, struct line *ret)
+static bool parse_folded_line(const char *s, size_t len, struct line *ret)
 {
 	const char *end = s + len, *number;
 
@@ -123,7 +117,7 @@ static bool parse_line(const char *s, size_t len, struct line *ret)
 	return ret->len > 0;
 }
 
-/* Nothing is said, or "# something": no stack, and no mistake. "#<Thread>;run 5" is a stack. */
+/* An empty line, or "# something". "#<Thread>;run 5" is a stack. */
 static bool is_comment(const char *s, size_t len)
 {
 	while (len && is_line_blank(s[len - 1]))
@@ -145,7 +139,7 @@ static bool is_address(const char *s, size_t len)
 	if (len < 3 || !starts(s, len, "0x"))
 		return false;
 	for (size_t i = 2; i < len; i++)
-		if (!is_digit(s[i]) && !((s[i] | 0x20) >= 'a' && (s[i] | 0x20) <= 'f'))
+		if (hex_value(s[i]) < 0)
 			return false;
 	return true;
 }
@@ -164,8 +158,8 @@ static bool starts_with_any(const char *s, size_t len, const char *const *list, 
 	return false;
 }
 
-/* Brackets stand around what is no function; '-' and '--' part the program's frames from the kernel's. */
-static enum frame_kind kind_of(const char *s, size_t len)
+/* Brackets mark frames that are not functions; '-' and '--' separate the frames of the program from those of the kernel. */
+static enum frame_kind kind_by_brackets(const char *s, size_t len)
 {
 	if ((*s == '-' && len == 1) || (len == 2 && !memcmp(s, "--", 2)))
 		return FRAME_REASON;
@@ -191,7 +185,7 @@ uint32_t profile_frame_folded(struct profile *p, const char *s, size_t len)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (len > 4 && !memcmp(s + len - 4, kinds[i].suffix, 4))
 			return profile_frame_bytes(p, s, len - 4, kinds[i].kind, is_address(s, len - 4));
-	return profile_frame_bytes(p, s, len, kind_of(s, len),
+	return profile_frame_bytes(p, s, len, kind_by_brackets(s, len),
 				   is_address(s, len) || starts_with_any(s, len, no_names, ARRAY_SIZE(no_names)));
 }
 
@@ -204,10 +198,10 @@ static uint64_t load8(const char *s)
 }
 
 /*
- * Fills in what is looked for, in place: a copy would wait for what was just written. Without a branch that depends on
- * the length of usual names: none could be foreseen.
+ * Fills in the key of a lookup in place: a copy would wait for the stores before it. No branch depends on the length of
+ * usual names, since it would be mispredicted.
  */
-static void look_for(struct known *k, const char *s, size_t len)
+static void fill_lookup(struct known *k, const char *s, size_t len)
 {
 	static const unsigned char masks[16 * HEAD_WORDS] = {
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -224,7 +218,7 @@ static void look_for(struct known *k, const char *s, size_t len)
 	k->len = (uint32_t)len;
 }
 
-static bool is_same(const struct known *a, const struct known *b, const char *text)
+static bool is_same_known(const struct known *a, const struct known *b, const char *text)
 {
 	uint64_t differ = (a->hash ^ b->hash) | (a->len ^ b->len);
 
@@ -259,7 +253,7 @@ static int grow_known(struct reader *r)
 	return 0;
 }
 
-static const char *keep_text(struct reader *r, const char *s, size_t len)
+static const char *copy_to_chunk(struct reader *r, const char *s, size_t len)
 {
 	char *to;
 
@@ -280,16 +274,16 @@ static const char *keep_text(struct reader *r, const char *s, size_t len)
 	return to;
 }
 
-/* What the file says stands at @s, which is looked for as @k says. */
+/* The known frame with the bytes at @s, whose key is @k; inserted if it is new. NULL: out of memory. */
 static const struct known *find_known(struct reader *r, struct known *k, const char *s)
 {
 	size_t at, mask = r->known_size - 1;
 	uint32_t frame;
 
 	for (at = k->hash & mask; r->known[at].text; at = (at + 1) & mask)
-		if (is_same(&r->known[at], k, s))
+		if (is_same_known(&r->known[at], k, s))
 			return &r->known[at];
-	k->text = keep_text(r, s, k->len);
+	k->text = copy_to_chunk(r, s, k->len);
 	frame = k->text ? profile_frame_folded(r->p, s, k->len) : NONE;
 	if (frame >= NONE >> 1)
 		return NULL;
@@ -319,7 +313,7 @@ static size_t same_bytes(const char *a, const char *b, size_t len)
 	return i;
 }
 
-/* How many frames of the stack before this one begins with: their bytes and the ';' behind them are the same. */
+/* How many frames of the previous stack this one begins with: their bytes and the ';' after them are the same. */
 static size_t shared_steps(const struct reader *r, const struct line *l)
 {
 	size_t least = l->len < r->before_len ? l->len : r->before_len;
@@ -360,7 +354,7 @@ static uint64_t semicolons(const char *s)
 }
 #endif
 
-static int take_batch(struct reader *r, const struct line *l)
+static int look_up_batch(struct reader *r, const struct line *l)
 {
 	uint32_t unnamed = r->steps.n ? r->steps.v[r->steps.n - 1].unnamed : 0;
 
@@ -380,15 +374,15 @@ static int take_batch(struct reader *r, const struct line *l)
 	return 0;
 }
 
-/* The frame from @from to @end. It is looked up later, when what it is compared with has come nearer. */
+/* The frame from @from to @end. It is looked up later, after its table entry was prefetched. */
 static int push_frame(struct reader *r, const struct line *l, size_t from, size_t end)
 {
 	struct known *k = &r->batch[r->nbatch];
 
-	look_for(k, l->s + from, end - from);
+	fill_lookup(k, l->s + from, end - from);
 	r->ends[r->nbatch++] = end;
 	__builtin_prefetch(&r->known[k->hash & (r->known_size - 1)]);
-	return r->nbatch == BATCH ? take_batch(r, l) : 0;
+	return r->nbatch == BATCH ? look_up_batch(r, l) : 0;
 }
 
 /* The frames of a line from @at on, where a frame begins. */
@@ -407,7 +401,7 @@ static int push_frames(struct reader *r, const struct line *l, size_t at)
 			at = end + 1;
 		}
 	}
-	return push_frame(r, l, at, l->len) || take_batch(r, l) ? -ENOMEM : 0;
+	return push_frame(r, l, at, l->len) || look_up_batch(r, l) ? -ENOMEM : 0;
 }
 
 static void count_line(struct reader *r, const struct line *l)
@@ -422,7 +416,7 @@ static void count_line(struct reader *r, const struct line *l)
 	r->bad->rounded += l->rounded;
 }
 
-static int take_stack(struct reader *r, const struct line *l)
+static int read_stack(struct reader *r, const struct line *l)
 {
 	size_t shared = shared_steps(r, l);
 	struct profile_stack s = { .shared = (uint32_t)shared, .count = l->count };
@@ -440,43 +434,43 @@ static int take_stack(struct reader *r, const struct line *l)
 		return -ENOMEM;
 	return r->out.frames.n < BATCH_FRAMES && r->out.stacks.n < BATCH_FRAMES
 		       ? 0
-		       : profile_grower_give(r->grower, &r->out);
+		       : profile_grower_submit(r->grower, &r->out);
 }
 
-static void take_bad(struct reader *r, const char *s, size_t len)
+/* Without its end. */
+static int read_line(struct reader *r, const char *s, size_t len)
 {
-	if (r->bad->lines++)
-		return;
-	len = len < sizeof(r->bad->first) - 1 ? len : sizeof(r->bad->first) - 1;
-	r->bad->first_line = r->line;
-	memcpy(r->bad->first, s, len);
-	r->bad->first[len] = 0;
-}
-
-static int take_line(struct reader *r, const char *s, size_t len)
-{
+	bool skipping = r->skipping;
 	struct line l;
 
+	r->skipping = false;
+	if (skipping)
+		return 0;
 	if (r->line++ == 0 && starts(s, len, "\xef\xbb\xbf")) {
 		s += 3;
 		len -= 3;
 	}
-	if (is_comment(s, len))
+	if (len <= LINE_MAX_BYTES && is_comment(s, len))
 		return 0;
-	if (parse_line(s, len, &l))
-		return take_stack(r, &l);
-	take_bad(r, s, len);
+	if (len <= LINE_MAX_BYTES && parse_folded_line(s, len, &l))
+		return read_stack(r, &l);
+	if (r->bad->lines++)
+		return 0;
+	len = len < sizeof(r->bad->first) - 1 ? len : sizeof(r->bad->first) - 1;
+	r->bad->first_line = r->line;
+	memcpy(r->bad->first, s, len);
+	r->bad->first[len] = 0;
 	return 0;
 }
 
 /* Bytes. */
 
-/* Moves what is still needed to the buffer's begin: the stack before, and the line that has begun. */
+/* Moves what is still needed to the start of the buffer: the previous stack, and the line that has begun. */
 static void make_room(struct reader *r)
 {
 	size_t from = r->before_len && r->before < r->at ? r->before : r->at;
 
-	/* A line before that is long would be moved again and again. */
+	/* A long previous line would be moved again and again. */
 	if (r->at - from > CHUNK / 4) {
 		from = r->at;
 		r->steps.n = r->before_len = 0;
@@ -490,7 +484,7 @@ static void make_room(struct reader *r)
 	r->before -= r->before_len ? from : r->before;
 }
 
-static int read_more(struct reader *r)
+static int fill_buffer(struct reader *r)
 {
 	ssize_t n;
 
@@ -513,22 +507,7 @@ static int read_more(struct reader *r)
 	return 0;
 }
 
-/* A line with its end, or the last one. */
-static int end_line(struct reader *r, const char *s, size_t len)
-{
-	bool skipping = r->skipping;
-
-	r->skipping = false;
-	if (skipping)
-		return 0;
-	if (len <= LINE_MAX_BYTES)
-		return take_line(r, s, len);
-	r->line++;
-	take_bad(r, s, len);
-	return 0;
-}
-
-static int take_lines(struct reader *r)
+static int read_lines(struct reader *r)
 {
 	const char *newline;
 	int code = 0;
@@ -537,31 +516,16 @@ static int take_lines(struct reader *r)
 		size_t from = r->at;
 
 		r->at = r->scanned = (size_t)(newline - r->buf) + 1;
-		code = end_line(r, r->buf + from, r->at - 1 - from);
+		code = read_line(r, r->buf + from, r->at - 1 - from);
 	}
 	r->scanned = r->n;
 	if (code || r->n - r->at <= LINE_MAX_BYTES)
 		return code;
-	/* No need to keep what comes: the line is told now, and its end is waited for. */
-	end_line(r, r->buf + r->at, r->n - r->at);
+	/* The line is too long: it is reported now, and the rest of it is skipped. */
+	read_line(r, r->buf + r->at, r->n - r->at);
 	r->skipping = true;
 	r->at = r->n;
 	return 0;
-}
-
-static int read_all(struct reader *r)
-{
-	int code = 0;
-
-	while (!r->end && !code) {
-		code = read_more(r);
-		if (!code)
-			code = take_lines(r);
-	}
-	/* The last line may have no end. */
-	if (!code && r->at < r->n)
-		code = end_line(r, r->buf + r->at, r->n - r->at);
-	return code ? code : profile_grower_give(r->grower, &r->out);
 }
 
 static void reader_done(struct reader *r)
@@ -576,8 +540,8 @@ static void reader_done(struct reader *r)
 	free(r->buf);
 }
 
-/* What the tree needs before another thread makes it grow. */
-static int prepare(struct reader *r)
+/* Creates what the tree needs before another thread grows it. */
+static int prepare_reader(struct reader *r)
 {
 	uint32_t thread = profile_thread(r->p, 0, 0, "", "");
 
@@ -588,20 +552,11 @@ static int prepare(struct reader *r)
 	return !r->buf || !r->grower || thread == NONE || grow_known(r) ? -ENOMEM : 0;
 }
 
-/* The samples are counted where the tree grows. */
-static void add_totals(struct profile_totals *to, const struct profile_totals *t)
-{
-	add_u64(&to->frames, t->frames);
-	add_u64(&to->unnamed, t->unnamed);
-	add_u64(&to->cut, t->cut);
-	to->saturated |= t->saturated;
-}
-
-/* What our recordings of waits wrote. */
+/* States from the frames that our recordings of waits write. */
 
 enum wait_kind { NO_WAIT, READY, BLOCKED, IDLE }; /* of a frame; IDLE: the threads' names are below it */
 
-/* NULL: no frame is such a word, or there is no memory (*@ret_code). */
+/* For each frame, its enum wait_kind. NULL: no frame is such a word, or out of memory (*@ret_code). */
 static uint8_t *find_wait_words(const struct profile *p, int *ret_code)
 {
 	uint8_t *ret = calloc(p->frames.n + 1, 1);
@@ -623,23 +578,20 @@ static uint8_t *find_wait_words(const struct profile *p, int *ret_code)
 	return NULL;
 }
 
-static enum profile_state state_of(const struct profile *p, const uint8_t *words, uint32_t node)
+static enum profile_state wait_state(const struct profile *p, const uint8_t *words, uint32_t node)
 {
-	const struct profile_node *nodes = p->nodes.v;
-	uint32_t up = node ? nodes[node].parent : 0;
+	const struct profile_node *n = &p->nodes.v[node];
+	bool idle;
 
 	if (!node)
 		return PROFILE_CPU;
-	switch (words[nodes[node].frame]) {
-	case READY: return PROFILE_RUNNABLE;
-	case BLOCKED: return PROFILE_BLOCKED;
-	}
-	return up && words[nodes[up].frame] == IDLE && p->frames.v[nodes[node].frame].kind == FRAME_WAITING
-		       ? PROFILE_BLOCKED
-		       : PROFILE_CPU;
+	idle = n->parent && words[p->nodes.v[n->parent].frame] == IDLE && p->frames.v[n->frame].kind == FRAME_WAITING;
+	if (words[n->frame] == READY)
+		return PROFILE_RUNNABLE;
+	return words[n->frame] == BLOCKED || idle ? PROFILE_BLOCKED : PROFILE_CPU;
 }
 
-/* Each node has one weight: nothing adds up by getting another state. */
+/* Each node has one weight, so no two weights become equal by a new state. */
 static int find_states(struct profile *p)
 {
 	int r;
@@ -650,7 +602,7 @@ static int find_states(struct profile *p)
 	for (size_t i = 0; i < p->weights.n; i++) {
 		struct profile_weight *w = &p->weights.v[i];
 
-		w->state = state_of(p, words, w->node);
+		w->state = wait_state(p, words, w->node);
 		p->totals.times_only |= w->state != PROFILE_CPU;
 	}
 	for (size_t i = 0; p->totals.times_only && i < p->weights.n; i++)
@@ -661,19 +613,31 @@ static int find_states(struct profile *p)
 int profile_read_folded(struct profile *p, int fd, struct profile_bad *ret_bad, struct ut_err *err)
 {
 	struct reader r = { .p = p, .bad = ret_bad, .fd = fd, .cap = CHUNK };
-	int code, end;
+	int code, grown;
 
 	*ret_bad = (struct profile_bad){ 0 };
-	/* A larger pipe is filled and emptied with fewer switches between its two ends; nothing is lost without. */
+	/* A larger pipe needs fewer context switches between its two ends; failure is harmless. */
 	fcntl(fd, F_SETPIPE_SZ, CHUNK);
-	code = prepare(&r);
+	code = prepare_reader(&r);
+	while (!r.end && !code) {
+		code = fill_buffer(&r);
+		if (!code)
+			code = read_lines(&r);
+	}
+	/* The last line may have no end. */
+	if (!code && r.at < r.n)
+		code = read_line(&r, r.buf + r.at, r.n - r.at);
 	if (!code)
-		code = read_all(&r);
-	end = r.grower ? profile_grower_end(r.grower) : 0;
-	code = code ? code : end;
+		code = profile_grower_submit(r.grower, &r.out);
+	grown = r.grower ? profile_grower_end(r.grower) : 0;
+	code = code ? code : grown;
 	if (!code)
 		code = find_states(p);
-	add_totals(&p->totals, &r.totals);
+	/* The grower has counted the samples. */
+	add_u64(&p->totals.frames, r.totals.frames);
+	add_u64(&p->totals.unnamed, r.totals.unnamed);
+	add_u64(&p->totals.cut, r.totals.cut);
+	p->totals.saturated |= r.totals.saturated;
 	reader_done(&r);
 	if (code == -ENOMEM)
 		return ut_err_nomem(err);

@@ -5,17 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sum.h"
+
 #define SECOND 1000000000u
 #define SUB 8 /* buckets to a power of two */
-
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-/* @part of @whole of @v, without overflow. */
-static uint64_t portion(uint64_t v, uint64_t part, uint64_t whole)
-{
-	return whole ? (uint64_t)((unsigned __int128)v * part / whole) : 0;
-}
 
 void rate_init(struct rate *r, uint64_t start_ns, const char *kind)
 {
@@ -46,69 +39,54 @@ static uint64_t second_of(const struct rate *r, uint64_t ns)
 	return ns > r->start_ns ? (ns - r->start_ns) / SECOND : 0;
 }
 
-/* How much of second @n lies between the two times. */
-static uint64_t inside(const struct rate *r, uint64_t n, uint64_t begin_ns, uint64_t end_ns)
+/* Spreads bytes that were allocated, or the time of a stop, evenly over the seconds between two times. */
+static void spread(struct rate *r, uint64_t amount, bool is_stop, uint64_t begin_ns, uint64_t end_ns)
 {
-	uint64_t from = most(begin_ns, r->start_ns + n * SECOND), to = least(end_ns, r->start_ns + (n + 1) * SECOND);
+	uint64_t last = second_of(r, end_ns), oldest = r->newest < RATE_SLOTS ? 0 : r->newest - RATE_SLOTS + 1;
 
-	return to > from ? to - from : 0;
-}
-
-static uint64_t oldest_kept(const struct rate *r) { return r->newest < RATE_SLOTS ? 0 : r->newest - RATE_SLOTS + 1; }
-
-static void spread_stop(struct rate *r, const struct rate_stop *s)
-{
-	uint64_t last = second_of(r, s->end_ns);
-
-	for (uint64_t n = most(second_of(r, s->begin_ns), oldest_kept(r)); n <= last; n++) {
+	for (uint64_t n = most_u64(second_of(r, begin_ns), oldest); n <= last; n++) {
+		uint64_t from = most_u64(begin_ns, r->start_ns + n * SECOND);
+		uint64_t to = least_u64(end_ns, r->start_ns + (n + 1) * SECOND), part = to > from ? to - from : 0;
 		struct rate_slot *slot = slot_of(r, n);
-
-		if (slot)
-			slot->stopped_ns +=
-				portion(s->stopped_ns, inside(r, n, s->begin_ns, s->end_ns), s->end_ns - s->begin_ns);
-	}
-}
-
-static void spread_allocation(struct rate *r, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns)
-{
-	uint64_t last = second_of(r, end_ns);
-
-	for (uint64_t n = most(second_of(r, begin_ns), oldest_kept(r)); n <= last; n++) {
-		struct rate_slot *slot = slot_of(r, n);
-		uint64_t part = inside(r, n, begin_ns, end_ns);
 
 		if (!slot)
 			continue;
-		slot->allocated += portion(bytes, part, end_ns - begin_ns);
-		slot->allocated_ns += part;
+		if (is_stop) {
+			slot->stopped_ns += portion_u64(amount, part, end_ns - begin_ns);
+		} else {
+			slot->allocated += portion_u64(amount, part, end_ns - begin_ns);
+			slot->allocated_ns += part;
+		}
 	}
 }
 
-/* Takes off what earlier stops have already told of the time of @s; what they told goes into the joined one. */
-static void join(struct rate *r, struct rate_stop *s)
+/* Subtracts what earlier stops cover of the time of @s, and replaces them and @s by one that has the time of all. */
+static void join_overlapping(struct rate *r, struct rate_stop *s)
 {
 	struct rate_stop all = *s;
 	uint64_t covered = 0, told = 0;
 
 	while (r->nstops && r->stop[r->nstops - 1].end_ns > s->begin_ns) {
 		const struct rate_stop *old = &r->stop[--r->nstops];
-		uint64_t both = least(old->end_ns, s->end_ns) - least(most(old->begin_ns, s->begin_ns), s->end_ns);
+		uint64_t both =
+			least_u64(old->end_ns, s->end_ns) - least_u64(most_u64(old->begin_ns, s->begin_ns), s->end_ns);
 
 		covered += both;
-		told += portion(old->stopped_ns, both, old->end_ns - old->begin_ns);
+		told += portion_u64(old->stopped_ns, both, old->end_ns - old->begin_ns);
 		all.stopped_ns += old->stopped_ns;
-		all.begin_ns = least(all.begin_ns, old->begin_ns);
-		all.end_ns = most(all.end_ns, old->end_ns);
+		all.begin_ns = least_u64(all.begin_ns, old->begin_ns);
+		all.end_ns = most_u64(all.end_ns, old->end_ns);
 	}
-	told = least(told, s->stopped_ns);
+	told = least_u64(told, s->stopped_ns);
 	all.stopped_ns -= told;
-	s->stopped_ns = least(s->stopped_ns - told, s->end_ns - s->begin_ns - least(covered, s->end_ns - s->begin_ns));
+	s->stopped_ns =
+		least_u64(s->stopped_ns - told, s->end_ns - s->begin_ns - least_u64(covered, s->end_ns - s->begin_ns));
 	if (r->nstops == RATE_JOINED)
 		memmove(r->stop, r->stop + 1, --r->nstops * sizeof(r->stop[0]));
 	r->stop[r->nstops++] = all;
 }
 
-static unsigned bucket_of(uint64_t ns)
+static unsigned rate_bucket(uint64_t ns)
 {
 	uint64_t eighths = ns / 125; /* of a microsecond */
 	unsigned power = eighths < SUB ? 0 : 60u - (unsigned)__builtin_clzll(eighths);
@@ -117,11 +95,11 @@ static unsigned bucket_of(uint64_t ns)
 	return i < RATE_BUCKETS ? (unsigned)i : RATE_BUCKETS - 1;
 }
 
-static void note_length(struct rate *r, const struct collect_span *s, uint64_t ns)
+static void note_stop_length(struct rate *r, const struct collect_span *s, uint64_t ns)
 {
 	struct rate_slot *slot = slot_of(r, second_of(r, s->end_ns));
 
-	r->bucket[bucket_of(ns)]++;
+	r->bucket[rate_bucket(ns)]++;
 	r->nlengths++;
 	if (slot && ns > slot->longest_ns)
 		slot->longest_ns = ns;
@@ -135,21 +113,21 @@ static void note_length(struct rate *r, const struct collect_span *s, uint64_t n
 
 static void add_stop(struct rate *r, const struct collect_span *s)
 {
-	struct rate_stop stop = { most(s->begin_ns, r->start_ns), s->end_ns, 0 };
+	struct rate_stop stop = { most_u64(s->begin_ns, r->start_ns), s->end_ns, 0 };
 	uint64_t ns;
 
 	if (stop.end_ns <= stop.begin_ns)
 		return;
-	stop.stopped_ns = ns =
-		least(s->stall.known ? s->stall.stopped_ns : stop.end_ns - stop.begin_ns, stop.end_ns - stop.begin_ns);
+	stop.stopped_ns = ns = least_u64(s->stall.known ? s->stall.stopped_ns : stop.end_ns - stop.begin_ns,
+					 stop.end_ns - stop.begin_ns);
 	if (!s->stall.known)
 		r->unmeasured = true;
-	join(r, &stop);
+	join_overlapping(r, &stop);
 	r->stopped_ns += stop.stopped_ns;
-	spread_stop(r, &stop);
+	spread(r, stop.stopped_ns, true, stop.begin_ns, stop.end_ns);
 	/* A pause of a cycle that goes on beside the program is nested and is a stop all the same. */
 	if (s->end == SPAN_COMPLETE)
-		note_length(r, s, ns);
+		note_stop_length(r, s, ns);
 }
 
 /* What is there when a collection begins and was not when the last one ended has been allocated meanwhile. */
@@ -159,7 +137,7 @@ static void add_allocation(struct rate *r, const struct collect_span *s)
 		r->pair_bytes = s->before > r->after ? s->before - r->after : 0;
 		r->pair_ns = s->end_ns - r->after_ns;
 		r->has_allocation = true;
-		spread_allocation(r, r->pair_bytes, r->after_ns, s->end_ns);
+		spread(r, r->pair_bytes, false, r->after_ns, s->end_ns);
 	}
 	if (!s->has_after)
 		return;
@@ -189,7 +167,7 @@ void rate_add(struct rate *r, const struct collect_span *s)
 }
 
 /* The slot of second @n when @now is the newest; an empty one where nothing has come since. */
-static struct rate_slot seen(const struct rate *r, uint64_t n, uint64_t now)
+static struct rate_slot slot_at(const struct rate *r, uint64_t n, uint64_t now)
 {
 	bool kept = n <= r->newest && r->newest - n < RATE_SLOTS && now - n < RATE_SLOTS;
 
@@ -215,7 +193,7 @@ static void view_bar(const struct rate *r, uint64_t now_ns, struct rate_view *v)
 		if (back > last)
 			continue;
 		for (uint64_t n = first; n < first + step && n <= now; n++)
-			stopped += seen(r, n, now).stopped_ns;
+			stopped += slot_at(r, n, now).stopped_ns;
 		if (!back)
 			whole = now_ns - r->start_ns - first * SECOND;
 		v->bar[i] = (float)share_of(stopped, whole);
@@ -228,7 +206,7 @@ static void view_window(const struct rate *r, uint64_t now_ns, struct rate_view 
 	struct rate_slot sum = { 0 };
 
 	for (uint64_t n = first; n <= now; n++) {
-		struct rate_slot s = seen(r, n, now);
+		struct rate_slot s = slot_at(r, n, now);
 
 		sum.count += s.count;
 		sum.stopped_ns += s.stopped_ns;
@@ -236,7 +214,7 @@ static void view_window(const struct rate *r, uint64_t now_ns, struct rate_view 
 		sum.allocated_ns += s.allocated_ns;
 	}
 	elapsed = now_ns > r->start_ns + first * SECOND ? now_ns - r->start_ns - first * SECOND : 0;
-	elapsed = most(elapsed, SECOND); /* the first moments say little */
+	elapsed = most_u64(elapsed, SECOND); /* the first moments say little */
 	v->per_second = (double)sum.count * SECOND / (double)elapsed;
 	v->share = share_of(sum.stopped_ns, elapsed);
 	if (!r->has_allocation)
@@ -254,7 +232,7 @@ void rate_view(const struct rate *r, uint64_t now_ns, unsigned columns, struct r
 	uint64_t now;
 
 	/* An event may be newer than the caller's clock, by the time it took to come here. */
-	now_ns = most(now_ns, r->start_ns + r->newest * SECOND);
+	now_ns = most_u64(now_ns, r->start_ns + r->newest * SECOND);
 	now = second_of(r, now_ns);
 	*ret = (struct rate_view){ .count = r->count,
 				   .stopped_ns = r->stopped_ns,
@@ -263,7 +241,7 @@ void rate_view(const struct rate *r, uint64_t now_ns, unsigned columns, struct r
 				   .nbar = columns && RATE_SLOTS % columns == 0 ? columns : 1 };
 	ret->total_share = share_of(r->stopped_ns, now_ns - r->start_ns);
 	for (uint64_t n = now < RATE_SLOTS ? 0 : now - RATE_SLOTS + 1; n <= now; n++)
-		ret->minute_longest_ns = most(ret->minute_longest_ns, seen(r, n, now).longest_ns);
+		ret->minute_longest_ns = most_u64(ret->minute_longest_ns, slot_at(r, n, now).longest_ns);
 	view_window(r, now_ns, ret);
 	view_bar(r, now_ns, ret);
 }
@@ -274,16 +252,14 @@ uint64_t rate_quantile(const struct rate *r, double share)
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < RATE_BUCKETS; i++) {
-		uint64_t width = 125, top;
+		uint64_t top;
 
 		n += r->bucket[i];
 		if (!r->bucket[i] || (double)n < wanted)
 			continue;
-		/* The upper edge, but never more than what there was. */
-		if (i >= 2 * SUB)
-			width <<= i / SUB - 1;
-		top = i < 2 * SUB ? (i + 1) * 125u : (uint64_t)(SUB + i % SUB + 1) * width;
-		return least(top, r->longest_ns);
+		/* The upper edge, but never more than the longest of all. */
+		top = i < 2 * SUB ? (i + 1) * 125u : (uint64_t)(SUB + i % SUB + 1) * (UINT64_C(125) << (i / SUB - 1));
+		return least_u64(top, r->longest_ns);
 	}
 	return r->longest_ns;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples as they come: each thing once, and how often. */
+/* Inserts samples: each process, thread and stack once, and equal samples in one row. */
 #include "model/samples.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "model/samples_priv.h"
 
 #define MOMENT_NS 1000000u
@@ -46,15 +47,7 @@ struct samples *samples_free(struct samples *s)
 void samples_start(struct samples *s, uint64_t time_ns) { s->start_ns = time_ns; }
 uint64_t samples_count(const struct samples *s) { return s->count; }
 
-uint64_t samples_bytes(const struct samples *s)
-{
-	return s->arena.cap + s->stacks.cap * sizeof(*s->stacks.v) + s->rows.cap * sizeof(*s->rows.v) +
-	       s->threads.cap * sizeof(*s->threads.v) + s->processes.cap * sizeof(*s->processes.v) +
-	       index_bytes(&s->stack_index) + index_bytes(&s->row_index) + index_bytes(&s->thread_index) +
-	       index_bytes(&s->process_index);
-}
-
-static uint32_t find_process(const struct samples *s, uint32_t pid)
+static uint32_t find_samples_process(const struct samples *s, uint32_t pid)
 {
 	return index_find(&s->process_index, hash_number(pid), i,
 			  !s->processes.v[i].over && s->processes.v[i].pid == pid);
@@ -63,17 +56,15 @@ static uint32_t find_process(const struct samples *s, uint32_t pid)
 /* SAMPLES_NONE: out of memory. */
 static uint32_t get_process(struct samples *s, uint32_t pid)
 {
-	uint32_t i = find_process(s, pid);
+	uint32_t i = find_samples_process(s, pid);
 
 	if (i != SAMPLES_NONE)
 		return i;
-	if (vec_push(&s->processes, ((struct samples_process){ .pid = pid, .age = ++s->ages })))
+	i = (uint32_t)s->processes.n;
+	if (vec_reserve(&s->processes, s->processes.n + 1) || index_add(&s->process_index, hash_number(pid), i))
 		return SAMPLES_NONE;
-	i = (uint32_t)s->processes.n - 1;
-	if (!index_add(&s->process_index, hash_number(pid), i))
-		return i;
-	s->processes.n--;
-	return SAMPLES_NONE;
+	s->processes.v[s->processes.n++] = (struct samples_process){ .pid = pid, .age = ++s->ages };
+	return i;
 }
 
 static uint64_t hash_thread(const struct samples_thread *t) { return hash_pair(t->process, t->tid); }
@@ -97,18 +88,15 @@ static uint32_t get_thread(struct samples *s, const struct ut_rec_event *e, uint
 		return SAMPLES_NONE;
 	i = find_thread(s, &new);
 	if (i == SAMPLES_NONE) {
-		if (vec_push(&s->threads, new))
+		i = (uint32_t)s->threads.n;
+		if (vec_reserve(&s->threads, s->threads.n + 1) || index_add(&s->thread_index, hash_thread(&new), i))
 			return SAMPLES_NONE;
-		i = (uint32_t)s->threads.n - 1;
-		if (index_add(&s->thread_index, hash_thread(&new), i)) {
-			s->threads.n--;
-			return SAMPLES_NONE;
-		}
+		s->threads.v[s->threads.n++] = new;
 	}
 	t = &s->threads.v[i];
-	t->first_ns = from_ns < t->first_ns ? from_ns : t->first_ns;
-	t->last_ns = e->time_ns > t->last_ns ? e->time_ns : t->last_ns;
-	if (e->comm[0]) { /* else it was gone when it could have been asked */
+	t->first_ns = least_u64(from_ns, t->first_ns);
+	t->last_ns = most_u64(e->time_ns, t->last_ns);
+	if (e->comm[0]) { /* else it had exited before its name could be read */
 		memcpy(t->comm, e->comm, sizeof(t->comm));
 		t->comm[sizeof(t->comm) - 1] = '\0';
 	}
@@ -117,7 +105,7 @@ static uint32_t get_thread(struct samples *s, const struct ut_rec_event *e, uint
 	return i;
 }
 
-/* Known or not. SAMPLES_NONE: out of memory. */
+/* The stack may not be known yet. SAMPLES_NONE: out of memory. */
 static uint32_t get_stack(struct samples *s, uint64_t id, uint32_t pid)
 {
 	uint64_t hash = hash_number(id);
@@ -125,16 +113,14 @@ static uint32_t get_stack(struct samples *s, uint64_t id, uint32_t pid)
 
 	if (i != SAMPLES_NONE)
 		return i;
-	if (vec_push(&s->stacks, ((struct samples_stack){ .id = id, .pid = pid })))
+	i = (uint32_t)s->stacks.n;
+	if (vec_reserve(&s->stacks, s->stacks.n + 1) || index_add(&s->stack_index, hash, i))
 		return SAMPLES_NONE;
-	i = (uint32_t)s->stacks.n - 1;
-	if (!index_add(&s->stack_index, hash, i))
-		return i;
-	s->stacks.n--;
-	return SAMPLES_NONE;
+	s->stacks.v[s->stacks.n++] = (struct samples_stack){ .id = id, .pid = pid };
+	return i;
 }
 
-static bool touches_runtime(const struct samples *s, const struct samples_stack *stack, uint64_t time_ns)
+static bool has_runtime_code(const struct samples *s, const struct samples_stack *stack, uint64_t time_ns)
 {
 	uint64_t ips[SAMPLES_FRAMES];
 
@@ -154,8 +140,8 @@ static uint32_t age_at(const struct samples_process *p, uint64_t time_ns)
 	return n ? p->ages.v[n - 1].age : p->age;
 }
 
-/* Does it touch code compiled at run time, with what its process had mapped then? */
-static void look_at_stack(struct samples *s, struct samples_stack *stack, struct samples_process *p, uint64_t time_ns)
+/* Updates whether the stack has JIT code, by what its process had mapped at that time. */
+static void update_runtime(struct samples *s, struct samples_stack *stack, struct samples_process *p, uint64_t time_ns)
 {
 	uint32_t age = age_at(p, time_ns);
 	bool before = stack->runtime;
@@ -163,7 +149,7 @@ static void look_at_stack(struct samples *s, struct samples_stack *stack, struct
 	if (!stack->known || stack->age == age)
 		return;
 	stack->age = age;
-	stack->runtime = touches_runtime(s, stack, time_ns);
+	stack->runtime = has_runtime_code(s, stack, time_ns);
 	p->runtime += stack->runtime && !before;
 }
 
@@ -185,25 +171,18 @@ int samples_stack(struct samples *s, const struct ut_rec_stack *rec, const uint6
 	if (samples_pack(s, stack, ips))
 		return -ENOMEM;
 	stack->known = true;
-	look_at_stack(s, stack, &s->processes.v[process], rec->head.time_ns);
+	update_runtime(s, stack, &s->processes.v[process], rec->head.time_ns);
 	return 0;
 }
 
-static uint64_t hash_row(const struct samples_row *r)
-{
-	uint64_t kind = (uint64_t)r->state | (uint64_t)r->waits << 8 | (uint64_t)r->in_gc << 16;
-
-	return hash_pair(hash_pair((uint64_t)r->stack << 32 | r->thread, r->moment), kind);
-}
-
-static bool is_like(const struct samples_row *a, const struct samples_row *b)
+static bool is_same_row(const struct samples_row *a, const struct samples_row *b)
 {
 	return a->stack == b->stack && a->thread == b->thread && a->moment == b->moment && a->age == b->age &&
 	       a->state == b->state && a->waits == b->waits && a->in_gc == b->in_gc;
 }
 
-/* Adds one more to the row that is like it, or makes it one. */
-static int add_row(struct samples *s, struct samples_row *row)
+/* Adds the row to an equal one, or appends it. */
+static int count_row(struct samples *s, struct samples_row *row)
 {
 	struct samples_process *p = &s->processes.v[s->threads.v[row->thread].process];
 	struct samples_stack *stack = row->stack == SAMPLES_NONE ? NULL : &s->stacks.v[row->stack];
@@ -211,23 +190,22 @@ static int add_row(struct samples *s, struct samples_row *row)
 	uint32_t i;
 
 	if (stack)
-		look_at_stack(s, stack, p, row->time_ns);
+		update_runtime(s, stack, p, row->time_ns);
 	row->age = age_at(p, row->time_ns);
 	row->moment = stack && (stack->runtime || !stack->known) ? row->time_ns / MOMENT_NS : SAMPLES_AGE | row->age;
 	s->count++;
-	hash = hash_row(row);
-	i = index_find(&s->row_index, hash, k, is_like(&s->rows.v[k], row));
+	hash = hash_pair(hash_pair((uint64_t)row->stack << 32 | row->thread, row->moment),
+			 (uint64_t)row->state | (uint64_t)row->waits << 8 | (uint64_t)row->in_gc << 16);
+	i = index_find(&s->row_index, hash, k, is_same_row(&s->rows.v[k], row));
 	if (i != SAMPLES_NONE) {
 		s->rows.v[i].count += row->count;
 		s->rows.v[i].value_ns += row->value_ns;
 		return 0;
 	}
-	if (vec_push(&s->rows, *row))
+	if (vec_reserve(&s->rows, s->rows.n + 1) || index_add(&s->row_index, hash, (uint32_t)s->rows.n))
 		return -ENOMEM;
-	if (!index_add(&s->row_index, hash, (uint32_t)s->rows.n - 1))
-		return 0;
-	s->rows.n--;
-	return -ENOMEM;
+	s->rows.v[s->rows.n++] = *row;
+	return 0;
 }
 
 int samples_sample(struct samples *s, const struct ut_rec_sample *rec, bool in_gc)
@@ -239,19 +217,16 @@ int samples_sample(struct samples *s, const struct ut_rec_sample *rec, bool in_g
 
 	if (rec->head.time_ns < s->start_ns)
 		return 0;
-	row.value_ns = rec->head.time_ns - s->start_ns;
-	if (rec->kind == UT_SAMPLE_PROBE)
-		row.value_ns = 0;
-	else if (rec->weight_ns < row.value_ns)
-		row.value_ns = rec->weight_ns;
+	if (rec->kind != UT_SAMPLE_PROBE)
+		row.value_ns = least_u64(rec->weight_ns, rec->head.time_ns - s->start_ns);
 	row.thread = get_thread(s, &rec->head, rec->head.time_ns);
 	row.stack = get_stack(s, rec->stack, rec->head.pid);
-	return row.thread == SAMPLES_NONE || row.stack == SAMPLES_NONE ? -ENOMEM : add_row(s, &row);
+	return row.thread == SAMPLES_NONE || row.stack == SAMPLES_NONE ? -ENOMEM : count_row(s, &row);
 }
 
 /* The kernel's include/linux/sched.h: TASK_INTERRUPTIBLE 1, TASK_UNINTERRUPTIBLE 2, __TASK_STOPPED 4, __TASK_TRACED 8,
  * TASK_NOLOAD 0x400: with 2 it is TASK_IDLE, a sleep of the kernel's own threads. */
-#define STATE_ENDED 0xb0u /* EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20, TASK_DEAD 0x80: it comes no more */
+#define STATE_ENDED 0xb0u /* EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20, TASK_DEAD 0x80: it never runs again */
 
 static enum samples_waits waits_of(uint32_t state)
 {
@@ -266,7 +241,7 @@ static enum samples_waits waits_of(uint32_t state)
 
 int samples_wait(struct samples *s, const struct ut_rec_wait *rec)
 {
-	uint64_t to = rec->head.time_ns, from = rec->from_ns > s->start_ns ? rec->from_ns : s->start_ns, woken;
+	uint64_t to = rec->head.time_ns, from = most_u64(rec->from_ns, s->start_ns), woken;
 	struct samples_row row = { .time_ns = rec->from_ns ? rec->from_ns : to, .count = 1, .stack = SAMPLES_NONE };
 	bool is_new = rec->state & UT_STATE_NEW;
 	int r = 0;
@@ -274,7 +249,7 @@ int samples_wait(struct samples *s, const struct ut_rec_wait *rec)
 	if (to <= from || rec->state & STATE_ENDED)
 		return 0;
 	woken = !rec->state || is_new ? from : !rec->runnable_ns || rec->runnable_ns > to ? to : rec->runnable_ns;
-	woken = woken < from ? from : woken;
+	woken = most_u64(woken, from);
 	row.thread = get_thread(s, &rec->head, from);
 	if (row.thread == SAMPLES_NONE)
 		return -ENOMEM;
@@ -287,14 +262,14 @@ int samples_wait(struct samples *s, const struct ut_rec_wait *rec)
 		row.state = PROFILE_BLOCKED;
 		row.waits = waits_of(rec->state);
 		row.value_ns = woken - from;
-		r = add_row(s, &row);
+		r = count_row(s, &row);
 	}
 	if (r || to == woken)
 		return r;
 	row.state = PROFILE_RUNNABLE;
 	row.waits = is_new ? WAIT_NEW : WAIT_NONE;
 	row.value_ns = to - woken;
-	return add_row(s, &row);
+	return count_row(s, &row);
 }
 
 void samples_process(struct samples *s, uint32_t pid, const char comm[16])
@@ -318,7 +293,7 @@ int samples_mapped(struct samples *s, uint32_t pid, uint64_t time_ns)
 	p = &s->processes.v[i];
 	if (vec_push(&p->ages, ((struct samples_age){ time_ns, ++s->ages })))
 		return -ENOMEM;
-	for (n = p->ages.n - 1; n && p->ages.v[n - 1].time_ns > time_ns; n--) { /* another CPU's was told first */
+	for (n = p->ages.n - 1; n && p->ages.v[n - 1].time_ns > time_ns; n--) { /* events of another CPU came first */
 		struct samples_age later = p->ages.v[n - 1];
 
 		p->ages.v[n - 1] = p->ages.v[n];
@@ -327,10 +302,10 @@ int samples_mapped(struct samples *s, uint32_t pid, uint64_t time_ns)
 	return 0;
 }
 
-/* What comes next under this number is another program, with other threads. */
+/* The next events with this pid are of another program, with other threads. */
 void samples_exec(struct samples *s, uint32_t pid)
 {
-	uint32_t i = find_process(s, pid);
+	uint32_t i = find_samples_process(s, pid);
 
 	if (i != SAMPLES_NONE)
 		s->processes.v[i].over = true;
@@ -338,7 +313,7 @@ void samples_exec(struct samples *s, uint32_t pid)
 
 void samples_exit(struct samples *s, uint32_t pid, uint32_t tid, bool last)
 {
-	struct samples_thread wanted = { .process = find_process(s, pid), .tid = tid };
+	struct samples_thread wanted = { .process = find_samples_process(s, pid), .tid = tid };
 	uint32_t i;
 
 	if (wanted.process == SAMPLES_NONE)
@@ -352,7 +327,7 @@ void samples_exit(struct samples *s, uint32_t pid, uint32_t tid, bool last)
 
 uint64_t samples_new_runtime(struct samples *s, uint32_t pid)
 {
-	uint32_t i = find_process(s, pid);
+	uint32_t i = find_samples_process(s, pid);
 	uint64_t n = i == SAMPLES_NONE ? 0 : s->processes.v[i].runtime;
 
 	if (n)

@@ -7,14 +7,14 @@
 #include "base/buf.h"
 #include "model/samples_priv.h"
 
-/* The frames at an address that are the same for as long as a process has the same things mapped. */
-struct place {
+/* The frames of an address, which are the same for as long as the mappings of its process are. */
+struct address {
 	uint64_t ip;
 	uint32_t age; /* 0: the kernel */
 	uint32_t first, n; /* in `place_frames` */
 };
 
-#define OURS_MAX 6 /* frames of the kernel that may be ours */
+#define OURS_MAX 6 /* kernel frames that may be of our own program */
 
 typedef VEC(uint32_t) numbers;
 typedef VEC(uint64_t) counters;
@@ -23,11 +23,11 @@ struct build {
 	struct samples *s;
 	const struct samples_options *o;
 	struct profile *p;
-	VEC(struct place) places;
+	VEC(struct address) places;
 	struct index place_index;
 	numbers place_frames;
 	struct frames named; /* of one address */
-	/* The stack at hand, by frame numbers, innermost first, and how many of them are the kernel's. */
+	/* The current stack, by frame numbers, innermost first, and how many of them are the kernel's. */
 	numbers stack;
 	size_t kernel;
 	const struct samples_row *stack_of;
@@ -45,9 +45,7 @@ static uint32_t word(struct build *b, const char *text, enum frame_kind kind)
 	return profile_frame_named(b->p, text, strlen(text), kind);
 }
 
-static uint64_t hash_place(const struct place *p) { return hash_pair(p->ip, p->age); }
-
-/* Numbers of the frames that names gave, behind @to. */
+/* Appends the numbers of the frames in `named`. */
 static int add_named(struct build *b, numbers *to)
 {
 	int r = 0;
@@ -60,36 +58,29 @@ static int add_named(struct build *b, numbers *to)
 	return r;
 }
 
-/* Looks the place up once. 0 or -ENOMEM. */
-static int add_place(struct build *b, struct place *place, pid_t pid, uint64_t time_ns)
+/* Appends the frames of an address to the stack; its names are looked up once. 0 or -ENOMEM. */
+static int push_address(struct build *b, uint64_t ip, uint32_t age, pid_t pid, uint64_t time_ns)
 {
-	bool exact = place->ip & UT_IP_EXACT;
-
-	b->named.v.n = 0;
-	if (place->age)
-		names_user(b->s->names, pid, place->ip & ~UT_IP_EXACT, exact, time_ns, &b->named);
-	else
-		names_kernel(b->s->names, place->ip, &b->named);
-	place->first = (uint32_t)b->place_frames.n;
-	if (add_named(b, &b->place_frames))
-		return -ENOMEM;
-	place->n = (uint32_t)b->place_frames.n - place->first;
-	if (vec_push(&b->places, *place))
-		return -ENOMEM;
-	return index_add(&b->place_index, hash_place(place), (uint32_t)b->places.n - 1);
-}
-
-static int push_place(struct build *b, uint64_t ip, uint32_t age, pid_t pid, uint64_t time_ns)
-{
-	struct place p = { .ip = ip, .age = age };
-	uint32_t i =
-		index_find(&b->place_index, hash_place(&p), k, b->places.v[k].ip == ip && b->places.v[k].age == age);
+	struct address p = { .ip = ip, .age = age };
+	uint64_t hash = hash_pair(ip, age);
+	uint32_t i = index_find(&b->place_index, hash, k, b->places.v[k].ip == ip && b->places.v[k].age == age);
 	int r = 0;
 
-	if (i == SAMPLES_NONE)
-		r = add_place(b, &p, pid, time_ns);
-	else
+	if (i != SAMPLES_NONE) {
 		p = b->places.v[i];
+	} else {
+		b->named.v.n = 0;
+		if (age)
+			names_user(b->s->names, pid, ip & ~UT_IP_EXACT, ip & UT_IP_EXACT, time_ns, &b->named);
+		else
+			names_kernel(b->s->names, ip, &b->named);
+		p.first = (uint32_t)b->place_frames.n;
+		if (add_named(b, &b->place_frames))
+			return -ENOMEM;
+		p.n = (uint32_t)b->place_frames.n - p.first;
+		if (vec_push(&b->places, p) || index_add(&b->place_index, hash, (uint32_t)b->places.n - 1))
+			return -ENOMEM;
+	}
 	for (uint32_t j = 0; !r && j < p.n; j++)
 		r = vec_push(&b->stack, b->place_frames.v[p.first + j]);
 	return r;
@@ -100,14 +91,14 @@ static int push_user(struct build *b, const struct samples_row *row, pid_t pid, 
 	uint64_t addr = ip & ~UT_IP_EXACT;
 
 	if (!is_runtime_row(row) || !names_is_jit(b->s->names, pid, addr, row->time_ns))
-		return push_place(b, ip, row->age, pid, row->time_ns);
+		return push_address(b, ip, row->age, pid, row->time_ns);
 	b->named.v.n = 0;
 	names_user(b->s->names, pid, addr, ip & UT_IP_EXACT, row->time_ns, &b->named);
 	return add_named(b, &b->stack);
 }
 
-/* Our own program, which takes the stack of who leaves the processor, stands on top of it: no part of the wait. */
-static void drop_ourselves(struct build *b)
+/* Removes our own BPF program, which takes the stack of a thread that leaves the CPU, from the top of the stack. */
+static void drop_own_program(struct build *b)
 {
 	size_t n = 0;
 
@@ -125,8 +116,8 @@ static void drop_ourselves(struct build *b)
 	memmove(b->stack.v, b->stack.v + n, b->stack.n * sizeof(*b->stack.v));
 }
 
-/* Makes the row's stack the one at hand. */
-static int resolve(struct build *b, const struct samples_row *row)
+/* Makes the row's stack the current one. */
+static int resolve_row_stack(struct build *b, const struct samples_row *row)
 {
 	const struct samples_stack *stack = &b->s->stacks.v[row->stack];
 	const struct samples_row *last = b->stack_of;
@@ -140,16 +131,16 @@ static int resolve(struct build *b, const struct samples_row *row)
 	b->node[0] = b->node[1] = SAMPLES_NONE;
 	samples_unpack(b->s, stack, ips);
 	for (size_t i = 0; !r && i < stack->kernel; i++)
-		r = push_place(b, ips[i], 0, 0, row->time_ns);
+		r = push_address(b, ips[i], 0, 0, row->time_ns);
 	b->kernel = b->stack.n;
 	for (size_t i = stack->kernel; !r && i < (size_t)stack->kernel + stack->user; i++)
 		r = push_user(b, row, (pid_t)stack->pid, ips[i]);
 	if (row->state == PROFILE_BLOCKED || row->state == PROFILE_RUNNABLE)
-		drop_ourselves(b);
+		drop_own_program(b);
 	return r;
 }
 
-/* The frame that says why the row's stack is not whole; SAMPLES_NONE: it is. */
+/* The placeholder frame that says why the row's stack is truncated; SAMPLES_NONE: it is complete. */
 static uint32_t cut_frame(struct build *b, const struct samples_row *row)
 {
 	const struct samples_stack *stack = &b->s->stacks.v[row->stack];
@@ -172,8 +163,8 @@ static int count_in(counters *counts, uint32_t frame, uint64_t n)
 	return 0;
 }
 
-/* What the stack at hand adds to the totals. */
-static int count(struct build *b, const struct samples_row *row, uint32_t cut)
+/* Adds the current stack to the totals. */
+static int count_stack(struct build *b, const struct samples_row *row, uint32_t cut)
 {
 	struct profile_totals *t = &b->p->totals;
 	int r = 0;
@@ -191,7 +182,7 @@ static int count(struct build *b, const struct samples_row *row, uint32_t cut)
 	return count_in(&b->cuts, cut, row->count);
 }
 
-/* UINT32_MAX, out of memory, goes through. */
+/* Passes UINT32_MAX, out of memory, on. */
 static uint32_t below(struct build *b, uint32_t node, uint32_t frame)
 {
 	return node == UINT32_MAX || frame == UINT32_MAX ? UINT32_MAX : profile_node(b->p, node, frame);
@@ -231,34 +222,23 @@ static bool is_idle(const struct build *b, const struct samples_row *row)
 	       !samples_is_lock_wait(b->p, b->stack.v, b->stack.n, b->kernel);
 }
 
-static uint32_t idle_node(struct build *b, const struct samples_row *row)
-{
-	const char *comm = b->s->threads.v[row->thread].comm;
-	uint32_t node = below(b, 0, word(b, WAITS_IDLE, FRAME_REASON));
-
-	return below(b, node, word(b, comm[0] ? comm : "?", FRAME_WAITING));
-}
-
-/* How it waited, as the innermost frame. */
-static uint32_t wait_frame(struct build *b, const struct samples_row *row)
-{
-	return word(b, waits_word((enum samples_waits)row->waits), FRAME_WAITING);
-}
-
-/* The node of a row, UINT32_MAX when there is no memory. */
+/* The node of a row; UINT32_MAX: out of memory. */
 static uint32_t row_node(struct build *b, const struct samples_row *row)
 {
+	const char *comm = b->s->threads.v[row->thread].comm;
 	uint32_t cut = SAMPLES_NONE, node;
 
 	if (row->stack != SAMPLES_NONE) {
-		if (resolve(b, row))
+		if (resolve_row_stack(b, row))
 			return UINT32_MAX;
 		cut = cut_frame(b, row);
-		if (count(b, row, cut))
+		if (count_stack(b, row, cut))
 			return UINT32_MAX;
 	}
-	if (is_idle(b, row))
-		return idle_node(b, row);
+	if (is_idle(b, row)) {
+		node = below(b, 0, word(b, WAITS_IDLE, FRAME_REASON));
+		return below(b, node, word(b, *comm ? comm : "?", FRAME_WAITING));
+	}
 	if (row->stack != SAMPLES_NONE)
 		node = stack_node(b, row, cut);
 	else
@@ -266,11 +246,12 @@ static uint32_t row_node(struct build *b, const struct samples_row *row)
 			     word(b,
 				  row->waits == WAIT_NEW ? "[not started yet]" : "[waiting since before the recording]",
 				  FRAME_REASON));
-	return row->state == PROFILE_BLOCKED || row->state == PROFILE_RUNNABLE ? below(b, node, wait_frame(b, row))
-									       : node;
+	if (row->state != PROFILE_BLOCKED && row->state != PROFILE_RUNNABLE)
+		return node;
+	return below(b, node, word(b, waits_word((enum samples_waits)row->waits), FRAME_WAITING));
 }
 
-static uint32_t thread_of(struct build *b, uint32_t i)
+static uint32_t profile_thread_of(struct build *b, uint32_t i)
 {
 	const struct samples_thread *t = &b->s->threads.v[i];
 	const struct samples_process *p = &b->s->processes.v[t->process];
@@ -280,13 +261,13 @@ static uint32_t thread_of(struct build *b, uint32_t i)
 	return b->threads[i];
 }
 
-static int add_rows(struct build *b)
+static int add_row_weights(struct build *b)
 {
 	int r = 0;
 
 	for (size_t i = 0; !r && i < b->s->rows.n; i++) {
 		const struct samples_row *row = &b->s->rows.v[i];
-		uint32_t node = row_node(b, row), thread = thread_of(b, row->thread);
+		uint32_t node = row_node(b, row), thread = profile_thread_of(b, row->thread);
 
 		if (node == UINT32_MAX || thread == UINT32_MAX)
 			return -ENOMEM;
@@ -296,8 +277,8 @@ static int add_rows(struct build *b)
 	return r;
 }
 
-/* Rows of one stack and time are neighbours: its names are looked up once. */
-static int compare_rows(const void *x, const void *y)
+/* Rows with the same stack and time come together, so its names are looked up once. */
+static int compare_rows_by_stack(const void *x, const void *y)
 {
 	const struct samples_row *a = x, *b = y;
 
@@ -312,8 +293,8 @@ static int compare_rows(const void *x, const void *y)
 	return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
-/* Tells names which addresses of code compiled at run time will be asked for. */
-static void want(struct samples *s, const struct samples_row *row)
+/* Tells sym/names.h which addresses of JIT code will be looked up. */
+static void want_runtime_names(struct samples *s, const struct samples_row *row)
 {
 	const struct samples_stack *stack = &s->stacks.v[row->stack];
 	uint64_t ips[SAMPLES_FRAMES];
@@ -327,7 +308,7 @@ static void want(struct samples *s, const struct samples_row *row)
 	}
 }
 
-static void settle(struct samples *s, uint64_t time_ns)
+static void want_all_runtime_names(struct samples *s, uint64_t time_ns)
 {
 	const struct samples_row *last = NULL;
 
@@ -337,13 +318,13 @@ static void settle(struct samples *s, uint64_t time_ns)
 		if (row->stack == SAMPLES_NONE || !is_runtime_row(row) || !s->stacks.v[row->stack].known)
 			continue;
 		if (!last || last->stack != row->stack || last->moment != row->moment || last->age != row->age)
-			want(s, row);
+			want_runtime_names(s, row);
 		last = row;
 	}
 	names_resolve(s->names, time_ns);
 }
 
-/* A reason without the address in it, which differs each time: "[unknown code, no map: 0x7f12]". */
+/* The text of a placeholder frame without its address, which differs each time: "[unknown code, no map: 0x7f12]". */
 static char *without_address(const char *text)
 {
 	struct buf out = { 0 };
@@ -402,7 +383,7 @@ static int add_reasons(struct build *b, const counters *counts, samples_reasons 
 	return r;
 }
 
-static int prepare(struct build *b)
+static int prepare_build(struct build *b)
 {
 	struct samples *s = b->s;
 
@@ -419,18 +400,18 @@ static int prepare(struct build *b)
 	b->p->totals.unit = b->o->unit;
 	index_done(&s->row_index); /* the rows change places now */
 	if (s->rows.n)
-		qsort(s->rows.v, s->rows.n, sizeof(*s->rows.v), compare_rows);
-	settle(s, b->o->stop_ns);
+		qsort(s->rows.v, s->rows.n, sizeof(*s->rows.v), compare_rows_by_stack);
+	want_all_runtime_names(s, b->o->stop_ns);
 	return 0;
 }
 
 int samples_build(struct samples *s, const struct samples_options *o, struct profile **ret)
 {
 	struct build b = { .s = s, .o = o };
-	int r = prepare(&b);
+	int r = prepare_build(&b);
 
 	if (!r)
-		r = add_rows(&b);
+		r = add_row_weights(&b);
 	if (!r)
 		r = add_reasons(&b, &b.cuts, &s->cuts);
 	if (!r)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Which waits are those of somebody who has nothing to do. */
+/* Which waits are idle. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/auto.h"
 #include "model/samples_priv.h"
 
-#define USER_DEPTH 3 /* the system call's wrapper is among so many innermost frames of the program */
-#define LOCK_DEPTH 8 /* and the function that takes a lock among so many */
+#define USER_DEPTH 3 /* innermost user frames that may contain the wrapper of a system call */
+#define LOCK_DEPTH 8 /* innermost user frames that may contain a function that takes a lock */
 
-/* Calls that wait for what comes from outside, without the marks that libraries and the kernel put around them. */
+/* Calls that wait for something outside the process, without the prefixes and suffixes of libraries and the kernel. */
 static const char *const calls[] = {
 	"accept",	  "accept4",	     "clock_nanosleep", "epoll_pwait",
 	"epoll_pwait2",	  "epoll_wait",	     "io_getevents",	"io_pgetevents",
@@ -21,7 +21,7 @@ static const char *const calls[] = {
 	"waitid",	  "waitpid",
 };
 
-/* Functions of the kernel that do the waiting of these, in whatever way they were called. */
+/* Kernel functions that implement these waits, whichever system call was made. */
 static const char *const kernel_waits[] = {
 	"do_epoll_wait",
 	"do_nanosleep",
@@ -40,7 +40,7 @@ static const char *const kernel_waits[] = {
 	"unix_accept",
 };
 
-/* Who waits for somebody else to let go of something. */
+/* Functions that wait for a lock. */
 static const char *const locks[] = {
 	"lll_lock_wait",
 	"lll_lock_wait_private",
@@ -77,7 +77,7 @@ static bool is_one_of(const char *const *names, size_t n, const char *name, size
 	return false;
 }
 
-static const char *skip(const char *name, const char *prefix)
+static const char *skip_prefix(const char *name, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
@@ -85,52 +85,43 @@ static const char *skip(const char *name, const char *prefix)
 }
 
 /* "__x64_sys_poll", "__GI___poll", "poll@@GLIBC_2.2.5" */
-static bool is_call(const char *name)
+static bool is_waiting_call(const char *name)
 {
-	name = skip(name, "__GI_");
-	name = skip(name, "__libc_");
-	name = skip(name, "__x64_sys_");
-	name = skip(name, "__se_sys_");
-	name = skip(name, "__do_sys_");
-	while (*name == '_')
-		name++;
+	name = skip_prefix(name, "__GI_");
+	name = skip_prefix(name, "__libc_");
+	name = skip_prefix(name, "__x64_sys_");
+	name = skip_prefix(name, "__se_sys_");
+	name = skip_prefix(name, "__do_sys_");
+	name += strspn(name, "_");
 	return is_one_of(calls, ARRAY_SIZE(calls), name, strcspn(name, "@.("));
-}
-
-static bool is_kernel_wait(const char *name)
-{
-	return is_call(name) || is_one_of(kernel_waits, ARRAY_SIZE(kernel_waits), name, strcspn(name, "."));
 }
 
 bool samples_is_event_wait(const struct profile *p, const uint32_t *frames, size_t n, size_t kernel)
 {
-	for (size_t i = 0; i < n && i < kernel; i++)
-		if (is_kernel_wait(p->frames.v[frames[i]].name))
-			return true;
-	for (size_t i = kernel; i < n && i < kernel + USER_DEPTH; i++)
-		if (is_call(p->frames.v[frames[i]].name))
-			return true;
-	return false;
-}
+	for (size_t i = 0; i < n && i < kernel + USER_DEPTH; i++) {
+		const char *name = p->frames.v[frames[i]].name;
 
-static bool is_lock(const char *name)
-{
-	name = skip(name, "__GI_");
-	while (*name == '_')
-		name++;
-	return is_one_of(locks, ARRAY_SIZE(locks), name, strcspn(name, "@.("));
+		if (is_waiting_call(name) ||
+		    (i < kernel && is_one_of(kernel_waits, ARRAY_SIZE(kernel_waits), name, strcspn(name, "."))))
+			return true;
+	}
+	return false;
 }
 
 bool samples_is_lock_wait(const struct profile *p, const uint32_t *frames, size_t n, size_t kernel)
 {
-	for (size_t i = kernel; i < n && i < kernel + LOCK_DEPTH; i++)
-		if (is_lock(p->frames.v[frames[i]].name))
+	for (size_t i = kernel; i < n && i < kernel + LOCK_DEPTH; i++) {
+		const char *name = skip_prefix(p->frames.v[frames[i]].name, "__GI_");
+
+		name += strspn(name, "_");
+		if (is_one_of(locks, ARRAY_SIZE(locks), name, strcspn(name, "@.(")))
 			return true;
+	}
 	return false;
 }
 
-/* By the program's part alone: of a wait from before the recording the kernel's is not known. */
-static uint64_t hash_part(const struct samples *s, uint32_t i)
+/* Of the user part alone: the kernel part of a wait from before the recording is not known. */
+static uint64_t hash_user_part(const struct samples *s, uint32_t i)
 {
 	const struct samples_stack *stack = &s->stacks.v[i];
 	uint64_t ips[SAMPLES_FRAMES], hash = hash_pair(stack->pid, (uint64_t)stack->user << 8 | stack->end);
@@ -141,7 +132,7 @@ static uint64_t hash_part(const struct samples *s, uint32_t i)
 	return hash;
 }
 
-static bool is_same_part(const struct samples *s, const struct samples_stack *a, const struct samples_stack *b)
+static bool is_same_user_part(const struct samples *s, const struct samples_stack *a, const struct samples_stack *b)
 {
 	uint64_t of_a[SAMPLES_FRAMES], of_b[SAMPLES_FRAMES];
 
@@ -164,8 +155,8 @@ uint32_t *samples_same_program(const struct samples *s)
 		ret[i] = i;
 		if (!s->stacks.v[i].known || !s->stacks.v[i].user)
 			continue;
-		hash = hash_part(s, i);
-		ret[i] = index_find(&index, hash, k, is_same_part(s, &s->stacks.v[k], &s->stacks.v[i]));
+		hash = hash_user_part(s, i);
+		ret[i] = index_find(&index, hash, k, is_same_user_part(s, &s->stacks.v[k], &s->stacks.v[i]));
 		if (ret[i] == SAMPLES_NONE) {
 			ret[i] = i;
 			r = index_add(&index, hash, i);
@@ -187,7 +178,7 @@ bool *samples_have_run(const struct samples *s)
 	return ran;
 }
 
-/* Where one thread slept in one stack. */
+/* How long one thread slept in one stack. */
 struct slept {
 	uint32_t thread, stack;
 	uint64_t ns;
@@ -202,7 +193,7 @@ static int compare_slept(const void *a, const void *b)
 	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
-static size_t collect_slept(const struct samples *s, const uint32_t *same, struct slept *ret)
+static size_t sum_sleeps(const struct samples *s, const uint32_t *same, struct slept *ret)
 {
 	size_t n = 0, joined = 0;
 
@@ -234,7 +225,7 @@ uint32_t *samples_idle_stacks(const struct samples *s, const uint32_t *same)
 		return NULL;
 	}
 	memset(ret, 0xff, (s->threads.n + 1) * sizeof(*ret));
-	n = collect_slept(s, same, slept);
+	n = sum_sleeps(s, same, slept);
 	for (size_t i = 0; i < n; i++) {
 		const struct samples_thread *t = &s->threads.v[slept[i].thread];
 		uint64_t there = t->last_ns - t->first_ns;

@@ -4,9 +4,9 @@
 
 #include "model/samples_priv.h"
 
-/* A user address that is exact has its mark in the lowest bit: the difference to its neighbour is small then. */
-static uint64_t turn(uint64_t ip) { return (ip & ~UT_IP_EXACT) << 1 | ip >> 63; }
-static uint64_t turn_back(uint64_t v) { return v >> 1 | v << 63; }
+/* Moves the mark of an exact user address to the lowest bit, so that the difference to the next address is small. */
+static uint64_t rotate_mark(uint64_t ip) { return (ip & ~UT_IP_EXACT) << 1 | ip >> 63; }
+static uint64_t unrotate_mark(uint64_t v) { return v >> 1 | v << 63; }
 
 int samples_pack(struct samples *s, struct samples_stack *stack, const uint64_t *ips)
 {
@@ -17,7 +17,7 @@ int samples_pack(struct samples *s, struct samples_stack *stack, const uint64_t 
 		return -ENOMEM;
 	stack->at = s->arena.n;
 	for (size_t i = 0; i < n; i++) {
-		uint64_t v = i < stack->kernel ? ips[i] : turn(ips[i]);
+		uint64_t v = i < stack->kernel ? ips[i] : rotate_mark(ips[i]);
 		uint64_t d = v - before;
 
 		before = v;
@@ -42,6 +42,6 @@ void samples_unpack(const struct samples *s, const struct samples_stack *stack, 
 			d |= (uint64_t)(*at & 0x7f) << shift;
 		while (shift += 7, *at++ & 0x80);
 		v += d >> 1 ^ (d & 1 ? ~0ull : 0);
-		ips[i] = i < stack->kernel ? v : turn_back(v);
+		ips[i] = i < stack->kernel ? v : unrotate_mark(v);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files behind samples.h share. Nobody else includes this. */
+/* Private to the files that implement samples.h. */
 #ifndef UT_MODEL_SAMPLES_PRIV_H
 #define UT_MODEL_SAMPLES_PRIV_H
 
@@ -12,7 +12,7 @@
 #define SAMPLES_NONE INDEX_NONE
 #define SAMPLES_FRAMES (2 * UT_WALK_FRAMES) /* of a stack, at most; half of them the kernel's */
 
-/* What a process has mapped from a time on, until its next age. */
+/* The mappings of a process from a time on, until its next age. */
 struct samples_age {
 	uint64_t time_ns;
 	uint32_t age;
@@ -23,9 +23,9 @@ struct samples_process {
 	uint32_t pid;
 	char comm[16];
 	bool over;
-	uint32_t age; /* of its beginning; ages count what was mapped, over all processes */
+	uint32_t age; /* at its start; ages count the changes of mappings in all processes */
 	VEC(struct samples_age) ages; /* those that followed, by time */
-	uint64_t runtime; /* new stacks that touch code compiled at run time */
+	uint64_t runtime; /* new stacks with JIT code */
 };
 
 struct samples_thread {
@@ -39,7 +39,7 @@ struct samples_stack {
 	uint64_t id, end_addr;
 	uint64_t at; /* of its addresses, in the arena */
 	uint32_t pid;
-	uint32_t age; /* of its process when `runtime` was worked out */
+	uint32_t age; /* of its process when `runtime` was determined */
 	uint16_t kernel, user;
 	uint8_t end;
 	bool known, runtime;
@@ -73,19 +73,18 @@ struct samples {
 	VEC(char *) texts; /* of the reasons */
 };
 
-/* Addresses packed as differences to the one before. Kernel ones first. 0 or -ENOMEM. */
+/* Stores addresses as differences to the previous one, those of the kernel first. 0 or -ENOMEM. */
 int samples_pack(struct samples *s, struct samples_stack *stack, const uint64_t *ips);
 void samples_unpack(const struct samples *s, const struct samples_stack *stack, uint64_t ips[SAMPLES_FRAMES]);
 
-/* samples_idle.c: frames of a stack by their numbers in the profile, innermost first, the kernel's (so many) first. */
+/* samples_idle.c. @frames: the @n frames of a stack by their numbers in the profile, innermost first, @kernel of the kernel. */
 bool samples_is_event_wait(const struct profile *p, const uint32_t *frames, size_t n, size_t kernel);
-/* Of the same frames: is it a wait for a lock? */
 bool samples_is_lock_wait(const struct profile *p, const uint32_t *frames, size_t n, size_t kernel);
-/* By stack: one that stands for all with the same part of the program. Caller frees; NULL: no memory. So the next ones. */
+/* For each stack, the first one with the same user part. The caller frees it; NULL: out of memory. Also the next two. */
 uint32_t *samples_same_program(const struct samples *s);
-/* By thread: the stack that stands for where it slept nearly all the time, else SAMPLES_NONE. */
+/* For each thread, the stack (of samples_same_program) in which it slept nearly all the time, else SAMPLES_NONE. */
 uint32_t *samples_idle_stacks(const struct samples *s, const uint32_t *same);
-/* By thread: has it run? */
+/* For each thread, whether it has run. */
 bool *samples_have_run(const struct samples *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * User events to spans, by the rules of docs/spans.md. Pure: fed with what happened in time order, it says what each end
- * closes, and hands out the spans that something else closed. One thread.
+ * User events become spans, by the rules of docs/spans.md. Pure: fed with events in time order, it returns the span that
+ * each end closes, and reports the spans that other events close. One thread.
  */
 #ifndef UT_MODEL_SPAN_H
 #define UT_MODEL_SPAN_H
@@ -19,19 +19,19 @@
 
 struct span_event {
 	uint64_t time_ns;
-	uint32_t pid, tid; /* of whom the span is */
+	uint32_t pid, tid; /* of the owner of the span */
 	struct ut_text
 		name; /* any bytes; copied. Names in different states differ, and faults at different addresses */
-	bool is_signal; /* the run of a signal's handler: no user event of that name */
+	bool is_signal; /* a run of a signal handler, not a user event of that name */
 	bool has_id;
 	uint64_t id;
 	int64_t value;
 };
 
 enum span_flag {
-	SPAN_LOST_INSIDE = 1, /* events of its process, or of unknown ones, were lost meanwhile */
+	SPAN_LOST_INSIDE = 1, /* events of its process, or of unknown ones, were lost while it was open */
 	SPAN_CLOCK_STEP = 2, /* the end was older than the begin */
-	SPAN_CROSSED = 4, /* it and another of its thread end in an order that does not nest */
+	SPAN_CROSSED = 4, /* it and another span of its thread do not nest */
 };
 
 struct span {
@@ -44,7 +44,8 @@ struct span {
 	bool exit_known; /* SPAN_PROCESS_EXITED */
 	int exit_code; /* as wait(2) has it */
 	/* Of user events. */
-	struct ut_text name; /* an end's own bytes; of a span that something else closed they live during the call */
+	struct ut_text
+		name; /* the bytes are those of the end; of a span that another event closed, they are valid during the call */
 	bool is_signal, has_id;
 	uint64_t id;
 	int64_t value; /* of the begin */
@@ -52,24 +53,24 @@ struct span {
 
 struct span_counts {
 	uint64_t begins, ends;
-	uint64_t of[SPAN_ENDS]; /* spans and ends without a begin, by what became of them */
+	uint64_t of[SPAN_ENDS]; /* spans and ends without a begin, by how they ended */
 };
 
 struct pairs;
 struct spans;
 
 /*
- * @closed is called for every span that something else than its own end closed, and must not call back. NULL: out of memory.
+ * @closed is called for every span that another event than its own end closed, and must not call back. NULL: out of memory.
  */
 struct spans *spans_new(void (*closed)(void *ctx, const struct span *span), void *ctx);
 struct spans *spans_free(struct spans *s);
 
-/* 0 or -ENOMEM: then the begin is not kept, and counted as evicted. */
+/* 0 or -ENOMEM: then the begin is counted as evicted. */
 int spans_begin(struct spans *s, const struct span_event *e);
-/* *@ret is the span that ends when the result is SPAN_COMPLETE, untouched otherwise. It may be NULL. */
+/* With SPAN_COMPLETE *@ret is the span that ends, else it is unchanged. It may be NULL. */
 enum span_end spans_end(struct spans *s, const struct span_event *e, struct span *ret);
 
-/* The engine behind them: what else happens goes to it, as pairs_fork() and pairs_lost() of pair.h. */
+/* The pairing engine, for lifecycle events and losses: pairs_fork() and the like of pair.h. */
 struct pairs *spans_pairs(const struct spans *s);
 const struct span_counts *spans_counts(const struct spans *s);
 

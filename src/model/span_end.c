@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words for how a span ends. */
+/* The names of the ways a span can end. */
 #include "model/span_end.h"
 
 const char *span_end_name(enum span_end end)

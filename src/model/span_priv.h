@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of the pairing of user events: other limits, and the engine behind it. */
+/* For tests of the pairing of user events: other limits, and its engine. */
 #ifndef UT_MODEL_SPAN_PRIV_H
 #define UT_MODEL_SPAN_PRIV_H
 
@@ -9,7 +9,7 @@ struct spans {
 	struct pairs *pairs;
 	void (*closed)(void *ctx, const struct span *span);
 	void *ctx;
-	struct span *ended; /* by the end that is being looked at */
+	struct span *ended; /* by the current end */
 	struct span_counts counts;
 };
 

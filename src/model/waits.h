@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The words for waits that a recording puts into stacks, and by which what it wrote is known when it is read: how a
- * thread waited is the innermost frame; an idle thread's name stands alone under WAITS_IDLE.
+ * The frames for waits in the stacks of a recording, by which a reader of folded stacks recognizes them: the innermost frame
+ * is how a thread waited; the name of an idle thread is the only frame below WAITS_IDLE.
  */
 #ifndef UT_MODEL_WAITS_H
 #define UT_MODEL_WAITS_H

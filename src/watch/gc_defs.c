@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The definitions and requests of gc: each probe once, whatever number of spans it begins and ends. */
+/* The definitions and requests of gc: each probe once, however many spans it begins and ends. */
 #include "watch/gc_defs.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static int find_kind(const char *name)
 	return -1;
 }
 
-static int unknown_kind(const char *word, struct ut_err *err)
+static int report_unknown_kind(const char *word, struct ut_err *err)
 {
 	struct buf all = { 0 };
 	size_t near;
@@ -51,7 +51,7 @@ int gc_kinds_parse(const char *list, gc_kinds *ret, struct ut_err *err)
 		int kind = find_kind(word);
 
 		if (kind < 0 && strcmp(word, "all"))
-			return unknown_kind(word, err);
+			return report_unknown_kind(word, err);
 		set |= kind < 0 ? (1u << ARRAY_SIZE(kind_names)) - 1 : 1u << kind;
 	}
 	*ret = set;
@@ -79,8 +79,8 @@ void gc_kinds_words(gc_kinds kinds, struct buf *out)
 	}
 }
 
-/* Memory that lives as long as the definitions; NULL when there is none. */
-static void *own(struct gc_defs *d, void *p)
+/* Takes ownership of memory, until gc_defs_done; NULL: out of memory. */
+static void *own_memory(struct gc_defs *d, void *p)
 {
 	if (p && !vec_push(&d->owned, p))
 		return p;
@@ -88,8 +88,8 @@ static void *own(struct gc_defs *d, void *p)
 	return NULL;
 }
 
-/* A place that ends one stop and begins the next is neither: the program stays stopped. */
-static enum probe_state state_of_both(enum probe_state a, enum probe_state b)
+/* A probe that ends one stop and begins the next changes nothing: the program stays stopped. */
+static enum probe_state merge_states(enum probe_state a, enum probe_state b)
 {
 	if (a == b || b == STATE_NONE || (b == STATE_SEE && a != STATE_NONE))
 		return a;
@@ -98,7 +98,7 @@ static enum probe_state state_of_both(enum probe_state a, enum probe_state b)
 	return STATE_SEE;
 }
 
-static struct gc_request *request_of(struct gc_defs *d, char *text)
+static struct gc_request *get_request(struct gc_defs *d, char *text)
 {
 	struct gc_request r = { .text = text };
 
@@ -115,59 +115,54 @@ static struct gc_request *request_of(struct gc_defs *d, char *text)
 	return &d->requests.v[d->requests.n - 1];
 }
 
-/* @text is taken over. */
+/* Takes ownership of @text. */
 static int add_use(struct gc_defs *d, char *text, enum probe_state state, struct gc_use use, struct ut_err *err)
 {
-	struct gc_request *r = text ? request_of(d, text) : NULL;
+	struct gc_request *r = text ? get_request(d, text) : NULL;
 
 	if (!r || vec_push(&r->uses, use))
 		return ut_err_nomem(err);
-	r->state = state_of_both(r->state, state);
+	r->state = merge_states(r->state, state);
 	return 0;
 }
 
-/* Without a format every argument would be copied, for nobody. */
-static int request_text(const struct runtime *r, const struct runtime_span_probe *p, char **ret, struct ut_err *err)
+/* Without a format every argument would be copied, unused. */
+static int request_text(const struct runtime *rt, const struct runtime_span_probe *p, char **ret, struct ut_err *err)
 {
 	struct probe_spec *spec = NULL;
-	int code = probe_parse(p->text, &spec, err);
+	int r = probe_parse(p->text, &spec, err);
 
-	if (code)
-		return ut_err_wrap(err, "%s:%u", r->origin, p->line);
+	if (r)
+		return ut_err_wrap(err, "%s:%u", rt->origin, p->line);
 	if (asprintf(ret, "%s%s", p->text, spec->format || spec->args.n ? "" : " \"\"") < 0)
-		code = ut_err_nomem(err);
+		r = ut_err_nomem(err);
 	probe_spec_free(spec);
-	return code;
-}
-
-static enum probe_state state_for(const struct runtime_span *s, enum runtime_role role)
-{
-	if (!s->stops || role == RUNTIME_INSIDE)
-		return STATE_SEE;
-	return role == RUNTIME_BEGIN ? STATE_STOP : STATE_GO;
+	return r;
 }
 
 static bool is_return(const struct runtime_span_probe *p) { return !strncmp(p->text, "r:", 2); }
 
-static int add_probes(struct gc_defs *d, const struct runtime *r, const struct runtime_span *s, unsigned def,
+static int add_probes(struct gc_defs *d, const struct runtime *rt, const struct runtime_span *s, unsigned def,
 		      struct ut_err *err)
 {
 	static const enum collect_role roles[] = {
 		[RUNTIME_BEGIN] = COLLECT_BEGIN, [RUNTIME_END] = COLLECT_END, [RUNTIME_INSIDE] = COLLECT_INSIDE
 	};
-	int code = 0;
+	int r = 0;
 
-	for (size_t i = 0; !code && i < s->probe.n; i++) {
+	for (size_t i = 0; !r && i < s->probe.n; i++) {
 		const struct runtime_span_probe *p = &s->probe.v[i];
+		bool stops = s->stops && p->role != RUNTIME_INSIDE;
+		enum probe_state state = !stops ? STATE_SEE : p->role == RUNTIME_BEGIN ? STATE_STOP : STATE_GO;
 		char *text;
 
 		if (d->no_returns && is_return(p))
 			continue;
-		code = request_text(r, p, &text, err);
-		if (!code)
-			code = add_use(d, text, state_for(s, p->role), (struct gc_use){ def, roles[p->role] }, err);
+		r = request_text(rt, p, &text, err);
+		if (!r)
+			r = add_use(d, text, state, (struct gc_use){ def, roles[p->role] }, err);
 	}
-	return code;
+	return r;
 }
 
 static int add_def(struct gc_defs *d, const struct collect_def *def, const struct gc_origin *origin, struct ut_err *err)
@@ -178,27 +173,25 @@ static int add_def(struct gc_defs *d, const struct collect_def *def, const struc
 	return 0;
 }
 
-static enum collect_by by_of(enum runtime_by by)
+static int add_span(struct gc_defs *d, const struct runtime *rt, const struct runtime_span *s, struct ut_err *err)
 {
-	return by == RUNTIME_BY_ID ? COLLECT_BY_ID : by == RUNTIME_BY_PROCESS ? COLLECT_BY_PROCESS : COLLECT_BY_THREAD;
-}
-
-static int add_span(struct gc_defs *d, const struct runtime *r, const struct runtime_span *s, struct ut_err *err)
-{
-	struct collect_word *words = own(d, calloc(s->word.n + 1, sizeof(*words)));
-	struct collect_only *only = own(d, calloc(s->only.n + 1, sizeof(*only)));
-	struct collect_def def = { .runtime = r->name,
+	static const enum pair_by by[] = { [RUNTIME_BY_THREAD] = PAIR_BY_THREAD,
+					   [RUNTIME_BY_PROCESS] = PAIR_BY_PROCESS,
+					   [RUNTIME_BY_ID] = PAIR_BY_ID };
+	struct collect_word *words = own_memory(d, calloc(s->word.n + 1, sizeof(*words)));
+	struct collect_only *only = own_memory(d, calloc(s->only.n + 1, sizeof(*only)));
+	struct collect_def def = { .runtime = rt->name,
 				   .kind = s->kind,
 				   .title = s->title,
-				   .by = by_of(s->by),
+				   .by = by[s->by],
 				   .stops = s->stops,
 				   .part_of = s->part_of,
 				   .words = words,
 				   .nwords = s->word.n,
 				   .only = only,
 				   .nonly = s->only.n };
-	struct gc_origin origin = { r, s };
-	int code;
+	struct gc_origin origin = { rt, s };
+	int r;
 
 	if (!words || !only)
 		return ut_err_nomem(err);
@@ -206,11 +199,11 @@ static int add_span(struct gc_defs *d, const struct runtime *r, const struct run
 		words[i] = (struct collect_word){ s->word.v[i].value, s->word.v[i].number, s->word.v[i].text };
 	for (size_t i = 0; i < s->only.n; i++)
 		only[i] = (struct collect_only){ s->only.v[i].value, s->only.v[i].glob };
-	code = add_def(d, &def, &origin, err);
-	return code ? code : add_probes(d, r, s, (unsigned)d->defs.n - 1, err);
+	r = add_def(d, &def, &origin, err);
+	return r ? r : add_probes(d, rt, s, (unsigned)d->defs.n - 1, err);
 }
 
-static bool holds_for_one(const struct runtime_span *s, const char *const *versions, size_t n)
+static bool holds_for_any(const struct runtime_span *s, const char *const *versions, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (runtime_span_holds(s, versions[i]))
@@ -226,29 +219,29 @@ static bool needs_return(const struct runtime_span *s)
 	return false;
 }
 
-int gc_defs_add(struct gc_defs *d, const struct runtime *r, gc_kinds kinds, const char *const *versions, size_t n,
+int gc_defs_add(struct gc_defs *d, const struct runtime *rt, gc_kinds kinds, const char *const *versions, size_t n,
 		struct ut_err *err)
 {
-	int code = 0;
+	int r = 0;
 
-	for (size_t i = 0; !code && i < r->span.n; i++) {
-		const struct runtime_span *s = &r->span.v[i];
+	for (size_t i = 0; !r && i < rt->span.n; i++) {
+		const struct runtime_span *s = &rt->span.v[i];
 		bool wanted = gc_kinds_has(kinds, s->kind) || (s->with && gc_kinds_has(kinds, s->with));
 
-		if (wanted && holds_for_one(s, versions, n) && !(d->no_returns && needs_return(s)))
-			code = add_span(d, r, s, err);
+		if (wanted && holds_for_any(s, versions, n) && !(d->no_returns && needs_return(s)))
+			r = add_span(d, rt, s, err);
 	}
-	return code;
+	return r;
 }
 
 int gc_defs_add_signals(struct gc_defs *d, struct ut_err *err)
 {
-	struct collect_word *words = own(d, calloc(SIGNALS_MAX, sizeof(*words)));
-	char(*names)[SIGNAL_NAME_SIZE] = own(d, calloc(SIGNALS_MAX, sizeof(*names)));
+	struct collect_word *words = own_memory(d, calloc(SIGNALS_MAX, sizeof(*words)));
+	char(*names)[SIGNAL_NAME_SIZE] = own_memory(d, calloc(SIGNALS_MAX, sizeof(*names)));
 	struct collect_def def = { .runtime = "Linux",
 				   .kind = GC_KIND_SIGNAL,
 				   .title = "signal handler",
-				   .by = COLLECT_BY_THREAD,
+				   .by = PAIR_BY_THREAD,
 				   .words = words,
 				   .nwords = SIGNALS_MAX };
 	struct gc_origin origin = { NULL, NULL };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From what runtimes are described with to what is traced, and to what the events of it mean. Pure. */
+/* Runtime definitions become probes, and the meaning of their events. Pure. */
 #ifndef UT_WATCH_GC_DEFS_H
 #define UT_WATCH_GC_DEFS_H
 
@@ -18,12 +18,12 @@ typedef uint32_t gc_kinds;
 /* "gc,gc-phase", or "all". -EINVAL with a sentence for one that does not exist. */
 int gc_kinds_parse(const char *list, gc_kinds *ret, struct ut_err *err);
 bool gc_kinds_has(gc_kinds kinds, const char *kind);
-/* Without signals: what runtimes are described with. */
+/* Without signals, which no runtime definition has. */
 gc_kinds gc_kinds_of_runtimes(gc_kinds kinds);
 /* "gc, compile" */
 void gc_kinds_words(gc_kinds kinds, struct buf *out);
 
-/* What one event means for one definition. */
+/* The role of one event in one definition. */
 struct gc_use {
 	unsigned def;
 	enum collect_role role;
@@ -48,22 +48,20 @@ struct gc_defs {
 	VEC(struct gc_request) requests;
 	VEC(void *) owned; /* what the definitions point to */
 	/*
-	 * Without probes at the return of a function, and spans that such a one begins or ends: the kernel puts an address
-	 * of its own in the place of the return's, which an exception that passes through does not survive.
+	 * Without probes at the return of a function, and spans that one begins or ends: the kernel replaces the return
+	 * address, and an exception that unwinds through it ends the program.
 	 */
 	bool no_returns;
 };
 
 /*
- * The spans of @r of these kinds, and those that are watched with them, that hold for one of the @n versions ("": not
- * known); with none of them all. -EINVAL names the file and line of a probe that cannot be read. @r lives as long as
- * the definitions.
+ * Adds the spans of @r of these kinds, and those that are watched with them, for the @n versions ("": not known), without
+ * versions for all. -EINVAL names the file and line of a malformed probe. @r outlives the definitions.
  */
 int gc_defs_add(struct gc_defs *d, const struct runtime *r, gc_kinds kinds, const char *const *versions, size_t n,
 		struct ut_err *err);
 /*
- * Handlers of signals, from the kernel's events, by thread. A handler that leaves by a jump never returns: its begin
- * stays open.
+ * Signal handlers, from tracepoints, by thread. A handler that ends with longjmp never returns: its begin stays open.
  */
 int gc_defs_add_signals(struct gc_defs *d, struct ut_err *err);
 void gc_defs_done(struct gc_defs *d);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A watch from its options to a session, and its end. */
+/* Opens, runs and closes a watch. */
 #include "watch/gc_watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "watch/gc_watch_priv.h"
 #include "model/pair.h"
+#include "watch/gc_watch_priv.h"
 
-/* Are there processes that nobody has looked at yet? */
-static bool is_open(const struct gc_watch *w)
+/* Can there be processes that are not known yet? */
+static bool may_grow(const struct gc_watch *w)
 {
 	return w->options.targets.all || w->options.targets.command || w->options.targets.follow;
 }
 
-static int look_at_pids(struct gc_watch *w, struct ut_err *err)
+static int identify_pids(struct gc_watch *w, struct ut_err *err)
 {
 	int r = 0;
 
@@ -29,7 +29,7 @@ static int look_at_pids(struct gc_watch *w, struct ut_err *err)
 		if (!p)
 			return ut_err_nomem(err);
 		if (!w->options.overlay &&
-		    (p->runtimes.n || !w->options.targets.follow)) /* else: its children may be */
+		    (p->runtimes.n || !w->options.targets.follow)) /* else its children may be runtimes */
 			r = watch_check_known(w, p, err);
 	}
 	return r;
@@ -49,40 +49,27 @@ static int versions_in(const struct gc_watch *w, const struct runtime *r, versio
 	return 0;
 }
 
-/* Of all runtimes, or of those that the processes have, in the versions that they have. */
+/* Adds the definitions of all runtimes, or of those of the known processes in their versions. */
 static int add_defs(struct gc_watch *w, struct ut_err *err)
 {
-	int code = 0;
+	int r = 0;
 
-	for (size_t i = 0; !code && i < w->runtimes->all.n; i++) {
-		const struct runtime *r = &w->runtimes->all.v[i];
+	for (size_t i = 0; !r && i < w->runtimes->all.n; i++) {
+		const struct runtime *rt = &w->runtimes->all.v[i];
 		version_list versions = { 0 };
 
-		if (!is_open(w) && versions_in(w, r, &versions))
-			code = ut_err_nomem(err);
-		else if (is_open(w) || versions.n)
-			code = gc_defs_add(&w->defs, r, gc_kinds_of_runtimes(w->kinds), versions.v, versions.n, err);
+		if (!may_grow(w) && versions_in(w, rt, &versions))
+			r = ut_err_nomem(err);
+		else if (may_grow(w) || versions.n)
+			r = gc_defs_add(&w->defs, rt, gc_kinds_of_runtimes(w->kinds), versions.v, versions.n, err);
 		vec_done(&versions);
 	}
-	if (!code && gc_kinds_has(w->kinds, GC_KIND_SIGNAL))
-		code = gc_defs_add_signals(&w->defs, err);
-	return code;
+	if (!r && gc_kinds_has(w->kinds, GC_KIND_SIGNAL))
+		r = gc_defs_add_signals(&w->defs, err);
+	return r;
 }
 
-static int list_probes(struct gc_watch *w, struct ut_err *err)
-{
-	w->probes = calloc(w->defs.requests.n + 1, sizeof(*w->probes));
-	w->states = calloc(w->defs.requests.n + 1, sizeof(*w->states));
-	if (!w->probes || !w->states)
-		return ut_err_nomem(err);
-	for (size_t i = 0; i < w->defs.requests.n; i++) {
-		w->probes[i] = w->defs.requests.v[i].text;
-		w->states[i] = w->defs.requests.v[i].state;
-	}
-	return 0;
-}
-
-static int open_session(struct gc_watch *w, struct ut_err *err)
+static int open_gc_session(struct gc_watch *w, struct ut_err *err)
 {
 	const struct gc_watch_options *o = &w->options;
 	struct session_options so = {
@@ -95,32 +82,20 @@ static int open_session(struct gc_watch *w, struct ut_err *err)
 		.described = true,
 	};
 
-	so.targets.wait = true; /* a description has probes of other builds too */
+	so.targets.wait = true; /* a runtime definition has probes of other builds too */
 	return session_open(&so, w->runtimes, &w->session, err);
 }
 
-static int check_pids(const struct gc_watch *w, struct ut_err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < w->options.targets.npids; i++) {
-		const struct watched *p = watch_find(w, (uint32_t)w->options.targets.pids[i]);
-
-		r = p->wanted ? watch_check_attached(w, p, err) : 0;
-	}
-	return r;
-}
-
-static int settle_all(struct gc_watch *w, struct ut_err *err)
+static int select_all_defs(struct gc_watch *w, struct ut_err *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; !r && i < w->all.n; i++)
-		r = watch_settle(w, w->all.v[i]) ? ut_err_nomem(err) : 0;
+		r = watch_select_defs(w, w->all.v[i]) ? ut_err_nomem(err) : 0;
 	return r;
 }
 
-/* By default signals are counted where they can be: the kernel's events do not know the pids of a namespace. */
+/* By default signals are traced where possible: tracepoints do not have the pids of a namespace. */
 static int choose_kinds(struct gc_watch *w, struct ut_err *err)
 {
 	int r = gc_kinds_parse(w->options.kinds ? w->options.kinds : GC_KINDS_DEFAULT, &w->kinds, err);
@@ -144,17 +119,26 @@ int gc_watch_open(const struct gc_watch_options *o, const struct runtimes *runti
 	w->defs.no_returns = o->overlay;
 	r = choose_kinds(w, err);
 	if (!r)
-		r = look_at_pids(w, err);
+		r = identify_pids(w, err);
 	if (!r)
 		r = add_defs(w, err);
-	if (!r)
-		r = list_probes(w, err);
+	w->probes = r ? NULL : calloc(w->defs.requests.n + 1, sizeof(*w->probes));
+	w->states = r ? NULL : calloc(w->defs.requests.n + 1, sizeof(*w->states));
+	if (!r && (!w->probes || !w->states))
+		r = ut_err_nomem(err);
+	for (size_t i = 0; !r && i < w->defs.requests.n; i++) {
+		w->probes[i] = w->defs.requests.v[i].text;
+		w->states[i] = w->defs.requests.v[i].state;
+	}
 	if (!r && !o->overlay)
-		r = open_session(w, err);
+		r = open_gc_session(w, err);
 	if (!r && !o->overlay)
-		r = settle_all(w, err);
-	if (!r && !o->overlay)
-		r = check_pids(w, err);
+		r = select_all_defs(w, err);
+	for (size_t i = 0; !r && !o->overlay && i < o->targets.npids; i++) {
+		const struct watched *p = watch_find(w, (uint32_t)o->targets.pids[i]);
+
+		r = p->wanted ? watch_check_attached(w, p, err) : 0;
+	}
 	if (r) {
 		gc_watch_close(w);
 		return r;
@@ -163,26 +147,26 @@ int gc_watch_open(const struct gc_watch_options *o, const struct runtimes *runti
 	return 0;
 }
 
-/* Those that are there from the beginning. */
-static int tell_first(struct gc_watch *w, struct ut_err *err)
+/* Reports the processes that exist at the start. */
+static int report_first(struct gc_watch *w, struct ut_err *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < w->all.n; i++) {
 		w->all.v[i]->p.seen_ns = w->start_ns;
-		r = watch_tell(w, w->all.v[i]);
+		r = watch_report(w, w->all.v[i]);
 	}
 	if (r >= 0 && w->options.targets.all)
 		r = watch_existing(w, err);
 	return r < 0 ? r : 0;
 }
 
-static int begin(struct gc_watch *w, struct ut_err *err)
+static int begin_watch(struct gc_watch *w, struct ut_err *err)
 {
 	w->start_ns = w->last_ns = session_start_ns(w->session);
 	w->collect = collect_new(w->defs.defs.v, w->defs.defs.n, w->start_ns, session_state_base_ns(w->session),
 				 watch_on_span, w);
-	return w->collect ? tell_first(w, err) : ut_err_nomem(err);
+	return w->collect ? report_first(w, err) : ut_err_nomem(err);
 }
 
 int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, char **log, struct ut_err *err)
@@ -190,9 +174,9 @@ int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, char **
 	int r;
 
 	w->sink = *sink;
-	w->session_sink = watch_session_sink(w);
+	w->session_sink = gc_watch_session_sink(w);
 	r = session_start(w->session, &w->session_sink, log, err);
-	return r ? r : begin(w, err);
+	return r ? r : begin_watch(w, err);
 }
 
 const char *const *gc_watch_probes(const struct gc_watch *w, size_t *ret_n)
@@ -201,16 +185,14 @@ const char *const *gc_watch_probes(const struct gc_watch *w, size_t *ret_n)
 	return w->probes;
 }
 
-struct session_sink gc_watch_session_sink(struct gc_watch *w) { return watch_session_sink(w); }
-
 int gc_watch_join(struct gc_watch *w, struct session *session, const struct gc_watch_sink *sink, struct ut_err *err)
 {
 	int r;
 
 	w->session = session;
 	w->sink = *sink;
-	r = settle_all(w, err);
-	return r ? r : begin(w, err);
+	r = select_all_defs(w, err);
+	return r ? r : begin_watch(w, err);
 }
 
 uint64_t gc_watch_stopped_since(const struct gc_watch *w, uint32_t pid)
@@ -218,13 +200,13 @@ uint64_t gc_watch_stopped_since(const struct gc_watch *w, uint32_t pid)
 	return w->collect ? collect_stopped_since(w->collect, pid) : 0;
 }
 
-/* What is still open is cut here, and every process's hints are complete. */
-static int finish(struct gc_watch *w, uint64_t stop_ns)
+/* Closes the open spans, and completes the hints of every process. */
+static int finish_watch(struct gc_watch *w, uint64_t stop_ns)
 {
 	int r = pairs_stop(collect_pairs(w->collect), w->full || stop_ns < w->last_ns ? w->last_ns : stop_ns);
 
 	for (size_t i = 0; i < w->all.n; i++)
-		if (w->all.v[i]->told)
+		if (w->all.v[i]->reported)
 			watch_end(w, w->all.v[i]);
 	if (r >= 0 && w->sink.flush)
 		r = w->sink.flush(w->sink.ctx);
@@ -241,7 +223,7 @@ int gc_watch_run(struct gc_watch *w, enum session_end *ret_end, struct session_t
 	}
 	stopped = session_stop(w->session, &w->session_sink, ret_totals, err);
 	r = r ? r : stopped;
-	finished = r ? 0 : finish(w, w->start_ns + ret_totals->elapsed_ns);
+	finished = r ? 0 : finish_watch(w, w->start_ns + ret_totals->elapsed_ns);
 	return r ? r : finished;
 }
 
@@ -253,11 +235,7 @@ struct gc_watch *gc_watch_close(struct gc_watch *w)
 {
 	if (!w)
 		return NULL;
-	for (size_t i = 0; i < w->readers.n; i++) {
-		live_values_free(w->readers.v[i].values);
-		live_probe_free(w->readers.v[i].probe);
-	}
-	vec_done(&w->readers);
+	live_probes_done(&w->probes_read);
 	collect_free(w->collect);
 	if (!w->options.overlay)
 		session_close(w->session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The events of a session and the lives of processes, on their way to the engine that makes spans of them. */
+/* Passes the events of a session, lifecycle events too, to the engines that make spans of them. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,23 +8,7 @@
 #include "watch/pair_life.h"
 #include "wire/record.h"
 
-#define LOOK_AGAIN_NS 1000000000u /* a library that was loaded late is recognised within this time */
-
-static struct reader *reader_for(struct gc_watch *w, const struct session_event *e)
-{
-	size_t i = e->site->probe;
-	struct reader *r;
-
-	while (w->readers.n <= i)
-		if (vec_push(&w->readers, (struct reader){ 0 }))
-			return NULL;
-	r = &w->readers.v[i];
-	if (!r->probe)
-		r->probe = live_probe_new(e->probe->checked);
-	if (r->probe && !r->values)
-		r->values = live_values_new(r->probe);
-	return r->values ? r : NULL;
-}
+#define IDENTIFY_AGAIN_NS 1000000000u /* a library that was loaded late is recognized within this time */
 
 static bool holds_any(const struct watched *p, const struct gc_request *request)
 {
@@ -34,25 +18,25 @@ static bool holds_any(const struct watched *p, const struct gc_request *request)
 	return false;
 }
 
-/* An event that nothing known of its process explains: it may have loaded something, or be gone. */
-static int look_again(struct gc_watch *w, struct watched *p, const struct session_event *e)
+/* The event fits none of the known runtimes of its process, which may have loaded one, or have exited. */
+static int identify_again(struct gc_watch *w, struct watched *p, const struct session_event *e)
 {
 	const struct gc_request *request = &w->defs.requests.v[e->probe->request];
-	const struct runtime *r = w->defs.origins.v[request->uses.v[0].def].runtime;
+	const struct runtime *rt = w->defs.origins.v[request->uses.v[0].def].runtime;
 
-	if (!r)
+	if (!rt)
 		return 0;
 	if (p->vanished) {
 		memcpy(p->p.comm, e->rec->comm, sizeof(p->p.comm));
-		return watch_adopt(w, p, r, &session_plan(w->session)->files.v[e->site->file]);
+		return watch_adopt(w, p, rt, &session_plan(w->session)->files.v[e->site->file]);
 	}
-	if (e->rec->time_ns < p->looked_ns + LOOK_AGAIN_NS)
+	if (e->rec->time_ns < p->identified_ns + IDENTIFY_AGAIN_NS)
 		return 0;
-	return watch_identify(w, p) || watch_settle(w, p) ? -ENOMEM : 0;
+	return watch_identify(w, p) || watch_select_defs(w, p) ? -ENOMEM : 0;
 }
 
-static int give(struct gc_watch *w, const struct watched *p, const struct session_event *e,
-		const struct collect_value *values, size_t n)
+static int add_event(struct gc_watch *w, const struct watched *p, const struct session_event *e,
+		     const struct collect_value *values, size_t n)
 {
 	const struct gc_request *request = &w->defs.requests.v[e->probe->request];
 	struct collect_event event = { .time_ns = e->rec->time_ns,
@@ -74,35 +58,35 @@ static int give(struct gc_watch *w, const struct watched *p, const struct sessio
 	return r;
 }
 
-static int on_event(void *ctx, const struct session_event *e)
+static int on_gc_event(void *ctx, const struct session_event *e)
 {
 	struct gc_watch *w = ctx;
 	struct collect_value values[LIVE_VALUES_MAX];
 	struct live_event live = { .rec = e->rec, .size = e->size, .cpu = e->cpu, .unreadable = e->site->unreadable };
-	struct reader *reader;
+	const struct live_values *reader;
 	struct watched *p;
 	int r = 0, n;
 
 	if (w->full || e->rec->time_ns < w->start_ns)
-		return 0; /* attaching takes its time, and watching begins when it is done */
+		return 0; /* attaching takes a while, and watching begins after it */
 	w->last_ns = e->rec->time_ns;
 	p = watch_process(w, e->rec->pid, e->rec->time_ns);
 	if (p && !holds_any(p, &w->defs.requests.v[e->probe->request]))
-		r = look_again(w, p, e);
+		r = identify_again(w, p, e);
 	if (!p || r)
 		return -ENOMEM;
 	if (!holds_any(p, &w->defs.requests.v[e->probe->request]))
 		return 0;
-	reader = reader_for(w, e);
+	live.probe = live_probes_get(&w->probes_read, e->site->probe, e->probe->checked);
+	reader = live.probe ? live_values_of(live.probe) : NULL;
 	if (!reader)
 		return -ENOMEM;
-	live.probe = reader->probe;
-	n = live_values_read(reader->values, &live, values);
-	r = watch_tell(w, p);
-	return r < 0 || n < 0 ? r : give(w, p, e, values, (size_t)n);
+	n = live_values_read(reader, &live, values);
+	r = watch_report(w, p);
+	return r < 0 || n < 0 ? r : add_event(w, p, e, values, (size_t)n);
 }
 
-static int on_life(void *ctx, const struct session_lifecycle *life)
+static int on_gc_life(void *ctx, const struct session_lifecycle *life)
 {
 	struct gc_watch *w = ctx;
 	const struct watched *p;
@@ -124,7 +108,7 @@ static int on_life(void *ctx, const struct session_lifecycle *life)
 	return r;
 }
 
-static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns)
+static int on_gc_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns)
 {
 	struct gc_watch *w = ctx;
 
@@ -135,7 +119,7 @@ static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, u
 	return w->sink.lost ? w->sink.lost(w->sink.ctx, count, since_ns, until_ns) : 0;
 }
 
-static int on_flush(void *ctx)
+static int on_gc_flush(void *ctx)
 {
 	struct gc_watch *w = ctx;
 	int r = w->collect && w->young.n ? watch_young(w, monotonic_ns()) : 0;
@@ -143,15 +127,15 @@ static int on_flush(void *ctx)
 	return r < 0 || !w->sink.flush ? r : w->sink.flush(w->sink.ctx);
 }
 
-/* One of the command's processes, held: it has just become this program, or loaded its libraries. */
-static void on_process(void *ctx, pid_t pid)
+/* A suspended process of the command: it has just executed its program, or loaded its libraries. */
+static void on_suspended_process(void *ctx, pid_t pid)
 {
 	struct gc_watch *w = ctx;
 
 	watch_expect_now(w, (uint32_t)pid, monotonic_ns());
 }
 
-static void on_attached(void *ctx, size_t nprobes, size_t nsites)
+static void on_gc_attached(void *ctx, size_t nprobes, size_t nsites)
 {
 	struct gc_watch *w = ctx;
 
@@ -159,7 +143,7 @@ static void on_attached(void *ctx, size_t nprobes, size_t nsites)
 		w->sink.attached(w->sink.ctx, nprobes, nsites);
 }
 
-static void on_note(void *ctx, const char *text)
+static void on_gc_note(void *ctx, const char *text)
 {
 	struct gc_watch *w = ctx;
 
@@ -167,16 +151,16 @@ static void on_note(void *ctx, const char *text)
 		w->sink.note(w->sink.ctx, text);
 }
 
-struct session_sink watch_session_sink(struct gc_watch *w)
+struct session_sink gc_watch_session_sink(struct gc_watch *w)
 {
 	return (struct session_sink){ .ctx = w,
-				      .event = on_event,
-				      .life = on_life,
-				      .lost = on_lost,
-				      .flush = on_flush,
-				      .attached = on_attached,
-				      .process = w->options.targets.command ? on_process : NULL,
-				      .note = on_note };
+				      .event = on_gc_event,
+				      .life = on_gc_life,
+				      .lost = on_gc_lost,
+				      .flush = on_gc_flush,
+				      .attached = on_gc_attached,
+				      .process = w->options.targets.command ? on_suspended_process : NULL,
+				      .note = on_gc_note };
 }
 
 int watch_on_span(void *ctx, const struct collect_span *span)
@@ -185,7 +169,7 @@ int watch_on_span(void *ctx, const struct collect_span *span)
 	const struct watched *p = watch_find(w, span->pid);
 	int r;
 
-	if (!p || !p->told || !gc_kinds_has(w->kinds, span->def->kind))
+	if (!p || !p->reported || !gc_kinds_has(w->kinds, span->def->kind))
 		return 0;
 	p->seen[span->def - w->defs.defs.v] = true;
 	if (!w->sink.span)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a process cannot be seen, in words: no runtime, no span of the kind or the version, nothing to attach to. */
+/* Messages on what of a process cannot be traced: no runtime, no span of the kind or the version, nothing to attach to. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #define GENERATIONS 4
 
-/* A launcher, a shell, a service manager: the process that it started and that is a runtime; 0 when there is none. */
+/* A descendant of a launcher, shell or service manager that is a runtime; 0: none. */
 static pid_t runtime_below(const struct gc_watch *w, pid_t pid, const struct runtime **ret)
 {
 	AUTO_FREE struct process_id *v = NULL;
@@ -62,23 +62,28 @@ static int no_runtime(const struct gc_watch *w, const struct watched *p, struct 
 			  p->p.pid, p->p.comm, p->p.pid);
 }
 
-static void add_kinds_of(const struct runtime *r, struct buf *out)
+/* Frees @text. */
+static int set_message(struct ut_err *err, struct buf *text)
 {
-	const char *comma = "";
+	int r = ut_err_set(err, -EINVAL, "%s", text->data ? text->data : "out of memory");
 
+	buf_done(text);
+	return r;
+}
+
+static void add_span_kinds(const struct runtime *r, struct buf *out)
+{
 	for (size_t i = 0; i < r->span.n; i++) {
 		bool again = false;
 
 		for (size_t k = 0; k < i; k++)
 			again |= !strcmp(r->span.v[k].kind, r->span.v[i].kind);
-		if (again)
-			continue;
-		buf_addf(out, "%s%s", comma, r->span.v[i].kind);
-		comma = ", ";
+		if (!again)
+			buf_addf(out, "%s%s", i ? ", " : "", r->span.v[i].kind);
 	}
 }
 
-/* Nothing in the description of its runtimes is of these kinds. */
+/* The definitions of its runtimes have no span of these kinds. */
 static int no_span(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
 {
 	const struct runtime *r = p->p.runtime;
@@ -93,13 +98,11 @@ static int no_span(const struct gc_watch *w, const struct watched *p, struct ut_
 		buf_adds(&text, "which has no spans of kind ");
 		gc_kinds_words(gc_kinds_of_runtimes(w->kinds), &text);
 		buf_adds(&text, "; available: --kind ");
-		add_kinds_of(r, &text);
+		add_span_kinds(r, &text);
 	}
 	for (size_t i = 0; i < r->hint.n && !r->none; i++)
 		buf_addf(&text, "\n  %s", r->hint.v[i]);
-	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
-	buf_done(&text);
-	return -EINVAL;
+	return set_message(err, &text);
 }
 
 /* "3.6 and later", "before 3.12" */
@@ -129,12 +132,10 @@ static int wrong_version(const struct gc_watch *w, const struct watched *p, stru
 		comma = ", ";
 	}
 	buf_adds(&text, "; use --runtime with a definition for this version");
-	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
-	buf_done(&text);
-	return -EINVAL;
+	return set_message(err, &text);
 }
 
-static bool has_span(const struct gc_watch *w, const struct watched *p, bool *ret_holds)
+static bool has_wanted_span(const struct gc_watch *w, const struct watched *p, bool *ret_holds)
 {
 	bool has = false;
 
@@ -154,7 +155,7 @@ static bool has_span(const struct gc_watch *w, const struct watched *p, bool *re
 
 int watch_check_known(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
 {
-	bool holds, has = has_span(w, p, &holds);
+	bool holds, has = has_wanted_span(w, p, &holds);
 
 	if (w->signals_alone || holds)
 		return 0;
@@ -186,7 +187,8 @@ static bool is_attached(const struct plan *plan, size_t request, const struct ma
 }
 
 /* The first request of this role that has nothing in these files, -1 when one has. */
-static int missing(const struct gc_watch *w, const struct mapped_files *files, unsigned def, enum collect_role role)
+static int missing_in_role(const struct gc_watch *w, const struct mapped_files *files, unsigned def,
+			   enum collect_role role)
 {
 	const struct plan *plan = session_plan(w->session);
 	int first = -1;
@@ -205,24 +207,22 @@ static int missing(const struct gc_watch *w, const struct mapped_files *files, u
 	return first;
 }
 
-static int missing_of(const struct gc_watch *w, const struct mapped_files *files, unsigned def)
+static int missing_request(const struct gc_watch *w, const struct mapped_files *files, unsigned def)
 {
-	int r = missing(w, files, def, COLLECT_BEGIN);
+	int request = missing_in_role(w, files, def, COLLECT_BEGIN);
 
-	return r >= 0 ? r : missing(w, files, def, COLLECT_END);
+	return request >= 0 ? request : missing_in_role(w, files, def, COLLECT_END);
 }
 
-/* "u:python:gc__start": a probe without its predicate and format. */
-static size_t head_length(const char *text) { return strcspn(text, " \""); }
-
-static void add_reason(const struct gc_watch *w, int request, struct buf *out)
+static void append_miss(const struct gc_watch *w, int request, struct buf *out)
 {
 	const struct plan_request *r = &session_plan(w->session)->requests.v[request];
 
 	if (r->miss)
 		buf_adds(out, r->miss);
 	else
-		buf_addf(out, "there is no %.*s", (int)head_length(r->text), r->text);
+		/* Without its predicate and format: "u:python:gc__start". */
+		buf_addf(out, "there is no %.*s", (int)strcspn(r->text, " \""), r->text);
 }
 
 /* Of a kind, is there any definition of this process that is attached? *@ret_missing: what the first one lacks. */
@@ -235,7 +235,7 @@ static bool kind_is_attached(const struct gc_watch *w, const struct watched *p, 
 
 		if (!p->holds[i] || !w->defs.origins.v[i].runtime || strcmp(w->defs.defs.v[i].kind, kind))
 			continue;
-		request = missing_of(w, files, (unsigned)i);
+		request = missing_request(w, files, (unsigned)i);
 		if (request < 0)
 			return true;
 		*ret_missing = *ret_missing < 0 ? request : *ret_missing;
@@ -261,14 +261,12 @@ static int not_attached(const struct gc_watch *w, const struct watched *p, int r
 		 p->p.version[0] ? " " : "", p->p.version);
 	gc_kinds_words(gc_kinds_of_runtimes(w->kinds), &text);
 	buf_adds(&text, ": ");
-	add_reason(w, request, &text);
+	append_miss(w, request, &text);
 	if (!session_plan(w->session)->requests.v[request].miss)
 		buf_adds(&text, "; it was built without them, or stripped");
 	for (size_t i = 0; i < r->hint.n; i++)
 		buf_addf(&text, "\n  %s", r->hint.v[i]);
-	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
-	buf_done(&text);
-	return -EINVAL;
+	return set_message(err, &text);
 }
 
 int watch_check_attached(const struct gc_watch *w, const struct watched *p, struct ut_err *err)
@@ -301,6 +299,8 @@ static void add_hint(struct watched *p, const char *fmt, ...)
 	va_end(ap);
 	if (n >= 0 && vec_push(&p->hints, text))
 		free(text);
+	p->p.hints = (const char *const *)p->hints.v;
+	p->p.nhints = p->hints.n;
 }
 
 static void hint_at_missing(const struct gc_watch *w, struct watched *p, const struct mapped_files *files, size_t def)
@@ -311,7 +311,7 @@ static void hint_at_missing(const struct gc_watch *w, struct watched *p, const s
 
 	if (kind_is_attached(w, p, files, kind, &request) || request < 0)
 		return;
-	add_reason(w, request, &reason);
+	append_miss(w, request, &reason);
 	add_hint(p, "%s cannot be traced: %s", kind, reason.data ? reason.data : "out of memory");
 	buf_done(&reason);
 }
@@ -352,6 +352,7 @@ void watch_add_hints(const struct gc_watch *w, struct watched *p)
 		return;
 	while (p->hints.n)
 		free(p->hints.v[--p->hints.n]);
+	p->p.nhints = 0;
 	if (p->p.runtime && p->p.runtime->none)
 		add_hint(p, "%s does not report its collections: %s", p->p.runtime->name, p->p.runtime->none);
 	if (ended)

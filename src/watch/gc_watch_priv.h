@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The watch's insides: gc_watch.c opens, runs and closes, gc_watch_event.c takes the session's events,
- * gc_watch_process.c knows the processes, gc_watch_miss.c what of them cannot be seen. Not for others. */
+/* Private to the watch: gc_watch.c opens, runs and closes it, gc_watch_event.c receives the events of the session,
+ * gc_watch_process.c has the processes, and gc_watch_miss.c finds what of them cannot be traced. */
 #ifndef UT_WATCH_GC_WATCH_PRIV_H
 #define UT_WATCH_GC_WATCH_PRIV_H
 
@@ -21,13 +21,13 @@ struct watched {
 	struct gc_process p;
 	VEC(struct watch_runtime) runtimes;
 	VEC(char *) hints;
-	bool *holds, *seen; /* by definition: is it one of this process? Was there a span of it? */
-	bool wanted, told;
-	bool vanished; /* it had nothing mapped any more when it was looked at */
-	uint64_t looked_ns;
+	bool *holds, *seen; /* by definition: does it apply to this process, was there a span of it? */
+	bool wanted, reported;
+	bool vanished; /* it had no mappings any more when it was identified */
+	uint64_t identified_ns;
 };
 
-/* A process that became another program, or was forked, a moment ago: it may become a runtime. */
+/* A process that was just forked or has executed a program: it may become a runtime. */
 struct young {
 	uint32_t pid;
 	unsigned tries;
@@ -38,12 +38,6 @@ struct known_version {
 	struct file_id id;
 	const struct runtime *runtime;
 	char version[32];
-};
-
-/* How a probe's records are read; made at its first event. */
-struct reader {
-	struct live_probe *probe;
-	struct live_values *values;
 };
 
 struct gc_watch {
@@ -62,44 +56,43 @@ struct gc_watch {
 	struct index index; /* of all, by pid */
 	VEC(struct young) young;
 	VEC(struct known_version) versions;
-	VEC(struct reader) readers; /* by the plan's number */
+	struct live_probes probes_read; /* to read their records */
 	uint64_t start_ns, last_ns, spans;
 	bool full; /* of max_spans */
 };
 
-/* Those that are there; NULL. */
+/* NULL: not known. */
 struct watched *watch_find(const struct gc_watch *w, uint32_t pid);
-/* The same, looked at if it was not there: watched since @since_ns at the latest. NULL: no memory. */
+/* The same, identified and added if it was not known: watched since @since_ns at the latest. NULL: out of memory. */
 struct watched *watch_process(struct gc_watch *w, uint32_t pid, uint64_t since_ns);
-/* Reads once more what is mapped. Failures leave it as it is. 0 or -ENOMEM. */
+/* Reads its mappings again. Other failures leave it unchanged. 0 or -ENOMEM. */
 int watch_identify(struct gc_watch *w, struct watched *p);
-/* Which definitions are of this process; after the definitions are made. 0 or -ENOMEM. */
-int watch_settle(struct gc_watch *w, struct watched *p);
-/* Tells the sink of it, once, if it is one to watch. The sink's result. */
-int watch_tell(struct gc_watch *w, struct watched *p);
-void watch_end(struct gc_watch *w, struct watched *p); /* no more comes of it: its hints are complete */
+/* Selects the definitions for this process, once there are definitions. 0 or -ENOMEM. */
+int watch_select_defs(struct gc_watch *w, struct watched *p);
+/* Reports it to the sink, once, if it is to be watched. The sink's result. */
+int watch_report(struct gc_watch *w, struct watched *p);
+void watch_end(struct gc_watch *w, struct watched *p); /* it has ended: completes its hints */
 /* It ended or became another program. The sink's result. */
 int watch_gone(struct gc_watch *w, uint32_t pid, uint64_t time_ns);
 /* It may be a runtime soon. */
 void watch_expect(struct gc_watch *w, uint32_t pid, uint64_t since_ns);
-/* It has loaded what it needs: it is looked at next. */
+/* It has loaded its libraries: it is examined next. */
 void watch_expect_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns);
 int watch_young(struct gc_watch *w, uint64_t now_ns);
 int watch_existing(struct gc_watch *w, struct ut_err *err); /* all processes there are */
 void watched_free(struct watched *p);
-/* It has ended before it was looked at: it is what its event says. 0 or -ENOMEM. */
+/* It ended before it was identified: its event determines its runtime. 0 or -ENOMEM. */
 int watch_adopt(struct gc_watch *w, struct watched *p, const struct runtime *r, const struct plan_file *file);
 
-/* Why a process that was named cannot be watched at all; -EINVAL. Before there is a plan: no runtime, no span. */
+/* Why a process given by pid cannot be watched at all; -EINVAL. Before there is a plan: no runtime, no span. */
 int watch_check_known(const struct gc_watch *w, const struct watched *p, struct ut_err *err);
-/* And with it: nothing of what it needs is in its files. */
+/* With a plan: none of the needed probes are in its files. */
 int watch_check_attached(const struct gc_watch *w, const struct watched *p, struct ut_err *err);
-/* What is missing of it, and what it would need, as it is now: what was said before is taken back. */
+/* Replaces its hints: which spans cannot be traced, and what they would need. */
 void watch_add_hints(const struct gc_watch *w, struct watched *p);
-/* At its end: what did not come, and would have had to be asked for. */
+/* At its end, adds hints on spans that did not appear because the program has to enable them. */
 void watch_add_needs(const struct gc_watch *w, struct watched *p);
 
-struct session_sink watch_session_sink(struct gc_watch *w);
 int watch_on_span(void *ctx, const struct collect_span *span); /* of struct collect */
 
 #endif

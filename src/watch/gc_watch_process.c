@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes of a watch: which runtimes they hold, of which versions, since when, and that they are gone. */
+/* The processes of a watch: their runtimes with versions, their start and their end. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #include "watch/gc_watch_priv.h"
 
 #define YOUNG_MAX 4096
-#define YOUNG_FIRST_NS 100000000u /* an exec is over by then, and most short-lived commands too */
+#define YOUNG_FIRST_NS 100000000u /* exec and most short-lived commands are over by then */
 #define YOUNG_TRIES 3 /* each a few times later than the one before: runtimes may be loaded late */
 
 struct watched *watch_find(const struct gc_watch *w, uint32_t pid)
@@ -31,8 +31,9 @@ void watched_free(struct watched *p)
 	free(p);
 }
 
-/* Its version by its file; the search through a large one is done once, whoever has it mapped. */
-static void version_of(struct gc_watch *w, const struct runtime *r, uint32_t pid, const struct mapping *m, char ret[32])
+/* The version in a file, which is searched once for all processes that map it. */
+static void file_version(struct gc_watch *w, const struct runtime *r, uint32_t pid, const struct mapping *m,
+			 char ret[32])
 {
 	struct known_version v = { .id = m->file, .runtime = r };
 	AUTO_CLOSE int fd = -1;
@@ -40,7 +41,7 @@ static void version_of(struct gc_watch *w, const struct runtime *r, uint32_t pid
 	for (size_t i = 0; i < w->versions.n; i++) {
 		const struct known_version *k = &w->versions.v[i];
 
-		if (k->runtime == r && k->id.ino == m->file.ino && k->id.dev == m->file.dev) {
+		if (k->runtime == r && file_id_equal(&k->id, &m->file)) {
 			memcpy(ret, k->version, sizeof(k->version));
 			return;
 		}
@@ -49,14 +50,14 @@ static void version_of(struct gc_watch *w, const struct runtime *r, uint32_t pid
 	if (fd < 0 || !runtime_version(r, m->path, fd, v.version))
 		v.version[0] = '\0';
 	memcpy(ret, v.version, sizeof(v.version));
-	(void)vec_push(&w->versions, v); /* no memory: it is looked up again */
+	(void)vec_push(&w->versions, v); /* out of memory: it is searched again */
 }
 
-static int add_runtime(struct gc_watch *w, struct watched *p, const struct runtime *r, const struct mapping *m)
+static int add_process_runtime(struct gc_watch *w, struct watched *p, const struct runtime *r, const struct mapping *m)
 {
 	struct watch_runtime found = { .runtime = r };
 
-	version_of(w, r, p->p.pid, m, found.version);
+	file_version(w, r, p->p.pid, m, found.version);
 	for (size_t i = 0; i < p->runtimes.n; i++) {
 		struct watch_runtime *known = &p->runtimes.v[i];
 
@@ -77,7 +78,7 @@ static const struct watch_runtime *runtime_in(const struct watched *p, const str
 	return NULL;
 }
 
-static void call_it(struct watched *p, const struct watch_runtime *r)
+static void set_runtime(struct watched *p, const struct watch_runtime *r)
 {
 	p->p.runtime = r->runtime;
 	memcpy(p->p.version, r->version, sizeof(r->version));
@@ -88,7 +89,7 @@ int watch_identify(struct gc_watch *w, struct watched *p)
 	AUTO(mapped_files_done) struct mapped_files files = { 0 };
 	int r = 0;
 
-	p->looked_ns = w->last_ns;
+	p->identified_ns = w->last_ns;
 	p->vanished = mapped_files_read((pid_t)p->p.pid, &files, NULL) || !files.files.n;
 	if (p->vanished)
 		return 0;
@@ -97,18 +98,18 @@ int watch_identify(struct gc_watch *w, struct watched *p)
 		const struct mapping *m = &files.files.v[i].first;
 		const struct runtime *rt = runtime_of_mapping(w->runtimes, (int)p->p.pid, m);
 
-		r = rt ? add_runtime(w, p, rt, m) : 0;
+		r = rt ? add_process_runtime(w, p, rt, m) : 0;
 	}
 	if (!r && p->runtimes.n) {
 		const struct runtime *main = p->runtimes.n > 1 ? runtime_of_process(w->runtimes, (int)p->p.pid) : NULL;
 		const struct watch_runtime *chosen = main ? runtime_in(p, main) : NULL;
 
-		call_it(p, chosen ? chosen : &p->runtimes.v[0]);
+		set_runtime(p, chosen ? chosen : &p->runtimes.v[0]);
 	}
 	return r;
 }
 
-/* What the process is called after: what it is, or else what in it has spans that are looked for. */
+/* The process is named after its own runtime, or else after the first one in it with wanted spans. */
 static void choose_runtime(const struct gc_watch *w, struct watched *p)
 {
 	const struct runtime *first = NULL;
@@ -123,13 +124,13 @@ static void choose_runtime(const struct gc_watch *w, struct watched *p)
 		first = first ? first : r;
 	}
 	if (first)
-		call_it(p, runtime_in(p, first));
+		set_runtime(p, runtime_in(p, first));
 }
 
-int watch_settle(struct gc_watch *w, struct watched *p)
+int watch_select_defs(struct gc_watch *w, struct watched *p)
 {
 	if (!w->session)
-		return 0; /* the definitions are not made yet */
+		return 0; /* there are no definitions yet */
 	if (!p->holds)
 		p->holds = calloc(w->defs.defs.n + 1, sizeof(*p->holds));
 	if (!p->seen)
@@ -160,8 +161,8 @@ int watch_adopt(struct gc_watch *w, struct watched *p, const struct runtime *r, 
 		found.version[0] = '\0';
 	if (vec_push(&p->runtimes, found))
 		return -ENOMEM;
-	call_it(p, &p->runtimes.v[0]);
-	return watch_settle(w, p);
+	set_runtime(p, &p->runtimes.v[0]);
+	return watch_select_defs(w, p);
 }
 
 struct watched *watch_process(struct gc_watch *w, uint32_t pid, uint64_t since_ns)
@@ -181,32 +182,21 @@ struct watched *watch_process(struct gc_watch *w, uint32_t pid, uint64_t since_n
 	for (size_t i = 0; i < w->young.n; i++)
 		if (w->young.v[i].pid == pid)
 			p->p.seen_ns = w->young.v[i].since_ns;
-	return watch_identify(w, p) || watch_settle(w, p) ? NULL : p;
+	return watch_identify(w, p) || watch_select_defs(w, p) ? NULL : p;
 }
 
-static void show_hints(struct watched *p)
-{
-	p->p.hints = (const char *const *)p->hints.v;
-	p->p.nhints = p->hints.n;
-}
+void watch_end(struct gc_watch *w, struct watched *p) { watch_add_needs(w, p); }
 
-void watch_end(struct gc_watch *w, struct watched *p)
+int watch_report(struct gc_watch *w, struct watched *p)
 {
-	watch_add_needs(w, p);
-	show_hints(p);
-}
-
-int watch_tell(struct gc_watch *w, struct watched *p)
-{
-	if (p->told || !p->wanted)
+	if (p->reported || !p->wanted)
 		return 0;
-	p->told = true;
+	p->reported = true;
 	watch_add_hints(w, p);
-	show_hints(p);
 	return w->sink.process ? w->sink.process(w->sink.ctx, &p->p) : 0;
 }
 
-static void drop(struct gc_watch *w, struct watched *p)
+static void remove_watched(struct gc_watch *w, struct watched *p)
 {
 	struct watched *last = w->all.v[w->all.n - 1];
 	uint32_t at = index_find(&w->index, hash_number(p->p.pid), i, w->all.v[i] == p);
@@ -227,11 +217,11 @@ int watch_gone(struct gc_watch *w, uint32_t pid, uint64_t time_ns)
 
 	if (!p)
 		return 0;
-	if (p->told)
+	if (p->reported)
 		watch_end(w, p);
-	if (p->told && w->sink.gone)
+	if (p->reported && w->sink.gone)
 		r = w->sink.gone(w->sink.ctx, &p->p, time_ns);
-	drop(w, p);
+	remove_watched(w, p);
 	return r < 0 ? r : 0;
 }
 
@@ -246,7 +236,7 @@ void watch_expect(struct gc_watch *w, uint32_t pid, uint64_t since_ns)
 		return;
 	}
 	if (w->young.n < YOUNG_MAX)
-		(void)vec_push(&w->young, y); /* no memory: it is found at its first event */
+		(void)vec_push(&w->young, y); /* out of memory: it is found at its first event */
 }
 
 void watch_expect_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns)
@@ -261,25 +251,24 @@ void watch_expect_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns)
 		w->young.v[i].due_ns = now_ns;
 }
 
-/* True when there is no more to look for. */
-static bool look_at_young(struct gc_watch *w, struct young *y, int *ret)
+/* True: it need not be examined again. */
+static bool examine_young(struct gc_watch *w, struct young *y, int *ret)
 {
 	struct watched *p;
 
-	if (process_has_ended((pid_t)y->pid)) /* its end may have been told: nobody would take it off again */
+	if (process_has_ended(
+		    (pid_t)y->pid)) /* its exit may have been reported already, and nothing would remove it again */
 		return true;
 	p = watch_process(w, y->pid, y->since_ns);
-	if (!p || (y->tries && !p->wanted && (watch_identify(w, p) || watch_settle(w, p)))) {
+	if (!p || (y->tries && !p->wanted && (watch_identify(w, p) || watch_select_defs(w, p)))) {
 		*ret = -ENOMEM;
 		return true;
 	}
-	if (p->told) { /* it has loaded its libraries: what was missing may be in them */
+	if (p->reported) /* its libraries are loaded now, and may contain missing probes */
 		watch_add_hints(w, p);
-		show_hints(p);
-	}
-	*ret = watch_tell(w, p);
+	*ret = watch_report(w, p);
 	y->due_ns += YOUNG_FIRST_NS << (2 * ++y->tries);
-	return p->told || y->tries == YOUNG_TRIES;
+	return p->reported || y->tries == YOUNG_TRIES;
 }
 
 int watch_young(struct gc_watch *w, uint64_t now_ns)
@@ -287,7 +276,7 @@ int watch_young(struct gc_watch *w, uint64_t now_ns)
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < w->young.n;) {
-		if (w->young.v[i].due_ns <= now_ns && look_at_young(w, &w->young.v[i], &r))
+		if (w->young.v[i].due_ns <= now_ns && examine_young(w, &w->young.v[i], &r))
 			w->young.v[i] = w->young.v[--w->young.n];
 		else
 			i++;
@@ -307,7 +296,7 @@ int watch_existing(struct gc_watch *w, struct ut_err *err)
 		if (ids[i].pid == getpid())
 			continue;
 		p = watch_process(w, (uint32_t)ids[i].pid, w->start_ns);
-		r = p ? watch_tell(w, p) : ut_err_nomem(err);
+		r = p ? watch_report(w, p) : ut_err_nomem(err);
 	}
 	return r < 0 ? r : 0;
 }

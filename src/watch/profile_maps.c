@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks virtual machines for the maps of their code, in a thread of its own. */
+/* Requests code maps from virtual machines, in a thread of its own. */
 #include "watch/profile_maps.h"
 
 #include <errno.h>
@@ -9,29 +9,31 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "record/sink.h"
 #include "sym/map_hint.h"
 #include "proc/hotspot.h"
+#include "wire/record.h"
 
 #define FIRST_NS 100000000u /* from one map to the next; then twice as long each time */
 #define LONGEST_NS 32000000000u
-#define PILE 256 /* new stacks that do not wait for so long */
+#define PILE 256 /* new stacks after which PILE_NS replaces the interval */
 #define PILE_NS 1000000000u
-#define BUSY_PARTS 10 /* a machine spends no more of its time on maps than one of these */
+#define BUSY_PARTS 10 /* a virtual machine spends at most one of these parts of its time on maps */
 #define TIMEOUT_MS 1000u
 #define FINISH_MS 3000u /* for all of them together */
 #define FAILURES_MAX 5
 
-struct asked {
+struct map_process {
 	pid_t pid;
-	bool hinted, waits, answered; /* waits: for the answer to the last question */
-	uint64_t news; /* stacks since the last question */
+	bool hinted, waits, answered; /* waits: for the answer to the last request */
+	uint64_t news; /* stacks since the last request */
 	uint64_t asked_ns, interval_ns;
-	uint64_t rest_ns; /* at least so long until the next question */
+	uint64_t rest_ns; /* the least time until the next request */
 };
 
 struct answer {
 	pid_t pid;
-	int code;
+	int r; /* 0, or a negative errno */
 	uint64_t took_ns;
 };
 
@@ -43,7 +45,7 @@ struct failure {
 struct profile_maps {
 	struct names *names;
 	const struct runtimes *runtimes;
-	VEC(struct asked) all;
+	VEC(struct map_process) all;
 
 	pthread_t thread;
 	bool started;
@@ -54,8 +56,6 @@ struct profile_maps {
 	VEC(struct answer) answers;
 	bool busy, over;
 	VEC(struct failure) failures;
-
-	VEC(const char *) told; /* of profile_maps_failures */
 };
 
 struct profile_maps *profile_maps_new(struct names *names, const struct runtimes *runtimes)
@@ -71,7 +71,7 @@ struct profile_maps *profile_maps_new(struct names *names, const struct runtimes
 	return m;
 }
 
-/* The last one of a process counts, and none when it has answered after all. */
+/* The last failure of a process counts, and none after a later answer. */
 static void forget_failure(struct profile_maps *m, pid_t pid)
 {
 	for (size_t i = 0; i < m->failures.n; i++) {
@@ -94,8 +94,8 @@ static void note_failure(struct profile_maps *m, pid_t pid, const struct ut_err 
 		free(f.text);
 }
 
-/* 0 also when it is none that can be asked. */
-static int ask_one(pid_t pid, struct ut_err *err)
+/* 0 also for a process that is no HotSpot. */
+static int request_map(pid_t pid, struct ut_err *err)
 {
 	int r;
 
@@ -111,15 +111,15 @@ static int ask_one(pid_t pid, struct ut_err *err)
 
 static void note_answer(struct profile_maps *m, pid_t pid, int r, uint64_t took_ns, const struct ut_err *err)
 {
-	(void)vec_push(&m->answers, ((struct answer){ .pid = pid, .code = r, .took_ns = took_ns }));
+	(void)vec_push(&m->answers, ((struct answer){ .pid = pid, .r = r, .took_ns = took_ns }));
 	if (!r || err->msg[0])
 		forget_failure(m, pid);
 	if (r && err->msg[0])
 		note_failure(m, pid, err);
 }
 
-/* The other thread: one process after the other. */
-static void *ask_all(void *arg)
+/* The thread: one process after another. */
+static void *request_maps(void *arg)
 {
 	struct profile_maps *m = arg;
 
@@ -138,7 +138,7 @@ static void *ask_all(void *arg)
 		m->busy = true;
 		pthread_mutex_unlock(&m->lock);
 		from_ns = monotonic_ns();
-		r = ask_one(pid, &err);
+		r = request_map(pid, &err);
 		pthread_mutex_lock(&m->lock);
 		m->busy = false;
 		note_answer(m, pid, r, monotonic_ns() - from_ns, &err);
@@ -171,17 +171,16 @@ struct profile_maps *profile_maps_free(struct profile_maps *m)
 		free(m->failures.v[i].text);
 	vec_done(&m->failures);
 	vec_done(&m->answers);
-	vec_done(&m->told);
 	vec_done(&m->queue);
 	vec_done(&m->all);
 	free(m);
 	return NULL;
 }
 
-static void ask(struct profile_maps *m, pid_t pid)
+static void queue_request(struct profile_maps *m, pid_t pid)
 {
 	if (!m->started)
-		m->started = !pthread_create(&m->thread, NULL, ask_all, m);
+		m->started = !pthread_create(&m->thread, NULL, request_maps, m);
 	pthread_mutex_lock(&m->lock);
 	for (size_t i = 0; i < m->queue.n; i++) {
 		if (m->queue.v[i] != pid)
@@ -189,12 +188,12 @@ static void ask(struct profile_maps *m, pid_t pid)
 		pthread_mutex_unlock(&m->lock);
 		return;
 	}
-	(void)vec_push(&m->queue, pid); /* no memory: it is asked the next time */
+	(void)vec_push(&m->queue, pid); /* out of memory: the next time */
 	pthread_cond_broadcast(&m->changed);
 	pthread_mutex_unlock(&m->lock);
 }
 
-static struct asked *find(struct profile_maps *m, pid_t pid)
+static struct map_process *find_map_process(struct profile_maps *m, pid_t pid)
 {
 	for (size_t i = 0; i < m->all.n; i++)
 		if (m->all.v[i].pid == pid)
@@ -204,24 +203,38 @@ static struct asked *find(struct profile_maps *m, pid_t pid)
 
 void profile_maps_note(struct profile_maps *m, pid_t pid, uint64_t stacks)
 {
-	struct asked *a = find(m, pid);
+	struct map_process *a = find_map_process(m, pid);
 
 	if (a)
 		a->news += stacks;
 	else
-		(void)vec_push(&m->all, ((struct asked){ .pid = pid, .news = stacks, .interval_ns = FIRST_NS }));
+		(void)vec_push(&m->all, ((struct map_process){ .pid = pid, .news = stacks, .interval_ns = FIRST_NS }));
 }
 
-void profile_maps_gone(struct profile_maps *m, pid_t pid)
+void profile_maps_life(struct profile_maps *m, const struct session_lifecycle *life)
 {
-	struct asked *a = find(m, pid);
+	pid_t pid = (pid_t)life->pid, over = pid;
+	struct map_process *p;
 
-	if (a)
-		*a = m->all.v[--m->all.n];
+	switch ((enum ut_life)life->what) {
+	case UT_LIFE_FORK:
+		names_fork(m->names, pid, (pid_t)life->child, life->time_ns);
+		over = (pid_t)life->child; /* the pid may have been another process's */
+		break;
+	case UT_LIFE_EXEC: names_exec(m->names, pid, life->time_ns); break;
+	case UT_LIFE_EXIT:
+		if (!life->last)
+			return;
+		names_exit(m->names, pid, life->time_ns);
+		break;
+	}
+	p = find_map_process(m, over);
+	if (p)
+		*p = m->all.v[--m->all.n];
 }
 
-/* What would give names to its code, where they are missing. */
-static void hint(struct profile_maps *m, pid_t pid)
+/* The flags with which the runtime would write a map. */
+static void add_map_hint(struct profile_maps *m, pid_t pid)
 {
 	const struct runtime *runtime = runtime_of_process(m->runtimes, pid);
 	const char *flag = runtime ? map_hint(m->runtimes, pid, runtime) : NULL;
@@ -232,27 +245,27 @@ static void hint(struct profile_maps *m, pid_t pid)
 		names_hint(m->names, pid, "java -XX:+PreserveFramePointer");
 }
 
-/* What the other thread has learned. One that did not answer is asked again, whether or not more stacks come. */
-static void hear(struct profile_maps *m)
+/* Reads the answers. A process that did not answer gets another request even without new stacks. */
+static void read_answers(struct profile_maps *m)
 {
 	pthread_mutex_lock(&m->lock);
 	for (size_t i = 0; i < m->answers.n; i++) {
 		const struct answer *answer = &m->answers.v[i];
-		struct asked *a = find(m, answer->pid);
+		struct map_process *a = find_map_process(m, answer->pid);
 
 		if (!a)
 			continue;
 		a->waits = false;
-		a->news += answer->code != 0;
-		/* At first it has to start the thread that answers, which takes time but no work. */
+		a->news += answer->r != 0;
+		/* The first answer includes the start of the thread that answers, which takes time but no work. */
 		a->rest_ns = a->answered ? answer->took_ns * BUSY_PARTS : 0;
-		a->answered = !answer->code;
+		a->answered = !answer->r;
 	}
 	m->answers.n = 0;
 	pthread_mutex_unlock(&m->lock);
 }
 
-static bool is_due(const struct asked *a, uint64_t time_ns)
+static bool is_due(const struct map_process *a, uint64_t time_ns)
 {
 	uint64_t since = time_ns - a->asked_ns;
 
@@ -265,21 +278,22 @@ static bool is_due(const struct asked *a, uint64_t time_ns)
 
 void profile_maps_flush(struct profile_maps *m, uint64_t time_ns)
 {
-	hear(m);
+	names_poll(m->names, time_ns);
+	read_answers(m);
 	for (size_t i = 0; i < m->all.n; i++) {
-		struct asked *a = &m->all.v[i];
+		struct map_process *a = &m->all.v[i];
 
 		if (!is_due(a, time_ns))
 			continue;
 		if (!a->hinted)
-			hint(m, a->pid);
+			add_map_hint(m, a->pid);
 		a->hinted = true;
 		a->waits = true;
 		a->news = 0;
 		if (a->asked_ns && a->interval_ns < LONGEST_NS)
 			a->interval_ns *= 2;
 		a->asked_ns = time_ns;
-		ask(m, a->pid);
+		queue_request(m, a->pid);
 	}
 }
 
@@ -290,7 +304,7 @@ void profile_maps_finish(struct profile_maps *m)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += FINISH_MS / 1000;
 	for (size_t i = 0; i < m->all.n; i++)
-		ask(m, m->all.v[i].pid);
+		queue_request(m, m->all.v[i].pid);
 	if (!m->started)
 		return;
 	pthread_mutex_lock(&m->lock);
@@ -301,17 +315,19 @@ void profile_maps_finish(struct profile_maps *m)
 	profile_maps_stop(m);
 }
 
-size_t profile_maps_failures(struct profile_maps *m, const char *const **ret)
+void profile_maps_notes(struct profile_maps *m, void (*note)(void *ctx, const char *text), void *ctx)
 {
-	m->told.n = 0;
+	const char *const *notes;
+	size_t n = names_notes(m->names, &notes);
+
+	for (size_t i = 0; i < n; i++)
+		note(ctx, notes[i]);
 	for (size_t i = 0; i < m->failures.n; i++) {
 		bool known = false;
 
-		for (size_t k = 0; k < m->told.n && !known; k++)
-			known = !strcmp(m->told.v[k], m->failures.v[i].text);
+		for (size_t k = 0; k < i && !known; k++)
+			known = !strcmp(m->failures.v[k].text, m->failures.v[i].text);
 		if (!known)
-			(void)vec_push(&m->told, m->failures.v[i].text);
+			note(ctx, m->failures.v[i].text);
 	}
-	*ret = m->told.v;
-	return m->told.n;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What processes with code compiled at run time are asked for while they are profiled, or their stacks printed: HotSpot for its map, soon again
- * while it starts, then ever less often, and earlier when many stacks have come that no map has been asked for; and which
- * flag would have given the others' names. One thread calls; another asks, so that nobody waits for a virtual machine.
+ * Requests code maps from processes with JIT code while they are profiled or their stacks are printed: from HotSpot often
+ * while it starts, then ever less often, and earlier after many new stacks; and finds the flags with which other
+ * runtimes would write a map. One thread calls; another sends the requests, so that nobody waits for a virtual machine.
  */
 #ifndef UT_WATCH_PROFILE_MAPS_H
 #define UT_WATCH_PROFILE_MAPS_H
@@ -11,19 +11,21 @@
 #include "sym/names.h"
 
 struct profile_maps;
-/* Both outlive it. NULL: out of memory. */
+struct session_lifecycle;
+/* @names and @runtimes outlive it. NULL: out of memory. */
 struct profile_maps *profile_maps_new(struct names *names, const struct runtimes *runtimes);
 struct profile_maps *profile_maps_free(struct profile_maps *m);
-/* So many new stacks with code of this process that was compiled at run time have come. */
+/* The number of new stacks with JIT code of this process. */
 void profile_maps_note(struct profile_maps *m, pid_t pid, uint64_t stacks);
-void profile_maps_gone(struct profile_maps *m, pid_t pid); /* ended, or another program */
-/* Asks for whatever is due; does not wait. */
+/* Passes a lifecycle event to the names, and forgets a process that has ended or executed another program. */
+void profile_maps_life(struct profile_maps *m, const struct session_lifecycle *life);
+/* Requests the maps that are due, without waiting, and reads what has been added to others (names_poll). */
 void profile_maps_flush(struct profile_maps *m, uint64_t time_ns);
-/* Asks all that are there a last time, and waits for their answers, but not for long. */
+/* Requests all maps a last time, and waits for the answers for at most 3 seconds. */
 void profile_maps_finish(struct profile_maps *m);
-/* Asks nobody any more; waits for the answer that is under way. */
+/* Ends the requests; waits for the current answer. */
 void profile_maps_stop(struct profile_maps *m);
-/* Why a virtual machine gave no map, a sentence each; after one of these. */
-size_t profile_maps_failures(struct profile_maps *m, const char *const **ret);
+/* After one of these: calls @note with sentences on maps that could not be obtained or used. */
+void profile_maps_notes(struct profile_maps *m, void (*note)(void *ctx, const char *text), void *ctx);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording behind `profile`: a session whose samples go to a log, and whose processes go to the names. */
+/* The recording of `profile`: a session whose samples are counted, and whose processes are symbolized. */
 #ifndef UT_WATCH_PROFILE_RECORD_H
 #define UT_WATCH_PROFILE_RECORD_H
 
@@ -10,7 +10,7 @@ struct profile_record_options {
 	struct target_set targets;
 	const char *const *probes; /* their events are the samples */
 	size_t nprobes;
-	uint32_t frequency_hz; /* 0: the clock takes none */
+	uint32_t frequency_hz; /* 0: no samples by time */
 	bool waits, no_kernel, gc, lines;
 };
 
@@ -32,17 +32,17 @@ struct profile_record {
 	struct session_totals totals;
 	int64_t begin_wall_ns;
 	uint64_t stop_ns;
-	uint64_t table_bytes; /* of unwind tables in the kernel, */
-	size_t table_files; /* of so many files */
+	uint64_t table_bytes; /* of unwind tables in the kernel */
+	size_t table_files; /* with such tables */
 	struct profile_record_inner *inner;
 };
 
-/* Plans; needs no rights. -EINVAL for what can never work. @runtimes outlives it. */
+/* Plans; needs no privileges. -EINVAL for options that can never work. @runtimes outlives it. */
 int profile_record_open(const struct profile_record_options *o, const struct runtimes *runtimes,
 			const struct profile_record_sink *sink, struct profile_record *ret, struct ut_err *err);
 /* From the attachment to the end. *@ret_end says why it ended; @log as in session_start. */
 int profile_record_run(struct profile_record *r, enum session_end *ret_end, char **log, struct ut_err *err);
-/* With all that the recording says of itself. 0 or -ENOMEM. */
+/* The profile with all totals. 0 or -ENOMEM. */
 int profile_record_build(struct profile_record *r, bool idle, struct profile **ret);
 /* Waits for a command. */
 void profile_record_done(struct profile_record *r);

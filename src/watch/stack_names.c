@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the names of printed stacks are told, and when. */
+/* Keeps the names of printed stacks up to date with the processes of the session. */
 #include "watch/stack_names.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define TRIES 256
 #define TRY_NS 250000000u
 
-/* A process of which nothing could be read: one of the kernel, or one that has ended. */
+/* A process of which nothing could be read: a kernel thread, or one that has ended. */
 struct
 try {
 	pid_t pid;
@@ -23,7 +23,7 @@ try {
 
 struct stack_names {
 	struct names *names;
-	struct profile_maps *maps; /* asks HotSpot for its maps, and knows what others need to write one */
+	struct profile_maps *maps;
 	struct try tries[TRIES]; /* by pid */
 };
 
@@ -83,59 +83,28 @@ void stack_names_event(struct stack_names *s, pid_t pid)
 	stack_names_process(s, pid);
 }
 
-/* The number is that of another process, or program, from now on. */
-static void forget(struct stack_names *s, pid_t pid)
-{
-	struct try *t = &s->tries[(uint32_t)pid % TRIES];
-
-	if (t->pid == pid)
-		t->pid = 0;
-	profile_maps_gone(s->maps, pid);
-}
-
 void stack_names_life(struct stack_names *s, const struct session_lifecycle *life)
 {
-	pid_t pid = (pid_t)life->pid, child = (pid_t)life->child;
+	pid_t over = (pid_t)(life->what == UT_LIFE_FORK ? life->child : life->pid);
+	struct try *t = &s->tries[(uint32_t)over % TRIES];
 
-	switch ((enum ut_life)life->what) {
-	case UT_LIFE_FORK:
-		names_fork(s->names, pid, child, life->time_ns);
-		forget(s, child);
-		break;
-	case UT_LIFE_EXEC:
-		names_exec(s->names, pid, life->time_ns);
-		forget(s, pid);
-		break;
-	case UT_LIFE_EXIT:
-		if (!life->last)
-			break;
-		names_exit(s->names, pid, life->time_ns);
-		forget(s, pid);
-		break;
-	}
+	if (t->pid == over && (life->what != UT_LIFE_EXIT || life->last))
+		t->pid = 0;
+	profile_maps_life(s->maps, life);
 }
 
 void stack_names_flush(struct stack_names *s)
 {
-	uint64_t time_ns = monotonic_ns();
 	const pid_t *missed;
 	size_t n = names_missed(s->names, &missed);
 
 	for (size_t i = 0; i < n; i++)
 		profile_maps_note(s->maps, missed[i], 1);
-	names_poll(s->names, time_ns);
-	profile_maps_flush(s->maps, time_ns);
+	profile_maps_flush(s->maps, monotonic_ns());
 }
 
-void stack_names_stop(struct stack_names *s, void (*note)(const char *text))
+void stack_names_stop(struct stack_names *s, void (*note)(void *ctx, const char *text), void *ctx)
 {
-	const char *const *notes;
-	size_t n = names_notes(s->names, &notes);
-
-	for (size_t i = 0; i < n; i++)
-		note(notes[i]);
 	profile_maps_stop(s->maps);
-	n = profile_maps_failures(s->maps, &notes);
-	for (size_t i = 0; i < n; i++)
-		note(notes[i]);
+	profile_maps_notes(s->maps, note, ctx);
 }

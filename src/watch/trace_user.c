@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every user event goes into the spans; those that a request means are printed. */
+/* Adds every user event to the spans, and prints those that match a request. */
 #include "watch/trace_user.h"
 #include "record/user_event.h"
 
@@ -9,7 +9,6 @@
 #include "base/auto.h"
 #include "base/text.h"
 #include "watch/pair_life.h"
-#include "watch/trace_heard.h"
 #include "live/user.h"
 #include "model/family.h"
 #include "model/span.h"
@@ -27,8 +26,17 @@ struct user_probe {
 };
 
 #define KNOWN 4096
+#define NAMES_SHOWN 5
+#define HEARD_MAX 16
+#define HEARD_LEN 48 /* longer names are not remembered */
 
-/* What a process was called in its last event, and its number in its own namespace. */
+/* The first names that programs emitted, for requests of a name that none did. */
+struct heard {
+	char names[HEARD_MAX][HEARD_LEN];
+	size_t n;
+};
+
+/* The name of a process in its last event, and its pid in its own namespace. */
 struct known {
 	uint32_t pid;
 	pid_t ns_pid;
@@ -44,9 +52,9 @@ struct trace_user {
 	struct known known[KNOWN];
 };
 
-static void closed(void *ctx, const struct span *span);
+static void on_span_closed(void *ctx, const struct span *span);
 
-static int add_probe(struct trace_user *u, size_t i)
+static int add_user_probe(struct trace_user *u, size_t i)
 {
 	const struct plan_probe *p = &u->options.plan->probes.v[i];
 	const struct probe_spec *typed = u->options.plan->requests.v[p->request].spec;
@@ -66,7 +74,7 @@ static int add_probe(struct trace_user *u, size_t i)
 	return -ENOMEM;
 }
 
-static bool is_mine(enum probe_kind kind) { return kind == PROBE_USER || kind == PROBE_SIGNAL; }
+static bool is_user_kind(enum probe_kind kind) { return kind == PROBE_USER || kind == PROBE_SIGNAL; }
 
 struct trace_user *trace_user_new(const struct trace_user_options *options)
 {
@@ -76,11 +84,11 @@ struct trace_user *trace_user_new(const struct trace_user_options *options)
 	if (!u)
 		return NULL;
 	u->options = *options;
-	u->spans = spans_new(closed, u);
+	u->spans = spans_new(on_span_closed, u);
 	u->family = family_new();
 	for (size_t i = 0; !r && i < options->plan->probes.n; i++)
-		if (is_mine(options->plan->probes.v[i].checked->spec->kind))
-			r = add_probe(u, i);
+		if (is_user_kind(options->plan->probes.v[i].checked->spec->kind))
+			r = add_user_probe(u, i);
 	return r || !u->spans || !u->family ? trace_user_free(u) : u;
 }
 
@@ -108,7 +116,7 @@ static void copy_name(const struct ut_text *t, char ret[NAME_SIZE])
 	ret[len] = '\0';
 }
 
-static bool name_fits(const struct user_probe *p, const struct live_user *l)
+static bool request_matches(const struct user_probe *p, const struct live_user *l)
 {
 	char name[NAME_SIZE];
 
@@ -122,21 +130,57 @@ static bool name_fits(const struct user_probe *p, const struct live_user *l)
 	return p->is_pattern ? glob_match(p->name, name) : !strcmp(p->name, name);
 }
 
-/* Has nobody announced what this request names? */
+static void add_heard_name(struct heard *h, const char *name, size_t len)
+{
+	if (!len || len >= HEARD_LEN || h->n == HEARD_MAX)
+		return;
+	for (size_t i = 0; i < h->n; i++)
+		if (!strncmp(h->names[i], name, len) && !h->names[i][len])
+			return;
+	memcpy(h->names[h->n], name, len);
+	h->names[h->n++][len] = '\0';
+}
+
+static void append_name(const char *name, const char *before, struct buf *out)
+{
+	buf_adds(out, before);
+	buf_add_escaped(out, name, strlen(name));
+}
+
+/* A sentence: no event named @wanted was seen, and similar names, else the first ones that were. */
+static void append_near_misses(const struct heard *h, const char *wanted, struct buf *out)
+{
+	const char *names[HEARD_MAX];
+	size_t near[NAMES_SHOWN], n;
+
+	for (size_t i = 0; i < h->n; i++)
+		names[i] = h->names[i];
+	n = suggest(wanted, names, h->n, near, NAMES_SHOWN);
+	append_name(wanted, "no event named ", out);
+	for (size_t i = 0; i < n; i++)
+		append_name(names[near[i]], i ? ", " : "; there was ", out);
+	for (size_t i = 0; !n && i < h->n && i < NAMES_SHOWN; i++)
+		append_name(names[i], i ? ", " : "; there was ", out);
+	if (!n && h->n > NAMES_SHOWN)
+		buf_adds(out, ", and more (e:* shows all)");
+	buf_addc(out, '\n');
+}
+
+/* Has no program emitted the event that this request names? */
 static bool is_silent(const struct user_probe *p) { return !p->count && !p->is_pattern && !p->is_signal; }
 
 static void note_heard(struct trace_user *u, const struct live_user *l)
 {
 	for (size_t i = 0; i < u->probes.n; i++) {
 		if (is_silent(&u->probes.v[i])) {
-			heard_add(&u->heard, l->name.bytes, l->name.len);
+			add_heard_name(&u->heard, l->name.bytes, l->name.len);
 			return;
 		}
 	}
 }
 
-/* Prints it for each request that means it, at most @room; how many did. */
-static int print(struct trace_user *u, const struct live_user *l, uint64_t room)
+/* Prints it for each matching request, at most @room; how many did. */
+static int print_event(struct trace_user *u, const struct live_user *l, uint64_t room)
 {
 	struct eval_scope scope;
 	bool filled = false;
@@ -146,7 +190,7 @@ static int print(struct trace_user *u, const struct live_user *l, uint64_t room)
 		struct user_probe *p = &u->probes.v[i];
 		const struct expr *predicate = p->checked->spec->predicate;
 
-		if (!name_fits(p, l))
+		if (!request_matches(p, l))
 			continue;
 		if ((predicate || p->live) && !filled) {
 			live_user_scope(l, &scope);
@@ -164,7 +208,7 @@ static int print(struct trace_user *u, const struct live_user *l, uint64_t room)
 	return printed;
 }
 
-/* What is known of a process, of whose number another one may have been known so far. */
+/* The entry of a process, which may replace that of another one. */
 static struct known *known_of(struct trace_user *u, uint32_t pid)
 {
 	struct known *k = &u->known[pid % KNOWN];
@@ -174,8 +218,8 @@ static struct known *known_of(struct trace_user *u, uint32_t pid)
 	return k;
 }
 
-/* A span that no end of its own closed. */
-static void closed(void *ctx, const struct span *span)
+/* A span that something other than its own end closed. */
+static void on_span_closed(void *ctx, const struct span *span)
 {
 	struct trace_user *u = ctx;
 	const struct known *known = known_of(u, span->pid);
@@ -195,10 +239,10 @@ static void closed(void *ctx, const struct span *span)
 	};
 
 	memcpy(l.comm, known->comm, sizeof(l.comm));
-	print(u, &l, UINT64_MAX);
+	print_event(u, &l, UINT64_MAX);
 }
 
-static enum live_user_kind kind_of(enum user_kind kind)
+static enum live_user_kind user_event_kind(enum user_kind kind)
 {
 	switch (kind) {
 	case USER_BEGIN: return LIVE_USER_BEGIN;
@@ -208,7 +252,7 @@ static enum live_user_kind kind_of(enum user_kind kind)
 	}
 }
 
-/* As the stream has told; of one that was there before, or whose start was lost, as the system says. */
+/* From the fork event, or from /proc if it was before tracing or lost. */
 static bool find_parent(struct trace_user *u, uint32_t child, struct family_parent *ret)
 {
 	if (!family_parent(u->family, child, ret)) {
@@ -224,8 +268,8 @@ static bool find_parent(struct trace_user *u, uint32_t child, struct family_pare
 }
 
 /*
- * An event of `usertrace emit` is its script's: the process that started it, if that is the same user's. Another user's
- * process could otherwise end the spans of the one that started it.
+ * An event of `usertrace emit` belongs to the process that started it, usually a script, if both have the same user.
+ * Otherwise another user's process could end the spans of its parent.
  */
 static void set_owner(struct trace_user *u, const struct user_event *e, struct live_user *l)
 {
@@ -240,8 +284,8 @@ static void set_owner(struct trace_user *u, const struct user_event *e, struct l
 	memcpy(l->comm, parent.comm, sizeof(l->comm));
 }
 
-/* Puts a begin or an end into the spans. @room: the span that it ends. */
-static void pair(struct trace_user *u, struct live_user *l, struct span *room)
+/* Adds a begin or an end to the spans. @room: for the span that it ends. */
+static void pair_event(struct trace_user *u, struct live_user *l, struct span *room)
 {
 	struct span_event s = { .time_ns = l->time_ns,
 				.pid = l->pid,
@@ -264,7 +308,7 @@ static void pair(struct trace_user *u, struct live_user *l, struct span *room)
 int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned cpu, uint64_t room)
 {
 	struct live_user l = {
-		.kind = kind_of(e->kind),
+		.kind = user_event_kind(e->kind),
 		.time_ns = e->head->time_ns,
 		.cpu = cpu,
 		.has_cpu = true,
@@ -283,24 +327,19 @@ int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned 
 	known = known_of(u, l.pid);
 	memcpy(known->comm, l.comm, sizeof(l.comm));
 	l.ns_pid = known->ns_pid;
-	pair(u, &l, &ended);
+	pair_event(u, &l, &ended);
 	if (!l.is_signal)
 		note_heard(u, &l);
-	return print(u, &l, room);
-}
-
-static void note_child(struct trace_user *u, const struct session_lifecycle *life)
-{
-	struct family_parent parent = { .pid = life->pid, .uid = life->uid };
-
-	memcpy(parent.comm, life->comm, sizeof(parent.comm));
-	family_fork(u->family, life->child, &parent);
+	return print_event(u, &l, room);
 }
 
 void trace_user_life(struct trace_user *u, const struct session_lifecycle *life)
 {
+	struct family_parent parent = { .pid = life->pid, .uid = life->uid };
+
+	memcpy(parent.comm, life->comm, sizeof(parent.comm));
 	if (life->what == UT_LIFE_FORK)
-		note_child(u, life);
+		family_fork(u->family, life->child, &parent);
 	pair_life(spans_pairs(u->spans), life);
 }
 
@@ -319,7 +358,7 @@ uint64_t trace_user_count(const struct trace_user *u, size_t probe)
 	return 0;
 }
 
-/* All spans are counted. Where not all were asked for, that number fits no other, so it says what it counts. */
+/* All spans are counted, printed or not, so the totals say which unless all are printed. */
 static bool prints_all(const struct trace_user *u)
 {
 	for (size_t i = 0; i < u->probes.n; i++)
@@ -364,5 +403,5 @@ void trace_user_silent(const struct trace_user *u, struct buf *out)
 {
 	for (size_t i = 0; u->heard.n && i < u->probes.n; i++)
 		if (is_silent(&u->probes.v[i]) && !u->probes.v[i].checked->spec->predicate)
-			heard_say(&u->heard, u->probes.v[i].name, out);
+			append_near_misses(&u->heard, u->probes.v[i].name, out);
 }

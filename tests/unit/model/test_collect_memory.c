@@ -25,10 +25,10 @@
 static const struct collect_word words[] = { { "full", 1, "full" }, { "cause", 2, "why" } };
 static const struct collect_only only_one[] = { { "full", "1" } };
 static const struct collect_def defs[] = {
-	{ .runtime = "R", .kind = "gc", .by = COLLECT_BY_PROCESS, .stops = true, .words = words, .nwords = 2 },
+	{ .runtime = "R", .kind = "gc", .by = PAIR_BY_PROCESS, .stops = true, .words = words, .nwords = 2 },
 	{ .runtime = "R", .kind = "gc-phase", .title = "sweep", .stops = true, .part_of = "gc" },
-	{ .runtime = "R", .kind = "request", .by = COLLECT_BY_ID },
-	{ .runtime = "R", .kind = "gc", .by = COLLECT_BY_THREAD, .only = only_one, .nonly = 1 },
+	{ .runtime = "R", .kind = "request", .by = PAIR_BY_ID },
+	{ .runtime = "R", .kind = "gc", .by = PAIR_BY_THREAD, .only = only_one, .nonly = 1 },
 };
 
 static uint64_t dice(uint64_t below) { return (uint64_t)random() % below; }

@@ -19,10 +19,10 @@ enum { BY_THREAD, BY_PROCESS, BY_ID, ONLY, NDEFS };
 
 static const struct collect_only only_two[] = { { "generation", "2" } };
 static const struct collect_def defs[NDEFS] = {
-	[BY_THREAD] = { .runtime = "R", .kind = "request", .by = COLLECT_BY_THREAD },
-	[BY_PROCESS] = { .runtime = "R", .kind = "gc", .by = COLLECT_BY_PROCESS, .stops = true },
-	[BY_ID] = { .runtime = "R", .kind = "request", .by = COLLECT_BY_ID },
-	[ONLY] = { .runtime = "R", .kind = "gc", .by = COLLECT_BY_THREAD, .only = only_two, .nonly = 1 },
+	[BY_THREAD] = { .runtime = "R", .kind = "request", .by = PAIR_BY_THREAD },
+	[BY_PROCESS] = { .runtime = "R", .kind = "gc", .by = PAIR_BY_PROCESS, .stops = true },
+	[BY_ID] = { .runtime = "R", .kind = "request", .by = PAIR_BY_ID },
+	[ONLY] = { .runtime = "R", .kind = "gc", .by = PAIR_BY_THREAD, .only = only_two, .nonly = 1 },
 };
 
 static uint64_t told;

@@ -273,7 +273,7 @@ static void what_is_covered(void **ctx)
 /* More pieces than are kept: never more than there is, and not less when nothing is that long. */
 static void much_is_covered(void **ctx)
 {
-	struct cover_times one = { .stopped_ns = 1 };
+	struct cover_times one = { { [COVER_STOPPED] = 1 } };
 	struct cover c = { 0 };
 	const uint64_t n = 3 * COVER_MAX;
 
@@ -283,8 +283,8 @@ static void much_is_covered(void **ctx)
 		assert_true(c.piece.n < COVER_MAX);
 	}
 	assert_int_equal(c.total_ns, 5 * n);
-	assert_int_equal(c.times.stopped_ns, n);
-	one.stopped_ns = 10 * n;
+	assert_int_equal(c.times.ns[COVER_STOPPED], n);
+	one.ns[COVER_STOPPED] = 10 * n;
 	assert_int_equal(cover_add(&c, 0, 10 * n, &one), 0);
 	assert_in_range(c.total_ns, 5 * n, 10 * n);
 	cover_done(&c);

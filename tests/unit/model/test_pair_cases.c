@@ -278,7 +278,7 @@ static void collect_start(struct run *r)
 	for (size_t i = 0; i < ARRAY_SIZE(defs); i++)
 		defs[i] = (struct collect_def){ .runtime = "R",
 						.kind = "request",
-						.by = i < NAMES_MAX ? COLLECT_BY_THREAD : COLLECT_BY_ID };
+						.by = i < NAMES_MAX ? PAIR_BY_THREAD : PAIR_BY_ID };
 	r->collect = collect_new(defs, ARRAY_SIZE(defs), 0, 0, tell_collected, r);
 	assert_non_null(r->collect);
 }

@@ -758,7 +758,7 @@ static void test_spans_of_runtimes(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(defs); i++)
 		defs[i] = (struct collect_def){ .runtime = "R",
 						.kind = "request",
-						.by = i % 2 ? COLLECT_BY_ID : COLLECT_BY_THREAD };
+						.by = i % 2 ? PAIR_BY_ID : PAIR_BY_THREAD };
 	run_streams(0x5e9d1000001, true, true);
 	run_streams(0x5e9d2000001, false, true);
 }

@@ -108,7 +108,7 @@ static void test_roles_and_states(void **state)
 	assert_string_equal(d->defs.v[0].words[0].text, "full");
 	assert_true(d->defs.v[0].stops);
 	assert_false(d->defs.v[1].stops);
-	assert_int_equal(d->defs.v[1].by, COLLECT_BY_PROCESS);
+	assert_int_equal(d->defs.v[1].by, PAIR_BY_PROCESS);
 	assert_string_equal(d->defs.v[1].title, "cycle");
 	assert_ptr_equal(d->origins.v[1].span, &m.runtimes.all.v[0].span.v[1]);
 	done(&m);
