@@ -17,7 +17,7 @@ bool output_has_text(enum output_kind kind)
 	return kind == OUTPUT_STRING || kind == OUTPUT_BYTES || kind == OUTPUT_CHARS || output_is_stack(kind);
 }
 
-static uint32_t round_room(uint32_t text_room)
+static uint32_t text_capacity(uint32_t text_room)
 {
 	if (text_room > TEXT_ROOM_MAX)
 		text_room = TEXT_ROOM_MAX;
@@ -37,7 +37,7 @@ static bool has_caller(const struct probe_checked *checked)
 
 void layout_of(const struct probe_checked *checked, uint32_t text_room, struct layout *ret)
 {
-	uint32_t at = sizeof(struct ut_rec_event), room = round_room(text_room);
+	uint32_t at = sizeof(struct ut_rec_event), room = text_capacity(text_room);
 
 	memset(ret, 0, sizeof(*ret));
 	for (unsigned i = 0; i < checked->noutputs; i++) {

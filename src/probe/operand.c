@@ -306,7 +306,7 @@ static bool parse_constant(struct scan *s)
 }
 
 /* [-]SIZE[f]@ */
-static bool parse_mark(struct scan *s)
+static bool parse_size_mark(struct scan *s)
 {
 	struct operand *op = s->op;
 	unsigned size = 0;
@@ -330,7 +330,7 @@ static bool parse_mark(struct scan *s)
 	return true;
 }
 
-static bool parse_body(struct scan *s)
+static bool parse_location(struct scan *s)
 {
 	bool ok;
 
@@ -359,8 +359,8 @@ void operand_parse(const char *text, size_t len, struct operand *ret)
 	skip_spaces(&s);
 	cut = (size_t)(s.end - s.at) < sizeof(ret->text) ? (size_t)(s.end - s.at) : sizeof(ret->text) - 1;
 	memcpy(ret->text, s.at, cut);
-	if (parse_mark(&s))
-		parse_body(&s);
+	if (parse_size_mark(&s))
+		parse_location(&s);
 }
 
 /* True when a new operand begins at @p: [-][SIZE][f]@ */

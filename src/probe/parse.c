@@ -112,7 +112,7 @@ static int parse_list(struct lexer *lx, struct probe_spec *spec)
 	return r ? r : parse_end(lx, spec);
 }
 
-static int parse_body(struct lexer *lx, struct probe_spec *spec)
+static int parse_after_head(struct lexer *lx, struct probe_spec *spec)
 {
 	int r = lex_next(lx);
 
@@ -144,7 +144,7 @@ int probe_parse(const char *text, struct probe_spec **ret, struct ut_err *err)
 	r = spec->text ? parse_head(spec, &end, err) : ut_err_nomem(err);
 	if (!r) {
 		lex_init(&lx, spec->text, end, err);
-		r = parse_body(&lx, spec);
+		r = parse_after_head(&lx, spec);
 		lex_done(&lx);
 	}
 	if (r)

@@ -44,7 +44,7 @@ static bool span_begins(struct span s, const char *prefix)
 static struct span span_skip(struct span s, size_t n) { return trim((struct span){ s.p + n, s.len - n }); }
 
 /* Splits the text before @sep off the front of *@s, without @sep. False without a @sep. */
-static bool span_cut(struct span *s, char sep, struct span *ret)
+static bool span_split(struct span *s, char sep, struct span *ret)
 {
 	const char *at = s->len ? memchr(s->p, sep, s->len) : NULL;
 
@@ -102,7 +102,7 @@ static struct span strip_qualifiers(struct span s)
 }
 
 /* Removes "[16]" from the end; false if only the "]" is there. */
-static bool cut_brackets(struct span *s, struct declaration *ret)
+static bool strip_brackets(struct span *s, struct declaration *ret)
 {
 	const char *open = s->len && s->p[s->len - 1] == ']' ? memrchr(s->p, '[', s->len) : s->p + s->len;
 
@@ -126,13 +126,13 @@ static bool parse_declaration(struct span s, struct declaration *ret)
 		ret->rel_loc = true;
 		s = span_skip(s, 10);
 	}
-	if (!cut_brackets(&s, ret))
+	if (!strip_brackets(&s, ret))
 		return false;
 	for (start = s.len; start && is_word_char(s.p[start - 1]); start--)
 		;
 	ret->name = (struct span){ s.p + start, s.len - start };
 	s = trim((struct span){ s.p, start });
-	if (!cut_brackets(&s, ret))
+	if (!strip_brackets(&s, ret))
 		return false;
 	for (size_t i = 0; i < s.len; i++)
 		ret->stars += s.p[i] == '*';
@@ -237,10 +237,11 @@ static int parse_field(struct span line, bool is_syscall, struct tracepoint *tp,
 	struct declaration d;
 	uint32_t is_signed = 0;
 
-	if (!span_cut(&rest, ';', &decl) || !span_cut(&rest, ';', &part) || !span_number(part, "offset:", &f.offset) ||
-	    !span_cut(&rest, ';', &part) || !span_number(part, "size:", &f.size))
+	if (!span_split(&rest, ';', &decl) || !span_split(&rest, ';', &part) ||
+	    !span_number(part, "offset:", &f.offset) || !span_split(&rest, ';', &part) ||
+	    !span_number(part, "size:", &f.size))
 		return format_error(err, "a field without offset and size", line);
-	if (span_cut(&rest, ';', &part) && !span_number(part, "signed:", &is_signed)) /* not there before 2.6.36 */
+	if (span_split(&rest, ';', &part) && !span_number(part, "signed:", &is_signed)) /* not there before 2.6.36 */
 		return format_error(err, "a field with an invalid sign", line);
 	decl = trim(span_skip(decl, strlen("field:")));
 	if (!parse_declaration(decl, &d))
@@ -267,7 +268,7 @@ static int parse_lines(struct span text, bool is_syscall, bool *ret_has_id, stru
 	struct span line;
 	bool in_format = false;
 
-	while (span_cut(&text, '\n', &line)) {
+	while (span_split(&text, '\n', &line)) {
 		uint32_t id;
 		int r = 0;
 

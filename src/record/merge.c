@@ -166,7 +166,7 @@ void merge_set_watermark(struct merge *m, unsigned ring, uint64_t time_ns)
 }
 
 /* Skips items that were returned or have no position. */
-static void skip_given(struct positions *p)
+static void skip_returned(struct positions *p)
 {
 	while (p->first < p->end && p->v[p->first] == NONE) {
 		p->first++;
@@ -187,7 +187,7 @@ const struct merge_item *merge_next(struct merge *m, unsigned *ret_ring)
 	set_head(m, head.ring, &ring->queue);
 	if (entry->number >= p->passed) /* one without a position may have been skipped long before */
 		p->v[p->first + (size_t)(entry->number - p->passed)] = NONE;
-	skip_given(p);
+	skip_returned(p);
 	*ret_ring = head.ring;
 	return &entry->item;
 }
@@ -196,11 +196,11 @@ uint64_t merge_oldest(struct merge *m, unsigned ring, uint64_t otherwise)
 {
 	struct positions *p = &m->rings[ring].positions;
 
-	skip_given(p);
+	skip_returned(p);
 	return p->first < p->end && p->v[p->first] < otherwise ? p->v[p->first] : otherwise;
 }
 
-size_t merge_held(const struct merge *m, unsigned ring)
+size_t merge_count(const struct merge *m, unsigned ring)
 {
 	return m->rings[ring].queue.end - m->rings[ring].queue.first;
 }

@@ -41,6 +41,6 @@ void merge_set_watermark(struct merge *m, unsigned ring, uint64_t time_ns);
 const struct merge_item *merge_next(struct merge *m, unsigned *ret_ring);
 /* Lowest position of the items of @ring in the merge; @otherwise without one. */
 uint64_t merge_oldest(struct merge *m, unsigned ring, uint64_t otherwise);
-size_t merge_held(const struct merge *m, unsigned ring);
+size_t merge_count(const struct merge *m, unsigned ring);
 
 #endif

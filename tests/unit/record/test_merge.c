@@ -107,7 +107,7 @@ static void check_oldest(const struct world *w, const bool *given, unsigned ring
 		held++;
 	}
 	assert_int_equal(merge_oldest(w->merge, ring, w->read[ring]), want);
-	assert_int_equal(merge_held(w->merge, ring), held);
+	assert_int_equal(merge_count(w->merge, ring), held);
 }
 
 static void take(struct world *w, bool *given)
