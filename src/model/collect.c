@@ -152,7 +152,7 @@ static int report_span(struct collect *c, struct collect_item *item, const struc
 	span->lost_inside = ended->flags & SPAN_LOST_INSIDE;
 	span->nested = TAILQ_FIRST(item->kind_items) != item;
 	if (end)
-		collect_learn(span, &c->keys[item->def], end);
+		collect_add_values(span, &c->keys[item->def], end);
 	if (end && item->has_state)
 		span->stall = stall_between(&item->state, span->begin_ns, end->state, end->time_ns, c->base_ns);
 	collect_conclude(span);
@@ -264,7 +264,7 @@ static int begin_span(struct collect *c, const struct collect_event *e)
 	memcpy(item->span.comm, e->comm, sizeof(item->span.comm));
 	if (fit != COLLECT_FITS_NOT) {
 		item->nvalues = collect_values_copy(e, item->values);
-		collect_learn(&item->span, &c->keys[e->def], e);
+		collect_add_values(&item->span, &c->keys[e->def], e);
 	}
 	if (fit == COLLECT_FITS)
 		include_item(c, proc, item);
@@ -294,7 +294,7 @@ static int end_without_begin(struct collect *c, const struct collect_event *e)
 	if (span.end == SPAN_ORPHAN || span.begin_ns > span.end_ns)
 		span.begin_ns = span.end_ns;
 	span.lost_inside = span.end == SPAN_LOST;
-	collect_learn(&span, &c->keys[e->def], e);
+	collect_add_values(&span, &c->keys[e->def], e);
 	collect_conclude(&span);
 	return c->fn(c->ctx, &span);
 }
@@ -337,7 +337,7 @@ static void add_inside(struct collect *c, const struct collect_event *e)
 	if (item && item->undecided && fit == COLLECT_FITS)
 		include_item(c, proc, item);
 	if (item && (item->kind_items || item->undecided))
-		collect_learn(&item->span, &c->keys[e->def], e);
+		collect_add_values(&item->span, &c->keys[e->def], e);
 }
 
 int collect_event(struct collect *c, const struct collect_event *e)

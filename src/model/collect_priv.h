@@ -39,7 +39,7 @@ const struct collect_value *collect_value_of(const struct collect_event *e, enum
 enum collect_fit collect_only_fits(const struct collect_def *def, const struct collect_def_keys *keys,
 				   const struct collect_event *e);
 /* Adds the values of an event to the span, by the event's role. */
-void collect_learn(struct collect_span *span, const struct collect_def_keys *keys, const struct collect_event *e);
+void collect_add_values(struct collect_span *span, const struct collect_def_keys *keys, const struct collect_event *e);
 /* After the last event: derived values and the label. */
 void collect_conclude(struct collect_span *span);
 

@@ -145,7 +145,7 @@ static void add_to_value(bool *has, uint64_t *to, uint64_t v)
 }
 
 /* The first value counts. A long one is truncated between two UTF-8 characters. */
-static void learn_text(char to[COLLECT_TEXT_MAX], const struct collect_value *v)
+static void set_span_text(char to[COLLECT_TEXT_MAX], const struct collect_value *v)
 {
 	size_t len = v->len;
 
@@ -162,25 +162,25 @@ static void learn_text(char to[COLLECT_TEXT_MAX], const struct collect_value *v)
 }
 
 /* "CLASS.NAME" if the event has the class as well. */
-static void learn_name(struct collect_span *s, const struct collect_event *e, const struct collect_value *name)
+static void set_span_name(struct collect_span *s, const struct collect_event *e, const struct collect_value *name)
 {
 	const struct collect_value *class = collect_value_of(e, COLLECT_CLASS);
 	char both[2 * COLLECT_TEXT_MAX];
 	int len;
 
 	if (!class || !class->is_text || !class->len) {
-		learn_text(s->name, name);
+		set_span_text(s->name, name);
 		return;
 	}
 	len = snprintf(both, sizeof(both), "%.*s.%.*s",
 		       (int)(class->len < COLLECT_TEXT_MAX ? class->len : COLLECT_TEXT_MAX), class->text,
 		       (int)(name->len < COLLECT_TEXT_MAX ? name->len : COLLECT_TEXT_MAX - 2), name->text);
-	learn_text(s->name, &(struct collect_value){ .text = both, .len = (size_t)len });
+	set_span_text(s->name, &(struct collect_value){ .text = both, .len = (size_t)len });
 }
 
 typedef void (*take_fn)(bool *has, uint64_t *to, uint64_t v);
 
-static void learn_number(struct collect_span *s, const struct collect_value *v, enum collect_role role)
+static void set_span_number(struct collect_span *s, const struct collect_value *v, enum collect_role role)
 {
 	take_fn take = role == COLLECT_INSIDE ? add_to_value : keep_value;
 	/* Used memory inside: the first time before, then after, where the last one counts. */
@@ -205,7 +205,7 @@ static void learn_number(struct collect_span *s, const struct collect_value *v, 
 }
 
 /* The label is the first word of the list that any event of the span matches; words of its cause are no labels. */
-static void learn_words(struct collect_span *span, const uint32_t *keys, const struct collect_event *e)
+static void match_words(struct collect_span *span, const uint32_t *keys, const struct collect_event *e)
 {
 	bool called = false;
 
@@ -219,7 +219,7 @@ static void learn_words(struct collect_span *span, const uint32_t *keys, const s
 		if ((cause ? *span->cause != '\0' : called) || !v || v->is_text || v->number != w->number)
 			continue;
 		if (cause) {
-			learn_text(span->cause, &(struct collect_value){ .text = w->text, .len = strlen(w->text) });
+			set_span_text(span->cause, &(struct collect_value){ .text = w->text, .len = strlen(w->text) });
 		} else {
 			span->label = w->text;
 			called = true;
@@ -227,19 +227,19 @@ static void learn_words(struct collect_span *span, const uint32_t *keys, const s
 	}
 }
 
-void collect_learn(struct collect_span *span, const struct collect_def_keys *keys, const struct collect_event *e)
+void collect_add_values(struct collect_span *span, const struct collect_def_keys *keys, const struct collect_event *e)
 {
 	for (size_t i = 0; i < e->nvalues; i++) {
 		const struct collect_value *v = &e->values[i];
 
 		if (!v->is_text)
-			learn_number(span, v, e->role);
+			set_span_number(span, v, e->role);
 		else if (v->key == COLLECT_CAUSE)
-			learn_text(span->cause, v);
+			set_span_text(span->cause, v);
 		else if (v->key == COLLECT_NAME)
-			learn_name(span, e, v);
+			set_span_name(span, e, v);
 	}
-	learn_words(span, keys->words, e);
+	match_words(span, keys->words, e);
 }
 
 void collect_conclude(struct collect_span *span)

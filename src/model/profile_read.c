@@ -507,24 +507,24 @@ static int fill_buffer(struct reader *r)
 	return 0;
 }
 
-static int read_lines(struct reader *r)
+static int read_lines(struct reader *rd)
 {
 	const char *newline;
-	int code = 0;
+	int r = 0;
 
-	while (!code && (newline = memchr(r->buf + r->scanned, '\n', r->n - r->scanned))) {
-		size_t from = r->at;
+	while (!r && (newline = memchr(rd->buf + rd->scanned, '\n', rd->n - rd->scanned))) {
+		size_t from = rd->at;
 
-		r->at = r->scanned = (size_t)(newline - r->buf) + 1;
-		code = read_line(r, r->buf + from, r->at - 1 - from);
+		rd->at = rd->scanned = (size_t)(newline - rd->buf) + 1;
+		r = read_line(rd, rd->buf + from, rd->at - 1 - from);
 	}
-	r->scanned = r->n;
-	if (code || r->n - r->at <= LINE_MAX_BYTES)
-		return code;
+	rd->scanned = rd->n;
+	if (r || rd->n - rd->at <= LINE_MAX_BYTES)
+		return r;
 	/* The line is too long: it is reported now, and the rest of it is skipped. */
-	read_line(r, r->buf + r->at, r->n - r->at);
-	r->skipping = true;
-	r->at = r->n;
+	read_line(rd, rd->buf + rd->at, rd->n - rd->at);
+	rd->skipping = true;
+	rd->at = rd->n;
 	return 0;
 }
 
@@ -556,13 +556,13 @@ static int prepare_reader(struct reader *r)
 
 enum wait_kind { NO_WAIT, READY, BLOCKED, IDLE }; /* of a frame; IDLE: the threads' names are below it */
 
-/* For each frame, its enum wait_kind. NULL: no frame is such a word, or out of memory (*@ret_code). */
-static uint8_t *find_wait_words(const struct profile *p, int *ret_code)
+/* For each frame, its enum wait_kind. NULL: no frame is such a word, or out of memory (*@ret_r). */
+static uint8_t *find_wait_words(const struct profile *p, int *ret_r)
 {
 	uint8_t *ret = calloc(p->frames.n + 1, 1);
 	bool any = false;
 
-	*ret_code = ret ? 0 : -ENOMEM;
+	*ret_r = ret ? 0 : -ENOMEM;
 	for (size_t i = 0; ret && i < p->frames.n; i++) {
 		enum profile_state state;
 
@@ -612,34 +612,34 @@ static int find_states(struct profile *p)
 
 int profile_read_folded(struct profile *p, int fd, struct profile_bad *ret_bad, struct ut_err *err)
 {
-	struct reader r = { .p = p, .bad = ret_bad, .fd = fd, .cap = CHUNK };
-	int code, grown;
+	struct reader rd = { .p = p, .bad = ret_bad, .fd = fd, .cap = CHUNK };
+	int r, grown;
 
 	*ret_bad = (struct profile_bad){ 0 };
 	/* A larger pipe needs fewer context switches between its two ends; failure is harmless. */
 	fcntl(fd, F_SETPIPE_SZ, CHUNK);
-	code = prepare_reader(&r);
-	while (!r.end && !code) {
-		code = fill_buffer(&r);
-		if (!code)
-			code = read_lines(&r);
+	r = prepare_reader(&rd);
+	while (!rd.end && !r) {
+		r = fill_buffer(&rd);
+		if (!r)
+			r = read_lines(&rd);
 	}
 	/* The last line may have no end. */
-	if (!code && r.at < r.n)
-		code = read_line(&r, r.buf + r.at, r.n - r.at);
-	if (!code)
-		code = profile_grower_submit(r.grower, &r.out);
-	grown = r.grower ? profile_grower_end(r.grower) : 0;
-	code = code ? code : grown;
-	if (!code)
-		code = find_states(p);
+	if (!r && rd.at < rd.n)
+		r = read_line(&rd, rd.buf + rd.at, rd.n - rd.at);
+	if (!r)
+		r = profile_grower_submit(rd.grower, &rd.out);
+	grown = rd.grower ? profile_grower_end(rd.grower) : 0;
+	r = r ? r : grown;
+	if (!r)
+		r = find_states(p);
 	/* The grower has counted the samples. */
-	add_u64(&p->totals.frames, r.totals.frames);
-	add_u64(&p->totals.unnamed, r.totals.unnamed);
-	add_u64(&p->totals.cut, r.totals.cut);
-	p->totals.saturated |= r.totals.saturated;
-	reader_done(&r);
-	if (code == -ENOMEM)
+	add_u64(&p->totals.frames, rd.totals.frames);
+	add_u64(&p->totals.unnamed, rd.totals.unnamed);
+	add_u64(&p->totals.cut, rd.totals.cut);
+	p->totals.saturated |= rd.totals.saturated;
+	reader_done(&rd);
+	if (r == -ENOMEM)
 		return ut_err_nomem(err);
-	return code ? ut_err_set(err, code, "cannot read stacks: %s", strerror(-code)) : 0;
+	return r ? ut_err_set(err, r, "cannot read stacks: %s", strerror(-r)) : 0;
 }

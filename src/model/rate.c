@@ -64,7 +64,7 @@ static void spread(struct rate *r, uint64_t amount, bool is_stop, uint64_t begin
 static void join_overlapping(struct rate *r, struct rate_stop *s)
 {
 	struct rate_stop all = *s;
-	uint64_t covered = 0, told = 0;
+	uint64_t covered = 0, counted = 0;
 
 	while (r->nstops && r->stop[r->nstops - 1].end_ns > s->begin_ns) {
 		const struct rate_stop *old = &r->stop[--r->nstops];
@@ -72,15 +72,15 @@ static void join_overlapping(struct rate *r, struct rate_stop *s)
 			least_u64(old->end_ns, s->end_ns) - least_u64(most_u64(old->begin_ns, s->begin_ns), s->end_ns);
 
 		covered += both;
-		told += portion_u64(old->stopped_ns, both, old->end_ns - old->begin_ns);
+		counted += portion_u64(old->stopped_ns, both, old->end_ns - old->begin_ns);
 		all.stopped_ns += old->stopped_ns;
 		all.begin_ns = least_u64(all.begin_ns, old->begin_ns);
 		all.end_ns = most_u64(all.end_ns, old->end_ns);
 	}
-	told = least_u64(told, s->stopped_ns);
-	all.stopped_ns -= told;
-	s->stopped_ns =
-		least_u64(s->stopped_ns - told, s->end_ns - s->begin_ns - least_u64(covered, s->end_ns - s->begin_ns));
+	counted = least_u64(counted, s->stopped_ns);
+	all.stopped_ns -= counted;
+	s->stopped_ns = least_u64(s->stopped_ns - counted,
+				  s->end_ns - s->begin_ns - least_u64(covered, s->end_ns - s->begin_ns));
 	if (r->nstops == RATE_JOINED)
 		memmove(r->stop, r->stop + 1, --r->nstops * sizeof(r->stop[0]));
 	r->stop[r->nstops++] = all;

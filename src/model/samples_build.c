@@ -294,7 +294,7 @@ static int compare_rows_by_stack(const void *x, const void *y)
 }
 
 /* Tells sym/names.h which addresses of JIT code will be looked up. */
-static void want_runtime_names(struct samples *s, const struct samples_row *row)
+static void request_jit_names(struct samples *s, const struct samples_row *row)
 {
 	const struct samples_stack *stack = &s->stacks.v[row->stack];
 	uint64_t ips[SAMPLES_FRAMES];
@@ -308,7 +308,7 @@ static void want_runtime_names(struct samples *s, const struct samples_row *row)
 	}
 }
 
-static void want_all_runtime_names(struct samples *s, uint64_t time_ns)
+static void request_all_jit_names(struct samples *s, uint64_t time_ns)
 {
 	const struct samples_row *last = NULL;
 
@@ -318,7 +318,7 @@ static void want_all_runtime_names(struct samples *s, uint64_t time_ns)
 		if (row->stack == SAMPLES_NONE || !is_runtime_row(row) || !s->stacks.v[row->stack].known)
 			continue;
 		if (!last || last->stack != row->stack || last->moment != row->moment || last->age != row->age)
-			want_runtime_names(s, row);
+			request_jit_names(s, row);
 		last = row;
 	}
 	names_resolve(s->names, time_ns);
@@ -401,7 +401,7 @@ static int prepare_build(struct build *b)
 	index_done(&s->row_index); /* the rows change places now */
 	if (s->rows.n)
 		qsort(s->rows.v, s->rows.n, sizeof(*s->rows.v), compare_rows_by_stack);
-	want_all_runtime_names(s, b->o->stop_ns);
+	request_all_jit_names(s, b->o->stop_ns);
 	return 0;
 }
 

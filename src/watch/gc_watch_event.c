@@ -28,7 +28,7 @@ static int identify_again(struct gc_watch *w, struct watched *p, const struct se
 		return 0;
 	if (p->vanished) {
 		memcpy(p->p.comm, e->rec->comm, sizeof(p->p.comm));
-		return watch_adopt(w, p, rt, &session_plan(w->session)->files.v[e->site->file]);
+		return watch_assume_runtime(w, p, rt, &session_plan(w->session)->files.v[e->site->file]);
 	}
 	if (e->rec->time_ns < p->identified_ns + IDENTIFY_AGAIN_NS)
 		return 0;
@@ -98,13 +98,13 @@ static int on_gc_life(void *ctx, const struct session_lifecycle *life)
 	if (life->what == UT_LIFE_FORK && (w->options.targets.all || w->options.targets.follow)) {
 		p = watch_find(w, life->pid);
 		if (p && p->wanted)
-			watch_expect(w, life->child, life->time_ns);
+			watch_schedule(w, life->child, life->time_ns);
 	}
 	r = pair_life(collect_pairs(w->collect), life);
 	if (r >= 0 && (life->what == UT_LIFE_EXEC || (life->what == UT_LIFE_EXIT && life->last)))
-		r = watch_gone(w, life->pid, life->time_ns);
+		r = watch_remove(w, life->pid, life->time_ns);
 	if (life->what == UT_LIFE_EXEC)
-		watch_expect(w, life->pid, life->time_ns);
+		watch_schedule(w, life->pid, life->time_ns);
 	return r;
 }
 
@@ -122,7 +122,7 @@ static int on_gc_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns
 static int on_gc_flush(void *ctx)
 {
 	struct gc_watch *w = ctx;
-	int r = w->collect && w->young.n ? watch_young(w, monotonic_ns()) : 0;
+	int r = w->collect && w->young.n ? watch_examine_young(w, monotonic_ns()) : 0;
 
 	return r < 0 || !w->sink.flush ? r : w->sink.flush(w->sink.ctx);
 }
@@ -132,7 +132,7 @@ static void on_suspended_process(void *ctx, pid_t pid)
 {
 	struct gc_watch *w = ctx;
 
-	watch_expect_now(w, (uint32_t)pid, monotonic_ns());
+	watch_schedule_now(w, (uint32_t)pid, monotonic_ns());
 }
 
 static void on_gc_attached(void *ctx, size_t nprobes, size_t nsites)

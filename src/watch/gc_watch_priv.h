@@ -73,16 +73,16 @@ int watch_select_defs(struct gc_watch *w, struct watched *p);
 int watch_report(struct gc_watch *w, struct watched *p);
 void watch_end(struct gc_watch *w, struct watched *p); /* it has ended: completes its hints */
 /* It ended or became another program. The sink's result. */
-int watch_gone(struct gc_watch *w, uint32_t pid, uint64_t time_ns);
+int watch_remove(struct gc_watch *w, uint32_t pid, uint64_t time_ns);
 /* It may be a runtime soon. */
-void watch_expect(struct gc_watch *w, uint32_t pid, uint64_t since_ns);
+void watch_schedule(struct gc_watch *w, uint32_t pid, uint64_t since_ns);
 /* It has loaded its libraries: it is examined next. */
-void watch_expect_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns);
-int watch_young(struct gc_watch *w, uint64_t now_ns);
+void watch_schedule_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns);
+int watch_examine_young(struct gc_watch *w, uint64_t now_ns);
 int watch_existing(struct gc_watch *w, struct ut_err *err); /* all processes there are */
 void watched_free(struct watched *p);
 /* It ended before it was identified: its event determines its runtime. 0 or -ENOMEM. */
-int watch_adopt(struct gc_watch *w, struct watched *p, const struct runtime *r, const struct plan_file *file);
+int watch_assume_runtime(struct gc_watch *w, struct watched *p, const struct runtime *r, const struct plan_file *file);
 
 /* Why a process given by pid cannot be watched at all; -EINVAL. Before there is a plan: no runtime, no span. */
 int watch_check_known(const struct gc_watch *w, const struct watched *p, struct ut_err *err);

@@ -151,7 +151,7 @@ int watch_select_defs(struct gc_watch *w, struct watched *p)
 	return 0;
 }
 
-int watch_adopt(struct gc_watch *w, struct watched *p, const struct runtime *r, const struct plan_file *file)
+int watch_assume_runtime(struct gc_watch *w, struct watched *p, const struct runtime *r, const struct plan_file *file)
 {
 	struct watch_runtime found = { .runtime = r };
 
@@ -210,7 +210,7 @@ static void remove_watched(struct gc_watch *w, struct watched *p)
 	watched_free(p);
 }
 
-int watch_gone(struct gc_watch *w, uint32_t pid, uint64_t time_ns)
+int watch_remove(struct gc_watch *w, uint32_t pid, uint64_t time_ns)
 {
 	struct watched *p = watch_find(w, pid);
 	int r = 0;
@@ -225,7 +225,7 @@ int watch_gone(struct gc_watch *w, uint32_t pid, uint64_t time_ns)
 	return r < 0 ? r : 0;
 }
 
-void watch_expect(struct gc_watch *w, uint32_t pid, uint64_t since_ns)
+void watch_schedule(struct gc_watch *w, uint32_t pid, uint64_t since_ns)
 {
 	struct young y = { .pid = pid, .since_ns = since_ns, .due_ns = since_ns + YOUNG_FIRST_NS };
 
@@ -239,14 +239,14 @@ void watch_expect(struct gc_watch *w, uint32_t pid, uint64_t since_ns)
 		(void)vec_push(&w->young, y); /* out of memory: it is found at its first event */
 }
 
-void watch_expect_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns)
+void watch_schedule_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns)
 {
 	size_t i = 0;
 
 	while (i < w->young.n && w->young.v[i].pid != pid)
 		i++;
 	if (i == w->young.n)
-		watch_expect(w, pid, now_ns);
+		watch_schedule(w, pid, now_ns);
 	if (i < w->young.n)
 		w->young.v[i].due_ns = now_ns;
 }
@@ -271,7 +271,7 @@ static bool examine_young(struct gc_watch *w, struct young *y, int *ret)
 	return p->reported || y->tries == YOUNG_TRIES;
 }
 
-int watch_young(struct gc_watch *w, uint64_t now_ns)
+int watch_examine_young(struct gc_watch *w, uint64_t now_ns)
 {
 	int r = 0;
 

@@ -169,7 +169,7 @@ static void append_near_misses(const struct heard *h, const char *wanted, struct
 /* Has no program emitted the event that this request names? */
 static bool is_silent(const struct user_probe *p) { return !p->count && !p->is_pattern && !p->is_signal; }
 
-static void note_heard(struct trace_user *u, const struct live_user *l)
+static void add_heard_event(struct trace_user *u, const struct live_user *l)
 {
 	for (size_t i = 0; i < u->probes.n; i++) {
 		if (is_silent(&u->probes.v[i])) {
@@ -329,7 +329,7 @@ int trace_user_event(struct trace_user *u, const struct user_event *e, unsigned 
 	l.ns_pid = known->ns_pid;
 	pair_event(u, &l, &ended);
 	if (!l.is_signal)
-		note_heard(u, &l);
+		add_heard_event(u, &l);
 	return print_event(u, &l, room);
 }
 
