@@ -13,7 +13,7 @@ static void add_wall(const struct live_gc_options *o, uint64_t ns, struct json *
 }
 
 /* Begin and end may have values of the same name. JSON keys must differ: the one of the end is NAME_at_end. */
-static void add_values(const struct collect_span *s, struct json *j)
+static void add_span_values(const struct collect_span *s, struct json *j)
 {
 	json_object(j, "args");
 	for (size_t i = 0; i < s->nvalues; i++) {
@@ -89,7 +89,7 @@ void gc_json(const struct live_gc_options *o, const struct collect_span *s, stru
 	if (s->lost_inside)
 		json_bool(&j, "lost_inside", true);
 	if (s->nvalues)
-		add_values(s, &j);
+		add_span_values(s, &j);
 	json_line(&j);
 }
 

@@ -498,7 +498,7 @@ static void write_begin(struct svg *s)
 	buf_adds(&s->w.b, "]]></style>\n");
 }
 
-static int write_all(struct svg *s)
+static int write_document(struct svg *s)
 {
 	int r;
 
@@ -537,7 +537,7 @@ static int write_svg(const struct profile *p, const struct out_options *o, int f
 	if (r == 0) {
 		s.width = s.o->width ? s.o->width : 1200;
 		s.height = HEAD + (s.f.depth + 1.0) * ROW + MARGIN;
-		r = write_all(&s);
+		r = write_document(&s);
 	}
 	end = writer_end(&s.w);
 	r = r ? r : end;

@@ -227,23 +227,11 @@ static void set_thread(struct pprof *f, const struct profile_thread *t)
 /* pprof's numbers are signed. */
 static int64_t signed_value(uint64_t v) { return v > INT64_MAX ? INT64_MAX : (int64_t)v; }
 
-/* Columns: samples; cpu if there are times; runnable, blocked and wall if threads waited. */
-static size_t fill_values(const struct pprof *f, const struct profile_weight *w, int64_t *values)
-{
-	int64_t ns = signed_value(w->value_ns);
-
-	values[0] = signed_value(w->count);
-	values[1] = w->state == PROFILE_CPU ? ns : 0;
-	values[2] = w->state == PROFILE_RUNNABLE ? ns : 0;
-	values[3] = w->state == PROFILE_BLOCKED ? ns : 0;
-	values[4] = ns;
-	return f->waits ? 5 : f->times ? 2 : 1;
-}
-
 static void add_sample(struct pprof *f, const struct profile_weight *w)
 {
 	struct batch *b = &f->batch;
 	Pprof__Sample *s = &b->samples[b->n];
+	int64_t ns = signed_value(w->value_ns), *values = b->values[b->n];
 	size_t before = b->locations.n;
 	uint32_t at = w->node;
 
@@ -262,8 +250,14 @@ static void add_sample(struct pprof *f, const struct profile_weight *w)
 	}
 	pprof__sample__init(s);
 	s->n_location_id = b->locations.n - before;
-	s->value = b->values[b->n];
-	s->n_value = fill_values(f, w, s->value);
+	/* Columns: samples; cpu if there are times; runnable, blocked and wall if threads waited. */
+	values[0] = signed_value(w->count);
+	values[1] = w->state == PROFILE_CPU ? ns : 0;
+	values[2] = w->state == PROFILE_RUNNABLE ? ns : 0;
+	values[3] = w->state == PROFILE_BLOCKED ? ns : 0;
+	values[4] = ns;
+	s->value = values;
+	s->n_value = f->waits ? 5 : f->times ? 2 : 1;
 	s->label = b->label_list[w->state];
 	s->n_label = b->nlabels;
 	b->list[b->n++] = s;
@@ -293,11 +287,6 @@ static void write_samples(struct pprof *f)
 
 /* --- locations --- */
 
-static bool holds_inlined(const struct profile_frame *frame)
-{
-	return frame->kind != FRAME_REASON && frame->kind != FRAME_WAITING;
-}
-
 /* Finds the locations of all nodes in stacks that are written. */
 static void find_locations(struct pprof *f)
 {
@@ -316,8 +305,9 @@ static void find_locations(struct pprof *f)
 		of[p->nodes.v[i].parent] |= of[i];
 	for (size_t i = 1; i < p->nodes.n && !f->error; i++) {
 		const struct profile_node *node = &p->nodes.v[i];
-		bool inlined = node->parent && p->frames.v[node->frame].kind == FRAME_INLINED &&
-			       holds_inlined(&p->frames.v[p->nodes.v[node->parent].frame]);
+		uint8_t outer = node->parent ? p->frames.v[p->nodes.v[node->parent].frame].kind : FRAME_REASON;
+		bool inlined = p->frames.v[node->frame].kind == FRAME_INLINED && outer != FRAME_REASON &&
+			       outer != FRAME_WAITING;
 
 		if (!of[i])
 			continue;
@@ -463,16 +453,6 @@ static void find_program(struct pprof *f)
 		}
 }
 
-/* The totals that pprof has no field for. */
-static void add_comment(struct pprof *f, struct buf *text)
-{
-	const struct profile_totals *t = &f->p->totals;
-
-	buf_addf(text, "usertrace: samples %llu, lost %llu, cut %llu, frames %llu, unnamed %llu",
-		 (unsigned long long)t->samples, (unsigned long long)t->lost, (unsigned long long)t->cut,
-		 (unsigned long long)t->frames, (unsigned long long)t->unnamed);
-}
-
 static void write_head(struct pprof *f, const char *comment)
 {
 	const char *const names[COLUMNS] = { out_unit(f->p), "cpu", "runnable", "blocked", "wall" };
@@ -504,13 +484,17 @@ static void write_head(struct pprof *f, const char *comment)
 	write_piece(f, &piece);
 }
 
-static void write_all(struct pprof *f)
+static void write_message(struct pprof *f)
 {
+	const struct profile_totals *t = &f->p->totals;
 	struct buf comment = { 0 };
 
 	string(f, "");
 	find_program(f);
-	add_comment(f, &comment);
+	/* The totals that pprof has no field for. */
+	buf_addf(&comment, "usertrace: samples %llu, lost %llu, cut %llu, frames %llu, unnamed %llu",
+		 (unsigned long long)t->samples, (unsigned long long)t->lost, (unsigned long long)t->cut,
+		 (unsigned long long)t->frames, (unsigned long long)t->unnamed);
 	write_head(f, comment.data ? comment.data : "");
 	find_locations(f);
 	if (!f->error)
@@ -558,7 +542,7 @@ static int write_pprof(const struct profile *p, const struct out_options *o, int
 	if (deflateInit2(&f->z, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
 		f->error = -ENOMEM;
 	else
-		write_all(f);
+		write_message(f);
 	r = writer_end(&f->w);
 	if (f->error)
 		r = ut_err_nomem(err);

@@ -339,7 +339,7 @@ static enum profile_state count_state(struct reader *in, const Pprof__Sample *s)
 	return in->state_of_counts;
 }
 
-static int add_values(struct reader *in, const Pprof__Sample *s, uint32_t node, uint32_t thread)
+static int add_sample_values(struct reader *in, const Pprof__Sample *s, uint32_t node, uint32_t thread)
 {
 	uint64_t count = value(s, in->count);
 	bool timed = false;
@@ -373,7 +373,7 @@ static int add_sample(struct reader *in, const Pprof__Sample *s)
 		for (uint32_t k = l->n; k-- > 0 && node != UINT32_MAX;)
 			node = profile_node(in->p, node, in->frames.v[l->first + k]);
 	}
-	return node == UINT32_MAX || thread == UINT32_MAX ? -ENOMEM : add_values(in, s, node, thread);
+	return node == UINT32_MAX || thread == UINT32_MAX ? -ENOMEM : add_sample_values(in, s, node, thread);
 }
 
 /* --- the meaning of the values --- */
@@ -485,7 +485,7 @@ int out_read_pprof_message(struct profile *p, const void *bytes, size_t len, str
 
 /* --- the file --- */
 
-static int read_all(int fd, struct buf *ret, struct ut_err *err)
+static int read_input(int fd, struct buf *ret, struct ut_err *err)
 {
 	static const size_t piece = 1 << 20;
 	ssize_t n;
@@ -570,7 +570,7 @@ static int gunzip_buffer(struct buf *file, struct ut_err *err)
 int out_read_pprof(struct profile *p, int fd, struct ut_err *err)
 {
 	struct buf file = { 0 };
-	int r = read_all(fd, &file, err);
+	int r = read_input(fd, &file, err);
 
 	if (!r && file.data && is_gzip((const unsigned char *)file.data, file.len))
 		r = gunzip_buffer(&file, err);

@@ -75,11 +75,14 @@ static const char *noun_after(const char *label)
 static void add_longest(const struct gcstat_report *r, struct buf *out)
 {
 	const struct gcstat_longest *l = &r->longest_stop;
-	bool plain = !strcmp(l->label, l->kind), gc = !strcmp(l->kind, "gc");
-	size_t len = strlen(l->cause);
+	bool plain, gc;
+	size_t len;
 
 	if (!l->ns)
 		return;
+	plain = !strcmp(l->label, l->kind);
+	gc = !strcmp(l->kind, "gc");
+	len = strlen(l->cause);
 	buf_adds(out, r->stops == 1 ? "; only " : "; longest ");
 	buf_adds(out, r->measured ? "stop " : "pause ");
 	gc_add_ns(out, l->ns);

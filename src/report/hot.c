@@ -295,7 +295,7 @@ uint32_t *hot_rank(const struct hot *h, enum profile_state state, bool by_total,
 }
 
 /* For each function that waits, the callee in which it waits most. */
-static int find_low_functions(struct hot *h)
+static int find_wait_callees(struct hot *h)
 {
 	struct pair_sums sums = { 0 };
 	int r = 0;
@@ -303,7 +303,7 @@ static int find_low_functions(struct hot *h)
 	for (size_t i = 0; i < h->p->weights.n && !r; i++) {
 		const struct profile_weight *w = &h->p->weights.v[i];
 		uint32_t self = hot_is_wait(w->state) && !hot_is_idle(h, w) ? hot_self_node(h->p, w) : 0;
-		uint32_t low = self ? hot_low_node(h->p, w) : 0, function, below;
+		uint32_t low = self ? hot_wait_callee(h->p, w) : 0, function, below;
 
 		if (!low)
 			continue;
@@ -315,10 +315,10 @@ static int find_low_functions(struct hot *h)
 	for (size_t i = 0; i < sums.v.n && !r; i++) {
 		struct hot_function *f = &h->functions.v[sums.pairs.v.v[i].a];
 
-		if (sums.v.v[i] <= f->low_value)
+		if (sums.v.v[i] <= f->wait_callee_value)
 			continue;
-		f->low = h->functions.v[sums.pairs.v.v[i].b].name;
-		f->low_value = sums.v.v[i];
+		f->wait_callee = h->functions.v[sums.pairs.v.v[i].b].name;
+		f->wait_callee_value = sums.v.v[i];
 	}
 	pair_sums_done(&sums);
 	return r;
@@ -410,7 +410,7 @@ int hot_make(struct hot *h, const struct profile *p, const struct hot_options *o
 	add_weights(h);
 	r = find_threads(h);
 	if (!r)
-		r = find_low_functions(h);
+		r = find_wait_callees(h);
 	if (!r)
 		r = choose_functions(h);
 	return r ? r : hot_find_edges(h);

@@ -91,7 +91,7 @@ static void add_states(const struct hot *h, struct json *j)
 	json_close(j);
 }
 
-static void add_values(const uint64_t values[PROFILE_STATES], struct json *j)
+static void add_state_values(const uint64_t values[PROFILE_STATES], struct json *j)
 {
 	for (unsigned i = 0; i < PROFILE_STATES; i++)
 		if (values[i])
@@ -109,7 +109,7 @@ static void add_edges(const struct hot *h, uint32_t chosen, bool callers, struct
 		json_object(j, NULL);
 		if (e->other != HOT_NONE)
 			add_function_name(&h->functions.v[e->other], j);
-		add_values(e->value, j);
+		add_state_values(e->value, j);
 		json_close(j);
 	}
 	json_close(j);
@@ -141,7 +141,7 @@ static void add_thread(struct hot *h, const struct hot_thread *t, struct json *j
 		json_string(j, "comm", who->comm);
 	if (who->process && *who->process)
 		json_string(j, "process", who->process);
-	add_values(t->value, j);
+	add_state_values(t->value, j);
 	if (t->idle)
 		json_u64(j, "idle", t->idle);
 	if (h->o->threads) {

@@ -18,8 +18,8 @@ struct hot_function {
 	uint64_t self[PROFILE_STATES]; /* values here are in the state's unit */
 	uint64_t total[PROFILE_STATES]; /* each stack counts once */
 	uint64_t unnamed_frames; /* samples whose frame has no name */
-	const char *low; /* the callee in which it waits most; NULL: itself */
-	uint64_t low_value;
+	const char *wait_callee; /* the callee in which it waits most; NULL: itself */
+	uint64_t wait_callee_value;
 	double depth; /* in stacks, times their values in the primary state; 1 is the outermost */
 };
 
@@ -87,7 +87,7 @@ static inline uint64_t hot_value(const struct hot *h, const struct profile_weigh
 /* The node of the function that the self value belongs to: the innermost; of a wait, the innermost outside the plumbing. 0: none. */
 uint32_t hot_self_node(const struct profile *p, const struct profile_weight *w);
 /* Of a wait: the innermost function outside the kernel; 0: none. */
-uint32_t hot_low_node(const struct profile *p, const struct profile_weight *w);
+uint32_t hot_wait_callee(const struct profile *p, const struct profile_weight *w);
 /* Code that implements waiting: the kernel, the C library, the C++ runtime, and wrappers of these. */
 bool hot_is_plumbing(uint8_t kind, const char *module, const char *name);
 /* A wait of an idle thread. */

@@ -225,7 +225,8 @@ static void add_function_row(const struct table *t, const struct hot_function *f
 	add_amount(t, s, f->total[s]);
 	add_share(t, f->total[s], value);
 	add_module(t, f);
-	if (f->low && f->self[s] && hot_is_wait(s) && asprintf(&both, "%s (in %s)", f->name, f->low) < 0) {
+	if (f->wait_callee && f->self[s] && hot_is_wait(s) &&
+	    asprintf(&both, "%s (in %s)", f->name, f->wait_callee) < 0) {
 		both = NULL;
 		t->out->failed = true;
 	}

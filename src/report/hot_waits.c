@@ -85,7 +85,7 @@ uint32_t hot_self_node(const struct profile *p, const struct profile_weight *w)
 			return node;
 	}
 	/* All frames belong to the C library or, as in kernel threads, to the kernel. */
-	node = hot_low_node(p, w);
+	node = hot_wait_callee(p, w);
 	if (node)
 		return node;
 	node = w->node;
@@ -94,7 +94,7 @@ uint32_t hot_self_node(const struct profile *p, const struct profile_weight *w)
 	return node;
 }
 
-uint32_t hot_low_node(const struct profile *p, const struct profile_weight *w)
+uint32_t hot_wait_callee(const struct profile *p, const struct profile_weight *w)
 {
 	for (uint32_t node = w->node; node; node = p->nodes.v[node].parent)
 		if (is_code(p, node))

@@ -100,7 +100,7 @@ void hot_add_name(struct buf *out, const char *name, size_t columns)
 	buf_done(&b);
 }
 
-static void add_function(const struct hot_function *f, struct buf *out)
+static void add_function_phrase(const struct hot_function *f, struct buf *out)
 {
 	hot_add_name(out, f->name, NAME_COLUMNS);
 	if (f->kind == FRAME_KERNEL || (f->kind != FRAME_REASON && f->kind != FRAME_WAITING && *f->module)) {
@@ -164,7 +164,7 @@ static void add_function_and_callees(const struct hot *h, const struct hot_funct
 	uint64_t value = h->states[s].value;
 	char text[32];
 
-	add_function(f, out);
+	add_function_phrase(f, out);
 	if (f->self[s] == f->total[s])
 		return;
 	buf_adds(out, " and its callees");
@@ -196,12 +196,12 @@ static void add_where(const struct hot *h, enum profile_state s, struct buf *out
 		return;
 	if (half) {
 		buf_addf(out, "; %s", hottest_phrase(h, self, s));
-		add_function(self, out);
+		add_function_phrase(self, out);
 		buf_addf(out, " (%s)", share_in_words(self->self[s], value, share));
 		return;
 	}
 	buf_addf(out, "%s%s", self->self[s] >= value / 4 ? "" : "no function stands out: ", hottest_phrase(h, self, s));
-	add_function(self, out);
+	add_function_phrase(self, out);
 	buf_addf(out, " with %s of %s", share_in_words(self->self[s], value, share),
 		 h->states[s].times ? s == PROFILE_CPU ? "the CPU time" : "the time waited" : hot_unit(h, s));
 }
@@ -235,7 +235,7 @@ static void add_waits(const struct hot *h, struct buf *out)
 			 f->self[PROFILE_BLOCKED] == blocked->value
 				 ? "all"
 				 : share_in_words(f->self[PROFILE_BLOCKED], blocked->value, share));
-		add_function(f, out);
+		add_function_phrase(f, out);
 	}
 	if (ready->value && ready->times && h->primary != PROFILE_RUNNABLE && ready->value >= ran / 50)
 		buf_addf(out, "; runnable threads waited %s for a CPU",

@@ -221,7 +221,7 @@ static void test_waits(void **state)
 	assert_int_equal(hot_make(&h, p, &o), 0);
 	assert_int_equal(find_function(&h, "Queue::take")->self[PROFILE_BLOCKED],
 			 300 * MS); /* what is below it is how one waits */
-	assert_string_equal(find_function(&h, "Queue::take")->low, "lock");
+	assert_string_equal(find_function(&h, "Queue::take")->wait_callee, "lock");
 	assert_int_equal(find_function(&h, "lock")->self[PROFILE_BLOCKED], 0);
 	assert_int_equal(find_function(&h, "schedule")->self[PROFILE_BLOCKED], 0);
 	assert_int_equal(find_function(&h, "schedule")->total[PROFILE_BLOCKED], 300 * MS);
