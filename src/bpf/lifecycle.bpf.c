@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Forks, execs and exits, for everybody who needs them: records for spans, the set of followed processes, processes that
- * are suspended until their probes are in place, what is known of sampled processes, and how measured ones stand. The
- * options choose; the verifier removes the rest.
+ * Forks, execs and exits for all their users: records for spans, the set of followed processes, processes that are
+ * suspended until their probes are attached, the table of sampled processes, and the states of measured ones. Options
+ * select the parts; the verifier removes the rest.
  */
 #include <stdint.h>
 
@@ -19,7 +19,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct lifecycle_options options = { .ncpus = 1 };
 
-/* Cleared before the last suspended process is continued: a program that begins after that suspends nobody. */
+/* Cleared before the last suspended process is continued: a program that starts after that suspends no process. */
 uint32_t suspending = 1;
 
 struct {
@@ -29,7 +29,7 @@ struct {
 	__uint(max_entries, LIFECYCLE_FOLLOW_MAX);
 } ut_follow SEC(".maps");
 
-/* Process ids of those that are being stopped. */
+/* PIDs of the processes that are being suspended. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, LIFECYCLE_CONTROL_BYTES);
@@ -68,7 +68,7 @@ static __always_inline void send_record(enum ut_life what, uint32_t other, int32
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
-/* A child has what its parent has mapped. */
+/* A child has the mappings of its parent. */
 static __always_inline void sample_fork(uint32_t parent, uint32_t child)
 {
 	struct ut_unwind_process *p = bpf_map_lookup_elem(&ut_sampled, &parent), copy;
@@ -98,7 +98,7 @@ int lifecycle_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Notify the reader first: a process that it does not know of must not be stopped. */
+/* Notify the reader first: a process that it does not know of must not be suspended. */
 static __always_inline int suspend(void)
 {
 	uint32_t process = current_ids().process;
@@ -110,7 +110,7 @@ static __always_inline int suspend(void)
 	return 0;
 }
 
-/* Another program: nothing that was known of its memory holds any more. */
+/* Another program has other mappings. */
 static __always_inline void sample_exec(uint32_t process)
 {
 	struct ut_unwind_process *p = bpf_map_lookup_elem(&ut_sampled, &process);
@@ -134,7 +134,7 @@ int lifecycle_exec(struct bpf_raw_tracepoint_args *ctx)
 	return suspend();
 }
 
-/* The function that the dynamic linker calls for debuggers when libraries have come or gone. */
+/* The function that the dynamic linker calls for debuggers when it has loaded or unloaded libraries. */
 SEC("kprobe")
 int lifecycle_libraries(void *ctx) { return suspend(); }
 

@@ -16,7 +16,7 @@ struct lifecycle_options {
 	uint8_t records; /* forks, execs and exits are sent to the reader */
 	uint8_t targets; /* records of the processes in ut_follow alone; else of all but `self` */
 	uint8_t children; /* ut_follow grows at forks */
-	uint8_t suspend; /* followed processes are stopped at exec and behind their dynamic linker */
+	uint8_t suspend; /* followed processes are suspended at exec and when their dynamic linker has loaded libraries */
 	uint8_t group_dead; /* the exit event says whether the thread was its process's last: kernel 6.15 and later */
 	uint8_t samples; /* ut_sampled follows execs and exits */
 	uint8_t sample_children; /* and forks */

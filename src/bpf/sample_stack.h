@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* For sample.bpf.c alone: who is sampled, the current thread's stack, its way to the reader. */
+/* For sample.bpf.c alone: which processes are sampled, and the current thread's stack and its record. */
 #ifndef UT_BPF_SAMPLE_STACK_H
 #define UT_BPF_SAMPLE_STACK_H
 
@@ -45,7 +45,7 @@ static __always_inline int is_sampled(uint32_t process)
 	return options.all ? process != options.self && process : sampled_process(process) != 0;
 }
 
-/* The stack to the reader, unless it has it. 0: it has. */
+/* Sends the stack unless the reader has it. 0: the reader has it now. */
 static __always_inline int send_stack(struct walk *w, uint32_t cpu)
 {
 	uint64_t id = w->hash;
@@ -72,7 +72,7 @@ static __always_inline int send_stack(struct walk *w, uint32_t cpu)
 }
 
 /*
- * Walks the current thread's stack, and tells it. Returns its id, 0 when there is none. @is_user: the context is the
+ * Unwinds the current thread's stack and sends it. Returns its ID, 0 when there is none. @is_user: the context is the
  * registers of the program.
  */
 static __always_inline uint64_t stack_of(void *ctx, uint32_t context, const int is_user)

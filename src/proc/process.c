@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who a process is: its start time, state, parent, names and numbers, from /proc. */
+/* Start time, state, parent, names and IDs of a process, from /proc. */
 #include "proc/process.h"
 
 #include <dirent.h>
@@ -22,8 +22,8 @@
 #define STAT_START 22
 
 /*
- * Field @number of the text of /proc/PID/stat, NULL when it is not there. The second field is the name in parentheses
- * and may itself hold blanks and parentheses: the fields behind it are counted from the last ')'.
+ * Field @number of /proc/PID/stat, NULL when it is missing. The second field is the name in parentheses, which may itself
+ * contain spaces and parentheses, so the fields after it are counted from the last ')'.
  */
 static const char *stat_field(const struct buf *stat, int number)
 {
@@ -60,7 +60,7 @@ static int read_stat_number(pid_t pid, int number, uint64_t *ret)
 	return r ? r : stat_number(&b, number, ret);
 }
 
-/* The number behind "KEY:" in /proc/PID/status, the last one of its line; 0 when there is none. */
+/* The number after "KEY:" in /proc/PID/status, the last one of its line; 0 when there is none. */
 static long status_last_number(pid_t pid, const char *key)
 {
 	AUTO_BUF struct buf b = { 0 };
@@ -79,41 +79,27 @@ static long status_last_number(pid_t pid, const char *key)
 	return word ? strtol(word, NULL, 10) : 0;
 }
 
-static int process_refused(pid_t pid, int r, struct ut_err *err)
+int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err)
 {
+	uint64_t start;
+	long leader;
+	int r;
+
+	if (pid <= 0)
+		return ut_err_set(err, -ESRCH, "no process %d: PIDs start at 1", (int)pid);
+	r = read_stat_number(pid, STAT_START, &start);
 	if (r == -ESRCH)
 		return ut_err_set(err, r, "no process %d", (int)pid);
 	if (r == -EACCES || r == -EPERM)
 		return ut_err_set(err, -EPERM,
 				  "cannot inspect process %d: permission denied; run as root, or as its user",
 				  (int)pid);
-	return ut_err_set(err, r, "cannot read /proc/%d: %s", (int)pid, strerror(-r));
-}
-
-/* /proc/TID exists for every thread, though it is not listed. */
-static int check_is_process(pid_t pid, struct ut_err *err)
-{
-	long leader = status_last_number(pid, "\nTgid:");
-
-	if (leader == 0 || leader == pid)
-		return 0;
-	return ut_err_set(err, -ESRCH, "%d is a thread of process %ld, not a process; use %ld", (int)pid, leader,
-			  leader);
-}
-
-int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err)
-{
-	uint64_t start;
-	int r;
-
-	if (pid <= 0)
-		return ut_err_set(err, -ESRCH, "no process %d: PIDs start at 1", (int)pid);
-	r = read_stat_number(pid, STAT_START, &start);
 	if (r)
-		return process_refused(pid, r, err);
-	r = check_is_process(pid, err);
-	if (r)
-		return r;
+		return ut_err_set(err, r, "cannot read /proc/%d: %s", (int)pid, strerror(-r));
+	leader = status_last_number(pid, "\nTgid:"); /* /proc/TID exists for every thread, though it is not listed */
+	if (leader && leader != pid)
+		return ut_err_set(err, -ESRCH, "%d is a thread of process %ld, not a process; use %ld", (int)pid,
+				  leader, leader);
 	*ret = (struct process_id){ .pid = pid, .start_ticks = start };
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which runtime a process or file is: by names of files and, where a runtime is part of the program it runs, by functions. */
+/* Identifies the runtime of a process or file by file names or, where the runtime is linked into the program, by functions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,12 +66,6 @@ static bool is_program_of(int pid, const struct mapping *m)
 	return !stat(exe, &st) && mapping_is_of(m, &st);
 }
 
-static bool is_cached(const struct cached_program *l, const struct stat *st)
-{
-	return l->valid && l->dev == st->st_dev && l->ino == st->st_ino && l->size == st->st_size &&
-	       l->changed_ns == timespec_ns(&st->st_ctim);
-}
-
 /* runtime_of_symbols, once for each program. */
 static const struct runtime *runtime_of_program(const struct runtimes *r, int fd)
 {
@@ -82,7 +76,8 @@ static const struct runtime *runtime_of_program(const struct runtimes *r, int fd
 	if (!r->cached || fstat(fd, &st))
 		return runtime_of_symbols(r, fd);
 	l = &r->cached->at[(st.st_ino ^ st.st_dev) % CACHED_MAX];
-	if (is_cached(l, &st))
+	if (l->valid && l->dev == st.st_dev && l->ino == st.st_ino && l->size == st.st_size &&
+	    l->changed_ns == timespec_ns(&st.st_ctim))
 		return l->runtime == NO_RUNTIME ? NULL : &r->all.v[l->runtime];
 	found = runtime_of_symbols(r, fd);
 	*l = (struct cached_program){ true,
@@ -105,7 +100,7 @@ const struct runtime *runtime_of_mapping(const struct runtimes *r, int pid, cons
 	return fd < 0 ? NULL : runtime_of_program(r, fd);
 }
 
-/* What fits best so far: the longest pattern, and of equal ones the last: the user's files come behind ours. */
+/* The best match so far: the longest pattern, and of equal ones the last, since the user's files come after ours. */
 struct candidate {
 	const struct runtime *runtime;
 	size_t pattern_len;
@@ -139,7 +134,7 @@ const struct runtime *runtime_of_file(const struct runtimes *r, const char *path
 	return best.runtime;
 }
 
-/* The program itself decides before the libraries it has loaded, and runtimes before what they are made of. */
+/* The program itself precedes its libraries, and runtimes precede the libraries that they use. */
 const struct runtime *runtime_of_process(const struct runtimes *r, int pid)
 {
 	AUTO(mapped_files_done) struct mapped_files files = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The [span KIND] sections of a runtime's .ini file: what begins and ends, by which probes, and how it is called. */
+/* The [span KIND] sections of a runtime's .ini file: the probes that begin and end a span, and its names. */
 #include "proc/runtime_priv.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ int span_section(struct ini_parser *p, char *kind)
 	return 0;
 }
 
-/* The probe language is checked where it is known: by the doctor and by what traces. */
+/* The layers that know the probe language check the rest. */
 static int add_span_probe(struct ini_parser *p, enum runtime_role role, const char *text)
 {
 	struct runtime_span *s = newest_span(p);
@@ -111,7 +111,7 @@ static int key_stops(struct ini_parser *p, const char *value)
 	return 0;
 }
 
-/* Takes the next word of *@s; NULL when there is none, or no memory for it. */
+/* A copy of the next word of *@s, which is moved behind it; NULL when there is none, or no memory. */
 static char *next_word(const char **s)
 {
 	const char *start = *s;
@@ -216,7 +216,7 @@ int span_line(struct ini_parser *p, const char *key, const char *value)
 	return ini_set_key(p, newest_span(p), keys, ARRAY_SIZE(keys), section, key, value);
 }
 
-/* The names that have a value in a format: each «name=%». Default formats are for `trace`: they give none. */
+/* The names of the values in a format: each «name=%». */
 struct value_names {
 	size_t n;
 	char name[VALUES_MAX][VALUE_LEN_MAX];
@@ -299,17 +299,6 @@ static bool has_other(const struct ini_parser *p, const struct runtime_span *s, 
 	return !kind;
 }
 
-static int check_kinds(struct ini_parser *p, const struct runtime_span *s)
-{
-	if (!has_other(p, s, s->part_of))
-		return ini_fail(p, "it is part of spans of the kind %s, but there is no other [span %s]", s->part_of,
-				s->part_of);
-	if (!has_other(p, s, s->with))
-		return ini_fail(p, "it is watched with spans of the kind %s, but there is no other [span %s]", s->with,
-				s->with);
-	return 0;
-}
-
 static int check_span(struct ini_parser *p, const struct runtime_span *s)
 {
 	size_t roles[3] = { 0 };
@@ -325,9 +314,13 @@ static int check_span(struct ini_parser *p, const struct runtime_span *s)
 	if (s->since && s->before && runtime_version_compare(s->since, s->before) >= 0)
 		return ini_fail(p, "[span %s] applies to no version: since %s, but before %s", s->kind, s->since,
 				s->before);
-	r = check_kinds(p, s);
-	if (!r)
-		r = check_values(p, s);
+	if (!has_other(p, s, s->part_of))
+		return ini_fail(p, "it is part of spans of the kind %s, but there is no other [span %s]", s->part_of,
+				s->part_of);
+	if (!has_other(p, s, s->with))
+		return ini_fail(p, "it is watched with spans of the kind %s, but there is no other [span %s]", s->with,
+				s->with);
+	r = check_values(p, s);
 	return r ? r : check_ids(p, s);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks stacks of other processes' blocked threads. What was read of the tables is kept for the threads of a process. */
+/* Unwinds stacks of other processes' blocked threads. Tables that were read are kept for the threads of one process. */
 #include "sample/blocked.h"
 
 #include <errno.h>
@@ -24,12 +24,12 @@ static int blocked_find(struct walk *w, uint64_t pc, struct ut_unwind_rule *rule
 #include "bpf/walk.h"
 
 #define PATIENCE_NS 300000000u /* for all threads together: nobody reads the rings meanwhile */
-#define CHUNKS 64u /* of rows that are kept: a power of two */
+#define CHUNKS 64u /* cached chunks of rows: a power of two */
 #define TRIES 2
 
 struct thread {
 	pid_t pid, tid;
-	uint64_t stack; /* 0: none, or told */
+	uint64_t stack; /* 0: none, or already used */
 	uint64_t walked_ns;
 };
 
@@ -43,7 +43,7 @@ struct blocked {
 	VEC(struct thread) threads; /* by tid when they are walked */
 	bool walked;
 	const struct unwind_maps *maps;
-	pid_t pid; /* whose mappings these are */
+	pid_t pid; /* of these mappings */
 	struct ut_unwind_mapping *mappings;
 	size_t nmappings;
 	struct chunk *chunks;
@@ -162,7 +162,7 @@ bool blocked_parse(const char *text, uint64_t *ret_sp, uint64_t *ret_ip)
 	return true;
 }
 
-/* Where the thread is blocked; false: it is not. */
+/* Stack and instruction pointer of a blocked thread; false: it is running. */
 static bool read_location(const struct thread *t, uint64_t *ret_sp, uint64_t *ret_ip)
 {
 	char path[64], text[256];
@@ -188,7 +188,7 @@ static bool read_tables(struct blocked *s, pid_t pid)
 	return s->nmappings && s->chunks;
 }
 
-/* One walk. False: the thread was not blocked in one place from before it until behind it. */
+/* Unwinds once. False: the thread was not blocked at one place all the time. */
 static bool walk_thread(struct blocked *s, struct thread *t)
 {
 	struct walk *w = &s->walk;

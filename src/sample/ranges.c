@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A sorted list of what is free: there are few holes, and it is asked a few times for each file. */
+/* A sorted list of the free ranges: they are few, and a file needs a few calls. */
 #include "sample/ranges.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers 0…n-1 given out in runs and taken back: places in the kernel's tables. First fit, neighbours join. */
+/* An allocator of ranges of the numbers 0…n-1, which are indexes of the kernel's tables. First fit; neighbors are joined. */
 #ifndef UT_SAMPLE_RANGES_H
 #define UT_SAMPLE_RANGES_H
 
@@ -16,9 +16,9 @@ struct ranges {
 
 int ranges_open(struct ranges *r, uint32_t n); /* -ENOMEM */
 void ranges_done(struct ranges *r);
-/* The first of @n numbers; UINT32_MAX: there is no such run. */
+/* The first of @n consecutive numbers; UINT32_MAX: no range is large enough. */
 uint32_t ranges_alloc(struct ranges *r, uint32_t n);
-/* Out of memory loses the run. */
+/* The range is lost when memory runs out. */
 void ranges_free(struct ranges *r, uint32_t first, uint32_t n);
 
 #endif

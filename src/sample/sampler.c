@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The programs, their maps and what they hang on. */
+/* The programs, their maps, and the events that they are attached to. */
 #include "sample/sampler.h"
 
 #include <bpf/bpf.h>
@@ -32,8 +32,8 @@ struct clock_event {
 	int fd; /* one of sampler.fds */
 	unsigned cpu;
 	struct sampling_period period;
-	uint64_t change_ns; /* not before then it gets another period */
-	uint64_t taken; /* sample_clock.taken when it got this one */
+	uint64_t change_ns; /* earliest time of the next change of the period */
+	uint64_t taken; /* sample_clock.taken at the last change */
 };
 
 struct sampler {
@@ -205,8 +205,7 @@ static int add_fd(struct sampler *s, int fd)
 	return -ENOMEM;
 }
 
-/* The next period of the clock, at random; until when it holds. Cycles take a frequency, for which the kernel finds the
- * period. */
+/* Sets a random period of the clock. For cycles, the value is a frequency, and the kernel finds the period. */
 static int change_period(struct sampler *s, struct clock_event *e, uint64_t now_ns)
 {
 	uint64_t hold_ns, value;
@@ -229,7 +228,7 @@ static int attach_clock(struct sampler *s, unsigned cpu, uint32_t limit_hz, uint
 	if (add_fd(s, fd))
 		return -ENOMEM;
 	period_init(&e.period, s->sampling.frequency_hz, limit_hz, seed);
-	change_period(s, &e, monotonic_ns()); /* a kernel that refuses goes on with the frequency itself */
+	change_period(s, &e, monotonic_ns()); /* a kernel that rejects it keeps the average frequency */
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog))
 		return -errno;
 	s->shared[cpu].last_ns = monotonic_ns();
@@ -261,7 +260,7 @@ static int share_clock(struct sampler *s)
 	return 0;
 }
 
-/* Samples a second that the kernel takes at most; 0: not known. */
+/* The kernel's maximum of samples per second; 0: not known. */
 static uint32_t limit_of_kernel(void)
 {
 	AUTO_FCLOSE FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
@@ -314,7 +313,7 @@ int sampler_start(struct sampler *s, struct ut_err *err)
 	return r;
 }
 
-/* A letter of /proc as the kernel's number; 0: it runs, or is none any more. */
+/* The kernel's number of a state letter of /proc; 0: the thread is running, or has exited. */
 static uint32_t state_of_letter(char letter)
 {
 	switch (letter) {
@@ -327,7 +326,7 @@ static uint32_t state_of_letter(char letter)
 	}
 }
 
-/* Threads that run are seen when they leave. */
+/* Running threads are seen when they leave their CPU. */
 static void note_thread(struct sampler *s, pid_t pid, pid_t tid)
 {
 	struct sample_away away = { .process = (uint32_t)pid, .state = state_of_letter(process_state(tid)) };

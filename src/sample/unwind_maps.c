@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes: their executable mappings as neighbours in the kernel's array, replaced as a whole when they change. */
+/* Processes: their executable mappings are consecutive in the kernel's array and replaced as a whole when they change. */
 #include "sample/unwind_maps.h"
 
 #include <bpf/bpf.h>
@@ -14,15 +14,15 @@
 #include "proc/hotspot.h"
 #include "sample/unwind_priv.h"
 
-/* How long a walk that has seen an older place of a process's mappings may take. */
+/* Time limit of a walk that reads a retired range of a process's mappings. */
 #define GRACE_NS 200000000u
 
 struct process {
 	pid_t pid;
 	uint32_t first, n;
-	struct unwind_file **files; /* that it has mapped, each once */
+	struct unwind_file **files; /* the mapped ones, each once */
 	size_t nfiles;
-	int bare; /* a virtual machine whose code keeps no frame pointers: 1 yes, 0 no, -1 not asked */
+	int bare; /* a JVM whose code keeps no frame pointers: 1 yes, 0 no, -1 not determined */
 };
 
 struct old_place {
@@ -66,7 +66,7 @@ struct unwind_maps *unwind_maps_close(struct unwind_maps *m)
 	return NULL;
 }
 
-/* Where @pid is, or would be. */
+/* The index of @pid, or the one where it belongs. */
 static size_t process_index(const struct unwind_maps *m, pid_t pid)
 {
 	return search_first_not(i, 0, m->processes.n, m->processes.v[i].pid < pid);
@@ -94,7 +94,7 @@ static struct process *find_or_add(struct unwind_maps *m, pid_t pid)
 	return p;
 }
 
-/* Compiled code of a virtual machine that was not told to keep frame pointers uses rbp for other things. */
+/* JIT code of HotSpot uses rbp for other things unless an option makes it keep frame pointers. */
 static bool is_bare(struct process *p)
 {
 	if (p->bare < 0)
@@ -102,7 +102,7 @@ static bool is_bare(struct process *p)
 	return p->bare;
 }
 
-struct snapshot { /* what a process has mapped now */
+struct snapshot { /* the current mappings of a process */
 	VEC(struct ut_unwind_mapping) mappings;
 	VEC(struct unwind_file *) files;
 };
@@ -114,7 +114,7 @@ static int use_file(struct snapshot *snapshot, struct unwind_file *f)
 			return 0;
 	if (vec_push(&snapshot->files, f))
 		return -ENOMEM;
-	f->users++; /* at once: it must not make room for the next one */
+	f->users++; /* at once, or the next file could evict it */
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static int add_mapping(struct unwind_maps *m, struct process *p, const struct ma
 	}
 	if (strcmp(from->path, "[uprobes]") == 0) {
 		to.code = UT_CODE_RETURNS;
-		to.start--; /* returns go to its first byte, and a walk looks at the byte before */
+		to.start--; /* returns go to its first byte, and a walk uses the byte before */
 	}
 	if (to.code == UT_CODE_RUNTIME && is_bare(p))
 		to.code = UT_CODE_BARE;
@@ -225,11 +225,11 @@ int unwind_maps_process(struct unwind_maps *m, pid_t pid, struct ut_err *err)
 	if (r == -ENOMEM)
 		return ut_err_nomem(err);
 	if (r == -ESRCH || r == -ENOENT) {
-		unwind_maps_remove(m, pid); /* gone: its number may be another's soon */
+		unwind_maps_remove(m, pid); /* it has exited, and its PID may be reused soon */
 		return 0;
 	}
 	if (r == -EACCES || r == -EPERM)
-		return 0; /* not ours to look at: its samples say that nothing is known of it */
+		return 0; /* no permission: its samples say that its mappings are not known */
 	return r ? ut_err_set(err, r, "the kernel's tables of mappings are full: stacks of process %d are incomplete",
 			      pid)
 		 : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unwind_maps.c keeps processes, unwind_tables.c files and their rows. Not for others. */
+/* Shared by unwind_maps.c (processes) and unwind_tables.c (files and their rows). */
 #ifndef UT_SAMPLE_UNWIND_PRIV_H
 #define UT_SAMPLE_UNWIND_PRIV_H
 
@@ -9,10 +9,10 @@
 #include "sample/unwind_maps.h"
 #include "wire/unwind.h"
 
-/* A file that was looked at. Its identity is its build id where it has one: copies of a file share a table. */
+/* A mapped file. The build ID, if it has one, identifies copies of the file, which share a table. */
 struct unwind_file {
 	struct file_id id;
-	uint64_t changed_ns, size; /* with the id: what a number that is used again differs in */
+	uint64_t changed_ns, size; /* with the id, they tell a reused inode number apart */
 	struct elf_build_id build_id;
 	bool is_elf, has_table;
 	uint32_t code; /* enum ut_unwind_code */
@@ -21,7 +21,7 @@ struct unwind_file {
 	struct elf_segment *segments; /* owned: file offsets to addresses */
 	size_t nsegments;
 	unsigned users; /* processes */
-	struct unwind_file *same; /* whose table it uses, by build id; NULL: its own */
+	struct unwind_file *same; /* the file with the same build ID whose table it uses; NULL: its own */
 };
 
 struct unwind_tables {

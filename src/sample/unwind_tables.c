@@ -44,7 +44,7 @@ void unwind_tables_done(struct unwind_tables *t)
 	index_done(&t->rule_index);
 }
 
-/* Its number among all files' rules; 0, which knows nothing, when there is no room left. */
+/* Its number among the rules of all files; 0, the unknown rule, when there is no room left. */
 static uint32_t rule_number(struct unwind_tables *t, const struct ut_unwind_rule *rule)
 {
 	static const struct ut_unwind_rule unknown;
@@ -65,7 +65,7 @@ static uint32_t rule_number(struct unwind_tables *t, const struct ut_unwind_rule
 	return t->nrules++;
 }
 
-/* The inner array that a chunk lies in, made when it is needed. */
+/* The inner array with a chunk, created when it is needed. */
 static int segment_of(struct unwind_tables *t, uint32_t chunk)
 {
 	uint32_t wanted = chunk / SAMPLE_SEGMENT_CHUNKS;
@@ -128,20 +128,9 @@ static void free_ranges(struct unwind_tables *t, struct unwind_file *f)
 	f->chunks = f->pages = 0;
 }
 
-/* Is a table used by nobody: neither by processes that have this file, nor by those that have a copy? */
-static bool is_unused(const struct unwind_tables *t, const struct unwind_file *f)
-{
-	if (!f->has_table || f->same || f->users)
-		return false;
-	for (size_t i = 0; i < t->files.n; i++)
-		if (t->files.v[i]->same == f)
-			return false;
-	return true;
-}
-
 /*
- * Walks that may still look at rows of a file that is gone come to their end: the kernel waits for running programs
- * when an array of maps changes (maybe_wait_bpf_programs in its syscall.c).
+ * Waits until no walk reads rows of an evicted file any more: the kernel waits for running programs when an array of maps
+ * changes (maybe_wait_bpf_programs in its syscall.c).
  */
 static void wait_for_walks(struct unwind_tables *t)
 {
@@ -151,22 +140,25 @@ static void wait_for_walks(struct unwind_tables *t)
 		bpf_map_update_elem(t->fds.rows, &first, &t->segments.v[0], BPF_ANY);
 }
 
-/* Makes room by forgetting a file that nobody has mapped. */
-static bool evict(struct unwind_tables *t)
+/* Makes room by evicting a file with a table, or a copy of one, that no process has mapped, nor a copy of it. */
+static bool evict_file(struct unwind_tables *t)
 {
 	for (size_t i = 0; i < t->files.n; i++) {
 		struct unwind_file *f = t->files.v[i];
+		bool is_used = f->users || !f->has_table;
 
-		if (!f->users && (f->same || is_unused(t, f))) {
-			if (!f->same) {
-				wait_for_walks(t);
-				free_ranges(t, f);
-				t->with_table--;
-			}
-			t->files.v[i] = t->files.v[--t->files.n];
-			file_free(f);
-			return true;
+		for (size_t k = 0; k < t->files.n && !is_used; k++)
+			is_used = t->files.v[k]->same == f;
+		if (is_used)
+			continue;
+		if (!f->same) {
+			wait_for_walks(t);
+			free_ranges(t, f);
+			t->with_table--;
 		}
+		t->files.v[i] = t->files.v[--t->files.n];
+		file_free(f);
+		return true;
 	}
 	return false;
 }
@@ -175,12 +167,12 @@ static uint32_t alloc_range(struct unwind_tables *t, struct ranges *from, uint32
 {
 	uint32_t first = ranges_alloc(from, n);
 
-	while (first == UINT32_MAX && evict(t))
+	while (first == UINT32_MAX && evict_file(t))
 		first = ranges_alloc(from, n);
 	return first;
 }
 
-/* The table to the kernel. Without room there, the file is as one that has none. */
+/* Writes the table to the kernel. Without room there, the file is treated as one without a table. */
 static void write_table(struct unwind_tables *t, struct unwind_file *f, const struct unwind_table *table)
 {
 	uint32_t chunks = (table->nrows + SAMPLE_CHUNK_ROWS - 1) / SAMPLE_CHUNK_ROWS;
@@ -243,7 +235,7 @@ static int read_image(struct unwind_tables *t, struct unwind_file *f, struct elf
 	return 0;
 }
 
-/* What may not be opened is most likely a program or library, not memory of a compiler: that has no name in a folder. */
+/* A file that may not be opened is most likely a program or library, not memory of a JIT compiler, which has no path. */
 static bool is_program_text(const struct mapping *m, int r)
 {
 	size_t n = strlen(m->path), suffix = strlen(" (deleted)");

@@ -21,17 +21,15 @@ static void add_path(struct code_maps *c, pid_t number)
 {
 	size_t i = c->npaths++;
 
-	if (c->owner.same_mounts) {
-		snprintf(c->path[i], sizeof(c->path[i]), "/tmp/perf-%d.map", (int)number);
-		snprintf(c->shown[i], sizeof(c->shown[i]), "/tmp/perf-%d.map", (int)number);
-	} else {
-		snprintf(c->path[i], sizeof(c->path[i]), "perf-%d.map", (int)number);
+	snprintf(c->path[i], sizeof(c->path[i]), "%sperf-%d.map", c->owner.same_mounts ? "/tmp/" : "", (int)number);
+	if (c->owner.same_mounts)
+		strcpy(c->shown[i], c->path[i]);
+	else
 		snprintf(c->shown[i], sizeof(c->shown[i]), "/proc/%d/root/tmp/perf-%d.map", (int)c->owner.id.pid,
 			 (int)number);
-	}
 }
 
-/* Where its map would be: by its own number, then, if it sees our files, by ours. */
+/* The map is named by the PID in the process's own namespace or, with a shared file system, by ours. */
 static void find_paths(struct code_maps *c)
 {
 	pid_t pid = c->owner.id.pid;
@@ -57,7 +55,7 @@ struct code_maps *code_maps_bare(const struct code_owner *o)
 	return c;
 }
 
-/* What its mappings tell: dumps, and whether it is a HotSpot. */
+/* Adds the dumps among the mappings, and detects HotSpot. */
 static void scan_mappings(struct code_maps *c)
 {
 	struct mappings maps = { 0 };
@@ -121,7 +119,7 @@ struct code_maps *code_maps_free(struct code_maps *c)
 
 static struct code_map *newest_map(const struct code_maps *c) { return c->maps.n ? c->maps.v[c->maps.n - 1] : NULL; }
 
-/* Watches what the descriptor shows, by whatever name. */
+/* Watches the open file, whatever its name is. */
 static void watch(const struct code_maps *c, int fd, uint32_t what)
 {
 	char path[64];
@@ -132,7 +130,7 @@ static void watch(const struct code_maps *c, int fd, uint32_t what)
 	inotify_add_watch(c->watch, path, what);
 }
 
-/* Takes over @m, as the one that counts now. */
+/* Takes ownership of @m, which is the current map from now on. */
 static bool add_map(struct code_maps *c, struct code_map *m)
 {
 	if (c->maps.n == CODE_FILES_MAX) {
@@ -154,7 +152,7 @@ static bool was_refused(const struct code_maps *c, const struct stat *st)
 	       c->refused.size == (uint64_t)st->st_size;
 }
 
-/* Opens the file of that name, which is another one than the newest. */
+/* Opens the file of that name, which is not the current map's. */
 static bool open_map(struct code_maps *c, size_t path, uint64_t begin_ns)
 {
 	struct code_map *m, *last = newest_map(c);
@@ -175,13 +173,13 @@ static bool open_map(struct code_maps *c, size_t path, uint64_t begin_ns)
 		return false;
 	}
 	if (c->refused.stale && c->refused.ino == st.st_ino && c->refused.size <= (uint64_t)st.st_size)
-		m->from = c->refused.size; /* it writes behind what an earlier process has left */
+		m->from = c->refused.size; /* the process appends to the file of an earlier one */
 	if (last)
 		code_map_close(last, begin_ns, false, &c->notes);
 	return add_map(c, m);
 }
 
-/* The same file was written anew. */
+/* The same file was rewritten. */
 static bool reopen_map(struct code_maps *c, struct code_map *m, const struct stat *st, uint64_t time_ns)
 {
 	int fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
@@ -197,7 +195,7 @@ static bool reopen_map(struct code_maps *c, struct code_map *m, const struct sta
 	return add_map(c, again);
 }
 
-/* Has another process its number by now? Then what is written under it is that one's. */
+/* Does another process have the PID by now? Then files with that PID are its own. */
 static bool is_reused(const struct code_maps *c)
 {
 	struct process_id now;
@@ -211,7 +209,7 @@ static bool is_map_file(const struct code_map *m, const struct stat *st)
 	return m && m->ino == st->st_ino && m->dev == st->st_dev;
 }
 
-/* The file at a path: 1 when there is news, 0 when there is none, negative when it is not there or refused. */
+/* The file at a path: 1 when it has changed, 0 when not, negative when it does not exist or is rejected. */
 static int poll_path(struct code_maps *c, size_t path, uint64_t time_ns, bool first)
 {
 	struct code_map *m = newest_map(c);
@@ -281,20 +279,18 @@ static void add_dump(struct code_maps *c, int fd, const char *shown, const struc
 void code_maps_dump(struct code_maps *c, const struct mapping *m)
 {
 	struct stat st;
+	bool known;
 	int fd;
 
 	if (c->gone || !m->file.ino || !place_is_dump(m) || (fd = mapping_open(c->owner.id.pid, m, NULL)) < 0)
 		return;
-	if (fstat(fd, &st)) {
+	known = fstat(fd, &st) != 0;
+	for (size_t i = 0; i < c->dumps.n && !known; i++)
+		known = c->dumps.v[i]->ino == st.st_ino && c->dumps.v[i]->dev == st.st_dev;
+	if (known)
 		close(fd);
-		return;
-	}
-	for (size_t i = 0; i < c->dumps.n; i++)
-		if (c->dumps.v[i]->ino == st.st_ino && c->dumps.v[i]->dev == st.st_dev) {
-			close(fd);
-			return;
-		}
-	add_dump(c, fd, m->path, &st);
+	else
+		add_dump(c, fd, m->path, &st);
 }
 
 int code_maps_add_map(struct code_maps *c, int fd, const char *shown, uint64_t time_ns)
@@ -386,7 +382,7 @@ void code_maps_lookup(struct code_maps *c, uint64_t addr, uint64_t time_ns, stru
 	};
 }
 
-/* Whose code it is by the dumps, nobody's perhaps; false: they do not say. */
+/* True when a record of a dump covers the address; *@ret has no name when the code was moved away. */
 static bool find_in_dumps(struct code_maps *c, uint64_t addr, uint64_t time_ns, struct code_answer *ret)
 {
 	const struct code_name *name = NULL;
@@ -421,7 +417,7 @@ void code_maps_lookup_live(struct code_maps *c, uint64_t addr, uint64_t time_ns,
 	}
 	if (find_in_dumps(c, addr, time_ns, ret))
 		return;
-	/* From the newest one on: a line that came later counts if there is no other, and the earliest of those. */
+	/* From the newest map on: without a line in time, the earliest of the later ones counts. */
 	for (size_t i = c->maps.n; i-- && later;) {
 		struct code_map *m = c->maps.v[i];
 		const struct code_name *name;

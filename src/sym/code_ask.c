@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions about run-time code in order of address, and the quick way from a line of a map to those that it answers. */
+/* Lookups in JIT code in order of address, with an index from the address range of a line to the lookups within it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How good the code maps of a process are, from its files, its mappings and the pages that it has. */
+/* Compares a process's code maps with its mappings and its resident pages. */
 #include "sym/code_check.h"
 
 #include <elf.h>
@@ -28,8 +28,8 @@ struct check {
 	pid_t pid;
 	struct code_maps *maps;
 	struct mappings mappings;
-	bool *runtime; /* of each mapping: it holds run-time code */
-	struct ranges resident; /* run-time code */
+	bool *runtime; /* for each mapping: it contains JIT code */
+	struct ranges resident; /* JIT code */
 	struct ranges named; /* of all files */
 	struct ranges here; /* of this file */
 	struct code_file_report *file;
@@ -48,7 +48,7 @@ static void sort_ranges(struct ranges *r)
 		qsort(r->v.v, r->v.n, sizeof(*r->v.v), compare_ranges);
 }
 
-/* Sorted; those that touch become one. */
+/* Sorts the ranges and joins those that touch. */
 static void unite_ranges(struct ranges *r)
 {
 	size_t n = 0;
@@ -74,7 +74,7 @@ static void add_range(struct ranges *r, uint64_t start, uint64_t end)
 		vec_push(&r->v, range);
 }
 
-/* No program: a runtime's saved heap, code and all. */
+/* A file that is no program: a runtime's saved heap, including code. */
 static bool is_heap_file(pid_t pid, const struct mapping *m)
 {
 	AUTO_CLOSE int fd = mapping_open(pid, m, NULL);
@@ -84,7 +84,7 @@ static bool is_heap_file(pid_t pid, const struct mapping *m)
 	       memcmp(magic, ELFMAG, SELFMAG);
 }
 
-/* Which mappings hold run-time code: executable memory, or a file that is no program. */
+/* Which mappings contain JIT code: executable memory, or a file that is no program. */
 static int find_runtime(struct check *c)
 {
 	const struct mapping *last = NULL, *m;
@@ -110,7 +110,7 @@ static int find_runtime(struct check *c)
 
 static bool is_runtime(const struct check *c, const struct mapping *m) { return c->runtime[m - c->mappings.maps.v]; }
 
-/* The pages of a mapping that are there; all of it where that is not told. */
+/* The resident pages of a mapping; all of it where the kernel does not report them. */
 static void add_resident(struct check *c, int pagemap, const struct mapping *m)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -180,7 +180,7 @@ static void count_record(void *ctx, const struct jitdump_record *rec)
 	add_entry(c, rec->addr, rec->code_size);
 }
 
-/* What one file has is counted, and becomes part of what all have. */
+/* Counts the overlaps within one file, and adds its ranges to those of all files. */
 static void end_file(struct check *c)
 {
 	uint64_t end = 0;
@@ -241,7 +241,7 @@ static void check_dump(struct check *c, struct code_dump *d, struct code_report 
 	end_file(c);
 }
 
-/* How much of the run-time code that is there has a name. */
+/* How much of the resident JIT code has a name. */
 static void measure_named(struct check *c, struct code_report *ret)
 {
 	size_t i = 0;
@@ -263,16 +263,6 @@ static void measure_named(struct check *c, struct code_report *ret)
 	}
 }
 
-static void copy_notes(struct check *c, struct code_report *ret)
-{
-	for (size_t i = 0; i < c->maps->notes.n; i++) {
-		char *copy = strdup(c->maps->notes.v[i]);
-
-		if (copy && vec_push(&ret->notes, copy))
-			free(copy);
-	}
-}
-
 static void check_files(struct check *c, struct code_report *ret)
 {
 	find_resident(c);
@@ -281,7 +271,12 @@ static void check_files(struct check *c, struct code_report *ret)
 	for (size_t i = 0; i < c->maps->dumps.n; i++)
 		check_dump(c, c->maps->dumps.v[i], ret);
 	measure_named(c, ret);
-	copy_notes(c, ret);
+	for (size_t i = 0; i < c->maps->notes.n; i++) {
+		char *copy = strdup(c->maps->notes.v[i]);
+
+		if (copy && vec_push(&ret->notes, copy))
+			free(copy);
+	}
 }
 
 int code_check(pid_t pid, struct code_report *ret, struct ut_err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One jitdump: which of its records tells who lay at a place at a moment. Records bear their time and may come in any
- * order; code that was moved is found by its number. */
+/* One jitdump: the record that covers an address at a given time. Records carry their time and may come in any order; a
+ * MOVE refers to its LOAD by index. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "sym/code_priv.h"
 
 #define WINDOW 65536
-#define SLACK_NS 100000000u /* starts of processes are known by the tick */
+#define SLACK_NS 100000000u /* start times of processes are known to the tick */
 #define LINES_MAX (16u << 20) /* bytes of one record of lines */
 
 struct code_dump *code_dump_new(int fd, const char *shown, const struct stat *st, const struct code_owner *o)
@@ -108,7 +108,7 @@ static void push_debug(struct code_dump_reader *r, uint64_t addr)
 	r->next_debug = (r->next_debug + 1) % ARRAY_SIZE(r->debug);
 }
 
-/* From the record's time on, @found is what is known of these addresses. */
+/* From the record's time on, @found holds for the lookups in its range. */
 static void resolve_range(struct reading *r, uint64_t addr, const struct jitdump_record *rec, enum code_found found,
 			  uint64_t debug)
 {
@@ -421,7 +421,7 @@ static void read_new_records(struct code_dump *d, struct sentences *notes)
 	note_unfit(d, notes);
 }
 
-/* The newest record that is not later; of one moment, the last one. */
+/* The newest record that is not later; of equal times, the last one. */
 static void choose_record(struct code_line **best, struct code_line *l, uint64_t time_ns)
 {
 	const struct code_line *b = *best;
@@ -439,7 +439,7 @@ struct code_line *code_dump_line(struct code_dump *d, uint64_t addr, uint64_t ti
 	return code_lines_find(&d->lines, addr, time_ns, choose_record);
 }
 
-/* The newest LOAD of that code which is not later than the move; code is numbered as it comes, so from the end. */
+/* The newest LOAD with the index of the move that is not later. Indexes ascend, so the search begins at the end. */
 static const struct code_load *load_of(const struct code_dump *d, const struct code_line *move)
 {
 	const struct code_load *best = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose files are believed: who a process is, and the opening of what lies in a folder where everybody may write. */
+/* Trust in code maps: the identity of a process, and opening files in a directory where everybody may write. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ size_t code_pread(int fd, uint64_t at, void *to, size_t len)
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* Is the file to be believed? 0, -EPERM or -ESTALE, with a note why. */
+/* 0, or -EPERM or -ESTALE with a note why the file is not trusted. */
 static int check_trusted(const char *shown, const struct code_owner *o, const struct stat *st, struct sentences *notes)
 {
 	if (!S_ISREG(st->st_mode))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of code maps, and records of dumps, in memory: by address, for questions that are asked while they come. */
+/* Lines of code maps, and records of dumps, in memory by address, for lookups while the files grow. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static int compare_lines(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* New lines wait until they are some, since each of them may go before all others. */
+/* New lines are merged in batches, since each may belong before all others. */
 #define NEW_LINES 256
 #define NEW_LINES_PART 256 /* of all */
 
@@ -54,7 +54,7 @@ void code_lines_sort(struct code_lines *l)
 		merge_new_lines(l);
 }
 
-#define LINES_ASKED 4096 /* that begin before an address and may reach it: maps of ill will have more */
+#define LINES_ASKED 4096 /* lines examined that begin before an address and may reach it; hostile maps have more */
 
 struct code_line *code_lines_find(struct code_lines *l, uint64_t addr, uint64_t time_ns, code_choose_fn *choose)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One perf map over time. Its lines bear no time: what counts is when they were seen first, which is kept as sizes of
- * the file at moments. It is read in pieces, once for each set of questions; of what was found only the place is kept.
+ * One perf map over time. Its lines carry no time, so the time at which a line was first seen counts: a log of file sizes
+ * with times. The file is read in pieces, once for each set of lookups; of a match only the offset is kept.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -11,11 +11,11 @@
 #include "sym/code_priv.h"
 
 #define LOG_MAX 65536
-#define LINE_READ 512 /* of a line at first, for its name */
+#define LINE_READ 512 /* bytes of a line that are read first for its name */
 
 static atomic_size_t kept_all; /* bytes of all maps that are kept in memory */
 
-/* Bytes of the file as it was: from memory where they are kept. Returns how many, 0 at the end or on an error. */
+/* Bytes of the file as it was: from the copy, if there is one. Returns how many, 0 at the end or on an error. */
 static size_t read_at(const struct code_map *m, uint64_t at, char *to, size_t len)
 {
 	if (!m->keeps)
@@ -45,7 +45,7 @@ static void free_copy(struct code_map *m)
 	m->keeps = false;
 }
 
-/* Copies what came until @size. A map that grows too large is read from its file then, as others are. */
+/* Extends the copy to @size. A map that grows too large loses its copy and is read from the file. */
 static void copy_new_bytes(struct code_map *m, uint64_t size)
 {
 	while (m->keeps && m->kept.len < size) {
@@ -67,7 +67,7 @@ static void copy_new_bytes(struct code_map *m, uint64_t size)
 	}
 }
 
-/* Does the same stand where the file ended? */
+/* Are the bytes before the former end unchanged? */
 static bool is_continued(const struct code_map *m)
 {
 	char now[sizeof(m->tail)];
@@ -78,7 +78,7 @@ static bool is_continued(const struct code_map *m)
 	       !memcmp(now, m->tail, m->tail_len);
 }
 
-/* Where there are too many moments, each second one goes: what came then counts as come a little later. */
+/* Drops every second entry of a log that is too long: lines of a dropped entry count as arrived with the next. */
 static void thin_log(struct code_map *m)
 {
 	size_t n = 1;
@@ -172,7 +172,7 @@ struct reading {
 	struct code_map *m;
 	struct code_index index;
 	uint16_t number;
-	size_t log; /* of the lines that come now */
+	size_t log; /* index of the arrival of the lines being read */
 };
 
 /* When was the line seen first? */
@@ -183,7 +183,7 @@ static uint64_t arrival(struct reading *r, uint64_t end)
 	return r->log < r->m->log.n ? r->m->log.v[r->log].time_ns : UINT64_MAX;
 }
 
-/* What a line that came at @time_ns means for one question. */
+/* Applies a line that arrived at @time_ns to one lookup. */
 static void resolve_question(struct code_question *q, const struct reading *r, uint64_t time_ns,
 			     const struct perfmap_line *line)
 {
@@ -325,7 +325,7 @@ static void read_new_lines(struct code_map *m, bool ended)
 	code_lines_sort(l);
 }
 
-/* Of two lines that cover an address, which had it? The last that had come, else the first that came later. */
+/* Of two lines that cover an address, the last that had arrived wins, else the first that arrived later. */
 static void choose_line(struct code_line **best, struct code_line *l, uint64_t time_ns)
 {
 	bool later = l->time_ns > time_ns;
@@ -345,7 +345,7 @@ struct code_line *code_map_line(struct code_map *m, uint64_t addr, uint64_t time
 	return best;
 }
 
-/* One line for messages: what would end it is written out. */
+/* One line for messages: line feeds and NULs are escaped. */
 void code_add_name(struct buf *text, const char *name, size_t len)
 {
 	size_t cut = len > CODE_NAME_MAX ? CODE_NAME_MAX : len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names at the places that were found: each is read from its file once, whatever number of questions it answers. */
+/* The names of resolved lookups: each is read from its file once, however many lookups share it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static const char *store_string(struct code_maps *c, const char *text, size_t le
 	return copy;
 }
 
-/* The name of a file: few, which come again and again. */
+/* File names are few and repeat. */
 static const char *store_file(struct code_maps *c, const char *text, size_t len)
 {
 	const char *copy = store_string(c, text, len);
@@ -83,7 +83,7 @@ const struct code_name *code_line_name(struct code_maps *c, const struct code_ma
 	return line->name;
 }
 
-/* Lines are looked up with what was read last in hand: questions about one function follow each other. */
+/* The last record of source lines is kept, since lookups in one function follow each other. */
 struct lines {
 	void *bytes;
 	struct jitdump_lines lines;
@@ -124,7 +124,7 @@ static void find_line(struct code_maps *c, struct lines *l, struct code_question
 	q->line = line->line;
 }
 
-/* One function: the questions from @first on have one place. */
+/* One function: all lookups from @first on with the same line or record. */
 static size_t name_group(struct code_maps *c, struct found *f, size_t first, struct lines *l)
 {
 	const struct code_name *name = read_name(c, f->v.v[first]);
@@ -141,7 +141,7 @@ static size_t name_group(struct code_maps *c, struct found *f, size_t first, str
 	return i;
 }
 
-/* Of code that was moved: the name it had where it was loaded, and the place where it was moved to. */
+/* Moved code: the name of its LOAD, and the address range of its MOVE. */
 static void name_moved(struct code_maps *c, const struct code_moved *m, struct lines *l)
 {
 	AUTO(buf_done) struct buf text = { 0 };
@@ -179,7 +179,7 @@ static void name_all_moved(struct code_maps *c, uint16_t dump, struct found *f, 
 	free(moved);
 }
 
-/* Those that were found since the last time; moved ones apart. */
+/* Lookups resolved since the last call; those of moved code separately. */
 static void collect_unnamed(struct code_maps *c, struct found *plain, struct found *moved)
 {
 	for (size_t i = 0; i < c->settled.q.n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of code maps share: whom to believe, sources of names, and the questions that are put to them. */
+/* Shared by the files of code maps: trust in files, sources of names, and lookups in them. */
 #ifndef UT_SYM_CODE_PRIV_H
 #define UT_SYM_CODE_PRIV_H
 
@@ -15,30 +15,30 @@
 #include "sym/jitdump.h"
 #include "sym/perfmap.h"
 
-#define CODE_PIECE (1u << 20) /* of a file that is read at once */
-#define CODE_KEEP_ONE (64u << 20) /* bytes of one map that are kept, since it will be written anew */
-#define CODE_KEEP_SMALL (1u << 20) /* of one of which that is not known */
-#define CODE_KEEP_ALL (256u << 20) /* of all such maps of all processes */
-#define CODE_READ_MAX (4ull << 30) /* bytes of one map, without parts that were never written */
+#define CODE_PIECE (1u << 20) /* bytes of a file that are read at once */
+#define CODE_KEEP_ONE (64u << 20) /* bytes kept in memory of a map that will be rewritten */
+#define CODE_KEEP_SMALL (1u << 20) /* of a map that is not known to be rewritten */
+#define CODE_KEEP_ALL (256u << 20) /* of all maps of all processes together */
+#define CODE_READ_MAX (4ull << 30) /* bytes read of one map, without holes */
 #define CODE_NAME_MAX 4096
-#define CODE_LINES_MAX (1u << 22) /* of one map that are kept in memory, 56 bytes each */
+#define CODE_LINES_MAX (1u << 22) /* lines of one map in memory, 56 bytes each */
 #define CODE_FILES_MAX 64 /* generations of a map, or dumps, of one process */
-#define CODE_WORK_MAX (1ull << 30) /* comparisons of a line with a question, in one reading */
+#define CODE_WORK_MAX (1ull << 30) /* comparisons of a line with a lookup, in one pass */
 
-/* The process whose code it is. Read while it lives. */
+/* The process that the code belongs to. Read while it is alive. */
 struct code_owner {
 	struct process_id id;
-	pid_t ns_pid; /* as it sees itself */
-	uint32_t uids[4]; /* real, effective, saved, of files */
-	size_t nuids; /* 0: not known, root alone is believed */
+	pid_t ns_pid; /* in its own PID namespace */
+	uint32_t uids[4]; /* real, effective, saved, of file accesses */
+	size_t nuids; /* 0: not known, only root is trusted */
 	uint64_t start_real_ns; /* when it started, by the wall clock; rounded down to a tick */
 	uint64_t start_ns; /* by CLOCK_MONOTONIC */
-	bool same_mounts; /* it sees the files that we see */
-	bool rewrites; /* its map is written anew each time: HotSpot */
+	bool same_mounts; /* it has our mount namespace and root */
+	bool rewrites; /* it rewrites the whole map each time: HotSpot */
 };
 int code_owner_read(pid_t pid, struct code_owner *ret);
 
-/* Only so many are kept. */
+/* Keeps a bounded number of sentences. */
 void code_note(struct sentences *notes, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Reads up to @len bytes of a file from @at on; returns how many, 0 at the end or on an error. */
@@ -46,36 +46,36 @@ size_t code_pread(int fd, uint64_t at, void *to, size_t len);
 /* The owner of a file is root or the process's user. */
 bool code_is_trusted(const struct code_owner *o, const struct stat *st);
 /*
- * Opens a file of the process's /tmp to read, @path below the folder @dir. -ENOENT; -EPERM with a note that names
- * @shown when it is not to be believed: a link, no regular file, another's; -ESTALE when it is older than the process.
+ * Opens a file of the process's /tmp for reading, @path below the directory @dir. -ENOENT; -EPERM with a note that names
+ * @shown when the file is not trusted: a link, no regular file, another user's; -ESTALE when it is older than the process.
  */
 int code_open(int dir, const char *path, const char *shown, const struct code_owner *o, struct stat *st,
 	      struct sentences *notes);
 
 enum code_found { /* in order: a higher one wins */
 		  CODE_NOBODY,
-		  CODE_LATER, /* by a line of a map that came after the moment */
+		  CODE_LATER, /* by a line of a map that arrived after the time in question */
 		  CODE_LINE,
 		  CODE_LOAD, /* by a dump */
-		  CODE_MOVE, /* by a dump: @index says of which code */
-		  CODE_GONE, /* by a dump: it was moved away */
+		  CODE_MOVE, /* by a dump: code with the index of a LOAD was moved here */
+		  CODE_GONE, /* by a dump: the code was moved away */
 };
 
-/* What a name belongs to; many questions may have one. */
+/* A name and its address range; lookups share it. */
 struct code_name {
-	const char *name; /* NULL: it is not told */
+	const char *name; /* NULL: the file has none */
 	uint64_t start, size;
 };
 
 struct code_question {
 	uint64_t addr, time_ns;
-	uint64_t at; /* where in the source the line or record begins */
-	uint64_t ns; /* of a record */
-	uint64_t debug; /* where its lines are told, 0: nowhere */
+	uint64_t at; /* offset of the line or record in its file */
+	uint64_t ns; /* time of the record */
+	uint64_t debug; /* offset of the record with its source lines, 0: none */
 	const struct code_name *name;
 	const char *file;
 	uint32_t line;
-	uint16_t source; /* of maps or of dumps */
+	uint16_t source; /* index in code_maps.maps or .dumps */
 	uint8_t found;
 	bool named; /* name, file and line are looked up */
 };
@@ -83,7 +83,7 @@ struct code_questions {
 	VEC(struct code_question) q;
 };
 
-/* Questions in order of address, and which are the first in each part of memory. */
+/* Lookups in order of address, and the first one of each part of the address range. */
 struct code_index {
 	struct code_questions *of;
 	uint64_t min, max;
@@ -93,82 +93,83 @@ struct code_index {
 };
 #define CODE_BUCKETS 65536u
 
-void code_questions_sort(struct code_questions *qs); /* and each only once */
+void code_questions_sort(struct code_questions *qs); /* by address and time; drops duplicates */
 int code_index_make(struct code_index *x, struct code_questions *of);
 void code_index_done(struct code_index *x);
-/* Is there any question from @start on for @size bytes? Then *@ret is the first. */
+/* Is any lookup within @size bytes from @start? Then *@ret is the first. */
 bool code_index_hits(const struct code_index *x, uint64_t start, uint64_t size, size_t *ret);
 struct code_question *code_question_find(struct code_questions *qs, uint64_t addr, uint64_t time_ns);
 
-/* One perf map from its beginning until it was written anew. */
+/* A file had this size at this time. */
 struct code_arrival {
 	uint64_t time_ns, size;
 };
-/* A line of a map, or what a record of a dump says, in memory. */
+/* A line of a map, or a record of a dump, in memory. */
 struct code_line {
-	uint64_t start, end, at, time_ns; /* at: where it begins in the file; time_ns: when it was seen first */
-	const struct code_name *name; /* read when it is first asked for */
-	uint64_t index; /* CODE_MOVE: of which code */
+	uint64_t start, end, at, time_ns; /* at: its offset in the file; time_ns: when it was first seen */
+	const struct code_name *name; /* read at the first lookup */
+	uint64_t index; /* CODE_MOVE: the index of its LOAD */
 	uint8_t found; /* enum code_found, of a dump */
 };
 struct code_lines {
-	VEC(struct code_line) v; /* sorted by start, then by `at`; behind @sorted those that came since */
+	VEC(struct code_line) v; /* the first @sorted by start, then by `at`; behind them newer ones */
 	VEC(uint64_t) reach; /* of each sorted line: the highest end of it and all before it */
 	size_t sorted;
 	struct perfmap reader;
 	uint64_t left; /* bytes that may still be read */
 	bool ended;
 };
-/* Replaces *@best, which may be NULL, by @l if that one tells who had an address at @time_ns. */
+/* Replaces *@best, which may be NULL, by @l if @l takes precedence at @time_ns. */
 typedef void code_choose_fn(struct code_line **best, struct code_line *l, uint64_t time_ns);
 void code_lines_add(struct code_lines *l, const struct code_line *line);
 void code_lines_sort(struct code_lines *l); /* after some were added */
-/* Of the lines that cover @addr; valid until the next is added. */
+/* The line that @choose prefers of those that cover @addr; valid until the next is added. */
 struct code_line *code_lines_find(struct code_lines *l, uint64_t addr, uint64_t time_ns, code_choose_fn *choose);
 void code_lines_done(struct code_lines *l);
 
+/* One perf map from its beginning until it was rewritten. */
 struct code_map {
 	int fd;
 	char *shown; /* its path, for notes */
-	uint64_t begin_ns; /* since when it is the one that counts */
-	uint64_t end_ns; /* until when: UINT64_MAX while it does */
-	uint64_t from; /* what stands before it was of another process */
+	uint64_t begin_ns; /* it is the current map from then on */
+	uint64_t end_ns; /* until then; UINT64_MAX while it is current */
+	uint64_t from; /* an earlier process wrote the bytes before this offset */
 	uint64_t size, mtime_ns;
 	ino_t ino;
 	dev_t dev;
 	VEC(struct code_arrival) log;
-	struct buf kept; /* the file itself, of one that is written anew */
-	bool keeps, lost; /* lost: written anew, and not kept */
+	struct buf kept; /* a copy of a file that may be rewritten */
+	bool keeps, lost; /* lost: rewritten without a copy */
 	size_t keep_max;
 	struct code_lines lines; /* empty until code_map_line is called */
-	struct perfmap reader; /* how far settled questions have been told */
+	struct perfmap reader; /* resolved lookups know the lines before it */
 	uint64_t left; /* bytes that may still be read for them */
 	bool ended;
-	char tail[256]; /* what stood before the end, to know the file again */
+	char tail[256]; /* the last bytes, which show whether the file was rewritten */
 	size_t tail_len;
 };
 
-/* What is there has come at @begin_ns. @keep_max: up to which size it is kept in memory. */
+/* The file's present content counts as arrived at @begin_ns. @keep_max: bytes that are copied into memory. */
 struct code_map *code_map_new(int fd, const char *shown, const struct stat *st, uint64_t begin_ns, size_t keep_max);
-/* Another one counts from @time_ns on; @same_file: which has written over this one. */
+/* Another map is current from @time_ns on; @same_file: it has overwritten this one. */
 void code_map_close(struct code_map *m, uint64_t time_ns, bool same_file, struct sentences *notes);
 struct code_map *code_map_free(struct code_map *m);
-/* What came since: 1, 0, or -ESTALE when it is not the file that it was. @st is of the name or the descriptor. */
+/* Notes growth: 1, 0, or -ESTALE when the file was replaced or rewritten. @st is of the name or the descriptor. */
 int code_map_grow(struct code_map *m, const struct stat *st, uint64_t time_ns);
-/* Reads for new questions what settled ones have been told. */
+/* Reads for new lookups what resolved ones know. */
 void code_map_read(struct code_map *m, uint16_t number, struct code_questions *fresh, struct sentences *notes);
-/* Reads what came since; @ended: nobody writes any more. */
+/* Reads the rest for all lookups; @ended: the writer is gone. */
 void code_map_read_rest(struct code_map *m, uint16_t number, struct code_questions *all, bool ended,
 			struct sentences *notes);
-/* The line that an address had at @time_ns; *@ret_later: the first one that came after it, if there was none. NULL:
- * none at all. @ended: nobody writes any more. Valid until the next call. */
+/* The line of @addr at @time_ns; without one, the first later one, and *@ret_later is true. NULL: none. @ended: the writer is
+ * gone. Valid until the next call. */
 struct code_line *code_map_line(struct code_map *m, uint64_t addr, uint64_t time_ns, bool ended, bool *ret_later);
 /* All lines; @ret has the counts. */
 void code_map_each(const struct code_map *m, bool ended, perfmap_fn *fn, void *ctx, struct perfmap *ret,
 		   struct sentences *notes);
 /* Appends a name from a file, made one line and of bounded length. */
 void code_add_name(struct buf *text, const char *name, size_t len);
-/* The name at a line that was found. */
+/* Reads the name of the line at offset @at. */
 bool code_map_name(const struct code_map *m, uint64_t at, struct code_name *ret, struct buf *text);
 
 struct code_dump_reader {
@@ -190,15 +191,15 @@ struct code_dump {
 	dev_t dev;
 	ino_t ino;
 	struct jitdump head;
-	bool known; /* its header is read */
+	bool known; /* its header was read */
 	bool refused;
 	uint64_t from_ns; /* no record can be older */
 	uint64_t started_ns;
 	pid_t ns_pid;
-	bool inherited; /* its writer is a parent; what it says counts till the fork */
-	struct code_dump_reader reader; /* settled questions know what stands before it */
-	uint64_t strange, first_strange; /* records of other times */
-	uint64_t others; /* records of a parent that came after the fork */
+	bool inherited; /* its writer is a parent; its records count until the fork */
+	struct code_dump_reader reader; /* resolved lookups know the records before it */
+	uint64_t strange, first_strange; /* records with times outside the process's lifetime */
+	uint64_t others; /* records of a parent from after the fork */
 	uint64_t good, bad;
 	bool told_cut, told_strange, told_broken;
 	struct code_lines lines; /* empty until code_dump_line is called */
@@ -206,9 +207,9 @@ struct code_dump {
 	VEC(struct code_load) loads;
 };
 
-/* What the dump says of an address at @time_ns; NULL: nothing. Valid until the next call. */
+/* The record that covers @addr at @time_ns; NULL: none. Valid until the next call. */
 struct code_line *code_dump_line(struct code_dump *d, uint64_t addr, uint64_t time_ns, struct sentences *notes);
-/* The name at such a line, a LOAD or a MOVE, and the place that the code has by it. */
+/* The name at such a line, a LOAD or a MOVE, and the address range of the code after it. */
 bool code_dump_line_name(const struct code_dump *d, const struct code_line *line, struct code_name *ret,
 			 struct buf *text);
 struct code_dump *code_dump_new(int fd, const char *shown, const struct stat *st, const struct code_owner *o);
@@ -220,25 +221,25 @@ void code_dump_read_rest(struct code_dump *d, uint16_t number, struct code_quest
 /* All records that can be read. */
 typedef void code_record_fn(void *ctx, const struct jitdump_record *rec);
 void code_dump_each(struct code_dump *d, bool ended, code_record_fn *fn, void *ctx, struct sentences *notes);
-/* What code was at the places that MOVE records of @qs tell of: their `at` is that of its LOAD then, 0 if there is none,
- * and `start` and `size` those of the new place. @qs are sorted by nothing. */
+/* A lookup that a MOVE record resolved: where the code is now, and the time of its newest LOAD. */
 struct code_moved {
 	struct code_question *q;
 	uint64_t index, size, start, ns, load_ns;
 };
+/* Finds the LOAD of each: q->at becomes its offset, 0 without one. Sorts @moved. */
 void code_dump_moves(struct code_dump *d, struct code_moved *moved, size_t n);
 /* Reads the MOVE record at @q. */
 bool code_dump_move(const struct code_dump *d, struct code_question *q, struct code_moved *ret);
-/* The name at a LOAD; the place of the code as loaded. */
+/* The name at a LOAD, and the address range where it was loaded. */
 bool code_dump_name(const struct code_dump *d, uint64_t at, struct code_name *ret, struct buf *text);
-/* Lines at @at: the whole record, NULL when it is none. The caller frees. */
+/* The whole record of source lines at @at; NULL when it is none. The caller frees. */
 void *code_dump_lines(const struct code_dump *d, uint64_t at, size_t *ret_len);
 
 struct code_maps {
 	struct code_owner owner;
-	bool gone; /* the process had ended before its files were found */
+	bool gone; /* the process has exited */
 	int dir; /* its /tmp; AT_FDCWD: ours */
-	char path[2][40]; /* names in it, the first one counts */
+	char path[2][40]; /* names in it, the first that exists counts */
 	char shown[2][80];
 	size_t npaths;
 	VEC(struct code_map *) maps;
@@ -247,21 +248,21 @@ struct code_maps {
 	struct sentences notes;
 	VEC(struct code_name *) names;
 	VEC(char *) texts;
-	struct strings files; /* of lines: some of the texts */
+	struct strings files; /* of source lines: some of the texts */
 	uint64_t last_ns;
-	uint64_t now_ns; /* of code_maps_lookup_live: when files were last looked at */
+	uint64_t now_ns; /* when code_maps_lookup_live last polled */
 	struct {
 		ino_t ino;
 		uint64_t mtime_ns, size;
 		bool stale;
-	} refused; /* the file that was refused last */
+	} refused; /* the file that was rejected last */
 	int watch; /* inotify, -1: none; not ours */
 };
 
-/* The name at a line of @m, or of @d if that is not NULL, once; NULL: it is not there any more. */
+/* The name at a line of @m, or of @d if that is not NULL, read once; NULL: the file has changed. */
 const struct code_name *code_line_name(struct code_maps *c, const struct code_map *m, const struct code_dump *d,
 				       struct code_line *line);
-/* Reads the names at what was found. */
+/* Reads the names of resolved lookups. */
 void code_names_fill(struct code_maps *c);
 
 /* For tests: without a process, and files by descriptor, which are taken over. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lay where in a process's memory, and when: code only. For this layer only. Pure: no files, no processes. */
+/* The executable mappings of a process over time. For this layer only. Pure: no files, no processes. */
 #ifndef UT_SYM_HISTORY_H
 #define UT_SYM_HISTORY_H
 
@@ -12,23 +12,23 @@
 enum place_kind {
 	PLACE_FILE, /* a program file, or one that could not be opened */
 	PLACE_DATA, /* a file that is no program: a runtime's saved heap */
-	PLACE_MEMORY, /* written by the program itself: compiled at run time */
+	PLACE_MEMORY, /* written by the program itself: JIT code */
 	PLACE_VDSO,
 	PLACE_VSYSCALL,
 	PLACE_UPROBES,
-	PLACE_DUMP, /* a jitdump, mapped by its writer to announce it */
+	PLACE_DUMP, /* a jitdump, which its writer maps for tracers to find */
 };
 
-/* Memory that bears a name: shared between two views of it, so that one can be written and the other executed. */
+/* Memory with a path: mapped twice, once writable and once executable. */
 bool place_is_named_memory(const struct mapping *m);
 /* jit-PID.dump: its writer maps it executable, for tracers to see. */
 bool place_is_dump(const struct mapping *m);
-/* @file is the one behind @m, NULL for memory. */
+/* @file is the file of @m, NULL for memory. */
 enum place_kind place_kind_of(const struct mapping *m, const struct sym_file *file);
 
 struct place {
 	uint64_t start, end, offset; /* addresses; file offset of start */
-	uint64_t from, to; /* it was there at times t, from <= t < to; UINT64_MAX: it still is */
+	uint64_t from, to; /* mapped at times t, from <= t < to; UINT64_MAX: still mapped */
 	struct sym_file *file; /* for all that have a file; borrowed */
 	enum place_kind kind;
 };
@@ -43,22 +43,22 @@ struct past_run {
 struct history {
 	VEC(struct place) now; /* by address, without overlaps */
 	VEC(struct place) past;
-	VEC(struct past_run) runs; /* of past, by address; made when first asked for */
+	VEC(struct past_run) runs; /* of past, by address; built at the first lookup */
 	bool indexed;
 };
 
-/* What was at @addr at @time_ns; NULL: nothing that is known. Valid until the next change. */
+/* The mapping at @addr at @time_ns; NULL: none is known. Valid until the next change. */
 const struct place *history_at(struct history *h, uint64_t addr, uint64_t time_ns);
-/* From p->from on @p is there, and what it overlaps is there no longer. News may be late: what is known to have come
- * after it stays. 0 or -ENOMEM. */
+/* Adds a mapping from p->from on and ends those that it overlaps. Additions may be late: mappings that are known to be newer
+ * stay. 0 or -ENOMEM. */
 int history_add(struct history *h, const struct place *p);
-/* Nothing is there from @time_ns on. */
+/* Ends all mappings in the range at @time_ns. */
 int history_remove(struct history *h, uint64_t start, uint64_t end, uint64_t time_ns);
-/* What is at @addr now; NULL: nothing. */
+/* The current mapping at @addr; NULL: none. */
 const struct place *history_now(const struct history *h, uint64_t addr);
-/* True when something else is there now: not the same file at the same place, nor memory as well. */
+/* Does a current mapping overlap @p that is not part of the same mapping of its file, or of memory? */
 bool history_contradicts(const struct history *h, const struct place *p);
-/* Adds all that is in @from at @time_ns to @h, which is empty. */
+/* Adds the mappings of @from at @time_ns to @h, which is empty. */
 int history_copy(struct history *h, const struct history *from, uint64_t time_ns);
 void history_done(struct history *h);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names for addresses: what is at a place decides who is asked, and what is said when nobody knows. */
+/* Names for addresses: the kind of mapping decides where names are looked up, and which placeholder stands for a missing one. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "base/auto.h"
 #include "sym/names_priv.h"
 
-#define FORKS_MAX 16 /* generations whose code maps are asked */
-#define NOWHERE_MASK 0xffffull /* addresses in no mapping are put together */
+#define FORKS_MAX 16 /* ancestors whose code maps are searched */
+#define NOWHERE_MASK 0xffffull /* addresses in no mapping are grouped by 64 KiB */
 
 struct names *names_new(const struct names_options *o)
 {
@@ -77,10 +77,10 @@ void names_hint(struct names *n, pid_t pid, const char *flag)
 	*(strstr(flag, "FramePointer") ? &in->frame_hint : &in->hint) = names_intern(n, flag);
 }
 
-/* What is at a place at a time, as far as is known. */
+/* The known mapping at an address at a given time. */
 struct spot {
 	struct incarnation *in; /* NULL: no such process at that time */
-	const struct place *place; /* NULL: nothing that is known */
+	const struct place *place; /* NULL: no mapping is known */
 	uint64_t addr, time_ns;
 };
 
@@ -148,7 +148,7 @@ void names_resolve(struct names *n, uint64_t time_ns)
 		code_maps_resolve(n->with_code.v[i]->code);
 }
 
-/* The answer of the process's own maps, else of those of the ones it was forked from, as they were then. */
+/* In the process's own maps, else in those of its ancestors as they were at the forks. */
 static bool find_code(const struct names *n, const struct spot *s, struct code_answer *ret)
 {
 	uint64_t at = s->time_ns;
@@ -195,7 +195,7 @@ static const char *no_map(struct names *n, const struct spot *s)
 
 static const char *no_mapping(struct names *n, uint64_t addr)
 {
-	if (n->options.live) /* broken stacks have any number of them, and whoever prints has the address */
+	if (n->options.live) /* broken stacks have any number of them, and the printer adds the address */
 		return "[no mapping known]";
 	return names_internf(n, "[no mapping known: 0x%llx]", (unsigned long long)(addr & ~NOWHERE_MASK));
 }
@@ -283,7 +283,7 @@ static void add_place_frames(struct names *n, const struct spot *s, struct frame
 	}
 }
 
-/* A library that was loaded since, or a dump that was mapped since. */
+/* The address may belong to a library or a dump that was mapped after the mappings were read. */
 static bool may_be_new(const struct spot *s)
 {
 	return !s->place || ((s->place->kind == PLACE_MEMORY || s->place->kind == PLACE_DATA) && !any_code(s));
@@ -297,7 +297,7 @@ void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t 
 	if (n->options.live && may_be_new(&s) && names_reread(n, pid)) {
 		s = spot_at(n, pid, s.addr, time_ns);
 		if (!may_be_new(&s))
-			names_reread_found(n, pid);
+			names_latest(n, pid)->again_ns = 0;
 	}
 	if (s.place)
 		add_place_frames(n, &s, ret);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for the addresses of stacks, by process and by time: what was mapped where, and which code compiled at run
- * time lay there, at the moment of the sample. Told of processes while recording (names_process and following), asked
- * when a profile is made. Not thread-safe. Out of memory makes names missing, never wrong.
+ * Names for the addresses of stacks, by process and time: what was mapped there, and which JIT code was there, at the time
+ * of the sample. The recorder reports processes while it records (names_process and following). Not thread-safe. Out of
+ * memory makes names missing, never wrong.
  *
- * Two users: profiles ask at the end, `trace` for each event (names_options.live).
+ * Profiles look names up at the end, `trace` with each event (names_options.live).
  *
- * Memory that is code at run time gets names in two steps, because its maps may be huge: names_request() for each address
- * and moment, names_resolve() once, then names_user().
+ * JIT code gets names in two steps, because its maps may be huge: names_request() for each address and time,
+ * names_resolve() once, then names_user().
  */
 #ifndef UT_SYM_NAMES_H
 #define UT_SYM_NAMES_H
@@ -21,10 +21,10 @@
 struct mapping;
 
 /*
- * Appends a frame of a stack as text: "function+0x1f (libc.so.6)"; "fib+0x20 (JIT code)"; "vfs_read+0x9c" of the
- * kernel, "ext4_file_read_iter+0x9c [ext4]" of a module; without a name the address, in the numbering of the file where
- * there is one, and why: "0x5591a0 [no symbols: python3.11]". Not escaped. @back: 1 if @f is of the call before a
- * return address, which @addr is.
+ * Appends a frame of a stack: "function+0x1f (libc.so.6)"; "fib+0x20 (JIT code)"; "vfs_read+0x9c" of the kernel,
+ * "ext4_file_read_iter+0x9c [ext4]" of a module; without a name the address, as a virtual address of the file if there is
+ * one, and the reason: "0x5591a0 [no symbols: python3.11]". Not escaped. @back: 1 if @addr is a return address and @f
+ * the frame of the call before it.
  */
 void frame_format(const struct frame *f, uint64_t addr, unsigned back, struct buf *out);
 
@@ -32,9 +32,9 @@ struct names_options {
 	bool lines; /* inlined calls, files and lines from DWARF */
 	const char *debug_dir; /* NULL: /usr/lib/debug; lives on */
 	/*
-	 * Names are asked for while events come, in their order: code maps are read as they grow, with no names_request
-	 * and names_resolve, mappings are read again when an address is in none of them, and what is known of a process
-	 * goes with it.
+	 * Names are looked up while events arrive, in their order: code maps are read as they grow, without names_request
+	 * and names_resolve; mappings are read again when an address is in none of them; and a process is dropped when
+	 * it exits.
 	 */
 	bool live;
 };
@@ -44,57 +44,54 @@ struct names *names_new(const struct names_options *o); /* NULL: out of memory *
 struct names *names_free(struct names *n);
 
 /*
- * The process is there at @time_ns (CLOCK_MONOTONIC): reads what it has mapped, opens its files, watches its code maps.
- * Again for one that is known: its mappings are read anew. What is seen for the first time has been there since the
- * process was last looked at, or began, unless something else was there. To be called after names_exec, too. May raise
- * the soft limit of descriptors, when a quarter of it is in use.
+ * The process exists at @time_ns (CLOCK_MONOTONIC): reads its mappings, opens its files, watches its code maps. For a known
+ * process it reads the mappings again; a new mapping counts from the last reading, or the start of the process, unless it
+ * replaces another one. Call it after names_exec, too. May raise the soft limit of descriptors when a quarter is in use.
  */
 void names_process(struct names *n, pid_t pid, uint64_t time_ns);
-/* @child has what @parent had. */
+/* @child has the mappings and code of @parent. */
 void names_fork(struct names *n, pid_t parent, pid_t child, uint64_t time_ns);
-/* It runs another program from then on: nothing that was known holds after it. */
+/* The process runs another program from then on, with mappings of its own. */
 void names_exec(struct names *n, pid_t pid, uint64_t time_ns);
-/* One mapping that came; one that is not executable only ends what was there. All of these calls may come late, after
- * the mappings have been read by names_process. */
+/* A new mapping; one that is not executable only ends those that it replaces. All of these calls may come late, after
+ * names_process has read the mappings. */
 void names_mapped(struct names *n, pid_t pid, const struct mapping *m, uint64_t time_ns);
-/* Ended: its files stay open for later questions, its number may be another's from now on. */
+/* The process has exited: its files stay open for later lookups, and its PID may be reused. */
 void names_exit(struct names *n, pid_t pid, uint64_t time_ns);
-/* Is it known what the process has mapped? Then names_process need not be called. */
+/* Are the mappings of the process known? Then names_process need not be called. */
 bool names_has_process(struct names *n, pid_t pid);
-/* Has it code that was compiled at run time, as far as is known? */
+/* Is JIT code of the process known? */
 bool names_has_jit(struct names *n, pid_t pid);
-/* With `live`: processes whose run-time code had no name since the last call; *@ret lives until then. */
+/* With `live`: processes with JIT code that had no name since the last call; *@ret is valid until the next lookup. */
 size_t names_missed(struct names *n, const pid_t **ret);
-/* Looks for code maps that came or grew; to be called every few milliseconds while recording. Cheap when
- * nothing happened. */
+/* Polls for new and grown code maps; call it every few milliseconds while recording. Cheap when nothing happened. */
 void names_poll(struct names *n, uint64_t time_ns);
 
-/* Is @addr, at that time, in code compiled at run time? Then it is to be wanted. */
+/* Is @addr in JIT code at that time? Then it needs names_request. */
 bool names_is_jit(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns);
 void names_request(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns);
 void names_resolve(struct names *n, uint64_t time_ns);
 
 /*
- * Appends the frames at @addr, innermost first: at least one, more where calls were inlined. @exact: the place itself;
- * otherwise a return address, and the call before it is meant.
+ * Appends the frames at @addr, innermost first: at least one, more where calls were inlined. @exact: @addr is the
+ * instruction itself; otherwise it is a return address, and the call before it counts.
  */
 void names_user(struct names *n, pid_t pid, uint64_t addr, bool exact, uint64_t time_ns, struct frames *ret);
 void names_kernel(struct names *n, uint64_t addr, struct frames *ret);
-/* The kernel's names as they are now; else they are read when the first is asked for. BPF programs have some only while
- * they are loaded. */
+/* Reads the kernel's names now instead of at the first lookup. BPF programs have names only while they are loaded. */
 void names_load_kernel(struct names *n);
-/* "[no unwind info: libfoo.so]" and so on, for how a walk ended (wire/unwind.h); NULL for a complete stack, and for
- * UT_END_NONE. */
+/* The placeholder frame for the end of an unwind (wire/unwind.h), "[no unwind info: libfoo.so]"; NULL for a complete stack and
+ * for UT_END_NONE. */
 const char *names_end(struct names *n, pid_t pid, unsigned end, uint64_t end_addr, uint64_t time_ns);
-/* Is it one of those texts? As the outermost frame it says that the stack is cut. */
+/* Is it such a placeholder? As the outermost frame it marks an incomplete stack. */
 bool names_is_end(const char *text, size_t len);
 /* File and base name behind an address, for messages; "" when there is none. */
 const char *names_module(struct names *n, pid_t pid, uint64_t addr, uint64_t time_ns);
-/* A hint that a process's frames without a name get: "node --perf-basic-prof", kept as a copy. One that speaks of a
- * FramePointer is for stacks that end in code without frame pointers instead; a process may have one of each. */
+/* A flag that would give the process's JIT code names, "node --perf-basic-prof", for its placeholder frames; copied. One with
+ * "FramePointer" in it is for stacks that end in code without frame pointers; a process may have one of each. */
 void names_hint(struct names *n, pid_t pid, const char *flag);
 
-/* What was wrong with maps and dumps, a sentence each; *@ret lives until the next call. */
+/* Sentences about rejected or damaged maps and dumps; *@ret is valid until the next call. */
 size_t names_notes(struct names *n, const char *const **ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of sym/names.h share. For this layer only. */
+/* Shared by the files behind sym/names.h. For this layer only. */
 #ifndef UT_SYM_NAMES_PRIV_H
 #define UT_SYM_NAMES_PRIV_H
 
@@ -20,13 +20,13 @@ struct incarnation {
 	uint64_t begin, end; /* end: UINT64_MAX while it lives */
 	uint64_t read_ns; /* when its mappings were last read; before that, its begin */
 	bool was_read;
-	uint64_t again_ns; /* how long its mappings are not read again for an address that is in none */
+	uint64_t again_ns; /* pause before its mappings are read again for an address that is in none */
 	struct history history;
-	struct code_maps *code; /* NULL: it has no code compiled at run time, as far as is known */
-	struct incarnation *parent; /* its code of before the fork lies here, too */
+	struct code_maps *code; /* NULL: no JIT code is known */
+	struct incarnation *parent; /* its code from before the fork is mapped here as well */
 	uint64_t forked_ns;
 	const char *hint, *frame_hint; /* flags that would give names, and stacks */
-	unsigned children; /* whose `parent` it is */
+	unsigned children; /* incarnations with this parent */
 };
 
 struct known_process {
@@ -45,7 +45,7 @@ struct known_symbol {
 	const char *name;
 };
 
-/* Text that lives as long as the object: blocks that do not move. */
+/* Strings that live as long as the object, in blocks that do not move. */
 struct text_block {
 	struct text_block *next;
 	size_t used, size;
@@ -59,13 +59,12 @@ struct names {
 	struct index process_index; /* by pid */
 	VEC(struct incarnation *) with_code; /* all that have code maps */
 	int watch_fd; /* inotify, -1: none */
-	uint64_t looked_ns; /* when all maps were looked at */
+	uint64_t looked_ns; /* when all maps were last polled */
 
 	struct text_block *blocks;
 	struct strings strings;
-	VEC(struct frame) frames; /* of places that were asked for already */
-	VEC(struct known_place)
-	places; /* that were asked for already: the frames of each end where the next one's begin */
+	VEC(struct frame) frames; /* of all places */
+	VEC(struct known_place) places; /* resolved already: the frames of each end where those of the next begin */
 	struct index place_index;
 	VEC(struct known_symbol) symbols; /* whose names were demangled */
 	struct index symbol_index;
@@ -78,26 +77,25 @@ struct names {
 	bool kernel_tried, kernel_hidden;
 
 	VEC(const char *) notes;
-	VEC(const char *) all_notes; /* with those of code maps; made when asked for */
+	VEC(const char *) all_notes; /* with those of code maps; made by names_notes */
 };
 
 /* A copy of @text, the same pointer for equal ones. "" when out of memory. */
 const char *names_intern(struct names *n, const char *text);
 const char *names_internf(struct names *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A sentence for names_notes; only so many are kept, each once. */
+/* A sentence for names_notes; a bounded number is kept, each once. */
 void names_note(struct names *n, const char *sentence);
 
-/* The one that lived at @time_ns; NULL: none is known. */
+/* The incarnation that lived at @time_ns; NULL: none is known. */
 struct incarnation *names_incarnation(struct names *n, pid_t pid, uint64_t time_ns);
-/* The one that lives, or was the last to. */
+/* The living incarnation, or the last one. */
 struct incarnation *names_latest(struct names *n, pid_t pid);
 void names_processes_done(struct names *n);
 /*
- * With `live`: reads the mappings of a process again, for an address that is in none; ever less often as long as that
- * finds nothing, since broken stacks have such addresses (names_reread_found: it did). False: it did not read them.
+ * With `live`: reads the mappings of a process again, for an address that is in none. As long as that finds nothing it
+ * reads ever less often, since broken stacks have such addresses; the caller resets again_ns when it did. False: not read.
  */
 bool names_reread(struct names *n, pid_t pid);
-void names_reread_found(struct names *n, pid_t pid);
 
 /* Appends the frames at @vaddr of @file, exactly there. */
 void names_in_file(struct names *n, struct sym_file *file, uint64_t vaddr, struct frames *ret);
@@ -107,7 +105,7 @@ bool names_file_knows(struct names *n, struct sym_file *file, uint64_t vaddr);
 bool names_vaddr(const struct place *p, uint64_t addr, uint64_t *ret);
 struct frame names_in_vdso(struct names *n, const struct place *p, uint64_t addr);
 
-/* Reads on in all maps and dumps. */
+/* Polls all maps and dumps. */
 void names_poll_all(struct names *n, uint64_t time_ns);
 
 #endif

@@ -284,14 +284,6 @@ bool names_reread(struct names *n, pid_t pid)
 	return true;
 }
 
-void names_reread_found(struct names *n, pid_t pid)
-{
-	struct incarnation *in = names_latest(n, pid);
-
-	if (in)
-		in->again_ns = 0;
-}
-
 /* Frees what has ended, with `live`, unless the code of a child that lives lies there. */
 static void free_ended(struct names *n, struct incarnation *in)
 {
