@@ -170,7 +170,7 @@ const struct ut_cmd cmd_emit = {
 	.usage = "begin|end|mark|count NAME [VALUE] [--id=N | --text=TEXT] [--own]",
 	.summary = "emit a user event from a shell script",
 	.details =
-		"The event is attributed to the process that runs the command, so that a begin and an end from two\n"
+		"The event is attributed to the parent process, so that a begin and an end from two\n"
 		"calls in a script make one span. Trace it with: usertrace trace e:NAME; with -p and the script's PID\n"
 		"also use -f, since the command is a child of the script.\n\n"
 		"  usertrace emit begin backup; tar cf backup.tar .; usertrace emit end backup\n"

@@ -52,21 +52,19 @@ static void add_file(struct buf *out, const struct code_file_report *f)
 	buf_addf(out, ": %" PRIu64 " %s, %s\n", f->entries, f->entries == 1 ? "entry" : "entries",
 		 human_bytes(f->bytes, bytes));
 	buf_addf(out,
-		 "  %" PRIu64 " in run-time code, %" PRIu64 " in code of files, %" PRIu64 " in data, %" PRIu64
-		 " where nothing is mapped any more\n",
+		 "  %" PRIu64 " in JIT code, %" PRIu64 " in code of files, %" PRIu64 " in data, %" PRIu64
+		 " no longer mapped\n",
 		 f->in_runtime, f->in_files, f->in_data, f->nowhere);
 	if (f->again)
-		buf_addf(out,
-			 "  %" PRIu64
-			 " %s a place that another has too: the one that came last before a moment counts\n",
-			 f->again, f->again == 1 ? "names" : "name");
+		buf_addf(out, "  %" PRIu64 " %s another one: the latest at the time of a sample is used\n", f->again,
+			 f->again == 1 ? "entry overlaps" : "entries overlap");
 	if (!f->counted)
 		buf_adds(out, "  too large to check for overlapping entries\n");
 	if (f->bad && f->is_dump)
-		buf_addf(out, "  %" PRIu64 " damaged %s\n", f->bad, plural(f->bad, "record"));
+		buf_addf(out, "  %" PRIu64 " malformed %s\n", f->bad, plural(f->bad, "record"));
 	else if (f->bad)
-		buf_addf(out, "  %" PRIu64 " %s no entry of a map, the first of them is line %" PRIu64 "\n", f->bad,
-			 f->bad == 1 ? "line is" : "lines are", f->first_bad);
+		buf_addf(out, "  %" PRIu64 " malformed %s, the first at line %" PRIu64 "\n", f->bad,
+			 plural(f->bad, "line"), f->first_bad);
 }
 
 static double share(const struct code_report *r)

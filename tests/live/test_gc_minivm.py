@@ -63,7 +63,7 @@ class GcMinivm(live.Case):
                    for c, s, ns in zip(own, seen, late)]
         held_up = sum(ns > agree.NEAR_NS for ns in late)
         agree.compare(self, "minivm", what, own=lengths, seen=agree.lengths(seen),
-                      note=f"{held_up} were held up in announcing: between two readings of its clock" if held_up else "")
+                      note=f"{held_up} were delayed while emitting: known only to lie between two readings of its clock" if held_up else "")
 
     @staticmethod
     def nearest(span, length):

@@ -31,7 +31,7 @@ class Php(runtimes.Case):
         spans, own = watch.spans("gc"), said["own"]
         asked = spans[:len(own)]
         agree.compare(self, "PHP", "gc_collect_cycles(), hrtime()", version=version, own=[o[:2] for o in own],
-                      seen=agree.lengths(asked), least=0.8, note="its intervals hold a call of PHP and two probes")
+                      seen=agree.lengths(asked), least=0.8, note="its intervals include a PHP call and two probes")
         self.assertEqual([s["freed_objects"] for s in asked], [o[2] for o in own])
         agree.count(self, "PHP", "runs by themselves, gc_status()", version=version, own=said["runs"],
                     seen=len(spans) - len(own))

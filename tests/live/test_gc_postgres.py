@@ -180,7 +180,7 @@ class GcPostgres(live.Case):
         seen = watch.spans("request", label="checkpoint")
         agree.compare(self, RUNTIME, "checkpoints, log_checkpoints", own=[round(float(m[5]) * 1e9) for m in own],
                       seen=[s["duration_ns"] for s in seen], version=self.version, resolution_ns=1_100_000,
-                      least=0.6, note="its own account is of milliseconds, and ends before the line is written")
+                      least=0.6, note="its log counts in milliseconds, and ends before the line is written")
         self.assertEqual([tuple(s["args"][n] for n in ("written", "added", "removed", "recycled")) for s in seen],
                          [tuple(map(int, m.groups()[:4])) for m in own])
         self.session.ask("DROP TABLE filled")

@@ -55,7 +55,7 @@ class GcSbcl(runtimes.Case):
         if len(whole) > 3:
             agree.compare(self, "SBCL", "*gc-run-time*, not interrupted", own=[o for o, _ in whole],
                           seen=[s for _, s in whole], version=self.version, resolution_ns=60_000, least=0.8,
-                          note="processor time of the process, with some of what comes around: within 60 us")
+                          note="CPU time of the process, including some work around the collection: within 60 us")
         longer = [us * 1000 - s["duration_ns"] for (us,), s in zip(own, seen) if us * 1000 > s["duration_ns"] + 100_000]
         self.assertLessEqual(len(longer), len(own) / 5, f"processor time longer than the span, in ns: {longer}")
 

@@ -70,7 +70,7 @@ class Check(live.Case):
         self.assertEqual((report["written"], report["jit_code_bytes"], report["notes"]), (False, 0, []))
         text = self.check()
         self.assertIn(f"{self.path}: 4 entries, 48B", text.stdout)
-        self.assertIn("  1 line is no entry of a map, the first of them is line 4", text.stdout)
+        self.assertIn("  1 malformed line, the first at line 4", text.stdout)
 
     def test_a_heap_that_was_saved(self):
         """Code in a file that is no program, as SBCL maps its core, is the runtime's and not a file's."""
