@@ -36,7 +36,7 @@ static bool buf_grow(struct buf *b, size_t need)
 	return true;
 }
 
-char *buf_room(struct buf *b, size_t len)
+char *buf_room_grown(struct buf *b, size_t len)
 {
 	size_t need;
 

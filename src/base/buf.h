@@ -29,8 +29,13 @@ void buf_addx(struct buf *b, uint64_t v);
 void buf_fill(struct buf *b, char c, size_t len);
 /* Appends blanks until the text since @from is @width columns wide; at least one blank. */
 void buf_pad(struct buf *b, size_t from, size_t width);
+/* The slow path of buf_room: grows the buffer first. */
+char *buf_room_grown(struct buf *b, size_t len);
 /* Room for @len more bytes, for callers that write in place and then raise len; NULL when there is no memory. */
-char *buf_room(struct buf *b, size_t len);
+static inline char *buf_room(struct buf *b, size_t len)
+{
+	return len < b->cap - b->len && !b->failed ? b->data + b->len : buf_room_grown(b, len);
+}
 void buf_reset(struct buf *b);
 void buf_done(struct buf *b);
 /* The text, now the caller's to free; "" when empty, NULL when an append failed. The buffer is empty afterwards. */
