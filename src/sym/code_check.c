@@ -35,7 +35,7 @@ struct check {
 	struct code_file_report *file;
 };
 
-static int compare_ranges(const void *a, const void *b)
+static int compare_code_ranges(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
@@ -45,7 +45,7 @@ static int compare_ranges(const void *a, const void *b)
 static void sort_ranges(struct ranges *r)
 {
 	if (r->v.n)
-		qsort(r->v.v, r->v.n, sizeof(*r->v.v), compare_ranges);
+		qsort(r->v.v, r->v.n, sizeof(*r->v.v), compare_code_ranges);
 }
 
 /* Sorts the ranges and joins those that touch. */
