@@ -24,8 +24,8 @@ struct frame {
 	const char *module; /* base name of the file, "kernel", a kernel module's name, "" for run-time code */
 	const char *file; /* source file, NULL when not known or not asked for */
 	uint32_t line; /* 0: not known */
-	uint64_t
-		offset; /* of the address in its function; with `unnamed`, in the numbering of its file, 0: not known */
+	/* Of the address in its function; with `unnamed`, the address in its file, 0: not known. */
+	uint64_t offset;
 	enum frame_kind kind;
 	bool unnamed; /* no name could be had: name says why */
 };

@@ -63,7 +63,7 @@ struct {
 } ut_walk_uprobe SEC(".maps"), ut_walk_tracepoint SEC(".maps");
 
 /*
- * A probe's predicate held (gen_sample in src/gen/gen.c): its program ends here. The registers of uprobes are the
+ * A probe's predicate held (gen_sample in src/gen/gen_program.c): its program ends here. The registers of uprobes are the
  * program's.
  */
 SEC("kprobe")

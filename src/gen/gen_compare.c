@@ -25,8 +25,8 @@ static void copy_user(struct gen *g, unsigned size)
 	asm_mov(g->a, R3, R0);
 	copy_call(g, size, BPF_FUNC_probe_read_user_str);
 	asm_jcci(g->a, BPF_JSGE, R0, 0, done);
-	for (unsigned i = 0; i < 2 && g->options->may_sleep;
-	     i++) { /* bring in its first page, then that of its last byte */
+	/* bring in the string's first page, then that of its last byte */
+	for (unsigned i = 0; i < 2 && g->options->may_sleep; i++) {
 		asm_mov(g->a, R1, FP);
 		asm_alui(g->a, BPF_ADD, R1, SP_KEY);
 		asm_movi(g->a, R2, 1);
@@ -58,8 +58,8 @@ static void copy_field(struct gen *g, const struct expr *text, unsigned size)
 	copy_call(g, size, BPF_FUNC_probe_read_kernel_str);
 }
 
-/* R0 = 1 when @size bytes at the literal's place are @bytes, in pieces of 8, 4, 2 and 1. */
-static void compare(struct gen *g, const char *bytes, unsigned size)
+/* R0 = 1 when @size bytes at the literal's address are @bytes, in pieces of 8, 4, 2 and 1. */
+static void gen_compare_bytes(struct gen *g, const char *bytes, unsigned size)
 {
 	asm_movi(g->a, R0, 0);
 	for (unsigned at = 0; at < size;) {
@@ -77,7 +77,12 @@ static void compare(struct gen *g, const char *bytes, unsigned size)
 	asm_alui(g->a, BPF_XOR, R0, 1);
 }
 
-void gen_compare_text(struct gen *g, const struct expr *text, const struct expr *literal, unsigned temp)
+bool gen_is_user_text(const struct expr *text)
+{
+	return text->type.kind != TYPE_CHARS && !(text->op == EXPR_VAR && text->var == VAR_COMM);
+}
+
+void gen_compare_text(struct gen *g, const struct expr *text, const struct expr *literal)
 {
 	unsigned size = literal_bytes(literal);
 	char bytes[GEN_LITERAL_ROOM] = "";
@@ -90,15 +95,13 @@ void gen_compare_text(struct gen *g, const struct expr *text, const struct expr 
 	memcpy(bytes, literal->string, size - 1);
 	for (int i = 0; i < GEN_LITERAL_ROOM; i += 8)
 		asm_storei(g->a, 8, FP, g->literal + i, 0);
-	if (text->op == EXPR_VAR && text->var == VAR_COMM) {
-		copy_comm(g);
-		compare(g, bytes, size > 16 ? 16 : size);
-	} else if (text->type.kind == TYPE_CHARS) {
-		copy_field(g, text, size + 1);
-		compare(g, bytes, size);
-	} else {
-		gen_expr(g, text, temp);
+	if (gen_is_user_text(text)) {
 		copy_user(g, size + 1);
-		compare(g, bytes, size);
+	} else if (text->op == EXPR_VAR && text->var == VAR_COMM) {
+		copy_comm(g);
+		size = size > 16 ? 16 : size;
+	} else {
+		copy_field(g, text, size + 1);
 	}
+	gen_compare_bytes(g, bytes, size);
 }

@@ -13,18 +13,6 @@ static int temp_at(struct gen *g, const struct expr *e, unsigned temp)
 	return g->temps + 8 * (int)temp;
 }
 
-/*
- * Truth without branches: what a branch leaves behind, 0 here and 1 there, the verifier tells apart from then on, and
- * walks the rest of the program once for each combination. R0 = 1 when R0 is not 0. Clobbers R2.
- */
-void gen_truth(struct gen *g)
-{
-	asm_mov(g->a, R2, R0);
-	asm_alui(g->a, BPF_NEG, R2, 0);
-	asm_alu(g->a, BPF_OR, R0, R2);
-	asm_alui(g->a, BPF_RSH, R0, 63);
-}
-
 /* R0 = 1 when @left is less than @right: the borrow, or the sign, of the difference (Hacker's Delight, 2-12). */
 static void gen_less(struct gen *g, enum bpf_reg left, enum bpf_reg right, bool is_unsigned)
 {
@@ -197,10 +185,12 @@ static bool is_text(const struct expr *e) { return e->type.kind == TYPE_CHARS ||
 
 static void gen_equality(struct gen *g, const struct expr *e, unsigned temp)
 {
-	if (e->b->op == EXPR_STRING)
-		gen_compare_text(g, e->a, e->b, temp);
-	else
-		gen_compare_text(g, e->b, e->a, temp);
+	bool literal_is_right = e->b->op == EXPR_STRING;
+	const struct expr *text = literal_is_right ? e->a : e->b;
+
+	if (gen_is_user_text(text))
+		gen_expr(g, text, temp);
+	gen_compare_text(g, text, literal_is_right ? e->b : e->a);
 	if (e->op == EXPR_NE)
 		asm_alui(g->a, BPF_XOR, R0, 1);
 }

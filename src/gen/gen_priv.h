@@ -40,12 +40,14 @@ struct gen {
 
 /* Value of @e into R0; temporaries from number @temp on may be used. gen_expr.c */
 void gen_expr(struct gen *g, const struct expr *e, unsigned temp);
-/* R0 = 1 when R0 is not 0. Clobbers R2. gen_expr.c */
+/* R0 = 1 when R0 is not 0. Clobbers R2. gen_value.c */
 void gen_truth(struct gen *g);
 /* The variables' own: gen_var.c */
 void gen_var(struct gen *g, const struct expr *e, unsigned temp);
-/* Compares text with a literal: R0 becomes 1 when equal. gen_compare.c */
-void gen_compare_text(struct gen *g, const struct expr *text, const struct expr *literal, unsigned temp);
+/* The string lies in user memory, and its value is the address: neither the thread's name nor a field of a tracepoint. */
+bool gen_is_user_text(const struct expr *text);
+/* Compares a string with a literal: R0 becomes 1 when they are equal. A user string's address is in R0. gen_compare.c */
+void gen_compare_text(struct gen *g, const struct expr *text, const struct expr *literal);
 /* Reads @size bytes of user memory at R3 to FP+@to; on failure goes to on_fault. Clobbers R0…R5. gen_var.c */
 void gen_read_user(struct gen *g, int to, unsigned size);
 /* R3 = where the text of a tracepoint's field is; returns how much of @size may be read there. Clobbers R4. gen_var.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What generators of values share: a refusal, and a register cut to the size of its type. */
+/* What generators of values share: a refusal, a register truncated to the size of its type, and its truth. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -31,4 +31,16 @@ void gen_extend(struct gen *g, unsigned size, bool is_signed)
 	}
 	asm_alui(g->a, BPF_LSH, R0, shift);
 	asm_alui(g->a, is_signed ? BPF_ARSH : BPF_RSH, R0, shift);
+}
+
+/*
+ * Truth without branches: what a branch leaves behind, 0 here and 1 there, the verifier tells apart from then on, and
+ * walks the rest of the program once for each combination. R0 = 1 when R0 is not 0. Clobbers R2.
+ */
+void gen_truth(struct gen *g)
+{
+	asm_mov(g->a, R2, R0);
+	asm_alui(g->a, BPF_NEG, R2, 0);
+	asm_alu(g->a, BPF_OR, R0, R2);
+	asm_alui(g->a, BPF_RSH, R0, 63);
 }

@@ -141,8 +141,6 @@ void json_wall(struct live_printer *p, struct json *j, uint64_t ns);
 void json_process(uint32_t pid, pid_t ns_pid, uint32_t tid, const char *comm, struct json *j);
 
 struct live_user;
-struct span;
-uint64_t user_duration(const struct span *s);
 void user_json(struct live_printer *p, const struct live_user *u, struct buf *out);
 void throttled_json(struct live_printer *p, uint64_t n, uint32_t pid, const char *comm, uint64_t from_ns,
 		    uint64_t to_ns, struct buf *out);

@@ -24,7 +24,7 @@ static void add_end(const struct live_user *u, struct json *j)
 	if (!s)
 		return;
 	json_u64(j, "begin_ns", s->begin_ns);
-	json_u64(j, "duration_ns", user_duration(s));
+	json_u64(j, "duration_ns", span_duration_ns(s));
 	if (u->kind == LIVE_USER_END) {
 		json_u64(j, "own_ns", s->own_ns);
 		json_u64(j, "depth", s->depth);

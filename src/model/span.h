@@ -20,8 +20,8 @@
 struct span_event {
 	uint64_t time_ns;
 	uint32_t pid, tid; /* of the owner of the span */
-	struct ut_text
-		name; /* any bytes; copied. Names in different states differ, and faults at different addresses */
+	/* Any bytes; copied. Names in different states differ, and so do faults at different addresses. */
+	struct ut_text name;
 	bool is_signal; /* a run of a signal handler, not a user event of that name */
 	bool has_id;
 	uint64_t id;
@@ -44,12 +44,16 @@ struct span {
 	bool exit_known; /* SPAN_PROCESS_EXITED */
 	int exit_code; /* as wait(2) has it */
 	/* Of user events. */
-	struct ut_text
-		name; /* the bytes are those of the end; of a span that another event closed, they are valid during the call */
+	struct ut_text name; /* bytes of the end; of a span that another event closed, they are valid during the call */
 	bool is_signal, has_id;
 	uint64_t id;
 	int64_t value; /* of the begin */
 };
+
+static inline uint64_t span_duration_ns(const struct span *s)
+{
+	return s->end_ns > s->begin_ns ? s->end_ns - s->begin_ns : 0;
+}
 
 struct span_counts {
 	uint64_t begins, ends;

@@ -21,8 +21,8 @@
 
 struct plan_options {
 	struct gen_options gen;
-	enum gen_filter
-		tracepoint_filter; /* replaces gen.filter for tracepoints, which cannot be attached by process */
+	/* Replaces gen.filter for tracepoints, which cannot be attached by process. */
+	enum gen_filter tracepoint_filter;
 	const struct runtimes *runtimes; /* default formats; may be NULL */
 	const enum probe_state *states; /* by request; NULL: none. Only used by plan_new */
 	size_t samples; /* number of requests, from the first on, whose events are samples */

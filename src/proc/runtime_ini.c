@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/auto.h"
 #include "base/text.h"
 #include "proc/runtime_priv.h"
 
@@ -21,6 +22,22 @@ int ini_fail(const struct ini_parser *p, const char *fmt, ...)
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	return ut_err_set(p->err, -EINVAL, "%s:%u: %s", p->origin, p->line, what);
+}
+
+int ini_check_kind(struct ini_parser *p, const char *name)
+{
+	char text[] = RUNTIME_KINDS, *rest = text, *word;
+	const char *names[16];
+	size_t n = 0, best;
+
+	while ((word = strsep(&rest, " ")) && n < ARRAY_SIZE(names)) {
+		if (!strcmp(word, name))
+			return 0;
+		names[n++] = word;
+	}
+	if (suggest(name, names, n, &best, 1))
+		return ini_fail(p, "unknown kind of span '%s'; did you mean '%s'?", name, names[best]);
+	return ini_fail(p, "unknown kind of span '%s'; valid kinds: %s", name, RUNTIME_KINDS);
 }
 
 bool ini_quotes_are_closed(const char *s)
@@ -112,8 +129,8 @@ int ini_set_key(struct ini_parser *p, void *object, const struct ini_key *of, si
 	case INI_STRINGS: return ini_push_copy(p, to, value);
 	case INI_THREAD: return push_thread(p, to, key, value);
 	case INI_KIND:
-		if (!span_is_kind(value))
-			return span_unknown_kind(p, value);
+		if (ini_check_kind(p, value))
+			return -EINVAL;
 		break;
 	case INI_VERSION:
 		if (!is_version(value) || strlen(value) > 31)

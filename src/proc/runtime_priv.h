@@ -43,12 +43,11 @@ int ini_push_copy(struct ini_parser *p, ini_strings *to, const char *value);
 int ini_set_key(struct ini_parser *p, void *object, const struct ini_key *keys, size_t n, const char *section,
 		const char *key, const char *value);
 bool ini_quotes_are_closed(const char *s);
+/* 0, or -EINVAL and a message with the nearest kind: @name is none of RUNTIME_KINDS. */
+int ini_check_kind(struct ini_parser *p, const char *name);
 
 /* "[span KIND]" begins; @kind is what stands behind "span". */
 int span_section(struct ini_parser *p, char *kind);
-int span_unknown_kind(struct ini_parser *p, const char *name);
-/* Is @name one of RUNTIME_KINDS? */
-bool span_is_kind(const char *name);
 int span_line(struct ini_parser *p, const char *key, const char *value);
 /* What only the whole file can tell about its spans. */
 int spans_finish(struct ini_parser *p);

@@ -15,37 +15,14 @@
 
 static struct runtime_span *newest_span(struct ini_parser *p) { return &p->runtime.span.v[p->runtime.span.n - 1]; }
 
-bool span_is_kind(const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *s = RUNTIME_KINDS; *s && len; s += strcspn(s, " "), s += *s == ' ')
-		if (strcspn(s, " ") == len && !strncmp(s, name, len))
-			return true;
-	return false;
-}
-
-int span_unknown_kind(struct ini_parser *p, const char *name)
-{
-	char text[] = RUNTIME_KINDS, *rest = text, *word;
-	const char *names[16];
-	size_t n = 0, best;
-
-	while ((word = strsep(&rest, " ")) && n < ARRAY_SIZE(names))
-		names[n++] = word;
-	if (suggest(name, names, n, &best, 1))
-		return ini_fail(p, "unknown kind of span '%s'; did you mean '%s'?", name, names[best]);
-	return ini_fail(p, "unknown kind of span '%s'; valid kinds: %s", name, RUNTIME_KINDS);
-}
-
 int span_section(struct ini_parser *p, char *kind)
 {
 	struct runtime_span s = { .line = p->line };
 
 	if (!*kind)
 		return ini_fail(p, "the kind is missing, as in [span gc]; valid kinds: %s", RUNTIME_KINDS);
-	if (!span_is_kind(kind))
-		return span_unknown_kind(p, kind);
+	if (ini_check_kind(p, kind))
+		return -EINVAL;
 	s.stops = !strcmp(kind, "gc") || !strcmp(kind, "gc-phase") || !strcmp(kind, "safepoint");
 	s.kind = strdup(kind);
 	if (!s.kind || vec_push(&p->runtime.span, s)) {

@@ -11,8 +11,8 @@ struct hot_options {
 	unsigned width; /* columns; 0: no limit */
 	bool color;
 	bool threads; /* a table for each thread */
-	const char *
-		function; /* show callers and callees of this function (a pattern with * and ?); NULL: of the hottest */
+	/* Show callers and callees of this function (a pattern with * and ?); NULL: of the hottest. */
+	const char *function;
 	unsigned states; /* as out_options */
 };
 

@@ -38,8 +38,8 @@ UT_ASSERT(sizeof(struct ut_rec_sample) == 72, "record layout");
 /* A thread ran again after it had not: the head is the thread's, its time the moment it was put on a processor. */
 struct ut_rec_wait {
 	struct ut_rec_event head;
-	uint64_t
-		stack; /* where it left the processor; 0: not known. From before the recording: without the kernel's part */
+	/* Where it left the CPU; 0: not known. From before the recording: without the kernel's part. */
+	uint64_t stack;
 	uint64_t from_ns; /* when it left; 0: before the recording */
 	uint64_t runnable_ns; /* when it was woken, from_ns if it never slept; 0: not seen */
 	uint32_t waker; /* thread that woke it; 0: not known */

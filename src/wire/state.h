@@ -22,8 +22,8 @@ enum ut_span_step {
 struct ut_process_state {
 	uint64_t none_runs, program, collector, waiting, held; /* packed counters */
 	uint64_t open; /* spans that stop the program and are open */
-	uint64_t
-		epoch; /* changes whenever open leaves 0 or comes back to it: what threads remember of others is void */
+	/* Changes whenever open leaves 0 or comes back to it: what threads remember of other epochs is void. */
+	uint64_t epoch;
 	uint64_t since; /* unit time: measured since then; 0: since before anything of it could be missed */
 };
 UT_ASSERT(sizeof(struct ut_process_state) == 64, "table layout");

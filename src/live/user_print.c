@@ -19,8 +19,6 @@ const char *live_user_word(const struct live_user *u)
 	}
 }
 
-uint64_t user_duration(const struct span *s) { return s->end_ns > s->begin_ns ? s->end_ns - s->begin_ns : 0; }
-
 static void add_exit(const struct span *s, struct buf *out)
 {
 	const char *name = s->exit_known && WIFSIGNALED(s->exit_code) ? sigabbrev_np(WTERMSIG(s->exit_code)) : NULL;
@@ -41,7 +39,7 @@ static void add_span(const char *word, const struct span *s, struct buf *out)
 	char text[32];
 
 	buf_adds(out, word);
-	buf_adds(out, human_ns(user_duration(s), text));
+	buf_adds(out, human_ns(span_duration_ns(s), text));
 	if (s->end == SPAN_PROCESS_EXITED)
 		add_exit(s, out);
 	if (s->end == SPAN_EVICTED)
@@ -116,7 +114,7 @@ void live_user_scope(const struct live_user *u, struct eval_scope *ret)
 	memcpy(ret->comm, u->comm, sizeof(ret->comm));
 	ret->values[USER_VALUE] = (uint64_t)u->value;
 	ret->values[USER_ID] = u->has_id ? u->id : 0;
-	ret->values[USER_DURATION] = u->span ? user_duration(u->span) : 0;
+	ret->values[USER_DURATION] = u->span ? span_duration_ns(u->span) : 0;
 	ret->texts[USER_KIND] = (struct ut_text){ .bytes = kind, .len = strlen(kind) };
 	ret->texts[USER_NAME] = u->name;
 	ret->texts[USER_TEXT] = u->text;
