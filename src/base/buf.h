@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A growable text or byte buffer. When memory runs out it stops growing and says so once, at the end. */
+/* A growable text or byte buffer. When memory runs out it stops growing; buf_take reports that once, at the end. */
 #ifndef UT_BASE_BUF_H
 #define UT_BASE_BUF_H
 
@@ -27,7 +27,7 @@ void buf_addi(struct buf *b, int64_t v);
 void buf_addx(struct buf *b, uint64_t v);
 /* @len times @c. */
 void buf_fill(struct buf *b, char c, size_t len);
-/* Appends blanks until the text since @from is @width columns wide; at least one blank. */
+/* Appends spaces until the text since @from is @width columns wide; at least one space. */
 void buf_pad(struct buf *b, size_t from, size_t width);
 /* The slow path of buf_room: grows the buffer first. */
 char *buf_room_grown(struct buf *b, size_t len);
@@ -41,8 +41,8 @@ void buf_done(struct buf *b);
 /* The text, now the caller's to free; "" when empty, NULL when an append failed. The buffer is empty afterwards. */
 char *buf_take(struct buf *b);
 
-/* Foreign bytes as safe text for one place: escapes control bytes and line feeds (\n, \t, \x1b), the backslash itself,
- * and bytes that are not valid UTF-8 (\xff). Valid printable UTF-8 goes through. */
+/* Untrusted bytes as safe text: escapes control bytes and line feeds (\n, \t, \x1b), the backslash itself,
+ * and bytes that are not valid UTF-8 (\xff). Valid printable UTF-8 is copied unchanged. */
 void buf_add_escaped(struct buf *b, const char *bytes, size_t len);
 /* The same for names of functions, in which a backslash stays as it is: once escaped, nothing more changes. */
 void buf_add_name(struct buf *b, const char *bytes, size_t len);

@@ -6,13 +6,13 @@
 /* One error. It owns no memory, so it also works when memory is gone. An all-zero object means «no error». */
 struct ut_err {
 	int code; /* negative errno, as returned */
-	char msg[2000]; /* one sentence: the thing, the place, the remedy; may hold line feeds for a marked place in a
+	char msg[2000]; /* one sentence: the subject, what is wrong, what to do; may hold line feeds for a marked place in a
 			   text */
 };
 
 /*
  * Sets the sentence (printf rules) and returns @code, so that a function can end with `return ut_err_set(…)`.
- * @err may be NULL. A sentence that is too long is cut, never refused.
+ * @err may be NULL. A sentence that is too long is truncated.
  */
 int ut_err_set(struct ut_err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

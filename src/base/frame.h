@@ -12,10 +12,10 @@ enum frame_kind {
 	FRAME_NATIVE, /* of an ELF file */
 	FRAME_KERNEL,
 	FRAME_COMPILED, /* compiled at run time */
-	FRAME_INTERPRETED, /* of a language's interpreter, as its map says: Node's ~, py:: */
+	FRAME_INTERPRETED, /* of a language's interpreter, as its map marks it: Node's ~, py:: */
 	FRAME_INLINED, /* a call that the compiler made part of the next frame */
-	FRAME_WAITING, /* says what was waited for */
-	FRAME_REASON, /* no code: says why names or frames are missing, or groups what is under it */
+	FRAME_WAITING, /* a placeholder that names the wait */
+	FRAME_REASON, /* a placeholder: the reason why names or frames are missing, or a group of frames */
 };
 
 /* Strings belong to what made it, as the names object. */
@@ -27,7 +27,7 @@ struct frame {
 	/* Of the address in its function; with `unnamed`, the address in its file, 0: not known. */
 	uint64_t offset;
 	enum frame_kind kind;
-	bool unnamed; /* no name could be had: name says why */
+	bool unnamed; /* no symbol was found: name is a placeholder with the reason */
 };
 struct frames {
 	VEC(struct frame) v;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hashes of numbers and bytes for tables in memory. Every bit of the input reaches every bit of the hash. A secret of this process
- * goes into each, so that who chooses names or numbers cannot choose many with one hash; hashes therefore differ from run to
- * run and must not reach any output.
+ * Hashes of numbers and bytes for tables in memory. Every bit of the input reaches every bit of the hash. A secret
+ * of this process goes into each, so that a program that chooses names or numbers cannot choose many with the same
+ * hash; hashes therefore differ from run to run and must not reach any output.
  */
 #ifndef UT_BASE_HASH_H
 #define UT_BASE_HASH_H
@@ -14,8 +14,8 @@
 extern uint64_t hash_secret[2];
 
 /*
- * The order counts. With the hash of what came before as @a it hashes sequences of any length. Two products, as in wyhash:
- * after one alone, numbers at equal distances may still stand at equal distances.
+ * The order counts. With the hash of what came before as @a it hashes sequences of any length. Two products, as in
+ * wyhash: after one alone, numbers at equal distances may still stand at equal distances.
  */
 static inline uint64_t hash_pair(uint64_t a, uint64_t b)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Open addressing with linear probing. Each slot has half of its hash, so that neither growth nor removal asks the owner. */
+/* Open addressing with linear probing. Each slot has half of its hash, so that neither growth nor removal asks the
+ * owner. */
 #include "base/index.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #define FIRST_SLOTS 64
 #define HUGE_PAGE (2u << 20)
 
-/* What is looked up is anywhere in a table: with small pages each look costs a walk through the page tables too. */
+/* Lookups are spread over the whole table: with small pages each one also costs a page-table walk. */
 void *index_alloc(size_t bytes)
 {
 	void *ret;
@@ -28,7 +29,7 @@ static size_t slots_of(const struct index *x) { return x->slots ? x->mask + 1 : 
 
 static size_t room_in(size_t slots) { return slots / 3 * 2; }
 
-static void put(struct index_slot *slots, size_t mask, struct index_slot slot)
+static void insert_at(struct index_slot *slots, size_t mask, struct index_slot slot)
 {
 	size_t at = slot.hash & mask;
 
@@ -45,7 +46,7 @@ static int grow(struct index *x, size_t n)
 		return -ENOMEM;
 	for (size_t i = 0; i < slots_of(x); i++)
 		if (x->slots[i].number)
-			put(slots, n - 1, x->slots[i]);
+			insert_at(slots, n - 1, x->slots[i]);
 	free(x->slots);
 	x->slots = slots;
 	x->mask = n - 1;
@@ -69,7 +70,7 @@ int index_add(struct index *x, uint64_t hash, uint32_t number)
 {
 	if (number == INDEX_NONE || index_reserve(x, x->n + 1))
 		return -ENOMEM;
-	put(x->slots, x->mask, (struct index_slot){ (uint32_t)hash, number + 1 });
+	insert_at(x->slots, x->mask, (struct index_slot){ (uint32_t)hash, number + 1 });
 	x->n++;
 	return 0;
 }
@@ -91,7 +92,8 @@ void index_remove(struct index *x, uint64_t hash, uint32_t number)
 
 	if (!found)
 		return;
-	/* Those behind the hole move up to it, unless they would stand before the slot where the search for them begins. */
+	/* Those behind the hole move up to it, unless they would stand before the slot where the search for them
+	 * begins. */
 	for (hole = at = (size_t)(found - x->slots); x->slots[at = (at + 1) & x->mask].number;) {
 		size_t first = x->slots[at].hash & x->mask;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash index: finds the things of an array by their hash. The things lie in the owner's array, usually a VEC; the index holds
- * their numbers, at most two thirds of its slots, by open addressing.
+ * A hash index: finds the things of an array by their hash. The things lie in the owner's array, usually a VEC; the
+ * index holds their numbers, at most two thirds of its slots, by open addressing.
  *
  *	uint64_t hash = hash_number(pid);
  *	uint32_t i = index_find(&x, hash, n, v.v[n].pid == pid);
@@ -59,7 +59,7 @@ int index_add(struct index *x, uint64_t hash, uint32_t number);
 int index_reserve(struct index *x, size_t n);
 /* Removes a number from under its hash; nothing happens where it is not. */
 void index_remove(struct index *x, uint64_t hash, uint32_t number);
-/* The thing with this hash has moved in its array: under @hash, @from becomes @to. */
+/* The element with this hash has moved in its array: under @hash, @from becomes @to. */
 void index_renumber(struct index *x, uint64_t hash, uint32_t from, uint32_t to);
 /* Empties the index and keeps its slots. */
 void index_clear(struct index *x);

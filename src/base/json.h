@@ -10,7 +10,7 @@
  *     json_line(&j);                   {"name":"…","count":3} and a line feed
  *
  * Every call that writes a value takes the key of the member first; inside an array and at the top it is NULL. Keys are
- * ASCII without quotes and backslashes, unless a call says otherwise; that no key comes twice is up to the caller.
+ * ASCII without quotes and backslashes, unless a call says otherwise; the caller makes sure that no key appears twice.
  *
  * Numbers are exact, up to 64 bits. Readers that keep all numbers as doubles, such as JavaScript and jq 1.6, round what
  * is beyond 2^53: identifiers and addresses are therefore strings (json_id, json_address).
@@ -76,7 +76,8 @@ void json_null(struct json *j, const char *key);
 void json_id(struct json *j, const char *key, uint64_t id);
 /* "0x…" */
 void json_address(struct json *j, const char *key, uint64_t address);
-/* The value alone. @digits that count: 9 give a float back, 17 a double. What JSON has no number for is "NaN", "Infinity", "-Infinity". */
+/* The value alone. @digits that count: 9 give a float back, 17 a double. What JSON has no number for is "NaN",
+ * "Infinity", "-Infinity". */
 void buf_add_json_double(struct buf *out, double v, int digits);
 static inline void json_double(struct json *j, const char *key, double v, int digits)
 {

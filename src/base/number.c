@@ -35,7 +35,7 @@ int parse_u64(const char *s, uint64_t *ret)
 		s += 2;
 	}
 	r = parse_digits(&s, base, &v);
-	if (r == -ERANGE) { /* «too large» only when the rest is a number at all */
+	if (r == -ERANGE) { /* out of range only when the rest is a number */
 		while (is_digit_of(*s, base))
 			s++;
 		return *s ? -EINVAL : -ERANGE;

@@ -16,7 +16,7 @@ static int cannot(const char *path, int r, struct ut_err *err)
 	return ut_err_set(err, r, "cannot write to '%s': %s", path, strerror(-r));
 }
 
-/* Does not wait for the reader of a named pipe: one that never comes would keep us for ever. */
+/* Does not wait for the reader of a named pipe, which may never come. */
 static int open_special(const char *path, struct ut_err *err)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), flags;

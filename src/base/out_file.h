@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* Is it there, and no file that another could take the place of: a pipe, a terminal? */
+/* True when the path exists and is not a regular file that could be replaced: a pipe, a terminal. */
 bool out_file_is_special(const char *path);
 /* Could @path be written? Leaves nothing behind. 0, or -errno with a sentence. */
 int out_file_check(const char *path, struct ut_err *err);

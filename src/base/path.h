@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What stands behind the last '/' of @path: all of it without one, "" when it ends with one. Points into @path. */
+/* The part of @path after the last '/': all of it without one, "" when it ends with one. Points into @path. */
 static inline const char *path_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences for a person, each kept once. */
+/* Sentences for a person, without duplicates. */
 #include "base/sentences.h"
 
 #include <stdio.h>

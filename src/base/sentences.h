@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences for a person, each kept once, in the order they came. */
+/* Sentences for a person, without duplicates, in the order of their arrival. */
 #ifndef UT_BASE_SENTENCES_H
 #define UT_BASE_SENTENCES_H
 

@@ -15,7 +15,7 @@ static size_t char_width(utf8proc_int32_t c)
 	return (size_t)utf8proc_charwidth(c);
 }
 
-/* The character at @s, of at least one byte. What is cut or wrong is a character of one byte. */
+/* The character at @s, of at least one byte. A truncated or invalid sequence is a character of one byte. */
 static size_t next_char(const char *s, size_t len, utf8proc_int32_t *ret)
 {
 	utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)s, (utf8proc_ssize_t)len, ret);

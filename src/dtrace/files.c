@@ -144,7 +144,7 @@ static int make_temporary(const char *path, const char *target, char **ret, stru
 			  strerror(errno));
 }
 
-/* @target is what @path stands for. */
+/* @target is the file that @path resolves to. */
 static int replace(const char *path, const char *target, const char *bytes, size_t len, struct ut_err *err)
 {
 	AUTO_FREE char *temporary = NULL;

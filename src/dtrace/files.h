@@ -22,7 +22,7 @@ int dtrace_target(enum elf_machine *ret, struct ut_err *err);
 
 /*
  * Puts @len bytes into @path all at once: it has its old content or all of the new. "-" is standard output; a link is
- * followed; what is no regular file, such as /dev/null, is written to as it is.
+ * followed; anything that is not a regular file, such as /dev/null, is written in place.
  */
 int dtrace_write(const char *path, const char *bytes, size_t len, struct ut_err *err);
 

@@ -10,8 +10,8 @@
 #include "base/ascii.h"
 #include "base/auto.h"
 
-#define LINE_MAX_NUMBER 100000000u /* a marker that says more is not believed */
-#define SHOWN_BEFORE 60 /* bytes of a long line that an error shows around its place */
+#define LINE_MAX_NUMBER 100000000u /* a marker with a larger number is ignored */
+#define SHOWN_BEFORE 60 /* bytes of a long line that an error shows before its position */
 #define SHOWN_AFTER 40
 
 void dtrace_lexer_init(struct dtrace_lexer *l, const char *name, const char *text, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A provider file as words and signs, each with its place. Comments, directives and line markers are taken care of
+/* A provider file as words and signs, each with its position. Comments, directives and line markers are taken care of
  * here; what a word means is the parser's business. */
 #ifndef UT_DTRACE_LEX_H
 #define UT_DTRACE_LEX_H
@@ -20,12 +20,12 @@ struct dtrace_token {
 	enum dtrace_token_kind kind;
 	const char *text; /* in the source, @len bytes */
 	size_t len;
-	const char *file; /* what a line marker said, or the name of the source; @file_len bytes */
+	const char *file; /* from a line marker, or the name of the source; @file_len bytes */
 	size_t file_len;
 	unsigned line;
 };
 
-/* The source is borrowed, and so are all tokens. May be copied to come back to a place. */
+/* The source is borrowed, and so are all tokens. A copy remembers a position. */
 struct dtrace_lexer {
 	const char *begin, *at, *end;
 	const char *file;

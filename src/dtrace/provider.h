@@ -46,8 +46,8 @@ struct dtrace_providers {
 
 /*
  * Reads one file's text and adds what it declares. @name is the file's for complaints. 0, -ENOMEM, or -EINVAL and a
- * sentence with its place; @ret is to be freed in any case. A file may have no provider at all: scripts of other kinds
- * are skipped.
+ * sentence with the position; @ret is to be freed in any case. A file may have no provider at all: scripts of other
+ * kinds are skipped.
  */
 int dtrace_parse(const char *name, const char *text, size_t len, struct dtrace_providers *ret, struct ut_err *err);
 void dtrace_providers_done(struct dtrace_providers *p);

@@ -8,7 +8,7 @@
 
 struct dtrace_parser {
 	struct dtrace_lexer lexer;
-	struct dtrace_token tok; /* the one that is looked at */
+	struct dtrace_token tok; /* the current one */
 	struct dtrace_providers *out;
 };
 
@@ -30,9 +30,9 @@ bool dtrace_opens_group(const struct dtrace_token *t);
 bool dtrace_closes_group(const struct dtrace_token *t);
 /* Steps over a balanced run that begins with the '(', '[' or '{' at hand. */
 int dtrace_skip_group(struct dtrace_parser *p, struct ut_err *err);
-/* A name of a provider or of a probe (@of says which), as a string of the caller. */
+/* A name of a provider or of a probe (@of says which), as a string that the caller owns. */
 int dtrace_read_name(struct dtrace_parser *p, const char *of, bool digit_first, char **ret, struct ut_err *err);
-/* Reads "const char *name" or "unsigned"; the token at hand afterwards is the first that is not part of it. */
+/* Reads "const char *name" or "unsigned"; afterwards the current token is the first that is not part of it. */
 int dtrace_declaration(struct dtrace_parser *p, struct dtrace_declared *ret, struct ut_err *err);
 
 /* The type that C or D has under the name of @t, as cast and truth; false: it has none. */

@@ -73,7 +73,7 @@ bool dtrace_builtin_type(const struct dtrace_token *t, struct dtrace_declared *r
 /* How often each word of C's own types came. */
 struct words {
 	unsigned n_long, n_short, n_signed, n_unsigned, n_char, n_int, n_float, n_double, n_bool, n_void, n_int128;
-	bool other; /* a tag or a name stands for the type */
+	bool other; /* the type is given by a tag or a name */
 };
 
 static bool is_qualifier(const struct dtrace_token *t)

@@ -2,7 +2,7 @@
 /* The debugging symbols of a stripped file, where a package or a build has left them: below /usr/lib/debug by build id,
  * or by the name in .gnu_debuglink beside the file, in .debug/ and below /usr/lib/debug. Only a file of the very same
  * build is believed: by its build id, or for files without one by the checksum that the link gives. Files of a
- * container are looked for in its root. */
+ * container are searched in its root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -91,7 +91,7 @@ static int open_below(int root, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A link may have the file's own name, for its namesake in another folder. */
+/* The debug link may name the file itself, meaning the file of the same name in another directory. */
 static bool is_itself(const struct elf_image *img, int fd)
 {
 	struct stat own, other;
@@ -124,7 +124,7 @@ static bool path_by_build_id(struct elf_image *img, char *path, size_t size)
 }
 
 /* The path under which the file was opened, "" when it has none any more. */
-static void own_path(const struct elf_image *img, char ret[PATH_MAX])
+static void path_of_process(const struct elf_image *img, char ret[PATH_MAX])
 {
 	char proc[64];
 	ssize_t len;
@@ -169,7 +169,7 @@ struct elf_image *image_debug_file(struct elf_image *img)
 	if (img->debug_tried || img->fd < 0)
 		return img->debug;
 	img->debug_tried = true;
-	own_path(img, own);
+	path_of_process(img, own);
 	img->debug = find_below(img, -1, own);
 	return img->debug;
 }

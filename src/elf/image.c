@@ -161,7 +161,7 @@ static void name_machine(struct elf_image *img, unsigned char class, unsigned ch
 	snprintf(img->machine_name, sizeof(img->machine_name), "%s %smachine %u", bits, order, img->machine);
 }
 
-/* What is read of it. */
+/* The part of the file that is read. */
 static Elf64_Ehdr widen_ehdr(const Elf32_Ehdr *h)
 {
 	return (Elf64_Ehdr){ .e_phoff = h->e_phoff,

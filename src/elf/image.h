@@ -34,7 +34,7 @@ struct elf_build_id {
 /*
  * Opens the ELF file behind @fd, which is borrowed: the image keeps a duplicate. Not an ELF file at all is -ENOEXEC
  * with a sentence, a broken one -EBADMSG. 32-bit and foreign-machine files open (so that one can say what they are):
- * ask elf_image_is_x86_64(). Nothing but headers is read here; the rest is read when asked for.
+ * ask elf_image_is_x86_64(). Only headers are read here; the rest is read on demand.
  */
 int elf_image_open(int fd, struct elf_image **ret, struct ut_err *err);
 /* The same over bytes in memory, which must outlive the image (tests, fuzzing). */
@@ -66,11 +66,11 @@ bool elf_image_section(struct elf_image *img, const char *name, uint64_t *ret_va
 /* The bytes of a section (from the file, decompressed if need be), alive as long as the image; false when none. */
 bool elf_image_section_data(struct elf_image *img, const char *name, const void **ret, size_t *ret_size);
 
-/* All symbols of .symtab and .dynsym (defined ones only, versions cut off, duplicates of the two tables merged), sorted
- * by address. Read once, kept with the image. Returns their number; 0 for a file without any. */
+/* All symbols of .symtab and .dynsym (defined ones only, versions removed, duplicates of the two tables merged), sorted
+ * by address. Read once and cached in the image. Returns their number; 0 for a file without any. */
 size_t elf_image_symbols(struct elf_image *img, const struct elf_symbol **ret);
 /*
- * The one address that @name stands for. 1 and the symbol in @ret; 0 when there is none; -EEXIST when several
+ * The one address of @name. 1 and the symbol in @ret; 0 when there is none; -EEXIST when several
  * addresses bear this name (static variables of several files), *ret is one of them then.
  */
 int elf_symbol_find(struct elf_image *img, const char *name, struct elf_symbol *ret);
@@ -81,7 +81,7 @@ const struct elf_symbol *elf_function_at(struct elf_image *img, uint64_t vaddr);
 bool elf_is_function_start(struct elf_image *img, uint64_t vaddr);
 /* The range of the .eh_frame entry that @vaddr is in: what is known of a function that has no symbol. False: none. */
 bool elf_unwind_entry_at(struct elf_image *img, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end);
-/* "_start", "main" or "__restore_rt" when that is what begins at @vaddr, told without symbols; NULL: none of them, or
+/* "_start", "main" or "__restore_rt" when that is what begins at @vaddr, recognized without symbols; NULL: none of them, or
  * not known. */
 const char *elf_entry_name(struct elf_image *img, uint64_t vaddr);
 /* The function that the stub of the procedure linkage table at @vaddr leads to, alive as long as the image; NULL when
@@ -89,12 +89,12 @@ const char *elf_entry_name(struct elf_image *img, uint64_t vaddr);
 const char *elf_stub_at(struct elf_image *img, uint64_t vaddr);
 
 /*
- * Separate debugging symbols are looked for when symbols are first needed, below our own /usr/lib/debug and beside the
+ * Separate debugging symbols are searched when symbols are first needed, below our own /usr/lib/debug and beside the
  * file. For one that came from a process with another root this is to be called before: it looks below @root, a
- * descriptor of that folder, where the file is known as @path.
+ * descriptor of that directory, where the file is known as @path.
  */
 void elf_image_find_debug(struct elf_image *img, int root, const char *path);
-/* Sets the folder that is asked in place of /usr/lib/debug, which must live on (NULL: none is set). Returns the one
+/* Sets the directory that is searched instead of /usr/lib/debug, which must live on (NULL: none is set). Returns the one
  * before. For all images; not while other threads open some. */
 const char *elf_debug_root(const char *folder);
 

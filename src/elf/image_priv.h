@@ -112,7 +112,7 @@ bool section_load(struct elf_image *img, struct section *s);
 
 /* Finds the symbol tables, once; a .symtab that was stripped off in the file with debugging symbols, if it is there. */
 void image_load_symtabs(struct elf_image *img);
-/* The file with the debugging symbols of this very build, looked for once; it stays the image's. NULL: there is none. */
+/* The file with the debugging symbols of this very build, searched once and owned by the image. NULL: there is none. */
 struct elf_image *image_debug_file(struct elf_image *img);
 /* The symbols that Fedora's build keeps in a stripped file (.gnu_debugdata), unpacked once; the image's. NULL: none. */
 struct elf_image *image_mini_file(struct elf_image *img);
@@ -121,13 +121,13 @@ extern const char *image_debug_root; /* /usr/lib/debug; tests have their own */
 struct symbol_walk {
 	const struct symtab *table;
 	uint8_t *buf; /* freed by symbol_walk_done */
-	uint64_t next; /* index of the symbol that comes next */
+	uint64_t next; /* index of the next symbol */
 	size_t at, filled; /* symbols in the buffer */
 };
 struct symbol_walk symbol_walk_over(const struct symtab *table);
 bool symbol_next(struct symbol_walk *w, Elf64_Sym *ret);
 void symbol_walk_done(struct symbol_walk *w);
-/* True for a defined symbol that names a place; fills in all of @ret but the name. */
+/* True for a defined symbol with an address; fills in all of @ret but the name. */
 bool symbol_from_raw(const Elf64_Sym *raw, struct elf_symbol *ret);
 /* @name's beginning without "@VERSION", alive as long as the image; NULL when memory ran out. */
 const char *image_keep_name(struct elf_image *img, const char *name, size_t len);

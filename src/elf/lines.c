@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which unit of the debugging information an address is in, and the places that are named there. */
+/* Which unit of the debugging information an address is in, and the source locations recorded there. */
 #include "elf/lines.h"
 
 #include <dwarf.h>
@@ -180,7 +180,7 @@ size_t elf_lines_at(struct elf_lines *l, uint64_t vaddr, struct elf_place ret[EL
 	n = unit_chain(l, u, vaddr, chain);
 	memset(ret, 0, (n ? n : 1) * sizeof(*ret));
 	set_line(l, u, vaddr, &ret[0]);
-	for (size_t i = 0; i < n; i++) { /* the outermost comes first in the chain */
+	for (size_t i = 0; i < n; i++) { /* the chain begins with the outermost */
 		struct elf_place *place = &ret[n - 1 - i];
 		Dwarf_Die die;
 

@@ -11,7 +11,7 @@ struct elf_lines;
 
 /* One of the calls that are at an address. Strings live as long as the object. */
 struct elf_place {
-	const char *name; /* of the function, mangled where the compiler says so; NULL: not told */
+	const char *name; /* of the function, mangled where the compiler says so; NULL: unknown */
 	const char *file; /* as the compiler has it; NULL: not known */
 	uint32_t line; /* 0: not known */
 };

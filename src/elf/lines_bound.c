@@ -16,8 +16,8 @@ static bool is_strings(const char *name)
 	       !strcmp(name, ".zdebug_line_str");
 }
 
-/* One section as elfutils has it, unpacked. False: a text in it would have no end. */
-static bool look_at(struct elf_lines *l, Elf_Scn *scn, const char *name)
+/* Records one section as elfutils has it, decompressed. False: its last string is not terminated. */
+static bool parse_bound(struct elf_lines *l, Elf_Scn *scn, const char *name)
 {
 	const Elf_Data *data;
 
@@ -42,7 +42,7 @@ bool lines_may_be_read(struct elf_lines *l)
 	while ((scn = elf_nextscn(l->elf, scn))) {
 		const char *name = gelf_getshdr(scn, &header) ? elf_strptr(l->elf, names, header.sh_name) : NULL;
 
-		if (name && header.sh_type != SHT_NOBITS && !look_at(l, scn, name))
+		if (name && header.sh_type != SHT_NOBITS && !parse_bound(l, scn, name))
 			return false;
 	}
 	return true;
@@ -52,7 +52,7 @@ static uint64_t get(const uint8_t **at, size_t n)
 {
 	uint64_t v = 0;
 
-	memcpy(&v, *at, n); /* such files are little-endian */
+	memcpy(&v, *at, n); /* x86-64 files are little-endian */
 	*at += n;
 	return v;
 }

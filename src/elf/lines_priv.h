@@ -23,7 +23,7 @@ void code_ranges_index(struct code_ranges *r);
 /* The last one to begin of those that hold @vaddr; NULL when none does. */
 const struct code_range *code_ranges_find(const struct code_ranges *r, uint64_t vaddr);
 
-/* A function that has code, or a call that was inlined into one, with all such calls below it behind it. */
+/* A function with code, or a call inlined into one. All calls inlined below it follow it in the array. */
 struct node {
 	uint64_t die; /* its offset */
 	uint32_t end; /* number of the first node behind its own */

@@ -52,7 +52,7 @@ static int add_node(struct elf_lines *l, struct unit *u, Dwarf_Die *die, bool in
 	return ++l->nodes > NODES_MAX || vec_push(&u->nodes, node) ? -ENOMEM : 0;
 }
 
-/* One place of the walk: an entry whose children are being walked, and the node that it made, if any. */
+/* One level of the walk: an entry whose children are being visited, and the node made for it, if any. */
 struct level {
 	Dwarf_Die die;
 	size_t node; /* number + 1; 0: none */

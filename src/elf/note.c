@@ -67,7 +67,8 @@ static bool find_note(struct note_walk *w, const char *owner, uint32_t type, uin
 	return false;
 }
 
-/* The first note of this owner and type in the loaded segments; its description is cut to @room. True when found. */
+/* The first note of this owner and type in the loaded segments; its description is truncated to @room. True when
+ * found. */
 static bool find_loaded_note(struct elf_image *img, const char *owner, uint32_t type, uint8_t *desc, size_t room,
 			     size_t *ret_len)
 {

@@ -35,7 +35,7 @@ static Elf64_Shdr shdr_at(const struct elf_image *img, const uint8_t *table, siz
 	return widen_shdr(&narrow);
 }
 
-/* The table as it is in the file; its true length goes to *@ret_n. */
+/* The table as it is in the file; its full length is stored in *@ret_n. */
 static uint8_t *read_table(const struct elf_image *img, size_t *ret_n, uint32_t *ret_strndx)
 {
 	size_t entsize = img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);

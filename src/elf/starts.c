@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where functions begin: told by function symbols, and in stripped files by the unwind tables. Nothing else is read
+/* Where functions begin: from function symbols, and in stripped files from the unwind tables. Nothing else is read
  * from those tables here. */
 #include <string.h>
 
@@ -89,7 +89,7 @@ static uint8_t cie_encoding(struct cursor c, bool is_64)
 }
 
 /* One entry of .eh_frame after its length; adds the start of an FDE. */
-static void take_entry(struct elf_image *img, const struct section *s, struct cursor entry)
+static void parse_entry_point(struct elf_image *img, const struct section *s, struct cursor entry)
 {
 	const uint8_t *bytes = s->data, *id_at = entry.at;
 	uint32_t back = (uint32_t)take_bytes(&entry, 4), cie_len;
@@ -128,7 +128,7 @@ static void starts_from_section(struct elf_image *img)
 		if (len > (size_t)(c.end - c.at)) /* also the 64-bit form, which no toolchain writes */
 			break;
 		if (len)
-			take_entry(img, s, (struct cursor){ .at = c.at, .end = c.at + len });
+			parse_entry_point(img, s, (struct cursor){ .at = c.at, .end = c.at + len });
 		c.at += len;
 	}
 	sort_starts(&img->starts);

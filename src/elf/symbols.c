@@ -40,7 +40,7 @@ static void merge_duplicates(struct elf_image *img)
 	img->symbols.n = n;
 }
 
-/* Whether @a says more about its address than @b. */
+/* Whether @a describes its address better than @b. */
 static bool is_better_name(const struct elf_symbol *a, const struct elf_symbol *b)
 {
 	if (!a->size != !b->size)

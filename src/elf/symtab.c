@@ -159,7 +159,7 @@ const char *image_keep_name(struct elf_image *img, const char *name, size_t len)
 	return copy;
 }
 
-/* A place in a string table where the wanted name stands, with or without a version behind it. */
+/* An offset in a string table at which the wanted name begins, with or without a version after it. */
 struct place {
 	uint64_t offset;
 	bool old; /* "name@VERSION": new programs do not link to it; "name@@VERSION" is the one they do */
@@ -174,7 +174,7 @@ struct find {
 	bool found, best_is_old, several;
 };
 
-/* Notes the places of the name in @n bytes at @offset of the string table; the last two may be cut off text. */
+/* Records the offsets of the name in @n bytes at @offset of the string table; the last string may be incomplete. */
 static int note_places(struct find *f, const char *bytes, size_t n, uint64_t offset)
 {
 	const char *at = bytes, *end = bytes + n, *p;

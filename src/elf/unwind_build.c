@@ -7,7 +7,7 @@
 #include "elf/unwind_priv.h"
 
 #define USER_END (1ull << 47)
-#define REACH_MAX 0xffff0000ull /* of addresses behind the base: they are kept in 32 bits */
+#define REACH_MAX 0xffff0000ull /* of addresses above the base: they are stored in 32 bits */
 #define PAGE_MASK ((1ull << UT_UNWIND_PAGE_SHIFT) - 1)
 
 static int compare_ranges(const void *a, const void *b)
@@ -116,7 +116,7 @@ static void find_entry(struct unwind_build *b)
 		b->entry = h.e_entry;
 }
 
-/* A program's first function has no caller, whatever its entry says. */
+/* A program's first function has no caller, whatever its FDE says. */
 static int end_at_entry(struct unwind_build *b, struct unwind_layer *layer)
 {
 	static const struct ut_unwind_rule outermost = { .cfa = UT_CFA_OUTERMOST };
@@ -156,7 +156,7 @@ static int finish_layer(struct unwind_build *b, struct unwind_layer *layer, stru
 	return r;
 }
 
-/* Go's entries are wrong where a signal returns, so the code comes before .debug_frame. */
+/* Go's FDEs are wrong where a signal returns, so instructions take precedence over .debug_frame. */
 static int read_layers(struct unwind_build *b, struct unwind_rows *rows)
 {
 	struct unwind_layer layer = { 0 };

@@ -9,7 +9,7 @@ enum { RSP = 7, RIP = 16 };
 static bool is_literal(uint8_t op) { return op >= DW_OP_lit0 && op <= DW_OP_lit31; }
 
 /* The base register of an expression; 0xff when it does not begin with one. */
-static uint8_t take_register(struct cursor *c, int64_t *ret_off)
+static uint8_t parse_register_operand(struct cursor *c, int64_t *ret_off)
 {
 	uint8_t op = take_byte(c);
 
@@ -26,7 +26,8 @@ static bool is_stub(struct cursor c, int64_t *ret_byte)
 	int64_t off = 0;
 	uint8_t byte;
 
-	if (take_register(&c, &off) != RIP || off || take_byte(&c) != DW_OP_lit15 || take_byte(&c) != DW_OP_and)
+	if (parse_register_operand(&c, &off) != RIP || off || take_byte(&c) != DW_OP_lit15 ||
+	    take_byte(&c) != DW_OP_and)
 		return false;
 	byte = take_byte(&c);
 	*ret_byte = byte - DW_OP_lit0;
@@ -35,7 +36,7 @@ static bool is_stub(struct cursor c, int64_t *ret_byte)
 }
 
 /* What is added to a value that was read, to the end of the expression. */
-static bool take_sum(struct cursor *c, int64_t *ret)
+static bool parse_sum(struct cursor *c, int64_t *ret)
 {
 	uint8_t op;
 
@@ -67,14 +68,14 @@ struct cfa_rule cfa_from_expression(struct cursor c)
 {
 	struct cfa_rule other = { .how = CFA_OTHER }, ret = { .how = CFA_READ };
 
-	ret.reg = take_register(&c, &ret.off);
+	ret.reg = parse_register_operand(&c, &ret.off);
 	if (ret.reg == 0xff)
 		return other;
 	if (c.at == c.end)
 		return (struct cfa_rule){ .how = CFA_REGISTER, .reg = ret.reg, .off = ret.off };
 	if (ret.reg == RSP && ret.off == 8 && is_stub(c, &ret.add))
 		return (struct cfa_rule){ .how = CFA_STUB, .reg = RSP, .off = 8, .add = ret.add };
-	if (take_byte(&c) != DW_OP_deref || !take_sum(&c, &ret.add))
+	if (take_byte(&c) != DW_OP_deref || !parse_sum(&c, &ret.add))
 		return other;
 	return ret;
 }
@@ -83,7 +84,7 @@ struct saved_rule saved_from_expression(struct cursor c)
 {
 	struct saved_rule ret = { .how = SAVED_AT_REGISTER };
 
-	ret.reg = take_register(&c, &ret.off);
+	ret.reg = parse_register_operand(&c, &ret.off);
 	if (ret.reg == 0xff || c.at != c.end)
 		return (struct saved_rule){ .how = SAVED_OTHER };
 	return ret;

@@ -29,7 +29,7 @@ static bool is_known_encoding(uint8_t enc)
 	       (base == 0 || base == ENC_PCREL || base == ENC_TEXTREL || base == ENC_DATAREL);
 }
 
-/* What an augmentation string says of entries (LSB, "Eh frame"). */
+/* What an augmentation string declares about FDEs (LSB, "Eh frame"). */
 static bool read_augmentation(struct cie *cie, const Dwarf_CIE *raw)
 {
 	struct cursor c = { .at = raw->augmentation_data, .end = raw->augmentation_data + raw->augmentation_data_size };
@@ -54,7 +54,7 @@ static bool read_augmentation(struct cie *cie, const Dwarf_CIE *raw)
 	return !c.bad && is_known_encoding(cie->encoding);
 }
 
-static int take_cie(struct frames *f, uint64_t offset, const Dwarf_CIE *raw)
+static int parse_cie(struct frames *f, uint64_t offset, const Dwarf_CIE *raw)
 {
 	struct cie cie = { .offset = offset,
 			   .code_align = raw->code_alignment_factor,
@@ -93,7 +93,7 @@ static uint64_t base_of(const struct frames *f, uint8_t enc, uint64_t here)
 static uint64_t address_of(const struct frames *f, const uint8_t *at) { return f->vaddr + (uint64_t)(at - f->bytes); }
 
 /* 0, -ENOMEM, or -EBADMSG. */
-static int take_fde(struct frames *f, const Dwarf_FDE *raw)
+static int parse_fde(struct frames *f, const Dwarf_FDE *raw)
 {
 	static const struct ut_unwind_rule unsupported = { .cfa = UT_CFA_UNSUPPORTED };
 	const struct cie *cie = find_cie(f, raw->CIE_pointer);
@@ -123,7 +123,7 @@ static int take_fde(struct frames *f, const Dwarf_FDE *raw)
 }
 
 /* 1: behind the last entry. 0, -ENOMEM, or -EBADMSG. */
-static int take_entry(struct frames *f, Dwarf_Off offset, Dwarf_Off *next)
+static int parse_entry(struct frames *f, Dwarf_Off offset, Dwarf_Off *next)
 {
 	static const unsigned char ident[EI_NIDENT] = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT };
 	Elf_Data data = { .d_buf = (void *)(uintptr_t)f->bytes, .d_size = f->size, .d_version = EV_CURRENT };
@@ -143,19 +143,19 @@ static int take_entry(struct frames *f, Dwarf_Off offset, Dwarf_Off *next)
 	if (r)
 		return r > 0 ? 1 : -EBADMSG;
 	if (dwarf_cfi_cie_p(&entry))
-		return take_cie(f, offset, &entry.cie);
+		return parse_cie(f, offset, &entry.cie);
 	if (!f->entries_max--)
 		return 1;
-	return take_fde(f, &entry.fde);
+	return parse_fde(f, &entry.fde);
 }
 
-static int take_entries(struct frames *f)
+static int parse_entries(struct frames *f)
 {
 	Dwarf_Off offset = 0, next = 0;
 	int r;
 
 	for (; offset < f->size; offset = next) {
-		r = take_entry(f, offset, &next);
+		r = parse_entry(f, offset, &next);
 		if (r == 1)
 			return 0;
 		if (r == -ENOMEM)
@@ -169,7 +169,7 @@ static int take_entries(struct frames *f)
 
 static int read_frames(struct frames *f)
 {
-	int r = take_entries(f);
+	int r = parse_entries(f);
 
 	vec_done(&f->cies);
 	return r;

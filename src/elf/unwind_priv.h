@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of the unwind tables' compiler share: the state of a frame while its instructions are followed, rows
- * before they are cut into pages, and the table that is being built. */
+ * before they are divided into pages, and the table that is being built. */
 #ifndef UT_ELF_UNWIND_PRIV_H
 #define UT_ELF_UNWIND_PRIV_H
 
@@ -12,7 +12,7 @@
 /* Unwind information beyond this is no program's. */
 #define UNWIND_BYTES_MAX (256ull << 20)
 
-/* How the CFA is told at a place. */
+/* How the CFA is defined at an address. */
 enum cfa_how { CFA_NONE, CFA_REGISTER, CFA_READ, CFA_STUB, CFA_OTHER };
 struct cfa_rule {
 	uint8_t how; /* enum cfa_how */
@@ -21,7 +21,7 @@ struct cfa_rule {
 	int64_t add; /* CFA_READ: added to what was read; CFA_STUB: the byte */
 };
 
-/* Where the caller's value of a register is told to be. */
+/* Where the caller's value of a register is saved. */
 enum saved_how { SAVED_SAME, SAVED_AT_CFA, SAVED_AT_REGISTER, SAVED_UNDEFINED, SAVED_OTHER };
 struct saved_rule {
 	uint8_t how; /* enum saved_how */
@@ -32,7 +32,7 @@ struct saved_rule {
 enum kept_register { KEPT_RA, KEPT_RBP, KEPT_RBX, KEPT };
 struct frame_state {
 	struct cfa_rule cfa;
-	struct cfa_rule plain; /* as it was last told by a register: what half of a definition changes */
+	struct cfa_rule plain; /* as last defined by a register: the base that half of a definition changes */
 	struct saved_rule saved[KEPT];
 };
 
@@ -88,7 +88,7 @@ struct unwind_build {
 	uint32_t last_number;
 };
 
-/* Expressions that are told for the CFA; CFA_OTHER for one that we do not follow. */
+/* Expressions that define the CFA; CFA_OTHER for an unsupported one. */
 struct cfa_rule cfa_from_expression(struct cursor expr);
 /* An expression that is a register and a distance: SAVED_AT_REGISTER; SAVED_OTHER for any other. */
 struct saved_rule saved_from_expression(struct cursor expr);
@@ -102,7 +102,8 @@ int fde_run(struct unwind_build *b, struct unwind_layer *layer, const struct cie
 /* Reads .eh_frame or .debug_frame into @layer. 0 or -ENOMEM; sets table->why when there is none. */
 int unwind_read_eh_frame(struct unwind_build *b, struct unwind_layer *layer);
 int unwind_read_debug_frame(struct unwind_build *b, struct unwind_layer *layer);
-/* What the code itself says, of places that @known has no rule for: stubs of the PLT, returns from signals, starts. */
+/* Rules derived from instructions, for addresses without a rule in @known: stubs of the PLT, returns from signals,
+ * starts. */
 int unwind_read_stubs(struct unwind_build *b, const struct unwind_rows *known, struct unwind_layer *layer);
 
 /* True when all of [start, end) is code in the file, near enough to the base. */

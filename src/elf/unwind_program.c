@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The instructions of unwind entries (DWARF 5, 6.4.2, and GNU's) followed from the start of a function to its end. Only
- * what is said of the CFA, the return address, rbp and rbx is kept. */
+ * the rules for the CFA, the return address, rbp and rbx are recorded. */
 #include <dwarf.h>
 #include <limits.h>
 
@@ -11,7 +11,7 @@
 enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
 
 struct program {
-	struct unwind_build *b; /* NULL: a common entry, without places */
+	struct unwind_build *b; /* NULL: a CIE, without addresses */
 	struct unwind_layer *layer;
 	const struct cie *cie;
 	struct cursor c;
@@ -29,8 +29,8 @@ struct program {
 static bool fits_16(int64_t v) { return v >= INT16_MIN && v <= INT16_MAX; }
 
 /*
- * A register's place as a distance from the CFA (UT_SAVED_CFA) or from rbp. One that is told in a way we do not follow
- * is as good as undefined: the walk goes on until somebody needs it.
+ * A register's location as a distance from the CFA (UT_SAVED_CFA) or from rbp. An unsupported definition
+ * is as good as undefined: unwinding continues until a frame needs the register.
  */
 static uint8_t place_of(const struct frame_state *f, const struct saved_rule *s, int16_t *ret)
 {
@@ -55,7 +55,7 @@ static bool lies_at(const struct saved_rule *s, int64_t off)
 	return s->how == SAVED_AT_REGISTER && s->reg == RSP && s->off == off;
 }
 
-/* glibc's __restore_rt tells where the kernel has put each register. */
+/* The FDE of glibc's __restore_rt says where the kernel saved each register. */
 static bool is_signal_frame(const struct frame_state *f)
 {
 	enum { UC_RBP = 120, UC_RBX = 128, UC_RSP = 160, UC_RIP = 168 }; /* in a ucontext */
@@ -165,7 +165,7 @@ static void save_how(struct program *p, uint64_t reg, enum saved_how how)
 	save(p, reg, (struct saved_rule){ .how = how });
 }
 
-/* To what the common entry says. In that itself (old assemblers move instructions there): to nothing. */
+/* Restores what the CIE defines. In the CIE itself, where old assemblers move instructions, restores nothing. */
 static void restore(struct program *p, uint64_t reg)
 {
 	struct saved_rule *s = kept(p, reg);

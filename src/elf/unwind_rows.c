@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of single functions put together: rules are numbered, overlaps decided, sources laid over each other, and all of
- * it is cut into pages. */
+/* Rows of single functions merged: rules are numbered, overlaps decided, sources laid over each other, and all of
+ * it is divided into pages. */
 #include "base/auto.h"
 #include "base/hash.h"
 #include "base/search.h"
@@ -27,7 +27,7 @@ int unwind_rule_number(struct unwind_build *b, const struct ut_unwind_rule *rule
 	}
 	found = index_find(&b->rule_index, hash, i, memcmp(&t->rules[i], rule, sizeof(*rule)) == 0);
 	if (found == INDEX_NONE && t->nrules >= UT_UNWIND_RULES_MAX - 1 && rule->cfa != UT_CFA_UNSUPPORTED)
-		return unwind_rule_number(b, &unsupported, ret); /* the last one is kept free for it */
+		return unwind_rule_number(b, &unsupported, ret); /* the last number is reserved for it */
 	if (found == INDEX_NONE) {
 		if (vec_grow_((void **)&t->rules, &b->rules_cap, t->nrules + 1, sizeof(*t->rules)) ||
 		    index_add(&b->rule_index, hash, t->nrules))
@@ -93,8 +93,8 @@ int unwind_add_span(struct unwind_build *b, struct unwind_layer *layer, uint64_t
 	return r ? r : unwind_close_span(b, layer, first, start, end);
 }
 
-/* A row at the end; what began at the same place is replaced, what says the same as the one before left out. */
-static int put(struct unwind_rows *rows, uint32_t at, uint32_t rule)
+/* Appends a row. It replaces a row with the same address, and a row with the rule of the one before is left out. */
+static int append_row(struct unwind_rows *rows, uint32_t at, uint32_t rule)
 {
 	if (rows->n && rows->v[rows->n - 1].at == at)
 		rows->n--;
@@ -114,18 +114,18 @@ struct sweep {
 };
 
 /* The rows of the top span that begin before @upto. */
-static int put_rows(struct sweep *s, uint32_t upto)
+static int append_rows_before(struct sweep *s, uint32_t upto)
 {
 	struct open_span *top = &s->open.v[s->open.n - 1];
 	const struct unwind_row *rows = s->layer->rows.v;
 
 	for (; top->next < top->last && rows[top->next].at < upto; top->next++)
-		if (put(s->out, rows[top->next].at, rows[top->next].rule))
+		if (append_row(s->out, rows[top->next].at, rows[top->next].rule))
 			return -ENOMEM;
 	return 0;
 }
 
-/* A span goes on behind one that lay on top of it. Its first row came long before. */
+/* A span continues after one that covered it. Its first row is further back. */
 static int resume(struct sweep *s, uint32_t at)
 {
 	struct open_span *top = &s->open.v[s->open.n - 1];
@@ -133,7 +133,7 @@ static int resume(struct sweep *s, uint32_t at)
 
 	while (top->next < top->last && rows[top->next].at <= at)
 		top->next++;
-	return put(s->out, at, rows[top->next - 1].rule);
+	return append_row(s->out, at, rows[top->next - 1].rule);
 }
 
 /* Ends the spans that end at or before @upto. */
@@ -142,11 +142,11 @@ static int close_spans(struct sweep *s, uint32_t upto)
 	while (s->open.n && s->open.v[s->open.n - 1].end <= upto) {
 		uint32_t end = s->open.v[s->open.n - 1].end;
 
-		if (put_rows(s, end))
+		if (append_rows_before(s, end))
 			return -ENOMEM;
 		while (s->open.n && s->open.v[s->open.n - 1].end <= end)
 			s->open.n--;
-		if (s->open.n ? resume(s, end) : put(s->out, end, 0))
+		if (s->open.n ? resume(s, end) : append_row(s->out, end, 0))
 			return -ENOMEM;
 	}
 	return 0;
@@ -164,11 +164,11 @@ int unwind_flatten(struct unwind_layer *layer, struct unwind_rows *ret)
 
 		r = close_spans(&s, span->start);
 		if (!r && s.open.n)
-			r = put_rows(&s, span->start);
+			r = append_rows_before(&s, span->start);
 		if (!r)
 			r = vec_push(&s.open, ((struct open_span){ span->end, span->first, span->first + span->n }));
 		if (!r)
-			r = put_rows(&s, span->start + 1);
+			r = append_rows_before(&s, span->start + 1);
 	}
 	if (!r)
 		r = close_spans(&s, UINT32_MAX);
@@ -192,14 +192,15 @@ int unwind_overlay(struct unwind_rows *rows, const struct unwind_rows *weak)
 			rule = rows->v[i++].rule;
 		if (k < weak->n && weak->v[k].at == at)
 			weak_rule = weak->v[k++].rule;
-		r = put(&out, at, rule ? rule : weak_rule);
+		r = append_row(&out, at, rule ? rule : weak_rule);
 	}
 	free(rows->v);
 	*rows = out;
 	return r;
 }
 
-static void put_page(struct unwind_table *t, const struct unwind_rows *rows, size_t *i, uint32_t page, uint32_t *rule)
+static void append_page(struct unwind_table *t, const struct unwind_rows *rows, size_t *i, uint32_t page,
+			uint32_t *rule)
 {
 	if (*i == rows->n || rows->v[*i].at != page << UT_UNWIND_PAGE_SHIFT)
 		t->rows[t->nrows++] = UT_UNWIND_ROW(0, *rule);
@@ -227,7 +228,7 @@ int unwind_paginate(struct unwind_build *b, const struct unwind_rows *rows)
 		return -ENOMEM;
 	for (uint32_t page = first; page <= last; page++) {
 		t->directory[page - first] = t->nrows;
-		put_page(t, rows, &i, page, &rule);
+		append_page(t, rows, &i, page, &rule);
 	}
 	t->directory[t->pages] = t->nrows;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Code that is known by its instructions where no entry tells of it: the stubs that linkers make (lld writes no entries
+/* Code that is known by its instructions where no FDE covers it: the stubs that linkers make (lld writes no entries
  * for them), returns from signal handlers (musl's, Go's), and where programs and threads begin. */
 #include "base/auto.h"
 #include "elf/unwind_priv.h"
@@ -118,7 +118,7 @@ static size_t sigreturn_head(const uint8_t *bytes, const uint8_t *p)
 }
 
 /*
- * A handler returns to the first byte, and who looks for the code of a return address looks a byte before it. There is
+ * A handler returns to the first byte, and unwinders look up a return address minus one byte. There is
  * a nop in musl, and padding in Go; where the end of another function is there instead, it stays that function's.
  */
 static bool is_padding(uint8_t byte) { return byte == 0x90 || byte == 0xcc || byte == 0; }

@@ -75,7 +75,7 @@ static int find_stretches(struct elf_image *img, struct stretches *to, struct ut
 }
 
 /* A NUL-terminated string at *@at, which is moved behind it; NULL when it does not end before @end. */
-static const char *take_string(const char **at, const char *end)
+static const char *read_string(const char **at, const char *end)
 {
 	const char *ret = *at, *nul = memchr(ret, '\0', (size_t)(end - ret));
 
@@ -85,7 +85,7 @@ static const char *take_string(const char **at, const char *end)
 	return ret;
 }
 
-/* Whether a note says where its place moves to when the program was relinked in place (prelink). */
+/* Whether a note has the base address that adjusts its location after prelink. */
 static uint64_t base_adjustment(const struct elf_image *img, uint64_t vaddr, uint64_t base, uint64_t section_base)
 {
 	if (!base || !section_base || !elf_vaddr_is_text(img, vaddr + section_base - base))
@@ -134,9 +134,9 @@ static bool read_note(const struct elf_image *img, const struct note *raw, uint6
 	memcpy(address, at, sizeof(address));
 	at += sizeof(address);
 	*ret = (struct usdt_note){ 0 };
-	ret->provider = take_string(&at, end);
-	ret->name = ret->provider ? take_string(&at, end) : NULL;
-	ret->args = ret->name ? take_string(&at, end) : NULL;
+	ret->provider = read_string(&at, end);
+	ret->name = ret->provider ? read_string(&at, end) : NULL;
+	ret->args = ret->name ? read_string(&at, end) : NULL;
 	if (!ret->args || !*ret->provider || !*ret->name)
 		return false;
 	move = base_adjustment(img, address[0], address[1], section_base);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A small assembler for BPF instructions with forward labels. Encodings: linux/bpf.h and the kernel's
- * Documentation/bpf/standardization/instruction-set.rst. It never fails half-way: an error is kept until asm_finish. */
+ * Documentation/bpf/standardization/instruction-set.rst. It never fails half-way: asm_finish reports the first
+ * error. */
 #ifndef UT_GEN_ASM_H
 #define UT_GEN_ASM_H
 
@@ -14,7 +15,7 @@
 enum bpf_reg { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP };
 
 /*
- * Maps a program refers to; the loader puts descriptors in their place (gen_relocate). Also the names in a
+ * Maps a program refers to; the loader replaces them with descriptors (gen_relocate). Also the names in a
  * disassembly.
  */
 enum gen_map {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The generator: a checked probe at a site becomes BPF instructions. Pure: nothing is loaded here.
  *
- * A *snippet* is what one site runs: predicate, values, record, texts. Sites whose snippets are equal to the byte share one
- * (src/plan does that); a *program* is one snippet, or several with a search over the attach cookie in front.
- * The cookie is snippet << 32 | site.
+ * A *snippet* is what one site runs: predicate, values, record, texts. Sites whose snippets are equal to the byte
+ * share one (src/plan does that); a *program* is one snippet, or several with a search over the attach cookie in
+ * front. The cookie is snippet << 32 | site.
  */
 #ifndef UT_GEN_GEN_H
 #define UT_GEN_GEN_H
@@ -59,25 +59,25 @@ bool gen_snippet_equal(const struct gen_snippet *a, const struct gen_snippet *b)
 
 /*
  * A whole program of @n snippets (pointers), whose numbers in the cookie are @numbers, ascending. With one snippet the
- * cookie's upper half is not looked at. The instructions are appended to @ret.
+ * cookie's upper half is ignored. The instructions are appended to @ret.
  */
 int gen_program(const struct gen_snippet *const *snippets, const uint32_t *numbers, size_t n,
 		const struct gen_options *options, struct asm_buf *ret, struct ut_err *err);
 /*
- * Puts descriptors in the place of map numbers; fds has GEN_MAPS entries, -1 where there is none (then it must
+ * Replaces map numbers with descriptors; fds has GEN_MAPS entries, -1 where there is none (then it must
  * not be used).
  */
 int gen_relocate(struct asm_buf *program, const int *fds);
 
-/* Functions in C that snippets call (enum gen_function): instructions with descriptors in their place. */
+/* Functions in C that snippets call (enum gen_function): instructions, with descriptors already in them. */
 struct gen_functions {
 	const struct bpf_insn *insns; /* all of them, calling each other at most */
 	size_t n;
 	size_t at[GEN_FUNCTIONS]; /* where each begins */
 };
 /*
- * After gen_relocate: appends what is called, if anything is. -EINVAL when @functions is NULL then. They need 128 bytes of
- * the 512 of a program's stack.
+ * After gen_relocate: appends what is called, if anything is. -EINVAL when @functions is NULL then. They need 128
+ * bytes of the 512 of a program's stack.
  */
 int gen_link(struct asm_buf *program, const struct gen_functions *functions);
 

@@ -7,8 +7,9 @@
 #include "probe/layout.h"
 
 /*
- * Registers of a snippet: R6 the context, R7 the record while one is reserved, R8 the address of the CPU's lost counter,
- * R9 its ring: the program has set R6, R8 and R9 (gen_ring). R0…R5 are scratch. The stack, 512 bytes down from FP:
+ * Registers of a snippet: R6 the context, R7 the record while one is reserved, R8 the address of the CPU's lost
+ * counter, R9 its ring: the program has set R6, R8 and R9 (gen_ring). R0…R5 are scratch. The stack, 512 bytes down
+ * from FP:
  */
 enum gen_stack {
 	SP_KEY = -8, /* map keys, small reads */
@@ -44,13 +45,16 @@ void gen_expr(struct gen *g, const struct expr *e, unsigned temp);
 void gen_truth(struct gen *g);
 /* The variables' own: gen_var.c */
 void gen_var(struct gen *g, const struct expr *e, unsigned temp);
-/* The string lies in user memory, and its value is the address: neither the thread's name nor a field of a tracepoint. */
+/* The string lies in user memory, and its value is the address: neither the thread's name nor a field of a
+ * tracepoint. */
 bool gen_is_user_text(const struct expr *text);
-/* Compares a string with a literal: R0 becomes 1 when they are equal. A user string's address is in R0. gen_compare.c */
+/* Compares a string with a literal: R0 becomes 1 when they are equal. A user string's address is in R0.
+ * gen_compare.c */
 void gen_compare_text(struct gen *g, const struct expr *text, const struct expr *literal);
 /* Reads @size bytes of user memory at R3 to FP+@to; on failure goes to on_fault. Clobbers R0…R5. gen_var.c */
 void gen_read_user(struct gen *g, int to, unsigned size);
-/* R3 = where the text of a tracepoint's field is; returns how much of @size may be read there. Clobbers R4. gen_var.c */
+/* R3 = where the text of a tracepoint's field is; returns how much of @size may be read there. Clobbers R4.
+ * gen_var.c */
 unsigned gen_field_text(struct gen *g, const struct tracepoint_field *f, unsigned size);
 /* R0 holds a value of @size bytes: extends it to 64 bits. */
 void gen_extend(struct gen *g, unsigned size, bool is_signed);
@@ -69,7 +73,8 @@ void gen_record(struct gen *g);
 /* Fills text of output @i into the reserved record at R7. */
 enum gen_try { TRY_FIRST, TRY_RESIDENT, TRY_LAST };
 void gen_text(struct gen *g, unsigned i, const struct layout *layout, uint32_t room, enum gen_try try_no);
-/* Touches what the texts need before the next try: first their first pages, then the second ones. No record is held. */
+/* Faults in the pages of strings before the next try: first their first pages, then the second ones. No record is
+ * reserved. */
 void gen_touch(struct gen *g, bool second);
 bool gen_has_user_text(const struct gen *g);
 

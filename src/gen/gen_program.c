@@ -181,7 +181,7 @@ static void gen_exit(struct asm_buf *a)
 	asm_exit(a);
 }
 
-/* The program goes on as the one that takes samples, and does not come back, unless that is not there. */
+/* Tail call to the sampling program, which does not return; falls through when that program is not loaded. */
 static void gen_sample(struct gen *g)
 {
 	bool is_tracepoint = g->checked->spec->kind == PROBE_TRACEPOINT;

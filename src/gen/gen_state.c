@@ -3,10 +3,10 @@
 #include "gen/gen_priv.h"
 #include "wire/state.h"
 
-/* A place of the stack that is free by then: the process's state, or 0. */
+/* A stack slot that is free by then: the address of the process's state, or 0. */
 #define SP_PROCESS SP_KEY2
 
-/* 384 bytes of the stack are the caller's: the functions need the rest. So temporaries lie where no lengths are. */
+/* The caller may use 384 bytes of stack: the functions need the rest. Temporaries therefore reuse unused lengths. */
 void gen_state_stack(struct gen *g)
 {
 	unsigned lengths = 0;

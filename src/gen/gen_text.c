@@ -4,7 +4,7 @@
  * resident, so there are up to three tries: TRY_FIRST copies into little room without faulting; when a text was longer,
  * or its page not resident, the record is given back, the first pages are touched (a sleeping read of one byte) and
  * TRY_RESIDENT copies with room for the limit; what then still fails reaches into a second page, which is touched
- * before TRY_LAST. There a failure is final: what lies before the page that cannot be read is kept. Texts of at most
+ * before TRY_LAST. There a failure is final: the bytes before the unreadable page are sent. Texts of at most
  * GEN_TEXT_LIMIT_MAX = one page's size never need a third page.
  */
 #include <linux/bpf.h>
@@ -147,7 +147,7 @@ static void gen_broken_string(struct gen *g, unsigned i, const struct layout_slo
 }
 
 /* R0 is what a …_read_str returned: bytes with the NUL, but 0 for an empty one on older kernels. Stores length and
- * state; too long is said or asks for a retry. */
+ * state; too long is recorded or asks for a retry. */
 static void gen_string_result(struct gen *g, unsigned i, const struct layout_slot *slot, uint32_t room,
 			      enum gen_try try_no)
 {
@@ -195,7 +195,7 @@ static void gen_string(struct gen *g, unsigned i, const struct layout_slot *slot
 	asm_place(g->a, end);
 }
 
-/* R2 = the length of a %.*s, cut to the limit; a negative one is no limit at all, as in C. */
+/* R2 = the length of a %.*s, at most the limit; a negative length means no limit, as in C. */
 static void load_length(struct gen *g, unsigned i, const struct layout_slot *slot)
 {
 	unsigned cut = asm_label(g->a), done = asm_label(g->a);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A user event from a program to its ring. The name is read to the stack before anything is reserved, so that its length
- * chooses the record and nothing that can fault runs inside a reservation; only a text, which few events have, is read
- * into the record.
+ * A user event from a program to its ring. The name is read to the stack before anything is reserved, so that its
+ * length chooses the record and nothing that can fault runs inside a reservation; only a text, which few events
+ * have, is read into the record.
  */
 #include "gen/gen_user.h"
 
@@ -51,7 +51,7 @@ static void move(struct user *u, int to, unsigned from)
 	asm_store(u->a, 8, FP, to, R1);
 }
 
-/* R1 is what the program gave. 0 is no operation; in a record it stands for the string form. */
+/* R1 is the program's argument. 0 is no operation; in a record it means the string form. */
 static void store_what(struct user *u)
 {
 	unsigned given = asm_label(u->a);
@@ -128,7 +128,7 @@ static void read_name(struct user *u)
 	asm_store(u->a, 8, FP, SU_NAME_LEN, R0);
 }
 
-/* R0 = the process's account, made when it has none; goes to @none when there is no room for more. */
+/* R0 = the process's account, created when it has none; jumps to @none when the map is full. */
 static void find_account(struct user *u, unsigned none)
 {
 	unsigned found = asm_label(u->a);
@@ -158,7 +158,8 @@ static void find_account(struct user *u, unsigned none)
 	asm_place(u->a, found);
 }
 
-/* A ring that is nearly full is kept for those who write little: a process that floods is refused, and counted. */
+/* A ring that is nearly full is reserved for processes that write little: a flooding process is throttled and
+ * counted. */
 static void gen_fairness(struct user *u, uint32_t bytes)
 {
 	unsigned room = asm_label(u->a), same = asm_label(u->a);
@@ -298,7 +299,7 @@ static void gen_submit(struct user *u, uint32_t size)
 	asm_call(u->a, BPF_FUNC_ringbuf_submit);
 }
 
-/* A whole event with a short name from what stands on the stack. */
+/* A complete event with a short name, from values on the stack. */
 static void user_short(struct user *u)
 {
 	gen_fairness(u, sizeof(struct ut_rec_user));

@@ -34,7 +34,7 @@ void gen_extend(struct gen *g, unsigned size, bool is_signed)
 }
 
 /*
- * Truth without branches: what a branch leaves behind, 0 here and 1 there, the verifier tells apart from then on, and
+ * Truth without branches: the verifier tracks the two results of a branch, 0 and 1, separately from then on, and
  * walks the rest of the program once for each combination. R0 = 1 when R0 is not 0. Clobbers R2.
  */
 void gen_truth(struct gen *g)

@@ -27,7 +27,7 @@ static int load(const struct kernel_prog *prog, char *log, uint32_t log_size)
 	return bpf_prog_load(prog->type, "usertrace", "GPL", prog->insns, prog->n, &opts);
 }
 
-/* The last line of a verifier log that says why: the final lines count instructions. */
+/* The last line of a verifier log with a reason: the final lines count instructions. */
 static void telling_line(char *log, char *ret, size_t size)
 {
 	char *save = NULL;
@@ -103,7 +103,8 @@ bool kernel_has_uprobe_multi(void)
 	fd = kernel_load_empty(true);
 	if (fd < 0)
 		return (known = 0);
-	/* A folder cannot be probed: -EBADF says that the call is understood, -EINVAL or -EOPNOTSUPP that it is not. */
+	/* A directory cannot be probed: -EBADF means that the call is supported, -EINVAL or -EOPNOTSUPP that it is
+	 * not. */
 	known = kernel_link_uprobes(fd, &none) == -EBADF;
 	/*
 	 * The first kernels that have it (6.6 to 6.9) took a process for its first thread and left the others out.

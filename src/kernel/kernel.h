@@ -53,7 +53,8 @@ int kernel_link_uprobes(int prog_fd, const struct kernel_uprobes *u);
 int kernel_uprobe_event(const char *path, uint64_t offset, uint64_t sem_offset, bool is_return, pid_t pid);
 int kernel_tracepoint_event(unsigned id);
 /*
- * Puts a program on a place of our own program, for trials: the link. *@event becomes what it sits on, the older way.
+ * Attaches a program to an address of our own executable, for trials: returns the link. *@event becomes what it sits
+ * on, the older way.
  */
 int kernel_link_own(int prog_fd, bool multi, uint64_t offset, uint64_t sem_offset, uint64_t cookie, int *event);
 int kernel_link_event(int prog_fd, int event_fd, uint64_t cookie);

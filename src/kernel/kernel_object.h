@@ -8,9 +8,10 @@
 
 #include "base/err.h"
 
-/* @fd takes the map's place; it stays the caller's. Below 0: no program that runs uses the map, and it is not made. */
+/* @fd is used instead of the map; the caller keeps ownership. Below 0: no program that runs uses the map, and it is
+ * not made. */
 int kernel_map_share(struct bpf_map *map, int fd);
-/* @r: what was said of the object so far. @verbose: libbpf's own words to standard error: why the kernel refuses it. */
+/* @r: the result for the object so far. @verbose: libbpf prints why the kernel rejects it to standard error. */
 int kernel_object_load(struct bpf_object_skeleton *skeleton, int r, bool verbose, struct ut_err *err);
 
 #endif

@@ -68,7 +68,7 @@ static int find_member(const struct types *t, const struct btf_type *type, const
 	return -1;
 }
 
-/* Until all are found: what is asked for stands among the first types, of a hundred thousand. */
+/* Stops when all are found: the wanted types are among the first of a hundred thousand. */
 static void walk(const struct types *t, struct kernel_member *v, size_t n)
 {
 	size_t at = 0, missing = n;

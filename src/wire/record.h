@@ -28,7 +28,7 @@ struct ut_rec_event {
 UT_ASSERT(sizeof(struct ut_rec_event) == 48, "record layout");
 
 /*
- * How a process stands at this moment: behind the values of spans' begins and ends, when a session measures. Words of
+ * The state of a process at this moment: after the values of spans' begins and ends, when a session measures. Words of
  * two numbers, which differ from moment to moment: what lies between two of them is how long something lasted
  * (model/stall.h).
  */
@@ -82,10 +82,10 @@ struct ut_rec_user {
 };
 UT_ASSERT(sizeof(struct ut_rec_user) == 128, "record layout");
 
-/* The same with a longer name, or with a text. Which it is tells the size of the record. */
+/* The same with a longer name, or with a text. The size of the record distinguishes them. */
 struct ut_rec_user_long {
 	struct ut_rec_user user;
-	char name_rest[UT_NAME_ROOM - UT_NAME_SHORT]; /* goes on where user.name ends */
+	char name_rest[UT_NAME_ROOM - UT_NAME_SHORT]; /* continues user.name */
 	char text[UT_USER_TEXT_ROOM + 8]; /* room to tell the longest from a longer one */
 };
 UT_ASSERT(sizeof(struct ut_rec_user_long) == 488, "record layout");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of samples, in the same rings as events, told apart by the site in their head. */
+/* Records of samples, in the same rings as events, distinguished by the site in their head. */
 #ifndef UT_WIRE_SAMPLE_H
 #define UT_WIRE_SAMPLE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables in which the kernel's side keeps how processes stand (src/bpf/state.h): values of BPF maps that the recorder
- * fills and clears too. Packed counters and unit times are those of struct ut_rec_state.
+ * The tables in which the kernel's side keeps how processes stand (src/bpf/state.h): values of BPF maps that the
+ * recorder fills and clears too. Packed counters and unit times are those of struct ut_rec_state.
  */
 #ifndef UT_WIRE_STATE_H
 #define UT_WIRE_STATE_H
@@ -13,7 +13,7 @@ enum ut_role { UT_ROLE_SERVICE = 0, UT_ROLE_PROGRAM = 1, UT_ROLE_COLLECTOR = 2 }
 
 /* What a probe of a span does. */
 enum ut_span_step {
-	UT_SPAN_SEE = 0, /* wants to know how the process stands */
+	UT_SPAN_SEE = 0, /* asks for the state of the process */
 	UT_SPAN_STOP = 1, /* begins what stops the program */
 	UT_SPAN_GO = 2, /* ends it */
 };
@@ -24,7 +24,7 @@ struct ut_process_state {
 	uint64_t open; /* spans that stop the program and are open */
 	/* Changes whenever open leaves 0 or comes back to it: what threads remember of other epochs is void. */
 	uint64_t epoch;
-	uint64_t since; /* unit time: measured since then; 0: since before anything of it could be missed */
+	uint64_t since; /* unit time: measured since then; 0: since before anything could be missed */
 };
 UT_ASSERT(sizeof(struct ut_process_state) == 64, "table layout");
 
@@ -46,7 +46,7 @@ struct ut_current_thread {
 		struct {
 			uint32_t process, thread;
 		};
-		uint64_t both; /* changed at once by who is not the scheduler */
+		uint64_t both; /* changed atomically, except by the scheduler */
 	};
 	uint64_t role;
 };

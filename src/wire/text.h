@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A string of a traced program, and how much of it could be read. */
+/* A string of a traced program, and how much of it was read. */
 #ifndef UT_WIRE_TEXT_H
 #define UT_WIRE_TEXT_H
 
@@ -18,7 +18,7 @@ enum ut_text_state {
 /* Borrows its bytes. */
 struct ut_text {
 	const char *bytes; /* len of them, any, not terminated; not NULL unless the string is not there */
-	size_t len; /* a string cut at the limit has as many bytes as the limit; 0 for UT_TEXT_NULL and UT_TEXT_FAULT */
+	size_t len; /* a string truncated at the limit has as many bytes as the limit; 0 for UT_TEXT_NULL and UT_TEXT_FAULT */
 	enum ut_text_state state;
 	uint64_t address; /* in the program; 0: not known */
 };

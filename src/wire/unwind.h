@@ -2,10 +2,10 @@
 /*
  * Unwind tables as the walker reads them (src/bpf/walk.h), in the kernel from BPF maps and in tests from memory.
  *
- * A file's executable addresses, in its own numbering (vaddr), are cut into pages of 64 KiB. A *row* is 4 bytes: the
- * low 16 bits of the first address it holds for, and the number of a *rule*, which says how to get from a frame to its
- * caller. Rows of a page are sorted; the first row of a page is for its address 0, so no search leaves its page. A
- * *directory* has one entry for each page: the number of its first row; one entry more ends the last page.
+ * A file's executable addresses, in its own numbering (vaddr), are divided into pages of 64 KiB. A *row* is 4 bytes:
+ * the low 16 bits of the first address it holds for, and the number of a *rule*, which says how to get from a frame
+ * to its caller. Rows of a page are sorted; the first row of a page is for its address 0, so no search leaves its
+ * page. A *directory* has one entry for each page: the number of its first row; one entry more ends the last page.
  * Only x86-64.
  */
 #ifndef UT_WIRE_UNWIND_H
@@ -27,7 +27,7 @@ enum ut_unwind_cfa {
 	UT_CFA_PLT = 3, /* rsp + 8, and 8 more from byte cfa_add of each 16 bytes of code on: stubs of the PLT */
 	UT_CFA_SIGNAL = 4, /* the frame the kernel makes for a handler: all registers lie in its ucontext, at rsp */
 	UT_CFA_OUTERMOST = 5, /* the return address is undefined: here the thread began */
-	UT_CFA_UNSUPPORTED = 6, /* the file tells it in a way that we do not follow */
+	UT_CFA_UNSUPPORTED = 6, /* the file defines it in an unsupported way */
 };
 
 /* Where the caller's value of a register is. */
@@ -74,20 +74,20 @@ UT_ASSERT(sizeof(struct ut_unwind_mapping) == 48, "table layout");
 /* The value of a process in the map of processes. */
 struct ut_unwind_process {
 	uint32_t first, n; /* its mappings */
-	uint32_t stamp; /* differs when anything did: what is cached of it before is not believed */
+	uint32_t stamp; /* differs when anything did: cached copies with another stamp are invalid */
 	uint32_t flags; /* UT_PROCESS_* */
 	uint32_t owner; /* whose mappings these are: its own, or still its parent's */
 	uint32_t reserved;
 };
 UT_ASSERT(sizeof(struct ut_unwind_process) == 24, "table layout");
-#define UT_PROCESS_WANTED 1u /* samples are taken of it */
+#define UT_PROCESS_WANTED 1u /* it is sampled */
 #define UT_PROCESS_KNOWN 2u /* its mappings are there */
 
 /* Why a walk ended. */
 enum ut_walk_end {
 	UT_END_START = 0, /* where the thread began: the stack is complete */
 	UT_END_NONE = 1, /* there is no user part: a thread of the kernel, or none was asked for */
-	UT_END_DEPTH = 2, /* more frames than are kept */
+	UT_END_DEPTH = 2, /* more frames than the limit */
 	UT_END_NO_INFO = 3, /* end_addr: code of a file, without unwind information, that keeps no frame pointer */
 	UT_END_STACK = 4, /* end_addr: memory of the stack that could not be read without waiting */
 	UT_END_NO_MAPPING = 5, /* end_addr: an address in no mapping that is known */
@@ -95,16 +95,16 @@ enum ut_walk_end {
 	UT_END_RUNTIME = 7, /* end_addr: code compiled at run time, whose frame pointer led nowhere */
 	UT_END_BARE = 8, /* end_addr: the same, known to keep none */
 	UT_END_LOOP = 9, /* the next frame was not further up */
-	UT_END_REGISTER = 10, /* end_addr: its caller needs a register that was not kept */
+	UT_END_REGISTER = 10, /* end_addr: its caller needs a register that was not saved */
 	UT_END_UNSUPPORTED = 11, /* end_addr: UT_CFA_UNSUPPORTED */
 	UT_END_BUSY = 12, /* another walk was under way on this processor */
 };
 
-/* Frames that are kept of a user stack, and addresses that may stand before them: a kernel stack's. */
+/* The limit of frames of a user stack, and of addresses before them: those of a kernel stack. */
 #define UT_WALK_FRAMES 1024
 #define UT_WALK_KERNEL_ROOM 127
 /*
- * Set in an address of a stack that is the place of execution itself, and not where a call returns to: the innermost
+ * Set in an address of a stack that is the current instruction, and not a return address: the innermost
  * one, and those that a signal interrupted. User addresses are below it.
  */
 #define UT_IP_EXACT (1ull << 63)
