@@ -78,7 +78,7 @@ int cli_exclusive(const struct ut_cmd *cmd, const char *a, const char *b);
  * A sentence and the end of its line on standard error, with names from foreign files in it made safe for a
  * terminal.
  */
-void cli_put_sentence(const char *sentence);
+void cli_print_sentence(const char *sentence);
 
 extern const struct ut_cmd *const ut_commands[]; /* NULL-terminated */
 

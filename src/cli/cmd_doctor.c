@@ -30,7 +30,7 @@ static const struct ut_opt options[] = {
 static const char *const state_names[] = { [CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_NO] = "no" };
 
 /* A meaning with a marked place in it has lines of its own for that, behind the first. */
-static void add_text(struct buf *out, const struct check *check)
+static void add_check_text(struct buf *out, const struct check *check)
 {
 	size_t start = out->len, first = strcspn(check->meaning, "\n");
 
@@ -50,7 +50,7 @@ static void add_text(struct buf *out, const struct check *check)
 	}
 }
 
-static void add_json(struct buf *out, const struct check *check)
+static void add_check_json(struct buf *out, const struct check *check)
 {
 	struct json j = { .out = out };
 
@@ -67,7 +67,7 @@ static void add_json(struct buf *out, const struct check *check)
 }
 
 /* Above the machine, where it comes behind processes. */
-static void add_machine(struct buf *out, const struct checks *checks, size_t from, bool brief)
+static void add_machine_heading(struct buf *out, const struct checks *checks, size_t from, bool brief)
 {
 	size_t ok = 0, n = checks->all.n - from;
 
@@ -80,16 +80,16 @@ static void add_machine(struct buf *out, const struct checks *checks, size_t fro
 }
 
 /* Prints the checks that were added since the last time: what follows may take long. The exit status. */
-static int report(const struct ut_cmd *cmd, const struct checks *checks, size_t *told, const struct opts *opts)
+static int print_checks(const struct ut_cmd *cmd, const struct checks *checks, size_t *printed, const struct opts *opts)
 {
 	bool json = opts->json, brief = opts->pids.n && !opts->verbose && !json;
 	struct buf out = { 0 };
 	int status = EXIT_OK;
-	pid_t pid = *told ? checks->all.v[*told - 1].pid : 0;
+	pid_t pid = *printed ? checks->all.v[*printed - 1].pid : 0;
 
 	if (ferror(stdout)) /* which was said */
 		return EXIT_FAILED;
-	for (size_t i = *told; i < checks->all.n; i++) {
+	for (size_t i = *printed; i < checks->all.n; i++) {
 		const struct check *check = &checks->all.v[i];
 
 		if (check->state == CHECK_NO)
@@ -97,16 +97,16 @@ static int report(const struct ut_cmd *cmd, const struct checks *checks, size_t 
 		if (!json && check->pid != pid && check->pid)
 			buf_addf(&out, "%sprocess %d\n", i ? "\n" : "", check->pid);
 		else if (!json && check->pid != pid)
-			add_machine(&out, checks, i, brief);
+			add_machine_heading(&out, checks, i, brief);
 		pid = check->pid;
 		if (brief && !pid && check->state == CHECK_OK && !opts->runtimes && !opts->runtime_file)
 			continue;
 		if (json)
-			add_json(&out, check);
+			add_check_json(&out, check);
 		else
-			add_text(&out, check);
+			add_check_text(&out, check);
 	}
-	*told = checks->all.n;
+	*printed = checks->all.n;
 	if (out.failed || checks->failed)
 		status = cli_fail(cmd, EXIT_FAILED, "out of memory");
 	else if (out.data && (fputs(out.data, stdout) == EOF || fflush(stdout)))
@@ -115,7 +115,7 @@ static int report(const struct ut_cmd *cmd, const struct checks *checks, size_t 
 	return status;
 }
 
-static int check_processes(const struct ut_cmd *cmd, struct checks *checks, size_t *told, const struct opts *opts)
+static int check_processes(const struct ut_cmd *cmd, struct checks *checks, size_t *printed, const struct opts *opts)
 {
 	int status = EXIT_OK;
 
@@ -123,7 +123,7 @@ static int check_processes(const struct ut_cmd *cmd, struct checks *checks, size
 		int more;
 
 		doctor_process(checks, opts->pids.v[i]);
-		more = report(cmd, checks, told, opts);
+		more = print_checks(cmd, checks, printed, opts);
 		status = more ? more : status;
 	}
 	checks->pid = 0;
@@ -131,36 +131,36 @@ static int check_processes(const struct ut_cmd *cmd, struct checks *checks, size
 }
 
 /* With processes it is told at once, below one heading. */
-static int check_machine(const struct ut_cmd *cmd, struct checks *checks, size_t *told, const struct opts *opts)
+static int check_machine(const struct ut_cmd *cmd, struct checks *checks, size_t *printed, const struct opts *opts)
 {
 	int status = EXIT_OK, more;
 
 	doctor_rights(checks);
 	if (!opts->pids.n)
-		status = report(cmd, checks, told, opts);
+		status = print_checks(cmd, checks, printed, opts);
 	doctor_kernel(checks);
-	more = report(cmd, checks, told, opts);
+	more = print_checks(cmd, checks, printed, opts);
 	return more ? more : status;
 }
 
 static int check_all(const struct ut_cmd *cmd, struct checks *checks, const struct opts *opts, char *const *paths,
 		     size_t npaths)
 {
-	size_t told = 0;
+	size_t printed = 0;
 	int status, more;
 
 	if (opts->runtimes || opts->runtime_file) {
 		doctor_runtimes(checks, opts->runtime_file, paths, npaths);
-		status = report(cmd, checks, &told, opts);
-		more = check_processes(cmd, checks, &told, opts);
+		status = print_checks(cmd, checks, &printed, opts);
+		more = check_processes(cmd, checks, &printed, opts);
 	} else {
-		status = check_processes(cmd, checks, &told, opts);
-		more = check_machine(cmd, checks, &told, opts);
+		status = check_processes(cmd, checks, &printed, opts);
+		more = check_machine(cmd, checks, &printed, opts);
 	}
 	return more ? more : status;
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_doctor(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct opts opts = { 0 };
 	struct checks checks = { 0 };
@@ -189,5 +189,5 @@ const struct ut_cmd cmd_doctor = {
 		   "can be traced; 1: something required is missing, or a runtime definition has\nan error.\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
-	.run = run,
+	.run = run_doctor,
 };

@@ -23,7 +23,7 @@ static bool ends_with_d(const char *name)
 }
 
 /* Operands: a provider file where no -s names one, otherwise the object files that Solaris' dtrace -G wants to see. */
-static int take_operands(const struct ut_cmd *cmd, struct dtrace_options *opts)
+static int sort_sources(const struct ut_cmd *cmd, struct dtrace_options *opts)
 {
 	bool named = opts->sources.n > 0;
 
@@ -44,7 +44,7 @@ static int take_operands(const struct ut_cmd *cmd, struct dtrace_options *opts)
 }
 
 /* What can be said before anything is read. */
-static int check_options(const struct ut_cmd *cmd, struct dtrace_options *opts)
+static int check_dtrace_options(const struct ut_cmd *cmd, struct dtrace_options *opts)
 {
 	int status;
 
@@ -54,7 +54,7 @@ static int check_options(const struct ut_cmd *cmd, struct dtrace_options *opts)
 		return cli_fail(
 			cmd, EXIT_USAGE,
 			"-h (write a header) or -G (write an object file) is required; see 'usertrace help dtrace'");
-	status = take_operands(cmd, opts);
+	status = sort_sources(cmd, opts);
 	if (status)
 		return status;
 	if (!opts->sources.n)
@@ -131,8 +131,8 @@ static char *source_names(const struct dtrace_options *opts)
 	return buf_take(&out);
 }
 
-static int make(const struct dtrace_options *opts, const struct dtrace_providers *providers, enum elf_machine machine,
-		struct buf *out, struct ut_err *err)
+static int format_output(const struct dtrace_options *opts, const struct dtrace_providers *providers,
+			 enum elf_machine machine, struct buf *out, struct ut_err *err)
 {
 	AUTO_FREE char *names = source_names(opts);
 
@@ -165,7 +165,7 @@ static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *o
 	if (output && is_source(opts, output))
 		return cli_fail(cmd, EXIT_USAGE,
 				"refusing to overwrite the provider file '%s'; use a different file with -o", output);
-	status = output ? make(opts, providers, machine, &out, &err) : ut_err_nomem(&err);
+	status = output ? format_output(opts, providers, machine, &out, &err) : ut_err_nomem(&err);
 	if (!status)
 		status = dtrace_write(output, out.data ? out.data : "", out.len, &err);
 	buf_done(&out);
@@ -178,11 +178,11 @@ static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *o
 	return EXIT_OK;
 }
 
-static int build(const struct ut_cmd *cmd, struct dtrace_options *opts)
+static int write_sources(const struct ut_cmd *cmd, struct dtrace_options *opts)
 {
 	enum elf_machine machine = ELF_MACHINE_UNKNOWN;
 	struct dtrace_providers providers = { 0 };
-	int status = check_options(cmd, opts);
+	int status = check_dtrace_options(cmd, opts);
 
 	if (!status && opts->object)
 		status = choose_machine(cmd, opts, &machine);
@@ -194,7 +194,7 @@ static int build(const struct ut_cmd *cmd, struct dtrace_options *opts)
 	return status;
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_dtrace(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct dtrace_options opts = { 0 };
 	int status = dtrace_options_parse(cmd, argc, argv, &opts);
@@ -204,7 +204,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	else if (!status && opts.version)
 		printf("usertrace dtrace %s\n", ut_version);
 	else if (!status)
-		status = build(cmd, &opts);
+		status = write_sources(cmd, &opts);
 	dtrace_options_done(&opts);
 	return status;
 }
@@ -223,5 +223,5 @@ const struct ut_cmd cmd_dtrace = {
 		   "  ln -s $(command -v usertrace) dtrace   also works under this name\n",
 	.options = dtrace_option_table,
 	.noptions = DTRACE_OPTIONS,
-	.run = run,
+	.run = run_dtrace,
 };

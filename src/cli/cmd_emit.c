@@ -36,7 +36,7 @@ static const char *const kinds[] = { "begin", "end", "mark", "count" };
 static const unsigned kind_numbers[] = { UT_BEGIN, UT_END, UT_MARK, UT_COUNT };
 
 /* The index of a kind, or -1. */
-static int kind_of(const char *word)
+static int kind_index(const char *word)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (!strcmp(kinds[i], word))
@@ -48,7 +48,7 @@ static int unknown_kind(const struct ut_cmd *cmd, int n, char **words)
 {
 	size_t near[1];
 
-	if (n > 1 && kind_of(words[1]) >= 0)
+	if (n > 1 && kind_index(words[1]) >= 0)
 		return cli_fail(cmd, EXIT_USAGE, "the kind comes first: usertrace emit %s %s", words[1], words[0]);
 	if (suggest(words[0], kinds, ARRAY_SIZE(kinds), near, 1))
 		return cli_fail(cmd, EXIT_USAGE, "unknown kind of event '%s'; did you mean '%s'?", words[0],
@@ -72,14 +72,14 @@ static int parse_value(const char *word, int64_t *ret)
 	return 0;
 }
 
-static int read_words(const struct ut_cmd *cmd, int n, char **words, struct event *ret)
+static int parse_event_words(const struct ut_cmd *cmd, int n, char **words, struct event *ret)
 {
 	int kind, r;
 
 	if (!n)
 		return cli_fail(cmd, EXIT_USAGE,
 				"a kind and a name are required: usertrace emit begin|end|mark|count NAME [VALUE]");
-	kind = kind_of(words[0]);
+	kind = kind_index(words[0]);
 	if (kind < 0)
 		return unknown_kind(cmd, n, words);
 	if (n < 2 || !*words[1])
@@ -101,7 +101,7 @@ static int read_words(const struct ut_cmd *cmd, int n, char **words, struct even
 	return EXIT_OK;
 }
 
-static int read_options(const struct ut_cmd *cmd, const struct opts *opts, struct event *ret)
+static int parse_event_options(const struct ut_cmd *cmd, const struct opts *opts, struct event *ret)
 {
 	uint64_t id;
 
@@ -135,7 +135,7 @@ static int check_lengths(const struct ut_cmd *cmd, const struct event *e, const 
 }
 
 /* The kernel knows no such option, and says EINVAL also to who is heard. */
-static int emit(const struct ut_cmd *cmd, const struct event *e)
+static int emit_event(const struct ut_cmd *cmd, const struct event *e)
 {
 	if (!prctl(PR_USER_TRACE, (unsigned long)e->what, e->name, (unsigned long)e->value, e->extra) ||
 	    errno == EINVAL)
@@ -144,7 +144,7 @@ static int emit(const struct ut_cmd *cmd, const struct event *e)
 			strerror(errno));
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_emit(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct opts opts = { 0 };
 	struct event event = { 0 };
@@ -157,12 +157,12 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 		return status;
 	while (more && *more) /* behind "--": names that begin with a dash */
 		argv[n++] = *more++;
-	status = read_words(cmd, n, argv, &event);
+	status = parse_event_words(cmd, n, argv, &event);
 	if (!status)
-		status = read_options(cmd, &opts, &event);
+		status = parse_event_options(cmd, &opts, &event);
 	if (!status)
 		status = check_lengths(cmd, &event, opts.text);
-	return status ? status : emit(cmd, &event);
+	return status ? status : emit_event(cmd, &event);
 }
 
 const struct ut_cmd cmd_emit = {
@@ -179,5 +179,5 @@ const struct ut_cmd cmd_emit = {
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
 	.numbers = true,
-	.run = run,
+	.run = run_emit,
 };

@@ -43,15 +43,15 @@ struct writing {
 	const struct out_format *format;
 };
 
-static int write_format(void *ctx, int fd, struct ut_err *err)
+static int write_flame_format(void *ctx, int fd, struct ut_err *err)
 {
 	const struct writing *w = ctx;
 
 	return w->format->write(w->p, w->o, fd, err);
 }
 
-static int write_profile(const struct ut_cmd *cmd, const struct opts *opts, const struct profile *p,
-			 const struct out_options *o)
+static int write_flame(const struct ut_cmd *cmd, const struct opts *opts, const struct profile *p,
+		       const struct out_options *o)
 {
 	struct writing w = { .p = p, .o = o, .format = &out_svg };
 	struct ut_err err = { 0 };
@@ -59,18 +59,19 @@ static int write_profile(const struct ut_cmd *cmd, const struct opts *opts, cons
 
 	if (opts->output && strcmp(opts->output, "-")) {
 		w.format = out_format_of(opts->output);
-		return out_file_write(opts->output, write_format, &w, &err) ? cli_fail(cmd, EXIT_FAILED, "%s", err.msg)
-									    : EXIT_OK;
+		return out_file_write(opts->output, write_flame_format, &w, &err)
+			       ? cli_fail(cmd, EXIT_FAILED, "%s", err.msg)
+			       : EXIT_OK;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	r = write_format(&w, STDOUT_FILENO, &err);
+	r = write_flame_format(&w, STDOUT_FILENO, &err);
 	if (!r || r == -EPIPE)
 		return r ? EXIT_FAILED : EXIT_OK;
 	return cli_fail(cmd, EXIT_FAILED, "cannot write: %s", err.msg[0] ? err.msg : strerror(-r));
 }
 
 /* What can be said before anything is read. */
-static int check(const struct ut_cmd *cmd, struct opts *opts, struct out_options *o, int operands)
+static int check_flame_options(const struct ut_cmd *cmd, struct opts *opts, struct out_options *o, int operands)
 {
 	char *end = "";
 
@@ -143,7 +144,8 @@ static void warn_of_unlike(const struct ut_cmd *cmd, const struct profile *base,
 		cli_fail(cmd, EXIT_OK, "the two files have no function in common: are they from the same program?");
 }
 
-static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_options *o, int operands, char **argv)
+static int draw_flame(const struct ut_cmd *cmd, const struct opts *opts, struct out_options *o, int operands,
+		      char **argv)
 {
 	const char *file = opts->diff ? argv[1] : operands ? argv[0] : NULL;
 	const char *base_file = opts->diff ? argv[0] : opts->base;
@@ -163,13 +165,13 @@ static int draw(const struct ut_cmd *cmd, const struct opts *opts, struct out_op
 	if (!status && base)
 		warn_of_unlike(cmd, base, p);
 	if (!status)
-		status = write_profile(cmd, opts, p, o);
+		status = write_flame(cmd, opts, p, o);
 	profile_free(p);
 	profile_free(base);
 	return status;
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_flame(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct opts opts = { 0 };
 	struct out_options o = { 0 };
@@ -179,14 +181,14 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	status = cli_parse(cmd, argc, argv, &opts, &operands, NULL, &done);
 	if (done)
 		return status;
-	status = check(cmd, &opts, &o, operands);
+	status = check_flame_options(cmd, &opts, &o, operands);
 	if (status)
 		return status;
 	o.title = opts.title && *opts.title ? opts.title : NULL;
 	o.icicle = opts.icicle;
 	o.reverse = opts.reverse;
 	o.per_thread = opts.per_thread;
-	return draw(cmd, &opts, &o, operands, argv);
+	return draw_flame(cmd, &opts, &o, operands, argv);
 }
 
 const struct ut_cmd cmd_flame = {
@@ -203,5 +205,5 @@ const struct ut_cmd cmd_flame = {
 		   "  usertrace flame stacks.folded -o stacks.pb.gz         for 'go tool pprof'\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
-	.run = run,
+	.run = run_flame,
 };

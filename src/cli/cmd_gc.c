@@ -45,8 +45,8 @@ static const struct ut_opt options[] = {
 };
 
 /* What options mean together; EXIT_OK, or the status of a usage error. */
-static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *operands, int noperands,
-			 char *const *command)
+static int check_gc_options(const struct ut_cmd *cmd, struct opts *o, char *const *operands, int noperands,
+			    char *const *command)
 {
 	int status = noperands ? targets_unexpected(cmd, operands[0]) : targets_check(cmd, &o->targets, command, true);
 
@@ -72,59 +72,60 @@ struct run {
 	struct session_totals totals;
 };
 
-static int open_watch(struct run *r, struct ut_err *err)
+static int open_gc_watch(struct run *run, struct ut_err *err)
 {
-	const struct opts *o = &r->o;
+	const struct opts *o = &run->o;
 	struct gc_watch_options wo = {
 		.targets = o->targets.set,
 		.kinds = o->kinds,
 		.max_spans = o->count == UINT64_MAX ? 0 : o->count,
 		.no_measure = !o->measure,
 	};
-	int code = runtimes_load(&r->runtimes, err);
+	int r = runtimes_load(&run->runtimes, err);
 
-	if (!code && o->runtime)
-		code = runtimes_load_file(&r->runtimes, o->runtime, err);
-	return code ? code : gc_watch_open(&wo, &r->runtimes, &r->watch, err);
+	if (!r && o->runtime)
+		r = runtimes_load_file(&run->runtimes, o->runtime, err);
+	return r ? r : gc_watch_open(&wo, &run->runtimes, &run->watch, err);
 }
 
-static int open_output(struct run *r, struct ut_err *err)
+static int open_gc_output(struct run *run, struct ut_err *err)
 {
-	struct gc_output_options oo = {
-		.lines = !r->o.only_summary, .summary = r->o.summary, .min_ns = r->o.min_ns, .all = r->o.targets.set.all
-	};
-	int code = gc_kinds_parse(r->o.kinds ? r->o.kinds : "gc", &oo.kinds, err);
+	struct gc_output_options oo = { .lines = !run->o.only_summary,
+					.summary = run->o.summary,
+					.min_ns = run->o.min_ns,
+					.all = run->o.targets.set.all };
+	int r = gc_kinds_parse(run->o.kinds ? run->o.kinds : "gc", &oo.kinds, err);
 
-	if (!code)
-		code = line_output_open(&r->o.output, err);
-	if (code)
-		return code;
-	oo.fd = r->o.output.fd;
-	oo.live.json = r->o.json;
-	oo.live.color = !r->o.json && terminal_wants_color(oo.fd);
-	oo.live.process = r->o.targets.set.all || r->o.targets.follow || r->command || r->o.targets.pids.n > 1;
+	if (!r)
+		r = line_output_open(&run->o.output, err);
+	if (r)
+		return r;
+	oo.fd = run->o.output.fd;
+	oo.live.json = run->o.json;
+	oo.live.color = !run->o.json && terminal_wants_color(oo.fd);
+	oo.live.process = run->o.targets.set.all || run->o.targets.follow || run->command || run->o.targets.pids.n > 1;
 	clock_both(&oo.live.mono_ns, &oo.live.wall_ns);
-	r->output = gc_output_new(&oo);
-	return r->output ? 0 : ut_err_nomem(err);
+	run->output = gc_output_new(&oo);
+	return run->output ? 0 : ut_err_nomem(err);
 }
 
-static int start(struct run *r, struct ut_err *err)
+static int start_gc(struct run *run, struct ut_err *err)
 {
-	struct gc_watch_sink sink = gc_output_sink(r->output);
+	struct gc_watch_sink sink = gc_output_sink(run->output);
 	AUTO_FREE char *log = NULL;
-	int code = gc_watch_start(r->watch, &sink, &log, err);
+	int r = gc_watch_start(run->watch, &sink, &log, err);
 
-	say_log(log);
-	if (code)
-		return code;
-	code = gc_output_start(r->output, gc_watch_start_ns(r->watch));
-	say_attached(gc_watch_plan(r->watch), &r->o.targets.pids, false);
-	return code;
+	print_verifier_log(log);
+	if (r)
+		return r;
+	r = gc_output_start(run->output, gc_watch_start_ns(run->watch));
+	print_attached(gc_watch_plan(run->watch), &run->o.targets.pids, false);
+	return r;
 }
 
-static void say_totals(const struct run *r)
+static void print_gc_totals(const struct run *run)
 {
-	const struct session_totals *t = &r->totals;
+	const struct session_totals *t = &run->totals;
 	char a[32], b[32], c[32];
 
 	fprintf(stderr, "usertrace: %s %s in %s, %s lost", human_count(t->events, a), plural(t->events, "event"),
@@ -140,59 +141,59 @@ static void say_totals(const struct run *r)
 }
 
 /* Nobody was watched: with a command, it never became a runtime. */
-static void say_nobody(const struct run *r)
+static void report_no_runtime(const struct run *run)
 {
-	if (gc_output_processes(r->output))
+	if (gc_output_processes(run->output))
 		return;
-	if (r->command)
-		fprintf(stderr, "usertrace: '%s' started no known runtime that reports these kinds\n", r->command[0]);
-	else if (r->o.targets.set.all)
+	if (run->command)
+		fprintf(stderr, "usertrace: '%s' started no known runtime that reports these kinds\n", run->command[0]);
+	else if (run->o.targets.set.all)
 		fputs("usertrace: no runtime that reports these kinds was running\n", stderr);
 }
 
-static int exit_status(struct run *r)
+static int gc_exit_status(struct run *run)
 {
 	int status;
 
-	stop_signals_restore(r->o.targets.set.stop_fd);
-	status = r->command ? gc_watch_command_status(r->watch) : EXIT_OK;
+	stop_signals_restore(run->o.targets.set.stop_fd);
+	status = run->command ? gc_watch_command_status(run->watch) : EXIT_OK;
 	return status > 0 ? status : EXIT_OK;
 }
 
-static int fail(struct run *r, const struct ut_err *err, int code)
+static int fail_gc(struct run *run, const struct ut_err *err, int r)
 {
-	int status = fail_running(r->cmd, err, code, r->o.output.path);
+	int status = fail_running(run->cmd, err, r, run->o.output.path);
 
-	exit_status(r); /* a command goes on to its end, whatever became of us */
+	gc_exit_status(run); /* a command goes on to its end, whatever became of us */
 	return status;
 }
 
-static int watch(struct run *r)
+static int watch_until_end(struct run *run)
 {
 	struct ut_err err = { 0 };
 	enum session_end end = SESSION_STOPPED;
-	int code = start(r, &err);
+	int r = start_gc(run, &err);
 
-	if (code && err.msg[0])
-		return fail_running(r->cmd, &err, code, r->o.output.path);
-	if (!code)
-		code = gc_watch_run(r->watch, &end, &r->totals, &err);
-	if (!code) {
-		say_end(&r->o.targets.pids, end);
-		code = gc_output_end(r->output, gc_watch_start_ns(r->watch) + r->totals.elapsed_ns);
+	if (r && err.msg[0])
+		return fail_running(run->cmd, &err, r, run->o.output.path);
+	if (!r)
+		r = gc_watch_run(run->watch, &end, &run->totals, &err);
+	if (!r) {
+		print_end_reason(&run->o.targets.pids, end);
+		r = gc_output_end(run->output, gc_watch_start_ns(run->watch) + run->totals.elapsed_ns);
 	}
-	if (code == -EPIPE)
-		return exit_status(r); /* the reader has seen enough */
-	if (code)
-		return fail(r, &err, code);
-	say_nobody(r);
-	say_totals(r);
-	return exit_status(r);
+	if (r == -EPIPE)
+		return gc_exit_status(run); /* the reader has seen enough */
+	if (r)
+		return fail_gc(run, &err, r);
+	report_no_runtime(run);
+	print_gc_totals(run);
+	return gc_exit_status(run);
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_gc(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct run r = {
+	struct run run = {
 		.cmd = cmd,
 		.o = { .output.fd = -1,
 		       .targets = { TARGET_OPTS_UNSET },
@@ -202,22 +203,22 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	};
 	struct ut_err err = { 0 };
 	bool done = false;
-	int noperands = 0, status = cli_parse(cmd, argc, argv, &r.o, &noperands, &r.command, &done);
+	int noperands = 0, status = cli_parse(cmd, argc, argv, &run.o, &noperands, &run.command, &done);
 
 	if (!done)
-		status = check_options(cmd, &r.o, argv, noperands, r.command);
+		status = check_gc_options(cmd, &run.o, argv, noperands, run.command);
 	if (!done && !status) {
-		r.o.targets.set.stop_fd = stop_signals_open(&err);
-		if (r.o.targets.set.stop_fd < 0 || open_watch(&r, &err) || open_output(&r, &err))
+		run.o.targets.set.stop_fd = stop_signals_open(&err);
+		if (run.o.targets.set.stop_fd < 0 || open_gc_watch(&run, &err) || open_gc_output(&run, &err))
 			status = cli_fail_err(cmd, &err);
 		else
-			status = watch(&r);
+			status = watch_until_end(&run);
 	}
-	gc_watch_close(r.watch);
-	gc_output_free(r.output);
-	runtimes_done(&r.runtimes);
-	line_output_close(&r.o.output);
-	targets_done(&r.o.targets);
+	gc_watch_close(run.watch);
+	gc_output_free(run.output);
+	runtimes_done(&run.runtimes);
+	line_output_close(&run.o.output);
+	targets_done(&run.o.targets);
 	return status;
 }
 
@@ -239,5 +240,5 @@ const struct ut_cmd cmd_gc = {
 		"  usertrace gc -a --json | jq 'select(.type == \"span\" and .duration_ns > 5e6)'\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
-	.run = run,
+	.run = run_gc,
 };

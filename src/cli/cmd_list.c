@@ -32,10 +32,10 @@ static bool is_file(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-static int take_pattern(struct list *list, const char *word)
+static int set_pattern(struct list *list, const char *word)
 {
 	if (list->catalog.pattern) {
-		list_say(
+		list_report(
 			list, EXIT_USAGE,
 			"two patterns, '%s' and '%s'; a file name without '/' is looked up only if it is the only file",
 			list->catalog.pattern, word);
@@ -46,12 +46,12 @@ static int take_pattern(struct list *list, const char *word)
 }
 
 /* The first word that is neither a path nor a glob names a program or library when no file is named otherwise. */
-static int take_word(struct list *list, char *word, struct words *files)
+static int resolve_word(struct list *list, char *word, struct words *files)
 {
 	char *found = files->v.n || glob_is_pattern(word) || strchr(word, ':') ? NULL : locate_file(word);
 
 	if (!found)
-		return take_pattern(list, word);
+		return set_pattern(list, word);
 	if (vec_push(&files->v, found)) {
 		free(found);
 		return cli_fail(&cmd_list, EXIT_FAILED, "out of memory");
@@ -77,20 +77,21 @@ static int sort_operands(struct list *list, char **words, int n, struct words *r
 	}
 	for (int i = 0; i < n && !status; i++)
 		if (!strchr(words[i], '/') && !is_file(words[i]))
-			status = take_word(list, words[i], ret_files);
+			status = resolve_word(list, words[i], ret_files);
 	if (status || ret_files->v.n)
 		return status;
 	if (!list->catalog.pattern)
-		list_say(list, EXIT_USAGE, "no target: give a FILE, -p PID, or -a for all processes");
+		list_report(list, EXIT_USAGE, "no target: give a FILE, -p PID, or -a for all processes");
 	else if (glob_is_pattern(list->catalog.pattern) || strchr(list->catalog.pattern, ':'))
-		list_say(list, EXIT_USAGE,
-			 "pattern '%s' without a target: give a FILE, -p PID, or -a for all processes",
-			 list->catalog.pattern);
+		list_report(list, EXIT_USAGE,
+			    "pattern '%s' without a target: give a FILE, -p PID, or -a for all processes",
+			    list->catalog.pattern);
 	else
-		list_say(list, EXIT_USAGE,
-			 "no file '%s' in the current directory, PATH or the library directories; a pattern also needs "
-			 "a FILE, -p PID or -a",
-			 list->catalog.pattern);
+		list_report(
+			list, EXIT_USAGE,
+			"no file '%s' in the current directory, PATH or the library directories; a pattern also needs "
+			"a FILE, -p PID or -a",
+			list->catalog.pattern);
 	return EXIT_USAGE;
 }
 
@@ -111,11 +112,11 @@ static int list_processes(struct list *list, const struct opts *opts, char **wor
 		return cli_exclusive(&cmd_list, "-p", "-a");
 	for (int i = 0; i < n; i++) {
 		if (strchr(words[i], '/')) {
-			list_say(list, EXIT_USAGE, "'%s' is a file; files and %s are mutually exclusive", words[i],
-				 opts->all ? "-a" : "-p");
+			list_report(list, EXIT_USAGE, "'%s' is a file; files and %s are mutually exclusive", words[i],
+				    opts->all ? "-a" : "-p");
 			return EXIT_USAGE;
 		}
-		if (take_pattern(list, words[i]))
+		if (set_pattern(list, words[i]))
 			return EXIT_USAGE;
 	}
 	if (opts->all)
@@ -126,10 +127,10 @@ static int list_processes(struct list *list, const struct opts *opts, char **wor
 }
 
 /* Prints what is left; the exit status. */
-static int finish(struct list *list)
+static int finish_list(struct list *list)
 {
 	if (!list->catalog.shown)
-		list_tell_miss(list);
+		list_explain_no_match(list);
 	if (list->out.failed)
 		return cli_fail(&cmd_list, EXIT_FAILED, "out of memory");
 	list_flush(list);
@@ -140,7 +141,7 @@ static int finish(struct list *list)
 	return list->status;
 }
 
-static int ask(struct list *list, const struct opts *opts, char **words, int n)
+static int print_list(struct list *list, const struct opts *opts, char **words, int n)
 {
 	struct ut_err err = { 0 };
 	int status;
@@ -151,10 +152,10 @@ static int ask(struct list *list, const struct opts *opts, char **words, int n)
 		status = list_processes(list, opts, words, n);
 	else
 		status = list_files(list, words, n);
-	return status ? status : finish(list);
+	return status ? status : finish_list(list);
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_list(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct opts opts = { 0 };
 	AUTO_FREE struct list *list = calloc(1, sizeof(*list));
@@ -167,7 +168,7 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	list->json = opts.json;
 	list->verbose = opts.verbose;
 	if (!done)
-		status = ask(list, &opts, argv, operands);
+		status = print_list(list, &opts, argv, operands);
 	buf_done(&list->out);
 	catalog_done(&list->catalog);
 	pid_list_done(&opts.pids);
@@ -183,5 +184,5 @@ const struct ut_cmd cmd_list = {
 		   "usertrace list -v python3.11 gc__start\n  usertrace list -a\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
-	.run = run,
+	.run = run_list,
 };

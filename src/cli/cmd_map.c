@@ -44,7 +44,7 @@ struct subject {
 	struct code_report report;
 };
 
-static void add_file(struct buf *out, const struct code_file_report *f)
+static void add_map_file(struct buf *out, const struct code_file_report *f)
 {
 	char bytes[32];
 
@@ -67,9 +67,9 @@ static void add_file(struct buf *out, const struct code_file_report *f)
 			 plural(f->bad, "line"), f->first_bad);
 }
 
-static double share(const struct code_report *r)
+static double named_percent(const struct code_report *report)
 {
-	return r->runtime_bytes ? 100.0 * (double)r->named_bytes / (double)r->runtime_bytes : 0;
+	return report->runtime_bytes ? 100.0 * (double)report->named_bytes / (double)report->runtime_bytes : 0;
 }
 
 /* That there is no map, what that means and what helps. */
@@ -85,27 +85,27 @@ static void add_no_map(struct buf *out, const struct subject *s)
 		buf_addf(out, "%s: %s\n", lacks.data, remedy.data);
 }
 
-static void add_text(struct buf *out, const struct subject *s)
+static void add_map_text(struct buf *out, const struct subject *s)
 {
-	const struct code_report *r = &s->report;
+	const struct code_report *report = &s->report;
 	char bytes[32];
 
 	buf_addf(out, "process %d (", (int)s->pid);
 	buf_add_escaped(out, s->comm, strlen(s->comm));
 	buf_addf(out, ")%s%s%s\n", s->runtime ? ": " : "", s->runtime ? s->runtime->name : "",
 		 s->asked && !s->refused.code ? ", which was asked to write its map" : "");
-	for (size_t i = 0; i < r->files.n; i++)
-		add_file(out, &r->files.v[i]);
-	if (!r->files.n)
+	for (size_t i = 0; i < report->files.n; i++)
+		add_map_file(out, &report->files.v[i]);
+	if (!report->files.n)
 		add_no_map(out, s);
-	if (r->runtime_bytes)
-		buf_addf(out, "JIT code: %s resident, %.1f %% of it has names\n", human_bytes(r->runtime_bytes, bytes),
-			 share(r));
+	if (report->runtime_bytes)
+		buf_addf(out, "JIT code: %s resident, %.1f %% of it has names\n",
+			 human_bytes(report->runtime_bytes, bytes), named_percent(report));
 	else
 		buf_adds(out, "JIT code: none\n");
 }
 
-static void add_json_file(const struct code_file_report *f, struct json *j)
+static void add_map_file_json(const struct code_file_report *f, struct json *j)
 {
 	json_object(j, NULL);
 	json_string(j, "path", f->path);
@@ -124,9 +124,9 @@ static void add_json_file(const struct code_file_report *f, struct json *j)
 	json_close(j);
 }
 
-static void add_json(struct buf *out, const struct subject *s)
+static void add_map_json(struct buf *out, const struct subject *s)
 {
-	const struct code_report *r = &s->report;
+	const struct code_report *report = &s->report;
 	struct json j = { .out = out };
 
 	json_object(&j, NULL);
@@ -137,20 +137,20 @@ static void add_json(struct buf *out, const struct subject *s)
 		json_string(&j, "runtime", s->runtime->name);
 	json_bool(&j, "written", s->asked && !s->refused.code);
 	json_array(&j, "files");
-	for (size_t i = 0; i < r->files.n; i++)
-		add_json_file(&r->files.v[i], &j);
+	for (size_t i = 0; i < report->files.n; i++)
+		add_map_file_json(&report->files.v[i], &j);
 	json_close(&j);
-	json_u64(&j, "jit_code_bytes", r->runtime_bytes);
-	json_u64(&j, "named_bytes", r->named_bytes);
-	if (!r->files.n && s->hint)
+	json_u64(&j, "jit_code_bytes", report->runtime_bytes);
+	json_u64(&j, "named_bytes", report->named_bytes);
+	if (!report->files.n && s->hint)
 		json_string(&j, "hint", s->hint);
 	json_array(&j, "notes");
-	for (size_t i = 0; i < r->notes.n; i++)
-		json_string(&j, NULL, r->notes.v[i]);
+	for (size_t i = 0; i < report->notes.n; i++)
+		json_string(&j, NULL, report->notes.v[i]);
 	json_line(&j);
 }
 
-static void look_up(struct subject *s, const struct runtimes *known)
+static void identify_process(struct subject *s, const struct runtimes *known)
 {
 	process_comm(s->pid, s->comm);
 	s->runtime = runtime_of_process(known, s->pid);
@@ -160,7 +160,7 @@ static void look_up(struct subject *s, const struct runtimes *known)
 		s->hint = map_hint(known, s->pid, s->runtime);
 }
 
-static int one_process(const struct ut_cmd *cmd, const struct opts *opts, const struct runtimes *known, pid_t pid)
+static int map_process(const struct ut_cmd *cmd, const struct opts *opts, const struct runtimes *known, pid_t pid)
 {
 	AUTO(buf_done) struct buf out = { 0 };
 	struct subject s = { .pid = pid };
@@ -170,7 +170,7 @@ static int one_process(const struct ut_cmd *cmd, const struct opts *opts, const 
 
 	if (process_identify(pid, &id, &err))
 		return cli_fail_err(cmd, &err);
-	look_up(&s, known);
+	identify_process(&s, known);
 	if (!opts->check && s.runtime && !strcmp(s.runtime->name, "HotSpot")) {
 		s.asked = true;
 		if (hotspot_write_map(pid, ASK_MS, &s.refused))
@@ -179,11 +179,11 @@ static int one_process(const struct ut_cmd *cmd, const struct opts *opts, const 
 	if (code_check(pid, &s.report, &err))
 		return cli_fail_err(cmd, &err);
 	if (opts->json)
-		add_json(&out, &s);
+		add_map_json(&out, &s);
 	else
-		add_text(&out, &s);
+		add_map_text(&out, &s);
 	for (size_t i = 0; !opts->json && i < s.report.notes.n; i++)
-		cli_put_sentence(s.report.notes.v[i]);
+		cli_print_sentence(s.report.notes.v[i]);
 	if (out.data)
 		fwrite(out.data, 1, out.len, stdout);
 	if (!s.report.files.n)
@@ -192,7 +192,7 @@ static int one_process(const struct ut_cmd *cmd, const struct opts *opts, const 
 	return status;
 }
 
-static int all_processes(const struct ut_cmd *cmd, const struct opts *opts)
+static int map_processes(const struct ut_cmd *cmd, const struct opts *opts)
 {
 	struct runtimes known = { 0 };
 	struct ut_err err = { 0 };
@@ -201,7 +201,7 @@ static int all_processes(const struct ut_cmd *cmd, const struct opts *opts)
 	if (runtimes_load(&known, &err))
 		return cli_fail_err(cmd, &err);
 	for (size_t i = 0; i < opts->pids.n; i++) {
-		int r = one_process(cmd, opts, &known, opts->pids.v[i]);
+		int r = map_process(cmd, opts, &known, opts->pids.v[i]);
 
 		status = r ? r : status;
 	}
@@ -230,7 +230,7 @@ static void on_failed(void *ctx, const struct ut_err *err)
 	c->status = cli_fail(c->cmd, EXIT_FAILED, "%s", err->msg);
 }
 
-static int clean(const struct ut_cmd *cmd, const char *const *folders, size_t n, bool dry_run)
+static int clean_maps(const struct ut_cmd *cmd, const char *const *directories, size_t n, bool dry_run)
 {
 	struct cleaning c = { .cmd = cmd, .dry_run = dry_run };
 	const struct map_clean_sink sink = { .ctx = &c, .removed = on_removed, .failed = on_failed };
@@ -238,14 +238,14 @@ static int clean(const struct ut_cmd *cmd, const char *const *folders, size_t n,
 	struct ut_err err = { 0 };
 	char bytes[32], count[32];
 
-	if (map_clean(folders, n, dry_run, &sink, &totals, &err))
+	if (map_clean(directories, n, dry_run, &sink, &totals, &err))
 		return cli_fail_err(cmd, &err);
 	printf("%s %s of processes that have ended, %s\n", human_count(totals.files, count),
 	       plural(totals.files, "file"), human_bytes(totals.bytes, bytes));
 	return c.status;
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_map(const struct ut_cmd *cmd, int argc, char **argv)
 {
 	struct opts opts = { 0 };
 	int n, status;
@@ -264,9 +264,9 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	else if (n && !opts.clean)
 		status = cli_fail(cmd, EXIT_USAGE, "unexpected argument '%s'; use -p to select a process", argv[0]);
 	else if (opts.clean)
-		status = clean(cmd, (const char *const *)argv, (size_t)n, opts.dry_run);
+		status = clean_maps(cmd, (const char *const *)argv, (size_t)n, opts.dry_run);
 	else
-		status = all_processes(cmd, &opts);
+		status = map_processes(cmd, &opts);
 	pid_list_done(&opts.pids);
 	return status;
 }
@@ -280,5 +280,5 @@ const struct ut_cmd cmd_map = {
 		"with which they write one.\n\n  usertrace map -p 4711\n  usertrace map --clean --dry-run\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
-	.run = run,
+	.run = run_map,
 };

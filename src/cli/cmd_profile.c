@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "base/out_file.h"
 #include "watch/profile_record.h"
-#include "cli/profile_say.h"
+#include "cli/profile_summary.h"
 #include "cli/running.h"
 #include "cli/targets.h"
 #include "cli/terminal.h"
@@ -69,14 +69,18 @@ struct run {
 	struct profile *profile;
 };
 
-static int usage(const struct ut_cmd *cmd, const char *sentence) { return cli_fail(cmd, EXIT_USAGE, "%s", sentence); }
+static int usage_error(const struct ut_cmd *cmd, const char *sentence)
+{
+	return cli_fail(cmd, EXIT_USAGE, "%s", sentence);
+}
 
-static int check_targets(struct run *r, char *const *operands, int n)
+static int check_targets(struct run *run, char *const *operands, int n)
 {
 	if (n && strchr(operands[0], ':'))
-		return cli_fail(r->cmd, EXIT_USAGE, "unexpected argument '%s'; did you mean --on '%s'?", operands[0],
+		return cli_fail(run->cmd, EXIT_USAGE, "unexpected argument '%s'; did you mean --on '%s'?", operands[0],
 				operands[0]);
-	return n ? targets_unexpected(r->cmd, operands[0]) : targets_check(r->cmd, &r->o.targets, r->command, true);
+	return n ? targets_unexpected(run->cmd, operands[0])
+		 : targets_check(run->cmd, &run->o.targets, run->command, true);
 }
 
 /* kernel.perf_event_max_sample_rate; 0: not known. */
@@ -88,9 +92,9 @@ static uint64_t max_frequency(void)
 	return file && fscanf(file, "%llu", &v) == 1 ? v : 0;
 }
 
-static int settle_frequency(struct run *r)
+static int choose_frequency(struct run *run)
 {
-	struct opts *o = &r->o;
+	struct opts *o = &run->o;
 	uint64_t max = max_frequency();
 
 	if (o->frequency == FREQUENCY_UNSET) {
@@ -98,9 +102,9 @@ static int settle_frequency(struct run *r)
 		return EXIT_OK;
 	}
 	if (!o->frequency && !o->off_cpu && !o->on.n)
-		return usage(r->cmd, "-F 0 takes no samples; it requires --off-cpu or --on");
+		return usage_error(run->cmd, "-F 0 takes no samples; it requires --off-cpu or --on");
 	if (o->frequency > 1000000 || (max && o->frequency > max))
-		return cli_fail(r->cmd, EXIT_USAGE,
+		return cli_fail(run->cmd, EXIT_USAGE,
 				"-F %llu exceeds the kernel's limit of %llu (sysctl kernel.perf_event_max_sample_rate)",
 				(unsigned long long)o->frequency, (unsigned long long)(max ? max : 1000000));
 	return EXIT_OK;
@@ -112,48 +116,48 @@ static void add_formats(struct buf *out, bool suffixes)
 		buf_addf(out, "%s%s", i ? ", " : "", suffixes ? out_formats[i]->suffixes : out_formats[i]->name);
 }
 
-static int unknown_format(const struct run *r)
+static int unknown_output_format(const struct run *run)
 {
 	struct buf all = { 0 };
 
-	add_formats(&all, !r->o.to);
-	if (r->o.to)
-		cli_fail(r->cmd, EXIT_USAGE, "unknown format '%s'; valid formats: %s", r->o.to,
+	add_formats(&all, !run->o.to);
+	if (run->o.to)
+		cli_fail(run->cmd, EXIT_USAGE, "unknown format '%s'; valid formats: %s", run->o.to,
 			 all.data ? all.data : "");
 	else
-		cli_fail(r->cmd, EXIT_USAGE,
-			 "unknown suffix of '%s'; valid formats: %s; --to FORMAT works with any suffix", r->o.output,
+		cli_fail(run->cmd, EXIT_USAGE,
+			 "unknown suffix of '%s'; valid formats: %s; --to FORMAT works with any suffix", run->o.output,
 			 all.data ? all.data : "");
 	buf_done(&all);
 	return EXIT_USAGE;
 }
 
 /* Nothing is recorded that could not be written then. */
-static int check_output(struct run *r)
+static int check_profile_output(struct run *run)
 {
-	const struct opts *o = &r->o;
+	const struct opts *o = &run->o;
 	struct ut_err err = { 0 };
 
 	if (o->json && (o->output || o->to))
-		return usage(r->cmd, "--json and -o or --to are mutually exclusive: --json prints the table");
+		return usage_error(run->cmd, "--json and -o or --to are mutually exclusive: --json prints the table");
 	if (!o->output && !o->to)
 		return EXIT_OK;
-	r->format = o->to ? out_format_named(o->to) : out_format_of(o->output);
-	if (!r->format)
-		return unknown_format(r);
-	if (!o->output && r->format == &out_pprof && isatty(STDOUT_FILENO))
-		return usage(r->cmd, "refusing to write binary pprof data to the terminal; use -o FILE");
-	return o->output && out_file_check(o->output, &err) ? cli_fail_err(r->cmd, &err) : EXIT_OK;
+	run->format = o->to ? out_format_named(o->to) : out_format_of(o->output);
+	if (!run->format)
+		return unknown_output_format(run);
+	if (!o->output && run->format == &out_pprof && isatty(STDOUT_FILENO))
+		return usage_error(run->cmd, "refusing to write binary pprof data to the terminal; use -o FILE");
+	return o->output && out_file_check(o->output, &err) ? cli_fail_err(run->cmd, &err) : EXIT_OK;
 }
 
 /* User events and handlers of signals are recorded without a program of ours that could walk a stack. */
-static int check_probes(const struct run *r)
+static int check_probes(const struct run *run)
 {
-	for (size_t i = 0; i < r->o.on.n; i++) {
-		const char *text = r->o.on.v[i] + strspn(r->o.on.v[i], " \t");
+	for (size_t i = 0; i < run->o.on.n; i++) {
+		const char *text = run->o.on.v[i] + strspn(run->o.on.v[i], " \t");
 
 		if ((text[0] == 'e' || text[0] == 's') && text[1] == ':')
-			return cli_fail(r->cmd, EXIT_USAGE,
+			return cli_fail(run->cmd, EXIT_USAGE,
 					"--on '%s': these events have no stacks; use a u:, p:, r: or t: probe "
 					"(usertrace trace '%s' prints the events)",
 					text, text);
@@ -161,23 +165,23 @@ static int check_probes(const struct run *r)
 	return EXIT_OK;
 }
 
-static int check_options(struct run *r, char *const *operands, int n)
+static int check_profile_options(struct run *run, char *const *operands, int n)
 {
-	int status = check_targets(r, operands, n);
+	int status = check_targets(run, operands, n);
 
 	if (status)
 		return status;
-	if (r->o.idle && !r->o.off_cpu)
-		return usage(r->cmd, "--idle requires --off-cpu");
-	status = check_probes(r);
+	if (run->o.idle && !run->o.off_cpu)
+		return usage_error(run->cmd, "--idle requires --off-cpu");
+	status = check_probes(run);
 	if (!status)
-		status = settle_frequency(r);
-	return status ? status : check_output(r);
+		status = choose_frequency(run);
+	return status ? status : check_profile_output(run);
 }
 
-static int open_record(struct run *r, struct ut_err *err)
+static int open_record(struct run *run, struct ut_err *err)
 {
-	const struct opts *o = &r->o;
+	const struct opts *o = &run->o;
 	struct profile_record_options ro = {
 		.targets = o->targets.set,
 		.probes = o->on.v,
@@ -188,131 +192,131 @@ static int open_record(struct run *r, struct ut_err *err)
 		.gc = o->gc,
 		.lines = o->lines,
 	};
-	struct profile_record_sink sink = profile_say_sink(&r->progress);
-	int code = runtimes_load(&r->runtimes, err);
+	struct profile_record_sink sink = profile_summary_sink(&run->progress);
+	int r = runtimes_load(&run->runtimes, err);
 
-	r->progress.wanted = isatty(STDERR_FILENO);
-	return code ? code : profile_record_open(&ro, &r->runtimes, &sink, &r->record, err);
+	run->progress.wanted = isatty(STDERR_FILENO);
+	return r ? r : profile_record_open(&ro, &run->runtimes, &sink, &run->record, err);
 }
 
 static int write_format(void *ctx, int fd, struct ut_err *err)
 {
-	const struct run *r = ctx;
-	struct out_options oo = { .title = r->o.title, .per_thread = r->o.per_thread, .icicle = r->o.icicle };
+	const struct run *run = ctx;
+	struct out_options oo = { .title = run->o.title, .per_thread = run->o.per_thread, .icicle = run->o.icicle };
 
-	return r->format->write(r->profile, &oo, fd, err);
+	return run->format->write(run->profile, &oo, fd, err);
 }
 
-static int print_table(const struct run *r)
+static int print_hot_functions(const struct run *run)
 {
-	struct hot_options ho = { .threads = r->o.per_thread,
-				  .color = !r->o.json && terminal_wants_color(STDOUT_FILENO) };
+	struct hot_options ho = { .threads = run->o.per_thread,
+				  .color = !run->o.json && terminal_wants_color(STDOUT_FILENO) };
 	struct buf text = { 0 };
 	unsigned height;
-	int code;
+	int r;
 
 	if (isatty(STDOUT_FILENO))
 		terminal_size(&ho.width, &height);
-	code = r->o.json ? hot_json(r->profile, &ho, &text) : hot_text(r->profile, &ho, &text);
-	if (!code)
-		code = write_out(STDOUT_FILENO, &text);
+	r = run->o.json ? hot_json(run->profile, &ho, &text) : hot_text(run->profile, &ho, &text);
+	if (!r)
+		r = write_out(STDOUT_FILENO, &text);
 	buf_done(&text);
-	return code;
+	return r;
 }
 
-static int write_profile(struct run *r, struct ut_err *err)
+static int write_recorded(struct run *run, struct ut_err *err)
 {
-	if (!r->o.output || out_file_is_special(r->o.output))
-		stop_signals_restore(r->o.targets.set.stop_fd); /* who does not read must not keep us alive */
-	if (r->o.output)
-		return out_file_write(r->o.output, write_format, r, err);
-	return r->format ? write_format(r, STDOUT_FILENO, err) : print_table(r);
+	if (!run->o.output || out_file_is_special(run->o.output))
+		stop_signals_restore(run->o.targets.set.stop_fd); /* who does not read must not keep us alive */
+	if (run->o.output)
+		return out_file_write(run->o.output, write_format, run, err);
+	return run->format ? write_format(run, STDOUT_FILENO, err) : print_hot_functions(run);
 }
 
-static int exit_status(struct run *r)
+static int profile_exit_status(struct run *run)
 {
 	int status;
 
-	stop_signals_restore(r->o.targets.set.stop_fd);
-	status = r->command ? session_command_status(r->record.session) : EXIT_OK;
-	if (r->o.strict && (r->record.totals.lost || r->record.totals.missed))
+	stop_signals_restore(run->o.targets.set.stop_fd);
+	status = run->command ? session_command_status(run->record.session) : EXIT_OK;
+	if (run->o.strict && (run->record.totals.lost || run->record.totals.missed))
 		return EXIT_LOST;
 	return status > 0 ? status : EXIT_OK;
 }
 
 /* A command goes on to its end, whatever became of us. */
-static int fail(struct run *r, const struct ut_err *err, int code)
+static int fail_profile(struct run *run, const struct ut_err *err, int r)
 {
-	int status = fail_running(r->cmd, err, code, r->o.output);
+	int status = fail_running(run->cmd, err, r, run->o.output);
 
-	stop_signals_restore(r->o.targets.set.stop_fd);
-	session_command_status(r->record.session);
+	stop_signals_restore(run->o.targets.set.stop_fd);
+	session_command_status(run->record.session);
 	return status;
 }
 
 /* Requests of --on that nothing was found for until the end. */
-static bool say_unmatched(const struct run *r)
+static bool say_unmatched(const struct run *run)
 {
 	struct ut_err err = { 0 };
 
-	if (!r->o.on.n || !plan_complete(session_plan(r->record.session), "what was running",
-					 session_runtime(r->record.session), &err))
+	if (!run->o.on.n || !plan_complete(session_plan(run->record.session), "what was running",
+					   session_runtime(run->record.session), &err))
 		return false;
-	cli_fail(r->cmd, EXIT_FAILED, "%s", err.msg);
+	cli_fail(run->cmd, EXIT_FAILED, "%s", err.msg);
 	return true;
 }
 
-static int profile(struct run *r)
+static int record_profile(struct run *run)
 {
 	struct ut_err err = { 0 };
 	enum session_end end = SESSION_STOPPED;
 	AUTO_FREE char *log = NULL;
-	int code = profile_record_run(&r->record, &end, &log, &err), status;
+	int r = profile_record_run(&run->record, &end, &log, &err), status;
 	bool unmatched;
 
-	profile_clear_progress(&r->progress);
-	say_log(log);
-	if (code && !r->record.stop_ns)
-		return fail_running(r->cmd, &err, code, r->o.output); /* it never began */
-	if (code)
-		return fail(r, &err, code);
-	say_end(&r->o.targets.pids, end);
-	if (profile_record_build(&r->record, r->o.idle, &r->profile))
-		return fail(r, (ut_err_nomem(&err), &err), -ENOMEM);
-	unmatched = say_unmatched(r);
-	profile_say_totals(&r->record, r->profile);
-	profile_say_nothing(&r->record, r->profile);
-	code = write_profile(r, &err);
-	if (code && code != -EPIPE) /* a reader that has seen enough is no failure */
-		return fail(r, &err, code);
-	status = exit_status(r);
+	profile_clear_progress(&run->progress);
+	print_verifier_log(log);
+	if (r && !run->record.stop_ns)
+		return fail_running(run->cmd, &err, r, run->o.output); /* it never began */
+	if (r)
+		return fail_profile(run, &err, r);
+	print_end_reason(&run->o.targets.pids, end);
+	if (profile_record_build(&run->record, run->o.idle, &run->profile))
+		return fail_profile(run, (ut_err_nomem(&err), &err), -ENOMEM);
+	unmatched = say_unmatched(run);
+	profile_print_totals(&run->record, run->profile);
+	profile_explain_empty(&run->record, run->profile);
+	r = write_recorded(run, &err);
+	if (r && r != -EPIPE) /* a reader that has seen enough is no failure */
+		return fail_profile(run, &err, r);
+	status = profile_exit_status(run);
 	return status == EXIT_OK && unmatched ? EXIT_FAILED : status;
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_profile(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct run r = {
+	struct run run = {
 		.cmd = cmd,
 		.o = { .targets = { TARGET_OPTS_UNSET }, .frequency = FREQUENCY_UNSET, .kernel = true, .gc = true },
 	};
 	struct ut_err err = { 0 };
 	bool done = false;
-	int n = 0, status = cli_parse(cmd, argc, argv, &r.o, &n, &r.command, &done);
+	int n = 0, status = cli_parse(cmd, argc, argv, &run.o, &n, &run.command, &done);
 
 	if (!done)
-		status = check_options(&r, argv, n);
+		status = check_profile_options(&run, argv, n);
 	if (!done && !status) {
-		r.o.targets.set.stop_fd = stop_signals_open(&err);
-		if (r.o.targets.set.stop_fd < 0 || open_record(&r, &err))
+		run.o.targets.set.stop_fd = stop_signals_open(&err);
+		if (run.o.targets.set.stop_fd < 0 || open_record(&run, &err))
 			status = cli_fail_err(cmd, &err);
 		else
-			status = profile(&r);
+			status = record_profile(&run);
 	}
-	profile_free(r.profile);
-	profile_record_done(&r.record);
-	runtimes_done(&r.runtimes);
-	vec_done(&r.o.on);
-	targets_done(&r.o.targets);
+	profile_free(run.profile);
+	profile_record_done(&run.record);
+	runtimes_done(&run.runtimes);
+	vec_done(&run.o.on);
+	targets_done(&run.o.targets);
 	return status;
 }
 
@@ -334,5 +338,5 @@ const struct ut_cmd cmd_profile = {
 		"  usertrace profile -o out.pb.gz -- ./program       from start to end\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
-	.run = run,
+	.run = run_profile,
 };

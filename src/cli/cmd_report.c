@@ -48,120 +48,124 @@ static bool ends_in(const char *s, const char *end)
 	return len > n && !strcmp(s + len - n, end);
 }
 
-static int unknown_format(const struct run *r)
+static int unknown_report_format(const struct run *run)
 {
 	const char *names[16] = { 0 };
 	size_t n = 0, near[1];
 
-	if (!r->o.to)
-		return cli_fail(r->cmd, EXIT_USAGE,
+	if (!run->o.to)
+		return cli_fail(run->cmd, EXIT_USAGE,
 				"-o '%s': unknown suffix; use .txt or .json for the report, and .svg, .folded, .pb.gz "
 				"or .speedscope.json for the profile",
-				r->o.output);
+				run->o.output);
 	for (; out_formats[n] && n < ARRAY_SIZE(names); n++)
 		names[n] = out_formats[n]->name;
-	if (suggest(r->o.to, names, n, near, 1))
-		return cli_fail(r->cmd, EXIT_USAGE, "unknown format '%s'; did you mean '%s'?", r->o.to, names[near[0]]);
-	return cli_fail(r->cmd, EXIT_USAGE, "unknown format '%s'; valid formats: svg, folded, pprof and speedscope",
-			r->o.to);
+	if (suggest(run->o.to, names, n, near, 1))
+		return cli_fail(run->cmd, EXIT_USAGE, "unknown format '%s'; did you mean '%s'?", run->o.to,
+				names[near[0]]);
+	return cli_fail(run->cmd, EXIT_USAGE, "unknown format '%s'; valid formats: svg, folded, pprof and speedscope",
+			run->o.to);
 }
 
 /* What it is written as. */
-static int check_output(struct run *r)
+static int check_report_output(struct run *run)
 {
-	struct opts *o = &r->o;
+	struct opts *o = &run->o;
 	const char *file = o->output && strcmp(o->output, "-") ? o->output : NULL;
 	struct ut_err err = { 0 };
 
 	if (o->to)
-		r->format = out_format_named(o->to);
+		run->format = out_format_named(o->to);
 	else if (file)
-		r->format = out_format_of(file);
-	if (!r->format && file && !o->to && ends_in(file, ".json"))
+		run->format = out_format_of(file);
+	if (!run->format && file && !o->to && ends_in(file, ".json"))
 		o->json = true;
-	else if (!r->format && (o->to || (file && !o->json && !ends_in(file, ".txt"))))
-		return unknown_format(r);
-	if (r->format && (o->json || o->function || o->rows))
-		return cli_fail(r->cmd, EXIT_USAGE,
+	else if (!run->format && (o->to || (file && !o->json && !ends_in(file, ".txt"))))
+		return unknown_report_format(run);
+	if (run->format && (o->json || o->function || o->rows))
+		return cli_fail(run->cmd, EXIT_USAGE,
 				"--json, --function and --rows apply to the report, but %s contains the whole profile",
-				r->format->name);
+				run->format->name);
 	o->output = file;
-	if (r->format == &out_pprof && !file && isatty(STDOUT_FILENO))
-		return cli_fail(r->cmd, EXIT_USAGE,
+	if (run->format == &out_pprof && !file && isatty(STDOUT_FILENO))
+		return cli_fail(run->cmd, EXIT_USAGE,
 				"refusing to write binary pprof data to the terminal; use -o FILE.pb.gz");
-	return file && out_file_check(file, &err) ? cli_fail_err(r->cmd, &err) : EXIT_OK;
+	return file && out_file_check(file, &err) ? cli_fail_err(run->cmd, &err) : EXIT_OK;
 }
 
-static int check(struct run *r, int operands, char **argv)
+static int check_report_options(struct run *run, int operands, char **argv)
 {
 	if (!operands)
-		return cli_fail(r->cmd, EXIT_USAGE, "the name of a report is required: hot");
+		return cli_fail(run->cmd, EXIT_USAGE, "the name of a report is required: hot");
 	if (strcmp(argv[0], "hot"))
-		return cli_fail(r->cmd, EXIT_USAGE, "unknown report '%s'; did you mean: usertrace report hot %s",
+		return cli_fail(run->cmd, EXIT_USAGE, "unknown report '%s'; did you mean: usertrace report hot %s",
 				argv[0], argv[0]);
 	if (operands > 2)
-		return cli_fail(r->cmd, EXIT_USAGE, "unexpected argument '%s'; only one file is allowed", argv[2]);
+		return cli_fail(run->cmd, EXIT_USAGE, "unexpected argument '%s'; only one file is allowed", argv[2]);
 	if (operands < 2 && isatty(STDIN_FILENO))
-		return cli_fail(r->cmd, EXIT_USAGE,
+		return cli_fail(run->cmd, EXIT_USAGE,
 				"no input: give a file of folded stacks or pprof, or a profile on standard input");
-	if (r->o.rows > UINT32_MAX)
-		return cli_fail(r->cmd, EXIT_USAGE, "--rows must not exceed %u", UINT32_MAX);
-	return check_output(r);
+	if (run->o.rows > UINT32_MAX)
+		return cli_fail(run->cmd, EXIT_USAGE, "--rows must not exceed %u", UINT32_MAX);
+	return check_report_output(run);
 }
 
-static int write_report(const struct run *r, int fd)
+static int write_report(const struct run *run, int fd)
 {
-	struct hot_options ho = { .rows = (unsigned)r->o.rows, .threads = r->o.threads, .function = r->o.function };
+	struct hot_options ho = { .rows = (unsigned)run->o.rows,
+				  .threads = run->o.threads,
+				  .function = run->o.function };
 	struct buf text = { 0 };
 	unsigned height;
-	int code;
+	int r;
 
-	if (!r->o.output && isatty(STDOUT_FILENO)) {
+	if (!run->o.output && isatty(STDOUT_FILENO)) {
 		terminal_size(&ho.width, &height);
 		ho.color = terminal_wants_color(STDOUT_FILENO);
 	}
-	code = r->o.json ? hot_json(r->profile, &ho, &text) : hot_text(r->profile, &ho, &text);
-	if (!code)
-		code = write_out(fd, &text);
+	r = run->o.json ? hot_json(run->profile, &ho, &text) : hot_text(run->profile, &ho, &text);
+	if (!r)
+		r = write_out(fd, &text);
 	buf_done(&text);
-	return code;
+	return r;
 }
 
-static int write_it(void *ctx, int fd, struct ut_err *err)
+static int write_profile_or_report(void *ctx, int fd, struct ut_err *err)
 {
-	const struct run *r = ctx;
-	const struct out_options oo = { .per_thread = r->o.threads };
+	const struct run *run = ctx;
+	const struct out_options oo = { .per_thread = run->o.threads };
 
-	return r->format ? r->format->write(r->profile, &oo, fd, err) : write_report(r, fd);
+	return run->format ? run->format->write(run->profile, &oo, fd, err) : write_report(run, fd);
 }
 
-static int write_profile(struct run *r)
+static int write_report_output(struct run *run)
 {
 	struct ut_err err = { 0 };
-	int code;
+	int r;
 
-	if (r->o.output)
-		return out_file_write(r->o.output, write_it, r, &err) ? cli_fail_err(r->cmd, &err) : EXIT_OK;
+	if (run->o.output)
+		return out_file_write(run->o.output, write_profile_or_report, run, &err) ? cli_fail_err(run->cmd, &err)
+											 : EXIT_OK;
 	signal(SIGPIPE, SIG_IGN);
-	code = write_it(r, STDOUT_FILENO, &err);
-	return !code || code == -EPIPE ? EXIT_OK : fail_running(r->cmd, &err, code, NULL);
+	r = write_profile_or_report(run, STDOUT_FILENO, &err);
+	return !r || r == -EPIPE ? EXIT_OK : fail_running(run->cmd, &err, r, NULL);
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_report(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct run r = { .cmd = cmd };
+	struct run run = { .cmd = cmd };
 	int operands, status;
 	bool done;
 
-	status = cli_parse(cmd, argc, argv, &r.o, &operands, NULL, &done);
+	status = cli_parse(cmd, argc, argv, &run.o, &operands, NULL, &done);
 	if (done)
 		return status;
-	status = check(&r, operands, argv);
+	status = check_report_options(&run, operands, argv);
 	if (!status)
-		status = profile_file_read(cmd, operands > 1 ? argv[1] : NULL, &r.profile);
+		status = profile_file_read(cmd, operands > 1 ? argv[1] : NULL, &run.profile);
 	if (!status)
-		status = write_profile(&r);
-	profile_free(r.profile);
+		status = write_report_output(&run);
+	profile_free(run.profile);
 	return status;
 }
 
@@ -181,5 +185,5 @@ const struct ut_cmd cmd_report = {
 		"  usertrace report hot app.folded --json | jq '.states[0].functions[:5]'\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
-	.run = run,
+	.run = run_report,
 };

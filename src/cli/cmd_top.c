@@ -59,7 +59,8 @@ struct run {
 	int signal_fd;
 };
 
-static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *operands, int n, char *const *command)
+static int check_top_options(const struct ut_cmd *cmd, struct opts *o, char *const *operands, int n,
+			     char *const *command)
 {
 	int status;
 
@@ -78,138 +79,139 @@ static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *
 }
 
 /* What changes the terminal becomes a descriptor, as what ends us is one. */
-static int open_signals(struct run *r, struct ut_err *err)
+static int open_terminal_signals(struct run *run, struct ut_err *err)
 {
 	static const int numbers[] = { SIGTSTP, SIGCONT, SIGWINCH, SIGQUIT };
 	sigset_t set;
 
-	r->o.targets.set.stop_fd = stop_signals_open(err);
-	if (r->o.targets.set.stop_fd < 0)
-		return r->o.targets.set.stop_fd;
-	if (r->o.batch)
+	run->o.targets.set.stop_fd = stop_signals_open(err);
+	if (run->o.targets.set.stop_fd < 0)
+		return run->o.targets.set.stop_fd;
+	if (run->o.batch)
 		return 0;
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		sigaddset(&set, numbers[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signal_fd < 0 ? ut_err_set(err, -errno, "cannot wait for signals: %s", strerror(errno)) : 0;
+	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return run->signal_fd < 0 ? ut_err_set(err, -errno, "cannot wait for signals: %s", strerror(errno)) : 0;
 }
 
-static int open_top(struct run *r, struct ut_err *err)
+static int open_top(struct run *run, struct ut_err *err)
 {
 	const char *no_color = getenv("NO_COLOR");
 	struct top_options to = {
 		.ascii = !terminal_is_utf8(),
-		.styled = !r->o.batch,
+		.styled = !run->o.batch,
 		.color = !no_color || !*no_color,
 	};
 	gc_kinds kinds;
-	int code = gc_kinds_parse(r->o.kinds ? r->o.kinds : "gc", &kinds, err);
+	int r = gc_kinds_parse(run->o.kinds ? run->o.kinds : "gc", &kinds, err);
 
-	if (code)
-		return code;
+	if (r)
+		return r;
 	to.kind = gc_kinds_has(kinds, "gc") ? "gc" : NULL;
 	clock_both(&to.start_ns, &to.wall_ns);
-	r->top = top_new(&to);
-	return r->top ? 0 : ut_err_nomem(err);
+	run->top = top_new(&to);
+	return run->top ? 0 : ut_err_nomem(err);
 }
 
-static int open_watch(struct run *r, struct ut_err *err)
+static int open_top_watch(struct run *run, struct ut_err *err)
 {
 	struct gc_watch_options wo = {
-		.targets = r->o.targets.set,
-		.kinds = r->o.kinds ? r->o.kinds : "gc",
+		.targets = run->o.targets.set,
+		.kinds = run->o.kinds ? run->o.kinds : "gc",
 	};
-	int code = runtimes_load(&r->runtimes, err);
+	int r = runtimes_load(&run->runtimes, err);
 
-	if (!code && r->o.runtime)
-		code = runtimes_load_file(&r->runtimes, r->o.runtime, err);
-	return code ? code : gc_watch_open(&wo, &r->runtimes, &r->watch, err);
+	if (!r && run->o.runtime)
+		r = runtimes_load_file(&run->runtimes, run->o.runtime, err);
+	return r ? r : gc_watch_open(&wo, &run->runtimes, &run->watch, err);
 }
 
 /* Draws now, only what has changed since. */
-static int draw(struct run *r)
+static int draw_screen(struct run *run)
 {
-	struct top_screen old = r->shown;
+	struct top_screen old = run->shown;
 	unsigned width, height;
 	struct buf text = { 0 };
-	int code;
+	int r;
 
-	r->drawn_ns = monotonic_ns();
+	run->drawn_ns = monotonic_ns();
 	terminal_size(&width, &height);
-	code = top_screen_size(&r->screen, width, height);
-	if (!code)
-		code = top_render(r->top, r->drawn_ns, &r->screen);
-	if (code)
-		return code;
-	top_screen_diff(r->whole ? NULL : &r->shown, &r->screen, &text);
-	r->whole = !terminal_write(&text);
-	r->shown = r->screen;
-	r->screen = old;
+	r = top_screen_size(&run->screen, width, height);
+	if (!r)
+		r = top_render(run->top, run->drawn_ns, &run->screen);
+	if (r)
+		return r;
+	top_screen_diff(run->whole ? NULL : &run->shown, &run->screen, &text);
+	run->whole = !terminal_write(&text);
+	run->shown = run->screen;
+	run->screen = old;
 	buf_done(&text);
 	return 0;
 }
 
 /* A table for the end would only say again what the last one says, which is not a second old. */
-static bool is_fresh(const struct run *r)
+static bool is_fresh(const struct run *run)
 {
-	return r->printed &&
-	       monotonic_ns() - r->drawn_ns < (r->o.interval_ns < 1000000000u ? r->o.interval_ns : 1000000000u);
+	return run->printed &&
+	       monotonic_ns() - run->drawn_ns < (run->o.interval_ns < 1000000000u ? run->o.interval_ns : 1000000000u);
 }
 
-static int print_batch(struct run *r)
+static int print_batch(struct run *run)
 {
 	struct buf text = { 0 };
-	int code;
+	int r;
 
-	r->drawn_ns = monotonic_ns();
-	r->printed = true;
-	code = top_batch(r->top, r->drawn_ns, BATCH_WIDTH, &text);
-	if (!code && (fwrite(text.data, 1, text.len, stdout) < text.len || fflush(stdout)))
-		code = errno ? -errno : -EIO;
+	run->drawn_ns = monotonic_ns();
+	run->printed = true;
+	r = top_batch(run->top, run->drawn_ns, BATCH_WIDTH, &text);
+	if (!r && (fwrite(text.data, 1, text.len, stdout) < text.len || fflush(stdout)))
+		r = errno ? -errno : -EIO;
 	buf_done(&text);
-	return code;
+	return r;
 }
 
 /* Keys that are complete, to the table; @last: nothing more comes. The greatest of what they ask for. */
-static enum top_act take_keys(struct run *r, bool last)
+static enum top_act handle_keys(struct run *run, bool last)
 {
 	enum top_act most = TOP_NOTHING;
 	size_t at = 0, n;
 	uint32_t key;
 
-	while (most != TOP_QUIT && (n = top_key_parse(r->keys + at, r->nkeys - at, last, &key))) {
-		enum top_act act = top_key(r->top, key);
+	while (most != TOP_QUIT && (n = top_key_parse(run->keys + at, run->nkeys - at, last, &key))) {
+		enum top_act act = top_key(run->top, key);
 
 		at += n;
 		most = act > most ? act : most;
 	}
-	r->nkeys -= at;
-	memmove(r->keys, r->keys + at, r->nkeys);
+	run->nkeys -= at;
+	memmove(run->keys, run->keys + at, run->nkeys);
 	return most;
 }
 
-static enum top_act read_keys(struct run *r)
+static enum top_act read_keys(struct run *run)
 {
-	ssize_t n = terminal_read(r->keys + r->nkeys, sizeof(r->keys) - r->nkeys);
+	ssize_t n = terminal_read(run->keys + run->nkeys, sizeof(run->keys) - run->nkeys);
 	uint64_t at_ns = monotonic_ns();
 
 	if (n < 0)
 		return TOP_QUIT;
 	if (n > 0)
-		r->keys_ns = at_ns;
-	r->nkeys += (size_t)n;
-	return r->nkeys ? take_keys(r, at_ns - r->keys_ns > ESC_NS || r->nkeys == sizeof(r->keys)) : TOP_NOTHING;
+		run->keys_ns = at_ns;
+	run->nkeys += (size_t)n;
+	return run->nkeys ? handle_keys(run, at_ns - run->keys_ns > ESC_NS || run->nkeys == sizeof(run->keys))
+			  : TOP_NOTHING;
 }
 
 /* Ctrl-Z and what comes after it, and another size. */
-static enum top_act take_signals(struct run *r)
+static enum top_act handle_signals(struct run *run)
 {
 	struct signalfd_siginfo info;
 	enum top_act act = TOP_NOTHING;
 
-	while (read(r->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+	while (read(run->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGQUIT)
 			return TOP_QUIT;
 		if (info.ssi_signo == SIGTSTP)
@@ -221,27 +223,27 @@ static enum top_act take_signals(struct run *r)
 	return act;
 }
 
-static int flush(void *ctx)
+static int update_screen(void *ctx)
 {
-	struct run *r = ctx;
+	struct run *run = ctx;
 	enum top_act act, keys;
-	bool due = monotonic_ns() - r->drawn_ns >= r->o.interval_ns;
+	bool due = monotonic_ns() - run->drawn_ns >= run->o.interval_ns;
 
-	if (r->o.batch)
-		return due ? print_batch(r) : 0;
-	act = take_signals(r);
-	keys = read_keys(r);
+	if (run->o.batch)
+		return due ? print_batch(run) : 0;
+	act = handle_signals(run);
+	keys = read_keys(run);
 	act = keys > act ? keys : act;
 	if (act == TOP_QUIT)
 		return -ECANCELED;
 	if (act == TOP_REDRAW)
-		r->whole = true;
-	return act || due ? draw(r) : 0;
+		run->whole = true;
+	return act || due ? draw_screen(run) : 0;
 }
 
-static int on_process(void *ctx, struct gc_process *p)
+static int on_top_process(void *ctx, struct gc_process *p)
 {
-	struct run *r = ctx;
+	struct run *run = ctx;
 	struct top_who who = { .pid = p->pid,
 			       .runtime = p->runtime ? p->runtime->name : NULL,
 			       .version = p->version,
@@ -250,22 +252,22 @@ static int on_process(void *ctx, struct gc_process *p)
 			       .nhints = p->nhints };
 
 	memcpy(who.comm, p->comm, sizeof(who.comm));
-	return top_process(r->top, &who);
+	return top_process(run->top, &who);
 }
 
-static int on_gone(void *ctx, const struct gc_process *p, uint64_t time_ns)
+static int on_top_gone(void *ctx, const struct gc_process *p, uint64_t time_ns)
 {
 	top_gone(((struct run *)ctx)->top, p->pid, time_ns);
 	return 0;
 }
 
-static int on_span(void *ctx, const struct gc_process *p, const struct collect_span *span)
+static int on_top_span(void *ctx, const struct gc_process *p, const struct collect_span *span)
 {
 	(void)p;
 	return top_span(((struct run *)ctx)->top, span);
 }
 
-static int on_lost(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_ns)
+static int on_top_lost(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_ns)
 {
 	(void)since_ns;
 	(void)until_ns;
@@ -273,77 +275,77 @@ static int on_lost(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_
 	return 0;
 }
 
-static void on_note(void *ctx, const char *text)
+static void on_top_note(void *ctx, const char *text)
 {
-	struct run *r = ctx;
+	struct run *run = ctx;
 
-	if (r->o.batch)
-		say_note(text);
+	if (run->o.batch)
+		print_note(text);
 	else
-		top_note(r->top, text, monotonic_ns());
+		top_note(run->top, text, monotonic_ns());
 }
 
-static int top(struct run *r)
+static int watch_until_quit(struct run *run)
 {
-	struct gc_watch_sink sink = { .ctx = r,
-				      .process = on_process,
-				      .gone = on_gone,
-				      .span = on_span,
-				      .lost = on_lost,
-				      .flush = flush,
-				      .note = on_note };
+	struct gc_watch_sink sink = { .ctx = run,
+				      .process = on_top_process,
+				      .gone = on_top_gone,
+				      .span = on_top_span,
+				      .lost = on_top_lost,
+				      .flush = update_screen,
+				      .note = on_top_note };
 	enum session_end end = SESSION_STOPPED;
 	struct session_totals totals = { 0 };
 	struct ut_err err = { 0 };
 	AUTO_FREE char *log = NULL;
-	int code = gc_watch_start(r->watch, &sink, &log, &err);
+	int r = gc_watch_start(run->watch, &sink, &log, &err);
 
-	say_log(log);
-	if (!code && !r->o.batch)
-		code = terminal_enter(&err);
-	if (code)
-		return cli_fail_err(r->cmd, &err);
-	r->whole = true;
-	r->drawn_ns = r->o.batch ? monotonic_ns() : 0;
-	code = r->o.batch ? 0 : draw(r);
-	if (!code)
-		code = gc_watch_run(r->watch, &end, &totals, &err);
+	print_verifier_log(log);
+	if (!r && !run->o.batch)
+		r = terminal_enter(&err);
+	if (r)
+		return cli_fail_err(run->cmd, &err);
+	run->whole = true;
+	run->drawn_ns = run->o.batch ? monotonic_ns() : 0;
+	r = run->o.batch ? 0 : draw_screen(run);
+	if (!r)
+		r = gc_watch_run(run->watch, &end, &totals, &err);
 	terminal_leave();
-	if (!code && r->o.batch && !is_fresh(r))
-		code = print_batch(r); /* as it was at the end */
-	if (code && code != -ECANCELED && code != -EPIPE)
-		return fail_running(r->cmd, &err, code, NULL);
-	say_end(&r->o.targets.pids, end);
+	if (!r && run->o.batch && !is_fresh(run))
+		r = print_batch(run); /* as it was at the end */
+	if (r && r != -ECANCELED && r != -EPIPE)
+		return fail_running(run->cmd, &err, r, NULL);
+	print_end_reason(&run->o.targets.pids, end);
 	return EXIT_OK;
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_top(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct run r = { .cmd = cmd,
-			 .signal_fd = -1,
-			 .o = { .targets = { TARGET_OPTS_UNSET }, .interval_ns = 1000000000u } };
+	struct run run = { .cmd = cmd,
+			   .signal_fd = -1,
+			   .o = { .targets = { TARGET_OPTS_UNSET }, .interval_ns = 1000000000u } };
 	struct ut_err err = { 0 };
 	char **command = NULL;
 	bool done = false;
-	int n = 0, status = cli_parse(cmd, argc, argv, &r.o, &n, &command, &done);
+	int n = 0, status = cli_parse(cmd, argc, argv, &run.o, &n, &command, &done);
 
 	if (!done)
-		status = check_options(cmd, &r.o, argv, n, command);
+		status = check_top_options(cmd, &run.o, argv, n, command);
 	if (!done && !status) {
-		if ((!r.o.batch && terminal_check(&err)) || open_signals(&r, &err) || open_top(&r, &err) ||
-		    open_watch(&r, &err))
+		if ((!run.o.batch && terminal_check(&err)) || open_terminal_signals(&run, &err) ||
+		    open_top(&run, &err) || open_top_watch(&run, &err))
 			status = cli_fail_err(cmd, &err);
 		else
-			status = top(&r);
+			status = watch_until_quit(&run);
 	}
-	gc_watch_close(r.watch);
-	top_free(r.top);
-	top_screen_done(&r.screen);
-	top_screen_done(&r.shown);
-	runtimes_done(&r.runtimes);
-	if (r.signal_fd >= 0)
-		close(r.signal_fd);
-	targets_done(&r.o.targets);
+	gc_watch_close(run.watch);
+	top_free(run.top);
+	top_screen_done(&run.screen);
+	top_screen_done(&run.shown);
+	runtimes_done(&run.runtimes);
+	if (run.signal_fd >= 0)
+		close(run.signal_fd);
+	targets_done(&run.o.targets);
 	return status;
 }
 
@@ -359,5 +361,5 @@ const struct ut_cmd cmd_top = {
 		   "  usertrace top -b -d 10 > table.txt\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
-	.run = run,
+	.run = run_top,
 };

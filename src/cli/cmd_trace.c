@@ -51,11 +51,14 @@ static const struct ut_opt options[] = {
 	OPT_TARGET_VERBOSE(struct opts),
 };
 
-static int usage(const struct ut_cmd *cmd, const char *sentence) { return cli_fail(cmd, EXIT_USAGE, "%s", sentence); }
+static int usage_error(const struct ut_cmd *cmd, const char *sentence)
+{
+	return cli_fail(cmd, EXIT_USAGE, "%s", sentence);
+}
 
 /* What options mean together; EXIT_OK, or the status of a usage error. */
-static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *probes, int nprobes,
-			 char *const *command)
+static int check_trace_options(const struct ut_cmd *cmd, struct opts *o, char *const *probes, int nprobes,
+			       char *const *command)
 {
 	for (int i = 0; i < nprobes; i++) {
 		if (targets_is_pid(probes[i]))
@@ -67,12 +70,13 @@ static int check_options(const struct ut_cmd *cmd, struct opts *o, char *const *
 					probes[i]);
 	}
 	if (!o->max_events)
-		return usage(cmd, "--max-events must be greater than 0");
+		return usage_error(cmd, "--max-events must be greater than 0");
 	if (!nprobes && !o->targets.set.all && !o->targets.pids.n && !command)
-		return usage(cmd, "no probe given; try 'u:python:gc__start', 'usertrace list -p PID' to list probes, "
-				  "or -a for user events");
+		return usage_error(cmd,
+				   "no probe given; try 'u:python:gc__start', 'usertrace list -p PID' to list probes, "
+				   "or -a for user events");
 	if (o->text_limit < 1 || o->text_limit > GEN_TEXT_LIMIT_MAX)
-		return usage(cmd, "--string-size must be from 1 to 4096 bytes");
+		return usage_error(cmd, "--string-size must be from 1 to 4096 bytes");
 	return targets_check(cmd, &o->targets, command, false);
 }
 
@@ -87,99 +91,99 @@ struct run {
 	char *log; /* the verifier's, when a program was refused */
 };
 
-static int open_session(struct run *r, char *const *probes, int nprobes, struct ut_err *err)
+static int open_session(struct run *run, char *const *probes, int nprobes, struct ut_err *err)
 {
 	static const char *const everything[] = { "e:*" }; /* without a probe: what programs announce */
 	struct session_options so = {
 		.probes = nprobes ? (const char *const *)probes : everything,
 		.nprobes = nprobes ? (size_t)nprobes : 1,
-		.targets = r->o.targets.set,
-		.explain = r->o.explain,
-		.text_limit = (uint32_t)r->o.text_limit,
-		.max_events = r->o.max_events,
-		.no_multi = r->o.no_multi,
-		.no_prctl = r->o.no_prctl,
-		.no_forks = r->o.no_forks,
-		.no_sleep = r->o.no_sleep,
+		.targets = run->o.targets.set,
+		.explain = run->o.explain,
+		.text_limit = (uint32_t)run->o.text_limit,
+		.max_events = run->o.max_events,
+		.no_multi = run->o.no_multi,
+		.no_prctl = run->o.no_prctl,
+		.no_forks = run->o.no_forks,
+		.no_sleep = run->o.no_sleep,
 	};
-	int code = runtimes_load(&r->runtimes, err);
+	int r = runtimes_load(&run->runtimes, err);
 
 	so.lifecycle = stack_names_wants_lives(so.probes, so.nprobes);
-	return code ? code : session_open(&so, &r->runtimes, &r->session, err);
+	return r ? r : session_open(&so, &run->runtimes, &run->session, err);
 }
 
-static int explain(struct run *r)
+static int print_plan(struct run *run)
 {
 	struct buf text = { 0 };
 
-	plan_explain(session_plan(r->session), &text);
-	for (size_t i = 0; i < session_plan(r->session)->requests.n; i++)
-		if (!session_plan(r->session)->requests.v[i].nprobes)
+	plan_explain(session_plan(run->session), &text);
+	for (size_t i = 0; i < session_plan(run->session)->requests.n; i++)
+		if (!session_plan(run->session)->requests.v[i].nprobes)
 			buf_addf(&text, "%s: cannot be resolved before its file is mapped; try -p PID\n",
-				 session_plan(r->session)->requests.v[i].text);
+				 session_plan(run->session)->requests.v[i].text);
 	fwrite(text.data ? text.data : "", 1, text.len, stdout);
 	buf_done(&text);
 	return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
 }
 
-static int open_output(struct run *r, struct ut_err *err)
+static int open_trace_output(struct run *run, struct ut_err *err)
 {
 	struct trace_output_options oo = {
-		.live = { .json = r->o.json,
-			  .wall_time = r->o.wall_time,
-			  .since_start = r->o.since_start,
-			  .cpu = r->o.cpu },
+		.live = { .json = run->o.json,
+			  .wall_time = run->o.wall_time,
+			  .since_start = run->o.since_start,
+			  .cpu = run->o.cpu },
 		.header = true,
 	};
 
-	if (line_output_open(&r->o.output, err))
+	if (line_output_open(&run->o.output, err))
 		return err->code;
-	oo.fd = r->o.output.fd;
+	oo.fd = run->o.output.fd;
 	clock_both(&oo.live.mono_ns, &oo.live.wall_ns);
-	r->output = trace_output_new(&oo, session_plan(r->session), &r->runtimes);
-	if (!r->output)
+	run->output = trace_output_new(&oo, session_plan(run->session), &run->runtimes);
+	if (!run->output)
 		return ut_err_nomem(err);
-	r->sink = trace_output_sink(r->output);
-	for (size_t i = 0; i < r->o.targets.pids.n; i++)
-		trace_output_note_process(r->output, r->o.targets.pids.v[i]);
+	run->sink = trace_output_sink(run->output);
+	for (size_t i = 0; i < run->o.targets.pids.n; i++)
+		trace_output_add_process(run->output, run->o.targets.pids.v[i]);
 	return 0;
 }
 
 #define ROWS_MAX 30
 
 /* A line with the name of a probe, which comes from a file that anyone may have written. */
-static void put_name(const struct plan_probe *p)
+static void print_probe_name(const struct plan_probe *p)
 {
 	struct buf name = { 0 };
 
 	buf_addf(&name, "%s:%s", p->provider, p->func);
-	cli_put_sentence(name.data ? name.data : "");
+	cli_print_sentence(name.data ? name.data : "");
 	buf_done(&name);
 }
 
 /* What became of the spans, and calls that made no sense. */
-static void say_user_totals(const struct run *r)
+static void print_user_totals(const struct run *run)
 {
 	struct buf text = { 0 };
 	char number[32];
 
-	trace_output_totals(r->output, &text);
+	trace_output_totals(run->output, &text);
 	if (text.len)
 		fprintf(stderr, "usertrace: %s", text.data);
 	buf_done(&text);
-	if (r->totals.lost_lifecycle)
+	if (run->totals.lost_lifecycle)
 		fprintf(stderr, "usertrace: %s %s lost, so spans may appear open\n",
-			human_count(r->totals.lost_lifecycle, number),
-			r->totals.lost_lifecycle == 1 ? "fork, exec or end" : "forks, execs or ends");
-	if (r->totals.malformed)
+			human_count(run->totals.lost_lifecycle, number),
+			run->totals.lost_lifecycle == 1 ? "fork, exec or end" : "forks, execs or ends");
+	if (run->totals.malformed)
 		fprintf(stderr, "usertrace: %s user %s of an unknown kind ignored\n",
-			human_count(r->totals.malformed, number), plural(r->totals.malformed, "event"));
+			human_count(run->totals.malformed, number), plural(run->totals.malformed, "event"));
 }
 
-static void say_totals(const struct run *r)
+static void print_trace_totals(const struct run *run)
 {
-	const struct plan *plan = session_plan(r->session);
-	const struct session_totals *t = &r->totals;
+	const struct plan *plan = session_plan(run->session);
+	const struct session_totals *t = &run->totals;
 	double seconds = (double)t->elapsed_ns / 1e9;
 	char a[32], b[32], c[32];
 	size_t rows = 0;
@@ -194,37 +198,37 @@ static void say_totals(const struct run *r)
 	if (t->lost)
 		fputs("; use a larger --buffer, a narrower predicate or fewer probes", stderr);
 	fputs("\n", stderr);
-	say_user_totals(r);
+	print_user_totals(run);
 	for (size_t i = 0; i < plan->probes.n; i++) {
 		const struct plan_probe *p = &plan->probes.v[i];
-		uint64_t events = p->events + trace_output_count(r->output, i);
+		uint64_t events = p->events + trace_output_count(run->output, i);
 
 		if (!events || ++rows > ROWS_MAX)
 			continue;
 		fprintf(stderr, "%12s  ", human_count(events, a));
-		put_name(p);
+		print_probe_name(p);
 	}
 	if (rows > ROWS_MAX)
 		fprintf(stderr, "%12s  and %zu more\n", "", rows - ROWS_MAX);
 }
 
 /* Nothing fired: what is known about these probes may say why. */
-static void say_silence(const struct run *r)
+static void explain_silence(const struct run *run)
 {
-	const struct plan *plan = session_plan(r->session);
+	const struct plan *plan = session_plan(run->session);
 	const struct runtime *told = NULL;
 	struct buf silent = { 0 };
 
-	trace_output_silent(r->output, &silent);
+	trace_output_silent(run->output, &silent);
 	for (char *line = silent.data, *end; line && (end = strchr(line, '\n')); line = end + 1)
 		fprintf(stderr, "usertrace: %.*s\n", (int)(end - line), line);
 	buf_done(&silent);
-	if (!r->totals.events && plan_wants_user_events(plan) && r->o.targets.pids.n && !r->o.targets.follow)
+	if (!run->totals.events && plan_wants_user_events(plan) && run->o.targets.pids.n && !run->o.targets.follow)
 		fputs("usertrace: use -f to trace the user events of its children, such as those of 'usertrace emit' "
 		      "in a script\n",
 		      stderr);
-	for (size_t i = 0; !r->totals.events && i < plan->probes.n; i++) {
-		const struct runtime *rt = runtime_of_provider(&r->runtimes, plan->probes.v[i].provider);
+	for (size_t i = 0; !run->totals.events && i < plan->probes.n; i++) {
+		const struct runtime *rt = runtime_of_provider(&run->runtimes, plan->probes.v[i].provider);
 
 		if (!rt || rt == told)
 			continue;
@@ -236,84 +240,85 @@ static void say_silence(const struct run *r)
 }
 
 /* Requests that nothing was found for until the end (a command's, or with --wait). */
-static bool say_unmatched(const struct run *r)
+static bool say_unmatched(const struct run *run)
 {
 	struct ut_err err = { 0 };
 
-	if (!plan_complete(session_plan(r->session), "what was running", session_runtime(r->session), &err))
+	if (!plan_complete(session_plan(run->session), "what was running", session_runtime(run->session), &err))
 		return false;
-	cli_fail(r->cmd, EXIT_FAILED, "%s", err.msg);
+	cli_fail(run->cmd, EXIT_FAILED, "%s", err.msg);
 	return true;
 }
 
-static int exit_status(struct run *r, bool has_command, bool unmatched)
+static int trace_exit_status(struct run *run, bool has_command, bool unmatched)
 {
 	int status;
 
-	stop_signals_restore(r->o.targets.set.stop_fd);
-	status = has_command ? session_command_status(r->session) : EXIT_OK;
-	if (r->o.strict && (r->totals.lost || r->totals.missed))
+	stop_signals_restore(run->o.targets.set.stop_fd);
+	status = has_command ? session_command_status(run->session) : EXIT_OK;
+	if (run->o.strict && (run->totals.lost || run->totals.missed))
 		return EXIT_LOST;
 	return unmatched ? EXIT_FAILED : status > 0 ? status : EXIT_OK;
 }
 
-static int start(struct run *r, struct ut_err *err)
+static int start_trace(struct run *run, struct ut_err *err)
 {
-	int code = open_output(r, err);
+	int r = open_trace_output(run, err);
 
-	if (!code)
-		code = session_start(r->session, &r->sink, &r->log, err);
-	if (!code) {
-		code = trace_output_start(r->output, session_start_ns(r->session));
-		if (code)
+	if (!r)
+		r = session_start(run->session, &run->sink, &run->log, err);
+	if (!r) {
+		r = trace_output_start(run->output, session_start_ns(run->session));
+		if (r)
 			return ut_err_nomem(err);
-		say_attached(session_plan(r->session), &r->o.targets.pids, !plan_is_complete(session_plan(r->session)));
+		print_attached(session_plan(run->session), &run->o.targets.pids,
+			       !plan_is_complete(session_plan(run->session)));
 	}
-	return code;
+	return r;
 }
 
 /* A command goes on to its end, whatever became of us. */
-static int fail_traced(struct run *r, const struct ut_err *err, int code)
+static int fail_trace(struct run *run, const struct ut_err *err, int r)
 {
-	int status = fail_running(r->cmd, err, code, r->o.output.path);
+	int status = fail_running(run->cmd, err, r, run->o.output.path);
 
-	stop_signals_restore(r->o.targets.set.stop_fd);
-	session_command_status(r->session);
+	stop_signals_restore(run->o.targets.set.stop_fd);
+	session_command_status(run->session);
 	return status;
 }
 
-static int trace(struct run *r, bool has_command)
+static int trace_until_end(struct run *run, bool has_command)
 {
 	struct ut_err err = { 0 };
 	enum session_end end = SESSION_STOPPED;
-	int code = start(r, &err), stopped;
+	int r = start_trace(run, &err), stopped;
 	bool unmatched;
 
-	if (code) {
-		say_log(r->log);
-		return fail_running(r->cmd, &err, code, r->o.output.path);
+	if (r) {
+		print_verifier_log(run->log);
+		return fail_running(run->cmd, &err, r, run->o.output.path);
 	}
-	code = r->sink.flush(r->output); /* the header */
-	if (!code)
-		code = session_run(r->session, &r->sink, &end, &err);
-	stopped = session_stop(r->session, &r->sink, &r->totals, &err);
-	code = code ? code : stopped;
-	if (!code)
-		code = trace_output_stop(r->output, session_start_ns(r->session) + r->totals.elapsed_ns);
-	if (code == -EPIPE)
-		return exit_status(r, has_command, false); /* the reader has seen enough */
-	if (code)
-		return fail_traced(r, &err, code);
-	say_end(&r->o.targets.pids, end);
-	unmatched = say_unmatched(r);
-	say_totals(r);
-	say_silence(r);
-	return exit_status(r, has_command, unmatched);
+	r = run->sink.flush(run->output); /* the header */
+	if (!r)
+		r = session_run(run->session, &run->sink, &end, &err);
+	stopped = session_stop(run->session, &run->sink, &run->totals, &err);
+	r = r ? r : stopped;
+	if (!r)
+		r = trace_output_stop(run->output, session_start_ns(run->session) + run->totals.elapsed_ns);
+	if (r == -EPIPE)
+		return trace_exit_status(run, has_command, false); /* the reader has seen enough */
+	if (r)
+		return fail_trace(run, &err, r);
+	print_end_reason(&run->o.targets.pids, end);
+	unmatched = say_unmatched(run);
+	print_trace_totals(run);
+	explain_silence(run);
+	return trace_exit_status(run, has_command, unmatched);
 }
 
-static int run(const struct ut_cmd *cmd, int argc, char **argv)
+static int run_trace(const struct ut_cmd *cmd, int argc, char **argv)
 {
-	struct run r = {
+	struct run run = {
 		.cmd = cmd,
 		.o = { .output.fd = -1,
 		       .text_limit = 1024,
@@ -323,23 +328,23 @@ static int run(const struct ut_cmd *cmd, int argc, char **argv)
 	struct ut_err err = { 0 };
 	char **command = NULL;
 	bool done = false;
-	int nprobes = 0, status = cli_parse(cmd, argc, argv, &r.o, &nprobes, &command, &done);
+	int nprobes = 0, status = cli_parse(cmd, argc, argv, &run.o, &nprobes, &command, &done);
 
 	if (!done)
-		status = check_options(cmd, &r.o, argv, nprobes, command);
+		status = check_trace_options(cmd, &run.o, argv, nprobes, command);
 	if (!done && !status) {
-		r.o.targets.set.stop_fd = stop_signals_open(&err);
-		if (r.o.targets.set.stop_fd < 0 || open_session(&r, argv, nprobes, &err))
+		run.o.targets.set.stop_fd = stop_signals_open(&err);
+		if (run.o.targets.set.stop_fd < 0 || open_session(&run, argv, nprobes, &err))
 			status = cli_fail_err(cmd, &err);
 		else
-			status = r.o.explain ? explain(&r) : trace(&r, command != NULL);
+			status = run.o.explain ? print_plan(&run) : trace_until_end(&run, command != NULL);
 	}
-	session_close(r.session);
-	trace_output_free(r.output);
-	runtimes_done(&r.runtimes);
-	line_output_close(&r.o.output);
-	free(r.log);
-	targets_done(&r.o.targets);
+	session_close(run.session);
+	trace_output_free(run.output);
+	runtimes_done(&run.runtimes);
+	line_output_close(&run.o.output);
+	free(run.log);
+	targets_done(&run.o.targets);
 	return status;
 }
 
@@ -367,5 +372,5 @@ const struct ut_cmd cmd_trace = {
 		"  usertrace trace -a --json 't:sched:sched_process_exec \"%s\", filename'\n",
 	.options = options,
 	.noptions = ARRAY_SIZE(options),
-	.run = run,
+	.run = run_trace,
 };

@@ -48,7 +48,7 @@ struct parser {
 static int no_memory(const struct parser *p) { return cli_fail(p->cmd, EXIT_FAILED, "out of memory"); }
 
 /* The value of an option: attached to it, or the next word. */
-static int take_value(struct parser *p, const char *option, const char *attached, const char **ret)
+static int read_value(struct parser *p, const char *option, const char *attached, const char **ret)
 {
 	*ret = *attached ? attached : p->next < p->argc ? p->argv[p->next++] : "";
 	if (**ret)
@@ -85,7 +85,7 @@ static const struct ut_opt *find_letter(char letter)
 	return NULL;
 }
 
-static int refuse_letter(struct parser *p, char letter, const char *word)
+static int reject_letter(struct parser *p, char letter, const char *word)
 {
 	if (strchr(TRACING, letter))
 		return cli_fail(p->cmd, EXIT_USAGE,
@@ -97,7 +97,7 @@ static int refuse_letter(struct parser *p, char letter, const char *word)
 }
 
 /* One letter of a word such as -Cs; *@ret_rest goes on behind it, or to the end when it was a value. */
-static int take_letter(struct parser *p, const char *word, const char **ret_rest)
+static int parse_letter(struct parser *p, const char *word, const char **ret_rest)
 {
 	const char *at = *ret_rest, *value = NULL;
 	const struct ut_opt *opt = find_letter(*at);
@@ -112,13 +112,13 @@ static int take_letter(struct parser *p, const char *word, const char **ret_rest
 	if (!opt && strchr(IGNORED, *at))
 		return 0;
 	if (!opt && !strchr(IGNORED_WITH_VALUE, *at))
-		return refuse_letter(p, *at, word);
-	status = take_value(p, option, at + 1, &value);
+		return reject_letter(p, *at, word);
+	status = read_value(p, option, at + 1, &value);
 	*ret_rest = "";
 	return status ? status : store_value(p, *at, value);
 }
 
-static int refuse_long(struct parser *p, const char *name)
+static int reject_long(struct parser *p, const char *name)
 {
 	static const char *const known[] = { "machine", "no-copy", "verbose", "version", "help" };
 	size_t near[1];
@@ -128,14 +128,14 @@ static int refuse_long(struct parser *p, const char *name)
 	return cli_fail(p->cmd, EXIT_USAGE, "unknown option --%s; 'usertrace help dtrace' lists the options", name);
 }
 
-static int take_long(struct parser *p, const char *name)
+static int parse_long_word(struct parser *p, const char *name)
 {
 	if (!strcmp(name, "help")) {
 		p->opts->help = true;
 		return 0;
 	}
 	if (!strcmp(name, "machine"))
-		return take_value(p, "--machine", "", &p->opts->machine);
+		return read_value(p, "--machine", "", &p->opts->machine);
 	if (!strncmp(name, "machine=", 8)) {
 		p->opts->machine = name + 8;
 		return name[8] ? 0 : cli_fail(p->cmd, EXIT_USAGE, "option --machine requires a value");
@@ -148,7 +148,7 @@ static int take_long(struct parser *p, const char *name)
 			return 0;
 		}
 	}
-	return refuse_long(p, name);
+	return reject_long(p, name);
 }
 
 static bool is_ignored_word(const char *word)
@@ -159,7 +159,7 @@ static bool is_ignored_word(const char *word)
 	return false;
 }
 
-static int take_word(struct parser *p)
+static int parse_dtrace_word(struct parser *p)
 {
 	const char *word = p->argv[p->next++], *value = NULL;
 	int status = 0;
@@ -173,13 +173,13 @@ static int take_word(struct parser *p)
 		return 0;
 	}
 	if (!strcmp(word, "-include")) {
-		status = take_value(p, word, "", &value);
+		status = read_value(p, word, "", &value);
 		return status ? status : add_preprocessor(p, word, value);
 	}
 	if (word[1] == '-')
-		return take_long(p, word + 2);
+		return parse_long_word(p, word + 2);
 	for (const char *rest = word + 1; !status && *rest;)
-		status = take_letter(p, word, &rest);
+		status = parse_letter(p, word, &rest);
 	return status;
 }
 
@@ -189,7 +189,7 @@ int dtrace_options_parse(const struct ut_cmd *cmd, int argc, char **argv, struct
 	int status = 0;
 
 	while (!status && p.next < argc)
-		status = take_word(&p);
+		status = parse_dtrace_word(&p);
 	return status;
 }
 

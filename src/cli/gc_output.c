@@ -16,7 +16,7 @@
 
 struct account {
 	const struct gc_process *p;
-	struct gc_process own; /* p, once it has ended: the watch keeps it no longer. Its hints are ours then */
+	struct gc_process copy; /* p, once it has ended: the watch keeps it no longer. Its hints are ours then */
 	struct gcstat *stat;
 	uint64_t end_ns; /* 0: it goes on */
 	uint64_t spans, busy_ns;
@@ -27,7 +27,7 @@ struct gc_output {
 	struct gc_output_options options;
 	struct buf out;
 	VEC(struct account *) accounts;
-	size_t watched, ended, forgotten;
+	size_t watched, ended, omitted;
 	uint64_t lost;
 };
 
@@ -42,9 +42,9 @@ struct gc_output *gc_output_new(const struct gc_output_options *options)
 
 static void account_free(struct account *a)
 {
-	for (size_t i = 0; i < a->own.nhints; i++)
-		free((char *)a->own.hints[i]);
-	free((void *)a->own.hints);
+	for (size_t i = 0; i < a->copy.nhints; i++)
+		free((char *)a->copy.hints[i]);
+	free((void *)a->copy.hints);
 	gcstat_free(a->stat);
 	free(a);
 }
@@ -63,7 +63,7 @@ struct gc_output *gc_output_free(struct gc_output *o)
 
 size_t gc_output_processes(const struct gc_output *o) { return o->watched; }
 
-static int flush(void *ctx)
+static int flush_gc_output(void *ctx)
 {
 	struct gc_output *o = ctx;
 
@@ -90,14 +90,14 @@ static void process_json(const struct gc_output *o, const struct gc_process *p, 
 	json_line(&j);
 }
 
-static void say_process(const struct gc_process *p)
+static void print_watched_process(const struct gc_process *p)
 {
 	struct buf text = { 0 };
 
 	buf_addf(&text, "usertrace: watching process %u (%.16s)", p->pid, p->comm);
 	if (p->runtime)
 		buf_addf(&text, ": %s%s%s", p->runtime->name, p->version[0] ? " " : "", p->version);
-	cli_put_sentence(text.data ? text.data : "");
+	cli_print_sentence(text.data ? text.data : "");
 	buf_done(&text);
 }
 
@@ -115,7 +115,7 @@ static struct account *account_new(const struct gc_process *p)
 	return NULL;
 }
 
-static int on_process(void *ctx, struct gc_process *p)
+static int on_gc_process(void *ctx, struct gc_process *p)
 {
 	struct gc_output *o = ctx;
 	struct account *a = account_new(p);
@@ -130,39 +130,39 @@ static int on_process(void *ctx, struct gc_process *p)
 	if (o->options.live.json)
 		process_json(o, p, "attach", p->seen_ns, &o->out);
 	else
-		say_process(p);
+		print_watched_process(p);
 	return 0;
 }
 
 /* What the summary says of a process outlives it. */
-static int keep_process(struct account *a)
+static int copy_process(struct account *a)
 {
 	const struct gc_process *p = a->p;
 	char **hints = calloc(p->nhints + 1, sizeof(*hints));
 
 	if (!hints)
 		return -ENOMEM;
-	a->own = *p;
-	a->own.hints = (const char *const *)hints;
-	a->own.nhints = 0;
-	a->p = &a->own;
+	a->copy = *p;
+	a->copy.hints = (const char *const *)hints;
+	a->copy.nhints = 0;
+	a->p = &a->copy;
 	for (size_t i = 0; i < p->nhints; i++) {
 		hints[i] = strdup(p->hints[i]);
 		if (!hints[i])
 			return -ENOMEM;
-		a->own.nhints++;
+		a->copy.nhints++;
 	}
 	return 0;
 }
 
-static void forget(struct gc_output *o, size_t i)
+static void remove_account(struct gc_output *o, size_t i)
 {
 	account_free(o->accounts.v[i]);
 	o->accounts.v[i] = o->accounts.v[--o->accounts.n];
 }
 
 /* The one that ended and did least; there is one. */
-static size_t least_of_ended(const struct gc_output *o)
+static size_t least_busy_ended(const struct gc_output *o)
 {
 	size_t least = 0;
 
@@ -175,7 +175,7 @@ static size_t least_of_ended(const struct gc_output *o)
 	return least;
 }
 
-static int on_gone(void *ctx, const struct gc_process *p, uint64_t time_ns)
+static int on_gc_gone(void *ctx, const struct gc_process *p, uint64_t time_ns)
 {
 	struct gc_output *o = ctx;
 	struct account *a = p->mine;
@@ -187,14 +187,14 @@ static int on_gone(void *ctx, const struct gc_process *p, uint64_t time_ns)
 	if (o->options.all && !a->spans) {
 		while (o->accounts.v[--i] != a)
 			;
-		forget(o, i);
+		remove_account(o, i);
 		return 0;
 	}
-	if (keep_process(a))
+	if (copy_process(a))
 		return -ENOMEM;
 	if (o->ended == ENDED_MAX) {
-		o->forgotten++;
-		forget(o, least_of_ended(o));
+		o->omitted++;
+		remove_account(o, least_busy_ended(o));
 	} else {
 		o->ended++;
 	}
@@ -202,7 +202,7 @@ static int on_gone(void *ctx, const struct gc_process *p, uint64_t time_ns)
 }
 
 /* A line is of the process, whatever its thread is called. */
-static void add_line(struct gc_output *o, const struct gc_process *p, const struct collect_span *span)
+static void add_gc_line(struct gc_output *o, const struct gc_process *p, const struct collect_span *span)
 {
 	struct collect_span named = *span;
 
@@ -210,7 +210,7 @@ static void add_line(struct gc_output *o, const struct gc_process *p, const stru
 	live_gc_line(&o->options.live, &named, &o->out);
 }
 
-static int on_span(void *ctx, const struct gc_process *p, const struct collect_span *span)
+static int on_gc_span(void *ctx, const struct gc_process *p, const struct collect_span *span)
 {
 	struct gc_output *o = ctx;
 	struct account *a = p->mine;
@@ -225,11 +225,11 @@ static int on_span(void *ctx, const struct gc_process *p, const struct collect_s
 	if (!o->options.lines || !gc_kinds_has(o->options.kinds, span->def->kind) ||
 	    span->end_ns - span->begin_ns < o->options.min_ns)
 		return 0;
-	add_line(o, p, span);
+	add_gc_line(o, p, span);
 	return ended;
 }
 
-static int on_lost(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_ns)
+static int on_gc_lost(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_ns)
 {
 	struct gc_output *o = ctx;
 
@@ -241,16 +241,16 @@ static int on_lost(void *ctx, uint64_t count, uint64_t since_ns, uint64_t until_
 static void on_attached(void *ctx, size_t nprobes, size_t nsites)
 {
 	(void)ctx;
-	say_attached_more(nprobes, nsites);
+	print_attached_more(nprobes, nsites);
 }
 
-static void on_note(void *ctx, const char *text)
+static void on_gc_note(void *ctx, const char *text)
 {
 	struct gc_output *o = ctx;
 	struct json j = { .out = &o->out };
 
 	if (!o->options.live.json) {
-		say_note(text);
+		print_note(text);
 		return;
 	}
 	json_object(&j, NULL);
@@ -262,13 +262,13 @@ static void on_note(void *ctx, const char *text)
 struct gc_watch_sink gc_output_sink(struct gc_output *o)
 {
 	return (struct gc_watch_sink){ .ctx = o,
-				       .process = on_process,
-				       .gone = on_gone,
-				       .span = on_span,
-				       .lost = on_lost,
-				       .flush = flush,
+				       .process = on_gc_process,
+				       .gone = on_gc_gone,
+				       .span = on_gc_span,
+				       .lost = on_gc_lost,
+				       .flush = flush_gc_output,
 				       .attached = on_attached,
-				       .note = on_note };
+				       .note = on_gc_note };
 }
 
 int gc_output_start(struct gc_output *o, uint64_t start_ns)
@@ -276,12 +276,12 @@ int gc_output_start(struct gc_output *o, uint64_t start_ns)
 	o->options.live.start_ns = start_ns;
 	if (o->options.lines)
 		live_gc_header(&o->options.live, &o->out);
-	return flush(o);
+	return flush_gc_output(o);
 }
 
 /* --- summaries --- */
 
-static int by_business(const void *pa, const void *pb)
+static int compare_accounts(const void *pa, const void *pb)
 {
 	const struct account *a = *(struct account *const *)pa, *b = *(struct account *const *)pb;
 
@@ -294,7 +294,7 @@ static int by_business(const void *pa, const void *pb)
 
 typedef VEC(const char *) sentences;
 
-static int add_hints(const struct account *a, char *room, size_t size, sentences *ret)
+static int add_account_hints(const struct account *a, char *room, size_t size, sentences *ret)
 {
 	char n[32];
 
@@ -309,7 +309,7 @@ static int add_hints(const struct account *a, char *room, size_t size, sentences
 	return vec_push(ret, room);
 }
 
-static int summary_of(struct gc_output *o, const struct account *a, uint64_t end_ns)
+static int add_summary(struct gc_output *o, const struct account *a, uint64_t end_ns)
 {
 	const struct live_gc_options *live = &o->options.live;
 	struct report_gc_who who = { .pid = a->p->pid,
@@ -324,7 +324,7 @@ static int summary_of(struct gc_output *o, const struct account *a, uint64_t end
 	int r = gcstat_report(a->stat, a->end_ns ? a->end_ns : end_ns, &report);
 
 	if (!r)
-		r = add_hints(a, jumped, sizeof(jumped), &hints);
+		r = add_account_hints(a, jumped, sizeof(jumped), &hints);
 	if (live->wall_ns)
 		who.wall_start_ns = live->wall_ns + report.start_ns - live->mono_ns;
 	who.hints = hints.v;
@@ -337,19 +337,19 @@ static int summary_of(struct gc_output *o, const struct account *a, uint64_t end
 	return r;
 }
 
-static void add_rest(struct gc_output *o, size_t idle)
+static void add_omitted(struct gc_output *o, size_t idle)
 {
 	char n[32], text[96];
 
 	if (idle)
 		buf_addf(&o->out, "\n%s more %s had no matching events\n", human_count(idle, n),
 			 plural(idle, "runtime"));
-	if (!o->forgotten)
+	if (!o->omitted)
 		return;
 	snprintf(text, sizeof(text), "%s more exited processes with fewer events are omitted",
-		 human_count(o->forgotten, n));
+		 human_count(o->omitted, n));
 	if (o->options.live.json)
-		on_note(o, text);
+		on_gc_note(o, text);
 	else
 		buf_addf(&o->out, "\n%s\n", text);
 }
@@ -360,9 +360,9 @@ int gc_output_end(struct gc_output *o, uint64_t end_ns)
 	int r = 0;
 
 	if (!o->options.summary)
-		return flush(o);
+		return flush_gc_output(o);
 	if (o->accounts.n)
-		qsort(o->accounts.v, o->accounts.n, sizeof(*o->accounts.v), by_business);
+		qsort(o->accounts.v, o->accounts.n, sizeof(*o->accounts.v), compare_accounts);
 	for (size_t i = 0; !r && i < o->accounts.n; i++) {
 		const struct account *a = o->accounts.v[i];
 
@@ -372,8 +372,8 @@ int gc_output_end(struct gc_output *o, uint64_t end_ns)
 		}
 		if (!o->options.live.json && (o->options.lines || i))
 			buf_addc(&o->out, '\n');
-		r = summary_of(o, a, end_ns);
+		r = add_summary(o, a, end_ns);
 	}
-	add_rest(o, idle);
-	return r ? r : flush(o);
+	add_omitted(o, idle);
+	return r ? r : flush_gc_output(o);
 }

@@ -101,7 +101,7 @@ void cli_help(const struct ut_cmd *cmd, bool to_stderr)
 	buf_done(&out);
 }
 
-void cli_put_sentence(const char *sentence)
+void cli_print_sentence(const char *sentence)
 {
 	struct buf out = { 0 };
 
@@ -125,7 +125,7 @@ static void print_sentence(const struct ut_cmd *cmd, const char *sentence)
 		fprintf(stderr, "usertrace %s: ", cmd->name);
 	else
 		fputs("usertrace: ", stderr);
-	cli_put_sentence(sentence);
+	cli_print_sentence(sentence);
 }
 
 int cli_fail(const struct ut_cmd *cmd, int status, const char *fmt, ...)

@@ -18,7 +18,7 @@ static bool is_named(const struct json_schema *s, const char *name)
 	return strlen(name) == name_len(s) && !memcmp(s->name, name, name_len(s));
 }
 
-static int unknown(const char *name)
+static int unknown_schema(const char *name)
 {
 	AUTO(buf_done) struct buf names = { 0 };
 
@@ -46,5 +46,5 @@ int json_schema_print(int argc, char **argv)
 			return cli_fail(NULL, EXIT_FAILED, "cannot write the schema: %s", strerror(errno));
 		return EXIT_OK;
 	}
-	return unknown(name);
+	return unknown_schema(name);
 }

@@ -28,10 +28,10 @@ void list_json_pid(struct json *j, pid_t pid, pid_t ns_pid, const char *comm);
 /* Prints what was gathered so far, so that what is said after it also comes after it on a terminal. */
 void list_flush(struct list *list);
 /* A sentence on standard error, foreign bytes in it escaped; @status is kept if it is the worst so far. */
-void list_say(struct list *list, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void list_report(struct list *list, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* That a subject has no probes, which runtime it is, and what can be traced instead. */
-void list_tell_without(struct list *list, const struct catalog_subject *subject);
+void list_explain_no_probes(struct list *list, const struct catalog_subject *subject);
 /* That nothing fits the pattern, and what is near. */
-void list_tell_miss(struct list *list);
+void list_explain_no_match(struct list *list);
 
 #endif

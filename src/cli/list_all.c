@@ -23,7 +23,7 @@ static void add_pids(struct buf *out, const struct catalog_row *row)
 
 enum { PROGRAM, RUNTIME, PROVIDER, PROBES, SITES, PIDS, FILE_COLUMN, COLUMNS };
 
-static void add_cell(struct buf *out, const struct catalog_row *row, int column)
+static void add_row_cell(struct buf *out, const struct catalog_row *row, int column)
 {
 	static const char *const titles[] = { "PROGRAM", "RUNTIME", "PROVIDER", "PROBES", "SITES", "PIDS", "FILE" };
 	const char *text = NULL;
@@ -49,7 +49,7 @@ static void add_cell(struct buf *out, const struct catalog_row *row, int column)
 static size_t cell_width(struct buf *scratch, const struct catalog_row *row, int column)
 {
 	buf_reset(scratch);
-	add_cell(scratch, row, column);
+	add_row_cell(scratch, row, column);
 	return scratch->len;
 }
 
@@ -63,14 +63,14 @@ static void add_text_row(struct buf *out, struct buf *scratch, const struct cata
 
 		if (right)
 			buf_fill(out, ' ', fill);
-		add_cell(out, row, c);
+		add_row_cell(out, row, c);
 		if (!right && c + 1 < COLUMNS)
 			buf_fill(out, ' ', fill);
 		buf_adds(out, c + 1 < COLUMNS ? "  " : "\n");
 	}
 }
 
-static void add_text(struct buf *out, const struct catalog_rows *all)
+static void add_table(struct buf *out, const struct catalog_rows *all)
 {
 	struct buf scratch = { 0 };
 	size_t widths[COLUMNS];
@@ -90,7 +90,7 @@ static void add_text(struct buf *out, const struct catalog_rows *all)
 	buf_done(&scratch);
 }
 
-static void add_json(struct buf *out, const struct catalog_row *row)
+static void add_row_json(struct buf *out, const struct catalog_row *row)
 {
 	struct json j = { .out = out };
 
@@ -115,25 +115,27 @@ static void add_json(struct buf *out, const struct catalog_row *row)
 	json_line(&j);
 }
 
-static void tell_left_out(struct list *list, const struct catalog_rows *all)
+static void report_omitted(struct list *list, const struct catalog_rows *all)
 {
 	bool without = false;
 
 	for (size_t i = 0; i < all->rows.n && !without; i++)
 		without = !all->rows.v[i].provider;
 	if (without && !list->json)
-		list_say(list, EXIT_OK,
-			 "a runtime with '-' has no probes; 'usertrace list -p PID' shows what can be traced instead");
+		list_report(
+			list, EXIT_OK,
+			"a runtime with '-' has no probes; 'usertrace list -p PID' shows what can be traced instead");
 	if (all->refused)
-		list_say(list, EXIT_OK, "%zu %s omitted: %s", all->refused, all->refused == 1 ? "process" : "processes",
-			 geteuid() ? "run as root to see those of other users" : "the kernel denies access to them");
+		list_report(list, EXIT_OK, "%zu %s omitted: %s", all->refused,
+			    all->refused == 1 ? "process" : "processes",
+			    geteuid() ? "run as root to see those of other users" : "the kernel denies access to them");
 	if (all->unopened)
-		list_say(list, EXIT_OK, "%zu %s could not be opened and may contain more", all->unopened,
-			 plural(all->unopened, "file"));
+		list_report(list, EXIT_OK, "%zu %s could not be opened and may contain more", all->unopened,
+			    plural(all->unopened, "file"));
 	if (all->failed)
-		list_say(list, EXIT_FAILED, "out of memory: some rows are missing");
+		list_report(list, EXIT_FAILED, "out of memory: some rows are missing");
 	if (!all->rows.n && !list->catalog.others.v.n)
-		list_say(list, EXIT_FAILED, "no accessible process has probes");
+		list_report(list, EXIT_FAILED, "no accessible process has probes");
 }
 
 void list_all(struct list *list)
@@ -142,12 +144,12 @@ void list_all(struct list *list)
 	struct catalog_rows all;
 
 	if (catalog_all(&list->catalog, &all, &err))
-		list_say(list, EXIT_FAILED, "%s", err.msg);
+		list_report(list, EXIT_FAILED, "%s", err.msg);
 	if (all.rows.n && !list->json)
-		add_text(&list->out, &all);
+		add_table(&list->out, &all);
 	for (size_t i = 0; i < all.rows.n && list->json; i++)
-		add_json(&list->out, &all.rows.v[i]);
+		add_row_json(&list->out, &all.rows.v[i]);
 	list_flush(list);
-	tell_left_out(list, &all);
+	report_omitted(list, &all);
 	catalog_rows_done(&all);
 }

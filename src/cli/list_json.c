@@ -35,7 +35,7 @@ void list_json_runtime(struct json *j, const struct runtime *runtime, bool advic
 	json_close(j);
 }
 
-static void add_arguments(struct json *j, const struct usdt_args *args)
+static void add_arguments_json(struct json *j, const struct usdt_args *args)
 {
 	char type[16];
 
@@ -51,7 +51,7 @@ static void add_arguments(struct json *j, const struct usdt_args *args)
 	json_close(j);
 }
 
-static void add_function(struct json *j, const struct catalog_file *file, uint64_t vaddr)
+static void add_function_json(struct json *j, const struct catalog_file *file, uint64_t vaddr)
 {
 	const struct elf_symbol *function = elf_function_at(file->img, vaddr);
 	AUTO(buf_done) struct buf name = { 0 };
@@ -63,7 +63,7 @@ static void add_function(struct json *j, const struct catalog_file *file, uint64
 	json_u64(j, "function_offset", vaddr - function->vaddr);
 }
 
-static void add_unreadable(struct json *j, const struct operands *operands)
+static void add_unreadable_json(struct json *j, const struct operands *operands)
 {
 	json_array(j, "unreadable");
 	for (unsigned i = 0; i < operands->n; i++) {
@@ -78,8 +78,8 @@ static void add_unreadable(struct json *j, const struct operands *operands)
 	json_close(j);
 }
 
-static void add_site(const struct list *list, const struct catalog_file *file, const struct usdt_note *site,
-		     struct json *j)
+static void add_site_json(const struct list *list, const struct catalog_file *file, const struct usdt_note *site,
+			  struct json *j)
 {
 	struct operands operands;
 
@@ -90,11 +90,11 @@ static void add_site(const struct list *list, const struct catalog_file *file, c
 		json_address(j, "semaphore", site->sem_vaddr);
 	json_string(j, "operands", site->args);
 	if (list->verbose)
-		add_function(j, file, site->vaddr);
+		add_function_json(j, file, site->vaddr);
 	if (site->defect)
 		json_string(j, "defect", site->defect);
 	catalog_site_operands(file, site, &operands);
-	add_unreadable(j, &operands);
+	add_unreadable_json(j, &operands);
 	json_close(j);
 }
 
@@ -115,10 +115,10 @@ void list_json(struct list *list, const struct catalog_subject *subject, const s
 		json_string(&j, "provider", probe.sites[0]->provider);
 		json_string(&j, "name", probe.sites[0]->name);
 		json_bool(&j, "has_semaphore", probe.guarded);
-		add_arguments(&j, &args);
+		add_arguments_json(&j, &args);
 		json_array(&j, "sites");
 		for (size_t i = 0; i < probe.n; i++)
-			add_site(list, file, probe.sites[i], &j);
+			add_site_json(list, file, probe.sites[i], &j);
 		json_line(&j);
 	}
 }

@@ -57,7 +57,7 @@ static void add_offers(struct buf *out, const struct catalog_subject *s)
 	}
 }
 
-static void add_hints(struct buf *out, const struct catalog_subject *s)
+static void add_runtime_hints(struct buf *out, const struct catalog_subject *s)
 {
 	const struct runtime *rt = s->runtime;
 
@@ -77,7 +77,7 @@ static void add_hints(struct buf *out, const struct catalog_subject *s)
 }
 
 /* The libraries of a file that have probes; returns how many. */
-static size_t add_needed(struct buf *out, const char *path)
+static size_t add_libraries(struct buf *out, const char *path)
 {
 	AUTO(words_done) struct words libraries = { 0 };
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -123,7 +123,7 @@ static void add_verdict(struct buf *out, const struct catalog_subject *s)
 	buf_addc(out, '\n');
 }
 
-static void add_json(struct list *list, const struct catalog_subject *s)
+static void add_subject_json(struct list *list, const struct catalog_subject *s)
 {
 	struct json j = { .out = &list->out };
 
@@ -145,7 +145,7 @@ static bool lacks_probes(const struct list *list, const struct catalog_subject *
 	return s->runtime && !s->runtime->library && !s->own_probes && (!list->catalog.pattern || !s->shown);
 }
 
-void list_tell_without(struct list *list, const struct catalog_subject *s)
+void list_explain_no_probes(struct list *list, const struct catalog_subject *s)
 {
 	struct buf out = { 0 };
 	size_t needed = 0;
@@ -156,16 +156,16 @@ void list_tell_without(struct list *list, const struct catalog_subject *s)
 	buf_adds(&out, "usertrace list: ");
 	add_verdict(&out, s);
 	if (!s->pid && !s->probes)
-		needed = add_needed(&out, s->path);
+		needed = add_libraries(&out, s->path);
 	add_offers(&out, s);
 	if (!needed && !s->probes && (!s->runtime || !s->runtime->offer.n))
 		add_functions(&out, s);
 	if (s->runtime && (s->runtime->hint.n || s->runtime->provider.n))
-		add_hints(&out, s);
+		add_runtime_hints(&out, s);
 	fputs(out.data && !out.failed ? out.data : "usertrace list: out of memory\n", stderr);
 	buf_done(&out);
 	if (list->json)
-		add_json(list, s);
+		add_subject_json(list, s);
 }
 
 static void add_near(const struct catalog *c, struct buf *out, const char **names, size_t n)
@@ -179,7 +179,7 @@ static void add_near(const struct catalog *c, struct buf *out, const char **name
 			 names[0]);
 }
 
-void list_tell_miss(struct list *list)
+void list_explain_no_match(struct list *list)
 {
 	const char *pattern = list->catalog.pattern, *functions = list->catalog.functions;
 	AUTO(buf_done) struct buf near = { 0 };
@@ -193,6 +193,6 @@ void list_tell_miss(struct list *list)
 			 strchr(functions, '/') ? "" : "./", functions, pattern);
 	else
 		add_near(&list->catalog, &near, names, (size_t)n);
-	list_say(list, EXIT_FAILED, "no probe %s%s%s", glob_is_pattern(pattern) ? "fits " : "", pattern,
-		 near.data ? near.data : "");
+	list_report(list, EXIT_FAILED, "no probe %s%s%s", glob_is_pattern(pattern) ? "fits " : "", pattern,
+		    near.data ? near.data : "");
 }

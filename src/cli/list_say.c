@@ -5,7 +5,7 @@
 
 #include "cli/list.h"
 
-void list_say(struct list *list, int status, const char *fmt, ...)
+void list_report(struct list *list, int status, const char *fmt, ...)
 {
 	struct buf raw = { 0 }, safe = { 0 };
 	va_list ap;

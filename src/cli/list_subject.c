@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/list.h"
 
-static void add_heading(struct list *list, const struct catalog_subject *s)
+static void add_process_heading(struct list *list, const struct catalog_subject *s)
 {
 	struct buf *out = &list->out;
 
@@ -27,8 +27,8 @@ static void on_file(void *ctx, const struct catalog_subject *subject, const stru
 	struct list *list = ctx;
 
 	if (file->notes.broken)
-		list_say(list, EXIT_OK, "'%s' has %zu broken %s, which are not listed; rebuild it if it is yours",
-			 file->path, file->notes.broken, plural(file->notes.broken, "note"));
+		list_report(list, EXIT_OK, "'%s' has %zu broken %s, which are not listed; rebuild it if it is yours",
+			    file->path, file->notes.broken, plural(file->notes.broken, "note"));
 	if (!file->sites.n)
 		return;
 	if (list->json) {
@@ -36,32 +36,32 @@ static void on_file(void *ctx, const struct catalog_subject *subject, const stru
 		return;
 	}
 	if (subject->pid && subject->shown == file->sites.n) /* the first file with some */
-		add_heading(list, subject);
+		add_process_heading(list, subject);
 	list_text(list, file);
 }
 
 static void on_broken(void *ctx, const struct catalog_subject *subject, const char *path, const struct ut_err *err)
 {
-	list_say(ctx, EXIT_OK, "'%s' of process %d: %s", path, subject->pid, err->msg);
+	list_report(ctx, EXIT_OK, "'%s' of process %d: %s", path, subject->pid, err->msg);
 }
 
-static void tell_unusable(struct list *list, const struct catalog_subject *s)
+static void report_unusable(struct list *list, const struct catalog_subject *s)
 {
 	if (s->foreign)
-		list_say(list, s->shown ? EXIT_OK : EXIT_FAILED, "process %d (%s) runs %s", s->pid, s->comm,
-			 s->first_unusable.msg);
+		list_report(list, s->shown ? EXIT_OK : EXIT_FAILED, "process %d (%s) runs %s", s->pid, s->comm,
+			    s->first_unusable.msg);
 	else if (s->unopened > 1)
-		list_say(list, EXIT_FAILED, "%zu files of process %d could not be opened: %s", s->unopened, s->pid,
-			 s->first_unusable.msg);
+		list_report(list, EXIT_FAILED, "%zu files of process %d could not be opened: %s", s->unopened, s->pid,
+			    s->first_unusable.msg);
 	else if (s->unopened)
-		list_say(list, EXIT_FAILED, "%s", s->first_unusable.msg);
+		list_report(list, EXIT_FAILED, "%s", s->first_unusable.msg);
 }
 
 static void on_end(void *ctx, const struct catalog_subject *subject)
 {
-	tell_unusable(ctx, subject);
+	report_unusable(ctx, subject);
 	if (subject->files)
-		list_tell_without(ctx, subject);
+		list_explain_no_probes(ctx, subject);
 }
 
 void list_process(struct list *list, pid_t pid)
@@ -70,7 +70,7 @@ void list_process(struct list *list, pid_t pid)
 	struct ut_err err = { 0 };
 
 	if (catalog_process(&list->catalog, pid, &sink, &err))
-		list_say(list, EXIT_FAILED, "%s", err.msg);
+		list_report(list, EXIT_FAILED, "%s", err.msg);
 }
 
 /* Rights and memory are not the user's input; everything else about a file that was named is. */
@@ -86,5 +86,5 @@ void list_path(struct list *list, const char *path)
 	int r = catalog_path(&list->catalog, path, &sink, &err);
 
 	if (r)
-		list_say(list, status_of(r), "%s", err.msg);
+		list_report(list, status_of(r), "%s", err.msg);
 }

@@ -10,7 +10,7 @@
 
 #define NAME_COLUMNS_MAX 56 /* a longer name shifts its own row only */
 
-static void add_name(struct buf *out, const struct catalog_probe *probe)
+static void add_probe_name(struct buf *out, const struct catalog_probe *probe)
 {
 	const struct usdt_note *note = probe->sites[0];
 
@@ -20,7 +20,7 @@ static void add_name(struct buf *out, const struct catalog_probe *probe)
 }
 
 /* Columns of the longest name and of the largest number of sites. */
-static void measure(const struct catalog_file *file, size_t *ret_name, size_t *ret_sites)
+static void measure_columns(const struct catalog_file *file, size_t *ret_name, size_t *ret_sites)
 {
 	struct buf name = { 0 };
 	struct catalog_probe probe = { 0 };
@@ -28,7 +28,7 @@ static void measure(const struct catalog_file *file, size_t *ret_name, size_t *r
 	*ret_name = *ret_sites = 0;
 	while (catalog_next(file, &probe)) {
 		buf_reset(&name);
-		add_name(&name, &probe);
+		add_probe_name(&name, &probe);
 		if (name.len > *ret_name && name.len <= NAME_COLUMNS_MAX)
 			*ret_name = name.len;
 		if (probe.n > *ret_sites)
@@ -111,7 +111,7 @@ static void add_probe(struct list *list, const struct catalog_file *file, const 
 	catalog_probe_args(file, probe, &args);
 	buf_adds(out, "  ");
 	start = out->len;
-	add_name(out, probe);
+	add_probe_name(out, probe);
 	buf_pad(out, start, name_columns + 2);
 	buf_addf(out, "%*zu %-5s  %s", site_digits, probe->n, plural(probe->n, "site"),
 		 probe->guarded ? "guarded" : "-");
@@ -131,7 +131,7 @@ void list_text(struct list *list, const struct catalog_file *file)
 	size_t name, sites;
 	int digits = 1;
 
-	measure(file, &name, &sites);
+	measure_columns(file, &name, &sites);
 	for (; sites >= 10; sites /= 10)
 		digits++;
 	buf_add_escaped(&list->out, file->path, strlen(file->path));

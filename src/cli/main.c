@@ -68,7 +68,7 @@ static int print_listing(void)
 	return EXIT_OK;
 }
 
-static int help(int argc, char **argv)
+static int print_help(int argc, char **argv)
 {
 	const struct ut_cmd *cmd;
 
@@ -86,7 +86,7 @@ static int help(int argc, char **argv)
 }
 
 /* A standard stream that is closed stays unusable; nothing else may get its number and be written to. */
-static void keep_standard_numbers(void)
+static void reserve_standard_fds(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 {
 	const struct ut_cmd *cmd;
 
-	keep_standard_numbers();
+	reserve_standard_fds();
 	if (is_called_dtrace(argv[0]))
 		return cmd_dtrace.run(&cmd_dtrace, argc, argv);
 	if (argc < 2) {
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 		return EXIT_OK;
 	}
 	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-		return help(argc - 1, argv + 1);
+		return print_help(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "--json-schema"))
 		return json_schema_print(argc - 1, argv + 1);
 	if (argv[1][0] == '-')

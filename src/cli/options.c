@@ -44,7 +44,7 @@ static int store_pids(struct parser *p, const char *option, const char *value, s
 }
 
 /* 0, or the exit status after the complaint. @value is NULL for flags only. */
-static int store(struct parser *p, const struct ut_opt *opt, const char *option, char *value)
+static int store_option(struct parser *p, const struct ut_opt *opt, const char *option, char *value)
 {
 	void *member = (char *)p->opts + opt->offset;
 
@@ -79,7 +79,7 @@ static int store_with_value(struct parser *p, const struct ut_opt *opt, const ch
 	if (!value || (!*value && opt->type != OPT_TEXT))
 		return cli_fail(p->cmd, EXIT_USAGE, "option %s requires a value: %s", option,
 				opt->value ? opt->value : "VALUE");
-	return store(p, opt, option, value);
+	return store_option(p, opt, option, value);
 }
 
 /* The long options near to @name, as "; did you mean --a or --b?", or where to find them all. */
@@ -148,7 +148,7 @@ static int parse_long(struct parser *p, char *word)
 		return store_with_value(p, opt, option, value ? value + 1 : NULL);
 	if (value)
 		return cli_fail(p->cmd, EXIT_USAGE, "option %s takes no value", option);
-	return store(p, opt, option, NULL);
+	return store_option(p, opt, option, NULL);
 }
 
 /* A word such as -Tp12: flags in one word, the last of which may take the rest as its value. */
@@ -169,7 +169,7 @@ static int parse_short(struct parser *p, char *letters)
 					(unsigned char)*c < 0x80 && *c > 0x20 ? *c : '?', letters, p->cmd->name);
 		if (takes_value(opt))
 			return store_with_value(p, opt, option, c[1] ? c + 1 : NULL);
-		status = store(p, opt, option, NULL);
+		status = store_option(p, opt, option, NULL);
 		if (status)
 			return status;
 	}

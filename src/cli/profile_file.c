@@ -13,23 +13,24 @@
 #include "out/out.h"
 
 /* Of a file, or of standard input where the name is NULL or "-". */
-static const char *shown(const char *path) { return path && strcmp(path, "-") ? path : "standard input"; }
+static const char *input_name(const char *path) { return path && strcmp(path, "-") ? path : "standard input"; }
 
 /* Says what was left out or changed, one sentence for each kind. */
-static void tell(const struct ut_cmd *cmd, const char *path, const struct profile *p, const struct profile_bad *bad)
+static void report_changes(const struct ut_cmd *cmd, const char *path, const struct profile *p,
+			   const struct profile_bad *bad)
 {
 	char count[32];
 
 	if (bad->lines)
 		cli_fail(cmd, EXIT_OK, "%s: %s %s no stack with a count and %s left out; the first is line %llu: '%s'",
-			 shown(path), human_count(bad->lines, count), bad->lines == 1 ? "line is" : "lines are",
+			 input_name(path), human_count(bad->lines, count), bad->lines == 1 ? "line is" : "lines are",
 			 bad->lines == 1 ? "is" : "are", (unsigned long long)bad->first_line, bad->first);
 	if (bad->rounded)
-		cli_fail(cmd, EXIT_OK, "%s: %s with a fraction, rounded to integers", shown(path),
+		cli_fail(cmd, EXIT_OK, "%s: %s with a fraction, rounded to integers", input_name(path),
 			 bad->rounded == 1 ? "a count" : "counts");
 	if (p->totals.saturated)
 		cli_fail(cmd, EXIT_OK, "%s: the sum of the counts exceeds 64 bits; shares are relative to %llu",
-			 shown(path), (unsigned long long)UINT64_MAX);
+			 input_name(path), (unsigned long long)UINT64_MAX);
 }
 
 static int open_input(const struct ut_cmd *cmd, const char *path, int *ret)
@@ -56,13 +57,14 @@ static bool is_markup(const struct profile_bad *bad)
 }
 
 /* A file that something else was written to is told by how it begins. */
-static int explain_nothing(const struct ut_cmd *cmd, const char *path, const struct profile_bad *bad)
+static int explain_no_stacks(const struct ut_cmd *cmd, const char *path, const struct profile_bad *bad)
 {
 	if (!strncmp(bad->first, "PERFILE2", 8))
 		return cli_fail(cmd, EXIT_USAGE,
 				"%s is a perf.data file: convert it with 'perf script | stackcollapse-perf.pl'",
-				shown(path));
-	return cli_fail(cmd, EXIT_USAGE, "%s: no stacks; expected lines such as 'main;parse;read 42'", shown(path));
+				input_name(path));
+	return cli_fail(cmd, EXIT_USAGE, "%s: no stacks; expected lines such as 'main;parse;read 42'",
+			input_name(path));
 }
 
 /* By the first bytes, left where they are. A pipe gives them to another pipe; what is neither has none. */
@@ -86,10 +88,10 @@ static int read_pprof(const struct ut_cmd *cmd, const char *path, int fd, struct
 	struct ut_err err = { 0 };
 
 	if (out_read_pprof(p, fd, &err)) {
-		cli_fail(cmd, EXIT_FAILED, "%s %s", shown(path), err.msg);
+		cli_fail(cmd, EXIT_FAILED, "%s %s", input_name(path), err.msg);
 		return err.code == -EINVAL || err.code == -EFBIG ? EXIT_USAGE : EXIT_FAILED;
 	}
-	return p->weights.n ? 0 : cli_fail(cmd, EXIT_USAGE, "%s has no samples", shown(path));
+	return p->weights.n ? 0 : cli_fail(cmd, EXIT_USAGE, "%s has no samples", input_name(path));
 }
 
 int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile **ret)
@@ -108,12 +110,12 @@ int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile
 	if (is_pprof(fd))
 		return read_pprof(cmd, path, fd, *ret);
 	if (profile_read_folded(*ret, fd, &bad, &err)) {
-		ut_err_wrap(&err, "%s", shown(path));
+		ut_err_wrap(&err, "%s", input_name(path));
 		return cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
 	}
 	if (is_markup(&bad))
 		return cli_fail(cmd, EXIT_USAGE, "%s is already a flame graph; expected folded stacks or a pprof file",
-				shown(path));
-	tell(cmd, path, *ret, &bad);
-	return (*ret)->weights.n ? 0 : explain_nothing(cmd, path, &bad);
+				input_name(path));
+	report_changes(cmd, path, *ret, &bad);
+	return (*ret)->weights.n ? 0 : explain_no_stacks(cmd, path, &bad);
 }

@@ -70,7 +70,7 @@ int write_out(int fd, struct buf *out)
 	return r;
 }
 
-void say_attached(const struct plan *plan, const struct pid_list *pids, bool incomplete)
+void print_attached(const struct plan *plan, const struct pid_list *pids, bool incomplete)
 {
 	size_t probes = plan->probes.n, sites = 0;
 
@@ -89,7 +89,7 @@ void say_attached(const struct plan *plan, const struct pid_list *pids, bool inc
 	fputs("\n", stderr);
 }
 
-void say_attached_more(size_t nprobes, size_t nsites)
+void print_attached_more(size_t nprobes, size_t nsites)
 {
 	if (nprobes) /* else: of a probe that is attached elsewhere already */
 		fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"),
@@ -98,13 +98,13 @@ void say_attached_more(size_t nprobes, size_t nsites)
 		fprintf(stderr, "usertrace: attached %zu more %s\n", nsites, plural(nsites, "site"));
 }
 
-void say_note(const char *text)
+void print_note(const char *text)
 {
 	fputs("usertrace: note: ", stderr);
-	cli_put_sentence(text);
+	cli_print_sentence(text);
 }
 
-void say_end(const struct pid_list *pids, enum session_end end)
+void print_end_reason(const struct pid_list *pids, enum session_end end)
 {
 	if (end != SESSION_TARGETS_ENDED)
 		return;
@@ -114,7 +114,7 @@ void say_end(const struct pid_list *pids, enum session_end end)
 		fputs("usertrace: all processes exited\n", stderr);
 }
 
-void say_log(const char *log)
+void print_verifier_log(const char *log)
 {
 	if (log)
 		fputs(log, stderr);

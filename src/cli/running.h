@@ -27,14 +27,14 @@ void line_output_close(struct line_output *o);
 int write_out(int fd, struct buf *out);
 
 /* Sentences on standard error. */
-void say_attached(const struct plan *plan, const struct pid_list *pids, bool incomplete);
-void say_attached_more(size_t nprobes, size_t nsites);
-void say_note(const char *text);
+void print_attached(const struct plan *plan, const struct pid_list *pids, bool incomplete);
+void print_attached_more(size_t nprobes, size_t nsites);
+void print_note(const char *text);
 /* Why it ended, where that is not the user's doing. */
-void say_end(const struct pid_list *pids, enum session_end end);
+void print_end_reason(const struct pid_list *pids, enum session_end end);
 /* The verifier's log of a program that was refused, where there is one. */
-void say_log(const char *log);
+void print_verifier_log(const char *log);
 /* A failure without a sentence is that of the output; @path NULL: standard output. The exit status. */
-int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int code, const char *path);
+int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int r, const char *path);
 
 #endif

@@ -57,7 +57,7 @@ bool terminal_wants_color(int fd)
 }
 
 /* As it was, in calls that a signal handler may use. */
-static void put_back(void)
+static void restore_terminal(void)
 {
 	ssize_t r = write(STDOUT_FILENO, LEAVE, sizeof(LEAVE) - 1);
 
@@ -68,7 +68,7 @@ static void put_back(void)
 static void on_crash(int number)
 {
 	if (entered)
-		put_back();
+		restore_terminal();
 	raise(number); /* the handler was for one time: this ends us as it would have */
 }
 
@@ -108,7 +108,7 @@ void terminal_leave(void)
 	if (!entered)
 		return;
 	tcflush(STDIN_FILENO, TCIFLUSH); /* keys that were meant for us are not for the shell */
-	put_back();
+	restore_terminal();
 	entered = 0;
 	handle_crashes(false);
 }

@@ -77,14 +77,14 @@ struct trace_output *trace_output_free(struct trace_output *o)
 	return NULL;
 }
 
-void trace_output_note_process(struct trace_output *o, pid_t pid)
+void trace_output_add_process(struct trace_output *o, pid_t pid)
 {
 	if (o->names)
 		stack_names_process(o->names, pid);
 }
 
 /* What needs the printer. */
-static int start_user(struct trace_output *o)
+static int start_user_events(struct trace_output *o)
 {
 	struct trace_user_options options = {
 		.plan = o->plan,
@@ -109,10 +109,10 @@ int trace_output_start(struct trace_output *o, uint64_t start_ns)
 		return -ENOMEM;
 	if (o->options.header)
 		live_header(o->printer, &o->out);
-	return start_user(o);
+	return start_user_events(o);
 }
 
-static int flush(void *ctx)
+static int flush_trace_output(void *ctx)
 {
 	struct trace_output *o = ctx;
 
@@ -122,7 +122,7 @@ static int flush(void *ctx)
 }
 
 /* The number may be that of another process, of which no exit need be reported: its start says so. */
-static bool is_reused(const struct pid_entry *e)
+static bool is_pid_reused(const struct pid_entry *e)
 {
 	struct process_id now;
 
@@ -130,14 +130,14 @@ static bool is_reused(const struct pid_entry *e)
 }
 
 /* The process's number in its own namespace: looked up at its first event, and again when it may be another one. */
-static pid_t ns_pid(struct trace_output *o, pid_t pid)
+static pid_t lookup_ns_pid(struct trace_output *o, pid_t pid)
 {
 	struct pid_entry *e = &o->pids[(uint32_t)pid % PID_CACHE];
 	uint64_t time_ns = monotonic_ns();
 
 	if (e->pid == pid && time_ns < e->checked_ns + PID_CHECK_NS)
 		return e->ns_pid;
-	if (e->pid != pid || is_reused(e)) {
+	if (e->pid != pid || is_pid_reused(e)) {
 		struct process_id id = { 0 };
 
 		process_identify(pid, &id, NULL);
@@ -158,7 +158,7 @@ static int on_event(void *ctx, const struct session_event *e)
 		.func = e->probe->func,
 		.provider_or_file = e->probe->provider,
 		.unreadable = e->site->unreadable,
-		.ns_pid = ns_pid(o, (pid_t)e->pid),
+		.ns_pid = lookup_ns_pid(o, (pid_t)e->pid),
 	};
 
 	if (!o->printer || !live.probe)
@@ -166,10 +166,10 @@ static int on_event(void *ctx, const struct session_event *e)
 	if (o->names)
 		stack_names_event(o->names, (pid_t)e->pid);
 	live_print(o->printer, &live, &o->out);
-	return o->out.len >= WRITE_AT ? flush(o) : 0;
+	return o->out.len >= WRITE_AT ? flush_trace_output(o) : 0;
 }
 
-static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns)
+static int on_trace_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, uint64_t until_ns)
 {
 	struct trace_output *o = ctx;
 
@@ -184,15 +184,15 @@ static int on_lost(void *ctx, uint64_t count, unsigned cpu, uint64_t since_ns, u
 static int on_user(void *ctx, const struct user_event *e, unsigned cpu, uint64_t room)
 {
 	struct trace_output *o = ctx;
-	int printed = o->user ? trace_user_event(o->user, e, cpu, room) : -ENOMEM, code;
+	int printed = o->user ? trace_user_event(o->user, e, cpu, room) : -ENOMEM, r;
 
 	if (printed < 0 || o->out.len < WRITE_AT)
 		return printed;
-	code = flush(o);
-	return code < 0 ? code : printed;
+	r = flush_trace_output(o);
+	return r < 0 ? r : printed;
 }
 
-static int on_life(void *ctx, const struct session_lifecycle *life)
+static int on_lifecycle(void *ctx, const struct session_lifecycle *life)
 {
 	struct trace_output *o = ctx;
 
@@ -201,7 +201,7 @@ static int on_life(void *ctx, const struct session_lifecycle *life)
 	if (!o->user)
 		return 0;
 	trace_user_life(o->user, life);
-	return o->out.len >= WRITE_AT ? flush(o) : 0;
+	return o->out.len >= WRITE_AT ? flush_trace_output(o) : 0;
 }
 
 static int on_throttled(void *ctx, uint32_t pid, uint64_t count, uint64_t since_ns, uint64_t until_ns)
@@ -221,29 +221,29 @@ static int on_throttled(void *ctx, uint32_t pid, uint64_t count, uint64_t since_
 static void on_attached(void *ctx, size_t nprobes, size_t nsites)
 {
 	(void)ctx;
-	say_attached_more(nprobes, nsites);
+	print_attached_more(nprobes, nsites);
 }
 
-static void on_note(void *ctx, const char *text)
+static void on_trace_note(void *ctx, const char *text)
 {
 	(void)ctx;
-	say_note(text);
+	print_note(text);
 }
 
-static void on_process(void *ctx, pid_t pid) { trace_output_note_process(ctx, pid); }
+static void on_trace_process(void *ctx, pid_t pid) { trace_output_add_process(ctx, pid); }
 
 struct session_sink trace_output_sink(struct trace_output *o)
 {
 	return (struct session_sink){ .ctx = o,
 				      .event = on_event,
 				      .user = on_user,
-				      .life = on_life,
+				      .life = on_lifecycle,
 				      .throttled = on_throttled,
-				      .lost = on_lost,
-				      .flush = flush,
+				      .lost = on_trace_lost,
+				      .flush = flush_trace_output,
 				      .attached = on_attached,
-				      .note = on_note,
-				      .process = o->names ? on_process : NULL };
+				      .note = on_trace_note,
+				      .process = o->names ? on_trace_process : NULL };
 }
 
 int trace_output_stop(struct trace_output *o, uint64_t stop_ns)
@@ -251,8 +251,8 @@ int trace_output_stop(struct trace_output *o, uint64_t stop_ns)
 	if (o->user)
 		trace_user_stop(o->user, stop_ns);
 	if (o->names)
-		stack_names_stop(o->names, on_note, o);
-	return flush(o);
+		stack_names_stop(o->names, on_trace_note, o);
+	return flush_trace_output(o);
 }
 
 uint64_t trace_output_count(const struct trace_output *o, size_t probe)

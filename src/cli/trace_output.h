@@ -21,7 +21,7 @@ struct trace_output *trace_output_free(struct trace_output *o);
 /* The sink to give to the session. Errors of writing come back as its result (-EPIPE when the reader is gone). */
 struct session_sink trace_output_sink(struct trace_output *o);
 /* Reads what stacks of a process will need, while it lives. */
-void trace_output_note_process(struct trace_output *o, pid_t pid);
+void trace_output_add_process(struct trace_output *o, pid_t pid);
 int trace_output_start(struct trace_output *o, uint64_t start_ns); /* -ENOMEM */
 /* The stream has ended: spans that are still open are told. As the sink's methods. */
 int trace_output_stop(struct trace_output *o, uint64_t stop_ns);

@@ -16,7 +16,7 @@
 #include "proc/process.h"
 
 /* Beside those in PATH: runtimes are often libraries, or programs behind a launcher. */
-static const char *const folders[] = {
+static const char *const directories[] = {
 	"/usr/lib/x86_64-linux-gnu",
 	"/usr/lib64",
 	"/usr/lib",
@@ -61,7 +61,7 @@ static bool is_elf(int fd)
 }
 
 /* @path is what the name means, all links followed: a process has that mapped. False: it is no program. */
-static bool consider(struct search *s, const char *path)
+static bool add_candidate(struct search *s, const char *path)
 {
 	const struct runtime *runtime = runtime_of_file(s->runtimes, path);
 	AUTO_CLOSE int fd = runtime ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
@@ -83,9 +83,9 @@ static bool consider(struct search *s, const char *path)
 	return true;
 }
 
-static void look_into(struct search *s, const char *folder)
+static void scan_directory(struct search *s, const char *directory)
 {
-	AUTO_CLOSEDIR DIR *dir = opendir(folder);
+	AUTO_CLOSEDIR DIR *dir = opendir(directory);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
@@ -95,36 +95,36 @@ static void look_into(struct search *s, const char *folder)
 			continue;
 		if (entry->d_type == DT_REG && !runtime_of_file(s->runtimes, entry->d_name))
 			continue;
-		if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0) {
+		if (asprintf(&path, "%s/%s", directory, entry->d_name) < 0) {
 			path = NULL;
 			s->failed = true;
 			continue;
 		}
 		real = realpath(path, NULL);
 		if (real)
-			consider(s, real);
+			add_candidate(s, real);
 	}
 }
 
-static void look_into_path(struct search *s)
+static void scan_path(struct search *s)
 {
 	AUTO_FREE char *copy = strdup(getenv("PATH") ? getenv("PATH") : "/usr/local/bin:/usr/bin:/bin");
-	char *rest = copy, *folder;
+	char *rest = copy, *directory;
 
 	s->failed |= !copy;
-	while ((folder = strsep(&rest, ":")))
-		if (folder[0] == '/')
-			look_into(s, folder);
+	while ((directory = strsep(&rest, ":")))
+		if (directory[0] == '/')
+			scan_directory(s, directory);
 }
 
-static void look_into_folders(struct search *s)
+static void scan_usual_directories(struct search *s)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
 		glob_t g = { 0 };
 
-		if (!glob(folders[i], GLOB_ONLYDIR, NULL, &g))
+		if (!glob(directories[i], GLOB_ONLYDIR, NULL, &g))
 			for (size_t k = 0; k < g.gl_pathc; k++)
-				look_into(s, g.gl_pathv[k]);
+				scan_directory(s, g.gl_pathv[k]);
 		globfree(&g);
 	}
 }
@@ -145,7 +145,7 @@ static void mark_parts(struct search *s)
 		}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 	int order = strcmp(x->runtime->name, y->runtime->name);
@@ -163,7 +163,7 @@ static void installed_done(struct installed *i)
 }
 
 /* @fd is taken over. Devices that a process has mapped as code are passed over. */
-static void add_file(struct installed *i, const char *path, int fd, bool *failed)
+static void add_installed_file(struct installed *i, const char *path, int fd, bool *failed)
 {
 	struct installed_file f = { .path = strdup(path), .fd = fd };
 	struct stat st;
@@ -177,13 +177,13 @@ static void add_file(struct installed *i, const char *path, int fd, bool *failed
 		close(fd);
 }
 
-static void add_path(struct search *s, struct installed *i, const char *path)
+static void add_installed_path(struct search *s, struct installed *i, const char *path)
 {
-	add_file(i, path, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), &s->failed);
+	add_installed_file(i, path, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), &s->failed);
 }
 
 /* The longest says most: "3.1.2" of libruby against "3.1" of ruby3.1. */
-static void find_version(const struct runtimes *runtimes, struct installed *i)
+static void set_longest_version(const struct runtimes *runtimes, struct installed *i)
 {
 	for (size_t k = 0; k < i->files.n; k++) {
 		char version[32];
@@ -195,26 +195,27 @@ static void find_version(const struct runtimes *runtimes, struct installed *i)
 	}
 }
 
-static void tell_candidate(struct search *s, const struct candidate *c,
-			   void (*fn)(void *ctx, const struct installed *i), void *ctx)
+static void visit_candidate(struct search *s, const struct candidate *c,
+			    void (*fn)(void *ctx, const struct installed *i), void *ctx)
 {
 	struct installed i = { .runtime = c->runtime };
 
-	add_path(s, &i, c->path);
+	add_installed_path(s, &i, c->path);
 	for (size_t k = 0; i.files.n && k < c->needs.v.n; k++) {
 		AUTO_FREE char *real = realpath(c->needs.v.v[k], NULL);
 
 		if (real)
-			add_path(s, &i, real);
+			add_installed_path(s, &i, real);
 	}
-	find_version(s->runtimes, &i);
+	set_longest_version(s->runtimes, &i);
 	if (i.files.n)
 		fn(ctx, &i);
 	installed_done(&i);
 }
 
 /* Which files of a process are its own runtime: by their names, or else the program. Flags into @ret; false: none. */
-static bool find_own(const struct search *s, const struct runtime *runtime, const struct mapped_files *files, bool *ret)
+static bool mark_runtime_files(const struct search *s, const struct runtime *runtime, const struct mapped_files *files,
+			       bool *ret)
 {
 	bool any = false;
 
@@ -235,7 +236,7 @@ static bool is_known(struct search *s, const struct mapped_files *files, const b
 	return false;
 }
 
-static void remember(struct search *s, const struct runtime *runtime, const struct mapping *m)
+static void add_running_candidate(struct search *s, const struct runtime *runtime, const struct mapping *m)
 {
 	struct candidate c = { .runtime = runtime, .id = m->file, .path = strdup(m->path) };
 
@@ -246,14 +247,14 @@ static void remember(struct search *s, const struct runtime *runtime, const stru
 }
 
 /* A running one that is in no usual folder: built by its user, or in a container. The runtime's own files first. */
-static void tell_process(struct search *s, const struct runtime *runtime, pid_t pid, const struct mapped_files *files,
-			 void (*fn)(void *ctx, const struct installed *i), void *ctx)
+static void visit_process(struct search *s, const struct runtime *runtime, pid_t pid, const struct mapped_files *files,
+			  void (*fn)(void *ctx, const struct installed *i), void *ctx)
 {
 	AUTO_FREE bool *own = calloc(files->files.n + 1, sizeof(*own));
 	struct installed i = { .runtime = runtime, .pid = pid };
 
 	s->failed |= !own;
-	if (!own || !find_own(s, runtime, files, own) || is_known(s, files, own))
+	if (!own || !mark_runtime_files(s, runtime, files, own) || is_known(s, files, own))
 		return;
 	for (int others = 0; others <= 1; others++)
 		for (size_t k = 0; k < files->files.n; k++) {
@@ -261,18 +262,18 @@ static void tell_process(struct search *s, const struct runtime *runtime, pid_t 
 
 			if (own[k] == others)
 				continue;
-			add_file(&i, m->path, mapping_open(pid, m, NULL), &s->failed);
+			add_installed_file(&i, m->path, mapping_open(pid, m, NULL), &s->failed);
 			if (!others)
-				remember(s, runtime, m);
+				add_running_candidate(s, runtime, m);
 		}
-	find_version(s->runtimes, &i);
+	set_longest_version(s->runtimes, &i);
 	if (i.files.n)
 		fn(ctx, &i);
 	installed_done(&i);
 }
 
-static int tell_processes(struct search *s, void (*fn)(void *ctx, const struct installed *i), void *ctx,
-			  struct ut_err *err)
+static int visit_processes(struct search *s, void (*fn)(void *ctx, const struct installed *i), void *ctx,
+			   struct ut_err *err)
 {
 	AUTO_FREE struct process_id *ids = NULL;
 	size_t n = 0;
@@ -283,7 +284,7 @@ static int tell_processes(struct search *s, void (*fn)(void *ctx, const struct i
 		const struct runtime *runtime = runtime_of_process(s->runtimes, ids[i].pid);
 
 		if (runtime && !runtime->library && !mapped_files_read(ids[i].pid, &files, NULL))
-			tell_process(s, runtime, ids[i].pid, &files, fn, ctx);
+			visit_process(s, runtime, ids[i].pid, &files, fn, ctx);
 	}
 	return r;
 }
@@ -297,7 +298,7 @@ static void search_done(struct search *s)
 	vec_done(&s->found);
 }
 
-static int find(struct search *s, char *const *paths, size_t npaths, struct ut_err *err)
+static int find_candidates(struct search *s, char *const *paths, size_t npaths, struct ut_err *err)
 {
 	for (size_t i = 0; i < npaths; i++) {
 		AUTO_FREE char *real = realpath(paths[i], NULL);
@@ -306,16 +307,16 @@ static int find(struct search *s, char *const *paths, size_t npaths, struct ut_e
 			return ut_err_set(err, -errno, "cannot open '%s': %s", paths[i], strerror(errno));
 		if (!runtime_of_file(s->runtimes, real))
 			return ut_err_set(err, -EINVAL, "no runtime definition matches '%s'", real);
-		if (!consider(s, real))
+		if (!add_candidate(s, real))
 			return ut_err_set(err, -EINVAL, "'%s' is neither a program nor a library", real);
 	}
 	if (npaths)
 		return 0;
-	look_into_path(s);
-	look_into_folders(s);
+	scan_path(s);
+	scan_usual_directories(s);
 	mark_parts(s);
 	if (s->found.n)
-		qsort(s->found.v, s->found.n, sizeof(*s->found.v), compare);
+		qsort(s->found.v, s->found.n, sizeof(*s->found.v), compare_candidates);
 	return 0;
 }
 
@@ -323,12 +324,12 @@ int installed_each(const struct runtimes *runtimes, char *const *paths, size_t n
 		   void (*fn)(void *ctx, const struct installed *i), void *ctx, struct ut_err *err)
 {
 	AUTO(search_done) struct search s = { .runtimes = runtimes };
-	int r = find(&s, paths, npaths, err);
+	int r = find_candidates(&s, paths, npaths, err);
 
 	for (size_t i = 0; !r && i < s.found.n; i++)
 		if (!s.found.v[i].part)
-			tell_candidate(&s, &s.found.v[i], fn, ctx);
+			visit_candidate(&s, &s.found.v[i], fn, ctx);
 	if (!r && !npaths)
-		r = tell_processes(&s, fn, ctx, err);
+		r = visit_processes(&s, fn, ctx, err);
 	return s.failed ? ut_err_nomem(err) : r;
 }

@@ -59,9 +59,9 @@ static const struct words words[] = {
 	  "raise kernel.perf_event_mlock_kb" },
 };
 
-static bool is_throttled(int r) { return r == -EPERM || r == -EACCES; }
+static bool is_denied(int r) { return r == -EPERM || r == -EACCES; }
 
-static void tell(struct checks *c, const struct words *w, int r)
+static void report_trial(struct checks *c, const struct words *w, int r)
 {
 	if (!r)
 		checks_add(c, CHECK_OK, w->thing, NULL, "%s", w->good);
@@ -69,7 +69,7 @@ static void tell(struct checks *c, const struct words *w, int r)
 		checks_add(c, CHECK_OK, w->thing, NULL, "refused (%s); %s", strerror(-r), w->bad);
 	else if (r == -EIO) /* attached, but it did not do what it should */
 		checks_add(c, w->missing, w->thing, w->remedy, "%s", w->bad);
-	else if (is_throttled(r))
+	else if (is_denied(r))
 		checks_add(c, w->missing, w->thing,
 			   geteuid() ? "run as root"
 				     : "check for a security module, a seccomp filter or a container that blocks it",
@@ -79,15 +79,15 @@ static void tell(struct checks *c, const struct words *w, int r)
 }
 
 /* What cannot be known without rights is one line, not twenty. */
-static void tell_all(struct checks *c, const struct machine *m, bool rights)
+static void report_trials(struct checks *c, const struct machine *m, bool rights)
 {
 	struct buf untried = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		int r = m->tried[words[i].what];
 
-		if (rights || !is_throttled(r))
-			tell(c, &words[i], r);
+		if (rights || !is_denied(r))
+			report_trial(c, &words[i], r);
 		else
 			buf_addf(&untried, "%s%s", untried.len ? ", " : "", words[i].thing);
 	}
@@ -96,7 +96,7 @@ static void tell_all(struct checks *c, const struct machine *m, bool rights)
 	buf_done(&untried);
 }
 
-static void tell_attaching(struct checks *c, const struct machine *m)
+static void report_attaching(struct checks *c, const struct machine *m)
 {
 	struct words older = { TRY_UPROBE_EVENT,
 			       CHECK_NO,
@@ -116,10 +116,10 @@ static void tell_attaching(struct checks *c, const struct machine *m)
 			   "not available: each site needs one call and two open files; detaching hundreds of sites "
 			   "takes seconds");
 	}
-	tell(c, &older, m->tried[TRY_UPROBE_EVENT]);
+	report_trial(c, &older, m->tried[TRY_UPROBE_EVENT]);
 }
 
-static void tell_nop5(struct checks *c, unsigned harm)
+static void report_nop5(struct checks *c, unsigned harm)
 {
 	static const char remedy[] = "build programs with a probe header that emits a 1-byte nop, as <usertrace.h> and "
 				     "<sys/sdt.h> do";
@@ -143,7 +143,7 @@ static void tell_nop5(struct checks *c, unsigned harm)
 		checks_add(c, CHECK_OK, "forked children", NULL, "survive a probe on a 5-byte nop");
 }
 
-static void tell_speed(struct checks *c, const struct machine *m)
+static void report_jit(struct checks *c, const struct machine *m)
 {
 	if (m->jited)
 		checks_add(c, CHECK_OK, "JIT", NULL, "on: BPF programs run as machine code");
@@ -152,7 +152,7 @@ static void tell_speed(struct checks *c, const struct machine *m)
 			   "off: BPF programs are interpreted, so events cost more");
 }
 
-static void tell_limits(struct checks *c, const struct machine *m)
+static void report_limits(struct checks *c, const struct machine *m)
 {
 	struct rlimit files;
 
@@ -177,13 +177,13 @@ void doctor_kernel(struct checks *c)
 	bool rights = doctor_may_attach();
 
 	machine_try(&m);
-	tell_all(c, &m, rights);
+	report_trials(c, &m, rights);
 	if (rights) {
-		tell_attaching(c, &m);
-		tell_nop5(c, m.nop5_harm);
-		tell_speed(c, &m);
+		report_attaching(c, &m);
+		report_nop5(c, m.nop5_harm);
+		report_jit(c, &m);
 	}
-	tell_limits(c, &m);
+	report_limits(c, &m);
 	doctor_user_events(c, &m, rights);
 	checks_add(c, CHECK_OK, "BTF", NULL, "%s",
 		   m.btf ? "available: spans report exit status, and stopped time can be measured"

@@ -28,7 +28,7 @@ static const struct bpf_insn return_0[] = {
 };
 
 /* Closes what was only made to see whether it can be made; 0 or the errno it was. */
-static int drop(int fd)
+static int close_tried(int fd)
 {
 	if (fd < 0)
 		return fd;
@@ -44,7 +44,7 @@ static int try_prog(enum bpf_prog_type type, bool sleepable)
 		.type = type, .insns = return_0, .n = ARRAY_SIZE(return_0), .sleepable = sleepable
 	};
 
-	return drop(kernel_prog_load(&prog, NULL, NULL));
+	return close_tried(kernel_prog_load(&prog, NULL, NULL));
 }
 
 /* A program that belongs to one function of the kernel. */
@@ -56,7 +56,7 @@ static int try_btf_prog(const struct btf *btf, enum bpf_prog_type type, enum bpf
 
 	if (id < 0)
 		return -ENOENT;
-	return drop(bpf_prog_load(type, "usertrace", "GPL", return_0, ARRAY_SIZE(return_0), &opts));
+	return close_tried(bpf_prog_load(type, "usertrace", "GPL", return_0, ARRAY_SIZE(return_0), &opts));
 }
 
 static void try_btf(struct machine *m)
@@ -92,9 +92,9 @@ static void try_maps(struct machine *m)
 
 	m->tried[TRY_RING] = ring < 0 ? ring : 0;
 	m->tried[TRY_RING_ARRAY] =
-		ring < 0 ? ring : drop(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, 1, &outer));
-	m->tried[TRY_COUNTERS] = drop(bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_lost", 4, 8, 1, &mapped));
-	m->tried[TRY_STARTS] = drop(kernel_starts_map());
+		ring < 0 ? ring : close_tried(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, 1, &outer));
+	m->tried[TRY_COUNTERS] = close_tried(bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_lost", 4, 8, 1, &mapped));
+	m->tried[TRY_STARTS] = close_tried(kernel_starts_map());
 }
 
 /* --- a probe on ourselves -------------------------------------------------------------------------------- */
@@ -175,7 +175,8 @@ static void try_probes(struct machine *m)
 	uint64_t offset = 0;
 	int r = process_own_offset(doctor_probed, &offset);
 
-	m->tried[TRY_UPROBE_EVENT] = r ? r : drop(kernel_uprobe_event("/proc/self/exe", offset, 0, false, getpid()));
+	m->tried[TRY_UPROBE_EVENT] =
+		r ? r : close_tried(kernel_uprobe_event("/proc/self/exe", offset, 0, false, getpid()));
 	if (r || prog < 0) {
 		r = r ? r : prog;
 		m->tried[TRY_FIRES] = m->tried[TRY_COOKIE] = m->tried[TRY_CLOCK] = m->tried[TRY_SEMAPHORE] = r;
@@ -195,7 +196,7 @@ static int try_tracepoint_event(void)
 
 	if (r)
 		return r;
-	r = drop(kernel_tracepoint_event(tp.id));
+	r = close_tried(kernel_tracepoint_event(tp.id));
 	tracepoint_done(&tp);
 	return r;
 }

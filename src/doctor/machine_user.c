@@ -53,7 +53,7 @@ static double batch_ns(void (*call)(void))
 }
 
 /* Of several batches the quickest, which was disturbed least; *@ret may hold that of an earlier round, else 0. */
-static void measure(void (*call)(void), double *ret)
+static void measure_call(void (*call)(void), double *ret)
 {
 	for (int i = 0; i < BATCHES; i++) {
 		double ns = batch_ns(call);
@@ -104,37 +104,37 @@ static int find_tracepoint(unsigned *ret_id, int *ret_option_offset)
 	return r;
 }
 
-struct prctl_lane {
+struct prctl_transport {
 	int map, prog; /* -1 or a negative errno: there is none */
 	unsigned id;
 };
 
-static int prctl_lane_open(struct prctl_lane *lane)
+static int prctl_transport_open(struct prctl_transport *transport)
 {
-	int option_offset = 0, r = find_tracepoint(&lane->id, &option_offset);
+	int option_offset = 0, r = find_tracepoint(&transport->id, &option_offset);
 
-	lane->map = r ? r : bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_seen", 4, 8, 1, NULL);
-	lane->prog = lane->map < 0 ? lane->map : load_counting(lane->map, option_offset);
-	return lane->prog < 0 ? lane->prog : 0;
+	transport->map = r ? r : bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_seen", 4, 8, 1, NULL);
+	transport->prog = transport->map < 0 ? transport->map : load_counting(transport->map, option_offset);
+	return transport->prog < 0 ? transport->prog : 0;
 }
 
-static void prctl_lane_close(struct prctl_lane *lane)
+static void prctl_transport_close(struct prctl_transport *transport)
 {
-	if (lane->map >= 0)
-		close(lane->map);
-	if (lane->prog >= 0)
-		close(lane->prog);
+	if (transport->map >= 0)
+		close(transport->map);
+	if (transport->prog >= 0)
+		close(transport->prog);
 }
 
 /* The link; *@event is what it sits on. */
-static int prctl_lane_attach(const struct prctl_lane *lane, int *event)
+static int prctl_transport_attach(const struct prctl_transport *transport, int *event)
 {
-	*event = kernel_tracepoint_event(lane->id);
-	return *event < 0 ? *event : kernel_link_event(lane->prog, *event, 0);
+	*event = kernel_tracepoint_event(transport->id);
+	return *event < 0 ? *event : kernel_link_event(transport->prog, *event, 0);
 }
 
 /* The one event of ours that others may see. 0: the kernel said what it says to every unknown option. */
-static int call_once(void)
+static int call_user_prctl(void)
 {
 	if (!prctl(PR_USER_TRACE, UT_MARK, "usertrace doctor", 0ul, 0ul) || errno == EINVAL)
 		return 0;
@@ -142,38 +142,38 @@ static int call_once(void)
 }
 
 /* One call, while the program is attached. */
-static void try_prctl(struct machine *m, const struct prctl_lane *lane)
+static void try_prctl(struct machine *m, const struct prctl_transport *transport)
 {
 	const uint32_t key = 0;
 	uint64_t before = 0, after = 0;
 
-	bpf_map_lookup_elem(lane->map, &key, &before);
-	m->tried[TRY_PRCTL_ALLOWED] = call_once();
-	bpf_map_lookup_elem(lane->map, &key, &after);
+	bpf_map_lookup_elem(transport->map, &key, &before);
+	m->tried[TRY_PRCTL_ALLOWED] = call_user_prctl();
+	bpf_map_lookup_elem(transport->map, &key, &after);
 	if (after == before && !m->tried[TRY_PRCTL_ALLOWED])
 		m->tried[TRY_PRCTL] = -EIO;
 }
 
 /* Off and on by turns, so that what else the machine does disturbs both. */
-static void measure_prctl(struct machine *m, const struct prctl_lane *lane)
+static void measure_prctl(struct machine *m, const struct prctl_transport *transport)
 {
 	double other_off = 0, other_on = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
 		AUTO_CLOSE int event = -1, link = -1;
 
-		measure(call_other, &other_off);
-		measure(call_prctl, &m->costs.prctl_off_ns);
-		link = prctl_lane_attach(lane, &event);
+		measure_call(call_other, &other_off);
+		measure_call(call_prctl, &m->costs.prctl_off_ns);
+		link = prctl_transport_attach(transport, &event);
 		m->tried[TRY_PRCTL] = link < 0 ? link : 0;
 		if (link < 0)
 			return;
 		if (!i)
-			try_prctl(m, lane);
+			try_prctl(m, transport);
 		if (m->tried[TRY_PRCTL] || m->tried[TRY_PRCTL_ALLOWED])
 			return;
-		measure(call_other, &other_on);
-		measure(call_prctl, &m->costs.prctl_on_ns);
+		measure_call(call_other, &other_on);
+		measure_call(call_prctl, &m->costs.prctl_on_ns);
 	}
 	m->costs.other_ns = other_on - other_off;
 	m->costs.prctl_measured = true;
@@ -193,22 +193,22 @@ static void measure_site(struct user_costs *ret, bool multi)
 	link = kernel_link_own(prog, multi, offset, 0, 0, &event);
 	if (link < 0)
 		return;
-	measure(call_site, &ret->site_on_ns);
+	measure_call(call_site, &ret->site_on_ns);
 	ret->site_measured = true;
 }
 
 void doctor_try_user(struct machine *m)
 {
-	struct prctl_lane lane = { .map = -1, .prog = -1 };
+	struct prctl_transport transport = { .map = -1, .prog = -1 };
 
-	m->tried[TRY_PRCTL] = prctl_lane_open(&lane);
+	m->tried[TRY_PRCTL] = prctl_transport_open(&transport);
 	if (!m->tried[TRY_PRCTL]) {
-		measure_prctl(m, &lane);
+		measure_prctl(m, &transport);
 	} else {
-		m->tried[TRY_PRCTL_ALLOWED] = call_once();
-		measure(call_prctl, &m->costs.prctl_off_ns);
+		m->tried[TRY_PRCTL_ALLOWED] = call_user_prctl();
+		measure_call(call_prctl, &m->costs.prctl_off_ns);
 	}
 	if (!m->tried[TRY_FIRES])
 		measure_site(&m->costs, m->multi);
-	prctl_lane_close(&lane);
+	prctl_transport_close(&transport);
 }

@@ -26,7 +26,7 @@ struct provider {
 
 struct found { /* over all files of a process */
 	size_t probes, files, semaphores, raised;
-	struct buf listened; /* names of probes with a raised semaphore */
+	struct buf traced; /* names of probes with a raised semaphore */
 };
 
 static int compare_notes(const void *a, const void *b)
@@ -37,7 +37,7 @@ static int compare_notes(const void *a, const void *b)
 	return order ? order : strcmp((*x)->name, (*y)->name);
 }
 
-static void tell_provider(struct checks *c, const char *path, const struct provider *p)
+static void report_provider(struct checks *c, const char *path, const struct provider *p)
 {
 	if (p->defects)
 		checks_add(c, CHECK_WARN, "probes", "rebuild the program",
@@ -73,7 +73,7 @@ static void add_semaphore(struct found *found, const struct usdt_note *note, int
 		return;
 	found->semaphores++;
 	if (count) {
-		buf_addf(&found->listened, "%s%s:%s", found->raised ? ", " : "", note->provider, note->name);
+		buf_addf(&found->traced, "%s%s:%s", found->raised ? ", " : "", note->provider, note->name);
 		found->raised++;
 	}
 }
@@ -90,7 +90,7 @@ static void count_notes(struct checks *c, struct found *found, const struct usdt
 		bool new_probe = new_provider || strcmp(note->name, sorted[i - 1]->name);
 
 		if (new_provider && p.name)
-			tell_provider(c, file->first.path, &p);
+			report_provider(c, file->first.path, &p);
 		if (new_provider)
 			p = (struct provider){ .name = note->provider };
 		p.sites++;
@@ -101,11 +101,11 @@ static void count_notes(struct checks *c, struct found *found, const struct usdt
 			add_semaphore(found, note, mem, maps, file);
 	}
 	if (p.name)
-		tell_provider(c, file->first.path, &p);
+		report_provider(c, file->first.path, &p);
 }
 
-static void look_at_notes(struct checks *c, struct found *found, const struct usdt_notes *notes, int mem,
-			  const struct mappings *maps, const struct mapped_file *file)
+static void check_notes(struct checks *c, struct found *found, const struct usdt_notes *notes, int mem,
+			const struct mappings *maps, const struct mapped_file *file)
 {
 	AUTO_FREE const struct usdt_note **sorted = calloc(notes->notes.n + 1, sizeof(*sorted));
 
@@ -124,8 +124,8 @@ static void look_at_notes(struct checks *c, struct found *found, const struct us
 
 static const char *more_rights(void) { return geteuid() ? "ask as root" : "run it outside this container"; }
 
-static void look_at_file(struct checks *c, struct found *found, pid_t pid, int mem, const struct mappings *maps,
-			 const struct mapped_file *file)
+static void check_mapped_file(struct checks *c, struct found *found, pid_t pid, int mem, const struct mappings *maps,
+			      const struct mapped_file *file)
 {
 	struct ut_err err = { 0 };
 	AUTO_CLOSE int fd = mapping_open(pid, &file->first, &err);
@@ -140,26 +140,26 @@ static void look_at_file(struct checks *c, struct found *found, pid_t pid, int m
 		return; /* not an ELF file: something mapped executable that holds no probes */
 	found->files++;
 	if (usdt_has_notes(img) && !usdt_notes_read(img, &notes, &err))
-		look_at_notes(c, found, &notes, mem, maps, file);
+		check_notes(c, found, &notes, mem, maps, file);
 	else if (err.code)
 		checks_add(c, CHECK_WARN, "probes", NULL, "%s: %s", file->first.path, err.msg);
 	usdt_notes_done(&notes);
 	elf_image_free(img);
 }
 
-static void tell_semaphores(struct checks *c, const struct found *found)
+static void report_semaphores(struct checks *c, const struct found *found)
 {
 	if (!found->semaphores)
 		return;
 	if (found->raised)
 		checks_add(c, CHECK_OK, "semaphores", NULL, "%zu of %zu are raised; traced now: %s", found->raised,
-			   found->semaphores, found->listened.data ? found->listened.data : "?");
+			   found->semaphores, found->traced.data ? found->traced.data : "?");
 	else
 		checks_add(c, CHECK_OK, "semaphores", NULL, "none of %zu is raised: these probes are not traced now",
 			   found->semaphores);
 }
 
-static void tell_without_probes(struct checks *c, const struct runtime *runtime)
+static void report_no_probes(struct checks *c, const struct runtime *runtime)
 {
 	if (!runtime || !runtime->offer.n)
 		checks_add(c, CHECK_WARN, "probes", "trace functions: p:/path/of/program:FUNCTION",
@@ -173,7 +173,7 @@ static void tell_without_probes(struct checks *c, const struct runtime *runtime)
 			   "%s has none here; available instead: %s", runtime->name, runtime->offer.v[i].what);
 }
 
-static void look_at_files(struct checks *c, pid_t pid, const struct runtime *runtime)
+static void check_mapped_files(struct checks *c, pid_t pid, const struct runtime *runtime)
 {
 	struct mapped_files files = { 0 };
 	struct mappings maps = { 0 };
@@ -185,19 +185,19 @@ static void look_at_files(struct checks *c, pid_t pid, const struct runtime *run
 		checks_add(c, CHECK_NO, "files", more_rights(), "%s", err.msg);
 	} else {
 		for (size_t i = 0; i < files.files.n; i++)
-			look_at_file(c, &found, pid, mem, &maps, &files.files.v[i]);
+			check_mapped_file(c, &found, pid, mem, &maps, &files.files.v[i]);
 		if (found.probes)
-			tell_semaphores(c, &found);
+			report_semaphores(c, &found);
 		else
-			tell_without_probes(c, runtime);
+			report_no_probes(c, runtime);
 	}
-	buf_done(&found.listened);
+	buf_done(&found.traced);
 	mappings_done(&maps);
 	mapped_files_done(&files);
 }
 
 /* True when the process has another namespace of this kind than we have; false also when one cannot tell. */
-static bool other_namespace(pid_t pid, const char *kind)
+static bool is_other_namespace(pid_t pid, const char *kind)
 {
 	char path[64];
 	struct stat ours, theirs;
@@ -209,9 +209,9 @@ static bool other_namespace(pid_t pid, const char *kind)
 	return !stat(path, &theirs) && ours.st_ino != theirs.st_ino;
 }
 
-static void look_at_namespaces(struct checks *c, pid_t pid)
+static void check_namespaces(struct checks *c, pid_t pid)
 {
-	bool pids = other_namespace(pid, "pid"), mounts = other_namespace(pid, "mnt");
+	bool pids = is_other_namespace(pid, "pid"), mounts = is_other_namespace(pid, "mnt");
 
 	if (pids)
 		checks_add(c, CHECK_OK, "namespaces", NULL,
@@ -224,7 +224,7 @@ static void look_at_namespaces(struct checks *c, pid_t pid)
 		checks_add(c, CHECK_OK, "namespaces", NULL, "the same as here");
 }
 
-static const struct runtime *look_at_runtime(struct checks *c, pid_t pid, const struct runtimes *runtimes)
+static const struct runtime *check_runtime(struct checks *c, pid_t pid, const struct runtimes *runtimes)
 {
 	const struct runtime *runtime = runtime_of_process(runtimes, pid);
 
@@ -237,7 +237,7 @@ static const struct runtime *look_at_runtime(struct checks *c, pid_t pid, const 
 	return runtime;
 }
 
-static void tell_no_names(struct checks *c, const struct runtime *runtime, const char *flag)
+static void report_no_names(struct checks *c, const struct runtime *runtime, const char *flag)
 {
 	AUTO_BUF struct buf lacks = { 0 }, remedy = { 0 };
 
@@ -246,8 +246,7 @@ static void tell_no_names(struct checks *c, const struct runtime *runtime, const
 }
 
 /* Does the code that it compiles have names for `profile`? */
-static void look_at_code_map(struct checks *c, pid_t pid, const struct runtimes *runtimes,
-			     const struct runtime *runtime)
+static void check_code_map(struct checks *c, pid_t pid, const struct runtimes *runtimes, const struct runtime *runtime)
 {
 	char path[64];
 
@@ -259,7 +258,7 @@ static void look_at_code_map(struct checks *c, pid_t pid, const struct runtimes 
 		checks_add(c, CHECK_OK, "names", NULL,
 			   "'usertrace profile' asks it for the names of its JIT-compiled code");
 	else
-		tell_no_names(c, runtime, map_hint(runtimes, pid, runtime));
+		report_no_names(c, runtime, map_hint(runtimes, pid, runtime));
 }
 
 void doctor_process(struct checks *c, pid_t pid)
@@ -278,15 +277,15 @@ void doctor_process(struct checks *c, pid_t pid)
 	process_comm(pid, comm);
 	process_cmdline(pid, cmdline, sizeof(cmdline));
 	checks_add(c, CHECK_OK, "process", NULL, "%s: %s", comm, cmdline[0] ? cmdline : "without a command line");
-	look_at_namespaces(c, pid);
+	check_namespaces(c, pid);
 	if (runtimes_load(&runtimes, &err))
 		checks_add(c, CHECK_WARN, "runtime", NULL, "%s", err.msg);
 	else
-		runtime = look_at_runtime(c, pid, &runtimes);
-	look_at_files(c, pid, runtime);
+		runtime = check_runtime(c, pid, &runtimes);
+	check_mapped_files(c, pid, runtime);
 	if (runtime) {
 		doctor_switches(c, pid, runtime->name);
-		look_at_code_map(c, pid, &runtimes, runtime);
+		check_code_map(c, pid, &runtimes, runtime);
 	}
 	runtimes_done(&runtimes);
 }

@@ -51,7 +51,7 @@ static bool in_first_user_namespace(void)
 	return stat("/proc/self/ns/user", &st) || st.st_ino == FIRST_USER_NS;
 }
 
-static uint64_t own_capabilities(void)
+static uint64_t effective_capabilities(void)
 {
 	AUTO_BUF struct buf status = { 0 };
 	const char *line;
@@ -62,16 +62,19 @@ static uint64_t own_capabilities(void)
 	return line ? strtoull(line + strlen("\nCapEff:"), NULL, 16) : 0;
 }
 
-static bool has(uint64_t caps, const struct right *right) { return (caps >> right->cap | caps >> right->or_cap) & 1; }
+static bool has_right(uint64_t caps, const struct right *right)
+{
+	return (caps >> right->cap | caps >> right->or_cap) & 1;
+}
 
 bool doctor_may_attach(void)
 {
-	uint64_t caps = own_capabilities();
+	uint64_t caps = effective_capabilities();
 
-	return in_first_user_namespace() && has(caps, &rights[0]) && has(caps, &rights[1]);
+	return in_first_user_namespace() && has_right(caps, &rights[0]) && has_right(caps, &rights[1]);
 }
 
-static void look_at_kernel(struct checks *c)
+static void check_kernel_version(struct checks *c)
 {
 	struct utsname u;
 
@@ -84,9 +87,9 @@ static void look_at_kernel(struct checks *c)
 		checks_add(c, CHECK_OK, "kernel", NULL, "Linux %s on %s", u.release, u.machine);
 }
 
-static void look_at_rights(struct checks *c)
+static void check_rights(struct checks *c)
 {
-	uint64_t caps = own_capabilities();
+	uint64_t caps = effective_capabilities();
 	bool missing = false;
 
 	if (!in_first_user_namespace()) {
@@ -97,7 +100,7 @@ static void look_at_rights(struct checks *c)
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
-		if (has(caps, &rights[i]))
+		if (has_right(caps, &rights[i]))
 			continue;
 		missing = true;
 		checks_add(c, rights[i].missing, rights[i].thing, "run usertrace as root (sudo usertrace …)",
@@ -109,7 +112,7 @@ static void look_at_rights(struct checks *c)
 }
 
 /* Settings that people suspect; they do not matter to who has the rights. */
-static void look_at_settings(struct checks *c)
+static void check_sysctls(struct checks *c)
 {
 	char value[32];
 
@@ -123,7 +126,7 @@ static void look_at_settings(struct checks *c)
 }
 
 /* /proc/kallsyms shows addresses to those who may see them, and zeroes to others. */
-static void look_at_kernel_names(struct checks *c)
+static void check_kernel_symbols(struct checks *c)
 {
 	char line[256], value[32] = "?";
 
@@ -140,7 +143,7 @@ static void look_at_kernel_names(struct checks *c)
 }
 
 /* "none [integrity] confidentiality": the word in brackets is in force. */
-static void look_at_lockdown(struct checks *c)
+static void check_lockdown(struct checks *c)
 {
 	char line[128];
 
@@ -154,7 +157,7 @@ static void look_at_lockdown(struct checks *c)
 		checks_add(c, CHECK_OK, "lockdown", NULL, "%s: it does not restrict tracing", line);
 }
 
-static void look_at_own_namespaces(struct checks *c)
+static void check_pid_namespace(struct checks *c)
 {
 	if (process_in_first_pid_namespace())
 		checks_add(c, CHECK_OK, "pid namespace", NULL,
@@ -167,7 +170,7 @@ static void look_at_own_namespaces(struct checks *c)
 			   "commands)");
 }
 
-static void look_at_tracefs(struct checks *c)
+static void check_tracefs(struct checks *c)
 {
 	struct ut_err err = { 0 };
 	AUTO_CLOSE int fd = tracefs_open(&err);
@@ -188,11 +191,11 @@ static void look_at_tracefs(struct checks *c)
 
 void doctor_rights(struct checks *c)
 {
-	look_at_kernel(c);
-	look_at_rights(c);
-	look_at_settings(c);
-	look_at_lockdown(c);
-	look_at_own_namespaces(c);
-	look_at_kernel_names(c);
-	look_at_tracefs(c);
+	check_kernel_version(c);
+	check_rights(c);
+	check_sysctls(c);
+	check_lockdown(c);
+	check_pid_namespace(c);
+	check_kernel_symbols(c);
+	check_tracefs(c);
 }

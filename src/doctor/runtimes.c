@@ -15,14 +15,14 @@
 #include "probe/spec.h"
 #include "plan/plan.h"
 
-#define NOT_ASKED SIZE_MAX
+#define NOT_REQUESTED SIZE_MAX
 
 /* One probe of a runtime's spans, as it is planned. */
 struct want {
 	const struct runtime_span *span;
 	const struct runtime_span_probe *probe;
 	char *text; /* owned */
-	size_t request; /* in the plan of what is looked at now; NOT_ASKED: its span is for other versions */
+	size_t request; /* in the plan of what is looked at now; NOT_REQUESTED: its span is for other versions */
 	size_t nprobes;
 	bool bad; /* it does not fit there, which was told */
 };
@@ -111,7 +111,7 @@ static void add_want(struct checks *c, struct described *d, const struct runtime
 	}
 }
 
-static void describe(struct checks *c, struct described *d, const struct runtime *r, const char *file)
+static void describe_runtime(struct checks *c, struct described *d, const struct runtime *r, const char *file)
 {
 	d->runtime = r;
 	d->users = strchr(r->origin, '/') || (file && !strcmp(r->origin, file));
@@ -134,7 +134,7 @@ static int plan_of(const char *const *texts, size_t n, const struct installed *i
 }
 
 /* The texts that hold for this version, each once; returns how many. */
-static size_t ask(struct described *d, const char *version, const char **texts)
+static size_t select_wants(struct described *d, const char *version, const char **texts)
 {
 	size_t n = 0;
 
@@ -144,7 +144,7 @@ static size_t ask(struct described *d, const char *version, const char **texts)
 
 		w->bad = false;
 		w->nprobes = 0;
-		w->request = NOT_ASKED;
+		w->request = NOT_REQUESTED;
 		if (!runtime_span_holds(w->span, version))
 			continue;
 		while (same < n && strcmp(texts[same], w->text) != 0)
@@ -165,7 +165,7 @@ static void plan_each(struct checks *c, struct described *d, const struct instal
 		struct plan *plan = NULL;
 		struct ut_err err = { 0 };
 
-		if (w->request == NOT_ASKED)
+		if (w->request == NOT_REQUESTED)
 			continue;
 		if (plan_of(&text, 1, i, &plan, &err)) {
 			w->bad = true;
@@ -187,22 +187,22 @@ static const struct want *want_of(const struct described *d, size_t request)
 }
 
 /* Values that no instruction of ours can read at some site: they will not be shown. */
-static void tell_unreadable(struct checks *c, const struct described *d, const struct installed *i,
-			    const struct plan *plan)
+static void report_unreadable(struct checks *c, const struct described *d, const struct installed *i,
+			      const struct plan *plan)
 {
-	size_t told = NOT_ASKED;
+	size_t reported = NOT_REQUESTED;
 
 	for (size_t k = 0; k < plan->sites.n; k++) {
 		const struct plan_site *site = &plan->sites.v[k];
 		const struct plan_probe *p = &plan->probes.v[site->probe];
 
 		for (unsigned o = 0; o < p->checked->noutputs; o++) {
-			if (!site->unreadable[o] || told == p->request)
+			if (!site->unreadable[o] || reported == p->request)
 				continue;
-			told = p->request;
+			reported = p->request;
 			checks_add(c, CHECK_WARN, d->runtime->name, "the span is reported without it",
 				   "%s:%u: value %u of %s:%s cannot be read at every site of %s: %s",
-				   d->runtime->origin, want_of(d, told)->probe->line, o + 1, p->provider, p->func,
+				   d->runtime->origin, want_of(d, reported)->probe->line, o + 1, p->provider, p->func,
 				   i->files.v[0].path, site->unreadable[o]);
 		}
 	}
@@ -215,7 +215,7 @@ static void plan_wants(struct checks *c, struct described *d, const struct insta
 	size_t n;
 
 	c->failed |= !texts;
-	n = texts ? ask(d, i->version, texts) : 0;
+	n = texts ? select_wants(d, i->version, texts) : 0;
 	if (!n)
 		return;
 	if (plan_of(texts, n, i, &plan, NULL)) {
@@ -223,14 +223,14 @@ static void plan_wants(struct checks *c, struct described *d, const struct insta
 		return;
 	}
 	for (size_t k = 0; k < d->wants.n; k++)
-		if (d->wants.v[k].request != NOT_ASKED)
+		if (d->wants.v[k].request != NOT_REQUESTED)
 			d->wants.v[k].nprobes = plan->requests.v[d->wants.v[k].request].nprobes;
-	tell_unreadable(c, d, i, plan);
+	report_unreadable(c, d, i, plan);
 	plan_free(plan);
 }
 
 /* The first of these that is nowhere, if none is anywhere. */
-static const struct want *missing(const struct described *d, const struct runtime_span *s, enum runtime_role role)
+static const struct want *missing_want(const struct described *d, const struct runtime_span *s, enum runtime_role role)
 {
 	const struct want *ret = NULL;
 
@@ -269,7 +269,7 @@ static char *span_thing(const struct runtime *r, const struct runtime_span *s)
 }
 
 /* Why it is nowhere, in the plan's words. */
-static void tell_missing(struct checks *c, const struct described *d, const struct want *w, const struct installed *i)
+static void report_missing(struct checks *c, const struct described *d, const struct want *w, const struct installed *i)
 {
 	static const char other_build[] = "correct the definition, or trace a build that has them";
 	static const char symbols[] = "correct the definition, or install the debug symbols of this build";
@@ -289,8 +289,8 @@ static void tell_missing(struct checks *c, const struct described *d, const stru
 }
 
 /* What is not there of a span that should be, and what is not there at once. */
-static void tell_span(struct checks *c, const struct described *d, const struct runtime_span *s,
-		      const struct installed *i)
+static void report_span(struct checks *c, const struct described *d, const struct runtime_span *s,
+			const struct installed *i)
 {
 	AUTO_FREE char *thing = span_thing(d->runtime, s);
 	static const enum runtime_role roles[] = { RUNTIME_BEGIN, RUNTIME_END, RUNTIME_INSIDE };
@@ -299,10 +299,10 @@ static void tell_span(struct checks *c, const struct described *d, const struct 
 	if (!thing || !runtime_span_holds(s, i->version))
 		return;
 	for (size_t k = 0; k < ARRAY_SIZE(roles); k++) {
-		const struct want *w = missing(d, s, roles[k]);
+		const struct want *w = missing_want(d, s, roles[k]);
 
 		if (w) { /* its end is often of the same function: one reason is enough */
-			tell_missing(c, d, w, i);
+			report_missing(c, d, w, i);
 			break;
 		}
 	}
@@ -311,7 +311,7 @@ static void tell_span(struct checks *c, const struct described *d, const struct 
 			   d->runtime->origin, s->line, s->needs);
 }
 
-static void add_kinds(struct buf *out, const struct described *d, const char *version)
+static void add_available_kinds(struct buf *out, const struct described *d, const char *version)
 {
 	const char *comma = ": ";
 
@@ -330,7 +330,7 @@ static void add_kinds(struct buf *out, const struct described *d, const char *ve
 }
 
 /* The path, the version, the process. */
-static void add_where(struct buf *out, const struct installed *i)
+static void add_location(struct buf *out, const struct installed *i)
 {
 	buf_adds(out, i->files.v[0].path);
 	if (i->pid)
@@ -339,7 +339,7 @@ static void add_where(struct buf *out, const struct installed *i)
 		buf_addf(out, ", version %s", i->version);
 }
 
-static void tell_sum(struct checks *c, const struct described *d, const struct installed *i)
+static void report_sum(struct checks *c, const struct described *d, const struct installed *i)
 {
 	const struct runtime *r = d->runtime;
 	AUTO(buf_done) struct buf text = { 0 };
@@ -349,12 +349,12 @@ static void tell_sum(struct checks *c, const struct described *d, const struct i
 		held += runtime_span_holds(&r->span.v[k], i->version);
 		available += is_available(d, &r->span.v[k], i->version);
 	}
-	add_where(&text, i);
+	add_location(&text, i);
 	if (!r->span.n)
 		buf_addf(&text, ": no spans: %s", r->none ? r->none : "none is defined");
 	else
 		buf_addf(&text, ": %zu of %zu %s", available, held, plural(held, "span"));
-	add_kinds(&text, d, i->version);
+	add_available_kinds(&text, d, i->version);
 	if (held < r->span.n)
 		buf_addf(&text, "; %zu more %s for other versions", r->span.n - held,
 			 r->span.n - held == 1 ? "is" : "are");
@@ -364,7 +364,7 @@ static void tell_sum(struct checks *c, const struct described *d, const struct i
 		   available < held ? "see the neighboring lines" : NULL, "%s", text.data ? text.data : "");
 }
 
-static void look_at(void *ctx, const struct installed *i)
+static void check_installed(void *ctx, const struct installed *i)
 {
 	struct run *run = ctx;
 	struct described *d = run->described;
@@ -373,12 +373,12 @@ static void look_at(void *ctx, const struct installed *i)
 		d++;
 	d->found++;
 	plan_wants(run->c, d, i);
-	tell_sum(run->c, d, i);
+	report_sum(run->c, d, i);
 	for (size_t k = 0; k < d->runtime->span.n; k++)
-		tell_span(run->c, d, &d->runtime->span.v[k], i);
+		report_span(run->c, d, &d->runtime->span.v[k], i);
 }
 
-static void tell_absent(struct checks *c, const struct described *d)
+static void report_absent(struct checks *c, const struct described *d)
 {
 	const struct runtime *r = d->runtime;
 
@@ -387,7 +387,7 @@ static void tell_absent(struct checks *c, const struct described *d)
 			   plural(r->span.n, "span"), d->users ? " in " : "", d->users ? r->origin : "");
 }
 
-static void tell_broken(void *ctx, const struct ut_err *err)
+static void report_broken(void *ctx, const struct ut_err *err)
 {
 	checks_add(ctx, CHECK_NO, "runtime file", "correct or remove it", "%s", err->msg);
 }
@@ -404,12 +404,12 @@ static void check_runtimes(struct checks *c, const struct runtimes *runtimes, co
 		return;
 	}
 	for (size_t i = 0; i < run.n; i++)
-		describe(c, &run.described[i], &runtimes->all.v[i], file);
-	if (installed_each(runtimes, paths, npaths, look_at, &run, &err))
+		describe_runtime(c, &run.described[i], &runtimes->all.v[i], file);
+	if (installed_each(runtimes, paths, npaths, check_installed, &run, &err))
 		checks_add(c, CHECK_NO, "runtimes", NULL, "%s", err.msg);
 	for (size_t i = 0; i < run.n; i++) {
 		if (!npaths)
-			tell_absent(c, &run.described[i]);
+			report_absent(c, &run.described[i]);
 		described_done(&run.described[i]);
 	}
 	free(run.described);
@@ -420,11 +420,11 @@ void doctor_runtimes(struct checks *c, const char *file, char *const *paths, siz
 	AUTO(runtimes_done) struct runtimes runtimes = { 0 };
 	struct ut_err err = { 0 };
 
-	if (runtimes_load_good(&runtimes, tell_broken, c, &err)) {
+	if (runtimes_load_good(&runtimes, report_broken, c, &err)) {
 		checks_add(c, CHECK_NO, "runtimes", NULL, "%s", err.msg);
 		return;
 	}
 	if (file && runtimes_load_file(&runtimes, file, &err))
-		tell_broken(c, &err);
+		report_broken(c, &err);
 	check_runtimes(c, &runtimes, file, paths, npaths);
 }

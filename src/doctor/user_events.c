@@ -20,7 +20,7 @@ static struct ns_text ns_text(double ns)
 	return ret;
 }
 
-static void tell_site(struct checks *c, const struct machine *m)
+static void report_site(struct checks *c, const struct machine *m)
 {
 	if (m->tried[TRY_FIRES])
 		checks_add(c, CHECK_WARN, "usertrace.h events", "see «a probe on ourselves»", "cannot be traced");
@@ -33,7 +33,7 @@ static void tell_site(struct checks *c, const struct machine *m)
 }
 
 /* What a program pays that nobody listens to is known without rights. */
-static void tell_prctl_off(struct checks *c, const struct machine *m)
+static void report_untraced_prctl(struct checks *c, const struct machine *m)
 {
 	if (m->tried[TRY_PRCTL_ALLOWED])
 		checks_add(c, CHECK_WARN, "prctl", "allow prctl in the seccomp filter of this container or service",
@@ -46,7 +46,7 @@ static void tell_prctl_off(struct checks *c, const struct machine *m)
 			   ns_text(m->costs.prctl_off_ns).s);
 }
 
-static void tell_prctl_on(struct checks *c, const struct machine *m)
+static void report_traced_prctl(struct checks *c, const struct machine *m)
 {
 	if (m->tried[TRY_PRCTL] == -EIO)
 		checks_add(c, CHECK_WARN, "prctl events", "events of usertrace.h do not need it",
@@ -66,12 +66,12 @@ static void tell_prctl_on(struct checks *c, const struct machine *m)
 
 void doctor_user_events(struct checks *c, const struct machine *m, bool rights)
 {
-	tell_prctl_off(c, m);
+	report_untraced_prctl(c, m);
 	if (!rights) {
 		checks_add(c, CHECK_WARN, "user events", "sudo usertrace doctor",
 			   "not permitted to test whether they can be traced, and at what cost");
 		return;
 	}
-	tell_prctl_on(c, m);
-	tell_site(c, m);
+	report_traced_prctl(c, m);
+	report_site(c, m);
 }

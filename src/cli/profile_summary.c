@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile in sentences. */
-#include "cli/profile_say.h"
+#include "cli/profile_summary.h"
 
 #include <stdio.h>
 
@@ -37,39 +37,39 @@ static void on_progress(void *ctx, uint64_t elapsed_ns, uint64_t samples, uint64
 	progress->shown = true;
 }
 
-static void on_note(void *ctx, const char *text)
+static void on_profile_note(void *ctx, const char *text)
 {
 	profile_clear_progress(ctx);
-	say_note(text);
+	print_note(text);
 }
 
-struct profile_record_sink profile_say_sink(struct profile_progress *progress)
+struct profile_record_sink profile_summary_sink(struct profile_progress *progress)
 {
 	return (struct profile_record_sink){
-		.ctx = progress, .started = on_started, .progress = on_progress, .note = on_note
+		.ctx = progress, .started = on_started, .progress = on_progress, .note = on_profile_note
 	};
 }
 
-static void say_counts(const struct profile_record *r, const struct profile_totals *t)
+static void print_sample_counts(const struct profile_record *record, const struct profile_totals *t)
 {
 	char a[32], b[32], c[32];
 
 	fprintf(stderr, "usertrace: %s %s in %s, %s lost", human_count(t->samples, a), plural(t->samples, "sample"),
 		human_ns(t->duration_ns, b), human_count(t->lost, c));
-	if (r->totals.busy)
+	if (record->totals.busy)
 		fprintf(stderr, ", %s without user frames because another sample was being taken",
-			human_count(r->totals.busy, a));
-	if (r->totals.lost)
+			human_count(record->totals.busy, a));
+	if (record->totals.lost)
 		fputs("; use a larger --buffer or a lower -F", stderr);
 	fputs("\n", stderr);
-	if (r->totals.lost_lifecycle)
+	if (record->totals.lost_lifecycle)
 		fprintf(stderr, "usertrace: %s %s lost, so names may be missing\n",
-			human_count(r->totals.lost_lifecycle, a),
-			r->totals.lost_lifecycle == 1 ? "fork, exec or end" : "forks, execs or ends");
+			human_count(record->totals.lost_lifecycle, a),
+			record->totals.lost_lifecycle == 1 ? "fork, exec or end" : "forks, execs or ends");
 }
 
 /* "0.02 % of", or "none of" */
-static void add_share(struct buf *text, uint64_t part, uint64_t whole)
+static void add_percent_of(struct buf *text, uint64_t part, uint64_t whole)
 {
 	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
 
@@ -82,44 +82,44 @@ static void add_share(struct buf *text, uint64_t part, uint64_t whole)
 }
 
 /* Reasons hold names of files, which may be anything. */
-static void say_share(uint64_t part, uint64_t whole, const char *what, const struct samples_reason *v, size_t n)
+static void print_share(uint64_t part, uint64_t whole, const char *what, const struct samples_reason *v, size_t n)
 {
 	struct buf text = { 0 };
 	char number[32];
 
 	buf_adds(&text, "usertrace: ");
-	add_share(&text, part, whole);
+	add_percent_of(&text, part, whole);
 	buf_addf(&text, "%s %s", human_count(whole, number), what);
 	for (size_t i = 0; i < n && i < REASONS; i++)
 		buf_addf(&text, "%s %s %s", i ? "," : ":", human_count(v[i].count, number), v[i].text);
 	if (n > REASONS)
 		buf_addf(&text, ", and %zu more %s", n - REASONS, plural(n - REASONS, "reason"));
-	cli_put_sentence(text.data ? text.data : "usertrace: out of memory");
+	cli_print_sentence(text.data ? text.data : "usertrace: out of memory");
 	buf_done(&text);
 }
 
-void profile_say_totals(const struct profile_record *r, const struct profile *p)
+void profile_print_totals(const struct profile_record *record, const struct profile *p)
 {
 	const struct profile_totals *t = &p->totals;
 	const struct samples_reason *v;
 	char bytes[32];
 	size_t n;
 
-	say_counts(r, t);
+	print_sample_counts(record, t);
 	if (!t->samples)
 		return;
-	n = samples_cuts(r->samples, &v);
-	say_share(t->cut, t->samples, "stacks are incomplete", v, n);
-	n = samples_unnamed(r->samples, &v);
-	say_share(t->unnamed, t->frames, "frames have no name", v, n);
-	if (r->table_files)
-		fprintf(stderr, "usertrace: unwind tables of %zu %s, %s\n", r->table_files,
-			plural(r->table_files, "file"), human_bytes(r->table_bytes, bytes));
+	n = samples_cuts(record->samples, &v);
+	print_share(t->cut, t->samples, "stacks are incomplete", v, n);
+	n = samples_unnamed(record->samples, &v);
+	print_share(t->unnamed, t->frames, "frames have no name", v, n);
+	if (record->table_files)
+		fprintf(stderr, "usertrace: unwind tables of %zu %s, %s\n", record->table_files,
+			plural(record->table_files, "file"), human_bytes(record->table_bytes, bytes));
 }
 
-void profile_say_nothing(const struct profile_record *r, const struct profile *p)
+void profile_explain_empty(const struct profile_record *record, const struct profile *p)
 {
-	const struct profile_record_options *o = &r->options;
+	const struct profile_record_options *o = &record->options;
 
 	if (p->totals.samples)
 		return;
