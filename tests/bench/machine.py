@@ -12,7 +12,7 @@ def cpu():
         text = file.read()
     model = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
     guest = ", a virtual machine" if re.search(r"^flags\s*:.*\bhypervisor\b", text, re.MULTILINE) else ""
-    return f"{model[1] if model else os.uname().machine}, {os.cpu_count()} processors{guest}"
+    return f"{model[1] if model else os.uname().machine}, {os.cpu_count()} CPUs{guest}"
 
 
 def distribution():

@@ -57,7 +57,7 @@ class GcCxx(runtimes.Case):
         for t, s in pairs:
             self.assertTrue(t.begin <= s["begin_ns"] and s["end_ns"] <= t.begin + t.length, (t, s))
         agree.compare(self, "C++", what, own=[(t.begin, t.length) for t, _ in pairs],
-                      seen=agree.lengths(s for _, s in pairs), note="by the program's own clock around throw and catch")
+                      seen=agree.lengths(s for _, s in pairs), note="measured with the program's own clock around throw and catch")
         return pairs
 
     def test_types_and_nesting(self):
@@ -73,7 +73,7 @@ class GcCxx(runtimes.Case):
     def test_threads(self):
         watch, own = self.throw(self.program, 50, 4)
         self.assertEqual(len({t.tid for t in own}), 4)
-        self.check("exceptions of 4 threads", watch, own)
+        self.check("exceptions in 4 threads", watch, own)
 
     def test_linked_in(self):
         """A program that holds the library itself is told from others by a file of the user's."""
@@ -89,7 +89,7 @@ class GcCxx(runtimes.Case):
         with open(path, "w") as file:
             file.write(mine)
         watch, own = self.throw(program, 20, 1, "--runtime", path)
-        self.check("exceptions, the library linked in", watch, own)
+        self.check("exceptions, runtime linked statically", watch, own)
 
     def let_end_of(self, target):
         """Through both of its gates."""

@@ -160,7 +160,7 @@ class Collectors(runtimes.Case):
                 own.append(pause.operation)
                 seen.append((span["begin_ns"], span["duration_ns"]))
                 pauses.append(pause.length)
-        self.compare(what, own, seen, least=0, note="«At safepoint» of the log")
+        self.compare(what, own, seen, least=0, note="compared with “At safepoint” in the log")
         for (_, most), (_, length) in zip(own, seen):
             self.assertLessEqual(length, most + agree.NEAR_NS)
         # Between the virtual machine's clock and our probes it writes lines of its log at most, unless the CPU is taken from it.
@@ -215,7 +215,7 @@ class OpenJdk17(Collectors):
     def test_serial(self):
         log, watch, _ = self.stopping("Serial", kinds="gc,safepoint")
         self.compare("safepoints", [s[:2] for s in log.safepoints], agree.lengths(watch.spans("safepoint")), cut=1,
-                     note="«Total» of the log")
+                     note="compared with “Total” in the log")
 
     def test_parallel(self):
         _, watch, pairs = self.stopping("Parallel")
@@ -228,17 +228,17 @@ class OpenJdk17(Collectors):
                              {s["label"] for _, s in pairs})
         cycles = watch.spans("gc", label="mark cycle")
         self.compare("G1, concurrent cycles", [c[:2] for c in log.cycles], agree.lengths(cycles), cut=2,
-                     least=0.5, note="begin and end of «Concurrent Mark Cycle»")
+                     least=0.5, note="compared with the begin and end of “Concurrent Mark Cycle” in the log")
         self.check_cycles(cycles)
 
     def test_z(self):
         log, watch, pairs, cycles = self.beside("Z")
         self.compare("Z, pauses", [(p.begin, p.length) for p, _ in pairs], agree.lengths([s for _, s in pairs]),
-                     least=0, note="«Pause …» of the log, which has our two probes in it")
+                     least=0, note="compared with “Pause …” in the log, which includes the time of both probes")
         self.assertLess(max(s["duration_ns"] - p.length for p, s in pairs), agree.NEAR_NS)
         self.assertLess(statistics.median(p.length - s["duration_ns"] for p, s in pairs), 5 * agree.NEAR_NS)
         self.compare("Z, cycles", [c[:2] for c in log.cycles], agree.lengths(cycles), cut=2,
-                     least=0.5, note="begin and end of «Garbage Collection»")
+                     least=0.5, note="compared with the begin and end of “Garbage Collection” in the log")
         told = [cause for _, _, cause in log.cycles]
         self.assertIn(" ".join(c["cause"] for c in cycles[1:-1]), " ".join(told))
 
@@ -246,7 +246,7 @@ class OpenJdk17(Collectors):
         _, watch, pairs, cycles = self.beside("Shenandoah")
         self.compare_operations("Shenandoah, operations with pauses", pairs)
         agree.count(self, "HotSpot", "Shenandoah, cycles", len([p for p, _ in pairs if "Init Mark" in p.text]), len(cycles),
-                    cut=1, version=self.version, note="those that begin with «Pause Init Mark»")
+                    cut=1, version=self.version, note="cycles that begin with “Pause Init Mark”")
 
     def test_other_kinds(self):
         """What the virtual machine does besides, and what the program says it did."""

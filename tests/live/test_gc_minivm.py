@@ -63,7 +63,7 @@ class GcMinivm(live.Case):
                    for c, s, ns in zip(own, seen, late)]
         held_up = sum(ns > agree.NEAR_NS for ns in late)
         agree.compare(self, "minivm", what, own=lengths, seen=agree.lengths(seen),
-                      note=f"{held_up} were delayed while emitting: known only to lie between two readings of its clock" if held_up else "")
+                      note=f"{held_up} were delayed while emitting; for these the log gives only a range" if held_up else "")
 
     @staticmethod
     def nearest(span, length):
@@ -166,7 +166,7 @@ class GcMinivm(live.Case):
         self.assertEqual({s["label"] for s in seen}, {"full", "ephemeral"})
         self.assertEqual({s["args"]["generation"] for s in seen if s["label"] == "ephemeral"}, {0})
         agree.compare(self, "Clozure CL", "minivm with its probes", own=[(begin, end - begin) for _, begin, end, *_ in own],
-                      seen=agree.lengths(seen), least=0.8, note="minivm's log of the work in each collection")
+                      seen=agree.lengths(seen), least=0.8, note="compared with the work of each collection in minivm's log")
 
     @staticmethod
     def work_of(log):

@@ -31,9 +31,9 @@ class Php(runtimes.Case):
         spans, own = watch.spans("gc"), said["own"]
         asked = spans[:len(own)]
         agree.compare(self, "PHP", "gc_collect_cycles(), hrtime()", version=version, own=[o[:2] for o in own],
-                      seen=agree.lengths(asked), least=0.8, note="its intervals include a PHP call and two probes")
+                      seen=agree.lengths(asked), least=0.8, note="its intervals include the time of a PHP call and two probes")
         self.assertEqual([s["freed_objects"] for s in asked], [o[2] for o in own])
-        agree.count(self, "PHP", "runs by themselves, gc_status()", version=version, own=said["runs"],
+        agree.count(self, "PHP", "automatic runs, gc_status()", version=version, own=said["runs"],
                     seen=len(spans) - len(own))
         agree.count(self, "PHP", "objects freed, gc_status()", version=version, own=said["collected"],
                     seen=sum(s["freed_objects"] for s in spans))
@@ -43,7 +43,7 @@ class Php(runtimes.Case):
     def test_exceptions_and_the_request(self):
         watch, said = self.watched("exception,request")
         caught = watch.spans("exception")
-        agree.count(self, "PHP", "exceptions, the program", own=said["caught"], seen=len(caught))
+        agree.count(self, "PHP", "exceptions, counted by the program", own=said["caught"], seen=len(caught))
         self.assertEqual({s["name"] for s in caught}, {"RuntimeException"})
         # It began before tracing.
         self.assertEqual([s["end"] for s in watch.spans("request", closed=None)], ["before-attach"])

@@ -113,7 +113,7 @@ class GcPostgres(live.Case):
         self.assertEqual([s["name"].rstrip(";") for s in seen], said)
         agree.compare(self, RUNTIME, "statements, log_min_duration_statement", version=self.version, least=0.8,
                       own=[round(float(m[1]) * 1e6) for m in own], seen=[s["duration_ns"] for s in seen],
-                      resolution_ns=100_000, note="from the message until the line, which the query itself writes: within 100 us")
+                      resolution_ns=100_000, note="measured from the client's message to the log line, which the query itself writes; compared within 100 µs")
         for title in ("parse", "rewrite", "plan", "execute"):
             parts = watch.spans("request", label=title)
             self.assertEqual(len(parts), len(said), title)
@@ -148,7 +148,7 @@ class GcPostgres(live.Case):
             self.assertGreater(sum(lengths), float(ms) * 1e6 - FIVE * 1000, table)     # its clock has microseconds
         agree.compare(self, RUNTIME, "executions, pg_stat_statements", version=self.version, resolution_ns=100_000,
                       own=[round(float(ms) * 1e6) for _, _, ms, _ in counted], seen=[min(n) for _, n in sorted(seen.items())],
-                      note="the shortest of five, the executor's part of execute")
+                      note="the shortest of five; only the executor's part of execute")
 
     def test_sorts(self):
         watch = self.watch()
@@ -162,7 +162,7 @@ class GcPostgres(live.Case):
         seen = [(s["label"], s["args"]["space"]) for s in watch.spans("request") if value(s, "sort") is not None]
         self.assertEqual(seen, own)
         self.assertEqual({label for label, _ in own}, {"sort on disk", "sort in memory"})
-        agree.count(self, RUNTIME, "sorts, EXPLAIN ANALYZE, with their places and sizes", own=len(own), seen=len(seen),
+        agree.count(self, RUNTIME, "sorts, EXPLAIN ANALYZE, with locations and sizes", own=len(own), seen=len(seen),
                     version=self.version)
 
     def test_checkpoints(self):
@@ -180,7 +180,7 @@ class GcPostgres(live.Case):
         seen = watch.spans("request", label="checkpoint")
         agree.compare(self, RUNTIME, "checkpoints, log_checkpoints", own=[round(float(m[5]) * 1e9) for m in own],
                       seen=[s["duration_ns"] for s in seen], version=self.version, resolution_ns=1_100_000,
-                      least=0.6, note="its log counts in milliseconds, and ends before the line is written")
+                      least=0.6, note="the log has a resolution of 1 ms, and its time ends before the line is written")
         self.assertEqual([tuple(s["args"][n] for n in ("written", "added", "removed", "recycled")) for s in seen],
                          [tuple(map(int, m.groups()[:4])) for m in own])
         self.session.ask("DROP TABLE filled")

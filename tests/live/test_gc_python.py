@@ -9,7 +9,7 @@ import runtimes
 
 PYTHON = "/usr/bin/python3.11"
 OWN = os.path.join(live.TARGET_SOURCES, "gc_own.py")
-NOTE = "its intervals include two Python calls and two probes"
+NOTE = "its intervals include the time of two Python calls and two probes"
 WORDS = {0: "generation 0", 1: "generation 1", 2: "full"}
 
 

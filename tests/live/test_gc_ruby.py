@@ -39,7 +39,7 @@ class Ruby(runtimes.Case):
         by_themselves = len(spans) - len(asked)
         self.assertGreater(by_themselves, 0)
         self.assertEqual(by_themselves, said["count"])
-        agree.count(self, "CRuby", "collections by themselves, GC::Profiler", version=version, own=said["profiled"],
+        agree.count(self, "CRuby", "automatic collections, GC::Profiler", version=version, own=said["profiled"],
                     seen=by_themselves)
         self.assertEqual(watch.cut("gc"), 0)
         agree.stands_still(self, spans)

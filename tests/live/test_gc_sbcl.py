@@ -30,7 +30,7 @@ class GcSbcl(runtimes.Case):
     def check_clock(self, what, watch, own):
         seen = watch.spans("gc")
         agree.compare(self, "SBCL", what, own=[(begin, length) for _, begin, length in own], seen=agree.lengths(seen),
-                      version=self.version, note="by the program's own clock around collect-garbage")
+                      version=self.version, note="measured with the program's own clock around collect-garbage")
         self.assertEqual([s["args"]["generation"] for s in seen], [generation for generation, _, _ in own])
         self.assertEqual([s["label"] for s in seen[-3:]], ["nursery", "generation 1", "full"])
         return seen
@@ -55,7 +55,7 @@ class GcSbcl(runtimes.Case):
         if len(whole) > 3:
             agree.compare(self, "SBCL", "*gc-run-time*, not interrupted", own=[o for o, _ in whole],
                           seen=[s for _, s in whole], version=self.version, resolution_ns=60_000, least=0.8,
-                          note="CPU time of the process, including some work around the collection: within 60 us")
+                          note="CPU time of the process, including some work around the collection; compared within 60 µs")
         longer = [us * 1000 - s["duration_ns"] for (us,), s in zip(own, seen) if us * 1000 > s["duration_ns"] + 100_000]
         self.assertLessEqual(len(longer), len(own) / 5, f"processor time longer than the span, in ns: {longer}")
 

@@ -23,7 +23,7 @@ class Clisp(churns.Case):
         agree.count(self, "CLISP", "collections, sys::%%time", own=len(own), seen=len(seen), version=version)
         agree.compare(self, "CLISP", "time of collections, sys::%%time", own=own, seen=[s["collector_ns"] for s in seen],
                       version=version, resolution_ns=1_000_000, least=0.7,
-                      note="CPU time, which the kernel reports in steps, compared with that of the collector")
+                      note="CPU time, which the kernel reports in steps; compared with the collector's CPU time")
         self.assertEqual({s["runtime"] for s in seen}, {"CLISP"})
 
 

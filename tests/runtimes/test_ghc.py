@@ -38,7 +38,7 @@ class Haskell(churns.Case):
         self.agrees("churn", "collections")
 
     def test_threaded(self):
-        self.agrees("churn-threaded", "collections of -threaded")
+        self.agrees("churn-threaded", "collections with -threaded")
 
     def test_listed(self):
         """A program is known by its functions, also while it does not run."""

@@ -51,7 +51,7 @@ class Mono(churns.Case):
         seen = watch.spans("gc")
         agree.compare(self, "Mono", "stops for a collection, MONO_LOG_MASK=gc", own, [s["duration_ns"] for s in seen],
                       version=churns.version_of("mono-runtime-sgen"), resolution_ns=10_000,
-                      note="the log counts in 10 us")
+                      note="the log has a resolution of 10 µs")
         self.assertEqual([s["label"] for s in seen], [{"MINOR": "nursery", "MAJOR": "major"}[m[1]] for m in found])
 
     def test_its_end(self):
