@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `usertrace doctor`: what this kernel, these rights and a process allow, and how to get what is missing. */
+/* `usertrace doctor`: reports what this kernel, our privileges and a process allow, and how to get what is missing. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static int check_machine(const struct ut_cmd *cmd, struct checks *checks, size_t
 {
 	int status = EXIT_OK, more;
 
-	doctor_rights(checks);
+	doctor_privileges(checks);
 	if (!opts->pids.n)
 		status = print_checks(cmd, checks, printed, opts);
 	doctor_kernel(checks);
@@ -184,7 +184,7 @@ static int run_doctor(const struct ut_cmd *cmd, int argc, char **argv)
 const struct ut_cmd cmd_doctor = {
 	.name = "doctor",
 	.usage = "[-p PID] [-v] [--json] | --runtimes [--runtime FILE] [-p PID] [--json] [PATH…]",
-	.summary = "check what the kernel, your rights and a process allow",
+	.summary = "check what the kernel, your privileges and a process allow",
 	.details = "A line begins with ok, warn (works in part, or at a cost) or no (missing).\nExit status 0: events "
 		   "can be traced; 1: something required is missing, or a runtime definition has\nan error.\n",
 	.options = options,

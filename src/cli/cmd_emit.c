@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `usertrace emit`: one user event from a shell script, by prctl. Needs no rights and asks nobody. */
+/* `usertrace emit`: one user event from a shell script, by prctl. Needs no privileges. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>

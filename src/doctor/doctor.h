@@ -25,17 +25,17 @@ struct checks {
 
 void checks_done(struct checks *c);
 
-/* Who we are to this machine: its kernel, our rights, settings, namespaces, the trace filesystem. */
-void doctor_rights(struct checks *c);
-/* What the kernel lets us do, tried. */
+/* The kernel release, our capabilities, the settings that restrict them, namespaces and tracefs. */
+void doctor_privileges(struct checks *c);
+/* Tests which features of the kernel can be used. */
 void doctor_kernel(struct checks *c);
 
-/* What one process offers: identity, namespaces, runtime, probes, semaphores, switches. */
+/* Checks one process: identity, namespaces, runtime, probes, semaphores, switches. */
 void doctor_process(struct checks *c, pid_t pid);
 
 /*
- * The descriptions of runtimes against what is installed and runs here, or, if there are any, against the files @paths
- * alone. @file: one more description, or NULL.
+ * Checks the runtime definitions against the installed and running runtimes or, if @npaths is not 0, against the files
+ * @paths only. @file: one more definition, or NULL.
  */
 void doctor_runtimes(struct checks *c, const char *file, char *const *paths, size_t npaths);
 

@@ -78,15 +78,15 @@ static void report_trial(struct checks *c, const struct words *w, int r)
 		checks_add(c, w->missing, w->thing, w->remedy, "%s (%s)", w->bad, strerror(-r));
 }
 
-/* What cannot be known without rights is one line, not twenty. */
-static void report_trials(struct checks *c, const struct machine *m, bool rights)
+/* Tests that are not permitted become one line, not twenty. */
+static void report_trials(struct checks *c, const struct machine *m, bool privileged)
 {
 	struct buf untried = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		int r = m->tried[words[i].what];
 
-		if (rights || !is_denied(r))
+		if (privileged || !is_denied(r))
 			report_trial(c, &words[i], r);
 		else
 			buf_addf(&untried, "%s%s", untried.len ? ", " : "", words[i].thing);
@@ -174,17 +174,17 @@ static void report_limits(struct checks *c, const struct machine *m)
 void doctor_kernel(struct checks *c)
 {
 	struct machine m;
-	bool rights = doctor_may_attach();
+	bool privileged = doctor_may_attach();
 
 	machine_try(&m);
-	report_trials(c, &m, rights);
-	if (rights) {
+	report_trials(c, &m, privileged);
+	if (privileged) {
 		report_attaching(c, &m);
 		report_nop5(c, m.nop5_harm);
 		report_jit(c, &m);
 	}
 	report_limits(c, &m);
-	doctor_user_events(c, &m, rights);
+	doctor_user_events(c, &m, privileged);
 	checks_add(c, CHECK_OK, "BTF", NULL, "%s",
 		   m.btf ? "available: spans report exit status, and stopped time can be measured"
 			 : "not available: spans do not report the exit status");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who we are to this machine: its kernel, our rights in it, what limits them, namespaces, the trace filesystem. */
+/* The kernel release, our capabilities, the settings that restrict them, namespaces and tracefs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -19,11 +19,11 @@
 /* PROC_USER_INIT_INO of include/linux/proc_ns.h; the same on every machine. */
 #define FIRST_USER_NS 0xEFFFFFFDu
 
-static const struct right {
-	unsigned cap, or_cap; /* either will do */
+static const struct capability {
+	unsigned cap, or_cap; /* either is sufficient */
 	enum check_state missing;
 	const char *thing, *without;
-} rights[] = {
+} capabilities[] = {
 	{ CAP_BPF, CAP_SYS_ADMIN, CHECK_NO, "CAP_BPF", "programs cannot be loaded" },
 	{ CAP_PERFMON, CAP_SYS_ADMIN, CHECK_NO, "CAP_PERFMON", "programs cannot be attached" },
 	{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, CHECK_WARN, "CAP_SYS_PTRACE", "only your own processes can be inspected" },
@@ -33,7 +33,7 @@ static const struct right {
 	  "deleted or replaced files of running programs cannot be opened" },
 };
 
-/* The first line of a small file without its line feed; false when there is none. */
+/* Reads the first line of a small file, without its line feed; false if there is none. */
 static bool first_line(const char *path, char *ret, int size)
 {
 	AUTO_FCLOSE FILE *f = fopen(path, "re");
@@ -62,16 +62,17 @@ static uint64_t effective_capabilities(void)
 	return line ? strtoull(line + strlen("\nCapEff:"), NULL, 16) : 0;
 }
 
-static bool has_right(uint64_t caps, const struct right *right)
+static bool has_capability(uint64_t caps, const struct capability *c)
 {
-	return (caps >> right->cap | caps >> right->or_cap) & 1;
+	return (caps >> c->cap | caps >> c->or_cap) & 1;
 }
 
 bool doctor_may_attach(void)
 {
 	uint64_t caps = effective_capabilities();
 
-	return in_first_user_namespace() && has_right(caps, &rights[0]) && has_right(caps, &rights[1]);
+	return in_first_user_namespace() && has_capability(caps, &capabilities[0]) &&
+	       has_capability(caps, &capabilities[1]);
 }
 
 static void check_kernel_version(struct checks *c)
@@ -87,31 +88,32 @@ static void check_kernel_version(struct checks *c)
 		checks_add(c, CHECK_OK, "kernel", NULL, "Linux %s on %s", u.release, u.machine);
 }
 
-static void check_rights(struct checks *c)
+static void check_capabilities(struct checks *c)
 {
 	uint64_t caps = effective_capabilities();
 	bool missing = false;
 
 	if (!in_first_user_namespace()) {
-		checks_add(c, CHECK_NO, "rights",
+		checks_add(c, CHECK_NO, "privileges",
 			   "run it outside the namespace: on the host, or in a privileged container",
 			   "user %u of a separate user namespace, whose capabilities do not apply to tracing",
 			   geteuid());
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
-		if (has_right(caps, &rights[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++) {
+		if (has_capability(caps, &capabilities[i]))
 			continue;
 		missing = true;
-		checks_add(c, rights[i].missing, rights[i].thing, "run usertrace as root (sudo usertrace …)",
-			   "user %u does not have it: %s", geteuid(), rights[i].without);
+		checks_add(c, capabilities[i].missing, capabilities[i].thing,
+			   "run usertrace as root (sudo usertrace …)", "user %u does not have it: %s", geteuid(),
+			   capabilities[i].without);
 	}
 	if (!missing)
-		checks_add(c, CHECK_OK, "rights", NULL, "%s all rights that tracing requires",
+		checks_add(c, CHECK_OK, "privileges", NULL, "%s all capabilities that tracing requires",
 			   geteuid() ? "not root, but" : "root, with");
 }
 
-/* Settings that people suspect; they do not matter to who has the rights. */
+/* Settings that users suspect; they do not restrict a process with these capabilities. */
 static void check_sysctls(struct checks *c)
 {
 	char value[32];
@@ -125,7 +127,7 @@ static void check_sysctls(struct checks *c)
 			   value);
 }
 
-/* /proc/kallsyms shows addresses to those who may see them, and zeroes to others. */
+/* /proc/kallsyms shows zeroes instead of addresses to unprivileged readers. */
 static void check_kernel_symbols(struct checks *c)
 {
 	char line[256], value[32] = "?";
@@ -142,7 +144,7 @@ static void check_kernel_symbols(struct checks *c)
 			   "readable (kptr_restrict is %s): kernel stacks (%%K) have names", value);
 }
 
-/* "none [integrity] confidentiality": the word in brackets is in force. */
+/* "none [integrity] confidentiality": the mode in brackets is the current one. */
 static void check_lockdown(struct checks *c)
 {
 	char line[128];
@@ -189,10 +191,10 @@ static void check_tracefs(struct checks *c)
 			   "children followed");
 }
 
-void doctor_rights(struct checks *c)
+void doctor_privileges(struct checks *c)
 {
 	check_kernel_version(c);
-	check_rights(c);
+	check_capabilities(c);
 	check_sysctls(c);
 	check_lockdown(c);
 	check_pid_namespace(c);

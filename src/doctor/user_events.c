@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* User events in words: which of the two lanes works here, and what each costs, off and on. */
+/* Checks of user events: which of the two transports works here, and what an event costs, untraced and traced. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@ struct ns_text {
 	char s[32];
 };
 
-/* "0.8 ns", "162 ns": a measurement's last digits mean nothing. */
+/* "0.8 ns", "162 ns": the last digits of a measurement are noise. */
 static struct ns_text ns_text(double ns)
 {
 	struct ns_text ret;
@@ -23,7 +23,7 @@ static struct ns_text ns_text(double ns)
 static void report_site(struct checks *c, const struct machine *m)
 {
 	if (m->tried[TRY_FIRES])
-		checks_add(c, CHECK_WARN, "usertrace.h events", "see «a probe on ourselves»", "cannot be traced");
+		checks_add(c, CHECK_WARN, "usertrace.h events", "see \"a probe on ourselves\"", "cannot be traced");
 	else if (m->costs.site_measured)
 		checks_add(c, CHECK_OK, "usertrace.h events", NULL,
 			   "can be traced: an untraced event costs a load and a branch, a traced one at least %s",
@@ -32,7 +32,7 @@ static void report_site(struct checks *c, const struct machine *m)
 		checks_add(c, CHECK_OK, "usertrace.h events", NULL, "can be traced");
 }
 
-/* What a program pays that nobody listens to is known without rights. */
+/* Measuring the cost of an untraced event needs no privileges. */
 static void report_untraced_prctl(struct checks *c, const struct machine *m)
 {
 	if (m->tried[TRY_PRCTL_ALLOWED])
@@ -64,10 +64,10 @@ static void report_traced_prctl(struct checks *c, const struct machine *m)
 		checks_add(c, CHECK_OK, "prctl events", NULL, "can be traced");
 }
 
-void doctor_user_events(struct checks *c, const struct machine *m, bool rights)
+void doctor_user_events(struct checks *c, const struct machine *m, bool privileged)
 {
 	report_untraced_prctl(c, m);
-	if (!rights) {
+	if (!privileged) {
 		checks_add(c, CHECK_WARN, "user events", "sudo usertrace doctor",
 			   "not permitted to test whether they can be traced, and at what cost");
 		return;

@@ -110,7 +110,7 @@ static int open_through_map_files(pid_t pid, const struct mapping *m)
 	return peek < 0 ? -errno : open_same_file(peek, m, link);
 }
 
-/* /proc/PID/exe needs fewer rights than map_files and works for deleted files, but knows one file only. */
+/* /proc/PID/exe needs fewer privileges than map_files and works for deleted files, but knows one file only. */
 static int open_as_program(pid_t pid, const struct mapping *m)
 {
 	AUTO_CLOSE int peek = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One tracing session from request to totals. States: opened (planned; needs no rights), started (attached), running,
+ * One tracing session from request to totals. States: opened (planned; needs no privileges), started (attached), running,
  * stopped. Single-threaded. Records go to a sink in exact time order; the sink cannot tell where they came from.
  */
 #ifndef UT_RECORD_SESSION_H

@@ -187,7 +187,7 @@ class Files(Case):
         self.assertEqual(len(found), 1)
 
     def test_rights_and_links(self):
-        """A new file has the rights that any program's have; a link stays one."""
+        """A new file has the usual permissions; a link stays one."""
         os.symlink("real.h", self.path("link.h"))
         self.write("real.h", "old")
         self.made("-h", "-s", CCL, "-o", "link.h")

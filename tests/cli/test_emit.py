@@ -82,7 +82,7 @@ class Words(live.Case):
 class Surroundings(live.Case):
     @live.vm_safe
     @live.needs_root()
-    def test_it_needs_no_rights(self):
+    def test_it_needs_no_privileges(self):
         program = os.path.join(self.tempdir(), "usertrace")     # where an ordinary user may enter
         shutil.copy(live.USERTRACE, program)
         os.chmod(os.path.dirname(program), 0o755)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""JSON of the commands that need no rights, and the examples of docs/json.md, against the schemas; the schemas themselves."""
+"""JSON of the commands that need no privileges, and the examples of docs/json.md, against the schemas; the schemas themselves."""
 import copy
 import json
 import os

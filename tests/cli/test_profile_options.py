@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `usertrace profile` refuses before it records anything, and how it says so. Needs no rights."""
+"""What `usertrace profile` refuses before it records anything, and how it says so. Needs no privileges."""
 import os
 import unittest
 

@@ -26,7 +26,7 @@ class Machine(live.Case):
         return state
 
     def as_user(self, *capabilities):
-        """doctor --json of a user without rights but these, from a copy that this user may run."""
+        """doctor --json of a user with only these capabilities, from a copy that this user may run."""
         program = os.path.join(self.tempdir(), "usertrace")
         shutil.copy(live.USERTRACE, program)
         os.chmod(os.path.dirname(program), 0o755)
@@ -46,7 +46,7 @@ class Machine(live.Case):
         self.assertEqual(done.status, 0)
         self.assertEqual(done.stderr, [])
         for thing in ("a probe on ourselves", "raising semaphores", "attach cookies", "clock", "ring buffer",
-                      "sleepable BPF", "perf uprobes", "tracepoints", "new mappings", "rights"):
+                      "sleepable BPF", "perf uprobes", "tracepoints", "new mappings", "privileges"):
             self.assertEqual(self.state(done, thing), "ok", thing)
 
     def test_the_kernel_is_named(self):
@@ -99,7 +99,7 @@ class Machine(live.Case):
     def test_root_of_a_user_namespace(self):
         done = self.start("unshare", "--user", "--map-root-user", live.USERTRACE, "doctor", "--json")
         self.assertEqual(done.wait(), 1)
-        self.assertEqual(self.state(done, "rights"), "no")
+        self.assertEqual(self.state(done, "privileges"), "no")
 
     @live.needs_root()
     @live.needs_program("unshare")

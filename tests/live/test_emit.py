@@ -60,7 +60,7 @@ class Emit(live.Case):
                                                 {"type": "mark", "name": odd, "value": 0}])
 
     def test_another_user_does_not_speak_for_its_parent(self):
-        """A child that gave up its rights could end the spans of whoever started it."""
+        """A child that gave up its privileges could end the spans of whoever started it."""
         trace = self.listen()
         script = self.start("/bin/sh", "-c",
                             '"$0" emit begin "$1"; setpriv --reuid=65534 --clear-groups perl -e '

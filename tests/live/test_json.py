@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""JSON of the commands that need rights: each line is as `usertrace --json-schema` says, whatever a program is called and
+"""JSON of the commands that need privileges: each line is as `usertrace --json-schema` says, whatever a program is called and
 says. The other live tests check each object that they read, too."""
 import json
 import unittest

@@ -249,7 +249,7 @@ class Top(live.Case):
 
 
 class Refused(live.Case):
-    """What it does not do, in words; none of it needs rights."""
+    """What it does not do, in words; none of it needs privileges."""
 
     def assert_refused(self, words, *args, status=2):
         done = self.usertrace("top", *args)
