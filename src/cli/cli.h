@@ -70,6 +70,8 @@ void cli_help(const struct ut_cmd *cmd, bool to_stderr);
 void cli_help_text(const struct ut_cmd *cmd, struct buf *out);
 /* "usertrace CMD: sentence" on standard error; returns @status. @cmd is NULL outside of any command. */
 int cli_fail(const struct ut_cmd *cmd, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same for a mistake on the command line. */
+#define usage_error(cmd, ...) cli_fail(cmd, EXIT_USAGE, __VA_ARGS__)
 /* The same for an error object: EXIT_USAGE for -EINVAL (bad input), else EXIT_FAILED. */
 int cli_fail_err(const struct ut_cmd *cmd, const struct ut_err *err);
 /* "A and B are mutually exclusive"; EXIT_USAGE. */

@@ -169,9 +169,8 @@ static int run_doctor(const struct ut_cmd *cmd, int argc, char **argv)
 
 	status = cli_parse(cmd, argc, argv, &opts, &operands, NULL, &done);
 	if (!done && operands && !opts.runtimes && !opts.runtime_file) {
-		status = cli_fail(
-			cmd, EXIT_USAGE,
-			"unexpected argument '%s'; files are accepted only with --runtimes, and a process with -p",
+		status = usage_error(
+			cmd, "unexpected argument '%s'; files are accepted only with --runtimes, and a process with -p",
 			argv[0]);
 	} else if (!done) {
 		status = check_all(cmd, &checks, &opts, argv, (size_t)operands);

@@ -32,13 +32,12 @@ static int sort_sources(const struct ut_cmd *cmd, struct dtrace_options *opts)
 		bool is_source = ends_with_d(name) || !strcmp(name, "-");
 
 		if (is_source && named)
-			return cli_fail(cmd, EXIT_USAGE,
-					"'%s' is a provider file without -s; with several files each one needs -s",
-					name);
+			return usage_error(
+				cmd, "'%s' is a provider file without -s; with several files each one needs -s", name);
 		if (is_source && vec_push(&opts->sources, name))
 			return cli_fail(cmd, EXIT_FAILED, "out of memory");
 		if (!is_source && opts->header)
-			return cli_fail(cmd, EXIT_USAGE, "'%s': -h takes only provider files (-s FILE.d)", name);
+			return usage_error(cmd, "'%s': -h takes only provider files (-s FILE.d)", name);
 	}
 	return 0;
 }
@@ -49,21 +48,20 @@ static int check_dtrace_options(const struct ut_cmd *cmd, struct dtrace_options 
 	int status;
 
 	if (opts->header && opts->object)
-		return cli_fail(cmd, EXIT_USAGE, "-h and -G are mutually exclusive; run the command once for each");
+		return usage_error(cmd, "-h and -G are mutually exclusive; run the command once for each");
 	if (!opts->header && !opts->object)
-		return cli_fail(
-			cmd, EXIT_USAGE,
+		return usage_error(
+			cmd,
 			"-h (write a header) or -G (write an object file) is required; see 'usertrace help dtrace'");
 	status = sort_sources(cmd, opts);
 	if (status)
 		return status;
 	if (!opts->sources.n)
-		return cli_fail(cmd, EXIT_USAGE, "a provider file is required: -s FILE.d");
+		return usage_error(cmd, "a provider file is required: -s FILE.d");
 	if (opts->object && opts->bits32)
-		return cli_fail(cmd, EXIT_USAGE, "-32: only 64-bit object files are supported");
+		return usage_error(cmd, "-32: only 64-bit object files are supported");
 	if (!opts->output && !strcmp(opts->sources.v[0], "-"))
-		return cli_fail(cmd, EXIT_USAGE,
-				"the name of the output cannot be derived from standard input; use -o FILE");
+		return usage_error(cmd, "the name of the output cannot be derived from standard input; use -o FILE");
 	return 0;
 }
 
@@ -75,9 +73,8 @@ static int choose_machine(const struct ut_cmd *cmd, const struct dtrace_options 
 		return dtrace_target(ret, &err) ? cli_fail_err(cmd, &err) : 0;
 	*ret = elf_machine_named(opts->machine, strlen(opts->machine));
 	if (*ret == ELF_MACHINE_UNKNOWN)
-		return cli_fail(cmd, EXIT_USAGE,
-				"-m: unknown machine '%s'; object files are supported for x86_64 and aarch64",
-				opts->machine);
+		return usage_error(cmd, "-m: unknown machine '%s'; object files are supported for x86_64 and aarch64",
+				   opts->machine);
 	return 0;
 }
 
@@ -163,8 +160,8 @@ static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *o
 	int status;
 
 	if (output && is_source(opts, output))
-		return cli_fail(cmd, EXIT_USAGE,
-				"refusing to overwrite the provider file '%s'; use a different file with -o", output);
+		return usage_error(cmd, "refusing to overwrite the provider file '%s'; use a different file with -o",
+				   output);
 	status = output ? format_output(opts, providers, machine, &out, &err) : ut_err_nomem(&err);
 	if (!status)
 		status = dtrace_write(output, out.data ? out.data : "", out.len, &err);

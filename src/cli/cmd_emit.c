@@ -49,12 +49,10 @@ static int unknown_kind(const struct ut_cmd *cmd, int n, char **words)
 	size_t near[1];
 
 	if (n > 1 && kind_index(words[1]) >= 0)
-		return cli_fail(cmd, EXIT_USAGE, "the kind comes first: usertrace emit %s %s", words[1], words[0]);
+		return usage_error(cmd, "the kind comes first: usertrace emit %s %s", words[1], words[0]);
 	if (suggest(words[0], kinds, ARRAY_SIZE(kinds), near, 1))
-		return cli_fail(cmd, EXIT_USAGE, "unknown kind of event '%s'; did you mean '%s'?", words[0],
-				kinds[near[0]]);
-	return cli_fail(cmd, EXIT_USAGE, "unknown kind of event '%s'; valid kinds: begin, end, mark and count",
-			words[0]);
+		return usage_error(cmd, "unknown kind of event '%s'; did you mean '%s'?", words[0], kinds[near[0]]);
+	return usage_error(cmd, "unknown kind of event '%s'; valid kinds: begin, end, mark and count", words[0]);
 }
 
 /* A whole number with a sign, in decimal or 0x hexadecimal; 0, -EINVAL or -ERANGE. */
@@ -77,27 +75,27 @@ static int parse_event_words(const struct ut_cmd *cmd, int n, char **words, stru
 	int kind, r;
 
 	if (!n)
-		return cli_fail(cmd, EXIT_USAGE,
-				"a kind and a name are required: usertrace emit begin|end|mark|count NAME [VALUE]");
+		return usage_error(cmd,
+				   "a kind and a name are required: usertrace emit begin|end|mark|count NAME [VALUE]");
 	kind = kind_index(words[0]);
 	if (kind < 0)
 		return unknown_kind(cmd, n, words);
 	if (n < 2 || !*words[1])
-		return cli_fail(cmd, EXIT_USAGE, "a name is required: usertrace emit %s NAME%s", words[0],
-				kind_numbers[kind] == UT_COUNT ? " VALUE" : "");
+		return usage_error(cmd, "a name is required: usertrace emit %s NAME%s", words[0],
+				   kind_numbers[kind] == UT_COUNT ? " VALUE" : "");
 	if (n < 3 && kind_numbers[kind] == UT_COUNT)
-		return cli_fail(cmd, EXIT_USAGE, "the value of the counter is required: usertrace emit count %s VALUE",
-				words[1]);
+		return usage_error(cmd, "the value of the counter is required: usertrace emit count %s VALUE",
+				   words[1]);
 	if (n > 3)
-		return cli_fail(cmd, EXIT_USAGE,
-				"unexpected argument '%s'; quote names and strings that contain spaces", words[3]);
+		return usage_error(cmd, "unexpected argument '%s'; quote names and strings that contain spaces",
+				   words[3]);
 	ret->what = kind_numbers[kind];
 	ret->name = words[1];
 	r = n == 3 ? parse_value(words[2], &ret->value) : 0;
 	if (r)
-		return cli_fail(cmd, EXIT_USAGE,
-				r == -ERANGE ? "the value '%s' exceeds 64 bits" : "the value '%s' is not an integer",
-				words[2]);
+		return usage_error(cmd,
+				   r == -ERANGE ? "the value '%s' exceeds 64 bits" : "the value '%s' is not an integer",
+				   words[2]);
 	return EXIT_OK;
 }
 
@@ -106,10 +104,9 @@ static int parse_event_options(const struct ut_cmd *cmd, const struct opts *opts
 	uint64_t id;
 
 	if (opts->id && opts->text)
-		return cli_fail(cmd, EXIT_USAGE,
-				"--id and --text are mutually exclusive: the system call has room for one");
+		return usage_error(cmd, "--id and --text are mutually exclusive: the system call has room for one");
 	if (opts->id && parse_u64(opts->id, &id))
-		return cli_fail(cmd, EXIT_USAGE, "the id '%s' is not a 64-bit integer", opts->id);
+		return usage_error(cmd, "the id '%s' is not a 64-bit integer", opts->id);
 	if (opts->id) {
 		ret->what |= UT_ID;
 		ret->extra = id;
@@ -126,11 +123,11 @@ static int parse_event_options(const struct ut_cmd *cmd, const struct opts *opts
 static int check_lengths(const struct ut_cmd *cmd, const struct event *e, const char *text)
 {
 	if (strlen(e->name) > UT_NAME_MAX)
-		return cli_fail(cmd, EXIT_USAGE, "the name is too long (%zu bytes); the limit is %d", strlen(e->name),
-				UT_NAME_MAX);
+		return usage_error(cmd, "the name is too long (%zu bytes); the limit is %d", strlen(e->name),
+				   UT_NAME_MAX);
 	if (text && strlen(text) > UT_TEXT_MAX)
-		return cli_fail(cmd, EXIT_USAGE, "the string is too long (%zu bytes); the limit is %d", strlen(text),
-				UT_TEXT_MAX);
+		return usage_error(cmd, "the string is too long (%zu bytes); the limit is %d", strlen(text),
+				   UT_TEXT_MAX);
 	return EXIT_OK;
 }
 

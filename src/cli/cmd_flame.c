@@ -76,24 +76,23 @@ static int check_flame_options(const struct ut_cmd *cmd, struct opts *opts, stru
 	char *end = "";
 
 	if (opts->diff && opts->base)
-		return cli_fail(cmd, EXIT_USAGE, "--diff and --base are mutually exclusive");
+		return usage_error(cmd, "--diff and --base are mutually exclusive");
 	if (opts->diff && operands != 2)
-		return cli_fail(cmd, EXIT_USAGE, "--diff requires two files, the older one first: --diff A B");
+		return usage_error(cmd, "--diff requires two files, the older one first: --diff A B");
 	if (!opts->diff && operands > 1)
-		return cli_fail(cmd, EXIT_USAGE, "only one file is allowed; use --diff to compare two");
+		return usage_error(cmd, "only one file is allowed; use --diff to compare two");
 	if (opts->width && (opts->width < 100 || opts->width > 100000))
-		return cli_fail(cmd, EXIT_USAGE, "--width %llu: 100 to 100000 pixels", (unsigned long long)opts->width);
+		return usage_error(cmd, "--width %llu: 100 to 100000 pixels", (unsigned long long)opts->width);
 	o->width = (unsigned)opts->width;
 	if (opts->min_pixels)
 		o->min_pixels = strtod(opts->min_pixels, &end);
 	if (*end || o->min_pixels < 0 || o->min_pixels > 100 || (opts->min_pixels && !(o->min_pixels >= 0)))
-		return cli_fail(cmd, EXIT_USAGE, "--min-pixels must be a number from 0 to 100, not '%s'",
-				opts->min_pixels);
+		return usage_error(cmd, "--min-pixels must be a number from 0 to 100, not '%s'", opts->min_pixels);
 	if (opts->output && strcmp(opts->output, "-") && !out_format_of(opts->output))
-		return cli_fail(cmd, EXIT_USAGE,
-				"-o '%s': unknown suffix; use .svg, .folded, .pb.gz or .speedscope.json", opts->output);
+		return usage_error(cmd, "-o '%s': unknown suffix; use .svg, .folded, .pb.gz or .speedscope.json",
+				   opts->output);
 	if (!opts->output && isatty(STDOUT_FILENO))
-		return cli_fail(cmd, EXIT_USAGE, "refusing to write an SVG file to the terminal; use -o FILE.svg");
+		return usage_error(cmd, "refusing to write an SVG file to the terminal; use -o FILE.svg");
 	return 0;
 }
 
@@ -153,8 +152,8 @@ static int draw_flame(const struct ut_cmd *cmd, const struct opts *opts, struct 
 	int status = 0;
 
 	if (!file && isatty(STDIN_FILENO))
-		return cli_fail(cmd, EXIT_USAGE,
-				"no input: give a file, or stacks on standard input; see 'usertrace help flame'");
+		return usage_error(cmd,
+				   "no input: give a file, or stacks on standard input; see 'usertrace help flame'");
 	if (base_file)
 		status = profile_file_read(cmd, base_file, &base);
 	o->base = base;

@@ -53,12 +53,11 @@ static int check_gc_options(const struct ut_cmd *cmd, struct opts *o, char *cons
 	if (status)
 		return status;
 	if (!o->count)
-		return cli_fail(cmd, EXIT_USAGE, "--count must be greater than 0");
+		return usage_error(cmd, "--count must be greater than 0");
 	if (o->only_summary && !o->summary)
 		return cli_exclusive(cmd, "--summary", "--no-summary");
 	if (o->only_summary && o->count != UINT64_MAX)
-		return cli_fail(cmd, EXIT_USAGE,
-				"--count and --summary are mutually exclusive: a summary has no lines");
+		return usage_error(cmd, "--count and --summary are mutually exclusive: a summary has no lines");
 	return EXIT_OK;
 }
 
@@ -119,52 +118,15 @@ static int start_gc(struct run *run, struct ut_err *err)
 	if (r)
 		return r;
 	r = gc_output_start(run->output, gc_watch_start_ns(run->watch));
-	print_attached(gc_watch_plan(run->watch), &run->o.targets.pids, false);
+	print_attached(session_plan(gc_watch_session(run->watch)), &run->o.targets.pids, false);
 	return r;
-}
-
-static void print_gc_totals(const struct run *run)
-{
-	const struct session_totals *t = &run->totals;
-	char a[32], b[32], c[32];
-
-	fprintf(stderr, "usertrace: %s %s in %s, %s lost", human_count(t->events, a), plural(t->events, "event"),
-		human_ns(t->elapsed_ns, b), human_count(t->lost, c));
-	if (t->missed)
-		fprintf(stderr, ", %s missed (BPF program recursion)", human_count(t->missed, a));
-	if (t->lost)
-		fputs("; use a larger --buffer or fewer kinds", stderr);
-	fputs("\n", stderr);
-	if (t->lost_lifecycle)
-		fprintf(stderr, "usertrace: %s %s lost\n", human_count(t->lost_lifecycle, a),
-			t->lost_lifecycle == 1 ? "fork, exec or end" : "forks, execs or ends");
-}
-
-/* Nobody was watched: with a command, it never became a runtime. */
-static void report_no_runtime(const struct run *run)
-{
-	if (gc_output_processes(run->output))
-		return;
-	if (run->command)
-		fprintf(stderr, "usertrace: '%s' started no known runtime that reports these kinds\n", run->command[0]);
-	else if (run->o.targets.set.all)
-		fputs("usertrace: no runtime that reports these kinds was running\n", stderr);
-}
-
-static int gc_exit_status(struct run *run)
-{
-	int status;
-
-	stop_signals_restore(run->o.targets.set.stop_fd);
-	status = run->command ? gc_watch_command_status(run->watch) : EXIT_OK;
-	return status > 0 ? status : EXIT_OK;
 }
 
 static int fail_gc(struct run *run, const struct ut_err *err, int r)
 {
 	int status = fail_running(run->cmd, err, r, run->o.output.path);
 
-	gc_exit_status(run); /* a command goes on to its end, whatever became of us */
+	finish_command(run->o.targets.set.stop_fd, gc_watch_session(run->watch));
 	return status;
 }
 
@@ -182,13 +144,18 @@ static int watch_until_end(struct run *run)
 		print_end_reason(&run->o.targets.pids, end);
 		r = gc_output_end(run->output, gc_watch_start_ns(run->watch) + run->totals.elapsed_ns);
 	}
-	if (r == -EPIPE)
-		return gc_exit_status(run); /* the reader has seen enough */
-	if (r)
+	if (r && r != -EPIPE)
 		return fail_gc(run, &err, r);
-	report_no_runtime(run);
-	print_gc_totals(run);
-	return gc_exit_status(run);
+	if (!r) { /* else the reader has seen enough */
+		if (!gc_output_processes(run->output) && run->command)
+			fprintf(stderr, "usertrace: '%s' started no known runtime that reports these kinds\n",
+				run->command[0]);
+		else if (!gc_output_processes(run->output) && run->o.targets.set.all)
+			fputs("usertrace: no runtime that reports these kinds was running\n", stderr);
+		print_totals(&run->totals, false, "use a larger --buffer or fewer kinds");
+		print_lost_lifecycle(run->totals.lost_lifecycle, "");
+	}
+	return finish_command(run->o.targets.set.stop_fd, gc_watch_session(run->watch));
 }
 
 static int run_gc(const struct ut_cmd *cmd, int argc, char **argv)

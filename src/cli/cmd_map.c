@@ -255,14 +255,12 @@ static int run_map(const struct ut_cmd *cmd, int argc, char **argv)
 	if (done)
 		return status;
 	if (opts.clean == (opts.pids.n > 0))
-		status = cli_fail(cmd, EXIT_USAGE,
-				  opts.clean ? "--clean and -p are mutually exclusive"
-					     : "-p PID or --clean is required");
+		status = usage_error(cmd, opts.clean ? "--clean and -p are mutually exclusive"
+						     : "-p PID or --clean is required");
 	else if (opts.dry_run && !opts.clean)
-		status = cli_fail(cmd, EXIT_USAGE,
-				  "--dry-run requires --clean; use --check to check a map without writing one");
+		status = usage_error(cmd, "--dry-run requires --clean; use --check to check a map without writing one");
 	else if (n && !opts.clean)
-		status = cli_fail(cmd, EXIT_USAGE, "unexpected argument '%s'; use -p to select a process", argv[0]);
+		status = usage_error(cmd, "unexpected argument '%s'; use -p to select a process", argv[0]);
 	else if (opts.clean)
 		status = clean_maps(cmd, (const char *const *)argv, (size_t)n, opts.dry_run);
 	else

@@ -10,12 +10,11 @@
 #include "cli/commands.h"
 #include "base/out_file.h"
 #include "watch/profile_record.h"
+#include "cli/profile_file.h"
 #include "cli/profile_summary.h"
 #include "cli/running.h"
 #include "cli/targets.h"
-#include "cli/terminal.h"
 #include "out/out.h"
-#include "report/hot.h"
 
 #define FREQUENCY 999u
 #define FREQUENCY_UNSET UINT64_MAX
@@ -69,34 +68,14 @@ struct run {
 	struct profile *profile;
 };
 
-static int usage_error(const struct ut_cmd *cmd, const char *sentence)
-{
-	return cli_fail(cmd, EXIT_USAGE, "%s", sentence);
-}
-
-static int check_targets(struct run *run, char *const *operands, int n)
-{
-	if (n && strchr(operands[0], ':'))
-		return cli_fail(run->cmd, EXIT_USAGE, "unexpected argument '%s'; did you mean --on '%s'?", operands[0],
-				operands[0]);
-	return n ? targets_unexpected(run->cmd, operands[0])
-		 : targets_check(run->cmd, &run->o.targets, run->command, true);
-}
-
-/* kernel.perf_event_max_sample_rate; 0: not known. */
-static uint64_t max_frequency(void)
-{
-	AUTO_FCLOSE FILE *file = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
-	unsigned long long v = 0;
-
-	return file && fscanf(file, "%llu", &v) == 1 ? v : 0;
-}
-
 static int choose_frequency(struct run *run)
 {
+	AUTO_FCLOSE FILE *file = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
 	struct opts *o = &run->o;
-	uint64_t max = max_frequency();
+	unsigned long long max = 0; /* not known */
 
+	if (file && fscanf(file, "%llu", &max) != 1)
+		max = 0;
 	if (o->frequency == FREQUENCY_UNSET) {
 		o->frequency = o->on.n ? 0 : max && max < FREQUENCY ? max : FREQUENCY;
 		return EXIT_OK;
@@ -104,30 +83,24 @@ static int choose_frequency(struct run *run)
 	if (!o->frequency && !o->off_cpu && !o->on.n)
 		return usage_error(run->cmd, "-F 0 takes no samples; it requires --off-cpu or --on");
 	if (o->frequency > 1000000 || (max && o->frequency > max))
-		return cli_fail(run->cmd, EXIT_USAGE,
-				"-F %llu exceeds the kernel's limit of %llu (sysctl kernel.perf_event_max_sample_rate)",
-				(unsigned long long)o->frequency, (unsigned long long)(max ? max : 1000000));
+		return usage_error(
+			run->cmd,
+			"-F %llu exceeds the kernel's limit of %llu (sysctl kernel.perf_event_max_sample_rate)",
+			(unsigned long long)o->frequency, max ? max : 1000000);
 	return EXIT_OK;
-}
-
-static void add_formats(struct buf *out, bool suffixes)
-{
-	for (size_t i = 0; out_formats[i]; i++)
-		buf_addf(out, "%s%s", i ? ", " : "", suffixes ? out_formats[i]->suffixes : out_formats[i]->name);
 }
 
 static int unknown_output_format(const struct run *run)
 {
 	struct buf all = { 0 };
 
-	add_formats(&all, !run->o.to);
+	for (size_t i = 0; out_formats[i]; i++)
+		buf_addf(&all, "%s%s", i ? ", " : "", run->o.to ? out_formats[i]->name : out_formats[i]->suffixes);
 	if (run->o.to)
-		cli_fail(run->cmd, EXIT_USAGE, "unknown format '%s'; valid formats: %s", run->o.to,
-			 all.data ? all.data : "");
+		usage_error(run->cmd, "unknown format '%s'; valid formats: %s", run->o.to, all.data ? all.data : "");
 	else
-		cli_fail(run->cmd, EXIT_USAGE,
-			 "unknown suffix of '%s'; valid formats: %s; --to FORMAT works with any suffix", run->o.output,
-			 all.data ? all.data : "");
+		usage_error(run->cmd, "unknown suffix of '%s'; valid formats: %s; --to FORMAT works with any suffix",
+			    run->o.output, all.data ? all.data : "");
 	buf_done(&all);
 	return EXIT_USAGE;
 }
@@ -150,32 +123,31 @@ static int check_profile_output(struct run *run)
 	return o->output && out_file_check(o->output, &err) ? cli_fail_err(run->cmd, &err) : EXIT_OK;
 }
 
-/* User events and handlers of signals are recorded without a program of ours that could walk a stack. */
-static int check_probes(const struct run *run)
-{
-	for (size_t i = 0; i < run->o.on.n; i++) {
-		const char *text = run->o.on.v[i] + strspn(run->o.on.v[i], " \t");
-
-		if ((text[0] == 'e' || text[0] == 's') && text[1] == ':')
-			return cli_fail(run->cmd, EXIT_USAGE,
-					"--on '%s': these events have no stacks; use a u:, p:, r: or t: probe "
-					"(usertrace trace '%s' prints the events)",
-					text, text);
-	}
-	return EXIT_OK;
-}
-
 static int check_profile_options(struct run *run, char *const *operands, int n)
 {
-	int status = check_targets(run, operands, n);
+	int status;
 
+	if (n && strchr(operands[0], ':'))
+		return usage_error(run->cmd, "unexpected argument '%s'; did you mean --on '%s'?", operands[0],
+				   operands[0]);
+	if (n)
+		return targets_unexpected(run->cmd, operands[0]);
+	status = targets_check(run->cmd, &run->o.targets, run->command, true);
 	if (status)
 		return status;
 	if (run->o.idle && !run->o.off_cpu)
 		return usage_error(run->cmd, "--idle requires --off-cpu");
-	status = check_probes(run);
-	if (!status)
-		status = choose_frequency(run);
+	for (size_t i = 0; i < run->o.on.n; i++) {
+		const char *text = run->o.on.v[i] + strspn(run->o.on.v[i], " \t");
+
+		/* no BPF program runs at user events and signal handlers, so nothing could unwind there */
+		if ((text[0] == 'e' || text[0] == 's') && text[1] == ':')
+			return usage_error(run->cmd,
+					   "--on '%s': these events have no stacks; use a u:, p:, r: or t: probe "
+					   "(usertrace trace '%s' prints the events)",
+					   text, text);
+	}
+	status = choose_frequency(run);
 	return status ? status : check_profile_output(run);
 }
 
@@ -207,63 +179,23 @@ static int write_format(void *ctx, int fd, struct ut_err *err)
 	return run->format->write(run->profile, &oo, fd, err);
 }
 
-static int print_hot_functions(const struct run *run)
-{
-	struct hot_options ho = { .threads = run->o.per_thread,
-				  .color = !run->o.json && terminal_wants_color(STDOUT_FILENO) };
-	struct buf text = { 0 };
-	unsigned height;
-	int r;
-
-	if (isatty(STDOUT_FILENO))
-		terminal_size(&ho.width, &height);
-	r = run->o.json ? hot_json(run->profile, &ho, &text) : hot_text(run->profile, &ho, &text);
-	if (!r)
-		r = write_out(STDOUT_FILENO, &text);
-	buf_done(&text);
-	return r;
-}
-
 static int write_recorded(struct run *run, struct ut_err *err)
 {
 	if (!run->o.output || out_file_is_special(run->o.output))
 		stop_signals_restore(run->o.targets.set.stop_fd); /* who does not read must not keep us alive */
 	if (run->o.output)
 		return out_file_write(run->o.output, write_format, run, err);
-	return run->format ? write_format(run, STDOUT_FILENO, err) : print_hot_functions(run);
+	return run->format ? write_format(run, STDOUT_FILENO, err)
+			   : profile_write_hot(run->profile, &(struct hot_options){ .threads = run->o.per_thread },
+					       run->o.json, STDOUT_FILENO);
 }
 
-static int profile_exit_status(struct run *run)
-{
-	int status;
-
-	stop_signals_restore(run->o.targets.set.stop_fd);
-	status = run->command ? session_command_status(run->record.session) : EXIT_OK;
-	if (run->o.strict && (run->record.totals.lost || run->record.totals.missed))
-		return EXIT_LOST;
-	return status > 0 ? status : EXIT_OK;
-}
-
-/* A command goes on to its end, whatever became of us. */
 static int fail_profile(struct run *run, const struct ut_err *err, int r)
 {
 	int status = fail_running(run->cmd, err, r, run->o.output);
 
-	stop_signals_restore(run->o.targets.set.stop_fd);
-	session_command_status(run->record.session);
+	finish_command(run->o.targets.set.stop_fd, run->record.session);
 	return status;
-}
-
-/* Requests of --on that nothing was found for until the end. */
-static bool say_unmatched(const struct run *run)
-{
-	struct ut_err err = { 0 };
-
-	if (!run->o.on.n || !plan_complete(session_plan(run->record.session), "what was running",
-					   session_runtime(run->record.session), &err))
-		return false;
-	cli_fail(run->cmd, EXIT_FAILED, "%s", err.msg);
-	return true;
 }
 
 static int record_profile(struct run *run)
@@ -283,13 +215,15 @@ static int record_profile(struct run *run)
 	print_end_reason(&run->o.targets.pids, end);
 	if (profile_record_build(&run->record, run->o.idle, &run->profile))
 		return fail_profile(run, (ut_err_nomem(&err), &err), -ENOMEM);
-	unmatched = say_unmatched(run);
+	unmatched = run->o.on.n && print_unmatched(run->cmd, run->record.session);
 	profile_print_totals(&run->record, run->profile);
 	profile_explain_empty(&run->record, run->profile);
 	r = write_recorded(run, &err);
 	if (r && r != -EPIPE) /* a reader that has seen enough is no failure */
 		return fail_profile(run, &err, r);
-	status = profile_exit_status(run);
+	status = finish_command(run->o.targets.set.stop_fd, run->record.session);
+	if (run->o.strict && (run->record.totals.lost || run->record.totals.missed))
+		return EXIT_LOST;
 	return status == EXIT_OK && unmatched ? EXIT_FAILED : status;
 }
 

@@ -10,9 +10,7 @@
 #include "base/out_file.h"
 #include "cli/profile_file.h"
 #include "cli/running.h"
-#include "cli/terminal.h"
 #include "out/out.h"
-#include "report/hot.h"
 
 struct opts {
 	const char *function, *output, *to;
@@ -54,17 +52,17 @@ static int unknown_report_format(const struct run *run)
 	size_t n = 0, near[1];
 
 	if (!run->o.to)
-		return cli_fail(run->cmd, EXIT_USAGE,
-				"-o '%s': unknown suffix; use .txt or .json for the report, and .svg, .folded, .pb.gz "
-				"or .speedscope.json for the profile",
-				run->o.output);
+		return usage_error(
+			run->cmd,
+			"-o '%s': unknown suffix; use .txt or .json for the report, and .svg, .folded, .pb.gz "
+			"or .speedscope.json for the profile",
+			run->o.output);
 	for (; out_formats[n] && n < ARRAY_SIZE(names); n++)
 		names[n] = out_formats[n]->name;
 	if (suggest(run->o.to, names, n, near, 1))
-		return cli_fail(run->cmd, EXIT_USAGE, "unknown format '%s'; did you mean '%s'?", run->o.to,
-				names[near[0]]);
-	return cli_fail(run->cmd, EXIT_USAGE, "unknown format '%s'; valid formats: svg, folded, pprof and speedscope",
-			run->o.to);
+		return usage_error(run->cmd, "unknown format '%s'; did you mean '%s'?", run->o.to, names[near[0]]);
+	return usage_error(run->cmd, "unknown format '%s'; valid formats: svg, folded, pprof and speedscope",
+			   run->o.to);
 }
 
 /* What it is written as. */
@@ -83,59 +81,43 @@ static int check_report_output(struct run *run)
 	else if (!run->format && (o->to || (file && !o->json && !ends_in(file, ".txt"))))
 		return unknown_report_format(run);
 	if (run->format && (o->json || o->function || o->rows))
-		return cli_fail(run->cmd, EXIT_USAGE,
-				"--json, --function and --rows apply to the report, but %s contains the whole profile",
-				run->format->name);
+		return usage_error(
+			run->cmd,
+			"--json, --function and --rows apply to the report, but %s contains the whole profile",
+			run->format->name);
 	o->output = file;
 	if (run->format == &out_pprof && !file && isatty(STDOUT_FILENO))
-		return cli_fail(run->cmd, EXIT_USAGE,
-				"refusing to write binary pprof data to the terminal; use -o FILE.pb.gz");
+		return usage_error(run->cmd, "refusing to write binary pprof data to the terminal; use -o FILE.pb.gz");
 	return file && out_file_check(file, &err) ? cli_fail_err(run->cmd, &err) : EXIT_OK;
 }
 
 static int check_report_options(struct run *run, int operands, char **argv)
 {
 	if (!operands)
-		return cli_fail(run->cmd, EXIT_USAGE, "the name of a report is required: hot");
+		return usage_error(run->cmd, "the name of a report is required: hot");
 	if (strcmp(argv[0], "hot"))
-		return cli_fail(run->cmd, EXIT_USAGE, "unknown report '%s'; did you mean: usertrace report hot %s",
-				argv[0], argv[0]);
+		return usage_error(run->cmd, "unknown report '%s'; did you mean: usertrace report hot %s", argv[0],
+				   argv[0]);
 	if (operands > 2)
-		return cli_fail(run->cmd, EXIT_USAGE, "unexpected argument '%s'; only one file is allowed", argv[2]);
+		return usage_error(run->cmd, "unexpected argument '%s'; only one file is allowed", argv[2]);
 	if (operands < 2 && isatty(STDIN_FILENO))
-		return cli_fail(run->cmd, EXIT_USAGE,
-				"no input: give a file of folded stacks or pprof, or a profile on standard input");
+		return usage_error(run->cmd,
+				   "no input: give a file of folded stacks or pprof, or a profile on standard input");
 	if (run->o.rows > UINT32_MAX)
-		return cli_fail(run->cmd, EXIT_USAGE, "--rows must not exceed %u", UINT32_MAX);
+		return usage_error(run->cmd, "--rows must not exceed %u", UINT32_MAX);
 	return check_report_output(run);
-}
-
-static int write_report(const struct run *run, int fd)
-{
-	struct hot_options ho = { .rows = (unsigned)run->o.rows,
-				  .threads = run->o.threads,
-				  .function = run->o.function };
-	struct buf text = { 0 };
-	unsigned height;
-	int r;
-
-	if (!run->o.output && isatty(STDOUT_FILENO)) {
-		terminal_size(&ho.width, &height);
-		ho.color = terminal_wants_color(STDOUT_FILENO);
-	}
-	r = run->o.json ? hot_json(run->profile, &ho, &text) : hot_text(run->profile, &ho, &text);
-	if (!r)
-		r = write_out(fd, &text);
-	buf_done(&text);
-	return r;
 }
 
 static int write_profile_or_report(void *ctx, int fd, struct ut_err *err)
 {
 	const struct run *run = ctx;
 	const struct out_options oo = { .per_thread = run->o.threads };
+	struct hot_options ho = { .rows = (unsigned)run->o.rows,
+				  .threads = run->o.threads,
+				  .function = run->o.function };
 
-	return run->format ? run->format->write(run->profile, &oo, fd, err) : write_report(run, fd);
+	return run->format ? run->format->write(run->profile, &oo, fd, err)
+			   : profile_write_hot(run->profile, &ho, run->o.json, fd);
 }
 
 static int write_report_output(struct run *run)

@@ -67,14 +67,13 @@ static int check_top_options(const struct ut_cmd *cmd, struct opts *o, char *con
 	if (n && targets_is_pid(operands[0]))
 		return targets_unexpected(cmd, operands[0]);
 	if (n || command)
-		return cli_fail(cmd, EXIT_USAGE, "unexpected argument '%s': top takes only options",
-				n ? operands[0] : "--");
+		return usage_error(cmd, "unexpected argument '%s': top takes only options", n ? operands[0] : "--");
 	status = targets_check(cmd, &o->targets, NULL, false);
 	if (status)
 		return status;
 	o->targets.set.all = !o->targets.pids.n;
 	if (o->interval_ns < 100000000u || o->interval_ns > 3600000000000u)
-		return cli_fail(cmd, EXIT_USAGE, "--interval must be from 0.1 s to an hour");
+		return usage_error(cmd, "--interval must be from 0.1 s to an hour");
 	return EXIT_OK;
 }
 
@@ -280,7 +279,7 @@ static void on_top_note(void *ctx, const char *text)
 	struct run *run = ctx;
 
 	if (run->o.batch)
-		print_note(text);
+		print_note(NULL, text);
 	else
 		top_note(run->top, text, monotonic_ns());
 }

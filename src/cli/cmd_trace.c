@@ -51,11 +51,6 @@ static const struct ut_opt options[] = {
 	OPT_TARGET_VERBOSE(struct opts),
 };
 
-static int usage_error(const struct ut_cmd *cmd, const char *sentence)
-{
-	return cli_fail(cmd, EXIT_USAGE, "%s", sentence);
-}
-
 /* What options mean together; EXIT_OK, or the status of a usage error. */
 static int check_trace_options(const struct ut_cmd *cmd, struct opts *o, char *const *probes, int nprobes,
 			       char *const *command)
@@ -64,10 +59,10 @@ static int check_trace_options(const struct ut_cmd *cmd, struct opts *o, char *c
 		if (targets_is_pid(probes[i]))
 			return targets_unexpected(cmd, probes[i]);
 		if (i && !strchr(probes[i], ':'))
-			return cli_fail(cmd, EXIT_USAGE,
-					"'%s' is not a probe: a probe is KIND:WHERE:NAME as one quoted argument; a "
-					"command goes after '--'",
-					probes[i]);
+			return usage_error(cmd,
+					   "'%s' is not a probe: a probe is KIND:WHERE:NAME as one quoted argument; a "
+					   "command goes after '--'",
+					   probes[i]);
 	}
 	if (!o->max_events)
 		return usage_error(cmd, "--max-events must be greater than 0");
@@ -151,65 +146,36 @@ static int open_trace_output(struct run *run, struct ut_err *err)
 
 #define ROWS_MAX 30
 
-/* A line with the name of a probe, which comes from a file that anyone may have written. */
-static void print_probe_name(const struct plan_probe *p)
-{
-	struct buf name = { 0 };
-
-	buf_addf(&name, "%s:%s", p->provider, p->func);
-	cli_print_sentence(name.data ? name.data : "");
-	buf_done(&name);
-}
-
-/* What became of the spans, and calls that made no sense. */
-static void print_user_totals(const struct run *run)
-{
-	struct buf text = { 0 };
-	char number[32];
-
-	trace_output_totals(run->output, &text);
-	if (text.len)
-		fprintf(stderr, "usertrace: %s", text.data);
-	buf_done(&text);
-	if (run->totals.lost_lifecycle)
-		fprintf(stderr, "usertrace: %s %s lost, so spans may appear open\n",
-			human_count(run->totals.lost_lifecycle, number),
-			run->totals.lost_lifecycle == 1 ? "fork, exec or end" : "forks, execs or ends");
-	if (run->totals.malformed)
-		fprintf(stderr, "usertrace: %s user %s of an unknown kind ignored\n",
-			human_count(run->totals.malformed, number), plural(run->totals.malformed, "event"));
-}
-
 static void print_trace_totals(const struct run *run)
 {
 	const struct plan *plan = session_plan(run->session);
-	const struct session_totals *t = &run->totals;
-	double seconds = (double)t->elapsed_ns / 1e9;
-	char a[32], b[32], c[32];
+	struct buf text = { 0 };
+	char number[32];
 	size_t rows = 0;
 
-	fprintf(stderr, "usertrace: %s %s in %s (%.0f/s), %s lost", human_count(t->events, a),
-		plural(t->events, "event"), human_ns(t->elapsed_ns, b), seconds > 0 ? (double)t->events / seconds : 0.0,
-		human_count(t->lost, c));
-	if (t->missed)
-		fprintf(stderr, ", %s missed (BPF program recursion)", human_count(t->missed, a));
-	if (t->throttled)
-		fprintf(stderr, " (%s of programs that filled the buffer alone)", human_count(t->throttled, a));
-	if (t->lost)
-		fputs("; use a larger --buffer, a narrower predicate or fewer probes", stderr);
-	fputs("\n", stderr);
-	print_user_totals(run);
+	print_totals(&run->totals, true, "use a larger --buffer, a narrower predicate or fewer probes");
+	trace_output_totals(run->output, &text);
+	if (text.len)
+		fprintf(stderr, "usertrace: %s", text.data);
+	print_lost_lifecycle(run->totals.lost_lifecycle, ", so spans may appear open");
+	if (run->totals.malformed)
+		fprintf(stderr, "usertrace: %s user %s of an unknown kind ignored\n",
+			human_count(run->totals.malformed, number), plural(run->totals.malformed, "event"));
 	for (size_t i = 0; i < plan->probes.n; i++) {
 		const struct plan_probe *p = &plan->probes.v[i];
 		uint64_t events = p->events + trace_output_count(run->output, i);
 
 		if (!events || ++rows > ROWS_MAX)
 			continue;
-		fprintf(stderr, "%12s  ", human_count(events, a));
-		print_probe_name(p);
+		fprintf(stderr, "%12s  ", human_count(events, number));
+		buf_reset(&text);
+		buf_addf(&text, "%s:%s", p->provider, p->func);
+		cli_print_sentence(text.data ? text.data
+					     : ""); /* the names are from a file that anyone may have written */
 	}
 	if (rows > ROWS_MAX)
 		fprintf(stderr, "%12s  and %zu more\n", "", rows - ROWS_MAX);
+	buf_done(&text);
 }
 
 /* Nothing fired: what is known about these probes may say why. */
@@ -239,65 +205,31 @@ static void explain_silence(const struct run *run)
 	}
 }
 
-/* Requests that nothing was found for until the end (a command's, or with --wait). */
-static bool say_unmatched(const struct run *run)
-{
-	struct ut_err err = { 0 };
-
-	if (!plan_complete(session_plan(run->session), "what was running", session_runtime(run->session), &err))
-		return false;
-	cli_fail(run->cmd, EXIT_FAILED, "%s", err.msg);
-	return true;
-}
-
-static int trace_exit_status(struct run *run, bool has_command, bool unmatched)
-{
-	int status;
-
-	stop_signals_restore(run->o.targets.set.stop_fd);
-	status = has_command ? session_command_status(run->session) : EXIT_OK;
-	if (run->o.strict && (run->totals.lost || run->totals.missed))
-		return EXIT_LOST;
-	return unmatched ? EXIT_FAILED : status > 0 ? status : EXIT_OK;
-}
-
-static int start_trace(struct run *run, struct ut_err *err)
-{
-	int r = open_trace_output(run, err);
-
-	if (!r)
-		r = session_start(run->session, &run->sink, &run->log, err);
-	if (!r) {
-		r = trace_output_start(run->output, session_start_ns(run->session));
-		if (r)
-			return ut_err_nomem(err);
-		print_attached(session_plan(run->session), &run->o.targets.pids,
-			       !plan_is_complete(session_plan(run->session)));
-	}
-	return r;
-}
-
-/* A command goes on to its end, whatever became of us. */
 static int fail_trace(struct run *run, const struct ut_err *err, int r)
 {
 	int status = fail_running(run->cmd, err, r, run->o.output.path);
 
-	stop_signals_restore(run->o.targets.set.stop_fd);
-	session_command_status(run->session);
+	finish_command(run->o.targets.set.stop_fd, run->session);
 	return status;
 }
 
-static int trace_until_end(struct run *run, bool has_command)
+static int trace_until_end(struct run *run)
 {
 	struct ut_err err = { 0 };
 	enum session_end end = SESSION_STOPPED;
-	int r = start_trace(run, &err), stopped;
-	bool unmatched;
+	const struct plan *plan = session_plan(run->session);
+	int r = open_trace_output(run, &err), stopped, status;
+	bool unmatched = false;
 
+	if (!r)
+		r = session_start(run->session, &run->sink, &run->log, &err);
+	if (!r && trace_output_start(run->output, session_start_ns(run->session)))
+		r = ut_err_nomem(&err);
 	if (r) {
 		print_verifier_log(run->log);
 		return fail_running(run->cmd, &err, r, run->o.output.path);
 	}
+	print_attached(plan, &run->o.targets.pids, !plan_is_complete(plan));
 	r = run->sink.flush(run->output); /* the header */
 	if (!r)
 		r = session_run(run->session, &run->sink, &end, &err);
@@ -305,15 +237,18 @@ static int trace_until_end(struct run *run, bool has_command)
 	r = r ? r : stopped;
 	if (!r)
 		r = trace_output_stop(run->output, session_start_ns(run->session) + run->totals.elapsed_ns);
-	if (r == -EPIPE)
-		return trace_exit_status(run, has_command, false); /* the reader has seen enough */
-	if (r)
+	if (r && r != -EPIPE)
 		return fail_trace(run, &err, r);
-	print_end_reason(&run->o.targets.pids, end);
-	unmatched = say_unmatched(run);
-	print_trace_totals(run);
-	explain_silence(run);
-	return trace_exit_status(run, has_command, unmatched);
+	if (!r) { /* else the reader has seen enough */
+		print_end_reason(&run->o.targets.pids, end);
+		unmatched = print_unmatched(run->cmd, run->session);
+		print_trace_totals(run);
+		explain_silence(run);
+	}
+	status = finish_command(run->o.targets.set.stop_fd, run->session);
+	if (run->o.strict && (run->totals.lost || run->totals.missed))
+		return EXIT_LOST;
+	return unmatched ? EXIT_FAILED : status;
 }
 
 static int run_trace(const struct ut_cmd *cmd, int argc, char **argv)
@@ -337,7 +272,7 @@ static int run_trace(const struct ut_cmd *cmd, int argc, char **argv)
 		if (run.o.targets.set.stop_fd < 0 || open_session(&run, argv, nprobes, &err))
 			status = cli_fail_err(cmd, &err);
 		else
-			status = run.o.explain ? print_plan(&run) : trace_until_end(&run, command != NULL);
+			status = run.o.explain ? print_plan(&run) : trace_until_end(&run);
 	}
 	session_close(run.session);
 	trace_output_free(run.output);

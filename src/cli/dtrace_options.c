@@ -53,7 +53,7 @@ static int read_value(struct parser *p, const char *option, const char *attached
 	*ret = *attached ? attached : p->next < p->argc ? p->argv[p->next++] : "";
 	if (**ret)
 		return 0;
-	return cli_fail(p->cmd, EXIT_USAGE, "option %s requires a value", option);
+	return usage_error(p->cmd, "option %s requires a value", option);
 }
 
 /* -I DIR for the preprocessor: as two words, which all of them take. */
@@ -88,12 +88,12 @@ static const struct ut_opt *find_letter(char letter)
 static int reject_letter(struct parser *p, char letter, const char *word)
 {
 	if (strchr(TRACING, letter))
-		return cli_fail(p->cmd, EXIT_USAGE,
-				"-%c is for tracing, but only the options of dtrace(1) for building, -h and -G, are "
-				"supported; 'usertrace %s' %s",
-				letter, letter == 'l' ? "list" : "trace", letter == 'l' ? "lists probes" : "traces");
-	return cli_fail(p->cmd, EXIT_USAGE, "unknown option -%c (in '%s'); 'usertrace help dtrace' lists the options",
-			letter > 0x20 && letter < 0x7f ? letter : '?', word);
+		return usage_error(p->cmd,
+				   "-%c is for tracing, but only the options of dtrace(1) for building, -h and -G, are "
+				   "supported; 'usertrace %s' %s",
+				   letter, letter == 'l' ? "list" : "trace", letter == 'l' ? "lists probes" : "traces");
+	return usage_error(p->cmd, "unknown option -%c (in '%s'); 'usertrace help dtrace' lists the options",
+			   letter > 0x20 && letter < 0x7f ? letter : '?', word);
 }
 
 /* One letter of a word such as -Cs; *@ret_rest goes on behind it, or to the end when it was a value. */
@@ -124,8 +124,8 @@ static int reject_long(struct parser *p, const char *name)
 	size_t near[1];
 
 	if (suggest(name, known, ARRAY_SIZE(known), near, 1))
-		return cli_fail(p->cmd, EXIT_USAGE, "unknown option --%s; did you mean --%s?", name, known[near[0]]);
-	return cli_fail(p->cmd, EXIT_USAGE, "unknown option --%s; 'usertrace help dtrace' lists the options", name);
+		return usage_error(p->cmd, "unknown option --%s; did you mean --%s?", name, known[near[0]]);
+	return usage_error(p->cmd, "unknown option --%s; 'usertrace help dtrace' lists the options", name);
 }
 
 static int parse_long_word(struct parser *p, const char *name)
@@ -138,7 +138,7 @@ static int parse_long_word(struct parser *p, const char *name)
 		return read_value(p, "--machine", "", &p->opts->machine);
 	if (!strncmp(name, "machine=", 8)) {
 		p->opts->machine = name + 8;
-		return name[8] ? 0 : cli_fail(p->cmd, EXIT_USAGE, "option --machine requires a value");
+		return name[8] ? 0 : usage_error(p->cmd, "option --machine requires a value");
 	}
 	for (size_t i = 0; i < DTRACE_OPTIONS; i++) {
 		const struct ut_opt *opt = &dtrace_option_table[i];

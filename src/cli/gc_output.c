@@ -238,19 +238,13 @@ static int on_gc_lost(void *ctx, uint64_t count, uint64_t since_ns, uint64_t unt
 	return 0;
 }
 
-static void on_attached(void *ctx, size_t nprobes, size_t nsites)
-{
-	(void)ctx;
-	print_attached_more(nprobes, nsites);
-}
-
 static void on_gc_note(void *ctx, const char *text)
 {
 	struct gc_output *o = ctx;
 	struct json j = { .out = &o->out };
 
 	if (!o->options.live.json) {
-		print_note(text);
+		print_note(NULL, text);
 		return;
 	}
 	json_object(&j, NULL);
@@ -267,7 +261,7 @@ struct gc_watch_sink gc_output_sink(struct gc_output *o)
 				       .span = on_gc_span,
 				       .lost = on_gc_lost,
 				       .flush = flush_gc_output,
-				       .attached = on_attached,
+				       .attached = print_attached_more,
 				       .note = on_gc_note };
 }
 

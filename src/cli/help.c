@@ -148,5 +148,5 @@ int cli_fail_err(const struct ut_cmd *cmd, const struct ut_err *err)
 
 int cli_exclusive(const struct ut_cmd *cmd, const char *a, const char *b)
 {
-	return cli_fail(cmd, EXIT_USAGE, "%s and %s are mutually exclusive", a, b);
+	return usage_error(cmd, "%s and %s are mutually exclusive", a, b);
 }

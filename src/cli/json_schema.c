@@ -28,8 +28,8 @@ static int unknown_schema(const char *name)
 		buf_adds(&names, names.len ? ", " : "");
 		buf_add(&names, json_schemas[i].name, name_len(&json_schemas[i]));
 	}
-	return cli_fail(NULL, EXIT_USAGE, "--json-schema: '%s' is not a command with JSON output; use one of %s", name,
-			names.data ? names.data : "");
+	return usage_error(NULL, "--json-schema: '%s' is not a command with JSON output; use one of %s", name,
+			   names.data ? names.data : "");
 }
 
 int json_schema_print(int argc, char **argv)
@@ -37,7 +37,7 @@ int json_schema_print(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : ALL;
 
 	if (argc > 2)
-		return cli_fail(NULL, EXIT_USAGE, "--json-schema: unexpected argument '%s'", argv[2]);
+		return usage_error(NULL, "--json-schema: unexpected argument '%s'", argv[2]);
 	for (size_t i = 0; i < json_schemas_n; i++) {
 		if (!is_named(&json_schemas[i], name) || (argc > 1 && is_named(&json_schemas[i], ALL)))
 			continue;

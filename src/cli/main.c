@@ -45,8 +45,8 @@ static int unknown_command(const char *name)
 		n++;
 	}
 	if (suggest(name, names, n, near, 1))
-		return cli_fail(NULL, EXIT_USAGE, "unknown command '%s'; did you mean '%s'?", name, names[near[0]]);
-	return cli_fail(NULL, EXIT_USAGE, "unknown command '%s'; 'usertrace help' lists the commands", name);
+		return usage_error(NULL, "unknown command '%s'; did you mean '%s'?", name, names[near[0]]);
+	return usage_error(NULL, "unknown command '%s'; 'usertrace help' lists the commands", name);
 }
 
 /* One line per command and per option, separated by tabs: what the manual is checked against. */
@@ -121,8 +121,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--json-schema"))
 		return json_schema_print(argc - 1, argv + 1);
 	if (argv[1][0] == '-')
-		return cli_fail(NULL, EXIT_USAGE, "unknown option '%s' before the command; see 'usertrace help'",
-				argv[1]);
+		return usage_error(NULL, "unknown option '%s' before the command; see 'usertrace help'", argv[1]);
 	cmd = find_command(argv[1]);
 	return cmd ? cmd->run(cmd, argc - 1, argv + 1) : unknown_command(argv[1]);
 }

@@ -25,7 +25,7 @@ void pid_list_done(struct pid_list *pids) { vec_done(pids); }
 
 static int bad_value(struct parser *p, const char *option, const char *value, const char *wanted)
 {
-	return cli_fail(p->cmd, EXIT_USAGE, "'%s' is not %s (option %s)", value, wanted, option);
+	return usage_error(p->cmd, "'%s' is not %s (option %s)", value, wanted, option);
 }
 
 static int store_pids(struct parser *p, const char *option, const char *value, struct pid_list *pids)
@@ -77,8 +77,7 @@ static int store_with_value(struct parser *p, const struct ut_opt *opt, const ch
 	if (!value && p->next < p->argc && strcmp(p->argv[p->next], "--"))
 		value = p->argv[p->next++];
 	if (!value || (!*value && opt->type != OPT_TEXT))
-		return cli_fail(p->cmd, EXIT_USAGE, "option %s requires a value: %s", option,
-				opt->value ? opt->value : "VALUE");
+		return usage_error(p->cmd, "option %s requires a value: %s", option, opt->value ? opt->value : "VALUE");
 	return store_option(p, opt, option, value);
 }
 
@@ -107,7 +106,7 @@ static int unknown_long(struct parser *p, const char *name)
 	int status;
 
 	add_near_misses(p->cmd, name, &hint);
-	status = cli_fail(p->cmd, EXIT_USAGE, "unknown option --%s%s", name, hint.data ? hint.data : "");
+	status = usage_error(p->cmd, "unknown option --%s%s", name, hint.data ? hint.data : "");
 	buf_done(&hint);
 	return status;
 }
@@ -147,7 +146,7 @@ static int parse_long(struct parser *p, char *word)
 	if (takes_value(opt))
 		return store_with_value(p, opt, option, value ? value + 1 : NULL);
 	if (value)
-		return cli_fail(p->cmd, EXIT_USAGE, "option %s takes no value", option);
+		return usage_error(p->cmd, "option %s takes no value", option);
 	return store_option(p, opt, option, NULL);
 }
 
@@ -164,9 +163,9 @@ static int parse_short(struct parser *p, char *letters)
 			continue;
 		}
 		if (!opt)
-			return cli_fail(p->cmd, EXIT_USAGE,
-					"unknown option -%c (in '-%s'); 'usertrace help %s' lists the options",
-					(unsigned char)*c < 0x80 && *c > 0x20 ? *c : '?', letters, p->cmd->name);
+			return usage_error(p->cmd,
+					   "unknown option -%c (in '-%s'); 'usertrace help %s' lists the options",
+					   (unsigned char)*c < 0x80 && *c > 0x20 ? *c : '?', letters, p->cmd->name);
 		if (takes_value(opt))
 			return store_with_value(p, opt, option, c[1] ? c + 1 : NULL);
 		status = store_option(p, opt, option, NULL);
@@ -212,9 +211,9 @@ int cli_parse(const struct ut_cmd *cmd, int argc, char **argv, void *opts, int *
 		return EXIT_OK;
 	}
 	if (command && !ret_command)
-		return cli_fail(cmd, EXIT_USAGE, "unexpected command after '--'");
+		return usage_error(cmd, "unexpected command after '--'");
 	if (command && !*command)
-		return cli_fail(cmd, EXIT_USAGE, "missing command after '--'");
+		return usage_error(cmd, "missing command after '--'");
 	*ret_operands = p.operands;
 	if (ret_command)
 		*ret_command = command;

@@ -10,6 +10,8 @@
 
 #include "base/auto.h"
 #include "base/text.h"
+#include "cli/running.h"
+#include "cli/terminal.h"
 #include "out/out.h"
 
 /* Of a file, or of standard input where the name is NULL or "-". */
@@ -46,7 +48,7 @@ static int open_input(const struct ut_cmd *cmd, const char *path, int *ret)
 	if (*ret < 0)
 		return cli_fail(cmd, EXIT_FAILED, "cannot open %s: %s", path, strerror(errno));
 	if (!fstat(*ret, &st) && S_ISDIR(st.st_mode))
-		return cli_fail(cmd, EXIT_USAGE, "%s is a directory, not a file of folded stacks", path);
+		return usage_error(cmd, "%s is a directory, not a file of folded stacks", path);
 	return 0;
 }
 
@@ -60,11 +62,9 @@ static bool is_markup(const struct profile_bad *bad)
 static int explain_no_stacks(const struct ut_cmd *cmd, const char *path, const struct profile_bad *bad)
 {
 	if (!strncmp(bad->first, "PERFILE2", 8))
-		return cli_fail(cmd, EXIT_USAGE,
-				"%s is a perf.data file: convert it with 'perf script | stackcollapse-perf.pl'",
-				input_name(path));
-	return cli_fail(cmd, EXIT_USAGE, "%s: no stacks; expected lines such as 'main;parse;read 42'",
-			input_name(path));
+		return usage_error(cmd, "%s is a perf.data file: convert it with 'perf script | stackcollapse-perf.pl'",
+				   input_name(path));
+	return usage_error(cmd, "%s: no stacks; expected lines such as 'main;parse;read 42'", input_name(path));
 }
 
 /* By the first bytes, left where they are. A pipe gives them to another pipe; what is neither has none. */
@@ -91,7 +91,7 @@ static int read_pprof(const struct ut_cmd *cmd, const char *path, int fd, struct
 		cli_fail(cmd, EXIT_FAILED, "%s %s", input_name(path), err.msg);
 		return err.code == -EINVAL || err.code == -EFBIG ? EXIT_USAGE : EXIT_FAILED;
 	}
-	return p->weights.n ? 0 : cli_fail(cmd, EXIT_USAGE, "%s has no samples", input_name(path));
+	return p->weights.n ? 0 : usage_error(cmd, "%s has no samples", input_name(path));
 }
 
 int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile **ret)
@@ -114,8 +114,24 @@ int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile
 		return cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
 	}
 	if (is_markup(&bad))
-		return cli_fail(cmd, EXIT_USAGE, "%s is already a flame graph; expected folded stacks or a pprof file",
-				input_name(path));
+		return usage_error(cmd, "%s is already a flame graph; expected folded stacks or a pprof file",
+				   input_name(path));
 	report_changes(cmd, path, *ret, &bad);
 	return (*ret)->weights.n ? 0 : explain_no_stacks(cmd, path, &bad);
+}
+
+int profile_write_hot(const struct profile *p, struct hot_options *o, bool json, int fd)
+{
+	struct buf text = { 0 };
+	unsigned height;
+	int r;
+
+	if (fd == STDOUT_FILENO && isatty(fd))
+		terminal_size(&o->width, &height);
+	o->color = fd == STDOUT_FILENO && !json && terminal_wants_color(fd);
+	r = json ? hot_json(p, o, &text) : hot_text(p, o, &text);
+	if (!r)
+		r = write_out(fd, &text);
+	buf_done(&text);
+	return r;
 }

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "model/profile.h"
+#include "report/hot.h"
 
 /*
  * Reads @path, or standard input where it is NULL or "-". What was left out or changed is told on standard error. 0 and
@@ -12,5 +13,10 @@
  * may be an empty profile, then it is filled.
  */
 int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile **ret);
+/*
+ * Writes the tables of @p, or one JSON object, to @fd; standard output gets the width and the colors of its terminal,
+ * in @o. 0 or a negative errno.
+ */
+int profile_write_hot(const struct profile *p, struct hot_options *o, bool json, int fd);
 
 #endif

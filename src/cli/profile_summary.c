@@ -40,7 +40,7 @@ static void on_progress(void *ctx, uint64_t elapsed_ns, uint64_t samples, uint64
 static void on_profile_note(void *ctx, const char *text)
 {
 	profile_clear_progress(ctx);
-	print_note(text);
+	print_note(NULL, text);
 }
 
 struct profile_record_sink profile_summary_sink(struct profile_progress *progress)
@@ -62,10 +62,7 @@ static void print_sample_counts(const struct profile_record *record, const struc
 	if (record->totals.lost)
 		fputs("; use a larger --buffer or a lower -F", stderr);
 	fputs("\n", stderr);
-	if (record->totals.lost_lifecycle)
-		fprintf(stderr, "usertrace: %s %s lost, so names may be missing\n",
-			human_count(record->totals.lost_lifecycle, a),
-			record->totals.lost_lifecycle == 1 ? "fork, exec or end" : "forks, execs or ends");
+	print_lost_lifecycle(record->totals.lost_lifecycle, ", so names may be missing");
 }
 
 /* "0.02 % of", or "none of" */

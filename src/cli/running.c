@@ -89,19 +89,57 @@ void print_attached(const struct plan *plan, const struct pid_list *pids, bool i
 	fputs("\n", stderr);
 }
 
-void print_attached_more(size_t nprobes, size_t nsites)
+void print_attached_more(void *ctx, size_t nprobes, size_t nsites)
 {
-	if (nprobes) /* else: of a probe that is attached elsewhere already */
+	(void)ctx;
+	if (nprobes)
 		fprintf(stderr, "usertrace: attached %zu more %s at %zu %s\n", nprobes, plural(nprobes, "probe"),
 			nsites, plural(nsites, "site"));
-	else
+	else /* sites of a probe that is attached elsewhere already */
 		fprintf(stderr, "usertrace: attached %zu more %s\n", nsites, plural(nsites, "site"));
 }
 
-void print_note(const char *text)
+void print_note(void *ctx, const char *text)
 {
+	(void)ctx;
 	fputs("usertrace: note: ", stderr);
 	cli_print_sentence(text);
+}
+
+void print_totals(const struct session_totals *t, bool detailed, const char *remedy)
+{
+	double seconds = (double)t->elapsed_ns / 1e9;
+	char a[32], b[32];
+
+	fprintf(stderr, "usertrace: %s %s in %s", human_count(t->events, a), plural(t->events, "event"),
+		human_ns(t->elapsed_ns, b));
+	if (detailed)
+		fprintf(stderr, " (%.0f/s)", seconds > 0 ? (double)t->events / seconds : 0.0);
+	fprintf(stderr, ", %s lost", human_count(t->lost, a));
+	if (t->missed)
+		fprintf(stderr, ", %s missed (BPF program recursion)", human_count(t->missed, a));
+	if (detailed && t->throttled)
+		fprintf(stderr, " (%s of programs that filled the buffer alone)", human_count(t->throttled, a));
+	fprintf(stderr, "%s%s\n", t->lost ? "; " : "", t->lost ? remedy : "");
+}
+
+void print_lost_lifecycle(uint64_t lost, const char *effect)
+{
+	char number[32];
+
+	if (lost)
+		fprintf(stderr, "usertrace: %s %s lost%s\n", human_count(lost, number),
+			lost == 1 ? "fork, exec or end" : "forks, execs or ends", effect);
+}
+
+bool print_unmatched(const struct ut_cmd *cmd, const struct session *session)
+{
+	struct ut_err err = { 0 };
+
+	if (!plan_complete(session_plan(session), "what was running", session_runtime(session), &err))
+		return false;
+	cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
+	return true;
 }
 
 void print_end_reason(const struct pid_list *pids, enum session_end end)
@@ -127,4 +165,13 @@ int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int r, cons
 	if (path)
 		return cli_fail(cmd, EXIT_FAILED, "cannot write to '%s': %s", path, strerror(-r));
 	return cli_fail(cmd, EXIT_FAILED, "cannot write to standard output: %s", strerror(-r));
+}
+
+int finish_command(int stop_fd, struct session *session)
+{
+	int status;
+
+	stop_signals_restore(stop_fd);
+	status = session_command_status(session);
+	return status > 0 ? status : EXIT_OK;
 }

@@ -28,13 +28,25 @@ int write_out(int fd, struct buf *out);
 
 /* Sentences on standard error. */
 void print_attached(const struct plan *plan, const struct pid_list *pids, bool incomplete);
-void print_attached_more(size_t nprobes, size_t nsites);
-void print_note(const char *text);
+/* Methods of sinks, which ignore @ctx. */
+void print_attached_more(void *ctx, size_t nprobes, size_t nsites);
+void print_note(void *ctx, const char *text);
+/* Events, the time, and what was lost; @detailed: also events per second and those of throttled processes. @remedy follows where events were lost. */
+void print_totals(const struct session_totals *t, bool detailed, const char *remedy);
+/* Prints nothing where @lost is 0. @effect: what that may have changed, appended; may be empty. */
+void print_lost_lifecycle(uint64_t lost, const char *effect);
+/* Requests that matched nothing until the end; false: there are none. */
+bool print_unmatched(const struct ut_cmd *cmd, const struct session *session);
 /* Why it ended, where that is not the user's doing. */
 void print_end_reason(const struct pid_list *pids, enum session_end end);
 /* The verifier's log of a program that was refused, where there is one. */
 void print_verifier_log(const char *log);
 /* A failure without a sentence is that of the output; @path NULL: standard output. The exit status. */
 int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int r, const char *path);
+/*
+ * Restores the signals and waits for the command, which runs to its end whatever became of the session. Its exit
+ * status; EXIT_OK without a command.
+ */
+int finish_command(int stop_fd, struct session *session);
 
 #endif

@@ -13,20 +13,19 @@ static bool ring_size_is_right(uint64_t bytes)
 int targets_check(const struct ut_cmd *cmd, struct target_opts *t, char *const *command, bool needed)
 {
 	if (!t->set.duration_ns)
-		return cli_fail(cmd, EXIT_USAGE, "--duration must be greater than 0");
+		return usage_error(cmd, "--duration must be greater than 0");
 	if (t->pids.n && t->set.all)
 		return cli_exclusive(cmd, "-p", "-a");
 	if (command && (t->pids.n || t->set.all))
 		return cli_exclusive(cmd, t->set.all ? "-a" : "-p", "a command after '--'");
 	if (needed && !t->set.all && !t->pids.n && !command)
-		return cli_fail(cmd, EXIT_USAGE,
-				"no target: give -p PID, -a for all processes, or a command after '--'");
+		return usage_error(cmd, "no target: give -p PID, -a for all processes, or a command after '--'");
 	if (t->follow && t->no_follow)
 		return cli_exclusive(cmd, "--follow", "--no-follow");
 	if (t->follow && !t->pids.n && !command)
-		return cli_fail(cmd, EXIT_USAGE, "--follow requires a process (-p) or a command");
+		return usage_error(cmd, "--follow requires a process (-p) or a command");
 	if (!ring_size_is_right(t->set.ring_bytes))
-		return cli_fail(cmd, EXIT_USAGE, "--buffer must be a power of two from 4K to 1G");
+		return usage_error(cmd, "--buffer must be a power of two from 4K to 1G");
 	t->set.pids = t->pids.v;
 	t->set.npids = t->pids.n;
 	t->set.command = command;
@@ -41,8 +40,8 @@ bool targets_is_pid(const char *operand) { return operand[0] && !operand[strspn(
 int targets_unexpected(const struct ut_cmd *cmd, const char *operand)
 {
 	if (targets_is_pid(operand))
-		return cli_fail(cmd, EXIT_USAGE, "unexpected argument '%s'; did you mean -p %s?", operand, operand);
-	return cli_fail(cmd, EXIT_USAGE, "unexpected argument '%s'; a command goes after '--'", operand);
+		return usage_error(cmd, "unexpected argument '%s'; did you mean -p %s?", operand, operand);
+	return usage_error(cmd, "unexpected argument '%s'; a command goes after '--'", operand);
 }
 
 void targets_done(struct target_opts *t)

@@ -77,8 +77,10 @@ struct trace_output *trace_output_free(struct trace_output *o)
 	return NULL;
 }
 
-void trace_output_add_process(struct trace_output *o, pid_t pid)
+void trace_output_add_process(void *ctx, pid_t pid)
 {
+	struct trace_output *o = ctx;
+
 	if (o->names)
 		stack_names_process(o->names, pid);
 }
@@ -218,20 +220,6 @@ static int on_throttled(void *ctx, uint32_t pid, uint64_t count, uint64_t since_
 	return 0;
 }
 
-static void on_attached(void *ctx, size_t nprobes, size_t nsites)
-{
-	(void)ctx;
-	print_attached_more(nprobes, nsites);
-}
-
-static void on_trace_note(void *ctx, const char *text)
-{
-	(void)ctx;
-	print_note(text);
-}
-
-static void on_trace_process(void *ctx, pid_t pid) { trace_output_add_process(ctx, pid); }
-
 struct session_sink trace_output_sink(struct trace_output *o)
 {
 	return (struct session_sink){ .ctx = o,
@@ -241,9 +229,9 @@ struct session_sink trace_output_sink(struct trace_output *o)
 				      .throttled = on_throttled,
 				      .lost = on_trace_lost,
 				      .flush = flush_trace_output,
-				      .attached = on_attached,
-				      .note = on_trace_note,
-				      .process = o->names ? on_trace_process : NULL };
+				      .attached = print_attached_more,
+				      .note = print_note,
+				      .process = o->names ? trace_output_add_process : NULL };
 }
 
 int trace_output_stop(struct trace_output *o, uint64_t stop_ns)
@@ -251,7 +239,7 @@ int trace_output_stop(struct trace_output *o, uint64_t stop_ns)
 	if (o->user)
 		trace_user_stop(o->user, stop_ns);
 	if (o->names)
-		stack_names_stop(o->names, on_trace_note, o);
+		stack_names_stop(o->names, print_note, o);
 	return flush_trace_output(o);
 }
 

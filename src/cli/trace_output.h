@@ -20,8 +20,8 @@ struct trace_output *trace_output_new(const struct trace_output_options *options
 struct trace_output *trace_output_free(struct trace_output *o);
 /* The sink to give to the session. Errors of writing come back as its result (-EPIPE when the reader is gone). */
 struct session_sink trace_output_sink(struct trace_output *o);
-/* Reads what stacks of a process will need, while it lives. */
-void trace_output_add_process(struct trace_output *o, pid_t pid);
+/* Reads what stacks of a process need, while it lives. A method of the sink: @ctx is the output. */
+void trace_output_add_process(void *ctx, pid_t pid);
 int trace_output_start(struct trace_output *o, uint64_t start_ns); /* -ENOMEM */
 /* The stream has ended: spans that are still open are told. As the sink's methods. */
 int trace_output_stop(struct trace_output *o, uint64_t stop_ns);

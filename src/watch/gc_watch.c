@@ -227,9 +227,8 @@ int gc_watch_run(struct gc_watch *w, enum session_end *ret_end, struct session_t
 	return r ? r : finished;
 }
 
-int gc_watch_command_status(struct gc_watch *w) { return session_command_status(w->session); }
 uint64_t gc_watch_start_ns(const struct gc_watch *w) { return w->start_ns; }
-const struct plan *gc_watch_plan(const struct gc_watch *w) { return session_plan(w->session); }
+struct session *gc_watch_session(const struct gc_watch *w) { return w->session; }
 
 struct gc_watch *gc_watch_close(struct gc_watch *w)
 {

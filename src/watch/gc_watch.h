@@ -54,8 +54,7 @@ int gc_watch_open(const struct gc_watch_options *o, const struct runtimes *runti
 int gc_watch_start(struct gc_watch *w, const struct gc_watch_sink *sink, char **log, struct ut_err *err);
 /* Runs until the end; when it returns, all spans have been reported, incomplete ones too. */
 int gc_watch_run(struct gc_watch *w, enum session_end *ret_end, struct session_totals *ret_totals, struct ut_err *err);
-int gc_watch_command_status(struct gc_watch *w);
-const struct plan *gc_watch_plan(const struct gc_watch *w);
+struct session *gc_watch_session(const struct gc_watch *w);
 uint64_t gc_watch_start_ns(const struct gc_watch *w);
 struct gc_watch *gc_watch_close(struct gc_watch *w);
 
