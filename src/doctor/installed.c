@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which runtimes are here: by the names of files in the folders where they usually are, and of running processes. */
+/* Finds runtimes by the names of files in PATH and the usual directories, and of running processes. */
 #include "doctor/installed.h"
 
 #include <dirent.h>
@@ -53,33 +53,33 @@ static struct candidate *find_candidate(struct search *s, const struct file_id *
 	return NULL;
 }
 
-static bool is_elf(int fd)
+static void push_candidate(struct search *s, struct candidate c)
 {
-	char magic[4];
-
-	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, "\177ELF", sizeof(magic));
+	if (c.path && !vec_push(&s->found, c))
+		return;
+	free(c.path);
+	words_done(&c.needs);
+	s->failed = true;
 }
 
-/* @path is what the name means, all links followed: a process has that mapped. False: it is no program. */
+/* @path has all links resolved, as in the mappings of a process. False: it is neither a program nor a library. */
 static bool add_candidate(struct search *s, const char *path)
 {
 	const struct runtime *runtime = runtime_of_file(s->runtimes, path);
 	AUTO_CLOSE int fd = runtime ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
 	struct candidate c = { .runtime = runtime };
 	struct stat st;
+	char magic[4];
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_elf(fd))
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
+	    memcmp(magic, "\177ELF", sizeof(magic)))
 		return false;
 	c.id = (struct file_id){ .dev = st.st_dev, .ino = st.st_ino };
 	if (find_candidate(s, &c.id))
 		return true;
 	locate_needed(fd, false, &c.needs);
 	c.path = strdup(path);
-	if (!c.path || vec_push(&s->found, c)) {
-		free(c.path);
-		words_done(&c.needs);
-		s->failed = true;
-	}
+	push_candidate(s, c);
 	return true;
 }
 
@@ -106,7 +106,7 @@ static void scan_directory(struct search *s, const char *directory)
 	}
 }
 
-static void scan_path(struct search *s)
+static void scan_directories(struct search *s)
 {
 	AUTO_FREE char *copy = strdup(getenv("PATH") ? getenv("PATH") : "/usr/local/bin:/usr/bin:/bin");
 	char *rest = copy, *directory;
@@ -115,10 +115,6 @@ static void scan_path(struct search *s)
 	while ((directory = strsep(&rest, ":")))
 		if (directory[0] == '/')
 			scan_directory(s, directory);
-}
-
-static void scan_usual_directories(struct search *s)
-{
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
 		glob_t g = { 0 };
 
@@ -129,7 +125,7 @@ static void scan_usual_directories(struct search *s)
 	}
 }
 
-/* A library of the same runtime that a program needs is told with the program. */
+/* A library that a program of the same runtime needs is reported with the program. */
 static void mark_parts(struct search *s)
 {
 	for (size_t i = 0; i < s->found.n; i++)
@@ -162,7 +158,7 @@ static void installed_done(struct installed *i)
 	vec_done(&i->files);
 }
 
-/* @fd is taken over. Devices that a process has mapped as code are passed over. */
+/* Owns @fd from here on. Skips devices that a process has mapped as code. */
 static void add_installed_file(struct installed *i, const char *path, int fd, bool *failed)
 {
 	struct installed_file f = { .path = strdup(path), .fd = fd };
@@ -182,7 +178,7 @@ static void add_installed_path(struct search *s, struct installed *i, const char
 	add_installed_file(i, path, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), &s->failed);
 }
 
-/* The longest says most: "3.1.2" of libruby against "3.1" of ruby3.1. */
+/* The longest version is the most precise: "3.1.2" of libruby against "3.1" of ruby3.1. */
 static void set_longest_version(const struct runtimes *runtimes, struct installed *i)
 {
 	for (size_t k = 0; k < i->files.n; k++) {
@@ -236,17 +232,7 @@ static bool is_known(struct search *s, const struct mapped_files *files, const b
 	return false;
 }
 
-static void add_running_candidate(struct search *s, const struct runtime *runtime, const struct mapping *m)
-{
-	struct candidate c = { .runtime = runtime, .id = m->file, .path = strdup(m->path) };
-
-	if (!c.path || vec_push(&s->found, c)) {
-		free(c.path);
-		s->failed = true;
-	}
-}
-
-/* A running one that is in no usual folder: built by its user, or in a container. The runtime's own files first. */
+/* A running runtime outside the usual directories: built by its user, or in a container. The files of the runtime come first. */
 static void visit_process(struct search *s, const struct runtime *runtime, pid_t pid, const struct mapped_files *files,
 			  void (*fn)(void *ctx, const struct installed *i), void *ctx)
 {
@@ -264,7 +250,8 @@ static void visit_process(struct search *s, const struct runtime *runtime, pid_t
 				continue;
 			add_installed_file(&i, m->path, mapping_open(pid, m, NULL), &s->failed);
 			if (!others)
-				add_running_candidate(s, runtime, m);
+				push_candidate(s, (struct candidate){
+							  .runtime = runtime, .id = m->file, .path = strdup(m->path) });
 		}
 	set_longest_version(s->runtimes, &i);
 	if (i.files.n)
@@ -312,8 +299,7 @@ static int find_candidates(struct search *s, char *const *paths, size_t npaths, 
 	}
 	if (npaths)
 		return 0;
-	scan_path(s);
-	scan_usual_directories(s);
+	scan_directories(s);
 	mark_parts(s);
 	if (s->found.n)
 		qsort(s->found.v, s->found.n, sizeof(*s->found.v), compare_candidates);

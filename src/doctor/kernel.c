@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel lets us do, in words: what works, what that is for, and what it takes where it does not. */
+/* The results of the trials as checks: what works, which feature requires it, and what to do where it does not. */
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -143,15 +143,6 @@ static void report_nop5(struct checks *c, unsigned harm)
 		checks_add(c, CHECK_OK, "forked children", NULL, "survive a probe on a 5-byte nop");
 }
 
-static void report_jit(struct checks *c, const struct machine *m)
-{
-	if (m->jited)
-		checks_add(c, CHECK_OK, "JIT", NULL, "on: BPF programs run as machine code");
-	else
-		checks_add(c, CHECK_WARN, "JIT", "as root: sysctl net.core.bpf_jit_enable=1",
-			   "off: BPF programs are interpreted, so events cost more");
-}
-
 static void report_limits(struct checks *c, const struct machine *m)
 {
 	struct rlimit files;
@@ -181,7 +172,11 @@ void doctor_kernel(struct checks *c)
 	if (privileged) {
 		report_attaching(c, &m);
 		report_nop5(c, m.nop5_harm);
-		report_jit(c, &m);
+		if (m.jited)
+			checks_add(c, CHECK_OK, "JIT", NULL, "on: BPF programs run as machine code");
+		else
+			checks_add(c, CHECK_WARN, "JIT", "as root: sysctl net.core.bpf_jit_enable=1",
+				   "off: BPF programs are interpreted, so events cost more");
 	}
 	report_limits(c, &m);
 	doctor_user_events(c, &m, privileged);

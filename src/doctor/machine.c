@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that do nothing, maps that hold nothing, and a probe on a function of our own. */
+/* Trials: empty programs and maps, and a probe on a function of usertrace itself. */
 #include "doctor/machine_priv.h"
 
 #include <bpf/bpf.h>
@@ -27,7 +27,7 @@ static const struct bpf_insn return_0[] = {
 	{ .code = BPF_JMP | BPF_EXIT },
 };
 
-/* Closes what was only made to see whether it can be made; 0 or the errno it was. */
+/* Closes the descriptor of a trial; 0, or @fd where that is a negative errno. */
 static int close_tried(int fd)
 {
 	if (fd < 0)
@@ -95,6 +95,22 @@ static void try_maps(struct machine *m)
 		ring < 0 ? ring : close_tried(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ut_rings", 4, 4, 1, &outer));
 	m->tried[TRY_COUNTERS] = close_tried(bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_lost", 4, 8, 1, &mapped));
 	m->tried[TRY_STARTS] = close_tried(kernel_starts_map());
+}
+
+int doctor_load(struct asm_buf *a, struct kernel_prog *prog, int map_fd)
+{
+	int fds[GEN_MAPS], r = asm_finish(a);
+
+	memset(fds, -1, sizeof(fds));
+	fds[GEN_MAP_LOST] = map_fd;
+	if (!r)
+		r = gen_relocate(a, fds);
+	prog->insns = a->insns.v;
+	prog->n = a->insns.n;
+	if (!r)
+		r = kernel_prog_load(prog, NULL, NULL);
+	asm_done(a);
+	return r;
 }
 
 /* --- a probe on ourselves -------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* User events: does the prctl lane work here, and what do both lanes cost this machine, off and on. */
+/* User events: trials of the prctl transport, and the cost of both transports, untraced and traced. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "record/nop5_harm.h"
 #include "usertrace.h"
 
-#define ROUNDS 2 /* letting go takes tens of milliseconds */
+#define ROUNDS 2 /* detaching takes tens of milliseconds */
 #define BATCHES 15
 #define CALLS 100
 /* No kernel's option, and not ours: costs the same, and other tracers do not see it. */
@@ -104,35 +104,6 @@ static int find_tracepoint(unsigned *ret_id, int *ret_option_offset)
 	return r;
 }
 
-struct prctl_transport {
-	int map, prog; /* -1 or a negative errno: there is none */
-	unsigned id;
-};
-
-static int prctl_transport_open(struct prctl_transport *transport)
-{
-	int option_offset = 0, r = find_tracepoint(&transport->id, &option_offset);
-
-	transport->map = r ? r : bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_seen", 4, 8, 1, NULL);
-	transport->prog = transport->map < 0 ? transport->map : load_counting(transport->map, option_offset);
-	return transport->prog < 0 ? transport->prog : 0;
-}
-
-static void prctl_transport_close(struct prctl_transport *transport)
-{
-	if (transport->map >= 0)
-		close(transport->map);
-	if (transport->prog >= 0)
-		close(transport->prog);
-}
-
-/* The link; *@event is what it sits on. */
-static int prctl_transport_attach(const struct prctl_transport *transport, int *event)
-{
-	*event = kernel_tracepoint_event(transport->id);
-	return *event < 0 ? *event : kernel_link_event(transport->prog, *event, 0);
-}
-
 /* The one event of ours that others may see. 0: the kernel said what it says to every unknown option. */
 static int call_user_prctl(void)
 {
@@ -142,20 +113,20 @@ static int call_user_prctl(void)
 }
 
 /* One call, while the program is attached. */
-static void try_prctl(struct machine *m, const struct prctl_transport *transport)
+static void try_prctl(struct machine *m, int map)
 {
 	const uint32_t key = 0;
 	uint64_t before = 0, after = 0;
 
-	bpf_map_lookup_elem(transport->map, &key, &before);
+	bpf_map_lookup_elem(map, &key, &before);
 	m->tried[TRY_PRCTL_ALLOWED] = call_user_prctl();
-	bpf_map_lookup_elem(transport->map, &key, &after);
+	bpf_map_lookup_elem(map, &key, &after);
 	if (after == before && !m->tried[TRY_PRCTL_ALLOWED])
 		m->tried[TRY_PRCTL] = -EIO;
 }
 
 /* Off and on by turns, so that what else the machine does disturbs both. */
-static void measure_prctl(struct machine *m, const struct prctl_transport *transport)
+static void measure_prctl(struct machine *m, unsigned tracepoint, int map, int prog)
 {
 	double other_off = 0, other_on = 0;
 
@@ -164,12 +135,13 @@ static void measure_prctl(struct machine *m, const struct prctl_transport *trans
 
 		measure_call(call_other, &other_off);
 		measure_call(call_prctl, &m->costs.prctl_off_ns);
-		link = prctl_transport_attach(transport, &event);
+		event = kernel_tracepoint_event(tracepoint);
+		link = event < 0 ? event : kernel_link_event(prog, event, 0);
 		m->tried[TRY_PRCTL] = link < 0 ? link : 0;
 		if (link < 0)
 			return;
 		if (!i)
-			try_prctl(m, transport);
+			try_prctl(m, map);
 		if (m->tried[TRY_PRCTL] || m->tried[TRY_PRCTL_ALLOWED])
 			return;
 		measure_call(call_other, &other_on);
@@ -199,16 +171,19 @@ static void measure_site(struct user_costs *ret, bool multi)
 
 void doctor_try_user(struct machine *m)
 {
-	struct prctl_transport transport = { .map = -1, .prog = -1 };
+	AUTO_CLOSE int map = -1, prog = -1;
+	unsigned tracepoint = 0;
+	int option_offset = 0, r = find_tracepoint(&tracepoint, &option_offset);
 
-	m->tried[TRY_PRCTL] = prctl_transport_open(&transport);
-	if (!m->tried[TRY_PRCTL]) {
-		measure_prctl(m, &transport);
+	map = r ? r : bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_seen", 4, 8, 1, NULL);
+	prog = map < 0 ? map : load_counting(map, option_offset);
+	m->tried[TRY_PRCTL] = prog < 0 ? prog : 0;
+	if (prog >= 0) {
+		measure_prctl(m, tracepoint, map, prog);
 	} else {
 		m->tried[TRY_PRCTL_ALLOWED] = call_user_prctl();
 		measure_call(call_prctl, &m->costs.prctl_off_ns);
 	}
 	if (!m->tried[TRY_FIRES])
 		measure_site(&m->costs, m->multi);
-	prctl_transport_close(&transport);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What one process offers to a tracer: who it is, where it lives, its runtime, its probes and their semaphores. */
+/* What one process offers to a tracer: identity, namespaces, runtime, probes and their semaphores. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "proc/procfs.h"
 #include "proc/runtime.h"
 
-/* One provider of one file, with what was counted. */
+/* One provider of one file, with the counts of its notes. */
 struct provider {
 	const char *name;
 	size_t probes, sites, defects;
@@ -78,12 +78,21 @@ static void add_semaphore(struct found *found, const struct usdt_note *note, int
 	}
 }
 
-/* Counts the notes of one file, sorted by name, and tells a line for each provider. */
-static void count_notes(struct checks *c, struct found *found, const struct usdt_note **sorted, size_t n, int mem,
+/* Counts the notes of one file, sorted by name, and adds a check for each provider. */
+static void check_notes(struct checks *c, struct found *found, const struct usdt_notes *notes, int mem,
 			const struct mappings *maps, const struct mapped_file *file)
 {
+	size_t n = notes->notes.n;
+	AUTO_FREE const struct usdt_note **sorted = calloc(n + 1, sizeof(*sorted));
 	struct provider p = { 0 };
 
+	if (!sorted) {
+		c->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &notes->notes.v[i];
+	qsort(sorted, n, sizeof(*sorted), compare_notes);
 	for (size_t i = 0; i < n; i++) {
 		const struct usdt_note *note = sorted[i];
 		bool new_provider = !i || strcmp(note->provider, sorted[i - 1]->provider);
@@ -102,27 +111,12 @@ static void count_notes(struct checks *c, struct found *found, const struct usdt
 	}
 	if (p.name)
 		report_provider(c, file->first.path, &p);
-}
-
-static void check_notes(struct checks *c, struct found *found, const struct usdt_notes *notes, int mem,
-			const struct mappings *maps, const struct mapped_file *file)
-{
-	AUTO_FREE const struct usdt_note **sorted = calloc(notes->notes.n + 1, sizeof(*sorted));
-
-	if (!sorted) {
-		c->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < notes->notes.n; i++)
-		sorted[i] = &notes->notes.v[i];
-	qsort(sorted, notes->notes.n, sizeof(*sorted), compare_notes);
-	count_notes(c, found, sorted, notes->notes.n, mem, maps, file);
 	if (notes->broken)
 		checks_add(c, CHECK_WARN, "probes", "rebuild the program", "%zu broken %s in %s", notes->broken,
 			   plural(notes->broken, "note"), file->first.path);
 }
 
-static const char *more_rights(void) { return geteuid() ? "ask as root" : "run it outside this container"; }
+static const char *privileges_remedy(void) { return geteuid() ? "ask as root" : "run it outside this container"; }
 
 static void check_mapped_file(struct checks *c, struct found *found, pid_t pid, int mem, const struct mappings *maps,
 			      const struct mapped_file *file)
@@ -133,7 +127,7 @@ static void check_mapped_file(struct checks *c, struct found *found, pid_t pid, 
 	struct elf_image *img;
 
 	if (fd < 0) {
-		checks_add(c, CHECK_NO, "files", more_rights(), "%s", err.msg);
+		checks_add(c, CHECK_NO, "files", privileges_remedy(), "%s", err.msg);
 		return;
 	}
 	if (elf_image_open(fd, &img, &err))
@@ -145,18 +139,6 @@ static void check_mapped_file(struct checks *c, struct found *found, pid_t pid, 
 		checks_add(c, CHECK_WARN, "probes", NULL, "%s: %s", file->first.path, err.msg);
 	usdt_notes_done(&notes);
 	elf_image_free(img);
-}
-
-static void report_semaphores(struct checks *c, const struct found *found)
-{
-	if (!found->semaphores)
-		return;
-	if (found->raised)
-		checks_add(c, CHECK_OK, "semaphores", NULL, "%zu of %zu are raised; traced now: %s", found->raised,
-			   found->semaphores, found->traced.data ? found->traced.data : "?");
-	else
-		checks_add(c, CHECK_OK, "semaphores", NULL, "none of %zu is raised: these probes are not traced now",
-			   found->semaphores);
 }
 
 static void report_no_probes(struct checks *c, const struct runtime *runtime)
@@ -182,21 +164,25 @@ static void check_mapped_files(struct checks *c, pid_t pid, const struct runtime
 	AUTO_CLOSE int mem = procfs_open(pid, "mem");
 
 	if (mapped_files_read(pid, &files, &err) || mappings_read(pid, &maps, &err)) {
-		checks_add(c, CHECK_NO, "files", more_rights(), "%s", err.msg);
+		checks_add(c, CHECK_NO, "files", privileges_remedy(), "%s", err.msg);
 	} else {
 		for (size_t i = 0; i < files.files.n; i++)
 			check_mapped_file(c, &found, pid, mem, &maps, &files.files.v[i]);
-		if (found.probes)
-			report_semaphores(c, &found);
-		else
+		if (!found.probes)
 			report_no_probes(c, runtime);
+		else if (found.raised)
+			checks_add(c, CHECK_OK, "semaphores", NULL, "%zu of %zu are raised; traced now: %s",
+				   found.raised, found.semaphores, found.traced.data ? found.traced.data : "?");
+		else if (found.semaphores)
+			checks_add(c, CHECK_OK, "semaphores", NULL,
+				   "none of %zu is raised: these probes are not traced now", found.semaphores);
 	}
 	buf_done(&found.traced);
 	mappings_done(&maps);
 	mapped_files_done(&files);
 }
 
-/* True when the process has another namespace of this kind than we have; false also when one cannot tell. */
+/* Whether the process is in another namespace of @kind than usertrace; false where it cannot be read. */
 static bool is_other_namespace(pid_t pid, const char *kind)
 {
 	char path[64];
@@ -224,30 +210,10 @@ static void check_namespaces(struct checks *c, pid_t pid)
 		checks_add(c, CHECK_OK, "namespaces", NULL, "the same as here");
 }
 
-static const struct runtime *check_runtime(struct checks *c, pid_t pid, const struct runtimes *runtimes)
-{
-	const struct runtime *runtime = runtime_of_process(runtimes, pid);
-
-	if (!runtime)
-		checks_add(c, CHECK_OK, "runtime", NULL, "no known runtime");
-	else if (!runtime->language || !strcmp(runtime->language, runtime->name))
-		checks_add(c, CHECK_OK, "runtime", NULL, "%s", runtime->name);
-	else
-		checks_add(c, CHECK_OK, "runtime", NULL, "%s (%s)", runtime->name, runtime->language);
-	return runtime;
-}
-
-static void report_no_names(struct checks *c, const struct runtime *runtime, const char *flag)
-{
-	AUTO_BUF struct buf lacks = { 0 }, remedy = { 0 };
-
-	if (map_hint_explain(runtime, flag, &lacks, &remedy) && lacks.data)
-		checks_add(c, CHECK_WARN, "names", remedy.data, "%s", lacks.data);
-}
-
-/* Does the code that it compiles have names for `profile`? */
+/* Whether `profile` finds names of the JIT code. */
 static void check_code_map(struct checks *c, pid_t pid, const struct runtimes *runtimes, const struct runtime *runtime)
 {
+	AUTO_BUF struct buf lacks = { 0 }, remedy = { 0 };
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%d.map", pid, process_ns_pid(pid));
@@ -257,8 +223,8 @@ static void check_code_map(struct checks *c, pid_t pid, const struct runtimes *r
 	else if (hotspot_is_ready(pid))
 		checks_add(c, CHECK_OK, "names", NULL,
 			   "'usertrace profile' asks it for the names of its JIT-compiled code");
-	else
-		report_no_names(c, runtime, map_hint(runtimes, pid, runtime));
+	else if (map_hint_explain(runtime, map_hint(runtimes, pid, runtime), &lacks, &remedy) && lacks.data)
+		checks_add(c, CHECK_WARN, "names", remedy.data, "%s", lacks.data);
 }
 
 void doctor_process(struct checks *c, pid_t pid)
@@ -280,8 +246,12 @@ void doctor_process(struct checks *c, pid_t pid)
 	check_namespaces(c, pid);
 	if (runtimes_load(&runtimes, &err))
 		checks_add(c, CHECK_WARN, "runtime", NULL, "%s", err.msg);
+	else if (!(runtime = runtime_of_process(&runtimes, pid)))
+		checks_add(c, CHECK_OK, "runtime", NULL, "no known runtime");
+	else if (!runtime->language || !strcmp(runtime->language, runtime->name))
+		checks_add(c, CHECK_OK, "runtime", NULL, "%s", runtime->name);
 	else
-		runtime = check_runtime(c, pid, &runtimes);
+		checks_add(c, CHECK_OK, "runtime", NULL, "%s (%s)", runtime->name, runtime->language);
 	check_mapped_files(c, pid, runtime);
 	if (runtime) {
 		doctor_switches(c, pid, runtime->name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `usertrace doctor --runtimes`: the descriptions of runtimes against what is installed and runs here. Each probe of
+ * `usertrace doctor --runtimes`: the runtime definitions against the installed and running runtimes. Each probe of
  * each span is planned as tracing would plan it, with nothing attached.
  */
 #include <errno.h>
@@ -22,22 +22,21 @@ struct want {
 	const struct runtime_span *span;
 	const struct runtime_span_probe *probe;
 	char *text; /* owned */
-	size_t request; /* in the plan of what is looked at now; NOT_REQUESTED: its span is for other versions */
+	size_t request; /* in the current plan; NOT_REQUESTED: its span is for other versions */
 	size_t nprobes;
-	bool bad; /* it does not fit there, which was told */
+	bool bad; /* the plan rejected it, which was reported */
 };
 
 struct described {
 	const struct runtime *runtime;
-	bool users; /* by a file of the user's */
-	VEC(struct want) wants; /* those that are probe language */
-	size_t found; /* files of it that are here */
+	bool users; /* defined by a file of the user */
+	VEC(struct want) wants; /* without those that do not parse */
+	size_t found; /* how many were found here */
 };
 
 struct run {
 	struct checks *c;
 	struct described *described;
-	size_t n;
 };
 
 static void described_done(struct described *d)
@@ -47,7 +46,7 @@ static void described_done(struct described *d)
 	vec_done(&d->wants);
 }
 
-/* The place in a format of a value that has no name, or prints nothing that a span could use; NULL: all have. */
+/* The position in a format of a value that has no name, or prints nothing that a span could use; NULL: all have. */
 static const char *nameless(const char *format)
 {
 	for (const char *s = format; (s = strchr(s, '%')); s++) {
@@ -63,52 +62,28 @@ static const char *nameless(const char *format)
 	return NULL;
 }
 
-/* What spans ask of a probe beyond the language: each value has a name. */
-static int check_names(const struct probe_spec *spec, struct ut_err *err)
-{
-	const char *bad = spec->format ? nameless(spec->format) : NULL;
-
-	if (!spec->format && spec->args.n)
-		return ut_err_set(err, -EINVAL,
-				  "'%s': its values have no names; name them in a format: \"full=%%d\", arg1",
-				  spec->text);
-	if (bad)
-		return ut_err_set(err, -EINVAL,
-				  "'%s': the value at '%s' has no name, or is neither a number nor a string; write "
-				  "name=%%d, %%u, %%s or %%.*s",
-				  spec->text, bad);
-	return 0;
-}
-
-/* As gc traces it: without a format nothing is copied. */
+/* As gc traces it: without a format nothing is copied. Beyond the probe language, each value must have a name. */
 static int want_text(const char *text, char **ret, struct ut_err *err)
 {
 	struct probe_spec *spec = NULL;
+	const char *bad;
 	int r = probe_parse(text, &spec, err);
 
 	if (!r)
 		r = probe_check_format(spec, err);
-	if (!r)
-		r = check_names(spec, err);
+	bad = !r && spec->format ? nameless(spec->format) : NULL;
+	if (!r && !spec->format && spec->args.n)
+		r = ut_err_set(err, -EINVAL,
+			       "'%s': its values have no names; name them in a format: \"full=%%d\", arg1", spec->text);
+	else if (bad)
+		r = ut_err_set(err, -EINVAL,
+			       "'%s': the value at '%s' has no name, or is neither a number nor a string; write "
+			       "name=%%d, %%u, %%s or %%.*s",
+			       spec->text, bad);
 	if (!r && asprintf(ret, "%s%s", text, spec->format ? "" : " \"\"") < 0)
 		r = ut_err_nomem(err);
 	probe_spec_free(spec);
 	return r;
-}
-
-static void add_want(struct checks *c, struct described *d, const struct runtime_span *s,
-		     const struct runtime_span_probe *p)
-{
-	struct want w = { .span = s, .probe = p };
-	struct ut_err err = { 0 };
-
-	if (want_text(p->text, &w.text, &err)) {
-		checks_add(c, CHECK_NO, d->runtime->name, "correct the file", "%s:%u: %s", d->runtime->origin, p->line,
-			   err.msg);
-	} else if (vec_push(&d->wants, w)) {
-		free(w.text);
-		c->failed = true;
-	}
 }
 
 static void describe_runtime(struct checks *c, struct described *d, const struct runtime *r, const char *file)
@@ -116,8 +91,19 @@ static void describe_runtime(struct checks *c, struct described *d, const struct
 	d->runtime = r;
 	d->users = strchr(r->origin, '/') || (file && !strcmp(r->origin, file));
 	for (size_t i = 0; i < r->span.n; i++)
-		for (size_t k = 0; k < r->span.v[i].probe.n; k++)
-			add_want(c, d, &r->span.v[i], &r->span.v[i].probe.v[k]);
+		for (size_t k = 0; k < r->span.v[i].probe.n; k++) {
+			const struct runtime_span_probe *p = &r->span.v[i].probe.v[k];
+			struct want w = { .span = &r->span.v[i], .probe = p };
+			struct ut_err err = { 0 };
+
+			if (want_text(p->text, &w.text, &err)) {
+				checks_add(c, CHECK_NO, r->name, "correct the file", "%s:%u: %s", r->origin, p->line,
+					   err.msg);
+			} else if (vec_push(&d->wants, w)) {
+				free(w.text);
+				c->failed = true;
+			}
+		}
 }
 
 /* A plan of these probes over all files of @i; an error is the probe's, not the file's. */
@@ -133,7 +119,7 @@ static int plan_of(const char *const *texts, size_t n, const struct installed *i
 	return r;
 }
 
-/* The texts that hold for this version, each once; returns how many. */
+/* Collects the probes of this version, each once; returns how many. */
 static size_t select_wants(struct described *d, const char *version, const char **texts)
 {
 	size_t n = 0;
@@ -156,7 +142,7 @@ static size_t select_wants(struct described *d, const char *version, const char 
 	return n;
 }
 
-/* One after the other, to tell which ones do not fit. */
+/* Plans one at a time, to find those that the plan rejects. */
 static void plan_each(struct checks *c, struct described *d, const struct installed *i)
 {
 	for (size_t k = 0; k < d->wants.n; k++) {
@@ -186,7 +172,7 @@ static const struct want *want_of(const struct described *d, size_t request)
 	return NULL;
 }
 
-/* Values that no instruction of ours can read at some site: they will not be shown. */
+/* Values that no generated instruction can read at some site: spans lack them. */
 static void report_unreadable(struct checks *c, const struct described *d, const struct installed *i,
 			      const struct plan *plan)
 {
@@ -229,7 +215,7 @@ static void plan_wants(struct checks *c, struct described *d, const struct insta
 	plan_free(plan);
 }
 
-/* The first of these that is nowhere, if none is anywhere. */
+/* The first probe of this role without a site, where no probe of the role has one; NULL otherwise. */
 static const struct want *missing_want(const struct described *d, const struct runtime_span *s, enum runtime_role role)
 {
 	const struct want *ret = NULL;
@@ -260,7 +246,7 @@ static bool is_available(const struct described *d, const struct runtime_span *s
 	return runtime_span_holds(s, version) && has_any(d, s, RUNTIME_BEGIN) && has_any(d, s, RUNTIME_END);
 }
 
-/* "HotSpot gc-phase": what a line about one span is about. */
+/* "HotSpot gc-phase": the thing of a check of one span. */
 static char *span_thing(const struct runtime *r, const struct runtime_span *s)
 {
 	char *ret;
@@ -268,7 +254,7 @@ static char *span_thing(const struct runtime *r, const struct runtime_span *s)
 	return asprintf(&ret, "%s %s", r->name, s->kind) < 0 ? NULL : ret;
 }
 
-/* Why it is nowhere, in the plan's words. */
+/* Why a probe has no site, in the words of the plan. */
 static void report_missing(struct checks *c, const struct described *d, const struct want *w, const struct installed *i)
 {
 	static const char other_build[] = "correct the definition, or trace a build that has them";
@@ -279,7 +265,7 @@ static void report_missing(struct checks *c, const struct described *d, const st
 	struct ut_err err = { 0 };
 
 	if (w->bad)
-		return; /* told already */
+		return; /* reported already */
 	if (!thing || plan_of(&text, 1, i, &plan, &err) || !plan_complete(plan, i->files.v[0].path, NULL, &err))
 		c->failed |= !thing;
 	else
@@ -288,7 +274,7 @@ static void report_missing(struct checks *c, const struct described *d, const st
 	plan_free(plan);
 }
 
-/* What is not there of a span that should be, and what is not there at once. */
+/* The missing probes of a span, and the flag that its programs need. */
 static void report_span(struct checks *c, const struct described *d, const struct runtime_span *s,
 			const struct installed *i)
 {
@@ -329,16 +315,6 @@ static void add_available_kinds(struct buf *out, const struct described *d, cons
 	}
 }
 
-/* The path, the version, the process. */
-static void add_location(struct buf *out, const struct installed *i)
-{
-	buf_adds(out, i->files.v[0].path);
-	if (i->pid)
-		buf_addf(out, " of process %d", i->pid);
-	if (i->version[0])
-		buf_addf(out, ", version %s", i->version);
-}
-
 static void report_sum(struct checks *c, const struct described *d, const struct installed *i)
 {
 	const struct runtime *r = d->runtime;
@@ -349,7 +325,11 @@ static void report_sum(struct checks *c, const struct described *d, const struct
 		held += runtime_span_holds(&r->span.v[k], i->version);
 		available += is_available(d, &r->span.v[k], i->version);
 	}
-	add_location(&text, i);
+	buf_adds(&text, i->files.v[0].path);
+	if (i->pid)
+		buf_addf(&text, " of process %d", i->pid);
+	if (i->version[0])
+		buf_addf(&text, ", version %s", i->version);
 	if (!r->span.n)
 		buf_addf(&text, ": no spans: %s", r->none ? r->none : "none is defined");
 	else
@@ -378,46 +358,15 @@ static void check_installed(void *ctx, const struct installed *i)
 		report_span(run->c, d, &d->runtime->span.v[k], i);
 }
 
-static void report_absent(struct checks *c, const struct described *d)
-{
-	const struct runtime *r = d->runtime;
-
-	if (!d->found)
-		checks_add(c, CHECK_OK, r->name, NULL, "not found here; %zu %s defined%s%s", r->span.n,
-			   plural(r->span.n, "span"), d->users ? " in " : "", d->users ? r->origin : "");
-}
-
 static void report_broken(void *ctx, const struct ut_err *err)
 {
 	checks_add(ctx, CHECK_NO, "runtime file", "correct or remove it", "%s", err->msg);
 }
 
-static void check_runtimes(struct checks *c, const struct runtimes *runtimes, const char *file, char *const *paths,
-			   size_t npaths)
-{
-	struct run run = { .c = c, .n = runtimes->all.n };
-	struct ut_err err = { 0 };
-
-	run.described = calloc(run.n + 1, sizeof(*run.described));
-	if (!run.described) {
-		c->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < run.n; i++)
-		describe_runtime(c, &run.described[i], &runtimes->all.v[i], file);
-	if (installed_each(runtimes, paths, npaths, check_installed, &run, &err))
-		checks_add(c, CHECK_NO, "runtimes", NULL, "%s", err.msg);
-	for (size_t i = 0; i < run.n; i++) {
-		if (!npaths)
-			report_absent(c, &run.described[i]);
-		described_done(&run.described[i]);
-	}
-	free(run.described);
-}
-
 void doctor_runtimes(struct checks *c, const char *file, char *const *paths, size_t npaths)
 {
 	AUTO(runtimes_done) struct runtimes runtimes = { 0 };
+	struct run run = { .c = c };
 	struct ut_err err = { 0 };
 
 	if (runtimes_load_good(&runtimes, report_broken, c, &err)) {
@@ -426,5 +375,23 @@ void doctor_runtimes(struct checks *c, const char *file, char *const *paths, siz
 	}
 	if (file && runtimes_load_file(&runtimes, file, &err))
 		report_broken(c, &err);
-	check_runtimes(c, &runtimes, file, paths, npaths);
+	run.described = calloc(runtimes.all.n + 1, sizeof(*run.described));
+	if (!run.described) {
+		c->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < runtimes.all.n; i++)
+		describe_runtime(c, &run.described[i], &runtimes.all.v[i], file);
+	if (installed_each(&runtimes, paths, npaths, check_installed, &run, &err))
+		checks_add(c, CHECK_NO, "runtimes", NULL, "%s", err.msg);
+	for (size_t i = 0; i < runtimes.all.n; i++) {
+		const struct described *d = &run.described[i];
+
+		if (!npaths && !d->found)
+			checks_add(c, CHECK_OK, d->runtime->name, NULL, "not found here; %zu %s defined%s%s",
+				   d->runtime->span.n, plural(d->runtime->span.n, "span"), d->users ? " in " : "",
+				   d->users ? d->runtime->origin : "");
+		described_done(&run.described[i]);
+	}
+	free(run.described);
 }

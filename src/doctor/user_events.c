@@ -20,21 +20,9 @@ static struct ns_text ns_text(double ns)
 	return ret;
 }
 
-static void report_site(struct checks *c, const struct machine *m)
+void doctor_user_events(struct checks *c, const struct machine *m, bool privileged)
 {
-	if (m->tried[TRY_FIRES])
-		checks_add(c, CHECK_WARN, "usertrace.h events", "see \"a probe on ourselves\"", "cannot be traced");
-	else if (m->costs.site_measured)
-		checks_add(c, CHECK_OK, "usertrace.h events", NULL,
-			   "can be traced: an untraced event costs a load and a branch, a traced one at least %s",
-			   ns_text(m->costs.site_on_ns).s);
-	else
-		checks_add(c, CHECK_OK, "usertrace.h events", NULL, "can be traced");
-}
-
-/* Measuring the cost of an untraced event needs no privileges. */
-static void report_untraced_prctl(struct checks *c, const struct machine *m)
-{
+	/* measuring the cost of an untraced event needs no privileges */
 	if (m->tried[TRY_PRCTL_ALLOWED])
 		checks_add(c, CHECK_WARN, "prctl", "allow prctl in the seccomp filter of this container or service",
 			   "a seccomp filter rejects the call (%s): prctl events from here cannot be traced; other "
@@ -44,10 +32,11 @@ static void report_untraced_prctl(struct checks *c, const struct machine *m)
 		checks_add(c, CHECK_OK, "prctl", NULL,
 			   "not restricted: an untraced prctl event costs a failing system call, %s",
 			   ns_text(m->costs.prctl_off_ns).s);
-}
-
-static void report_traced_prctl(struct checks *c, const struct machine *m)
-{
+	if (!privileged) {
+		checks_add(c, CHECK_WARN, "user events", "sudo usertrace doctor",
+			   "not permitted to test whether they can be traced, and at what cost");
+		return;
+	}
 	if (m->tried[TRY_PRCTL] == -EIO)
 		checks_add(c, CHECK_WARN, "prctl events", "events of usertrace.h do not need it",
 			   "attached, but a test call was not seen");
@@ -62,16 +51,12 @@ static void report_traced_prctl(struct checks *c, const struct machine *m)
 			ns_text(m->costs.prctl_on_ns).s, ns_text(m->costs.other_ns).s);
 	else
 		checks_add(c, CHECK_OK, "prctl events", NULL, "can be traced");
-}
-
-void doctor_user_events(struct checks *c, const struct machine *m, bool privileged)
-{
-	report_untraced_prctl(c, m);
-	if (!privileged) {
-		checks_add(c, CHECK_WARN, "user events", "sudo usertrace doctor",
-			   "not permitted to test whether they can be traced, and at what cost");
-		return;
-	}
-	report_traced_prctl(c, m);
-	report_site(c, m);
+	if (m->tried[TRY_FIRES])
+		checks_add(c, CHECK_WARN, "usertrace.h events", "see \"a probe on ourselves\"", "cannot be traced");
+	else if (m->costs.site_measured)
+		checks_add(c, CHECK_OK, "usertrace.h events", NULL,
+			   "can be traced: an untraced event costs a load and a branch, a traced one at least %s",
+			   ns_text(m->costs.site_on_ns).s);
+	else
+		checks_add(c, CHECK_OK, "usertrace.h events", NULL, "can be traced");
 }
