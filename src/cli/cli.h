@@ -21,8 +21,8 @@ enum opt_type {
 	OPT_U64, /* uint64_t */
 	OPT_SIZE, /* uint64_t bytes: 64K, 8M */
 	OPT_SECONDS, /* uint64_t nanoseconds: 3, 0.5, 250ms */
-	OPT_PIDS, /* struct pid_list: comma-separated, may come again */
-	OPT_STRINGS, /* struct string_list: not empty, may come again */
+	OPT_PIDS, /* struct pid_list: comma-separated, may be repeated */
+	OPT_STRINGS, /* struct string_list: not empty, may be repeated */
 };
 
 struct pid_list {

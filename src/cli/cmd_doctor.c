@@ -29,7 +29,7 @@ static const struct ut_opt options[] = {
 
 static const char *const state_names[] = { [CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_NO] = "no" };
 
-/* A meaning with a marked place in it has lines of its own for that, behind the first. */
+/* A message that marks a position in a definition has further lines for that. */
 static void add_check_text(struct buf *out, const struct check *check)
 {
 	size_t start = out->len, first = strcspn(check->meaning, "\n");
@@ -66,7 +66,7 @@ static void add_check_json(struct buf *out, const struct check *check)
 	json_line(&j);
 }
 
-/* Above the machine, where it comes behind processes. */
+/* The heading of the machine's checks, which follow those of processes. */
 static void add_machine_heading(struct buf *out, const struct checks *checks, size_t from, bool brief)
 {
 	size_t ok = 0, n = checks->all.n - from;
@@ -79,7 +79,7 @@ static void add_machine_heading(struct buf *out, const struct checks *checks, si
 	buf_addc(out, '\n');
 }
 
-/* Prints the checks that were added since the last time: what follows may take long. The exit status. */
+/* Prints the checks that were added since the last call, as the next ones may take long. The exit status. */
 static int print_checks(const struct ut_cmd *cmd, const struct checks *checks, size_t *printed, const struct opts *opts)
 {
 	bool json = opts->json, brief = opts->pids.n && !opts->verbose && !json;
@@ -87,7 +87,7 @@ static int print_checks(const struct ut_cmd *cmd, const struct checks *checks, s
 	int status = EXIT_OK;
 	pid_t pid = *printed ? checks->all.v[*printed - 1].pid : 0;
 
-	if (ferror(stdout)) /* which was said */
+	if (ferror(stdout)) /* which was reported */
 		return EXIT_FAILED;
 	for (size_t i = *printed; i < checks->all.n; i++) {
 		const struct check *check = &checks->all.v[i];
@@ -130,7 +130,7 @@ static int check_processes(const struct ut_cmd *cmd, struct checks *checks, size
 	return status;
 }
 
-/* With processes it is told at once, below one heading. */
+/* After processes all checks are printed at once, below one heading. */
 static int check_machine(const struct ut_cmd *cmd, struct checks *checks, size_t *printed, const struct opts *opts)
 {
 	int status = EXIT_OK, more;

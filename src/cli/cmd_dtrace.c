@@ -15,13 +15,6 @@
 #include "dtrace/object.h"
 #include "dtrace/provider.h"
 
-static bool ends_with_d(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > 2 && !strcmp(name + len - 2, ".d");
-}
-
 /* Operands: a provider file where no -s names one, otherwise the object files that Solaris' dtrace -G wants to see. */
 static int sort_sources(const struct ut_cmd *cmd, struct dtrace_options *opts)
 {
@@ -29,7 +22,8 @@ static int sort_sources(const struct ut_cmd *cmd, struct dtrace_options *opts)
 
 	for (size_t i = 0; i < opts->operands.n; i++) {
 		const char *name = opts->operands.v[i];
-		bool is_source = ends_with_d(name) || !strcmp(name, "-");
+		size_t len = strlen(name);
+		bool is_source = (len > 2 && !strcmp(name + len - 2, ".d")) || !strcmp(name, "-");
 
 		if (is_source && named)
 			return usage_error(
@@ -42,7 +36,7 @@ static int sort_sources(const struct ut_cmd *cmd, struct dtrace_options *opts)
 	return 0;
 }
 
-/* What can be said before anything is read. */
+/* Checks options and operands before any file is read. */
 static int check_dtrace_options(const struct ut_cmd *cmd, struct dtrace_options *opts)
 {
 	int status;
@@ -78,36 +72,31 @@ static int choose_machine(const struct ut_cmd *cmd, const struct dtrace_options 
 	return 0;
 }
 
-static int read_source(const struct dtrace_options *opts, const char *path, struct dtrace_providers *ret,
-		       struct ut_err *err)
-{
-	struct buf text = { 0 };
-	int status;
-
-	if (opts->preprocess)
-		status = dtrace_preprocess(path, opts->preprocessor.v, opts->preprocessor.n, &text, err);
-	else
-		status = dtrace_read(path, &text, err);
-	if (!status)
-		status = dtrace_parse(strcmp(path, "-") ? path : "<stdin>", text.data ? text.data : "", text.len, ret,
-				      err);
-	buf_done(&text);
-	return status;
-}
-
 static int read_sources(const struct ut_cmd *cmd, const struct dtrace_options *opts, struct dtrace_providers *ret)
 {
 	struct ut_err err = { 0 };
+	int r = 0;
 
-	for (size_t i = 0; i < opts->sources.n; i++)
-		if (read_source(opts, opts->sources.v[i], ret, &err))
-			return cli_fail_err(cmd, &err);
+	for (size_t i = 0; !r && i < opts->sources.n; i++) {
+		const char *path = opts->sources.v[i], *name = strcmp(path, "-") ? path : "<stdin>";
+		struct buf text = { 0 };
+
+		if (opts->preprocess)
+			r = dtrace_preprocess(path, opts->preprocessor.v, opts->preprocessor.n, &text, &err);
+		else
+			r = dtrace_read(path, &text, &err);
+		if (!r)
+			r = dtrace_parse(name, text.data ? text.data : "", text.len, ret, &err);
+		buf_done(&text);
+	}
+	if (r)
+		return cli_fail_err(cmd, &err);
 	if (!ret->nprobes)
 		cli_fail(cmd, EXIT_OK, "'%s' declares no probes, so the output has none", opts->sources.v[0]);
 	return 0;
 }
 
-/* dir/probes.d is probes.h or probes.o, here. */
+/* dir/probes.d makes probes.h or probes.o in the current directory. */
 static char *default_output(const struct dtrace_options *opts)
 {
 	const char *base = path_base(opts->sources.v[0]), *dot = strrchr(base, '.');
@@ -117,7 +106,7 @@ static char *default_output(const struct dtrace_options *opts)
 	return asprintf(&ret, "%.*s.%c", (int)len, base, opts->header ? 'h' : 'o') < 0 ? NULL : ret;
 }
 
-/* The sources' names without their folders, so that the same sources give the same header anywhere. */
+/* The names of the sources without directories, so that the same sources make the same header anywhere. */
 static char *source_names(const struct dtrace_options *opts)
 {
 	struct buf out = { 0 };
@@ -128,17 +117,7 @@ static char *source_names(const struct dtrace_options *opts)
 	return buf_take(&out);
 }
 
-static int format_output(const struct dtrace_options *opts, const struct dtrace_providers *providers,
-			 enum elf_machine machine, struct buf *out, struct ut_err *err)
-{
-	AUTO_FREE char *names = source_names(opts);
-
-	if (opts->object)
-		return dtrace_object(providers, machine, out, err);
-	return names ? dtrace_header(providers, names, opts->no_copy, out, err) : ut_err_nomem(err);
-}
-
-/* Also by another name. */
+/* Whether @output is one of the sources, also by another name or link. */
 static bool is_source(const struct dtrace_options *opts, const char *output)
 {
 	struct stat a, b;
@@ -154,6 +133,7 @@ static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *o
 			const struct dtrace_providers *providers, enum elf_machine machine)
 {
 	AUTO_FREE char *made = opts->output ? NULL : default_output(opts);
+	AUTO_FREE char *names = source_names(opts);
 	const char *output = opts->output ? opts->output : made;
 	struct ut_err err = { 0 };
 	struct buf out = { 0 };
@@ -162,7 +142,12 @@ static int write_output(const struct ut_cmd *cmd, const struct dtrace_options *o
 	if (output && is_source(opts, output))
 		return usage_error(cmd, "refusing to overwrite the provider file '%s'; use a different file with -o",
 				   output);
-	status = output ? format_output(opts, providers, machine, &out, &err) : ut_err_nomem(&err);
+	if (!output || (!opts->object && !names))
+		status = ut_err_nomem(&err);
+	else if (opts->object)
+		status = dtrace_object(providers, machine, &out, &err);
+	else
+		status = dtrace_header(providers, names, opts->no_copy, &out, &err);
 	if (!status)
 		status = dtrace_write(output, out.data ? out.data : "", out.len, &err);
 	buf_done(&out);

@@ -119,7 +119,7 @@ static int parse_event_options(const struct ut_cmd *cmd, const struct opts *opts
 	return EXIT_OK;
 }
 
-/* Cut by us it would be another name, and its begin would not meet its end. */
+/* A truncated name would be another name, and its begin would not match its end. */
 static int check_lengths(const struct ut_cmd *cmd, const struct event *e, const char *text)
 {
 	if (strlen(e->name) > UT_NAME_MAX)
@@ -129,16 +129,6 @@ static int check_lengths(const struct ut_cmd *cmd, const struct event *e, const 
 		return usage_error(cmd, "the string is too long (%zu bytes); the limit is %d", strlen(text),
 				   UT_TEXT_MAX);
 	return EXIT_OK;
-}
-
-/* The kernel knows no such option, and says EINVAL also to who is heard. */
-static int emit_event(const struct ut_cmd *cmd, const struct event *e)
-{
-	if (!prctl(PR_USER_TRACE, (unsigned long)e->what, e->name, (unsigned long)e->value, e->extra) ||
-	    errno == EINVAL)
-		return EXIT_OK;
-	return cli_fail(cmd, EXIT_FAILED, "the event cannot be traced: a seccomp filter rejects prctl (%s)",
-			strerror(errno));
 }
 
 static int run_emit(const struct ut_cmd *cmd, int argc, char **argv)
@@ -159,7 +149,14 @@ static int run_emit(const struct ut_cmd *cmd, int argc, char **argv)
 		status = parse_event_options(cmd, &opts, &event);
 	if (!status)
 		status = check_lengths(cmd, &event, opts.text);
-	return status ? status : emit_event(cmd, &event);
+	if (status)
+		return status;
+	/* the kernel knows no such option: it returns EINVAL whether or not the event is traced */
+	if (!prctl(PR_USER_TRACE, (unsigned long)event.what, event.name, (unsigned long)event.value, event.extra) ||
+	    errno == EINVAL)
+		return EXIT_OK;
+	return cli_fail(cmd, EXIT_FAILED, "the event cannot be traced: a seccomp filter rejects prctl (%s)",
+			strerror(errno));
 }
 
 const struct ut_cmd cmd_emit = {

@@ -70,7 +70,7 @@ static int write_flame(const struct ut_cmd *cmd, const struct opts *opts, const 
 	return cli_fail(cmd, EXIT_FAILED, "cannot write: %s", err.msg[0] ? err.msg : strerror(-r));
 }
 
-/* What can be said before anything is read. */
+/* Checks options before any file is read. */
 static int check_flame_options(const struct ut_cmd *cmd, struct opts *opts, struct out_options *o, int operands)
 {
 	char *end = "";
@@ -96,7 +96,7 @@ static int check_flame_options(const struct ut_cmd *cmd, struct opts *opts, stru
 	return 0;
 }
 
-/* For the picture alone what could not be seen need not be kept: a quarter of the least that is drawn. */
+/* An SVG needs no frames that are too narrow to draw: drops those below a quarter of the minimum. */
 static void allow_pruning(struct profile *p, const struct opts *opts, const struct out_options *o)
 {
 	bool svg = !opts->output || !strcmp(opts->output, "-") || out_format_of(opts->output) == &out_svg;
@@ -115,7 +115,7 @@ static bool has_waits(const struct profile *p)
 
 static bool is_function(const struct profile_frame *f) { return f->kind != FRAME_REASON && f->kind != FRAME_WAITING; }
 
-/* Is a function of one in the other? True also when there is no memory to find out. */
+/* Whether the profiles share a function; true also when out of memory. */
 static bool have_common(const struct profile *a, const struct profile *b)
 {
 	AUTO(strings_done) struct strings names = { 0 };
@@ -131,7 +131,7 @@ static bool have_common(const struct profile *a, const struct profile *b)
 	return false;
 }
 
-/* Shares of different things can be compared, and mean nothing. */
+/* Shares of different quantities can be compared, but mean nothing. */
 static void warn_of_unlike(const struct ut_cmd *cmd, const struct profile *base, const struct profile *p)
 {
 	if (has_waits(base) != has_waits(p))

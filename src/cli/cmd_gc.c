@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `usertrace gc`: where programs stood still: collections and the like as they end, and what they add up to. */
+/* `usertrace gc`: garbage collections and other pauses as they end, and their summary. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static const struct ut_opt options[] = {
 	OPT_TARGET_VERBOSE(struct opts),
 };
 
-/* What options mean together; EXIT_OK, or the status of a usage error. */
+/* Checks the combination of options; EXIT_OK, or the status of a usage error. */
 static int check_gc_options(const struct ut_cmd *cmd, struct opts *o, char *const *operands, int noperands,
 			    char *const *command)
 {

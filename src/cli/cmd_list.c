@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `usertrace list`: the probes of files, of processes and of everything that runs. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,6 +25,31 @@ static const struct ut_opt options[] = {
 	  offsetof(struct opts, verbose) },
 	{ 0, "json", NULL, "print one JSON object per line", OPT_FLAG, offsetof(struct opts, json) },
 };
+
+void list_report(struct list *list, int status, const char *fmt, ...)
+{
+	struct buf raw = { 0 }, safe = { 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vaddf(&raw, fmt, ap);
+	va_end(ap);
+	if (raw.data)
+		buf_add_escaped(&safe, raw.data, raw.len);
+	fprintf(stderr, "usertrace list: %s\n", safe.data ? safe.data : "out of memory");
+	buf_done(&raw);
+	buf_done(&safe);
+	if (status > list->status)
+		list->status = status;
+}
+
+void list_flush(struct list *list)
+{
+	if (list->out.len)
+		fwrite(list->out.data, 1, list->out.len, stdout);
+	fflush(stdout);
+	list->out.len = 0;
+}
 
 static bool is_file(const char *path)
 {
@@ -105,7 +131,7 @@ static int list_files(struct list *list, char **words, int n)
 	return status;
 }
 
-/* With -p and -a every word is a pattern; a path is a mistake that is worth a sentence of its own. */
+/* With -p and -a every word is a pattern; a path gets an error message of its own. */
 static int list_processes(struct list *list, const struct opts *opts, char **words, int n)
 {
 	if (opts->all && opts->pids.n)

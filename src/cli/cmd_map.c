@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `usertrace map`: has a code map written by a runtime that can be asked, tells how good it is, and removes old ones. */
+/* `usertrace map`: requests the code map of a runtime that can write one, checks it, and removes old ones. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static const struct ut_opt options[] = {
 	  offsetof(struct opts, dry_run) },
 };
 
-/* One process and what is known of it. */
+/* One process, its runtime, and the report on its maps. */
 struct subject {
 	pid_t pid;
 	char comm[16];
@@ -67,12 +67,7 @@ static void add_map_file(struct buf *out, const struct code_file_report *f)
 			 plural(f->bad, "line"), f->first_bad);
 }
 
-static double named_percent(const struct code_report *report)
-{
-	return report->runtime_bytes ? 100.0 * (double)report->named_bytes / (double)report->runtime_bytes : 0;
-}
-
-/* That there is no map, what that means and what helps. */
+/* That there is no map, and how to get one. */
 static void add_no_map(struct buf *out, const struct subject *s)
 {
 	AUTO(buf_done) struct buf lacks = { 0 }, remedy = { 0 };
@@ -100,7 +95,8 @@ static void add_map_text(struct buf *out, const struct subject *s)
 		add_no_map(out, s);
 	if (report->runtime_bytes)
 		buf_addf(out, "JIT code: %s resident, %.1f %% of it has names\n",
-			 human_bytes(report->runtime_bytes, bytes), named_percent(report));
+			 human_bytes(report->runtime_bytes, bytes),
+			 100.0 * (double)report->named_bytes / (double)report->runtime_bytes);
 	else
 		buf_adds(out, "JIT code: none\n");
 }
@@ -150,16 +146,6 @@ static void add_map_json(struct buf *out, const struct subject *s)
 	json_line(&j);
 }
 
-static void identify_process(struct subject *s, const struct runtimes *known)
-{
-	process_comm(s->pid, s->comm);
-	s->runtime = runtime_of_process(known, s->pid);
-	if (s->runtime && s->runtime->library)
-		s->runtime = NULL;
-	if (s->runtime)
-		s->hint = map_hint(known, s->pid, s->runtime);
-}
-
 static int map_process(const struct ut_cmd *cmd, const struct opts *opts, const struct runtimes *known, pid_t pid)
 {
 	AUTO(buf_done) struct buf out = { 0 };
@@ -170,7 +156,12 @@ static int map_process(const struct ut_cmd *cmd, const struct opts *opts, const 
 
 	if (process_identify(pid, &id, &err))
 		return cli_fail_err(cmd, &err);
-	identify_process(&s, known);
+	process_comm(pid, s.comm);
+	s.runtime = runtime_of_process(known, pid);
+	if (s.runtime && s.runtime->library)
+		s.runtime = NULL;
+	if (s.runtime)
+		s.hint = map_hint(known, pid, s.runtime);
 	if (!opts->check && s.runtime && !strcmp(s.runtime->name, "HotSpot")) {
 		s.asked = true;
 		if (hotspot_write_map(pid, ASK_MS, &s.refused))

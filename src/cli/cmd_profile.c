@@ -90,25 +90,11 @@ static int choose_frequency(struct run *run)
 	return EXIT_OK;
 }
 
-static int unknown_output_format(const struct run *run)
-{
-	struct buf all = { 0 };
-
-	for (size_t i = 0; out_formats[i]; i++)
-		buf_addf(&all, "%s%s", i ? ", " : "", run->o.to ? out_formats[i]->name : out_formats[i]->suffixes);
-	if (run->o.to)
-		usage_error(run->cmd, "unknown format '%s'; valid formats: %s", run->o.to, all.data ? all.data : "");
-	else
-		usage_error(run->cmd, "unknown suffix of '%s'; valid formats: %s; --to FORMAT works with any suffix",
-			    run->o.output, all.data ? all.data : "");
-	buf_done(&all);
-	return EXIT_USAGE;
-}
-
-/* Nothing is recorded that could not be written then. */
+/* Nothing is recorded that could not be written afterwards. */
 static int check_profile_output(struct run *run)
 {
 	const struct opts *o = &run->o;
+	AUTO(buf_done) struct buf all = { 0 };
 	struct ut_err err = { 0 };
 
 	if (o->json && (o->output || o->to))
@@ -116,8 +102,14 @@ static int check_profile_output(struct run *run)
 	if (!o->output && !o->to)
 		return EXIT_OK;
 	run->format = o->to ? out_format_named(o->to) : out_format_of(o->output);
+	for (size_t i = 0; !run->format && out_formats[i]; i++)
+		buf_addf(&all, "%s%s", i ? ", " : "", o->to ? out_formats[i]->name : out_formats[i]->suffixes);
+	if (!run->format && o->to)
+		return usage_error(run->cmd, "unknown format '%s'; valid formats: %s", o->to, all.data ? all.data : "");
 	if (!run->format)
-		return unknown_output_format(run);
+		return usage_error(run->cmd,
+				   "unknown suffix of '%s'; valid formats: %s; --to FORMAT works with any suffix",
+				   o->output, all.data ? all.data : "");
 	if (!o->output && run->format == &out_pprof && isatty(STDOUT_FILENO))
 		return usage_error(run->cmd, "refusing to write binary pprof data to the terminal; use -o FILE");
 	return o->output && out_file_check(o->output, &err) ? cli_fail_err(run->cmd, &err) : EXIT_OK;
@@ -181,8 +173,9 @@ static int write_format(void *ctx, int fd, struct ut_err *err)
 
 static int write_recorded(struct run *run, struct ut_err *err)
 {
+	/* a reader that stopped reading must not keep usertrace alive */
 	if (!run->o.output || out_file_is_special(run->o.output))
-		stop_signals_restore(run->o.targets.set.stop_fd); /* who does not read must not keep us alive */
+		stop_signals_restore(run->o.targets.set.stop_fd);
 	if (run->o.output)
 		return out_file_write(run->o.output, write_format, run, err);
 	return run->format ? write_format(run, STDOUT_FILENO, err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `usertrace report hot`: where the time of a recorded profile went, or the profile in another form. */
+/* `usertrace report hot`: where the time of a recorded profile went, or the profile in another format. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static int unknown_report_format(const struct run *run)
 			   run->o.to);
 }
 
-/* What it is written as. */
+/* Chooses the format. */
 static int check_report_output(struct run *run)
 {
 	struct opts *o = &run->o;

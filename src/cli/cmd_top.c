@@ -19,7 +19,7 @@
 #include "cli/terminal.h"
 #include "live/top.h"
 
-#define ESC_NS 50000000u /* an escape that nothing follows within so long is the key */
+#define ESC_NS 50000000u /* an escape that nothing follows within this time is the key Esc */
 #define BATCH_WIDTH 100
 
 struct opts {
@@ -52,8 +52,8 @@ struct run {
 	struct top *top;
 	struct top_screen screen, shown;
 	bool printed; /* a table as plain text */
-	bool whole; /* what the terminal shows is not known */
-	char keys[64]; /* typed, and not yet a whole key */
+	bool whole; /* redraw everything: the contents of the terminal are unknown */
+	char keys[64]; /* typed, not yet a complete key */
 	size_t nkeys;
 	uint64_t keys_ns, drawn_ns;
 	int signal_fd;
@@ -77,7 +77,7 @@ static int check_top_options(const struct ut_cmd *cmd, struct opts *o, char *con
 	return EXIT_OK;
 }
 
-/* What changes the terminal becomes a descriptor, as what ends us is one. */
+/* Signals that change the terminal become readable on a descriptor, as those that end usertrace do. */
 static int open_terminal_signals(struct run *run, struct ut_err *err)
 {
 	static const int numbers[] = { SIGTSTP, SIGCONT, SIGWINCH, SIGQUIT };
@@ -128,7 +128,7 @@ static int open_top_watch(struct run *run, struct ut_err *err)
 	return r ? r : gc_watch_open(&wo, &run->runtimes, &run->watch, err);
 }
 
-/* Draws now, only what has changed since. */
+/* Draws the cells that changed since the last time. */
 static int draw_screen(struct run *run)
 {
 	struct top_screen old = run->shown;
@@ -151,7 +151,7 @@ static int draw_screen(struct run *run)
 	return 0;
 }
 
-/* A table for the end would only say again what the last one says, which is not a second old. */
+/* Whether the last printed table is too young for another one at the end. */
 static bool is_fresh(const struct run *run)
 {
 	return run->printed &&
@@ -172,7 +172,7 @@ static int print_batch(struct run *run)
 	return r;
 }
 
-/* Keys that are complete, to the table; @last: nothing more comes. The greatest of what they ask for. */
+/* Passes complete keys to the table; @last: no more bytes follow. Returns the greatest of their actions. */
 static enum top_act handle_keys(struct run *run, bool last)
 {
 	enum top_act most = TOP_NOTHING;
@@ -204,7 +204,7 @@ static enum top_act read_keys(struct run *run)
 			  : TOP_NOTHING;
 }
 
-/* Ctrl-Z and what comes after it, and another size. */
+/* Ctrl-Z, the return from it, and changes of the size. */
 static enum top_act handle_signals(struct run *run)
 {
 	struct signalfd_siginfo info;
@@ -311,7 +311,7 @@ static int watch_until_quit(struct run *run)
 		r = gc_watch_run(run->watch, &end, &totals, &err);
 	terminal_leave();
 	if (!r && run->o.batch && !is_fresh(run))
-		r = print_batch(run); /* as it was at the end */
+		r = print_batch(run); /* the state at the end */
 	if (r && r != -ECANCELED && r != -EPIPE)
 		return fail_running(run->cmd, &err, r, NULL);
 	print_end_reason(&run->o.targets.pids, end);

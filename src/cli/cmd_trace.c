@@ -51,7 +51,7 @@ static const struct ut_opt options[] = {
 	OPT_TARGET_VERBOSE(struct opts),
 };
 
-/* What options mean together; EXIT_OK, or the status of a usage error. */
+/* Checks the combination of options; EXIT_OK, or the status of a usage error. */
 static int check_trace_options(const struct ut_cmd *cmd, struct opts *o, char *const *probes, int nprobes,
 			       char *const *command)
 {
@@ -83,12 +83,12 @@ struct run {
 	struct trace_output *output;
 	struct session_sink sink;
 	struct session_totals totals;
-	char *log; /* the verifier's, when a program was refused */
+	char *log; /* of the verifier, when it rejected a program */
 };
 
 static int open_session(struct run *run, char *const *probes, int nprobes, struct ut_err *err)
 {
-	static const char *const everything[] = { "e:*" }; /* without a probe: what programs announce */
+	static const char *const everything[] = { "e:*" }; /* without a probe: all user events */
 	struct session_options so = {
 		.probes = nprobes ? (const char *const *)probes : everything,
 		.nprobes = nprobes ? (size_t)nprobes : 1,
@@ -178,11 +178,11 @@ static void print_trace_totals(const struct run *run)
 	buf_done(&text);
 }
 
-/* Nothing fired: what is known about these probes may say why. */
+/* Where nothing fired, the hints of the runtimes may explain it. */
 static void explain_silence(const struct run *run)
 {
 	const struct plan *plan = session_plan(run->session);
-	const struct runtime *told = NULL;
+	const struct runtime *hinted = NULL;
 	struct buf silent = { 0 };
 
 	trace_output_silent(run->output, &silent);
@@ -196,9 +196,9 @@ static void explain_silence(const struct run *run)
 	for (size_t i = 0; !run->totals.events && i < plan->probes.n; i++) {
 		const struct runtime *rt = runtime_of_provider(&run->runtimes, plan->probes.v[i].provider);
 
-		if (!rt || rt == told)
+		if (!rt || rt == hinted)
 			continue;
-		told = rt;
+		hinted = rt;
 		for (size_t k = 0; k < rt->hint.n; k++)
 			fprintf(stderr, "%s%s\n", k ? "  " : "usertrace: nothing fired; possible reasons:\n  ",
 				rt->hint.v[k]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What build systems give dtrace(1) and SystemTap's dtrace: taken, taken without effect, or refused with a reason. */
+/* The options that build systems pass to dtrace(1) and SystemTap's dtrace: used, ignored, or rejected with a reason. */
 #include "cli/dtrace_options.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define MEMBER(m) offsetof(struct dtrace_options, m)
 
-/* OPT_FLAG options are set through this table; those with a value are told apart by their letter. */
+/* OPT_FLAG options are set through this table; those with a value by their letter, in store_value. */
 const struct ut_opt dtrace_option_table[DTRACE_OPTIONS] = {
 	{ 'h', NULL, NULL, "write the C header: a macro for each probe, and one to test whether it is traced", OPT_FLAG,
 	  MEMBER(header) },
@@ -31,7 +31,7 @@ const struct ut_opt dtrace_option_table[DTRACE_OPTIONS] = {
 	{ 'V', "version", NULL, "print the version", OPT_FLAG, MEMBER(version) },
 };
 
-/* What asks nothing of a header or an object. Those with a value take it along. */
+/* Options without effect on a header or an object, without and with a value. */
 #define IGNORED "kqwZeH"
 #define IGNORED_WITH_VALUE "xXL"
 static const char *const ignored_words[] = { "-64", "-fpic", "-fPIC", "-fpie", "-fPIE", "--types", "--no-pyparsing" };
@@ -56,7 +56,7 @@ static int read_value(struct parser *p, const char *option, const char *attached
 	return usage_error(p->cmd, "option %s requires a value", option);
 }
 
-/* -I DIR for the preprocessor: as two words, which all of them take. */
+/* -I DIR for the preprocessor: as two words, which all preprocessors accept. */
 static int add_preprocessor(struct parser *p, const char *option, const char *value)
 {
 	if (vec_push(&p->opts->preprocessor, option) || vec_push(&p->opts->preprocessor, value))

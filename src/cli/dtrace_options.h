@@ -21,8 +21,8 @@ struct dtrace_options {
 extern const struct ut_opt dtrace_option_table[DTRACE_OPTIONS];
 
 /*
- * Reads argv[1] and on into @opts, which is zero. 0 or the exit status after a complaint. @opts borrows argv, and is to
- * be given to dtrace_options_done in any case.
+ * Reads argv[1] and on into @opts, which is zero. 0, or the exit status after an error message. @opts borrows argv;
+ * call dtrace_options_done in any case.
  */
 int dtrace_options_parse(const struct ut_cmd *cmd, int argc, char **argv, struct dtrace_options *opts);
 void dtrace_options_done(struct dtrace_options *opts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans to lines and to accounts, one of each process; accounts to summaries. */
+/* Turns spans into lines and into accounts, one per process, and accounts into summaries. */
 #include "cli/gc_output.h"
 
 #include <errno.h>
@@ -12,15 +12,15 @@
 #include "cli/running.h"
 #include "report/gc.h"
 
-#define ENDED_MAX 512 /* accounts of processes that have ended: there may be any number of those */
+#define ENDED_MAX 512 /* accounts of exited processes, of which there may be any number */
 
 struct account {
 	const struct gc_process *p;
-	struct gc_process copy; /* p, once it has ended: the watch keeps it no longer. Its hints are ours then */
+	struct gc_process copy; /* *p after its exit, when the watch frees it; owns its hints */
 	struct gcstat *stat;
-	uint64_t end_ns; /* 0: it goes on */
+	uint64_t end_ns; /* 0: still running */
 	uint64_t spans, busy_ns;
-	uint64_t open_handlers; /* of signals, whose end did not come */
+	uint64_t open_handlers; /* of signals, without an end */
 };
 
 struct gc_output {
@@ -134,7 +134,7 @@ static int on_gc_process(void *ctx, struct gc_process *p)
 	return 0;
 }
 
-/* What the summary says of a process outlives it. */
+/* The summary needs the process after its exit. */
 static int copy_process(struct account *a)
 {
 	const struct gc_process *p = a->p;
@@ -161,7 +161,7 @@ static void remove_account(struct gc_output *o, size_t i)
 	o->accounts.v[i] = o->accounts.v[--o->accounts.n];
 }
 
-/* The one that ended and did least; there is one. */
+/* The exited process with the least busy time; there is one. */
 static size_t least_busy_ended(const struct gc_output *o)
 {
 	size_t least = 0;
@@ -201,7 +201,7 @@ static int on_gc_gone(void *ctx, const struct gc_process *p, uint64_t time_ns)
 	return 0;
 }
 
-/* A line is of the process, whatever its thread is called. */
+/* A line has the name of the process, not of the thread. */
 static void add_gc_line(struct gc_output *o, const struct gc_process *p, const struct collect_span *span)
 {
 	struct collect_span named = *span;

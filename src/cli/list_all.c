@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `usertrace list -a`: a row for each program that runs and each provider of probes in its files. */
+/* `usertrace list -a`: a row for each running program and each provider of probes in its files. */
 #include <string.h>
 #include <unistd.h>
 

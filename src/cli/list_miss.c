@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What to say where there are no probes, or none that fits: which runtime it is, what it offers, what is near. */
+/* Explanations where a subject has no probes or none that matches: its runtime, alternatives, similar names. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,16 +20,6 @@ static void add_runtime_name(struct buf *out, const struct runtime *runtime)
 		add_escaped(out, runtime->language);
 		buf_addc(out, ')');
 	}
-}
-
-static void add_subject(struct buf *out, const struct catalog_subject *s)
-{
-	if (s->pid)
-		buf_addf(out, "process %d (", s->pid);
-	else
-		buf_addc(out, '\'');
-	add_escaped(out, s->pid ? s->comm : s->path);
-	buf_addc(out, s->pid ? ')' : '\'');
 }
 
 /* A command that can be pasted into a shell, when its parts allow it. */
@@ -109,10 +99,15 @@ static void add_functions(struct buf *out, const struct catalog_subject *s)
 	buf_adds(out, "      calls of a function, by its name in the symbol table\n");
 }
 
-/* The first line: who has no probes, and what it is. */
+/* The first line: the subject without probes, and its runtime. */
 static void add_verdict(struct buf *out, const struct catalog_subject *s)
 {
-	add_subject(out, s);
+	if (s->pid)
+		buf_addf(out, "process %d (", s->pid);
+	else
+		buf_addc(out, '\'');
+	add_escaped(out, s->pid ? s->comm : s->path);
+	buf_addc(out, s->pid ? ')' : '\'');
 	buf_adds(out, s->probes ? " has no probes of its own runtime" : " has no probes (USDT)");
 	if (s->pid && !s->probes)
 		buf_addf(out, " in its %zu %s", s->files, plural(s->files, "file"));

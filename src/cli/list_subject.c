@@ -35,7 +35,7 @@ static void on_file(void *ctx, const struct catalog_subject *subject, const stru
 		list_json(list, subject, file);
 		return;
 	}
-	if (subject->pid && subject->shown == file->sites.n) /* the first file with some */
+	if (subject->pid && subject->shown == file->sites.n) /* the first file with probes */
 		add_process_heading(list, subject);
 	list_text(list, file);
 }
@@ -45,8 +45,10 @@ static void on_broken(void *ctx, const struct catalog_subject *subject, const ch
 	list_report(ctx, EXIT_OK, "'%s' of process %d: %s", path, subject->pid, err->msg);
 }
 
-static void report_unusable(struct list *list, const struct catalog_subject *s)
+static void on_end(void *ctx, const struct catalog_subject *s)
 {
+	struct list *list = ctx;
+
 	if (s->foreign)
 		list_report(list, s->shown ? EXIT_OK : EXIT_FAILED, "process %d (%s) runs %s", s->pid, s->comm,
 			    s->first_unusable.msg);
@@ -55,13 +57,8 @@ static void report_unusable(struct list *list, const struct catalog_subject *s)
 			    s->first_unusable.msg);
 	else if (s->unopened)
 		list_report(list, EXIT_FAILED, "%s", s->first_unusable.msg);
-}
-
-static void on_end(void *ctx, const struct catalog_subject *subject)
-{
-	report_unusable(ctx, subject);
-	if (subject->files)
-		list_explain_no_probes(ctx, subject);
+	if (s->files)
+		list_explain_no_probes(list, s);
 }
 
 void list_process(struct list *list, pid_t pid)
@@ -73,7 +70,7 @@ void list_process(struct list *list, pid_t pid)
 		list_report(list, EXIT_FAILED, "%s", err.msg);
 }
 
-/* Rights and memory are not the user's input; everything else about a file that was named is. */
+/* Permissions, memory and I/O are failures; every other error is a mistake in the name of the file. */
 static int status_of(int r)
 {
 	return r == -EACCES || r == -EPERM || r == -ENOMEM || r == -EIO ? EXIT_FAILED : EXIT_USAGE;

@@ -90,23 +90,12 @@ static void add_site(struct list *list, const struct catalog_file *file, const s
 	}
 }
 
-/* Without -v: how many sites are of no use, and why the first one is not. */
-static void add_defects(struct buf *out, const struct catalog_probe *probe)
-{
-	size_t i = 0;
-
-	while (!probe->sites[i]->defect)
-		i++;
-	buf_addf(out, "      %zu of %zu %s cannot be attached: %s\n", probe->defects, probe->n,
-		 plural(probe->n, "site"), probe->sites[i]->defect);
-}
-
 static void add_probe(struct list *list, const struct catalog_file *file, const struct catalog_probe *probe,
 		      size_t name_columns, int site_digits)
 {
 	struct buf *out = &list->out;
 	struct usdt_args args;
-	size_t start;
+	size_t start, first = 0;
 
 	catalog_probe_args(file, probe, &args);
 	buf_adds(out, "  ");
@@ -121,8 +110,12 @@ static void add_probe(struct list *list, const struct catalog_file *file, const 
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < probe->n && list->verbose; i++)
 		add_site(list, file, probe->sites[i]);
-	if (probe->defects && !list->verbose)
-		add_defects(out, probe);
+	if (!probe->defects || list->verbose)
+		return;
+	while (!probe->sites[first]->defect)
+		first++;
+	buf_addf(out, "      %zu of %zu %s cannot be attached: %s\n", probe->defects, probe->n,
+		 plural(probe->n, "site"), probe->sites[first]->defect);
 }
 
 void list_text(struct list *list, const struct catalog_file *file)

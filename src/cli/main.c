@@ -85,7 +85,7 @@ static int print_help(int argc, char **argv)
 	return EXIT_OK;
 }
 
-/* A standard stream that is closed stays unusable; nothing else may get its number and be written to. */
+/* A closed standard stream stays unusable: no other file may get its descriptor and be written to. */
 static void reserve_standard_fds(void)
 {
 	for (int fd = 0; fd <= 2; fd++)

@@ -43,7 +43,7 @@ static int store_pids(struct parser *p, const char *option, const char *value, s
 	return copy ? 0 : cli_fail(p->cmd, EXIT_FAILED, "out of memory");
 }
 
-/* 0, or the exit status after the complaint. @value is NULL for flags only. */
+/* 0, or the exit status after an error message. @value is NULL for flags only. */
 static int store_option(struct parser *p, const struct ut_opt *opt, const char *option, char *value)
 {
 	void *member = (char *)p->opts + opt->offset;
@@ -81,34 +81,25 @@ static int store_with_value(struct parser *p, const struct ut_opt *opt, const ch
 	return store_option(p, opt, option, value);
 }
 
-/* The long options near to @name, as "; did you mean --a or --b?", or where to find them all. */
-static void add_near_misses(const struct ut_cmd *cmd, const char *name, struct buf *out)
+/* Offers the similar long options, as "; did you mean --a or --b?", or where to find all. */
+static int unknown_long(struct parser *p, const char *name)
 {
+	AUTO(buf_done) struct buf hint = { 0 };
 	VEC(const char *) names = { 0 };
 	size_t near[3], n;
 
-	for (size_t i = 0; i < cmd->noptions; i++)
-		if (cmd->options[i].long_name && vec_push(&names, cmd->options[i].long_name))
+	for (size_t i = 0; i < p->cmd->noptions; i++)
+		if (p->cmd->options[i].long_name && vec_push(&names, p->cmd->options[i].long_name))
 			break;
 	n = suggest(name, names.v, names.n, near, ARRAY_SIZE(near));
 	for (size_t i = 0; i < n; i++)
-		buf_addf(out, "%s--%s", i ? " or " : "; did you mean ", names.v[near[i]]);
+		buf_addf(&hint, "%s--%s", i ? " or " : "; did you mean ", names.v[near[i]]);
 	if (n)
-		buf_adds(out, "?");
+		buf_adds(&hint, "?");
 	else
-		buf_addf(out, "; 'usertrace help %s' lists the options", cmd->name);
+		buf_addf(&hint, "; 'usertrace help %s' lists the options", p->cmd->name);
 	vec_done(&names);
-}
-
-static int unknown_long(struct parser *p, const char *name)
-{
-	struct buf hint = { 0 };
-	int status;
-
-	add_near_misses(p->cmd, name, &hint);
-	status = usage_error(p->cmd, "unknown option --%s%s", name, hint.data ? hint.data : "");
-	buf_done(&hint);
-	return status;
+	return usage_error(p->cmd, "unknown option --%s%s", name, hint.data ? hint.data : "");
 }
 
 static const struct ut_opt *find_long(const struct ut_cmd *cmd, const char *name)
@@ -175,7 +166,7 @@ static int parse_short(struct parser *p, char *letters)
 	return 0;
 }
 
-/* Takes one word of argv; the exit status of a complaint, or 0. */
+/* Parses one word of argv; 0, or the exit status after an error message. */
 static int parse_word(struct parser *p)
 {
 	char *word = p->argv[p->next++];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens a file or standard input, finds out what it is by how it begins, and says what was wrong with it. */
+/* Opens a file or standard input, detects its format by the first bytes, and reports what is wrong with it. */
 #include "cli/profile_file.h"
 
 #include <errno.h>
@@ -14,10 +14,10 @@
 #include "cli/terminal.h"
 #include "out/out.h"
 
-/* Of a file, or of standard input where the name is NULL or "-". */
+/* For messages: the name of a file, or of standard input where @path is NULL or "-". */
 static const char *input_name(const char *path) { return path && strcmp(path, "-") ? path : "standard input"; }
 
-/* Says what was left out or changed, one sentence for each kind. */
+/* Reports what was left out or changed, one sentence for each kind. */
 static void report_changes(const struct ut_cmd *cmd, const char *path, const struct profile *p,
 			   const struct profile_bad *bad)
 {
@@ -52,22 +52,7 @@ static int open_input(const struct ut_cmd *cmd, const char *path, int *ret)
 	return 0;
 }
 
-/* A picture of ours has lines that end in numbers, and they are no stacks. */
-static bool is_markup(const struct profile_bad *bad)
-{
-	return bad->first_line == 1 && (!strncmp(bad->first, "<?xml", 5) || !strncmp(bad->first, "<svg", 4));
-}
-
-/* A file that something else was written to is told by how it begins. */
-static int explain_no_stacks(const struct ut_cmd *cmd, const char *path, const struct profile_bad *bad)
-{
-	if (!strncmp(bad->first, "PERFILE2", 8))
-		return usage_error(cmd, "%s is a perf.data file: convert it with 'perf script | stackcollapse-perf.pl'",
-				   input_name(path));
-	return usage_error(cmd, "%s: no stacks; expected lines such as 'main;parse;read 42'", input_name(path));
-}
-
-/* By the first bytes, left where they are. A pipe gives them to another pipe; what is neither has none. */
+/* Reads the first bytes without consuming them: from a file by pread, from a pipe by tee into another pipe. */
 static bool is_pprof(int fd)
 {
 	unsigned char begin[OUT_PPROF_BEGIN];
@@ -113,11 +98,17 @@ int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile
 		ut_err_wrap(&err, "%s", input_name(path));
 		return cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
 	}
-	if (is_markup(&bad))
+	/* a flame graph of ours has lines that end in numbers, but they are no stacks */
+	if (bad.first_line == 1 && (!strncmp(bad.first, "<?xml", 5) || !strncmp(bad.first, "<svg", 4)))
 		return usage_error(cmd, "%s is already a flame graph; expected folded stacks or a pprof file",
 				   input_name(path));
 	report_changes(cmd, path, *ret, &bad);
-	return (*ret)->weights.n ? 0 : explain_no_stacks(cmd, path, &bad);
+	if ((*ret)->weights.n)
+		return 0;
+	if (!strncmp(bad.first, "PERFILE2", 8))
+		return usage_error(cmd, "%s is a perf.data file: convert it with 'perf script | stackcollapse-perf.pl'",
+				   input_name(path));
+	return usage_error(cmd, "%s: no stacks; expected lines such as 'main;parse;read 42'", input_name(path));
 }
 
 int profile_write_hot(const struct profile *p, struct hot_options *o, bool json, int fd)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles from files that people name: folded stacks, or what pprof reads. */
+/* Profiles from files that users name, folded stacks or pprof, and the tables of `hot`. */
 #ifndef UT_CLI_PROFILE_FILE_H
 #define UT_CLI_PROFILE_FILE_H
 
@@ -8,7 +8,7 @@
 #include "report/hot.h"
 
 /*
- * Reads @path, or standard input where it is NULL or "-". What was left out or changed is told on standard error. 0 and
+ * Reads @path, or standard input where it is NULL or "-". Reports what was left out or changed on standard error. 0 and
  * a profile with at least one stack, or the exit status after a sentence; *@ret is the caller's to free in any case. It
  * may be an empty profile, then it is filled.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A profile in sentences. */
+/* The progress and the summary of a profile on standard error. */
 #include "cli/profile_summary.h"
 
 #include <stdio.h>
@@ -65,27 +65,20 @@ static void print_sample_counts(const struct profile_record *record, const struc
 	print_lost_lifecycle(record->totals.lost_lifecycle, ", so names may be missing");
 }
 
-/* "0.02 % of", or "none of" */
-static void add_percent_of(struct buf *text, uint64_t part, uint64_t whole)
-{
-	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
-
-	if (!part)
-		buf_adds(text, "none of ");
-	else if (percent < 0.01)
-		buf_adds(text, "under 0.01 % of ");
-	else
-		buf_addf(text, "%.2f %% of ", percent);
-}
-
-/* Reasons hold names of files, which may be anything. */
+/* Escaped: reasons contain names of files, which may be anything. */
 static void print_share(uint64_t part, uint64_t whole, const char *what, const struct samples_reason *v, size_t n)
 {
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
 	struct buf text = { 0 };
 	char number[32];
 
 	buf_adds(&text, "usertrace: ");
-	add_percent_of(&text, part, whole);
+	if (!part)
+		buf_adds(&text, "none of ");
+	else if (percent < 0.01)
+		buf_adds(&text, "under 0.01 % of ");
+	else
+		buf_addf(&text, "%.2f %% of ", percent);
 	buf_addf(&text, "%s %s", human_count(whole, number), what);
 	for (size_t i = 0; i < n && i < REASONS; i++)
 		buf_addf(&text, "%s %s %s", i ? "," : ":", human_count(v[i].count, number), v[i].text);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What `profile` says on standard error: its progress, and at the end what was seen, what is missing of it, and why. */
+/* What `profile` prints on standard error: its progress, and at the end the samples, the losses and their reasons. */
 #ifndef UT_CLI_PROFILE_SUMMARY_H
 #define UT_CLI_PROFILE_SUMMARY_H
 
 #include "watch/profile_record.h"
 
-/* A line that is written over each second where standard error is a terminal. */
+/* A line that is overwritten each second where standard error is a terminal. */
 struct profile_progress {
 	bool wanted;
-	bool shown; /* it stands there, and makes room for another text */
+	bool shown; /* it is on the terminal, and must be cleared before other output */
 };
 /* @progress outlives the recording. */
 struct profile_record_sink profile_summary_sink(struct profile_progress *progress);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals, clocks, lines and last words of the commands that trace until they are stopped. */
+/* Signals, output and messages of the commands that trace until they are stopped. */
 #include "cli/running.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ int write_out(int fd, struct buf *out)
 	r = write_all(fd, out->data, out->len, &done);
 	out->len -= done;
 	if (done)
-		memmove(out->data, out->data + done, out->len); /* nothing is written twice after a failure */
+		memmove(out->data, out->data + done, out->len); /* a retry after a failure writes nothing twice */
 	return r;
 }
 

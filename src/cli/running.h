@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What commands share that trace until they are stopped: signals, clocks, lines into a file or a pipe, last words. */
+/* Shared by the commands that trace until they are stopped: signals, output to a file or a pipe, messages. */
 #ifndef UT_CLI_RUNNING_H
 #define UT_CLI_RUNNING_H
 
@@ -11,10 +11,10 @@
  * the descriptor.
  */
 int stop_signals_open(struct ut_err *err);
-/* They end us at once again; those that have come are taken off. */
+/* Restores their default action, which ends usertrace at once; pending ones are discarded. */
 void stop_signals_restore(int fd);
 
-/* Where lines go: a file that was named, or standard output. */
+/* The destination of lines: a file, or standard output. */
 struct line_output {
 	const char *path; /* NULL: standard output. Borrowed */
 	int fd; /* -1: not open */
@@ -22,8 +22,10 @@ struct line_output {
 int line_output_open(struct line_output *o, struct ut_err *err);
 void line_output_close(struct line_output *o);
 
-/* Whoever shares the terminal or pipe with us may have made it one that does not block: waits. What was written is gone
- * from @out, also after a failure. */
+/*
+ * Writes @out, and waits where another process made the shared terminal or pipe non-blocking. Removes the written bytes
+ * from @out, also after a failure. 0 or a negative errno.
+ */
 int write_out(int fd, struct buf *out);
 
 /* Sentences on standard error. */
@@ -37,11 +39,14 @@ void print_totals(const struct session_totals *t, bool detailed, const char *rem
 void print_lost_lifecycle(uint64_t lost, const char *effect);
 /* Requests that matched nothing until the end; false: there are none. */
 bool print_unmatched(const struct ut_cmd *cmd, const struct session *session);
-/* Why it ended, where that is not the user's doing. */
+/* The reason for the end, unless the user ended it. */
 void print_end_reason(const struct pid_list *pids, enum session_end end);
-/* The verifier's log of a program that was refused, where there is one. */
+/* The verifier log of a rejected program; @log may be NULL. */
 void print_verifier_log(const char *log);
-/* A failure without a sentence is that of the output; @path NULL: standard output. The exit status. */
+/*
+ * Reports @err, or where its message is empty the failure @r of the output @path (NULL: standard output). The exit
+ * status.
+ */
 int fail_running(const struct ut_cmd *cmd, const struct ut_err *err, int r, const char *path);
 /*
  * Restores the signals and waits for the command, which runs to its end whatever became of the session. Its exit

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the options about targets mean together. */
+/* Checks of the combinations of target options. */
 #include "cli/targets.h"
 
 #include <string.h>

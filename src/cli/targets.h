@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options that say whom a command is about, until when, and with what: their rows and what they mean together. */
+/* The options for targets, duration and buffers: their rows, and the checks of their combinations. */
 #ifndef UT_CLI_TARGETS_H
 #define UT_CLI_TARGETS_H
 
@@ -46,7 +46,7 @@ struct target_opts {
  * must be a target. EXIT_OK, or the status of a usage error that was printed.
  */
 int targets_check(const struct ut_cmd *cmd, struct target_opts *t, char *const *command, bool needed);
-/* An operand of a command that takes none: prints what was probably meant. EXIT_USAGE. */
+/* An operand of a command that takes none: prints what was probably meant, and returns EXIT_USAGE. */
 int targets_unexpected(const struct ut_cmd *cmd, const char *operand);
 bool targets_is_pid(const char *operand); /* digits and commas */
 /* Closes stop_fd. */

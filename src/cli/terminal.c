@@ -15,8 +15,8 @@
 
 #include "base/auto.h"
 
-#define PATIENCE_MS 200 /* so long a screenful may wait for a slow line */
-#define PIECE 256 /* a terminal that can be written to takes at least so much */
+#define PATIENCE_MS 200 /* a screenful waits at most this long for a slow terminal */
+#define PIECE 256 /* a writable terminal accepts at least this many bytes */
 
 /* Another screen, no cursor, no wrapping at the right edge; and back. */
 static const char ENTER[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
@@ -56,7 +56,7 @@ bool terminal_wants_color(int fd)
 	return isatty(fd) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
-/* As it was, in calls that a signal handler may use. */
+/* Uses only async-signal-safe calls. */
 static void restore_terminal(void)
 {
 	ssize_t r = write(STDOUT_FILENO, LEAVE, sizeof(LEAVE) - 1);
@@ -69,7 +69,7 @@ static void on_crash(int number)
 {
 	if (entered)
 		restore_terminal();
-	raise(number); /* the handler was for one time: this ends us as it would have */
+	raise(number); /* SA_RESETHAND: the default action follows */
 }
 
 static void handle_crashes(bool on)
@@ -107,7 +107,7 @@ void terminal_leave(void)
 {
 	if (!entered)
 		return;
-	tcflush(STDIN_FILENO, TCIFLUSH); /* keys that were meant for us are not for the shell */
+	tcflush(STDIN_FILENO, TCIFLUSH); /* the shell must not read keys meant for usertrace */
 	restore_terminal();
 	entered = 0;
 	handle_crashes(false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events to lines, collected and written a batch at a time: a person sees each at once, a file gets few writes. */
+/* Formats events as lines and writes them in batches: a terminal shows each at once, a file gets few writes. */
 #include "cli/trace_output.h"
 
 #include <errno.h>
@@ -85,23 +85,9 @@ void trace_output_add_process(void *ctx, pid_t pid)
 		stack_names_process(o->names, pid);
 }
 
-/* What needs the printer. */
-static int start_user_events(struct trace_output *o)
-{
-	struct trace_user_options options = {
-		.plan = o->plan,
-		.printer = o->printer,
-		.out = &o->out,
-	};
-
-	if (!plan_wants_user_events(o->plan) && !plan_wants_signals(o->plan))
-		return 0;
-	o->user = trace_user_new(&options);
-	return o->user ? 0 : -ENOMEM;
-}
-
 int trace_output_start(struct trace_output *o, uint64_t start_ns)
 {
+	struct trace_user_options user = { .plan = o->plan, .out = &o->out };
 	struct live_options live = o->options.live;
 
 	live.start_ns = start_ns;
@@ -109,9 +95,13 @@ int trace_output_start(struct trace_output *o, uint64_t start_ns)
 	o->printer = live_printer_new(&live);
 	if (!o->printer)
 		return -ENOMEM;
+	user.printer = o->printer;
 	if (o->options.header)
 		live_header(o->printer, &o->out);
-	return start_user_events(o);
+	if (!plan_wants_user_events(o->plan) && !plan_wants_signals(o->plan))
+		return 0;
+	o->user = trace_user_new(&user);
+	return o->user ? 0 : -ENOMEM;
 }
 
 static int flush_trace_output(void *ctx)
@@ -123,7 +113,7 @@ static int flush_trace_output(void *ctx)
 	return write_out(o->options.fd, &o->out);
 }
 
-/* The number may be that of another process, of which no exit need be reported: its start says so. */
+/* Another process may have the PID by now, and no exit need have been reported: the start time decides. */
 static bool is_pid_reused(const struct pid_entry *e)
 {
 	struct process_id now;
@@ -131,7 +121,7 @@ static bool is_pid_reused(const struct pid_entry *e)
 	return !process_identify(e->pid, &now, NULL) && now.start_ticks != e->start_ticks;
 }
 
-/* The process's number in its own namespace: looked up at its first event, and again when it may be another one. */
+/* The PID in the own namespace of a process: looked up at its first event, and again when the PID may be reused. */
 static pid_t lookup_ns_pid(struct trace_output *o, pid_t pid)
 {
 	struct pid_entry *e = &o->pids[(uint32_t)pid % PID_CACHE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the doctor's trials share. */
+/* Shared by the trials. */
 #ifndef UT_DOCTOR_MACHINE_PRIV_H
 #define UT_DOCTOR_MACHINE_PRIV_H
 
@@ -9,7 +9,7 @@
 
 /* Finishes and loads @a, whose one map (GEN_MAP_LOST) is @map_fd, and frees it. A descriptor or a negative errno. */
 int doctor_load(struct asm_buf *a, struct kernel_prog *prog, int map_fd);
-/* User events: the prctl lane, and the costs of both lanes. After the other trials. */
+/* User events: the prctl transport, and the costs of both transports. After the other trials. */
 void doctor_try_user(struct machine *m);
 
 #endif

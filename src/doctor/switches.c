@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The switches of a runtime that make it announce more: which ones a process was started with. */
+/* The switches that enable more probes of a runtime: with which of them a process was started. */
 #include <string.h>
 
 #include "base/auto.h"
