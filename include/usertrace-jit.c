@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usertrace-jit.c: the functions of usertrace-jit.h. Copy both files into a program and compile this one with it, as
- * C99 or later or as C++11 or later. It calls no function of any library, libc included: all work is done by system
- * calls, so that errno stays as it is and nothing can interpose.
+ * usertrace-jit.c: implements usertrace-jit.h. Copy both files into a program and compile this one with it, as C99 or
+ * C++11 or later. It calls no library functions, not even libc's, and makes system calls directly. So errno is
+ * preserved, and no function can be interposed.
  *
- * These may be defined when this file is compiled:
+ * Optional macros at compile time:
  *
- *	UT_JIT_MAP_DIR, UT_JIT_DUMP_DIR		directories of the files, "/tmp"; readers look for maps in /tmp alone
- *	UT_JIT_MAP_MAX, UT_JIT_DUMP_MAX		maximum bytes of a map (64 MiB) and of a dump (256 MiB); below 4 GiB
- *	UT_JIT_EXPORT				the functions are visible outside the shared library that holds them
- *	UT_OFF					all functions do nothing
+ *	UT_JIT_MAP_DIR, UT_JIT_DUMP_DIR		directories (default "/tmp"; profilers look for maps only there)
+ *	UT_JIT_MAP_MAX, UT_JIT_DUMP_MAX		maximum size of a map (64 MiB) and of a dump (256 MiB); less than 4 GiB
+ *	UT_JIT_EXPORT				export the functions from the shared library
+ *	UT_OFF					make all functions do nothing
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 
-/* Two libraries of one process, each with a copy of this file, must not share half of each other's functions. */
+/* Hidden: if two libraries of a process have copies of this file, no call may resolve to the other copy. */
 #if defined(__GNUC__) && defined(UT_JIT_EXPORT)
 #pragma GCC visibility push(default)
 #elif defined(__GNUC__)
@@ -60,7 +60,7 @@
 struct entry {
 	uint64_t addr;
 	uint32_t size;
-	uint32_t offset; /* of its line in the map, or of its first record in the dump */
+	uint32_t offset; /* file offset of its line in the map, or of its first record in the dump */
 };
 
 #define LEAF_ENTRIES 256
@@ -71,19 +71,19 @@ struct leaf {
 	struct entry *e;
 };
 
-/* Live code by address, in two levels, so that an insertion moves little memory. */
+/* Live code by address, a two-level array, so that an insertion moves little memory. */
 struct table {
 	struct leaf *leaf;
 	uint64_t n, allocated;
-	char *blocks; /* memory for the entries of leaves: a chain of blocks */
-	char *unused, *unused_end; /* the part of the newest block that was never handed out */
-	struct entry *free_leaves; /* a chain: the first address is the next pointer */
+	char *blocks; /* memory for the entries of leaves: a linked list */
+	char *unused, *unused_end; /* the part of the newest block that was never allocated */
+	struct entry *free_leaves; /* a linked list: the first address is the next pointer */
 };
 
 #define PATH_BYTES 256
 
 struct output_file {
-	int fd, shared; /* shared: another part of the process appends to it too */
+	int fd, shared; /* shared: another part of the process also appends to it */
 	uint64_t dev, ino;
 	char path[PATH_BYTES];
 };
@@ -92,16 +92,16 @@ struct writer {
 	struct output_file file;
 	struct table table;
 	uint64_t limit; /* maximum bytes */
-	uint64_t index; /* dump: number of the next load record */
-	long marker; /* dump: address of the mapping by which profilers find the file; 0: none */
+	uint64_t index; /* dump: sequence number of the next load record */
+	long marker; /* dump: address of the executable mapping that profilers look for; 0: none */
 };
 
 static struct {
-	uint32_t on; /* UT_JIT_MAP | UT_JIT_DUMP that are being written; read without the lock */
+	uint32_t on; /* flags of the files that are being written; read without the lock */
 	uint32_t has_error;
-	uint64_t lock; /* process and thread that hold it: pid << 32 | tid; 0: nobody */
+	uint64_t lock; /* owner: pid << 32 | tid; 0: not held */
 	uint64_t lost;
-	uint32_t pid; /* whose files these are; 0: nothing was opened yet */
+	uint32_t pid; /* process that the files belong to; 0: nothing was opened yet */
 	struct writer map, dump;
 	char dir[PATH_BYTES - 32]; /* UT_JIT_DIR, or "" */
 	char error[PATH_BYTES + 256];
@@ -136,10 +136,10 @@ static long raw_syscall(long number, long a, long b, long c, long d, long e, lon
 #endif
 }
 
-/* Returns what the kernel does: a negative errno on failure. Arguments may be integers or pointers. */
+/* Returns the kernel's result, a negative errno on failure. Arguments may be integers or pointers. */
 #define SYS(number, a, b, c, d) raw_syscall(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
-/* struct stat as the kernel fills it; that of libc need not be the same. */
+/* The kernel's struct stat; libc's may differ. */
 struct kernel_stat {
 	uint64_t dev, ino;
 #if defined(__x86_64__)
@@ -154,7 +154,7 @@ struct kernel_stat {
 	uint64_t rest[12];
 };
 
-/* struct linux_dirent64, which is in no header. */
+/* struct linux_dirent64, which no header declares. */
 struct kernel_dirent {
 	uint64_t ino, offset;
 	uint16_t bytes;
@@ -162,7 +162,7 @@ struct kernel_dirent {
 	char name[5];
 };
 
-/* struct iovec, for bytes that are only read. */
+/* struct iovec with const data. */
 struct part {
 	const void *bytes;
 	uint64_t len;
@@ -170,7 +170,7 @@ struct part {
 
 static long sys_fstat(long fd, struct kernel_stat *st) { return SYS(SYS_fstat, fd, st, 0, 0); }
 
-/* Follows no symbolic link, and does not wait for the other end of a FIFO. */
+/* Does not follow symbolic links or block on a FIFO. */
 static long sys_openat(const char *path, long flags)
 {
 	return SYS(SYS_openat, AT_FDCWD, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
@@ -180,10 +180,10 @@ static long sys_close(long fd) { return SYS(SYS_close, fd, 0, 0, 0); }
 static void sys_unlink(const char *path) { SYS(SYS_unlinkat, AT_FDCWD, path, 0, 0); }
 static long sys_pread(int fd, void *ret, uint64_t len, uint64_t at) { return SYS(SYS_pread64, fd, ret, len, at); }
 
-/* A return value of mmap that is an error. */
+/* Is this return value of mmap an error? */
 static int is_error(long ret) { return ret < 0 && ret > -4096; }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static char *memory_map(uint64_t bytes)
 {
 	long ret = raw_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -211,7 +211,7 @@ static uint32_t thread_id(void) { return (uint32_t)SYS(SYS_gettid, 0, 0, 0, 0); 
 
 /* ---- Strings ---- */
 
-/* Keeps compilers from turning a loop into a call of memcpy or the like. */
+/* Prevents the compiler from replacing a loop with a call to memcpy or similar. */
 #define KEEP_LOOP __asm__ volatile("" ::: "memory")
 
 static void copy_bytes(void *to, const void *from, uint64_t len)
@@ -272,7 +272,7 @@ static uint64_t append_number(char *ret, uint64_t size, uint64_t at, uint64_t n,
 	return append_string(ret, size, at, digits + i);
 }
 
-/* Copies a name to UT_JIT_NAME_MAX + 1 bytes at @ret, as one line without control characters. Returns its length. */
+/* Copies a name to @ret (UT_JIT_NAME_MAX + 1 bytes), without control characters. Returns its length. */
 static uint64_t clean_name(char *ret, const char *name)
 {
 	uint64_t n = 0;
@@ -295,7 +295,7 @@ static uint64_t clean_name(char *ret, const char *name)
 
 /* ---- Live code ---- */
 
-/* Index of the last leaf that begins at or before @addr, or 0. */
+/* Returns the index of the last leaf that begins at or before @addr, or 0. */
 static uint64_t table_find_leaf(const struct table *t, uint64_t addr)
 {
 	uint64_t lo = 0, hi = t->n;
@@ -311,7 +311,7 @@ static uint64_t table_find_leaf(const struct table *t, uint64_t addr)
 	return lo;
 }
 
-/* Number of entries of a leaf that begin at or before @addr. */
+/* Returns the number of entries of a leaf that begin at or before @addr. */
 static uint64_t leaf_upper_bound(const struct leaf *l, uint64_t addr)
 {
 	uint64_t lo = 0, hi = l->n;
@@ -327,7 +327,7 @@ static uint64_t leaf_upper_bound(const struct leaf *l, uint64_t addr)
 	return lo;
 }
 
-/* The first entry that overlaps @from to @end, and the index of its leaf; NULL: none. */
+/* Finds the first entry that overlaps @from to @end, and the index of its leaf; NULL if there is none. */
 static struct entry *table_first(const struct table *t, uint64_t from, uint64_t end, uint64_t *leaf)
 {
 	uint64_t i = table_find_leaf(t, from), at;
@@ -346,7 +346,7 @@ static struct entry *table_first(const struct table *t, uint64_t from, uint64_t 
 	return e && e->addr < end ? e : NULL;
 }
 
-/* The last entry that begins in @from to @end, and the index of its leaf; NULL: none. */
+/* Finds the last entry that begins in @from to @end, and the index of its leaf; NULL if there is none. */
 static struct entry *table_last(const struct table *t, uint64_t from, uint64_t end, uint64_t *leaf)
 {
 	uint64_t at;
@@ -394,7 +394,7 @@ static void table_clear(struct table *t, uint64_t from, uint64_t end)
 #define LEAF_BYTES (LEAF_ENTRIES * sizeof(struct entry))
 #define BLOCK_BYTES (64 * LEAF_BYTES)
 
-/* Memory for the entries of a leaf; NULL: out of memory. */
+/* Allocates the entries of a leaf; NULL if out of memory. */
 static struct entry *leaf_alloc(struct table *t)
 {
 	struct entry *ret = t->free_leaves;
@@ -410,7 +410,7 @@ static struct entry *leaf_alloc(struct table *t)
 			return ret;
 		*(char **)block = t->blocks;
 		t->blocks = block;
-		t->unused = block + LEAF_BYTES; /* the first leaf's memory holds the chain */
+		t->unused = block + LEAF_BYTES; /* the first leaf's memory holds the list pointer */
 		t->unused_end = block + BLOCK_BYTES;
 	}
 	ret = (struct entry *)t->unused;
@@ -418,7 +418,7 @@ static struct entry *leaf_alloc(struct table *t)
 	return ret;
 }
 
-/* Makes room for one leaf more. 0, or -1: out of memory. */
+/* Makes room for one more leaf. Returns 0, or -1 if out of memory. */
 static int table_reserve(struct table *t)
 {
 	uint64_t room = t->allocated ? 2 * t->allocated : 170;
@@ -436,7 +436,7 @@ static int table_reserve(struct table *t)
 	return 0;
 }
 
-/* Inserts a leaf with @n entries, copied from @e, at index @i. 0, or -1: out of memory. */
+/* Inserts a leaf with @n entries, copied from @e, at index @i. Returns 0, or -1 if out of memory. */
 static int table_insert_leaf(struct table *t, uint64_t i, const struct entry *e, uint64_t n)
 {
 	struct entry *room;
@@ -458,7 +458,7 @@ static int table_insert_leaf(struct table *t, uint64_t i, const struct entry *e,
 	return 0;
 }
 
-/* Entries that overlap the new one are removed. 0, or -1: out of memory. */
+/* Inserts an entry, and removes those that it overlaps. Returns 0, or -1 if out of memory. */
 static int table_insert(struct table *t, struct entry entry)
 {
 	uint64_t i, at;
@@ -469,7 +469,7 @@ static int table_insert(struct table *t, struct entry entry)
 	if (!t->n)
 		return table_insert_leaf(t, 0, &entry, 1);
 	if (t->leaf[i].n == LEAF_ENTRIES) {
-		/* Code is mostly made at rising addresses: leave full leaves full then. */
+		/* JIT compilers mostly allocate at ascending addresses: do not split full leaves then. */
 		if (leaf_upper_bound(&t->leaf[i], entry.addr) == LEAF_ENTRIES)
 			return table_insert_leaf(t, i + 1, &entry, 1);
 		if (table_insert_leaf(t, i + 1, t->leaf[i].e + LEAF_ENTRIES / 2, LEAF_ENTRIES / 2))
@@ -503,7 +503,7 @@ static void table_free(struct table *t)
 
 /* ---- Files ---- */
 
-/* Functions that return const char * return NULL, or a clause for ut_jit_error. */
+/* Functions that return const char * return NULL on success, or an error message for ut_jit_error. */
 
 static const char size_limit_text[] = "maximum size reached (UT_JIT_MAX)";
 
@@ -513,7 +513,7 @@ static const char *error_text(long error)
 	case EPERM:
 	case EACCES: return "permission denied";
 	case ENOENT:
-	case ENOTDIR: return "the directory does not exist; set UT_JIT_DIR to one that does";
+	case ENOTDIR: return "the directory does not exist; set UT_JIT_DIR to an existing one";
 	case ENOMEM: return "out of memory";
 	case ENFILE:
 	case EMFILE: return "too many open files";
@@ -521,14 +521,14 @@ static const char *error_text(long error)
 	case ENOSPC:
 	case EDQUOT: return "the disk is full";
 	case EROFS: return "the file system is read-only";
-	case ELOOP: return "a symbolic link is in its place; remove it";
-	default: return "it cannot be written";
+	case ELOOP: return "is a symbolic link; remove it";
+	default: return "cannot be written";
 	}
 }
 
 enum other_writers { NO_WRITERS, APPENDING_WRITERS, OTHER_WRITERS };
 
-/* Who else in this process has the file open for writing, by another descriptor than @own? */
+/* Finds out whether the process has the file open for writing through a descriptor other than @own. */
 static enum other_writers file_other_writers(const struct kernel_stat *file, int own)
 {
 	uint64_t buf[128];
@@ -571,7 +571,7 @@ static const char *file_adopt(struct output_file *f, long fd)
 	long high;
 	const char *why = NULL;
 
-	/* Not one of the standard streams, should the program have closed them. */
+	/* Avoid 0 to 2, which are free if the program has closed its standard streams. */
 	if (fd < 3) {
 		high = SYS(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3, 0);
 		sys_close(fd);
@@ -580,7 +580,7 @@ static const char *file_adopt(struct output_file *f, long fd)
 	if (fd < 0 || sys_fstat(fd, &st))
 		why = error_text(fd);
 	else if ((st.mode & S_IFMT) != S_IFREG)
-		why = "something in its place is no regular file; remove it";
+		why = "is not a regular file; remove it";
 	if (why) {
 		if (fd >= 0)
 			sys_close(fd);
@@ -593,8 +593,8 @@ static const char *file_adopt(struct output_file *f, long fd)
 }
 
 /*
- * A file of our path exists already. One of ours that nobody writes, as an earlier process of this number left it, is
- * removed. One that others append to is opened when @share is set: then *@fd is its descriptor.
+ * Handles an existing file at our path. If nobody writes it, an earlier process with this PID left it behind, and it is
+ * removed. If another part of the process appends to it and @share is set, it is opened, and *@fd is its descriptor.
  */
 static const char *file_clear_path(const struct output_file *f, int share, long *fd)
 {
@@ -602,16 +602,16 @@ static const char *file_clear_path(const struct output_file *f, int share, long 
 	enum other_writers others;
 
 	if (SYS(SYS_newfstatat, AT_FDCWD, f->path, &st, AT_SYMLINK_NOFOLLOW))
-		return NULL; /* it is gone already */
+		return NULL; /* already removed */
 	if ((st.mode & S_IFMT) == S_IFLNK)
-		return "a symbolic link is in its place; remove it";
+		return "is a symbolic link; remove it";
 	if ((st.mode & S_IFMT) != S_IFREG)
-		return "something in its place is no regular file; remove it";
+		return "is not a regular file; remove it";
 	if (st.uid != (uint32_t)SYS(SYS_geteuid, 0, 0, 0, 0))
-		return "another user's file is in its place; remove it";
+		return "belongs to another user; remove it";
 	others = file_other_writers(&st, -1);
 	if (others == OTHER_WRITERS || (others == APPENDING_WRITERS && !share))
-		return "another compiler in this process is writing it";
+		return "another JIT compiler in this process is writing it";
 	if (others == NO_WRITERS) {
 		sys_unlink(f->path);
 		return NULL;
@@ -622,7 +622,7 @@ static const char *file_clear_path(const struct output_file *f, int share, long 
 	if (!sys_fstat((int)(*fd), &opened) && opened.dev == st.dev && opened.ino == st.ino)
 		return NULL;
 	sys_close(*fd);
-	return "another process keeps replacing it";
+	return "another process keeps replacing the file";
 }
 
 /* Creates the file @f->path, or opens it as file_clear_path allows. */
@@ -635,7 +635,7 @@ static const char *file_create(struct output_file *f, int share)
 		fd = sys_openat(f->path, O_RDWR | O_APPEND | O_CREAT | O_EXCL);
 		f->shared = 0;
 		if (fd >= 0) {
-			SYS(SYS_fchmod, fd, 0600, 0, 0); /* whatever the umask is */
+			SYS(SYS_fchmod, fd, 0600, 0, 0); /* regardless of the umask */
 			return file_adopt(f, fd);
 		}
 		if (fd != -EEXIST)
@@ -647,10 +647,10 @@ static const char *file_create(struct output_file *f, int share)
 		if (fd >= 0)
 			return file_adopt(f, fd);
 	}
-	return "another process keeps creating it";
+	return "another process keeps creating the file";
 }
 
-/* Does the descriptor still refer to our file? Then its size. */
+/* Returns whether the descriptor still refers to our file, and the file's size. */
 static int file_is_ours(const struct output_file *f, uint64_t *size)
 {
 	struct kernel_stat st;
@@ -661,7 +661,7 @@ static int file_is_ours(const struct output_file *f, uint64_t *size)
 	return 1;
 }
 
-/* The program may have closed our descriptor, and its number may be that of another file now: opens ours again. */
+/* Reopens the file if the program has closed our descriptor, whose number may now refer to another file. */
 static const char *file_check(struct output_file *f, uint64_t *size)
 {
 	struct output_file again;
@@ -671,14 +671,14 @@ static const char *file_check(struct output_file *f, uint64_t *size)
 		return NULL;
 	fd = sys_openat(f->path, O_RDWR | O_APPEND);
 	if (fd < 0 || file_adopt(&again, fd))
-		return "its descriptor was closed, and the file was removed";
+		return "the descriptor was closed, and the file was removed";
 	if (again.dev == f->dev && again.ino == f->ino) {
 		f->fd = again.fd;
 		if (file_is_ours(f, size))
 			return NULL;
 	}
 	sys_close(again.fd);
-	return "its descriptor was closed, and another file has its name";
+	return "the descriptor was closed, and the file was replaced";
 }
 
 static void file_close(struct output_file *f)
@@ -690,7 +690,7 @@ static void file_close(struct output_file *f)
 	f->fd = -1;
 }
 
-/* A write stopped within its last part: the rest is tried again, for the error. */
+/* After a short write that ended in the last part: retries the rest to get the error. */
 static long file_write_rest(const struct output_file *f, const struct part *last, uint64_t rest)
 {
 	const char *end = (const char *)last->bytes + last->len;
@@ -699,12 +699,12 @@ static long file_write_rest(const struct output_file *f, const struct part *last
 }
 
 /*
- * Appends all parts by one write, or nothing. *@at: offset of the first. The parts must lie in the caller's memory; if
- * one cannot be read, the return value is "".
+ * Appends all parts with one write, or nothing. *@at is the offset of the first part. Returns "" if a part is in
+ * unreadable memory.
  */
 static const char *file_append(struct output_file *f, uint64_t limit, const struct part *part, int parts, uint64_t *at)
 {
-	uint64_t size, len = 0, most[2];
+	uint64_t size, len = 0, fsize[2];
 	const char *why = file_check(f, &size);
 	long n;
 
@@ -715,14 +715,14 @@ static const char *file_append(struct output_file *f, uint64_t limit, const stru
 	if (len > limit || size > limit - len)
 		return size_limit_text;
 	/* A write beyond this limit would raise SIGXFSZ. */
-	if (!SYS(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, most) && (len > most[0] || size > most[0] - len))
+	if (!SYS(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, fsize) && (len > fsize[0] || size > fsize[0] - len))
 		return error_text(-EFBIG);
 	do {
 		n = SYS(SYS_writev, f->fd, part, parts, 0);
 	} while (n == -EINTR);
 	*at = size;
 	if (n > 0 && (uint64_t)n == len) {
-		if (f->shared) /* others may have written in between */
+		if (f->shared) /* others may have appended before us */
 			*at = (uint64_t)SYS(SYS_lseek, f->fd, 0, SEEK_CUR, 0) - len;
 		return why;
 	}
@@ -754,7 +754,7 @@ static void writer_path(struct output_file *f, uint32_t which, uint32_t pid)
 #define LINE_BYTES (16 + 8 + 3 + UT_JIT_NAME_MAX)
 #define BATCH_BYTES 65536u
 
-/* Appends a buffer, which is empty then. */
+/* Appends a buffer to the file and empties it. */
 static const char *file_flush(struct output_file *to, uint64_t limit, const char *buf, uint64_t *len)
 {
 	const char *why = NULL;
@@ -769,7 +769,7 @@ static const char *file_flush(struct output_file *to, uint64_t limit, const char
 	return why;
 }
 
-/* Reads an entry's line. Returns its length with the newline; 0: there is no line. */
+/* Reads the line of an entry. Returns its length including the newline, or 0 if there is no line. */
 static uint64_t map_read_line(const struct output_file *f, const struct entry *e, char *ret)
 {
 	long n = sys_pread(f->fd, ret, LINE_BYTES, e->offset);
@@ -781,7 +781,7 @@ static uint64_t map_read_line(const struct output_file *f, const struct entry *e
 	return 0;
 }
 
-/* Copies the lines of all live code to a new file; the table has their offsets there afterwards. */
+/* Copies the lines of all live code to a new file, and updates the offsets in the table. */
 static const char *map_copy(struct writer *w, struct output_file *to)
 {
 	uint64_t size, filled = 0, written = 0;
@@ -795,7 +795,7 @@ static const char *map_copy(struct writer *w, struct output_file *to)
 			uint64_t len = map_read_line(&w->file, &l->e[k], buf + filled);
 
 			if (!len)
-				why = "the file was changed from outside";
+				why = "the file was modified by another program";
 			l->e[k].offset = (uint32_t)written;
 			written += len;
 			filled += len;
@@ -809,7 +809,7 @@ static const char *map_copy(struct writer *w, struct output_file *to)
 	return why;
 }
 
-/* The map is full: writes another one with the live code only, and renames it over the old one. */
+/* Rewrites a full map with the live code only, and renames the new file over the old one. */
 static const char *map_compact(struct writer *w)
 {
 	struct output_file fresh;
@@ -884,7 +884,7 @@ static const char *map_move(struct writer *w, const struct entry *e, uint64_t to
 		return why;
 	len = map_read_line(&w->file, e, line);
 	if (!len)
-		return "the file was changed from outside";
+		return "the file was modified by another program";
 	line[len - 1] = 0;
 	for (int spaces = 0; spaces < 2 && at < len; at++)
 		spaces += line[at] == ' ';
@@ -920,7 +920,7 @@ struct dump_move {
 	uint64_t vma, from, to, size, index;
 };
 
-/* After it, count times: u64 address, u32 line, u32 discriminator, the file's name. */
+/* Followed by count entries: u64 address, u32 line, u32 discriminator, NUL-terminated file name. */
 struct dump_lines {
 	struct dump_record r;
 	uint64_t addr, count;
@@ -951,12 +951,12 @@ static const char *dump_begin(struct writer *w)
 	why = file_append(&w->file, w->limit, &part, 1, &at);
 	if (why)
 		return why;
-	/* Profilers find the dump by this mapping. */
+	/* Profilers find the dump through this mapping. */
 	w->marker = raw_syscall(SYS_mmap, 0, sizeof(h), PROT_READ | PROT_EXEC, MAP_PRIVATE, w->file.fd, 0);
 	if (is_error(w->marker)) {
 		w->marker = 0;
-		return "it cannot be mapped executable, by which profilers find it; set UT_JIT_DIR to a directory "
-		       "without noexec";
+		return "cannot be mapped executable, so profilers could not find it; set UT_JIT_DIR to a directory "
+		       "that is not mounted noexec";
 	}
 	return why;
 }
@@ -969,8 +969,8 @@ static void dump_unmap(struct writer *w)
 }
 
 /*
- * @name comes from clean_name. @lines: offset of the record with the lines of this code, or 0. *@at: offset of the
- * first record of this code.
+ * @name comes from clean_name. @lines is the offset of the record with the lines of this code, or 0. *@at is the offset
+ * of the first record of this code.
  */
 static const char *dump_write_load(struct writer *w, uint64_t addr, uint32_t size, const char *name, uint64_t lines,
 				   uint64_t *at)
@@ -1007,7 +1007,7 @@ static const char *dump_write_load(struct writer *w, uint64_t addr, uint32_t siz
 	return table_insert(&w->table, entry) ? error_text(-ENOMEM) : why;
 }
 
-/* Reads the load record of an entry, and its name to UT_JIT_NAME_MAX + 1 bytes at @name. 0: there is none. */
+/* Reads the load record and the name (UT_JIT_NAME_MAX + 1 bytes) of an entry. Returns 0 if there is none. */
 static int dump_read_load(const struct output_file *f, const struct entry *e, struct dump_load *ret, char *name)
 {
 	const long whole = sizeof(*ret);
@@ -1042,7 +1042,7 @@ static const char *dump_write_move(struct writer *w, const struct entry *e, uint
 	if (why)
 		return why;
 	if (!dump_read_load(&w->file, e, &load, name))
-		return "the file was changed from outside";
+		return "the file was modified by another program";
 	moved.r.kind = DUMP_MOVE;
 	moved.r.bytes = sizeof(moved);
 	moved.r.time = now_ns();
@@ -1061,7 +1061,7 @@ static const char *dump_write_move(struct writer *w, const struct entry *e, uint
 	return table_insert(&w->table, entry) ? error_text(-ENOMEM) : why;
 }
 
-/* A buffer that is appended to the file whenever it is full. */
+/* A buffer that is flushed to the file when it is full. */
 struct batch {
 	struct writer *w;
 	const char *why;
@@ -1085,7 +1085,7 @@ static void batch_append(struct batch *b, const void *bytes, uint64_t len)
 	}
 }
 
-/* The file name of a line as a dump has it: "\xff" for that of the line before. */
+/* The file name of a line in a dump: "\xff" means the name of the previous line. */
 static const char *line_file_name(const struct ut_jit_line *lines, size_t i)
 {
 	if (lines[i].file && (i == 0 || lines[i].file != lines[i - 1].file))
@@ -1093,7 +1093,7 @@ static const char *line_file_name(const struct ut_jit_line *lines, size_t i)
 	return i ? "\xff" : "";
 }
 
-/* *@at: offset of the record. Its size is part of its head, so it is worked out first. */
+/* *@at is the offset of the record. Its header contains its size, which is therefore computed first. */
 static const char *dump_write_lines(struct writer *w, uint64_t addr, const struct ut_jit_line *lines, size_t count,
 				    uint64_t *at)
 {
@@ -1131,7 +1131,7 @@ static const char *dump_write_lines(struct writer *w, uint64_t addr, const struc
 	return b.why;
 }
 
-/* Copies the record with the lines of an entry of @from, unless its code has moved. *@ret: its new offset, or 0. */
+/* Copies the line record of an entry of @from, unless its code has moved. *@ret is its new offset, or 0. */
 static const char *dump_copy_lines(struct writer *w, const struct output_file *from, const struct entry *e,
 				   uint64_t *ret)
 {
@@ -1154,7 +1154,7 @@ static const char *dump_copy_lines(struct writer *w, const struct output_file *f
 		long n = sys_pread(from->fd, buf, want, e->offset + done);
 
 		if (n <= 0)
-			return "the file was changed from outside";
+			return "the file was modified by another program";
 		part.len = (uint64_t)n;
 		why = file_append(&w->file, w->limit, &part, 1, &at);
 		done += part.len;
@@ -1179,7 +1179,7 @@ static const char *dump_copy(struct writer *w, struct output_file *from, const s
 			why = dump_copy_lines(w, from, &l->e[k], &at);
 			if (!why)
 				why = dump_write_load(w, l->e[k].addr, l->e[k].size, name, at, &at);
-			if (why && !*why) /* the code is not mapped any more */
+			if (why && !*why) /* the code is no longer mapped */
 				why = NULL;
 		}
 	}
@@ -1198,7 +1198,7 @@ static void set_enabled(uint32_t which, int on)
 		__atomic_and_fetch(&state.on, ~which, __ATOMIC_RELAXED);
 }
 
-/* "PATH: why", for ut_jit_error. */
+/* Sets the string that ut_jit_error returns, "PATH: why". */
 static void set_error(const char *where, const char *why)
 {
 	uint64_t n = append_string(state.error, sizeof(state.error), 0, where);
@@ -1218,12 +1218,12 @@ static void writer_stop(uint32_t which)
 	table_free(&w->table);
 }
 
-/* Handles the result of an operation on a writer: a failure ends the writing. */
+/* Handles the result of an operation on a writer: stops writing after an error. */
 static void writer_check(uint32_t which, const char *why)
 {
 	if (!why)
 		return;
-	if (!*why) { /* code that cannot be read is left out */
+	if (!*why) { /* unreadable code is omitted */
 		state.lost++;
 		return;
 	}
@@ -1231,7 +1231,7 @@ static void writer_check(uint32_t which, const char *why)
 	writer_stop(which);
 }
 
-/* Creates this process's own file, with the code that was live in its parent. */
+/* Creates a file for a forked child, with the live code of its parent. */
 static void writer_inherit(uint32_t which)
 {
 	struct writer *w = writer_of(which);
@@ -1265,7 +1265,7 @@ static void writer_inherit(uint32_t which)
 	writer_check(which, why);
 }
 
-/* Rebuilds the table from the lines of the map, as far as they can be read. */
+/* Rebuilds the table from the readable lines of the map. */
 static void map_load_table(struct writer *w)
 {
 	char line[LINE_BYTES + 1];
@@ -1288,7 +1288,7 @@ static void map_load_table(struct writer *w)
 	}
 }
 
-/* A thread of the parent held the lock when the process forked: its tables may be half changed, and are leaked. */
+/* A thread of the parent held the lock during the fork, so the tables may be inconsistent. They are leaked. */
 static void tables_discard(void)
 {
 	zero_bytes(&state.map.table, sizeof(state.map.table));
@@ -1297,11 +1297,11 @@ static void tables_discard(void)
 		map_load_table(&state.map);
 }
 
-static void state_enter_process(uint32_t pid, int torn)
+static void state_enter_process(uint32_t pid, int was_locked)
 {
 	if (state.pid == pid)
 		return;
-	if (torn)
+	if (was_locked)
 		tables_discard();
 	state.pid = pid;
 	for (uint32_t which = UT_JIT_MAP; which <= UT_JIT_DUMP; which++) {
@@ -1312,9 +1312,9 @@ static void state_enter_process(uint32_t pid, int torn)
 
 #define LOCK_SPINS 100
 #define LOCK_SLEEP_NS 50000
-#define LOCK_PATIENCE_NS 5000000000u
+#define LOCK_TIMEOUT_NS 5000000000u
 
-/* Waits a moment for the lock. 0: LOCK_PATIENCE_NS are over. */
+/* Spins or sleeps once. Returns 0 after LOCK_TIMEOUT_NS. */
 static int lock_wait(unsigned *round, uint64_t *since)
 {
 	int64_t t[2];
@@ -1332,12 +1332,12 @@ static int lock_wait(unsigned *round, uint64_t *since)
 	if (!*since)
 		*since = now_ns();
 	SYS(SYS_nanosleep, t, 0, 0, 0);
-	return now_ns() - *since < LOCK_PATIENCE_NS;
+	return now_ns() - *since < LOCK_TIMEOUT_NS;
 }
 
 /*
- * Takes the lock; after a fork, the files are those of this process then. 0: it cannot be had, since this very thread
- * holds it (in a signal handler) or another one does not let it go; the call is counted as lost.
+ * Acquires the lock, and after a fork switches to files of this process. Returns 0, and counts the call as lost, if
+ * this thread already holds the lock (in a signal handler) or another thread does not release it.
  */
 static int lock_acquire(void)
 {
@@ -1369,7 +1369,7 @@ static void lock_release(void) { __atomic_store_n(&state.lock, (uint64_t)0, __AT
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Weak: a library may be loaded by a program without libc. */
+/* Weak, since a program without libc may load the library. */
 extern char **program_environ __asm__("environ") __attribute__((weak));
 #ifdef __cplusplus
 }
@@ -1393,7 +1393,7 @@ static const char *env_get(const char *name)
 	return NULL;
 }
 
-/* Does the program have more rights than its user, as set-user-ID programs do? */
+/* Does the program have more privileges than its user, such as a set-user-ID program? */
 static int is_privileged(void)
 {
 	uint64_t pair[2];
@@ -1411,7 +1411,7 @@ static int is_privileged(void)
 	return ret;
 }
 
-/* The length of @word if @text begins with it, up to a comma or the end; else 0. */
+/* Returns the length of @word if @text begins with it, followed by a comma or the end; else 0. */
 static uint64_t match_word(const char *text, const char *word)
 {
 	uint64_t n = 0;
@@ -1421,7 +1421,7 @@ static uint64_t match_word(const char *text, const char *word)
 	return !word[n] && (!text[n] || text[n] == ',') ? n : 0;
 }
 
-/* UT_JIT_MAP and UT_JIT_DUMP as the variable UT_JIT has them; @flags if it cannot be parsed. */
+/* Parses the variable UT_JIT; returns @flags if it is invalid. */
 static unsigned parse_outputs(const char *text, unsigned flags)
 {
 	unsigned ret = 0;
@@ -1441,7 +1441,7 @@ static unsigned parse_outputs(const char *text, unsigned flags)
 	return ret;
 }
 
-/* The variable UT_JIT_MAX in bytes; 0: it is not set, or cannot be parsed. */
+/* Returns the variable UT_JIT_MAX in bytes, or 0 if it is not set or invalid. */
 static uint64_t parse_limit(const char *text)
 {
 	uint64_t n = 0;
@@ -1460,7 +1460,7 @@ static unsigned read_environment(unsigned flags)
 {
 	const char *wanted = env_get("UT_JIT");
 	const char *dir = env_get("UT_JIT_DIR");
-	uint64_t most;
+	uint64_t limit;
 
 	state.map.limit = UT_JIT_MAP_MAX;
 	state.dump.limit = UT_JIT_DUMP_MAX;
@@ -1471,13 +1471,13 @@ static unsigned read_environment(unsigned flags)
 		set_error("UT_JIT_DIR", "the path is too long");
 	else if (dir)
 		append_string(state.dir, sizeof(state.dir), 0, dir);
-	most = parse_limit(env_get("UT_JIT_MAX"));
-	if (most)
-		state.map.limit = state.dump.limit = most;
+	limit = parse_limit(env_get("UT_JIT_MAX"));
+	if (limit)
+		state.map.limit = state.dump.limit = limit;
 	return wanted && *wanted ? parse_outputs(wanted, flags) : flags;
 }
 
-/* ---- The calls ---- */
+/* ---- Public functions ---- */
 
 static int is_on(void) { return __atomic_load_n(&state.on, __ATOMIC_RELAXED) != 0; }
 
@@ -1496,7 +1496,7 @@ static void writer_start(uint32_t which)
 	if (!why)
 		set_enabled(which, 1);
 	else if (which == UT_JIT_DUMP && w->file.fd >= 0)
-		sys_unlink(w->file.path); /* no profiler would find it */
+		sys_unlink(w->file.path); /* profilers could not find it */
 	writer_check(which, why);
 }
 
@@ -1550,7 +1550,7 @@ void ut_jit_code_lines(const void *addr, size_t size, const char *name, const st
 		emit_code((uint64_t)addr, size, name, lines, count);
 }
 
-/* In the order of memmove: no entry is overwritten before it has moved. */
+/* Moves entries in the order of memmove, so that none is overwritten before it has moved. */
 static const char *writer_move(uint32_t which, uint64_t from, uint64_t to, uint64_t size)
 {
 	struct writer *w = writer_of(which);
@@ -1634,7 +1634,7 @@ const char *ut_jit_error(void) { return __atomic_load_n(&state.has_error, __ATOM
 
 uint64_t ut_jit_lost(void) { return __atomic_load_n(&state.lost, __ATOMIC_RELAXED); }
 
-#else /* nothing can be written here */
+#else /* unsupported platform */
 
 int ut_jit_open(unsigned flags)
 {
@@ -1658,7 +1658,7 @@ void ut_jit_drop(const void *addr, size_t size) { (void)addr, (void)size; }
 void ut_jit_forked(void) {}
 void ut_jit_close(void) {}
 int ut_jit_on(void) { return 0; }
-const char *ut_jit_error(void) { return "maps of JIT code are not supported on this machine"; }
+const char *ut_jit_error(void) { return "naming JIT code is not supported on this platform"; }
 uint64_t ut_jit_lost(void) { return 0; }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usertrace.h: events that a program emits, for tracers to see.
+ * usertrace.h: lets a program emit events for tracers.
  *
- * Copy this file into any C (C99 or later) or C++ (C++11 or later) program. There is nothing to link, to start or to
+ * Copy this file into any C (C99 or later) or C++ (C++11 or later) program. There is nothing to link, start or
  * configure.
  *
  *	#include "usertrace.h"
@@ -18,27 +18,28 @@
  * Then, while it runs, as root:
  *
  *	usertrace trace e:gc -p PID     each collection with its duration
- *	usertrace trace -a              all user events of all programs, in order of time
+ *	usertrace trace -a              all user events of all programs, in time order
  *
  * There are user events (begin, end, instant event and counter: ut_begin, ut_end, ut_mark, ut_count and their
  * variants), and USDT probes, which bpftrace, BCC, perf, gdb and SystemTap see as well (UT_PROBE).
  *
- * Cost: an event that nobody traces is a load and a branch that is not taken, less than 1 ns; a probe is two nops and
- * whatever brings its arguments into registers. A traced event enters the kernel, which takes about half a microsecond,
- * on older machines up to two. So emit an event for a collection, a request, a compilation or a phase, not for every
+ * Cost: an untraced event is a load and a branch that is not taken, less than 1 ns; an untraced probe is two nops and
+ * the code that computes its arguments. A traced event enters the kernel, which takes about half a microsecond, or up
+ * to two on older machines. So emit an event for a collection, a request, a compilation or a phase, not for every
  * allocation.
  *
  * Versions
  *	100 (0.1.0)	the first
  *
- * Copies of different ages may meet. In one source file the first one that is included counts; where that matters, test
- * UT_VERSION. In one program or library they share four symbols, weak and hidden, of which the linker keeps any copy:
- * usertrace_event, usertrace_event_semaphore, _.stapsdt.base and PROVIDER_NAME_semaphore. Those never change, nor does
- * the layout of the class ut_span: a later version that needs other ones gives them other names. All else is static. So
- * no mixture of versions is an error, and each copy does what its own text says.
+ * A program can contain copies of different versions. In one source file the first included copy is used (see
+ * UT_VERSION). In one program or library all copies share four weak, hidden symbols, of which the linker keeps one copy:
+ * usertrace_event, usertrace_event_semaphore, _.stapsdt.base and PROVIDER_NAME_semaphore. These symbols and the layout
+ * of the class ut_span never change; a later version that needs different ones will use new names. Everything else is
+ * static, so versions can be mixed, and each copy behaves as its own comments say.
  *
- * Works on Linux for x86-64 with gcc or clang; for arm64 it compiles, its notes are checked, and it is untested.
- * Elsewhere, and with UT_OFF defined, all calls compile to nothing; their arguments are evaluated all the same.
+ * Works on Linux for x86-64 with gcc or clang. On arm64 it compiles and tests check its notes, but it is untested
+ * there. On other systems, and with UT_OFF defined, all calls compile to nothing, but their arguments are still
+ * evaluated.
  *
  * Names that end in an underscore are private.
  */
@@ -55,10 +56,10 @@
 
 #include <stdint.h>
 
-/* The release that this file is of: major * 10000 + minor * 100 + patch. */
+/* Version of this file: major * 10000 + minor * 100 + patch. */
 #define UT_VERSION 100
 
-/* What an event is, and flags: what else it has. The numbers never change. */
+/* Event types, and flags for what an event contains. The values never change. */
 enum {
 	UT_BEGIN = 1,
 	UT_END = 2,
@@ -66,18 +67,18 @@ enum {
 	UT_COUNT = 4, /* a counter's value */
 	UT_ID = 0x10,
 	UT_TEXT = 0x20,
-	UT_PARENT = 0x40 /* the parent process's: for a command that a script runs for each event */
+	UT_PARENT = 0x40 /* the event belongs to the parent process: for a command that a script runs per event */
 };
 
-/* Bytes of a name and of a string that are copied; the rest is left out, and tracers show that it was. */
+/* Maximum number of bytes captured of a name and of a string; tracers mark longer ones as truncated. */
 #define UT_NAME_MAX 127
 #define UT_TEXT_MAX 255
 
 /*
- * For languages that can make a system call and cannot use this header or libusertrace: an option of prctl(2) that no
- * kernel knows. The call fails with EINVAL in any case; the tracer sees it on its way in. It costs about 0.15
- * microseconds when nobody traces. A seccomp filter that kills on an unknown prctl kills here, too. An id or a string,
- * not both.
+ * For languages that can make a system call but cannot use this header or libusertrace: an option of prctl(2) that no
+ * kernel defines. The call always fails with EINVAL; the tracer sees it at the system call's entry. It costs about 0.15
+ * microseconds when nobody is tracing. A seccomp filter that kills processes for unknown prctl options also does so
+ * here. An event has an id or a string, not both.
  *
  *	prctl(PR_USER_TRACE, UT_BEGIN, "gc", value, 0);
  *	prctl(PR_USER_TRACE, UT_END | UT_ID, "request", value, id);
@@ -86,7 +87,7 @@ enum {
  */
 #define PR_USER_TRACE 0x55545243 /* "UTRC" */
 
-/* UT_HAVE_PROBES: 1 if events and probes can be traced on this machine and UT_OFF is not defined, else 0. */
+/* UT_HAVE_PROBES: 1 if this platform is supported and UT_OFF is not defined, else 0. */
 #if defined(__GNUC__) && defined(__ELF__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && \
 	!defined(UT_OFF)
 #define UT_HAVE_PROBES 1
@@ -100,7 +101,7 @@ enum {
 #else
 #define UT_MEMBER_ inline
 #endif
-/* How the functions are declared; libusertrace makes symbols of them. */
+/* How the functions are declared; libusertrace exports them as symbols. */
 #ifndef UT_API_
 #define UT_API_ UT_INLINE_
 #endif
@@ -108,87 +109,85 @@ enum {
 /*
  * ---- User events ----
  *
- * All functions: may be called on any thread, in signal handlers, constructors and destructors, before main, in the
- * child after fork, and while other threads are stopped. They take no lock, allocate nothing, never wait, fail or touch
- * errno, and call no function of any library. They make no system call either, so seccomp, containers and chroot do not
- * matter.
+ * All functions can be called on any thread, in signal handlers, constructors and destructors, before main, in the
+ * child after fork, and while other threads are stopped. They take no locks, allocate no memory, never block or fail,
+ * preserve errno, and call no library functions. They make no system calls either, so they also work under seccomp, in
+ * containers and in a chroot.
  *
- * @name should be UTF-8, and always one of a few: what varies is the value, the id or the string. It is copied before
- * the call returns, as is a string, and this header never reads either: a NULL or wild pointer is shown as such, and
- * harms nobody.
+ * @name should be UTF-8, from a small fixed set; put what varies into the value, the id or the string. Names and
+ * strings are copied before the call returns, by the tracer and not by this header: a NULL or invalid pointer is shown
+ * as such, and does no harm.
  *
- * The kernel records process, thread, CPU and time (CLOCK_MONOTONIC), in one exact order for all processes. An event is
- * in the kernel when its call returns: the last one before a crash is not lost. A child after fork emits as itself; the
- * spans that its parent began stay the parent's, and an end in the child is shown as inherited. The exit of a thread or
- * process and exec end the spans that are open there.
+ * The kernel records the process, the thread, the CPU and the time (CLOCK_MONOTONIC), in exact order across all
+ * processes. An event is in a kernel buffer when its call returns, so the last one before a crash is not lost. After a
+ * fork the child emits its own events; the spans that its parent began remain the parent's, and an end of such a span
+ * in the child is shown as inherited. The exit of a thread or a process ends its open spans, and so does exec.
  *
- * Each program and each shared library, of dlopen too, is switched on by itself; tracers find them all.
+ * Each program and each shared library, including those loaded by dlopen, is enabled separately; tracers find them all.
  */
 
 /*
- * A span begins, and ends. An end closes the newest open begin of its name on its thread: spans of one thread nest,
- * also in recursion. If a span is left without its end, by longjmp or an error path, it stays open until its thread
- * ends, and what comes after it on this thread looks nested.
+ * Begin and end a span. An end closes the most recent open begin with its name on its thread: spans of one thread nest,
+ * also in recursion. If longjmp or an error path skips the end, the span stays open until its thread exits, and later
+ * events of this thread appear nested in it.
  */
 UT_API_ void ut_begin(const char *name);
 UT_API_ void ut_end(const char *name);
 
 /*
- * The same for spans that overlap, or that end on another thread than they began on: an end closes the newest open
- * begin of this name and this id in the process, on any thread. 0 is an id like others. Spans with an id nest with
- * nothing.
+ * The same for spans that overlap or end on a different thread: an end closes the most recent open begin with this name
+ * and id in the process, on any thread. 0 is an ordinary id. Spans with ids do not nest.
  */
 UT_API_ void ut_begin_id(const char *name, uint64_t id);
 UT_API_ void ut_end_id(const char *name, uint64_t id);
 
-/* The same with a string for people, such as a function's name or the cause of a collection. NULL is shown as NULL. */
+/* The same with a string, such as a function's name or the cause of a collection. NULL is shown as NULL. */
 UT_API_ void ut_begin_text(const char *name, const char *text);
 UT_API_ void ut_end_text(const char *name, const char *text);
 
 /*
- * The same with a value, such as the bytes in use before and after a collection; a begin with a string as well, or NULL
- * for none. The end's value is not added to that of the begin, or compared with it: tracers show both.
+ * The same with a value, such as the bytes in use before and after a collection; the begin also has a string, or NULL.
+ * Tracers show both values as they are.
  */
 UT_API_ void ut_begin_value(const char *name, int64_t value, const char *text);
 UT_API_ void ut_end_value(const char *name, int64_t value);
 
 /*
- * An instant event: something happened. With an id it concerns the span or object of that id, with a string it says
- * more.
+ * Emit an instant event. An id relates it to the span or object with that id, and a string adds details.
  */
 UT_API_ void ut_mark(const char *name);
 UT_API_ void ut_mark_id(const char *name, uint64_t id);
 UT_API_ void ut_mark_text(const char *name, const char *text);
 
 /*
- * Sets a counter: from now on it has this value, until the next call says otherwise, as on a counter track of Perfetto
- * or for a gauge in Prometheus. Nothing is added up: to count occurrences, keep a sum and set the counter to it. A
- * counter is its name in its process; with an id there is one for each id. A string explains this one value.
+ * Set a counter. It keeps this value until the next call, like a counter track in Perfetto or a gauge in Prometheus.
+ * Values are not summed: to count occurrences, keep a sum and set the counter to it. A counter is identified by its
+ * name and process; with an id there is one per id. A string describes this value only.
  */
 UT_API_ void ut_count(const char *name, int64_t value);
 UT_API_ void ut_count_id(const char *name, int64_t value, uint64_t id);
 UT_API_ void ut_count_text(const char *name, int64_t value, const char *text);
 
 /*
- * All of the above are this one. @what: UT_BEGIN, UT_END, UT_MARK or UT_COUNT, with UT_ID if @id is one, with UT_TEXT
- * if @text is one, or with both. Other numbers are dropped by the tracer.
+ * The general function behind all of the above. @what is UT_BEGIN, UT_END, UT_MARK or UT_COUNT, with UT_ID to use @id,
+ * UT_TEXT to use @text, or both. The tracer drops events with other numbers.
  */
 UT_API_ void ut_emit(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text);
 
 /*
- * 1 while somebody traces user events of this program or library, else 0: for what is costly to work out for an event.
- * A tracer may come or go between two calls, so never let the answer decide whether a span ends.
+ * Returns 1 if the user events of this program or library are being traced, else 0. Use it to guard expensive
+ * computations. A tracer may attach or detach between two calls, so never skip the end of a span because of it.
  */
 UT_API_ int ut_enabled(void);
 
 /*
- * A declaration: a span from here to the end of the enclosing block. @name must stay valid until then, as a literal
- * does; UT_SPAN_VALUE has a value and a string or NULL besides, which are for the begin.
+ * Declares a span from here to the end of the enclosing block. @name must stay valid until then, as a literal does.
+ * UT_SPAN_VALUE adds a value and a string, or NULL, to the begin.
  *
- * The span ends where control leaves the block: at its end, by return, break, continue or goto, and in C++ by an
- * exception. In C an exception, the end of a thread (pthread_exit) or its cancellation ends it if the file was compiled
- * with -fexceptions. longjmp over the block leaves it open, as with ut_begin. In C it takes gcc or clang, like all that
- * is here; elsewhere it is nothing. A coroutine that is suspended within the block resumes elsewhere: use an id there.
+ * The span ends when control leaves the block: at its end, by return, break, continue or goto, and in C++ by an
+ * exception. In C an exception, pthread_exit or the cancellation of the thread ends it if the file was compiled with
+ * -fexceptions. longjmp over the block leaves it open, as with ut_begin. In C this needs gcc or clang; with other
+ * compilers it does nothing. A coroutine that is suspended in the block may resume on another thread: use an id there.
  */
 #define UT_SPAN(name) UT_SPAN_(UT_UNIQUE_(ut_span_, UT_COUNTER_), name, 0, UT_NULL_)
 #define UT_SPAN_VALUE(name, value, text) UT_SPAN_(UT_UNIQUE_(ut_span_, UT_COUNTER_), name, value, text)
@@ -196,48 +195,48 @@ UT_API_ int ut_enabled(void);
 /*
  * ---- USDT probes ----
  *
- * UT_PROBE(provider, name, up to 12 arguments): a statement. The same probes that <sys/sdt.h> makes.
+ * UT_PROBE(provider, name, up to 12 arguments): a statement that defines the same probes as <sys/sdt.h>.
  *
  *	UT_PROBE(myvm, compile, function_name, size);		usertrace trace u:myvm:compile
  *
- * May stand wherever a user event may. Provider and name are plain words, not in quotes; macros are expanded, and a
- * double underscore stays one. Each argument is evaluated once, traced or not, and described with the size and sign of
- * its type: integers, enums, bool, characters, pointers, arrays and strings (as pointers), float and double. Structs,
- * long double, 128-bit and complex numbers are errors of the compiler, in C bit-fields too: cast them.
+ * Allowed wherever a user event is. Provider and name are identifiers without quotes; macros are expanded, and a double
+ * underscore is kept. Each argument is evaluated once, traced or not, and described with the size and sign of its type:
+ * integers, enums, bool, characters, pointers, arrays and strings (as pointers), float and double. Structs, long
+ * double, 128-bit and complex numbers, and in C bit-fields, are compile-time errors: cast them.
  *
  * - Arguments are in registers or are constants; from the ninth on they may be on the stack. All tools can read these,
- *   also in stripped programs.
- * - gdb 13, BCC 0.26 and bpftrace 0.17 can read no argument of a probe that has a float or a double, and BCC complains;
- *   other probes of the same file are not harmed. perf shows the bits as an integer; usertrace reads them. perf 6.1
- *   leaves out arguments that are constants.
- * - In a template, an inline function or a macro a probe has many sites; tools take them as one probe, so its arguments
- *   should have the same types at all of them.
+ *   even in stripped programs.
+ * - gdb 13, BCC 0.26 and bpftrace 0.17 cannot read any argument of a probe that has a float or a double, and BCC prints
+ *   a warning; other probes of the same file are not affected. perf shows the bits as an integer; usertrace reads the
+ *   value. perf 6.1 omits constant arguments.
+ * - In a template, an inline function or a macro a probe has many sites. Tools treat them as one probe, so its
+ *   arguments should have the same types at all sites.
  */
 #define UT_PROBE(provider, ...) UT_PROBE_COUNTED_(UT_COUNT_(__VA_ARGS__), provider, __VA_ARGS__)
 
 /*
- * An expression that is not 0 while somebody traces the probe, for an argument that is costly to work out:
+ * An expression that is nonzero while the probe is being traced, to guard the computation of expensive arguments:
  *
  *	if (UT_PROBE_ENABLED(myvm, compile))
  *		UT_PROBE(myvm, compile, describe(function), size);
  *
- * It is a semaphore: 16 bits that the tracer counts up, made by the first use, one in each program or library. It needs
- * no declaration. One that is defined in another object file, as by `dtrace -G`, is used instead; to define it by hand
- * in the same source file is an error. BCC needs a process (-p) for a probe with a semaphore; a probe for which nothing
- * calls UT_PROBE_ENABLED has none.
+ * It reads a semaphore: a 16-bit count of attached tracers, defined by its first use, one per program or library. It
+ * needs no declaration. A semaphore that another object file defines, such as the output of `dtrace -G`, is used
+ * instead; defining one in the same source file is an error. BCC needs a process (-p) for a probe with a semaphore; a
+ * probe without UT_PROBE_ENABLED has none.
  */
 #define UT_PROBE_ENABLED(provider, name) UT_ENABLED_(provider, name)
 
 /* ---- Implementation ---- */
 
-/* Number of arguments after the name, which is the first of up to 16. */
+/* The number of arguments after the name, which is the first of up to 16. */
 #define UT_COUNT_(...) \
 	UT_SEVENTEENTH_(__VA_ARGS__, TOO_MANY, TOO_MANY, TOO_MANY, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
 #define UT_SEVENTEENTH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ret, ...) ret
 #define UT_PROBE_COUNTED_(n, provider, ...) UT_PROBE_N_(n, provider, __VA_ARGS__)
 #define UT_FIRST_(first, ...) first
-#define UT_STRING_(x) UT_STRING_AS_IT_IS_(x)
-#define UT_STRING_AS_IT_IS_(x) #x
+#define UT_STRING_(x) UT_STRINGIFY_(x)
+#define UT_STRINGIFY_(x) #x
 #define UT_UNIQUE_(prefix, number) UT_PASTE_(prefix, number)
 #define UT_PASTE_(a, b) a##b##_
 #ifdef __COUNTER__
@@ -257,7 +256,7 @@ UT_API_ int ut_enabled(void);
 
 #if UT_HAVE_PROBES
 
-/* "inline": the compiler takes many lines of assembler for much code, and then does not inline what holds them. */
+/* "inline": compilers estimate code size by lines of assembler, and would not inline functions that contain these. */
 #if (defined(__clang__) && __clang_major__ >= 11) || (!defined(__clang__) && __GNUC__ >= 9)
 #define UT_ASM_ __asm__ __inline__ __volatile__
 #else
@@ -266,34 +265,34 @@ UT_API_ int ut_enabled(void);
 
 #if defined(__x86_64__)
 /*
- * A probe is hit at a nop of one byte, where every kernel can break. Behind it one of ten bytes, which newer kernels
- * can turn into something faster. No nop of five bytes: since Linux 6.18 a CALL takes its place, which writes below the
- * stack pointer, where a leaf function keeps its data, and ends a forked child, which does not have what is called.
- * The user event's site begins with one all the same: it is not where the note points, and usertrace takes it where it
- * has tried that the kernel does no harm.
+ * A probe site is a 1-byte nop, on which every kernel can place a breakpoint, followed by a 10-byte nop, which newer
+ * kernels can replace with something faster. It is not a 5-byte nop: Linux 6.18 and later replace that with a CALL,
+ * which writes below the stack pointer, where a leaf function may keep data (the red zone), and which crashes a forked
+ * child that lacks the called page. The site of user events does begin with a 5-byte nop, but its note does not point
+ * there; usertrace uses it only if a test shows that this kernel does no harm.
  */
 #define UT_NOPS_ "nop\n.byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n"
 #define UT_SITE_CODE_ ".byte 0x0f,0x1f,0x44,0,0\n987: nop\nret\n"
 #define UT_SITE_ARGS_ "4@%%edi 8@%%rsi -8@%%rdx 8@%%rcx 8@%%r8"
-#define UT_LOAD_HALF_(symbol) "{movzwl " symbol "(%%rip),%0|movzx %0,word ptr " symbol "[rip]}\n"
+#define UT_LOAD_U16_(symbol) "{movzwl " symbol "(%%rip),%0|movzx %0,word ptr " symbol "[rip]}\n"
 #define UT_EH_SECTION_ "\"a\",@unwind"
 #define UT_EH_RULES_ "1,0x78,16,1,0x1b, 0x0c,7,8,0x90,1,0,0"
 #else
 #define UT_NOPS_ "nop\n"
 #define UT_SITE_CODE_ "987: nop\nret\n"
 #define UT_SITE_ARGS_ "4@x0 8@x1 -8@x2 8@x3 8@x4"
-#define UT_LOAD_HALF_(symbol) "adrp %x0," symbol "\nldrh %w0,[%x0,:lo12:" symbol "]\n"
+#define UT_LOAD_U16_(symbol) "adrp %x0," symbol "\nldrh %w0,[%x0,:lo12:" symbol "]\n"
 #define UT_EH_SECTION_ "\"a\",%%progbits"
 #define UT_EH_RULES_ "4,0x78,30,1,0x1b, 0x0c,31,0,0,0,0,0"
 #endif
 
 /*
- * Local labels have numbers that other inline assembler is unlikely to have, and each has one use, since these pieces
- * are put into one another: 980 a probe's site, 981 to 984 a note's parts (owner, its end, description, its end), 985
- * and 986 the function of user events and its end, 987 the site within it.
+ * The numbers of local labels are unlikely to occur in other inline assembler. Each has one use, because these
+ * fragments are nested: 980 is the site of a probe; 981 to 984 are parts of a note (owner, its end, description, its
+ * end); 985 and 986 are the function of user events and its end; 987 is the site in it.
  *
- * A note as <sys/sdt.h> made it known: where the probe is, its semaphore, its names, and where its arguments are.
- * "?": it belongs to the section group of the code around it, and goes when that goes.
+ * A note in the format of <sys/sdt.h>: the addresses of the probe and its semaphore, its names, and the locations of
+ * its arguments. "?": it belongs to the section group of the surrounding code, and is discarded with it.
  */
 #define UT_NOTE_(where, semaphore, provider, name, args) \
 	".pushsection .note.stapsdt,\"?\",\"note\"\n" \
@@ -315,7 +314,7 @@ UT_API_ int ut_enabled(void);
 	".popsection\n" \
 	".endif\n"
 
-/* A semaphore comes into being where it is read, once in each program or library. */
+/* Defines a semaphore where it is read, once per program or library. */
 #define UT_SEMAPHORE_(symbol) \
 	".ifndef " symbol "\n" \
 	".pushsection .probes,\"awG\",\"progbits\"," symbol ",comdat\n" \
@@ -329,15 +328,15 @@ UT_API_ int ut_enabled(void);
 
 #define UT_READ_SEMAPHORE_(symbol) \
 	__extension__({ \
-		uint32_t ut_listeners_; \
-		UT_ASM_(UT_SEMAPHORE_(symbol) UT_LOAD_HALF_(symbol) : "=r"(ut_listeners_)); \
-		__builtin_expect(ut_listeners_ != 0, 0) != 0; \
+		uint32_t ut_tracers_; \
+		UT_ASM_(UT_SEMAPHORE_(symbol) UT_LOAD_U16_(symbol) : "=r"(ut_tracers_)); \
+		__builtin_expect(ut_tracers_ != 0, 0) != 0; \
 	})
 
 /*
- * The site of user events: a function that changes no register, once in each program or library that has events. By
- * its entry in the unwind table a tracer sees that it is a function, also when symbols are stripped; the entry is
- * written in bytes, because .cfi directives do not nest.
+ * The site of user events: a function that changes no registers, once per program or library with events. Its entry in
+ * the unwind table lets a tracer recognize it as a function even without symbols; the entry is written as bytes,
+ * because .cfi directives cannot be nested.
  */
 #define UT_SITE_ \
 	".ifndef usertrace_event\n" \
@@ -369,9 +368,9 @@ extern
 	usertrace_event(uint32_t what, const char *name, int64_t value, uint64_t id, const char *text);
 
 /*
- * That the call changes no register must be known where it is made, else a small function around it saves its own
- * registers first, each time. clang takes our word. gcc believes what it sees: a function with nothing but an asm. That
- * has a frame of its own, so that stacks are right.
+ * The compiler must know that the call changes no registers; otherwise a small function that makes it would save its
+ * registers each time. clang has an attribute for that. gcc derives it from a function that contains only an asm, which
+ * has a frame of its own so that stacks are correct.
  */
 #if !defined(__clang__) && defined(__x86_64__) && defined(__OPTIMIZE__)
 static __attribute__((noinline, cold, unused, no_instrument_function)) void
@@ -399,7 +398,7 @@ UT_INLINE_ void ut_emit_(uint32_t what, const char *name, int64_t value, uint64_
 		ut_call_site_(what, name, value, id, text);
 }
 
-/* A float is handed out by its bits, so that it is never in a register that tracers cannot read. */
+/* Floating-point arguments are passed as integers, since tracers cannot read floating-point registers. */
 UT_INLINE_ uint64_t ut_bits_of_double_(double v)
 {
 	uint64_t ret;
@@ -417,35 +416,35 @@ UT_INLINE_ uint32_t ut_bits_of_float_(float v)
 }
 
 /*
- * For each argument a variable, which gets its type. UT_CODE_ of it is its size in bytes, negative if it has a sign;
- * 104 and 108 are the floats. UT_OPERAND_ is the value whose place the note tells.
+ * Each argument has a variable of its type. UT_CODE_ is its size in bytes, negative if it is signed; 104 and 108 are
+ * float and double. UT_OPERAND_ is the value whose location the note describes.
  */
 #ifdef __cplusplus
 extern "C++" {
-namespace usertrace_100_ /* after UT_VERSION: copies of different ages share no template */
+namespace usertrace_100_ /* includes UT_VERSION: copies of different versions share no templates */
 {
 
-#define UT_FORCED_ static inline __attribute__((always_inline, no_instrument_function))
+#define UT_ALWAYS_INLINE_ static inline __attribute__((always_inline, no_instrument_function))
 
-enum kind { INTEGER_, ENUM_, REFUSED_ };
+enum kind { INTEGER_, ENUM_, UNSUPPORTED_ };
 
 template <typename T> struct kind_of {
-	static const bool refused = __is_class(T) || __is_union(T) || sizeof(T) > 8;
-	static const kind value = refused ? REFUSED_ : __is_enum(T) ? ENUM_ : INTEGER_;
+	static const bool unsupported = __is_class(T) || __is_union(T) || sizeof(T) > 8;
+	static const kind value = unsupported ? UNSUPPORTED_ : __is_enum(T) ? ENUM_ : INTEGER_;
 };
 template <typename T, kind> struct scalar {
 	typedef T type;
 	static_assert(static_cast<T>(3) / static_cast<T>(2) == static_cast<T>(1), UT_ARGUMENT_RULE_); /* not _Float16 */
 	static const bool is_unsigned = static_cast<T>(-1) > static_cast<T>(0);
 	static const int code = is_unsigned ? static_cast<int>(sizeof(T)) : -static_cast<int>(sizeof(T));
-	UT_FORCED_ type operand(T v) { return v; }
+	UT_ALWAYS_INLINE_ type operand(T v) { return v; }
 };
 template <typename T> struct scalar<T, ENUM_> {
 	typedef __underlying_type(T) type;
 	static const int code = scalar<type, INTEGER_>::code;
-	UT_FORCED_ type operand(T v) { return static_cast<type>(v); }
+	UT_ALWAYS_INLINE_ type operand(T v) { return static_cast<type>(v); }
 };
-template <typename T> struct scalar<T, REFUSED_> {
+template <typename T> struct scalar<T, UNSUPPORTED_> {
 	static_assert(sizeof(T) == 0, UT_ARGUMENT_RULE_);
 	static const int code = 0;
 };
@@ -454,21 +453,21 @@ template <typename T> struct argument : scalar<T, kind_of<T>::value> {
 };
 template <typename T> struct argument<T *> {
 	static const int code = 8;
-	UT_FORCED_ T *operand(T *v) { return v; }
+	UT_ALWAYS_INLINE_ T *operand(T *v) { return v; }
 };
-template <typename T, typename C> struct argument<T C::*> : scalar<T C::*, REFUSED_> {
+template <typename T, typename C> struct argument<T C::*> : scalar<T C::*, UNSUPPORTED_> {
 };
 template <> struct argument<decltype(nullptr)> {
 	static const int code = 8;
-	UT_FORCED_ const void *operand(decltype(nullptr)) { return nullptr; }
+	UT_ALWAYS_INLINE_ const void *operand(decltype(nullptr)) { return nullptr; }
 };
 template <> struct argument<double> {
 	static const int code = 108;
-	UT_FORCED_ uint64_t operand(double v) { return ut_bits_of_double_(v); }
+	UT_ALWAYS_INLINE_ uint64_t operand(double v) { return ut_bits_of_double_(v); }
 };
 template <> struct argument<float> {
 	static const int code = 104;
-	UT_FORCED_ uint32_t operand(float v) { return ut_bits_of_float_(v); }
+	UT_ALWAYS_INLINE_ uint32_t operand(float v) { return ut_bits_of_float_(v); }
 };
 
 }
@@ -481,7 +480,7 @@ template <> struct argument<float> {
 #define UT_AUTO_ __extension__ __auto_type
 #define UT_IS_(v, type) __builtin_types_compatible_p(__typeof__(v), type)
 #define UT_CLASS_(v) __builtin_classify_type(__builtin_choose_expr(UT_IS_(v, float), (double)0, (v)))
-/* Of the compiler's classes of types 1 to 4 are integers, 5 pointers, 8 floats. */
+/* The compiler's type classes: 1 to 4 are integers, 5 pointers, 8 floating-point numbers. */
 #define UT_INTEGER_OF_(v) __typeof__(__builtin_choose_expr(UT_CLASS_(v) <= 4, (v), 0u))
 #define UT_CHECK_(v) \
 	UT_STATIC_ASSERT_(sizeof(v) <= 8 && \
@@ -499,35 +498,35 @@ template <> struct argument<float> {
 #endif
 
 /*
- * Registers or constants for the first eight arguments; the others may lie on the stack, as registers are few. None in
- * static memory, which tools cannot find in a stripped program: what gcc might leave there is brought into a register
- * before; clang never leaves any there.
+ * The first eight arguments are registers or constants; the others may be on the stack, since registers are scarce. No
+ * argument is in static memory, where tools cannot find it in a stripped program: values that gcc might leave there are
+ * loaded into a register first; clang never leaves them there.
  */
 #define UT_REGISTER_ "nr"
 #if defined(__x86_64__)
-#define UT_ANYWHERE_ "nor"
+#define UT_ANY_LOCATION_ "nor"
 #else
-#define UT_ANYWHERE_ "nr"
+#define UT_ANY_LOCATION_ "nr"
 #endif
 #if defined(__x86_64__) && !defined(__clang__) && __GNUC__ >= 11
-#define UT_SETTLE_(i) \
+#define UT_LOAD_(i) \
 	if (!__builtin_constant_p(ut_value##i##_)) \
 		__asm__("" : "+r"(ut_value##i##_));
 #else
-#define UT_SETTLE_(i)
+#define UT_LOAD_(i)
 #endif
 
 #define UT_VAR_(i, x) \
 	UT_AUTO_ ut_arg##i##_ = (x); \
 	UT_CHECK_(ut_arg##i##_)
-#define UT_LATE_(i, x) UT_VAR_(i, x) UT_AUTO_ ut_value##i##_ = UT_OPERAND_(ut_arg##i##_);
+#define UT_STACK_VAR_(i, x) UT_VAR_(i, x) UT_AUTO_ ut_value##i##_ = UT_OPERAND_(ut_arg##i##_);
 #define UT_IN_(i) [code##i] "n"(UT_CODE_(ut_arg##i##_)), [value##i] UT_REGISTER_(UT_OPERAND_(ut_arg##i##_))
-#define UT_LATE_IN_(i) [code##i] "n"(UT_CODE_(ut_arg##i##_)), [value##i] UT_ANYWHERE_(ut_value##i##_)
-#define UT_TEXT_(i) \
+#define UT_STACK_IN_(i) [code##i] "n"(UT_CODE_(ut_arg##i##_)), [value##i] UT_ANY_LOCATION_(ut_value##i##_)
+#define UT_ARG_NOTE_(i) \
 	".if %c[code" #i "]==108\n.ascii \"8f@\"\n.elseif %c[code" #i "]==104\n.ascii \"4f@\"\n" \
 	".else\n.ascii \"%c[code" #i "]@\"\n.endif\n.ascii \"%[value" #i "]\"\n"
 
-/* By the number of arguments. The name goes with them, so that no list is empty. */
+/* By number of arguments. The name is included, so that no list is empty. */
 #define UT_VARS_0_(n)
 #define UT_VARS_1_(n, a) UT_VARS_0_(n) UT_VAR_(1, a)
 #define UT_VARS_2_(n, a, b) UT_VARS_1_(n, a) UT_VAR_(2, b)
@@ -537,11 +536,12 @@ template <> struct argument<float> {
 #define UT_VARS_6_(n, a, b, c, d, e, f) UT_VARS_5_(n, a, b, c, d, e) UT_VAR_(6, f)
 #define UT_VARS_7_(n, a, b, c, d, e, f, g) UT_VARS_6_(n, a, b, c, d, e, f) UT_VAR_(7, g)
 #define UT_VARS_8_(n, a, b, c, d, e, f, g, h) UT_VARS_7_(n, a, b, c, d, e, f, g) UT_VAR_(8, h)
-#define UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_VARS_8_(n, a, b, c, d, e, f, g, h) UT_LATE_(9, i)
-#define UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_LATE_(10, j)
-#define UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_LATE_(11, k)
+#define UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_VARS_8_(n, a, b, c, d, e, f, g, h) UT_STACK_VAR_(9, i)
+#define UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_VARS_9_(n, a, b, c, d, e, f, g, h, i) UT_STACK_VAR_(10, j)
+#define UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) \
+	UT_VARS_10_(n, a, b, c, d, e, f, g, h, i, j) UT_STACK_VAR_(11, k)
 #define UT_VARS_12_(n, a, b, c, d, e, f, g, h, i, j, k, l) \
-	UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) UT_LATE_(12, l)
+	UT_VARS_11_(n, a, b, c, d, e, f, g, h, i, j, k) UT_STACK_VAR_(12, l)
 #define UT_VARS_TOO_MANY_(...) UT_STATIC_ASSERT_(0, "UT_PROBE takes at most 12 arguments");
 
 #define UT_INS_0_
@@ -553,59 +553,59 @@ template <> struct argument<float> {
 #define UT_INS_6_ UT_INS_5_, UT_IN_(6)
 #define UT_INS_7_ UT_INS_6_, UT_IN_(7)
 #define UT_INS_8_ UT_INS_7_, UT_IN_(8)
-#define UT_INS_9_ UT_INS_8_, UT_LATE_IN_(9)
-#define UT_INS_10_ UT_INS_9_, UT_LATE_IN_(10)
-#define UT_INS_11_ UT_INS_10_, UT_LATE_IN_(11)
-#define UT_INS_12_ UT_INS_11_, UT_LATE_IN_(12)
+#define UT_INS_9_ UT_INS_8_, UT_STACK_IN_(9)
+#define UT_INS_10_ UT_INS_9_, UT_STACK_IN_(10)
+#define UT_INS_11_ UT_INS_10_, UT_STACK_IN_(11)
+#define UT_INS_12_ UT_INS_11_, UT_STACK_IN_(12)
 #define UT_INS_TOO_MANY_
 
-#define UT_TEXTS_0_
-#define UT_TEXTS_1_ UT_TEXT_(1)
-#define UT_TEXTS_2_ UT_TEXTS_1_ ".ascii \" \"\n" UT_TEXT_(2)
-#define UT_TEXTS_3_ UT_TEXTS_2_ ".ascii \" \"\n" UT_TEXT_(3)
-#define UT_TEXTS_4_ UT_TEXTS_3_ ".ascii \" \"\n" UT_TEXT_(4)
-#define UT_TEXTS_5_ UT_TEXTS_4_ ".ascii \" \"\n" UT_TEXT_(5)
-#define UT_TEXTS_6_ UT_TEXTS_5_ ".ascii \" \"\n" UT_TEXT_(6)
-#define UT_TEXTS_7_ UT_TEXTS_6_ ".ascii \" \"\n" UT_TEXT_(7)
-#define UT_TEXTS_8_ UT_TEXTS_7_ ".ascii \" \"\n" UT_TEXT_(8)
-#define UT_TEXTS_9_ UT_TEXTS_8_ ".ascii \" \"\n" UT_TEXT_(9)
-#define UT_TEXTS_10_ UT_TEXTS_9_ ".ascii \" \"\n" UT_TEXT_(10)
-#define UT_TEXTS_11_ UT_TEXTS_10_ ".ascii \" \"\n" UT_TEXT_(11)
-#define UT_TEXTS_12_ UT_TEXTS_11_ ".ascii \" \"\n" UT_TEXT_(12)
-#define UT_TEXTS_TOO_MANY_
+#define UT_ARG_NOTES_0_
+#define UT_ARG_NOTES_1_ UT_ARG_NOTE_(1)
+#define UT_ARG_NOTES_2_ UT_ARG_NOTES_1_ ".ascii \" \"\n" UT_ARG_NOTE_(2)
+#define UT_ARG_NOTES_3_ UT_ARG_NOTES_2_ ".ascii \" \"\n" UT_ARG_NOTE_(3)
+#define UT_ARG_NOTES_4_ UT_ARG_NOTES_3_ ".ascii \" \"\n" UT_ARG_NOTE_(4)
+#define UT_ARG_NOTES_5_ UT_ARG_NOTES_4_ ".ascii \" \"\n" UT_ARG_NOTE_(5)
+#define UT_ARG_NOTES_6_ UT_ARG_NOTES_5_ ".ascii \" \"\n" UT_ARG_NOTE_(6)
+#define UT_ARG_NOTES_7_ UT_ARG_NOTES_6_ ".ascii \" \"\n" UT_ARG_NOTE_(7)
+#define UT_ARG_NOTES_8_ UT_ARG_NOTES_7_ ".ascii \" \"\n" UT_ARG_NOTE_(8)
+#define UT_ARG_NOTES_9_ UT_ARG_NOTES_8_ ".ascii \" \"\n" UT_ARG_NOTE_(9)
+#define UT_ARG_NOTES_10_ UT_ARG_NOTES_9_ ".ascii \" \"\n" UT_ARG_NOTE_(10)
+#define UT_ARG_NOTES_11_ UT_ARG_NOTES_10_ ".ascii \" \"\n" UT_ARG_NOTE_(11)
+#define UT_ARG_NOTES_12_ UT_ARG_NOTES_11_ ".ascii \" \"\n" UT_ARG_NOTE_(12)
+#define UT_ARG_NOTES_TOO_MANY_
 
-#define UT_SETTLE_0_
-#define UT_SETTLE_1_
-#define UT_SETTLE_2_
-#define UT_SETTLE_3_
-#define UT_SETTLE_4_
-#define UT_SETTLE_5_
-#define UT_SETTLE_6_
-#define UT_SETTLE_7_
-#define UT_SETTLE_8_
-#define UT_SETTLE_9_ UT_SETTLE_(9)
-#define UT_SETTLE_10_ UT_SETTLE_9_ UT_SETTLE_(10)
-#define UT_SETTLE_11_ UT_SETTLE_10_ UT_SETTLE_(11)
-#define UT_SETTLE_12_ UT_SETTLE_11_ UT_SETTLE_(12)
-#define UT_SETTLE_TOO_MANY_
+#define UT_LOAD_0_
+#define UT_LOAD_1_
+#define UT_LOAD_2_
+#define UT_LOAD_3_
+#define UT_LOAD_4_
+#define UT_LOAD_5_
+#define UT_LOAD_6_
+#define UT_LOAD_7_
+#define UT_LOAD_8_
+#define UT_LOAD_9_ UT_LOAD_(9)
+#define UT_LOAD_10_ UT_LOAD_9_ UT_LOAD_(10)
+#define UT_LOAD_11_ UT_LOAD_10_ UT_LOAD_(11)
+#define UT_LOAD_12_ UT_LOAD_11_ UT_LOAD_(12)
+#define UT_LOAD_TOO_MANY_
 
 /*
- * The reference to the semaphore is weak: where nobody reads one, none is made, and the note has 0 for it.
+ * The reference to the semaphore is weak: if nothing reads the semaphore, it is not defined, and the note contains 0.
  */
 #define UT_PROBE_N_(n, provider, ...) \
 	UT_PROBE_AS_(n, UT_STRING_(provider), UT_STRING_(UT_FIRST_(__VA_ARGS__, ~)), __VA_ARGS__)
 #define UT_PROBE_AS_(n, provider, name, ...) \
 	do { \
-		UT_VARS_##n##_(__VA_ARGS__) UT_SETTLE_##n##_ UT_ASM_( \
+		UT_VARS_##n##_(__VA_ARGS__) UT_LOAD_##n##_ UT_ASM_( \
 			"980: " UT_NOPS_ ".weak " provider "_" name "_semaphore\n" \
 			".hidden " provider "_" name \
 			"_semaphore\n" UT_NOTE_("980b", provider "_" name "_semaphore", provider, name, \
-						UT_TEXTS_##n##_)::UT_INS_##n##_); \
+						UT_ARG_NOTES_##n##_)::UT_INS_##n##_); \
 	} while (0)
 
 #define UT_ENABLED_(provider, name) UT_READ_SEMAPHORE_(UT_STRING_(provider) "_" UT_STRING_(name) "_semaphore")
 
-#else /* nothing can be traced here */
+#else /* unsupported platform */
 
 UT_API_ int ut_enabled(void) { return 0; }
 
@@ -672,7 +672,7 @@ UT_API_ void ut_count_text(const char *name, int64_t value, const char *text)
 }
 
 #ifdef __cplusplus
-/* What UT_SPAN declares; also for spans that an object holds. It cannot be copied. */
+/* The object that UT_SPAN declares; can also be a member of another object. Not copyable. */
 class ut_span
 {
       public:
