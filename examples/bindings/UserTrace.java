@@ -3,9 +3,9 @@
 import java.nio.charset.StandardCharsets;
 
 /**
- * User events for Java 17, through a JNI file of one function (UserTrace.c) and no library.
+ * User events for Java 17, through one JNI function (UserTrace.c), without a library.
  *
- * Build it, run the example at the bottom, traced, and see its events:
+ * To build the example at the end of this file and trace it:
  *
  *     $ javac -h . UserTrace.java
  *     $ gcc -O2 -shared -fPIC -I"$JAVA_HOME/include" -I"$JAVA_HOME/include/linux" UserTrace.c -o libUserTrace.so
@@ -27,7 +27,7 @@ public final class UserTrace {
 		return text.getBytes(StandardCharsets.UTF_8);
 	}
 
-	/** Something happened. */
+	/** Emits an instant event. */
 	public static void mark(String name) {
 		emit(MARK, utf8(name), 0, 0, null);
 	}
@@ -36,12 +36,12 @@ public final class UserTrace {
 		emit(MARK | TEXT, utf8(name), 0, 0, utf8(text));
 	}
 
-	/** A number has this value now. */
+	/** Sets a counter. */
 	public static void count(String name, long value) {
 		emit(COUNT, utf8(name), value, 0, null);
 	}
 
-	/** Something takes time. Spans of one thread nest. */
+	/** Begins a span. Spans of one thread nest. */
 	public static Span span(String name) {
 		return new Span(0, utf8(name), 0);
 	}
@@ -51,7 +51,7 @@ public final class UserTrace {
 		return new Span(ID, utf8(name), id);
 	}
 
-	/** Ends where its try-block ends. */
+	/** Ends with its try block. */
 	public static final class Span implements AutoCloseable {
 		private final int flags;
 		private final byte[] name;

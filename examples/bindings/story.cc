@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// User events from C++: one header, nothing to link. A span ends with its block, also when an exception leaves it.
+// User events from C++: one header, nothing to link. A span ends with its block, also by an exception.
 //
 //     $ g++ -std=c++11 -O2 $(pkg-config --cflags usertrace) story.cc -o story
 //     $ usertrace trace 'e:*' -- ./story
@@ -10,12 +10,12 @@ static void parse() { UT_SPAN("parse"); }
 
 int main()
 {
-	ut_span request("request"); // what UT_SPAN declares, with a name of its own
+	ut_span request("request"); // the object that UT_SPAN declares, as a named variable
 
 	parse();
 	ut_mark_text("cache miss", "/index.html");
 	ut_count("température", -4);
-	ut_begin_id("download", 7); // with an id it may end on another thread
+	ut_begin_id("download", 7); // a span with an id may end on another thread
 	ut_end_id("download", 7);
 	ut_mark("готово ✓");
 }

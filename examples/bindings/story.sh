@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# User events from a shell script: `usertrace emit` speaks for the shell that calls it.
+# User events from a shell script: `usertrace emit` emits events on behalf of the shell that calls it.
 #
 #     $ usertrace trace 'e:*' -- sh story.sh
 
-# span NAME COMMAND…: the command's status is the span's.
+# span NAME COMMAND…: returns the exit status of the command.
 span() {
 	name=$1; shift
 	usertrace emit begin "$name"

@@ -1,8 +1,8 @@
 ;;;; SPDX-License-Identifier: MIT
-;;;; User events for Common Lisp (SBCL) with no library at all: a prctl that the kernel refuses, and that usertrace sees.
-;;;; One file to copy. While nobody listens an event costs a failed system call, some 150 ns.
+;;;; User events for Common Lisp (SBCL) without a library: a prctl call that the kernel rejects but usertrace sees.
+;;;; One file to copy. When nobody is tracing, an event costs a failing system call, about 150 ns.
 ;;;;
-;;;; Run the example at the bottom, traced, and see its events:
+;;;; To run the example at the end of this file and trace it:
 ;;;;
 ;;;;     $ usertrace trace 'e:*' -- sbcl --non-interactive --load usertrace-prctl.lisp --eval '(usertrace::example)'
 
@@ -30,15 +30,15 @@
                  +pr-user-trace+ (logior what +text+) name 0 text))
 
 (defun mark (name &key text)
-  "Something happened."
+  "Emits an instant event."
   (if text (emit-text +mark+ name text) (emit +mark+ name)))
 
 (defun tally (name value)
-  "A number has this value now."
+  "Sets a counter."
   (emit +count+ name :value value))
 
 (defmacro with-span ((name &key id) &body body)
-  "Something takes time. Spans of one thread nest; one that overlaps others, or ends on another thread, needs an id."
+  "A span. Spans of one thread nest; a span that overlaps others or ends on another thread needs an id."
   (let ((span-name (gensym "NAME")) (span-id (gensym "ID")))
     `(let ((,span-name ,name) (,span-id ,id))
        (emit +begin+ ,span-name :id ,span-id)

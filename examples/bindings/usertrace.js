@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// User events for Node, through an addon of one function (usertrace_node.c) that needs no npm package and no headers.
+// User events for Node, through an addon with one function (usertrace_node.c), without npm packages or headers.
 //
-// Build it, run the example at the bottom, traced, and see its events:
+// To build the example at the end of this file and trace it:
 //
 //     $ gcc -O2 -shared -fPIC usertrace_node.c -o usertrace.node
 //     $ usertrace trace 'e:*' -- node usertrace.js
@@ -12,7 +12,7 @@ const { emit } = require("./usertrace.node");
 const BEGIN = 1, END = 2, MARK = 3, COUNT = 4, ID = 0x10, TEXT = 0x20;
 let lastId = 0;
 
-// Something happened.
+// Emits an instant event.
 function mark(name, text) {
 	if (text === undefined)
 		emit(MARK, name, 0);
@@ -20,7 +20,7 @@ function mark(name, text) {
 		emit(MARK | TEXT, name, 0, text);
 }
 
-// A number has this value now; whole numbers only.
+// Sets a counter; integers only.
 function count(name, value) {
 	emit(COUNT, name, value);
 }
@@ -39,7 +39,7 @@ function end(name, id) {
 		emit(END | ID, name, 0, BigInt(id));
 }
 
-// Something takes time: span("parse", () => …) is what the function returns. For work that does not wait.
+// A span: span("parse", () => …) returns the function's result. For synchronous work.
 function span(name, work, id) {
 	begin(name, id);
 	try {
@@ -49,7 +49,7 @@ function span(name, work, id) {
 	}
 }
 
-// The same for work that waits. Others run on the same thread meanwhile, so each such span has an id.
+// The same for asynchronous work. Other work runs on the same thread meanwhile, so each span has an id.
 async function spanAsync(name, work, id = ++lastId) {
 	begin(name, id);
 	try {

@@ -1,11 +1,11 @@
 ;;;; SPDX-License-Identifier: MIT
 ;;;; User events for Common Lisp (SBCL), through libusertrace. One file to copy; usertrace-prctl.lisp needs no library.
 ;;;;
-;;;; Run the example at the bottom, traced, and see its events:
+;;;; To run the example at the end of this file and trace it:
 ;;;;
 ;;;;     $ usertrace trace 'e:*' -- sbcl --non-interactive --load usertrace.lisp --eval '(usertrace::example)'
 ;;;;
-;;;; USERTRACE_LIBRARY=/path/to/libusertrace.so.0 names a library that is not installed.
+;;;; USERTRACE_LIBRARY=/path/to/libusertrace.so.0 selects a library that is not installed.
 
 (defpackage :usertrace
   (:use :cl :sb-alien)
@@ -33,20 +33,20 @@
   (plusp (%enabled)))
 
 (defun emit (what name &key (value 0) id text)
-  "Announces one event. While nobody listens it is a call that returns at once; (when (enabled-p) ...) around it saves
-what it takes to work out a text."
+  "Emits one event. When nobody is tracing, the call returns at once; use (when (enabled-p) ...) to skip the computation
+of expensive strings."
   (%emit (logior what (if id +id+ 0) (if text +text+ 0)) name value (or id 0) text))
 
 (defun mark (name &key id text)
-  "Something happened."
+  "Emits an instant event."
   (emit +mark+ name :id id :text text))
 
 (defun tally (name value &key id)
-  "A number has this value now."
+  "Sets a counter."
   (emit +count+ name :value value :id id))
 
 (defmacro with-span ((name &key id text) &body body)
-  "Something takes time. Spans of one thread nest; one that overlaps others, or ends on another thread, needs an id."
+  "A span. Spans of one thread nest; a span that overlaps others or ends on another thread needs an id."
   (let ((span-name (gensym "NAME")) (span-id (gensym "ID")))
     `(let ((,span-name ,name) (,span-id ,id))
        (emit +begin+ ,span-name :id ,span-id :text ,text)

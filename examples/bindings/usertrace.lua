@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- User events for LuaJIT, through libusertrace and its ffi. One file to copy: local trace = require "usertrace".
+-- User events for LuaJIT, through libusertrace and the ffi library. One file to copy: local trace = require "usertrace".
 --
--- Run the example at the bottom, traced, and see its events:
+-- To run the example at the end of this file and trace it:
 --
 --     $ usertrace trace 'e:*' -- luajit usertrace.lua
 --
--- USERTRACE_LIBRARY=/path/to/libusertrace.so.0 names a library that is not installed.
+-- USERTRACE_LIBRARY=/path/to/libusertrace.so.0 selects a library that is not installed.
 local ffi = require "ffi"
 
 ffi.cdef [[
@@ -24,12 +24,12 @@ local trace = {}
 
 function trace.enabled() return library.ut_enabled() ~= 0 end
 
--- Something happened.
+-- Emits an instant event.
 function trace.mark(name, text)
 	if text then library.ut_mark_text(name, text) else library.ut_mark(name) end
 end
 
--- A number has this value now.
+-- Sets a counter.
 function trace.count(name, value) library.ut_count(name, value) end
 
 local function finish(name, id, ok, ...)
@@ -38,7 +38,7 @@ local function finish(name, id, ok, ...)
 	return ...
 end
 
--- Something takes time: trace.span("parse", function() ... end) is what the function returns.
+-- A span: trace.span("parse", function() ... end) returns the results of the function.
 function trace.span(name, work, ...)
 	library.ut_begin(name)
 	return finish(name, nil, pcall(work, ...))

@@ -1,10 +1,10 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
 #
-# User events for Perl with no library and no module: a prctl that the kernel refuses, and that usertrace sees. One file
-# to copy (as UserTrace.pm). While nobody listens an event costs a failed system call.
+# User events for Perl without a library or module: a prctl call that the kernel rejects but usertrace sees. One file
+# to copy (as UserTrace.pm). When nobody is tracing, an event costs a failing system call.
 #
-# Run the example at the bottom, traced, and see its events:
+# To run the example at the end of this file and trace it:
 #
 #     $ usertrace trace 'e:*' -- perl usertrace.pl
 #
@@ -19,10 +19,10 @@ use POSIX ();
 use constant PR_USER_TRACE => 0x55545243;
 use constant { BEGIN_SPAN => 1, END_SPAN => 2, MARK => 3, COUNT => 4, ID => 0x10, TEXT => 0x20 };
 
-# The number of prctl.
-my $prctl = { x86_64 => 157, aarch64 => 167 }->{ (POSIX::uname())[4] } // die "which number has prctl here?\n";
+# The system call number of prctl.
+my $prctl = { x86_64 => 157, aarch64 => 167 }->{ (POSIX::uname())[4] } // die "unknown system call number of prctl\n";
 
-# Announces one event. syscall passes a string by its address and a number as it is.
+# Emits one event. syscall passes strings by address and numbers by value.
 sub emit($what, $name, $value = 0, $last = 0) {
 	local $!;
 	utf8::encode($name);
@@ -30,21 +30,21 @@ sub emit($what, $name, $value = 0, $last = 0) {
 	syscall($prctl, PR_USER_TRACE, $what, "$name", $value + 0, $what & TEXT ? "$last" : $last + 0);
 }
 
-# Something happened.
+# Emits an instant event.
 sub mark($name, $text = undef) {
 	defined $text ? emit(MARK | TEXT, $name, 0, $text) : emit(MARK, $name);
 }
 
-# A number has this value now.
+# Sets a counter.
 sub count($name, $value) { emit(COUNT, $name, $value) }
 
-# Something takes time: span(parse => sub { ... }) is what the sub returns. One that overlaps others needs an id.
+# A span: span(parse => sub { ... }) returns the value of the sub. A span that overlaps others needs an id.
 sub span($name, $work, $id = undef) {
 	my $span = UserTrace::Span->new($name, $id);
 	return $work->();
 }
 
-# Ends when it goes out of scope, by whatever way.
+# Ends when it goes out of scope, however that happens.
 package UserTrace::Span {
 	sub new($class, $name, $id = undef) {
 		my $flags = defined $id ? UserTrace::ID : 0;

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """User events for Python, through libusertrace and ctypes. One file to copy.
 
-Run the example at the bottom, traced, and see its events:
+To run the example at the end of this file and trace it:
 
     $ usertrace trace 'e:*' -- python3 usertrace.py
 
-USERTRACE_LIBRARY=/path/to/libusertrace.so.0 names a library that is not installed.
+USERTRACE_LIBRARY=/path/to/libusertrace.so.0 selects a library that is not installed.
 """
 import ctypes
 import os
@@ -26,27 +26,27 @@ def _bytes(text):
 
 
 def emit(what, name, value=0, id=None, text=None):
-    """Announces one event. While nobody listens it is a call that returns at once; `if enabled():` around it saves
-    what it takes to work out a text."""
+    """Emits one event. When nobody is tracing, the call returns at once; use `if enabled():` to skip the computation of
+    expensive strings."""
     what |= (ID if id is not None else 0) | (TEXT if text is not None else 0)
     _emit(what, _bytes(name), value, id or 0, None if text is None else _bytes(text))
 
 
 def mark(name, text=None, id=None):
-    """Something happened."""
+    """Emits an instant event."""
     emit(MARK, name, 0, id, text)
 
 
 def count(name, value, id=None):
-    """A number has this value now."""
+    """Sets a counter."""
     emit(COUNT, name, value, id)
 
 
 @contextmanager
 def span(name, id=None, text=None):
-    """Something takes time: `with span("parse"): ...`, or @span("parse") above a function.
+    """A span, as in `with span("parse"): ...`, or as the decorator @span("parse").
 
-    Spans of one thread nest. One that overlaps others or ends on another thread needs an id; next_id() gives one."""
+    Spans of one thread nest. A span that overlaps others or ends on another thread needs an id, such as next_id()."""
     emit(BEGIN, name, 0, id, text)
     try:
         yield

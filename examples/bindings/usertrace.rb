@@ -3,11 +3,11 @@
 
 # User events for Ruby, through libusertrace and Fiddle. One file to copy.
 #
-# Run the example at the bottom, traced, and see its events:
+# To run the example at the end of this file and trace it:
 #
 #     $ usertrace trace 'e:*' -- ruby usertrace.rb
 #
-# USERTRACE_LIBRARY=/path/to/libusertrace.so.0 names a library that is not installed.
+# USERTRACE_LIBRARY=/path/to/libusertrace.so.0 selects a library that is not installed.
 require "fiddle/import"
 
 module UserTrace
@@ -26,22 +26,22 @@ module UserTrace
 
   def enabled? = Library.ut_enabled != 0
 
-  # Announces one event. While nobody listens it is a call that returns at once; `if enabled?` behind it saves what it
-  # takes to work out a text.
+  # Emits one event. When nobody is tracing, the call returns at once; use `if enabled?` to skip the computation of
+  # expensive strings.
   def emit(what, name, value: 0, id: nil, text: nil)
     what |= ID if id
     what |= TEXT if text
     Library.ut_emit(what, name.to_s, value, id || 0, text&.to_s)
   end
 
-  # Something happened.
+  # Emits an instant event.
   def mark(name, **more) = emit(MARK, name, **more)
 
-  # A number has this value now.
+  # Sets a counter.
   def count(name, value, **more) = emit(COUNT, name, value: value, **more)
 
-  # Something takes time: UserTrace.span("parse") { ... } is what the block is. Spans of one thread nest. One that
-  # overlaps others, or ends on another thread, needs an id.
+  # A span: UserTrace.span("parse") { ... } returns the value of the block. Spans of one thread nest. A span that
+  # overlaps others or ends on another thread needs an id.
   def span(name, id: nil, text: nil)
     emit(BEGIN_SPAN, name, id: id, text: text)
     yield

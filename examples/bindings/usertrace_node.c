@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The native half of usertrace.js: one prctl that the kernel refuses, and that usertrace sees. The few functions of
- * Node-API that it needs are declared here, as their ABI is stable; Node itself has them.
+ * The native part of usertrace.js: one prctl call that the kernel rejects but usertrace sees. It declares the few
+ * functions of Node-API that it needs, since their ABI is stable; Node itself exports them.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -20,17 +20,17 @@ int napi_get_cb_info(napi_env, napi_info, size_t *argc, napi_value *argv, napi_v
 int napi_get_value_uint32(napi_env, napi_value, uint32_t *ret);
 int napi_get_value_int64(napi_env, napi_value, int64_t *ret);
 int napi_get_value_bigint_uint64(napi_env, napi_value, uint64_t *ret, bool *lossless);
-int napi_get_value_string_utf8(napi_env, napi_value, char *room, size_t size, size_t *len);
+int napi_get_value_string_utf8(napi_env, napi_value, char *buf, size_t size, size_t *len);
 
 #define PR_USER_TRACE 0x55545243
 #define ID 0x10
 #define TEXT 0x20
-#define ROOM 512 /* more than usertrace reads */
+#define BUFFER_BYTES 512 /* more than usertrace reads */
 
 /* emit(what, name, value, [id as a BigInt | text]) */
 static napi_value emit(napi_env env, napi_info info)
 {
-	char name[ROOM] = "", text[ROOM] = "";
+	char name[BUFFER_BYTES] = "", text[BUFFER_BYTES] = "";
 	size_t argc = 4;
 	napi_value argv[4];
 	uint32_t what = 0;

@@ -1,6 +1,6 @@
 /*
- * The probes of Clozure CL's kernel: full and ephemeral collections, with the bytes in use when one starts and the
- * bytes that became free when it is finished, the generation of an ephemeral one, and new threads. See README.md for
+ * The probes of Clozure CL's kernel: full and ephemeral collections, with the bytes in use at the start and the
+ * bytes freed at the end, the generation of an ephemeral one, and new threads. See README.md for
  * how to build minivm with them.
  */
 provider ccl {

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT
-/* Looks at the whole heap for what a collector or the write barrier got wrong: --check-heap. */
+/* Checks the whole heap for errors of the collectors and the write barrier: --check-heap. */
 #include <stdlib.h>
 
 #include "vm.h"
 
-/* One bit for each place of the old space where an object can begin. */
+/* One bit for each address in the old space at which an object can begin. */
 struct starts {
 	const struct heap *heap;
 	uint64_t *bits;
 };
 
-static size_t place_of(const struct heap *h, const void *at)
+static size_t index_of(const struct heap *h, const void *at)
 {
 	return (size_t)((const char *)at - h->old) / OBJECT_ALIGN;
 }
 
 static bool is_start(const struct starts *s, value v)
 {
-	size_t place;
+	size_t index;
 
 	if (v < (value)s->heap->old || v >= (value)s->heap->old_end || v % OBJECT_ALIGN)
 		return false;
-	place = place_of(s->heap, to_object(v));
-	return s->bits[place / 64] >> place % 64 & 1;
+	index = index_of(s->heap, to_object(v));
+	return s->bits[index / 64] >> index % 64 & 1;
 }
 
-static bool is_sound(const struct heap *h, const struct object *o)
+static bool is_valid(const struct heap *h, const struct object *o)
 {
 	size_t left = (size_t)(h->old_end - (const char *)o);
 	uint64_t payload = o->size - sizeof(*o);
@@ -37,7 +37,7 @@ static bool is_sound(const struct heap *h, const struct object *o)
 	return has_fields(o) ? o->length <= payload / sizeof(value) : o->kind == KIND_TEXT && o->length <= payload;
 }
 
-/* Walks the old space once: every object is sound, and the next begins where it ends. Returns the bytes in use. */
+/* Checks that the old space is a sequence of valid objects, and records their addresses. Returns the bytes in use. */
 static size_t find_starts(struct starts *s)
 {
 	const struct heap *h = s->heap;
@@ -46,12 +46,12 @@ static size_t find_starts(struct starts *s)
 	for (const char *at = h->old; at < h->old_end; at += ((const struct object *)at)->size) {
 		const struct object *o = (const struct object *)at;
 
-		if (!is_sound(h, o))
-			vm_broken("heap check: no sound object at offset %zu: kind %#x, size %u, marked %u",
+		if (!is_valid(h, o))
+			vm_broken("heap check: invalid object at offset %zu: kind %#x, size %u, marked %u",
 				  (size_t)(at - h->old), o->kind, o->size, o->marked);
 		if (o->kind == KIND_FREE)
 			continue;
-		s->bits[place_of(h, at) / 64] |= (uint64_t)1 << place_of(h, at) % 64;
+		s->bits[index_of(h, at) / 64] |= (uint64_t)1 << index_of(h, at) % 64;
 		used += o->size;
 	}
 	return used;
@@ -60,7 +60,7 @@ static size_t find_starts(struct starts *s)
 static void check_value(const struct starts *s, value v, const char *where)
 {
 	if (is_object(v) && !is_start(s, v))
-		vm_broken("heap check: %s holds %#llx, where no object is", where, (unsigned long long)v);
+		vm_broken("heap check: %s contains %#llx, which is not an object", where, (unsigned long long)v);
 }
 
 static void check_values(const struct starts *s, const struct vm *vm)
@@ -73,7 +73,7 @@ static void check_values(const struct starts *s, const struct vm *vm)
 		for (uint64_t i = 0; has_fields(o) && i < o->length; i++)
 			check_value(s, o->fields[i], "a field");
 		if (has_fields(o) && o->remembered)
-			vm_broken("heap check: an object is still remembered after its nursery is gone");
+			vm_broken("heap check: an object is still in a remembered set after the nursery was emptied");
 	}
 	for (const struct mutator *m = vm->world.first; m; m = m->next) {
 		for (const value *v = m->stack; v < m->sp; v++)
@@ -82,7 +82,7 @@ static void check_values(const struct starts *s, const struct vm *vm)
 	}
 }
 
-/* What the thread that collected has already taken for what it will allocate. */
+/* Bytes that the collecting thread has already reserved for its next allocation. */
 static size_t reserved_bytes(const struct vm *vm)
 {
 	size_t bytes = 0;
@@ -97,14 +97,14 @@ static size_t reserved_bytes(const struct vm *vm)
 void check_after(struct vm *vm)
 {
 	struct heap *h = &vm->heap;
-	struct starts s = { .heap = h, .bits = calloc(place_of(h, h->old_end) / 64 + 1, sizeof(uint64_t)) };
+	struct starts s = { .heap = h, .bits = calloc(index_of(h, h->old_end) / 64 + 1, sizeof(uint64_t)) };
 	size_t used;
 
 	if (!s.bits)
-		vm_broken("heap check: no memory");
+		vm_broken("heap check: out of memory");
 	used = find_starts(&s) + reserved_bytes(vm);
 	if (used != h->old_used)
-		vm_broken("heap check: %zu bytes are in use, but %zu are counted", used, (size_t)h->old_used);
+		vm_broken("heap check: %zu bytes are in use, but the count is %zu", used, (size_t)h->old_used);
 	check_values(&s, vm);
 	free(s.bits);
 }
@@ -118,7 +118,8 @@ void check_before(struct vm *vm)
 
 		for (uint64_t i = 0; has_fields(o) && !o->remembered && i < o->length; i++) {
 			if (in_nursery(h, o->fields[i]))
-				vm_broken("heap check: an old object holds a young one, and nobody remembers it");
+				vm_broken(
+					"heap check: an old object points to a young one and is in no remembered set");
 		}
 	}
 }

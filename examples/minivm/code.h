@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytecode. A function's frame is a part of its thread's stack of values: arguments, locals, and what is being
- * computed. An instruction is 32 bits: the operation in the lowest 8, its operand, signed, in the others.
+ * Bytecode. The frame of a function is a part of its thread's value stack: arguments, locals, and temporaries. An
+ * instruction has 32 bits: the operation in the lowest 8, its signed operand in the others.
  */
 #ifndef MINIVM_CODE_H
 #define MINIVM_CODE_H
@@ -17,13 +17,13 @@ struct vm;
 enum op {
 	OP_INT, /* push the operand */
 	OP_NIL,
-	OP_TEXT, /* push a new text: constant number */
+	OP_TEXT, /* push a new string: constant number */
 	OP_LOCAL, /* push argument or local number */
 	OP_SET, /* pop into argument or local number */
 	OP_POP,
 	OP_JUMP, /* to instruction number */
 	OP_JUMP_FALSE, /* pop, and jump if it was nil or 0 */
-	OP_LOOP, /* backwards, through a safepoint */
+	OP_LOOP, /* jump backwards, with a safepoint */
 	OP_ADD,
 	OP_SUB,
 	OP_MUL,
@@ -54,10 +54,10 @@ struct function {
 	uint32_t *code;
 	uint16_t *depth; /* before each instruction */
 	unsigned count, room;
-	_Atomic unsigned heat; /* calls and loops so far */
+	_Atomic unsigned heat; /* number of calls and loop iterations */
 	_Atomic(native_code) native;
 	size_t native_bytes;
-	_Atomic bool entered; /* its machine code, since the last collection; kept with --move-code only */
+	_Atomic bool entered; /* its machine code was called since the last collection; only with --move-code */
 };
 
 #define FUNCTIONS_MAX 256
@@ -70,7 +70,7 @@ struct program {
 	unsigned text_count;
 };
 
-/* A primitive's arguments lie on the stack, where the collector finds and moves them: look again after allocating. */
+/* Arguments of a primitive are on the stack, where the collector updates them: reload them after allocating. */
 struct primitive {
 	const char *name;
 	unsigned arity;
@@ -80,20 +80,20 @@ struct primitive {
 extern const struct primitive primitives[];
 extern const unsigned primitive_count;
 
-/* read.c. NULL and a sentence in @err when the source is not right. @name is for the sentence. */
+/* read.c. Returns NULL and a message in @err if the source has an error. @name is used in the message. */
 struct program *program_read(const char *name, const char *source, char *err, size_t err_size);
 struct program *program_free(struct program *p);
 struct function *program_find(struct program *p, const char *name);
 
 /* interpret.c: calls a function whose arguments are on top of the stack, and pops them. */
 value invoke(struct mutator *m, struct function *f);
-/* The operations that can fail, for the interpreter and for what compiled code leaves to it. */
+/* Operations that can fail, for the interpreter and as slow paths of compiled code. */
 value arithmetic(struct mutator *m, enum op op, value a, value b);
 value spawn(struct mutator *m, struct function *f, const value *args);
 /* prim.c */
 value text_new(struct mutator *m, const char *bytes, size_t len);
 
-/* jit.c: machine code for a function. Without memory for it, or on another machine, the function stays interpreted. */
+/* jit.c: compiles a function. If out of memory, or on another architecture, it remains interpreted. */
 #ifdef __x86_64__
 #define JIT_POSSIBLE true
 #else
@@ -103,16 +103,16 @@ void jit_compile(struct mutator *m, struct function *f);
 
 /* codeheap.c */
 struct code_heap {
-	char *memory; /* two halves; NULL: there is none, and nothing is compiled */
-	char *half, *top, *end; /* the one in use; where its code ends, and the page of that */
-	pthread_mutex_t lock; /* for those who compile */
+	char *memory; /* two halves; NULL: the compiler is disabled */
+	char *half, *top, *end; /* the half in use; the end of its code, and of its last page */
+	pthread_mutex_t lock; /* for compiling threads */
 };
 
 void code_heap_init(struct code_heap *h);
 void code_heap_done(struct code_heap *h);
-/* A copy that can be executed. NULL: there is no room, or the kernel does not allow it. */
+/* Returns an executable copy. NULL: the heap is full, or the kernel does not allow it. */
 void *code_heap_add(struct code_heap *h, const void *code, size_t len);
-/* In the stopped world: code moves to the other half, and what has not run since the last time is thrown away. */
+/* Moves code to the other half, and frees code that has not run since the last move. The world is stopped. */
 void code_heap_move(struct mutator *by);
 
 #endif

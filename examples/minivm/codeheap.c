@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory that compiled code lies in: two halves, one of them in use. With --move-code each collection copies what
- * is still needed to the other half, side by side, and throws the rest away.
+ * The memory for compiled code: two halves, one of them in use. With --move-code each collection copies the code in use
+ * to the other half, contiguously, and frees the rest.
  *
- * Memory of code is writable while it is written, executable afterwards, and never both. New code is written while other
- * threads run in the pages beside it, so it begins a page of its own; what a collection copies does not.
+ * Pages are writable while code is written to them, executable afterwards, and never both. New code is written while
+ * other threads run code in neighboring pages, so it begins on a page of its own; code copied by a collection does not.
  */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "announce.h"
+#include "events.h"
 #include "vm.h"
 
 #define HALF ((size_t)16 << 20)
@@ -35,7 +35,7 @@ void code_heap_done(struct code_heap *h)
 {
 	if (!h->memory)
 		return;
-	announce_code_gone(h->half, (size_t)(h->top - h->half));
+	emit_code_freed(h->half, (size_t)(h->top - h->half));
 	munmap(h->memory, 2 * HALF);
 	pthread_mutex_destroy(&h->lock);
 }
@@ -60,20 +60,20 @@ void *code_heap_add(struct code_heap *h, const void *code, size_t len)
 	return ret;
 }
 
-/* ---- Moving, in the stopped world ---- */
+/* ---- Moving code, while the world is stopped ---- */
 
-/* Of one frame of compiled code: see prologue() in jit.c. A thread that stands still has called out of all of its own. */
+/* Words of a frame of compiled code: see prologue() in jit.c. All frames of a stopped thread are inside a call. */
 #define FRAME_LINK (-3)
 #define FRAME_RETURN (-5)
 
-/* Does anybody return into this code? With @to: into the code's copy there from now on. */
+/* Does any thread return into this code? If @to is not NULL, redirects these returns to the copy there. */
 static bool returns_into(const struct vm *vm, const char *code, size_t len, const char *to)
 {
 	bool ret = false;
 
 	for (const struct mutator *m = vm->world.first; m; m = m->next) {
 		for (uintptr_t *frame = m->native_frame; frame; frame = (uintptr_t *)frame[FRAME_LINK]) {
-			/* What was called last may be the last of the code. */
+			/* A call can be the last instruction of the code. */
 			uintptr_t offset = frame[FRAME_RETURN] - (uintptr_t)code;
 
 			if (offset == 0 || offset > len)
@@ -88,13 +88,13 @@ static bool returns_into(const struct vm *vm, const char *code, size_t len, cons
 
 static void forget(struct function *f)
 {
-	announce_code_gone(code_of(f), f->native_bytes);
+	emit_code_freed(code_of(f), f->native_bytes);
 	f->native = NULL;
 	f->heat = 0;
 }
 
-/* Where the code goes from the other half's beginning on; what nobody needs is forgotten. Bytes that are needed. */
-static size_t keep_what_is_used(struct vm *vm, size_t *offsets)
+/* Assigns offsets in the other half to code in use, and frees the rest. Returns the number of bytes in use. */
+static size_t discard_unused(struct vm *vm, size_t *offsets)
 {
 	struct program *p = vm->program;
 	size_t used = 0;
@@ -112,7 +112,7 @@ static size_t keep_what_is_used(struct vm *vm, size_t *offsets)
 	return used;
 }
 
-/* The code refers to nothing in it but by distance, so a copy is as good. */
+/* Code refers to itself only by relative addresses, so it can be copied. */
 static void move_one(struct vm *vm, struct function *f, char *to)
 {
 	char *from = code_of(f);
@@ -120,7 +120,7 @@ static void move_one(struct vm *vm, struct function *f, char *to)
 	memcpy(to, from, f->native_bytes);
 	returns_into(vm, from, f->native_bytes, to);
 	f->native = (native_code)(uintptr_t)to;
-	announce_code_moved(from, to, f->native_bytes);
+	emit_code_moved(from, to, f->native_bytes);
 }
 
 void code_heap_move(struct mutator *by)
@@ -132,17 +132,17 @@ void code_heap_move(struct mutator *by)
 
 	if (!h->memory)
 		return;
-	used = keep_what_is_used(vm, offsets);
+	used = discard_unused(vm, offsets);
 	size = round_up(used, page());
 	if (size && mprotect(other, size, PROT_READ | PROT_WRITE))
-		return; /* no memory: it stays where it is */
+		return; /* out of memory: do not move it */
 	for (unsigned i = 0; i < vm->program->function_count; i++) {
 		if (vm->program->functions[i].native)
 			move_one(vm, &vm->program->functions[i], other + offsets[i]);
 	}
 	if (size && mprotect(other, size, PROT_READ | PROT_EXEC))
-		vm_broken("the copy of the code may not be executed");
-	/* Whoever is still there falls. */
+		vm_broken("the copied code cannot be made executable");
+	/* A stale jump into the old half crashes. */
 	mmap(h->half, HALF, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	h->half = other;
 	h->top = other + used;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Both collectors. Each works while the world is stopped, on the thread that ran out of room.
+ * Both collectors. They run while the world is stopped, on the thread whose allocation failed.
  *
- * Full: everything that the stacks reach is marked, in both spaces; then the old space is swept.
- * Minor: what of the nursery is reached from the stacks and from remembered old objects is copied into the old space.
+ * Full: marks everything reachable from the stacks, in both spaces, and then sweeps the old space.
+ * Minor: copies nursery objects that are reachable from the stacks or from remembered old objects into the old space.
  */
 #include <string.h>
 
-#include "announce.h"
+#include "events.h"
 #include "vm.h"
 
 struct collection {
 	struct vm *vm;
 	struct mutator *by;
-	struct object_list grey; /* reached, fields not yet seen */
+	struct object_list grey; /* marked, fields not scanned yet */
 	size_t young_live; /* bytes marked in the nursery */
 	char *free, *limit; /* hole that objects are promoted into */
 };
@@ -33,7 +33,7 @@ static void mark(struct collection *c, value v)
 
 static void mark_all(struct collection *c)
 {
-	struct log_entry *e = announce_begin(c->by, "gc-mark", NULL, heap_used(&c->vm->heap));
+	struct log_entry *e = emit_begin(c->by, "gc-mark", NULL, heap_used(&c->vm->heap));
 
 	for (struct mutator *m = c->vm->world.first; m; m = m->next) {
 		for (const value *v = m->stack; v < m->sp; v++)
@@ -46,11 +46,11 @@ static void mark_all(struct collection *c)
 		for (uint64_t i = 0; i < o->length; i++)
 			mark(c, o->fields[i]);
 	}
-	announce_end(c->by, e, heap_used(&c->vm->heap));
+	emit_end(c->by, e, heap_used(&c->vm->heap));
 }
 
-/* The sweep frees dead objects that remembered sets still name. */
-static void forget_the_dead(struct vm *vm)
+/* Removes dead objects from the remembered sets before the sweep frees them. */
+static void drop_dead_remembered(struct vm *vm)
 {
 	for (struct mutator *m = vm->world.first; m; m = m->next) {
 		struct object_list *l = &m->remembered;
@@ -67,11 +67,11 @@ static void forget_the_dead(struct vm *vm)
 static void sweep(struct collection *c)
 {
 	struct heap *h = &c->vm->heap;
-	struct log_entry *e = announce_begin(c->by, "gc-sweep", NULL, heap_used(h));
+	struct log_entry *e = emit_begin(c->by, "gc-sweep", NULL, heap_used(h));
 	char *hole = h->old;
 	size_t used = 0;
 
-	forget_the_dead(c->vm);
+	drop_dead_remembered(c->vm);
 	h->holes = NULL;
 	h->room = 0;
 	for (char *at = h->old; at < h->old_end;) {
@@ -87,7 +87,7 @@ static void sweep(struct collection *c)
 	}
 	heap_give_hole(h, hole, (size_t)(h->old_end - hole), true);
 	h->old_used = used;
-	announce_end(c->by, e, heap_used(h));
+	emit_end(c->by, e, heap_used(h));
 }
 
 static char *promote_to(struct collection *c, size_t size)
@@ -101,7 +101,7 @@ static char *promote_to(struct collection *c, size_t size)
 		heap_give_hole(h, c->free, (size_t)(c->limit - c->free), false);
 		hole = heap_take_hole(h, size, SIZE_MAX);
 		if (!hole)
-			vm_broken("no room to promote %zu bytes, although there should be", size);
+			vm_broken("no room to promote %zu bytes", size);
 		c->free = (char *)hole;
 		c->limit = c->free + hole->size;
 	}
@@ -110,7 +110,7 @@ static char *promote_to(struct collection *c, size_t size)
 	return at;
 }
 
-/* Makes a slot name the copy of a young object; the first to come copies it. */
+/* Updates a slot to point to the copy of a young object, and copies it first if necessary. */
 static void promote(struct collection *c, value *slot)
 {
 	struct object *o = to_object(*slot), *copy;
@@ -151,7 +151,7 @@ static void promote_roots(struct collection *c)
 static void scavenge(struct collection *c)
 {
 	struct heap *h = &c->vm->heap;
-	struct log_entry *e = announce_begin(c->by, "gc-scavenge", NULL, heap_used(h));
+	struct log_entry *e = emit_begin(c->by, "gc-scavenge", NULL, heap_used(h));
 	size_t rest;
 
 	promote_roots(c);
@@ -164,37 +164,37 @@ static void scavenge(struct collection *c)
 	if (c->vm->opt.check_heap)
 		memset(h->nursery, 0xdb, (size_t)(h->nursery_end - h->nursery));
 	h->nursery_top = h->nursery;
-	announce_end(c->by, e, heap_used(h));
+	emit_end(c->by, e, heap_used(h));
 }
 
 static void minor(struct collection *c)
 {
 	size_t before = heap_used(&c->vm->heap);
 
-	announce_minor_begin(before);
+	emit_minor_begin(before);
 	scavenge(c);
-	announce_minor_end(before - heap_used(&c->vm->heap));
+	emit_minor_end(before - heap_used(&c->vm->heap));
 }
 
-/* False: what lives does not fit. */
+/* Returns false if the live objects do not fit. */
 static bool full(struct collection *c)
 {
 	struct heap *h = &c->vm->heap;
 	size_t before = heap_used(h);
 	bool fits;
 
-	announce_full_begin(before);
+	emit_full_begin(before);
 	c->young_live = 0;
 	mark_all(c);
 	sweep(c);
 	fits = c->young_live <= h->room;
 	if (h->nursery && fits)
 		scavenge(c);
-	announce_full_end(before - heap_used(h));
+	emit_full_end(before - heap_used(h));
 	return fits;
 }
 
-/* The work itself, in the stopped world. */
+/* The collection itself, while the world is stopped. */
 static bool collect_stopped(struct collection *c, bool want_full, size_t size)
 {
 	struct vm *vm = c->vm;
@@ -221,7 +221,7 @@ void collect(struct mutator *m, const char *cause, bool want_full, size_t size)
 
 	if (!world_claim(m))
 		return;
-	e = announce_gc_begin(m, cause, heap_used(h));
+	e = emit_gc_begin(m, cause, heap_used(h));
 	world_stop(m);
 	enough = collect_stopped(&c, want_full, size);
 	if (m->vm->opt.move_code)
@@ -230,9 +230,9 @@ void collect(struct mutator *m, const char *cause, bool want_full, size_t size)
 		check_after(m->vm);
 	m->vm->collections++;
 	list_done(&c.grey);
-	announce_gc_end(m, e, heap_used(h));
+	emit_gc_end(m, e, heap_used(h));
 	if (!enough)
 		vm_fail(m, "out of memory: %zu bytes do not fit into a heap of %zu, of which %zu are in use", size,
 			(size_t)(h->old_end - h->old), heap_used(h));
-	world_go_on(m);
+	world_resume(m);
 }

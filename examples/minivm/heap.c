@@ -12,7 +12,7 @@ void list_add(struct object_list *l, struct object *o)
 		l->size = l->size ? 2 * l->size : 64;
 		l->items = realloc(l->items, l->size * sizeof(*l->items));
 		if (!l->items)
-			vm_broken("no memory for a list of %zu objects", l->size);
+			vm_broken("out of memory for a list of %zu objects", l->size);
 	}
 	l->items[l->count++] = o;
 }
@@ -89,7 +89,7 @@ struct object *heap_take_hole(struct heap *h, size_t least, size_t most)
 	struct object **at = &h->holes, *hole;
 
 	while ((hole = *at) && hole->size < least) {
-		/* Of no use for small objects is of no use at all, until the next sweep. */
+		/* A hole too small for this object is useless until the next sweep. */
 		if (least <= SMALL_MAX)
 			*at = hole->next;
 		else
@@ -210,7 +210,7 @@ void heap_store(struct mutator *m, struct object *o, uint64_t i, value v)
 	__atomic_store_n(&o->fields[i], v, __ATOMIC_RELEASE);
 	if (!in_nursery(h, v) || in_nursery(h, from_object(o)))
 		return;
-	/* Of two threads at once both may remember it, or one: before it can be stopped, it is in a list. */
+	/* If two threads race, one of them adds it to its list, before the world can be stopped. */
 	if (!__atomic_exchange_n(&o->remembered, 1, __ATOMIC_RELAXED))
 		list_add(&m->remembered, o);
 }

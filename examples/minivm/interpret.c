@@ -2,14 +2,14 @@
 /* Calls, and the interpreter for functions that have no machine code yet. */
 #include "vm.h"
 
-/* A safepoint: everything that lives is on the stack, below sp. */
+/* A safepoint: all live values are on the stack, below sp. */
 static void poll(struct mutator *m)
 {
 	if (m->vm->world.stop)
 		world_park(m);
 }
 
-/* Counts what makes a function worth compiling; exactly one thread sees the number that is the threshold. */
+/* Counts calls and loop iterations; exactly one thread sees the threshold and compiles the function. */
 static void warm(struct mutator *m, struct function *f)
 {
 	const struct options *opt = &m->vm->opt;
@@ -29,7 +29,7 @@ value arithmetic(struct mutator *m, enum op op, value a, value b)
 	if (op == OP_EQUAL)
 		return from_int(a == b);
 	if (!is_int(a) || !is_int(b))
-		vm_fail(m, "'%s' of something that is not a number", names[op]);
+		vm_fail(m, "'%s' requires numbers", names[op]);
 	if (op == OP_LESS)
 		return from_int(x < y);
 	if (op == OP_ADD)
@@ -110,7 +110,7 @@ value invoke(struct mutator *m, struct function *f)
 
 	m->function = f;
 	if (++m->depth > DEPTH_MAX || top + f->most_depth > m->stack_end)
-		vm_fail(m, "too many calls inside each other: %u", m->depth);
+		vm_fail(m, "stack overflow: %u nested calls", m->depth);
 	while (m->sp < top)
 		*m->sp++ = NIL;
 	poll(m);
@@ -132,6 +132,6 @@ value spawn(struct mutator *m, struct function *f, const value *args)
 	struct mutator *started = world_start(m->vm, run_function, f, args, f->arity);
 
 	if (!started)
-		vm_fail(m, "cannot start a thread: there are %d, the most, or there is no memory", THREADS_MAX);
+		vm_fail(m, "cannot start a thread: out of memory, or the limit of %d threads is reached", THREADS_MAX);
 	return from_int(started->id);
 }

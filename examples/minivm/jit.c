@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * The template compiler for x86-64: a fixed piece of machine code for each instruction. Values stay in the frame in
- * memory, where the collector finds them, so compiled code and the interpreter are the same to it. Within the code all
- * jumps go by distance, and what it calls is outside: it may be copied to any other place.
+ * The template compiler for x86-64: a fixed sequence of machine code for each instruction. Values are in the frame in
+ * memory, where the collector finds them, as with the interpreter. All jumps within the code are relative, and all
+ * calls leave it, so it can be copied to any address.
  */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "announce.h"
+#include "events.h"
 #include "vm.h"
 
 #ifdef __x86_64__
 
 struct fix {
-	unsigned insn; /* that is jumped to, or whose operation failed */
-	size_t at; /* where the 32-bit distance is to be written, ending there */
+	unsigned insn; /* the target of the jump, or the failing instruction */
+	size_t at; /* end of the 32-bit displacement to patch */
 };
 
 struct assembler {
@@ -28,12 +28,12 @@ struct assembler {
 	unsigned jump_count, failure_count;
 };
 
-#define MOST_BYTES 128 /* of an instruction, its failures included: the buffer is made for it */
+#define MOST_BYTES 128 /* maximum code of an instruction, including its slow paths */
 
 static void put_bytes(struct assembler *a, const void *bytes, size_t len)
 {
 	if (len > a->size - a->len)
-		vm_broken("the compiler made more code for '%s' than it has room for", a->f->name);
+		vm_broken("the code of '%s' exceeds the buffer of the compiler", a->f->name);
 	memcpy(a->bytes + a->len, bytes, len);
 	a->len += len;
 }
@@ -42,19 +42,19 @@ static void put_bytes(struct assembler *a, const void *bytes, size_t len)
 static void put32(struct assembler *a, int32_t n) { put_bytes(a, &n, sizeof(n)); }
 static void put64(struct assembler *a, uint64_t n) { put_bytes(a, &n, sizeof(n)); }
 
-/* rbx is the frame, r12 the thread, both kept by whatever is called. */
+/* rbx is the frame, r12 the thread; both are callee-saved. */
 static void load_rax(struct assembler *a, unsigned slot) { CODE(a, 0x48, 0x8b, 0x83), put32(a, (int32_t)slot * 8); }
 static void store_rax(struct assembler *a, unsigned slot) { CODE(a, 0x48, 0x89, 0x83), put32(a, (int32_t)slot * 8); }
 static void load_rcx(struct assembler *a, unsigned slot) { CODE(a, 0x48, 0x8b, 0x8b), put32(a, (int32_t)slot * 8); }
 
-/* m->sp = frame + depth: what the collector may see. */
+/* m->sp = frame + depth: the values that the collector scans. */
 static void set_sp(struct assembler *a, unsigned depth)
 {
 	CODE(a, 0x48, 0x8d, 0x83), put32(a, (int32_t)depth * 8); /* lea depth*8(%rbx),%rax */
 	CODE(a, 0x49, 0x89, 0x84, 0x24), put32(a, offsetof(struct mutator, sp)); /* mov %rax,sp(%r12) */
 }
 
-/* Calls function(m, second, …); the other arguments are set before. */
+/* Calls function(m, second, …); the other arguments are set by the caller. */
 static void call_c(struct assembler *a, uintptr_t function)
 {
 	CODE(a, 0x4c, 0x89, 0xe7); /* mov %r12,%rdi */
@@ -81,7 +81,7 @@ static void fail_if(struct assembler *a, uint8_t condition, unsigned insn)
 #define JO 0x80
 #define JBE 0x86
 
-/* Both operands to rax and rcx; both must be numbers. */
+/* Loads both operands, which must be numbers, into rax and rcx. */
 static void load_numbers(struct assembler *a, unsigned depth, unsigned insn)
 {
 	load_rax(a, depth - 2);
@@ -91,7 +91,7 @@ static void load_numbers(struct assembler *a, unsigned depth, unsigned insn)
 	fail_if(a, JZ, insn);
 }
 
-/* A number n is 2n+1. What overflows here does not fit into 63 bits there. */
+/* A number n is represented as 2n+1. An overflow here means that the result exceeds 63 bits. */
 static void arithmetic_code(struct assembler *a, enum op op, unsigned depth, unsigned insn)
 {
 	load_numbers(a, depth, insn);
@@ -156,9 +156,9 @@ static void text_code(struct assembler *a, const struct text_constant *t, unsign
 }
 
 /*
- * A frame, in words from rbp: 1 the return address, 0 the caller's rbp, so that profilers get from frame to frame; -1 rbx,
- * -2 r12, -3 the thread's frame of compiled code before this one, -4 nothing, and -5 where the next call comes back to:
- * by these two codeheap.c finds all return addresses when it moves the code.
+ * A frame, in words from rbp: 1 the return address, 0 the caller's rbp, which profilers need to unwind; -1 rbx, -2 r12,
+ * -3 the thread's previous frame of compiled code, -4 padding, and -5 the return address of the next call. With -3 and
+ * -5 codeheap.c finds all return addresses when it moves the code.
  */
 static void prologue(struct assembler *a)
 {
@@ -233,11 +233,11 @@ static void one_insn(struct assembler *a, unsigned i)
 	}
 }
 
-/* What compiled code could not compute fails here, with words. */
+/* Reports the error of an operation that failed in compiled code. */
 static void failed(struct mutator *m, uint64_t op, const value *operands)
 {
 	arithmetic(m, (enum op)op, operands[0], operands[1]);
-	vm_broken("compiled '%s' failed at something that can be computed", m->function->name);
+	vm_broken("compiled code of '%s' failed in a valid operation", m->function->name);
 }
 
 static void resolve(struct assembler *a, size_t at, size_t target)
@@ -268,7 +268,7 @@ static void assemble(struct assembler *a)
 		failure_code(a, &a->failures[i]);
 }
 
-/* Puts the code together, and into the code heap. NULL: there is no memory. */
+/* Assembles the code and copies it to the code heap. NULL: out of memory. */
 static void *code_of(struct assembler *a)
 {
 	if (!a->bytes || !a->starts || !a->jumps || !a->failures)
@@ -280,7 +280,7 @@ static void *code_of(struct assembler *a)
 void jit_compile(struct mutator *m, struct function *f)
 {
 	struct assembler a = { .m = m, .f = f, .size = (size_t)(f->count + 1) * MOST_BYTES };
-	struct log_entry *e = announce_compile_begin(m, f->name);
+	struct log_entry *e = emit_compile_begin(m, f->name);
 	void *code;
 
 	a.bytes = malloc(a.size);
@@ -293,13 +293,13 @@ void jit_compile(struct mutator *m, struct function *f)
 	free(a.jumps);
 	free(a.failures);
 	if (code) {
-		announce_code(code, a.len, f->name);
+		emit_code(code, a.len, f->name);
 		f->native_bytes = a.len;
 		f->entered = true;
 		m->vm->compilations++;
 		f->native = (native_code)(uintptr_t)code;
 	}
-	announce_compile_end(m, e, code ? a.len : 0);
+	emit_compile_end(m, e, code ? a.len : 0);
 }
 
 #else

@@ -24,13 +24,13 @@ struct log_thread {
 	struct log_thread *next;
 	bool kept;
 	struct block *first, *last;
-	/* Entries that are begun and will not be kept. */
-	struct log_entry passing[NESTING_MAX];
+	/* Entries in progress that will be discarded. */
+	struct log_entry discarded[NESTING_MAX];
 	unsigned open;
 };
 
 static struct log *_Atomic current;
-static const int deadly[] = { SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTERM, SIGINT, SIGHUP };
+static const int fatal_signals[] = { SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTERM, SIGINT, SIGHUP };
 
 static int write_all(int fd, const char *bytes, size_t len)
 {
@@ -47,7 +47,7 @@ static int write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
-/* One write a line: slow, but snprintf of numbers and strings is all that this needs of the C library. */
+/* One write per line: slow, but of the C library it needs only snprintf of numbers and strings. */
 static int write_entry(int fd, const struct log_entry *e)
 {
 	char line[512];
@@ -83,16 +83,16 @@ void log_write_now(void)
 		write_log(l);
 }
 
-static void on_deadly(int number)
+static void on_fatal_signal(int number)
 {
 	log_write_now();
-	/* SA_RESETHAND: the second time it is the end. */
+	/* SA_RESETHAND: the second signal terminates the process. */
 	raise(number);
 }
 
 int log_open(struct log *l, const char *path)
 {
-	struct sigaction act = { .sa_handler = on_deadly, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction act = { .sa_handler = on_fatal_signal, .sa_flags = (int)SA_RESETHAND };
 
 	*l = (struct log){ .fd = -1 };
 	pthread_mutex_init(&l->lock, NULL);
@@ -102,8 +102,8 @@ int log_open(struct log *l, const char *path)
 	if (l->fd < 0)
 		return -errno;
 	current = l;
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
-		sigaction(deadly[i], &act, NULL);
+	for (size_t i = 0; i < sizeof(fatal_signals) / sizeof(*fatal_signals); i++)
+		sigaction(fatal_signals[i], &act, NULL);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ struct log_entry *log_entry(struct log_thread *t)
 
 	if (t->kept && ((t->last && t->last->count < BLOCK_ENTRIES) || add_block(t)))
 		return &t->last->entries[t->last->count++];
-	e = &t->passing[t->open++ % NESTING_MAX];
+	e = &t->discarded[t->open++ % NESTING_MAX];
 	memset(e, 0, sizeof(*e));
 	return e;
 }
@@ -179,6 +179,6 @@ bool log_is_kept(const struct log_thread *t) { return t->kept; }
 
 void log_done(struct log_thread *t, const struct log_entry *e)
 {
-	if (e >= t->passing && e < t->passing + NESTING_MAX)
+	if (e >= t->discarded && e < t->discarded + NESTING_MAX)
 		t->open--;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* minivm: a small virtual machine that says what it does. This is its command line. */
+/* minivm: a small instrumented virtual machine. This file implements its command line. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "announce.h"
+#include "events.h"
 #include "run.h"
 #include "samples.h"
 
@@ -56,25 +56,25 @@ static const struct option long_options[] = {
 static const char usage[] =
 	"usage: minivm [OPTION...] [PROGRAM [N]]\n"
 	"\n"
-	"Runs a program, a file or one of those below, and tells a tracer about it.\n"
+	"Run a program, a file or one of those below, and emit events for tracers.\n"
 	"\n"
-	"  --gc NAME           mark-sweep or generational (the default)\n"
-	"  --heap SIZE         bytes, or with K, M or G; default 16M\n"
-	"  --nursery SIZE      of the generational collector; default 1M or a quarter of the heap\n"
-	"  --threads N         threads that each run the program; default 1\n"
-	"  --rounds N          how often each runs it; default 10\n"
-	"  --seconds N         for how long, instead\n"
-	"  --no-jit            only interpret\n"
-	"  --jit-threshold N   calls and loops before a function is compiled; default 100\n"
-	"  --move-code         each collection moves compiled code, and drops what has not run since the last\n"
-	"  --jit-map           name it for profilers, in /tmp/perf-PID.map\n"
-	"  --jit-dump          the same in /tmp/jit-PID.dump, with the code; UT_JIT=map,dump does as well\n"
-	"  --log FILE          what happened, by minivm's own clock\n"
-	"  --check-heap        look at the whole heap after each collection\n"
+	"  --gc NAME           garbage collector: mark-sweep or generational (default)\n"
+	"  --heap SIZE         size of the heap in bytes, or with K, M or G (default 16M)\n"
+	"  --nursery SIZE      size of the nursery (default 1M, or a quarter of a smaller heap)\n"
+	"  --threads N         run the program on N threads (default 1)\n"
+	"  --rounds N          run it N times on each thread (default 10)\n"
+	"  --seconds N         run it repeatedly for N seconds instead\n"
+	"  --no-jit            disable the JIT compiler\n"
+	"  --jit-threshold N   compile a function after N calls and loop iterations (default 100)\n"
+	"  --move-code         move compiled code at each collection, and free code that was not used\n"
+	"  --jit-map           write a perf map, /tmp/perf-PID.map (or set UT_JIT=map)\n"
+	"  --jit-dump          write a jitdump, /tmp/jit-PID.dump (or set UT_JIT=dump)\n"
+	"  --log FILE          log all events with minivm's own clock\n"
+	"  --check-heap        check every object after each collection\n"
 	"  --quiet             print nothing but errors\n"
-	"  --self-check        run all programs in all ways and compare\n"
+	"  --self-check        run all programs in all configurations and check the results\n"
 	"\n"
-	"Programs, and what N is:\n";
+	"Programs, and the meaning of N:\n";
 
 struct command {
 	struct run run;
@@ -83,7 +83,7 @@ struct command {
 
 static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Returns the exit status for what was typed wrong. */
+/* Returns the exit status for usage errors. */
 static int complain(const char *format, ...)
 {
 	va_list args;
@@ -100,7 +100,8 @@ static void help(void)
 {
 	fputs(usage, stdout);
 	for (size_t i = 0; i < sample_count; i++)
-		printf("  %-18s  %s; default %lld\n", samples[i].name, samples[i].what, (long long)samples[i].argument);
+		printf("  %-18s  %s (default %lld)\n", samples[i].name, samples[i].what,
+		       (long long)samples[i].argument);
 }
 
 static int parse_number(const char *option, const char *text, unsigned least, unsigned most, unsigned *ret)
@@ -130,9 +131,9 @@ static int parse_size(const char *option, const char *text, size_t least, size_t
 	if (unit)
 		factor = (size_t)1024 << 10 * (unit - units);
 	if (errno || end == text || *text == '-' || (*end && (!unit || end[1])))
-		return complain("--%s: '%s' is not a size (try 512K or 4M)", option, text);
+		return complain("--%s: '%s' is not a size such as 512K or 4M", option, text);
 	if (n > most / factor || n * factor < least)
-		return complain("--%s: %s is not between %zuK and 2G", option, text, least >> 10);
+		return complain("--%s: %s must be between %zuK and 2G", option, text, least >> 10);
 	*ret = (n * factor + AREA_BYTES - 1) / AREA_BYTES * AREA_BYTES;
 	return 0;
 }
@@ -151,7 +152,7 @@ static int parse_gc(const char *text, bool *generational)
 {
 	*generational = !strcmp(text, "generational");
 	if (!*generational && strcmp(text, "mark-sweep"))
-		return complain("--gc: '%s' is neither mark-sweep nor generational", text);
+		return complain("--gc: '%s' must be mark-sweep or generational", text);
 	return 0;
 }
 
@@ -180,7 +181,7 @@ static int one_option(struct command *c, int id)
 	}
 }
 
-static int settle_nursery(struct command *c)
+static int set_nursery_size(struct command *c)
 {
 	struct options *opt = &c->run.opt;
 	size_t quarter = opt->heap_bytes / 4 / AREA_BYTES * AREA_BYTES;
@@ -188,7 +189,7 @@ static int settle_nursery(struct command *c)
 	if (!c->has_nursery && opt->nursery_bytes > quarter)
 		opt->nursery_bytes = quarter;
 	if (opt->generational && opt->nursery_bytes > opt->heap_bytes / 2)
-		return complain("--nursery: it may be half of the heap at most; that has %zu bytes", opt->heap_bytes);
+		return complain("--nursery: must be at most half of the heap (%zu bytes)", opt->heap_bytes);
 	return 0;
 }
 
@@ -201,7 +202,7 @@ static char *read_file(const char *path)
 	if (!file || !text || ferror(file)) {
 		complain("cannot read the program '%s': %s", path, strerror(errno));
 	} else if (len > SOURCE_MAX || strlen(text) != len) {
-		complain("'%s' is no program: it is longer than %d bytes, or has a NUL in it", path, SOURCE_MAX);
+		complain("'%s' is not a program: it is longer than %d bytes or contains a NUL byte", path, SOURCE_MAX);
 	} else {
 		fclose(file);
 		return text;
@@ -212,7 +213,7 @@ static char *read_file(const char *path)
 	return NULL;
 }
 
-static int run_and_tell(struct command *c)
+static int run_and_print(struct command *c)
 {
 	struct run *r = &c->run;
 	char err[300];
@@ -231,12 +232,12 @@ static int run_sample(struct command *c, const struct sample *s)
 	int64_t expected;
 
 	if (c->run.argument > s->most)
-		return complain("N: %lld is more than %lld, the most for '%s'", (long long)c->run.argument,
+		return complain("N: %lld exceeds the maximum of %lld for '%s'", (long long)c->run.argument,
 				(long long)s->most, s->name);
 	expected = s->expected(c->run.argument);
 	c->run.source = s->source;
 	c->run.expected = &expected;
-	return run_and_tell(c);
+	return run_and_print(c);
 }
 
 static int run_file(struct command *c, const char *path)
@@ -247,7 +248,7 @@ static int run_file(struct command *c, const char *path)
 	if (!source)
 		return 1;
 	c->run.source = source;
-	ret = run_and_tell(c);
+	ret = run_and_print(c);
 	free(source);
 	return ret;
 }
@@ -289,11 +290,11 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc - optind > 2)
-		return complain("'%s' is too much: minivm [OPTION...] [PROGRAM [N]]", argv[optind + 2]);
+		return complain("unexpected argument '%s'; usage: minivm [OPTION...] [PROGRAM [N]]", argv[optind + 2]);
 	if (c.self_check)
 		return self_check(c.quiet);
-	if (settle_nursery(&c))
+	if (set_nursery_size(&c))
 		return 2;
-	announce_code_open(c.jit_map, c.jit_dump);
+	emit_code_open(c.jit_map, c.jit_dump);
 	return run_program(&c, optind < argc ? argv[optind] : "trees", optind + 1 < argc ? argv[optind + 1] : NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What programs can call that is not written in their language. */
+/* Built-in functions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,22 +7,22 @@
 
 #include "vm.h"
 
-/* ---- looking at arguments ---- */
+/* ---- arguments ---- */
 
 static struct object *want(struct mutator *m, value v, enum kind kind, const char *what)
 {
 	if (!is_object(v) || to_object(v)->kind != kind)
-		vm_fail(m, "something that is not %s where one is needed", what);
+		vm_fail(m, "%s is required", what);
 	return to_object(v);
 }
 
 static struct object *want_array(struct mutator *m, value v) { return want(m, v, KIND_ARRAY, "an array"); }
-static struct object *want_text(struct mutator *m, value v) { return want(m, v, KIND_TEXT, "a text"); }
+static struct object *want_text(struct mutator *m, value v) { return want(m, v, KIND_TEXT, "a string"); }
 
 static int64_t want_int(struct mutator *m, value v)
 {
 	if (!is_int(v))
-		vm_fail(m, "something that is not a number where one is needed");
+		vm_fail(m, "a number is required");
 	return to_int(v);
 }
 
@@ -31,7 +31,7 @@ static uint64_t want_index(struct mutator *m, const struct object *o, value v)
 	int64_t i = want_int(m, v);
 
 	if (i < 0 || (uint64_t)i >= o->length)
-		vm_fail(m, "place %" PRId64 " of an array that has %" PRIu64, i, o->length);
+		vm_fail(m, "index %" PRId64 " is out of range for an array of length %" PRIu64, i, o->length);
 	return (uint64_t)i;
 }
 
@@ -40,7 +40,7 @@ static uint64_t want_length(struct mutator *m, value v)
 	int64_t n = want_int(m, v);
 
 	if (n < 0)
-		vm_fail(m, "a length of %" PRId64, n);
+		vm_fail(m, "invalid length %" PRId64, n);
 	return (uint64_t)n;
 }
 
@@ -55,7 +55,7 @@ static int64_t divisor(struct mutator *m, value v)
 	return n;
 }
 
-/* Only the smallest number by -1 is too large, and wraps. */
+/* Only the smallest number divided by -1 overflows; it wraps. */
 static value prim_divide(struct mutator *m, value *args)
 {
 	return from_int(want_int(m, args[0]) / divisor(m, args[1]));
@@ -107,7 +107,7 @@ static value prim_length(struct mutator *m, value *args)
 	return from_int((int64_t)want_array(m, args[0])->length);
 }
 
-/* ---- texts ---- */
+/* ---- strings ---- */
 
 value text_new(struct mutator *m, const char *bytes, size_t len)
 {
@@ -160,15 +160,15 @@ static struct object *want_channel(struct mutator *m, value v) { return want(m, 
 
 static value prim_channel(struct mutator *m, value *args)
 {
-	uint64_t places = want_length(m, args[0]);
-	struct object *o = heap_new(m, KIND_CHANNEL, CHANNEL_ITEMS + (places ? places : 1));
+	uint64_t capacity = want_length(m, args[0]);
+	struct object *o = heap_new(m, KIND_CHANNEL, CHANNEL_ITEMS + (capacity ? capacity : 1));
 
 	heap_store(m, o, CHANNEL_FIRST, from_int(0));
 	heap_store(m, o, CHANNEL_COUNT, from_int(0));
 	return from_object(o);
 }
 
-static uint64_t places_of(const struct object *channel) { return channel->length - CHANNEL_ITEMS; }
+static uint64_t capacity_of(const struct object *channel) { return channel->length - CHANNEL_ITEMS; }
 static uint64_t number_at(const struct object *channel, unsigned i) { return (uint64_t)to_int(field_load(channel, i)); }
 
 static value prim_send(struct mutator *m, value *args)
@@ -178,11 +178,11 @@ static value prim_send(struct mutator *m, value *args)
 	uint64_t count;
 
 	pthread_mutex_lock(&w->monitor);
-	while ((count = number_at(o, CHANNEL_COUNT)) == places_of(o)) {
+	while ((count = number_at(o, CHANNEL_COUNT)) == capacity_of(o)) {
 		world_wait_change(m);
 		o = to_object(args[0]);
 	}
-	heap_store(m, o, CHANNEL_ITEMS + (number_at(o, CHANNEL_FIRST) + count) % places_of(o), args[1]);
+	heap_store(m, o, CHANNEL_ITEMS + (number_at(o, CHANNEL_FIRST) + count) % capacity_of(o), args[1]);
 	heap_store(m, o, CHANNEL_COUNT, from_int((int64_t)count + 1));
 	pthread_cond_broadcast(&w->changed);
 	pthread_mutex_unlock(&w->monitor);
@@ -204,7 +204,7 @@ static value prim_receive(struct mutator *m, value *args)
 	first = number_at(o, CHANNEL_FIRST);
 	item = field_load(o, CHANNEL_ITEMS + first);
 	heap_store(m, o, CHANNEL_ITEMS + first, NIL);
-	heap_store(m, o, CHANNEL_FIRST, from_int((int64_t)((first + 1) % places_of(o))));
+	heap_store(m, o, CHANNEL_FIRST, from_int((int64_t)((first + 1) % capacity_of(o))));
 	heap_store(m, o, CHANNEL_COUNT, from_int((int64_t)count - 1));
 	pthread_cond_broadcast(&w->changed);
 	pthread_mutex_unlock(&w->monitor);
@@ -217,7 +217,7 @@ static value prim_join(struct mutator *m, value *args)
 	value result;
 
 	if (id < 0 || id > UINT32_MAX || !world_join(m, (unsigned)id, &result))
-		vm_fail(m, "no thread %" PRId64 " to wait for", id);
+		vm_fail(m, "cannot join thread %" PRId64, id);
 	return result;
 }
 
@@ -226,7 +226,7 @@ static value prim_join(struct mutator *m, value *args)
 static value prim_gc(struct mutator *m, value *args)
 {
 	(void)args;
-	collect(m, "asked for", true, 0);
+	collect(m, "requested", true, 0);
 	return NIL;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source to bytecode in one pass. The language is as small as it can be and still make garbage:
+ * Compiles source to bytecode in one pass. The language is minimal:
  *
  *	(def (NAME PARAMETER...) BODY...)   (let ((NAME VALUE)...) BODY...)   (set NAME VALUE)
  *	(if COND THEN [ELSE])  (while COND BODY...)  (do BODY...)  (and A B)  (or A B)  (spawn FUNCTION ARGUMENT...)
@@ -26,7 +26,7 @@ struct reader {
 	struct program *program;
 	struct function *f;
 	char locals[LOCALS_MAX][NAME_MAX_LEN];
-	unsigned visible; /* locals that have a name here */
+	unsigned visible; /* locals in scope */
 	unsigned depth; /* values above the locals */
 	char *err;
 	size_t err_size;
@@ -49,7 +49,7 @@ static void wrong(struct reader *r, const char *format, ...)
 
 /* ---- words ---- */
 
-/* The next character that means something, not consumed; 0 at the end. */
+/* Returns the next significant character without consuming it; 0 at the end. */
 static char peek(struct reader *r)
 {
 	for (;; r->at++) {
@@ -67,9 +67,9 @@ static void expect(struct reader *r, char c)
 	char found = peek(r);
 
 	if (!found)
-		wrong(r, "the end of the file, where '%c' is missing", c);
+		wrong(r, "unexpected end of file, '%c' expected", c);
 	if (found != c)
-		wrong(r, "'%.20s' where '%c' is expected", r->at, c);
+		wrong(r, "unexpected '%.20s', '%c' expected", r->at, c);
 	r->at++;
 }
 
@@ -80,9 +80,9 @@ static void read_name(struct reader *r, char ret[NAME_MAX_LEN])
 	peek(r);
 	len = strcspn(r->at, " \t\r\n();\"");
 	if (!*r->at)
-		wrong(r, "the end of the file, where a name is missing");
+		wrong(r, "unexpected end of file, name expected");
 	if (!len)
-		wrong(r, "'%c' where a name is expected", *r->at);
+		wrong(r, "unexpected '%c', name expected", *r->at);
 	if (len >= NAME_MAX_LEN)
 		wrong(r, "the name '%.20s...' is too long", r->at);
 	memcpy(ret, r->at, len);
@@ -97,13 +97,13 @@ static unsigned emit(struct reader *r, enum op op, int64_t operand, int change)
 	struct function *f = r->f;
 
 	if (operand > OPERAND_MOST || operand < -OPERAND_MOST)
-		wrong(r, "%lld is too large to be written here", (long long)operand);
+		wrong(r, "number %lld is too large", (long long)operand);
 	if (f->count == f->room) {
 		f->room = f->room ? 2 * f->room : 32;
 		f->code = realloc(f->code, f->room * sizeof(*f->code));
 		f->depth = realloc(f->depth, f->room * sizeof(*f->depth));
 		if (!f->code || !f->depth)
-			wrong(r, "no memory");
+			wrong(r, "out of memory");
 	}
 	f->depth[f->count] = (uint16_t)r->depth;
 	f->code[f->count] = (uint32_t)op | (uint32_t)operand << 8;
@@ -115,7 +115,7 @@ static unsigned emit(struct reader *r, enum op op, int64_t operand, int change)
 	return f->count++;
 }
 
-/* A jump that was emitted earlier leads to here. */
+/* Patches an earlier jump to the current position. */
 static void lands_here(struct reader *r, unsigned jump)
 {
 	r->f->code[jump] = (r->f->code[jump] & 0xff) | r->f->count << 8;
@@ -152,7 +152,7 @@ static void add_local(struct reader *r, const char *name)
 		r->f->locals = r->visible;
 }
 
-/* Expressions up to the closing parenthesis; the last one's value stays. */
+/* Expressions up to the closing parenthesis; leaves the value of the last one. */
 static void body(struct reader *r)
 {
 	if (peek(r) == ')') {
@@ -277,7 +277,7 @@ static struct function *known(struct reader *r, const char *name)
 	struct function *f = program_find(r->program, name);
 
 	if (!f)
-		wrong(r, "'%s' is neither a function nor anything built in", name);
+		wrong(r, "'%s' is not a function", name);
 	return f;
 }
 
@@ -287,7 +287,7 @@ static void call(struct reader *r, const char *name, enum op op)
 	unsigned count = arguments(r);
 
 	if (count != f->arity)
-		wrong(r, "'%s' takes %u arguments and gets %u", name, f->arity, count);
+		wrong(r, "'%s' requires %u arguments, not %u", name, f->arity, count);
 	emit(r, op, f - r->program->functions, 1 - (int)count);
 }
 
@@ -329,7 +329,7 @@ static void operation(struct reader *r, const struct operator* o)
 	}
 	expect(r, ')');
 	if (count < 2 || (count > 2 && !o->many))
-		wrong(r, "'%s' takes %s arguments and gets %u", o->name, o->many ? "two or more" : "two", count);
+		wrong(r, "'%s' requires %s arguments, not %u", o->name, o->many ? "two or more" : "two", count);
 }
 
 static bool primitive(struct reader *r, const char *name)
@@ -342,7 +342,7 @@ static bool primitive(struct reader *r, const char *name)
 			continue;
 		count = arguments(r);
 		if (count != p->arity)
-			wrong(r, "'%s' takes %u arguments and gets %u", name, p->arity, count);
+			wrong(r, "'%s' requires %u arguments, not %u", name, p->arity, count);
 		emit(r, OP_PRIM, i, 1 - (int)count);
 		return true;
 	}
@@ -376,12 +376,12 @@ static void text(struct reader *r)
 	size_t len = strcspn(r->at, "\"\n");
 
 	if (r->at[len] != '"')
-		wrong(r, "the text has no end on its line");
+		wrong(r, "unterminated string");
 	if (p->text_count == TEXTS_MAX)
-		wrong(r, "more than %d texts", TEXTS_MAX);
+		wrong(r, "more than %d strings", TEXTS_MAX);
 	p->texts[p->text_count] = (struct text_constant){ strndup(r->at, len), len };
 	if (!p->texts[p->text_count].bytes)
-		wrong(r, "no memory");
+		wrong(r, "out of memory");
 	r->at += len + 1;
 	emit(r, OP_TEXT, p->text_count++, 1);
 }
@@ -404,7 +404,7 @@ static void atom(struct reader *r)
 static void expression(struct reader *r)
 {
 	if (++r->nesting > NESTING_MAX)
-		wrong(r, "more than %d expressions inside each other", NESTING_MAX);
+		wrong(r, "more than %d nested expressions", NESTING_MAX);
 	switch (peek(r)) {
 	case '(':
 		r->at++;
@@ -414,7 +414,7 @@ static void expression(struct reader *r)
 		r->at++;
 		text(r);
 		break;
-	case 0: wrong(r, "the end of the file, where an expression is missing");
+	case 0: wrong(r, "unexpected end of file, expression expected");
 	default: atom(r);
 	}
 	r->nesting--;
@@ -432,7 +432,7 @@ static struct function *new_function(struct reader *r, const char *name)
 		wrong(r, "more than %d functions", FUNCTIONS_MAX);
 	f->name = strdup(name);
 	if (!f->name)
-		wrong(r, "no memory");
+		wrong(r, "out of memory");
 	r->program->function_count++;
 	return f;
 }
@@ -444,7 +444,7 @@ static void heading(struct reader *r, bool first_pass)
 	expect(r, '(');
 	read_name(r, name);
 	if (strcmp(name, "def"))
-		wrong(r, "'%s' where 'def' is expected", name);
+		wrong(r, "unexpected '%s', 'def' expected", name);
 	expect(r, '(');
 	read_name(r, name);
 	r->f = first_pass ? new_function(r, name) : program_find(r->program, name);
@@ -462,7 +462,7 @@ static void skip_body(struct reader *r)
 		char c = peek(r);
 
 		if (!c)
-			wrong(r, "the end of the file inside '%s'", r->f->name);
+			wrong(r, "unexpected end of file in '%s'", r->f->name);
 		r->at++;
 		if (c == '"')
 			r->at += strcspn(r->at, "\"\n");
@@ -487,7 +487,7 @@ static void read_all(struct reader *r, const char *source, bool first_pass)
 	}
 }
 
-/* Comes back with false when something called wrong(). */
+/* Returns false if wrong() was called. */
 static bool read_program(struct reader *r, const char *source)
 {
 	const struct function *f;
@@ -507,7 +507,7 @@ struct program *program_read(const char *name, const char *source, char *err, si
 	struct reader r = { .name = name, .program = calloc(1, sizeof(*r.program)), .err = err, .err_size = err_size };
 
 	if (!r.program)
-		snprintf(err, err_size, "no memory");
+		snprintf(err, err_size, "out of memory");
 	else if (!read_program(&r, source))
 		return program_free(r.program);
 	return r.program;

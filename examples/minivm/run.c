@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Runs programs and looks at their results. */
+/* Runs programs and checks their results. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ void vm_fail(const struct mutator *m, const char *format, ...)
 	fflush(stdout);
 	fprintf(stderr, "minivm: in '%s' of thread %u: %s\n", m->function ? m->function->name : "?", m->id, text);
 	log_write_now();
-	/* Other threads go on until the process is gone: nothing of theirs may be taken down. */
+	/* Other threads run until the process exits, so free nothing. */
 	_exit(1);
 }
 
@@ -38,7 +38,7 @@ void vm_broken(const char *format, ...)
 {
 	va_list args;
 
-	fputs("minivm: broken: ", stderr);
+	fputs("minivm: internal error: ", stderr);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
@@ -54,7 +54,7 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void take_result(struct mutator *m, struct work *w, value v)
+static void check_result(struct mutator *m, struct work *w, value v)
 {
 	const struct run *r = w->run;
 	int64_t wanted, result = to_int(v);
@@ -68,7 +68,7 @@ static void take_result(struct mutator *m, struct work *w, value v)
 	w->done++;
 	pthread_mutex_unlock(&w->lock);
 	if (result != wanted)
-		vm_fail(m, "the result is %lld where it should be %lld", (long long)result, (long long)wanted);
+		vm_fail(m, "the result is %lld, but expected %lld", (long long)result, (long long)wanted);
 }
 
 static void work_rounds(struct mutator *m, void *arg)
@@ -79,7 +79,7 @@ static void work_rounds(struct mutator *m, void *arg)
 
 	for (unsigned i = 0; r->rounds ? i < r->rounds : now_s() < w->end; i++) {
 		*m->sp++ = from_int(r->argument);
-		take_result(m, w, invoke(m, f));
+		check_result(m, w, invoke(m, f));
 	}
 }
 
@@ -112,7 +112,7 @@ static int run_on(struct vm *vm, struct run *r, char *err, size_t err_size)
 	bool ran;
 
 	if (heap_init(&vm->heap, vm->opt.heap_bytes, vm->opt.generational ? vm->opt.nursery_bytes : 0))
-		return fill(err, err_size, "no memory for a heap of %zu bytes", vm->opt.heap_bytes);
+		return fill(err, err_size, "out of memory for a heap of %zu bytes", vm->opt.heap_bytes);
 	code_heap_init(&vm->code);
 	pthread_mutex_init(&w.lock, NULL);
 	world_init(&vm->world);
@@ -126,7 +126,7 @@ static int run_on(struct vm *vm, struct run *r, char *err, size_t err_size)
 	r->done = w.done;
 	r->collections = vm->collections;
 	r->compilations = vm->compilations;
-	return ran ? 0 : fill(err, err_size, "no memory for a thread");
+	return ran ? 0 : fill(err, err_size, "out of memory for a thread");
 }
 
 int run(struct run *r, char *err, size_t err_size)
@@ -135,7 +135,7 @@ int run(struct run *r, char *err, size_t err_size)
 	int ret = -1, code;
 
 	if (!vm)
-		return fill(err, err_size, "no memory");
+		return fill(err, err_size, "out of memory");
 	vm->opt = r->opt;
 	vm->program = program_read(r->name, r->source, err, err_size);
 	if (vm->program) {
@@ -155,67 +155,67 @@ int run(struct run *r, char *err, size_t err_size)
 
 /* ---- self-check ---- */
 
-struct way {
+struct config {
 	bool generational, jit, move_code;
 	unsigned jit_threshold, threads;
 };
 
-static int check_one(const struct sample *s, const struct way *way, bool quiet)
+static int check_one(const struct sample *s, const struct config *config, bool quiet)
 {
 	int64_t expected = s->expected(s->small);
-	size_t heap = (way->threads * s->small_heap + 65535) / 65536 * 65536;
+	size_t heap = (config->threads * s->small_heap + 65535) / 65536 * 65536;
 	struct run r = {
 		.opt = { .heap_bytes = heap,
 			 .nursery_bytes = 16384,
-			 .generational = way->generational,
-			 .jit = way->jit,
-			 .jit_threshold = way->jit_threshold,
+			 .generational = config->generational,
+			 .jit = config->jit,
+			 .jit_threshold = config->jit_threshold,
 			 .check_heap = true,
-			 .move_code = way->move_code },
+			 .move_code = config->move_code },
 		.name = s->name,
 		.source = s->source,
 		.argument = s->small,
 		.expected = &expected,
-		.threads = way->threads,
+		.threads = config->threads,
 		.rounds = 2,
 	};
 	char err[300] = "", what[120];
 
 	snprintf(what, sizeof(what), "%s, %s, %s from %u on, %u threads, heap of %zu", s->name,
-		 way->generational ? "generational" : "mark-sweep",
-		 way->move_code ? "compiled and moved"
-		 : way->jit	? "compiled"
-				: "not compiled",
-		 way->jit_threshold, way->threads, heap);
-	/* A check in which nothing was collected or compiled has checked nothing. */
+		 config->generational ? "generational" : "mark-sweep",
+		 config->move_code ? "compiled and moved"
+		 : config->jit	   ? "compiled"
+				   : "not compiled",
+		 config->jit_threshold, config->threads, heap);
+	/* A run without collections or compilations has tested nothing. */
 	if (!run(&r, err, sizeof(err)) && s->collects && !r.collections)
 		fill(err, sizeof(err), "nothing was collected");
-	if (!*err && way->jit && JIT_POSSIBLE && !r.compilations)
+	if (!*err && config->jit && JIT_POSSIBLE && !r.compilations)
 		fill(err, sizeof(err), "nothing was compiled");
-	if (!*err && way->move_code && JIT_POSSIBLE && s->collects && !r.moves)
+	if (!*err && config->move_code && JIT_POSSIBLE && s->collects && !r.moves)
 		fill(err, sizeof(err), "nothing was moved");
 	if (!quiet || *err)
 		printf("%s: %s: %s; %u collections, %u compilations\n", *err ? "FAILED" : "ok", what,
-		       *err ? err : "right", r.collections, r.compilations);
+		       *err ? err : "correct", r.collections, r.compilations);
 	return *err ? 1 : 0;
 }
 
 int self_check(bool quiet)
 {
 	static const unsigned threads[] = { 1, 2, 8 };
-	static const struct way ways[] = {
+	static const struct config configs[] = {
 		{ false, false, false, 0, 0 }, { false, true, false, 0, 0 }, { false, true, true, 20, 0 },
 		{ true, false, false, 0, 0 },  { true, true, true, 0, 0 },   { true, true, false, 20, 0 },
 	};
 	unsigned failed = 0, checks = 0;
 
 	for (size_t s = 0; s < sample_count; s++) {
-		for (size_t w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
+		for (size_t w = 0; w < sizeof(configs) / sizeof(*configs); w++) {
 			for (size_t t = 0; t < sizeof(threads) / sizeof(*threads); t++, checks++) {
-				struct way way = ways[w];
+				struct config config = configs[w];
 
-				way.threads = threads[t];
-				failed += (unsigned)check_one(&samples[s], &way, quiet);
+				config.threads = threads[t];
+				failed += (unsigned)check_one(&samples[s], &config, quiet);
 			}
 		}
 	}

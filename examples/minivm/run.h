@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One run of a program on a machine of its own, on several threads, again and again. */
+/* Runs a program repeatedly on several threads of a new machine. */
 #ifndef MINIVM_RUN_H
 #define MINIVM_RUN_H
 
@@ -10,19 +10,19 @@ struct run {
 	const char *name, *source;
 	const char *log; /* NULL: none */
 	int64_t argument;
-	const int64_t *expected; /* NULL: whatever it computes, if only it is the same each time */
+	const int64_t *expected; /* NULL: any result that is the same each time */
 	unsigned threads;
-	unsigned rounds; /* 0: until the seconds are over */
+	unsigned rounds; /* 0: run for @seconds */
 	double seconds;
-	/* What came of it. */
+	/* Results. */
 	int64_t result;
 	unsigned done, collections, compilations, moves;
 };
 
-/* 0, or -1 with a sentence. A program that fails ends the process. */
+/* Returns 0, or -1 with a message. A program that fails ends the process. */
 int run(struct run *r, char *err, size_t err_size);
 
-/* Every sample with both collectors, compiled and not, on 1 to 8 threads, in heaps that hardly suffice. 0 or 1. */
+/* Runs all samples with both collectors, with and without JIT, on 1 to 8 threads, in small heaps. Returns 0 or 1. */
 int self_check(bool quiet);
 
 #endif

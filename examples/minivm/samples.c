@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Garbage that dies young, garbage that dies old, no garbage at all, and garbage that goes from thread to thread. */
+/* Short-lived garbage, long-lived garbage, no garbage, and garbage passed between threads. */
 #include <stdio.h>
 #include <string.h>
 
 #include "samples.h"
 
-/* One tree lives long and gets new branches, so that old objects come to hold young ones; eight others die at once. */
+/* One long-lived tree gets new branches, so that old objects point to young ones; eight others die immediately. */
 static const char trees[] = "(def (tree depth)\n"
 			    "  (if (= depth 0) (pair nil nil) (pair (tree (- depth 1)) (tree (- depth 1)))))\n"
 			    "(def (count t)\n"
@@ -20,7 +20,7 @@ static const char trees[] = "(def (tree depth)\n"
 
 static int64_t trees_expected(int64_t depth) { return 9 * (((int64_t)2 << depth) - 1); }
 
-/* A table of words and how often they came: old lists of new texts. */
+/* Counts words in a table: old lists of new strings. */
 static const char words[] =
 	"(def (entry word next)\n"
 	"  (let ((e (array 3))) (put e 0 word) (put e 1 1) (put e 2 next) e))\n"
@@ -70,7 +70,7 @@ static int64_t fib_expected(int64_t n)
 	return a;
 }
 
-/* One thread makes items, another takes them: each waits for the other most of the time. */
+/* A producer and a consumer thread: each mostly waits for the other. */
 static const char pipe_source[] = "(def (produce out n)\n"
 				  "  (let ((i 0))\n"
 				  "    (while (< i n) (set i (+ i 1)) (send out (pair i (text i))))\n"
@@ -94,11 +94,10 @@ static int64_t pipe_expected(int64_t n)
 }
 
 const struct sample samples[] = {
-	{ "trees", "binary trees, built and counted; N is their depth", trees, 12, 24, 7, 40 << 10, trees_expected,
-	  true },
-	{ "words", "N words in a table", words, 50000, 10000000, 3000, 200 << 10, words_expected, true },
-	{ "fib", "a Fibonacci number, for the compiler", fib, 24, 40, 12, 64 << 10, fib_expected, false },
-	{ "pipe", "N items from one thread to another", pipe_source, 5000, 10000000, 800, 32 << 10, pipe_expected,
+	{ "trees", "build and count binary trees of depth N", trees, 12, 24, 7, 40 << 10, trees_expected, true },
+	{ "words", "count N words in a table", words, 50000, 10000000, 3000, 200 << 10, words_expected, true },
+	{ "fib", "compute Fibonacci number N", fib, 24, 40, 12, 64 << 10, fib_expected, false },
+	{ "pipe", "pass N items from one thread to another", pipe_source, 5000, 10000000, 800, 32 << 10, pipe_expected,
 	  true },
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The programs that minivm has in it, with what they must compute. */
+/* The built-in programs, with their expected results. */
 #ifndef MINIVM_SAMPLES_H
 #define MINIVM_SAMPLES_H
 
@@ -12,15 +12,15 @@ struct sample {
 	const char *source;
 	int64_t argument, most;
 	int64_t small; /* argument for the self-check */
-	size_t small_heap; /* bytes for each thread: enough for that, but not much more */
-	int64_t (*expected)(int64_t n); /* computed in C, another way */
+	size_t small_heap; /* bytes per thread that barely suffice for that */
+	int64_t (*expected)(int64_t n); /* computed in C in a different way */
 	bool collects;
 };
 
 extern const struct sample samples[];
 extern const size_t sample_count;
 
-/* NULL: there is none of that name. */
+/* Returns NULL if there is none with that name. */
 const struct sample *sample_find(const char *name);
 
 #endif

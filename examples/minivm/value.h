@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values and objects: an integer has its lowest bit set, nil is 0, all else is the address of an object of the heap. */
+/* Values and objects: an integer has its lowest bit set, nil is 0, and other values are addresses of heap objects. */
 #ifndef MINIVM_VALUE_H
 #define MINIVM_VALUE_H
 
@@ -19,26 +19,26 @@ static inline bool is_object(value v) { return v && !(v & 1); }
 /* nil and 0 are false. */
 static inline bool is_true(value v) { return v > 1; }
 
-/* Odd numbers, so that a stray pointer into something else is found by the heap check. */
+/* Odd numbers, so that the heap check detects pointers to anything but objects. */
 enum kind {
 	KIND_ARRAY = 0xa1,
-	KIND_CHANNEL = 0xc3, /* an array: place of the oldest item, number of items, then the items */
+	KIND_CHANNEL = 0xc3, /* an array: index of the oldest item, number of items, then the items */
 	KIND_TEXT = 0x75,
 	KIND_FREE = 0xf7, /* a hole in the old space */
-	KIND_MOVED = 0x3b, /* left in the nursery by an object that was copied */
+	KIND_MOVED = 0x3b, /* a forwarding pointer in the nursery */
 };
 
-/* Objects lie at multiples of 16, and their sizes are such. */
+/* Addresses and sizes of objects are multiples of 16. */
 struct object {
-	uint32_t size; /* in bytes, this head included */
+	uint32_t size; /* in bytes, including this header */
 	uint8_t kind;
 	uint8_t marked;
-	uint8_t remembered; /* an old object that some thread has in its remembered set */
+	uint8_t remembered; /* an old object in the remembered set of a thread */
 	uint8_t unused;
 	union {
-		uint64_t length; /* fields, or bytes of a text */
+		uint64_t length; /* fields, or bytes of a string */
 		struct object *next; /* of a hole: the next one */
-		struct object *moved; /* where it is now */
+		struct object *moved; /* new address */
 	};
 	value fields[];
 };
@@ -50,7 +50,7 @@ static inline value from_object(const struct object *o) { return (value)o; }
 static inline char *text_bytes(struct object *o) { return (char *)o->fields; }
 static inline bool has_fields(const struct object *o) { return o->kind == KIND_ARRAY || o->kind == KIND_CHANNEL; }
 
-/* Threads share objects without a lock: what one has stored must be whole when another finds it. */
+/* Threads share objects without a lock, so an object must be initialized before another thread can see it. */
 static inline value field_load(const struct object *o, uint64_t i)
 {
 	return __atomic_load_n(&o->fields[i], __ATOMIC_ACQUIRE);

@@ -11,7 +11,7 @@
 struct options {
 	size_t heap_bytes, nursery_bytes;
 	bool generational, jit, check_heap, move_code;
-	unsigned jit_threshold; /* calls and loops after which a function is compiled */
+	unsigned jit_threshold; /* calls and loop iterations after which a function is compiled */
 };
 
 struct vm {
@@ -21,13 +21,13 @@ struct vm {
 	struct log log;
 	struct program *program;
 	struct code_heap code;
-	unsigned moves; /* of all code */
+	unsigned moves; /* times that all code was moved */
 	_Atomic unsigned collections, compilations;
 };
 
-/* Says what went wrong in which function, writes the log and ends the process with status 1. */
+/* Prints an error with the current function, writes the log and exits with status 1. */
 _Noreturn void vm_fail(const struct mutator *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same for what is wrong with the machine itself: aborts. */
+/* Prints an internal error of the machine and aborts. */
 _Noreturn void vm_broken(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

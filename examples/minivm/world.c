@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Threads, and the stop of all of them; world.h has the rules. */
+/* Threads and stopping the world; world.h explains the rules. */
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "announce.h"
+#include "events.h"
 #include "vm.h"
 
-static void futex_wait(_Atomic uint32_t *word, uint32_t while_it_is)
+static void futex_wait(_Atomic uint32_t *word, uint32_t expected)
 {
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_it_is, NULL, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
 }
 
 static void futex_wake_all(_Atomic uint32_t *word)
@@ -42,40 +42,40 @@ void world_leave(struct mutator *m)
 }
 
 /*
- * The thread stands still from here until somebody lets the world go on. A world that is stopped again at once has, for
- * this thread, not gone on.
+ * Waits until the world resumes. If the world is stopped again before this thread has noticed, it keeps waiting in the
+ * same span.
  */
-static void stand_still(struct mutator *m)
+static void wait_stopped(struct mutator *m)
 {
 	struct world *w = &m->vm->world;
-	struct log_entry *e = announce_still_begin(m);
+	struct log_entry *e = emit_safepoint_begin(m);
 
 	while (w->stop) {
 		futex_wait(&w->stop, 1);
 		if (w->stop)
 			log_woken(m);
 	}
-	announce_still_end(m, e);
+	emit_safepoint_end(m, e);
 }
 
 void world_enter(struct mutator *m)
 {
 	struct world *w = &m->vm->world;
 
-	/* First count, then look: who stops the world does it the other way round, so one of the two sees the other. */
+	/* Increments before it checks; world_stop does the opposite, so at least one of the two sees the other. */
 	for (;;) {
 		atomic_fetch_add(&w->running, 1);
 		if (!w->stop)
 			return;
 		world_leave(m);
-		stand_still(m);
+		wait_stopped(m);
 	}
 }
 
 void world_park(struct mutator *m)
 {
 	world_leave(m);
-	stand_still(m);
+	wait_stopped(m);
 	world_enter(m);
 }
 
@@ -92,17 +92,17 @@ bool world_claim(struct mutator *m)
 void world_stop(struct mutator *m)
 {
 	struct world *w = &m->vm->world;
-	struct log_entry *e = announce_begin(m, "gc-stop", NULL, 0);
+	struct log_entry *e = emit_begin(m, "gc-stop", NULL, 0);
 	uint32_t running = atomic_fetch_sub(&w->running, 1) - 1;
 
 	while (running) {
 		futex_wait(&w->running, running);
 		running = w->running;
 	}
-	announce_end(m, e, 0);
+	emit_end(m, e, 0);
 }
 
-void world_go_on(struct mutator *m)
+void world_resume(struct mutator *m)
 {
 	struct world *w = &m->vm->world;
 
@@ -117,7 +117,7 @@ void world_wait_change(struct mutator *m)
 
 	world_leave(m);
 	pthread_cond_wait(&w->changed, &w->monitor);
-	/* Nobody may stand still with the monitor held: others need it to get away. */
+	/* A stopped thread must not hold the monitor: others need it to become away. */
 	pthread_mutex_unlock(&w->monitor);
 	world_enter(m);
 	pthread_mutex_lock(&w->monitor);
@@ -149,7 +149,7 @@ static struct mutator *mutator_new(struct vm *vm, const value *values, unsigned 
 	return m;
 }
 
-/* Into the list, unless it is full. */
+/* Adds a thread to the list, unless it is full. */
 static bool add(struct world *w, struct mutator *m)
 {
 	bool fits;
@@ -185,8 +185,8 @@ static void drop(struct world *w, const struct mutator *m)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* From the first to the last thing that a thread does as one of the machine. */
-static void live(struct mutator *m)
+/* Everything that a thread does as one of the machine. */
+static void run_thread(struct mutator *m)
 {
 	struct log_entry *e;
 	clockid_t cpu;
@@ -195,11 +195,11 @@ static void live(struct mutator *m)
 	if (!pthread_getcpuclockid(pthread_self(), &cpu))
 		m->cpu = cpu;
 	world_enter(m);
-	e = announce_thread_begin(m);
+	e = emit_thread_begin(m);
 	m->body(m, m->arg);
 	m->sp = m->stack;
 	heap_retire(m);
-	announce_thread_end(m, e);
+	emit_thread_end(m, e);
 }
 
 static void *thread_main(void *arg)
@@ -208,7 +208,7 @@ static void *thread_main(void *arg)
 
 	struct world *w = &m->vm->world;
 
-	live(m);
+	run_thread(m);
 	world_leave(m);
 	if (atomic_fetch_sub(&w->alive, 1) == 1)
 		futex_wake_all(&w->alive);
@@ -237,7 +237,7 @@ struct mutator *world_start(struct vm *vm, void (*body)(struct mutator *m, void 
 	return m;
 }
 
-/* The thread of that id, or any, for the one who may wait for it; NULL for all others. */
+/* Returns the thread with that id, or any thread, to the first caller that wants to join it; NULL to others. */
 static struct mutator *claim_join(struct world *w, bool any, unsigned id)
 {
 	struct mutator *m;
@@ -288,12 +288,12 @@ bool world_run(struct vm *vm, void (*body)(struct mutator *m, void *arg), void *
 	m->arg = arg;
 	m->joining = true;
 	add(&vm->world, m);
-	live(m);
+	run_thread(m);
 	world_leave(m);
 	while ((alive = vm->world.alive))
 		futex_wait(&vm->world.alive, alive);
 	world_enter(m);
-	/* What nobody waited for. */
+	/* Join the remaining threads. */
 	while ((other = claim_join(&vm->world, true, 0)))
 		join(m, other);
 	world_leave(m);

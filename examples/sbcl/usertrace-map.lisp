@@ -1,13 +1,13 @@
 ;;;; SPDX-License-Identifier: MIT
-;;;; A perf map of SBCL's compiled code, so that profilers know its functions by name: /tmp/perf-PID.map. One file to
-;;;; copy, which needs nothing. Made with SBCL 2.2.9, for x86-64; the map of a plain image has 60,000 lines and 3 MB.
+;;;; A perf map of SBCL's compiled code, for profilers: /tmp/perf-PID.map. One file to copy, without dependencies.
+;;;; Written for SBCL 2.2.9 on x86-64; the map of a plain image has 60,000 lines and 3 MB.
 ;;;;
 ;;;;     $ sbcl --load usertrace-map.lisp --load program.lisp
 ;;;;
-;;;; Loading it writes the map and keeps it up. What DEFUN, COMPILE and EVAL make is added at once; all other new code, and
-;;;; code that the collector moved, after a collection, once a second at most: to look takes some 0.1 s.
-;;;; (usertrace-map:refresh) looks at once, as after loading a big system; (usertrace-map:stop) ends it. The file stays for
-;;;; the profiler: `usertrace map --clean` removes those of processes that are gone.
+;;;; Loading this file writes the map and keeps it up to date. Code from DEFUN, COMPILE and EVAL is added at once; other new
+;;;; code, and code that the collector moved, after a collection, at most once a second, since a scan takes about 0.1 s.
+;;;; (usertrace-map:refresh) scans at once, for instance after loading a large system; (usertrace-map:stop) stops. The file
+;;;; is kept for the profiler: `usertrace map --clean` removes those of exited processes.
 
 (require :sb-posix)
 (defpackage :usertrace-map
@@ -15,17 +15,17 @@
   (:export #:refresh #:start #:stop #:*interval*))
 (in-package :usertrace-map)
 
-(defvar *interval* 1 "Seconds that must pass before a collection makes the map be looked at again.")
+(defvar *interval* 1 "Minimum number of seconds between two scans after collections.")
 (defvar *lock* (sb-thread:make-mutex :name "usertrace-map"))
-(defvar *file* nil "The map's descriptor.")
-(defvar *pid* nil "Whose map that is: a child of fork has its own.")
-(defvar *written* (make-hash-table) "Where functions are as the map has it: by address, (size . name).")
-(defvar *next* 0 "When a collection makes the map be looked at again, in internal time.")
+(defvar *file* nil "The file descriptor of the map.")
+(defvar *pid* nil "The process that the map belongs to: a forked child has its own.")
+(defvar *written* (make-hash-table) "The functions in the map: address to (size . name).")
+(defvar *next* 0 "The earliest time of the next scan after a collection, in internal time.")
 
 ;;; Names
 
 (defun clean (name)
-  "NAME as one line of 500 characters at most."
+  "Returns NAME as one line of at most 500 characters."
   (let ((end (min (length name) 500)))
     (concatenate 'string
                  (map 'string (lambda (c) (if (or (< (char-code c) 32) (<= 127 (char-code c) 159)) #\? c))
@@ -33,18 +33,18 @@
                  (if (< end (length name)) "..." ""))))
 
 (defun printed (name)
-  "NAME, a symbol or a list such as (FLET INNER :IN OUTER), with the packages that CL-USER does not use."
+  "Prints NAME, a symbol or a list such as (FLET INNER :IN OUTER), with the packages that CL-USER does not use."
   (handler-case
       (with-standard-io-syntax
         (let ((*print-readably* nil) (*print-level* 4) (*print-length* 8) (*print-pretty* nil))
           (clean (if (stringp name) name (prin1-to-string name)))))
     (error () "[no name]")))
 
-;;; What is where. A code object has several functions, and begins with constants; SBCL's debugger knows them all. The
-;;; object is pinned by the caller.
+;;; Finding functions. A code object begins with constants and contains several functions, which SBCL's debugging
+;;; information describes. The caller pins the object.
 
 (defun each-debug-function (code report)
-  "Calls REPORT with the name of each function, where it begins in the code and where it ends. False: there are none."
+  "Calls REPORT with the name, begin and end offset of each function. Returns NIL if there are none."
   (let ((info (sb-kernel:%code-debug-info code)))
     (when (typep info 'sb-c::compiled-debug-info)
       (loop for fun = (sb-c::compiled-debug-info-fun-map info) then next
@@ -56,20 +56,20 @@
             finally (return t)))))
 
 (defun each-routine (code report)
-  "The same for the routines in assembler that all code calls."
+  "The same for the assembler routines that all code calls."
   (let ((table (sb-kernel:%code-debug-info code)))
     (when (consp table)
       (setf table (car table)))
     (when (hash-table-p table)
-      (maphash (lambda (name place)
-                 (when (and (consp place) (integerp (car place)))
-                   (funcall report (format nil "~(~a~) [assembler]" name) (car place)
-                            (1+ (if (consp (cdr place)) (cadr place) (cdr place))))))
+      (maphash (lambda (name location)
+                 (when (and (consp location) (integerp (car location)))
+                   (funcall report (format nil "~(~a~) [assembler]" name) (car location)
+                            (1+ (if (consp (cdr location)) (cadr location) (cdr location))))))
                table)
       t)))
 
 (defun each-entry (code report)
-  "The same by what can be called from outside, when the debugger knows nothing."
+  "The same for entry points, if there is no debugging information."
   (loop with base = (sb-sys:sap-int (sb-kernel:code-instructions code))
         with n = (sb-kernel:code-n-entries code)
         for i below n
@@ -81,7 +81,7 @@
         do (funcall report (sb-kernel:%simple-fun-name fun) begin end)))
 
 (defun note (address size name seen stream)
-  "Notes a function in SEEN, and writes it if the map does not say so yet."
+  "Records a function in SEEN, and writes it unless the map already contains it."
   (let ((old (gethash address *written*)))
     (when (plusp size)
       (cond ((and old (= (car old) size) (equal (cdr old) name))
@@ -91,7 +91,7 @@
              (format stream "~(~x ~x~) ~a~%" address size (printed name)))))))
 
 (defun lines-of (code seen stream)
-  "The functions of a code object."
+  "Writes the functions of a code object."
   (sb-sys:with-pinned-objects (code)
     (let ((base (sb-sys:sap-int (sb-kernel:code-instructions code))))
       (flet ((report (name begin end)
@@ -101,8 +101,7 @@
             (each-entry code #'report))))))
 
 (defun lines-of-links (seen stream)
-  "What is called by its name is called through an object that jumps to it, and so are generic functions. Such objects
-do not move."
+  "Writes the objects through which named and generic functions are called. These objects do not move."
   (flet ((note-all (type name-of words)
            (dolist (object (ignore-errors (sb-vm:list-allocated-objects :immobile :type type)))
              (note (logandc2 (sb-kernel:get-lisp-obj-address object) 15) (* 8 words)
@@ -111,7 +110,7 @@ do not move."
     (note-all sb-vm:funcallable-instance-widetag #'sb-kernel:%fun-name 4)))
 
 (defun lines ()
-  "What the map does not say yet, as one text. What is not where it was is forgotten: others may come there."
+  "Returns the missing lines of the map as one string. Forgets functions that moved, since their addresses may be reused."
   (let ((seen (make-hash-table :size 50000)))
     (prog1 (with-output-to-string (stream)
              (lines-of-links seen stream)
@@ -131,8 +130,8 @@ do not move."
             do (incf done (sb-posix:write fd (sb-sys:sap+ (sb-sys:vector-sap bytes) done) (- (length bytes) done)))))))
 
 (defun open-new ()
-  "The map of this process, with all that is known. It is made beside its place and put there when it is whole: what lay
-there is not written to, be it a link or another user's file."
+  "Creates the complete map of this process under a temporary name and renames it, so that an existing file, such as a link
+or another user's file, is not written to."
   (let* ((path (format nil "/tmp/perf-~d.map" (sb-posix:getpid))) (new (format nil "~a.new" path)))
     (clrhash *written*)
     (ignore-errors (sb-posix:unlink new))
@@ -148,14 +147,14 @@ there is not written to, be it a link or another user's file."
       (sb-posix:fcntl fd sb-posix:f-setfd 1)
       (setf *file* fd *pid* (sb-posix:getpid)))))
 
-(defun look ()
-  "Adds what is new since the last time. Returns the number of functions that there are."
+(defun scan ()
+  "Adds functions that are new since the last scan. Returns the number of functions."
   (sb-thread:with-recursive-lock (*lock*)
     (let ((epoch sb-kernel::*gc-epoch*))
       (cond ((not *file*) (open-new))
             ((/= *pid* (sb-posix:getpid)) (sb-posix:close *file*) (setf *file* nil) (open-new))
             (t (write-all *file* (lines))))
-      ;; What was collected meanwhile may have moved behind our back.
+      ;; A collection during the scan may have moved code.
       (loop repeat 5
             until (eq epoch sb-kernel::*gc-epoch*)
             do (setf epoch sb-kernel::*gc-epoch*)
@@ -164,11 +163,11 @@ there is not written to, be it a link or another user's file."
     (hash-table-count *written*)))
 
 (defun refresh ()
-  "The same with the newest code, which SBCL lists after a collection only."
+  "The same, including the newest code, which SBCL lists only after a collection."
   (sb-ext:gc)
-  (look))
+  (scan))
 
-;;; Keeping it up
+;;; Updating the map
 
 (defun stop ()
   (sb-int:unencapsulate 'sb-impl::%defun 'usertrace-map)
@@ -179,21 +178,21 @@ there is not written to, be it a link or another user's file."
       (ignore-errors (sb-posix:close *file*))
       (setf *file* nil))))
 
-(defmacro or-end (&body body)
-  "An error in the body, as of a full disk, ends the map and not the program."
+(defmacro or-stop (&body body)
+  "An error in the body, such as a full disk, stops the updates but not the program."
   `(handler-case (progn ,@body)
      (error (e)
        (stop)
-       (format *error-output* "~&usertrace-map: the map is not kept up any more: ~a~%" e))))
+       (format *error-output* "~&usertrace-map: the map is no longer updated: ~a~%" e))))
 
 (defun after-gc ()
   (when (and *file* (>= (get-internal-real-time) *next*) (not (sb-thread:holding-mutex-p *lock*)))
-    (or-end (look))))
+    (or-stop (scan))))
 
-(defun announce (function &optional (link nil named))
-  "Adds one function's code, and what jumps to it."
+(defun add-function (function &optional (link nil named))
+  "Adds the code of a function, and the object that jumps to it."
   (when (and *file* (typep function 'compiled-function))
-    (or-end
+    (or-stop
       (sb-thread:with-recursive-lock (*lock*)
         (write-all *file*
                    (with-output-to-string (stream)
@@ -203,22 +202,22 @@ there is not written to, be it a link or another user's file."
                      (lines-of (sb-kernel:fun-code-header (sb-kernel:%fun-fun function)) *written* stream)))))))
 
 (defun after-defun (function name definition &rest more)
-  "Around what DEFUN calls with a name and a compiled function."
+  "Wraps the function that DEFUN calls with a name and a compiled function."
   (multiple-value-prog1 (apply function name definition more)
-    (announce definition (sb-int:find-fdefn name))))
+    (add-function definition (sb-int:find-fdefn name))))
 
 (defun after-compile (function &rest arguments)
-  "Around what COMPILE and EVAL call, which returns a compiled function."
+  "Wraps the function that COMPILE and EVAL call, which returns a compiled function."
   (let ((values (multiple-value-list (apply function arguments))))
-    (announce (first values))
+    (add-function (first values))
     (values-list values)))
 
 (defun start ()
-  "Writes the map and keeps it up. Returns the number of functions."
+  "Writes the map and starts updating it. Returns the number of functions."
   (prog1 (refresh)
     (sb-int:encapsulate 'sb-impl::%defun 'usertrace-map #'after-defun)
     (sb-int:encapsulate 'sb-c:compile-in-lexenv 'usertrace-map #'after-compile)
     (pushnew 'after-gc sb-ext:*after-gc-hooks*)))
 
 (handler-case (start)
-  (error (e) (format *error-output* "~&usertrace-map: there is no map: ~a~%" e)))
+  (error (e) (format *error-output* "~&usertrace-map: cannot write the map: ~a~%" e)))

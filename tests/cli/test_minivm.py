@@ -249,18 +249,18 @@ class Mistakes(Case):
     def test_wrong_options(self):
         for args, said in [
             (["--heap", "3x"], "--heap: '3x' is not a size"),
-            (["--heap", "1K"], "--heap: 1K is not between 64K and 2G"),
+            (["--heap", "1K"], "--heap: 1K must be between 64K and 2G"),
             (["--heap", "-1"], "is not a size"),
             (["--heap", "99999999999999999999"], "is not a size"),
             (["--heap", "3G"], "between 64K and 2G"),
-            (["--heap", "64K", "--nursery", "64K"], "--nursery: it may be half of the heap at most"),
-            (["--gc", "none"], "--gc: 'none' is neither mark-sweep nor generational"),
+            (["--heap", "64K", "--nursery", "64K"], "--nursery: must be at most half of the heap"),
+            (["--gc", "none"], "--gc: 'none' must be mark-sweep or generational"),
             (["--threads", "0"], "--threads: '0' is not a number from 1 to 32"),
             (["--rounds", "many"], "--rounds: 'many' is not a number"),
             (["--seconds", "nan"], "--seconds: 'nan' is not a number of seconds"),
-            (["trees", "25"], "N: 25 is more than 24, the most for 'trees'"),
+            (["trees", "25"], "N: 25 exceeds the maximum of 24 for 'trees'"),
             (["trees", "x"], "N: 'x' is not a number"),
-            (["trees", "1", "2"], "'2' is too much"),
+            (["trees", "1", "2"], "unexpected argument '2'"),
         ]:
             with self.subTest(args=args):
                 self.assertIn(said, self.bad(2, *args))
@@ -275,7 +275,7 @@ class Mistakes(Case):
     def test_files(self):
         self.assertIn("cannot read the program '/no/such': No such file", self.bad(1, "/no/such"))
         self.assertIn("cannot read the program '/': Is a directory", self.bad(1, "/"))
-        self.assertIn("has a NUL in it", self.bad(1, self.path("nul", "(def (main n) 1)\0")))
+        self.assertIn("contains a NUL byte", self.bad(1, self.path("nul", "(def (main n) 1)\0")))
         self.assertIn("cannot write the log '/no/such/log': No such file", self.bad(1, "--log", "/no/such/log"))
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
@@ -286,19 +286,19 @@ class Mistakes(Case):
         for source, said in [
             ("", "no function 'main' with one parameter"),
             ("(def (main) 1)", "no function 'main' with one parameter"),
-            ("(def (main n)", "1: the end of the file inside 'main'"),
-            ("\n(def (main n) (f 1))", "2: 'f' is neither a function nor anything built in"),
+            ("(def (main n)", "1: unexpected end of file in 'main'"),
+            ("\n(def (main n) (f 1))", "2: 'f' is not a function"),
             ("(def (main n) m)", "'m' is not a variable here"),
-            ("(def (main n) (main))", "'main' takes 1 arguments and gets 0"),
-            ("(def (main n) (get n))", "'get' takes 2 arguments and gets 1"),
-            ("(def (main n) (- 1 2 3))", "'-' takes two arguments and gets 3"),
-            ("(def (main n) 99999999999)", "99999999999 is too large to be written here"),
-            ("(def (main n) \"abc", "inside 'main'"),
+            ("(def (main n) (main))", "'main' requires 1 arguments, not 0"),
+            ("(def (main n) (get n))", "'get' requires 2 arguments, not 1"),
+            ("(def (main n) (- 1 2 3))", "'-' requires two arguments, not 3"),
+            ("(def (main n) 99999999999)", "number 99999999999 is too large"),
+            ("(def (main n) \"abc", "in 'main'"),
             ("(def (main n) 1) (def (main n) 2)", "'main' is defined twice"),
-            ("(define (main n) 1)", "'define' where 'def' is expected"),
-            ("x", "'x' where '(' is expected"),
+            ("(define (main n) 1)", "unexpected 'define', 'def' expected"),
+            ("x", "unexpected 'x', '(' expected"),
             ("(def (" + "m" * 50 + " n) 1)", "is too long"),
-            ("(def (main n) " + "(+ 1 " * 300 + "1" + ")" * 301, "more than 200 expressions inside each other"),
+            ("(def (main n) " + "(+ 1 " * 300 + "1" + ")" * 301, "more than 200 nested expressions"),
             ("(def (main n) (let (" + "".join(f"(v{i} 1)" for i in range(70)) + ") 1))", "more than 64 variables"),
         ]:
             with self.subTest(source=source[:60]):
@@ -306,14 +306,14 @@ class Mistakes(Case):
 
     def test_programs_that_fail(self):
         for source, said in [
-            ("(def (main n) (f nil)) (def (f x) (+ x 1))", "in 'f' of thread 1: '+' of something that is not a number"),
-            ("(def (main n) (get (array 3) 3))", "place 3 of an array that has 3"),
-            ("(def (main n) (get 5 0))", "something that is not an array"),
+            ("(def (main n) (f nil)) (def (f x) (+ x 1))", "in 'f' of thread 1: '+' requires numbers"),
+            ("(def (main n) (get (array 3) 3))", "index 3 is out of range for an array of length 3"),
+            ("(def (main n) (get 5 0))", "an array is required"),
             ("(def (main n) (/ 1 n))", "division by 0"),
-            ("(def (main n) (main n))", "too many calls inside each other"),
-            ("(def (main n) (array (- 0 1)))", "a length of -1"),
+            ("(def (main n) (main n))", "stack overflow: "),
+            ("(def (main n) (array (- 0 1)))", "invalid length -1"),
             ("(def (main n) (array 8000000))", "does not fit into"),
-            ("(def (main n) (join 1))", "no thread 1 to wait for"),
+            ("(def (main n) (join 1))", "cannot join thread 1"),
             ("(def (main n) (while 1 (spawn wait (channel 1)))) (def (wait c) (receive c))", "cannot start a thread"),
             ("(def (main n) nil)", "'main' must return a number"),
             ("(def (main n) (let ((l nil)) (while 1 (set l (pair l (text 1))))))", "out of memory: "),
@@ -375,7 +375,7 @@ class Log(Case):
     def test_collections_that_are_asked_for(self):
         log = self.path("log")
         self.good("--log", log, "--rounds", 1, self.path("program", "(def (main n) (do (gc) (gc) 1))"))
-        self.assertEqual([s.text for s in read_log(log) if s.kind == "gc"], ["asked for", "asked for"])
+        self.assertEqual([s.text for s in read_log(log) if s.kind == "gc"], ["requested", "requested"])
 
     def test_large_objects(self):
         source = "(def (main n) (let ((a nil)) (while (< 0 n) (set a (array 1000)) (set n (- n 1))) (length a)))"
@@ -447,8 +447,8 @@ class Builds(Case):
         )
         program = self.compile("-O0", "-w")
         for fault, args, said in [
-            ("FORGET", ["words"], "heap check: an old object holds a young one, and nobody remembers it"),
-            ("MISS", ["trees"], "heap check: a (stack|field) holds 0x[0-9a-f]+, where no object is"),
+            ("FORGET", ["words"], "heap check: an old object points to a young one and is in no remembered set"),
+            ("MISS", ["trees"], "heap check: a (stack|field) contains 0x[0-9a-f]+, which is not an object"),
             ("FREE", ["--gc", "mark-sweep", "--heap", "2M", "trees"], "heap check: "),
             ("NONE", ["--heap", "2M", "words"], None),
         ]:
