@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One command: its descriptor, its options as a table, and what every command shares. Help, usage errors and the test
- * that every command has a manual page read the same tables. */
+/* Descriptors of commands, their options as tables, and the parser. Help, usage errors and the test that every command
+ * has a manual page read the same tables. */
 #ifndef UT_CLI_CLI_H
 #define UT_CLI_CLI_H
 
@@ -33,7 +33,7 @@ void pid_list_done(struct pid_list *pids);
 struct string_list {
 	const char **v;
 	size_t n, cap;
-}; /* the words of argv */
+}; /* borrowed from argv */
 
 struct ut_opt {
 	char short_name; /* 0: none */
@@ -58,15 +58,15 @@ struct ut_cmd {
 
 /*
  * Parses options into @opts (the command's struct, with its defaults set). Operands are moved to argv[0] and on and
- * counted in *@ret_operands; what follows "--" is put in *@ret_command (NULL when there was no "--"), NULL-terminated
- * as argv is. On a usage error prints one sentence (near misses offered) and returns EXIT_USAGE; -h and --help print
+ * counted in *@ret_operands; the words after "--" are stored in *@ret_command (NULL when there was no "--"), NULL-terminated
+ * as argv is. On a usage error prints one sentence (with similar names) and returns EXIT_USAGE; -h and --help print
  * the help and return EXIT_OK; both with *@ret_done set. Flags may be bundled, values may be attached (-p12, --pid=12),
- * and options may stand behind operands.
+ * and options may follow operands.
  */
 int cli_parse(const struct ut_cmd *cmd, int argc, char **argv, void *opts, int *ret_operands, char ***ret_command,
 	      bool *ret_done);
 void cli_help(const struct ut_cmd *cmd, bool to_stderr);
-/* The text of that help, for tests. */
+/* Appends the same help to @out. */
 void cli_help_text(const struct ut_cmd *cmd, struct buf *out);
 /* "usertrace CMD: sentence" on standard error; returns @status. @cmd is NULL outside of any command. */
 int cli_fail(const struct ut_cmd *cmd, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -24,7 +24,7 @@ static const struct ut_opt options[] = {
 	  offsetof(struct opts, own) },
 };
 
-/* The event as the system call takes it. */
+/* The arguments of the system call. */
 struct event {
 	unsigned what;
 	const char *name;
@@ -142,7 +142,7 @@ static int run_emit(const struct ut_cmd *cmd, int argc, char **argv)
 	status = cli_parse(cmd, argc, argv, &opts, &n, &more, &done);
 	if (done)
 		return status;
-	while (more && *more) /* behind "--": names that begin with a dash */
+	while (more && *more) /* after "--": names that begin with a dash */
 		argv[n++] = *more++;
 	status = parse_event_words(cmd, n, argv, &event);
 	if (!status)

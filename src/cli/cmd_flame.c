@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `usertrace flame`: folded stacks to a flame graph, or to any other form that profiles can be written in. */
+/* `usertrace flame`: converts folded stacks to a flame graph or to another profile format. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

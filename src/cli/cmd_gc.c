@@ -146,7 +146,7 @@ static int watch_until_end(struct run *run)
 	}
 	if (r && r != -EPIPE)
 		return fail_gc(run, &err, r);
-	if (!r) { /* else the reader has seen enough */
+	if (!r) { /* else the reader closed the pipe */
 		if (!gc_output_processes(run->output) && run->command)
 			fprintf(stderr, "usertrace: '%s' started no known runtime that reports these kinds\n",
 				run->command[0]);

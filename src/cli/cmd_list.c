@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `usertrace list`: the probes of files, of processes and of everything that runs. */
+/* `usertrace list`: the probes of files, of processes and of all processes. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ static int set_pattern(struct list *list, const char *word)
 	return 0;
 }
 
-/* The first word that is neither a path nor a glob names a program or library when no file is named otherwise. */
+/* The first word that is neither a path nor a glob names a program or library where no other word names a file. */
 static int resolve_word(struct list *list, char *word, struct words *files)
 {
 	char *found = files->v.n || glob_is_pattern(word) || strchr(word, ':') ? NULL : locate_file(word);
@@ -85,7 +85,7 @@ static int resolve_word(struct list *list, char *word, struct words *files)
 	return 0;
 }
 
-/* Sorts words into files and the pattern. 0, or the exit status after a complaint. */
+/* Sorts words into files and the pattern. 0, or the exit status after an error message. */
 static int sort_operands(struct list *list, char **words, int n, struct words *ret_files)
 {
 	int status = 0;
@@ -152,7 +152,7 @@ static int list_processes(struct list *list, const struct opts *opts, char **wor
 	return 0;
 }
 
-/* Prints what is left; the exit status. */
+/* Prints the rest of the output; the exit status. */
 static int finish_list(struct list *list)
 {
 	if (!list->catalog.shown)

@@ -15,7 +15,7 @@
 #include "sym/map_clean.h"
 #include "sym/map_hint.h"
 
-#define ASK_MS 10000 /* a large virtual machine comes to a safepoint first */
+#define ASK_MS 10000 /* a large virtual machine must reach a safepoint first */
 
 struct opts {
 	struct pid_list pids;
@@ -38,9 +38,9 @@ struct subject {
 	pid_t pid;
 	char comm[16];
 	const struct runtime *runtime;
-	const char *hint; /* how it would have a map; NULL */
+	const char *hint; /* the command line with which it writes a map; NULL: none */
 	bool asked;
-	struct ut_err refused; /* code 0: it has written its map */
+	struct ut_err refused; /* code 0: the map was written */
 	struct code_report report;
 };
 

@@ -202,7 +202,7 @@ static int record_profile(struct run *run)
 	profile_clear_progress(&run->progress);
 	print_verifier_log(log);
 	if (r && !run->record.stop_ns)
-		return fail_running(run->cmd, &err, r, run->o.output); /* it never began */
+		return fail_running(run->cmd, &err, r, run->o.output); /* the recording did not start */
 	if (r)
 		return fail_profile(run, &err, r);
 	print_end_reason(&run->o.targets.pids, end);
@@ -212,7 +212,7 @@ static int record_profile(struct run *run)
 	profile_print_totals(&run->record, run->profile);
 	profile_explain_empty(&run->record, run->profile);
 	r = write_recorded(run, &err);
-	if (r && r != -EPIPE) /* a reader that has seen enough is no failure */
+	if (r && r != -EPIPE) /* a reader that closed the pipe is no failure */
 		return fail_profile(run, &err, r);
 	status = finish_command(run->o.targets.set.stop_fd, run->record.session);
 	if (run->o.strict && (run->record.totals.lost || run->record.totals.missed))

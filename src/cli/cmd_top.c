@@ -51,7 +51,7 @@ struct run {
 	struct gc_watch *watch;
 	struct top *top;
 	struct top_screen screen, shown;
-	bool printed; /* a table as plain text */
+	bool printed; /* at least one table as plain text */
 	bool whole; /* redraw everything: the contents of the terminal are unknown */
 	char keys[64]; /* typed, not yet a complete key */
 	size_t nkeys;

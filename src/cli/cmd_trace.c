@@ -239,7 +239,7 @@ static int trace_until_end(struct run *run)
 		r = trace_output_stop(run->output, session_start_ns(run->session) + run->totals.elapsed_ns);
 	if (r && r != -EPIPE)
 		return fail_trace(run, &err, r);
-	if (!r) { /* else the reader has seen enough */
+	if (!r) { /* else the reader closed the pipe */
 		print_end_reason(&run->o.targets.pids, end);
 		unmatched = print_unmatched(run->cmd, run->session);
 		print_trace_totals(run);

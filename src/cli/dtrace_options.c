@@ -35,7 +35,7 @@ const struct ut_opt dtrace_option_table[DTRACE_OPTIONS] = {
 #define IGNORED "kqwZeH"
 #define IGNORED_WITH_VALUE "xXL"
 static const char *const ignored_words[] = { "-64", "-fpic", "-fPIC", "-fpie", "-fPIE", "--types", "--no-pyparsing" };
-/* Options of dtrace(1) that trace. */
+/* Options with which dtrace(1) traces. */
 #define TRACING "aAbBcEfFilnpPS"
 
 struct parser {
@@ -96,7 +96,7 @@ static int reject_letter(struct parser *p, char letter, const char *word)
 			   letter > 0x20 && letter < 0x7f ? letter : '?', word);
 }
 
-/* One letter of a word such as -Cs; *@ret_rest goes on behind it, or to the end when it was a value. */
+/* One letter of a word such as -Cs. Advances *@ret_rest past it, or past its value to the end. */
 static int parse_letter(struct parser *p, const char *word, const char **ret_rest)
 {
 	const char *at = *ret_rest, *value = NULL;

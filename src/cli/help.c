@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The help of one command from its tables, wrapped for 100 columns, and the sentences on standard error. */
+/* The help of one command from its tables, wrapped for 100 columns, and the messages on standard error. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -84,7 +84,7 @@ void cli_help_text(const struct ut_cmd *cmd, struct buf *out)
 	for (size_t i = 0; i < cmd->noptions; i++) {
 		add_option(out, &cmd->options[i]);
 		if (cmd->options[i].short_name == 'h')
-			help.short_name = 0; /* it means something else here */
+			help.short_name = 0; /* -h is an option of this command */
 	}
 	add_option(out, &help);
 	if (cmd->details)

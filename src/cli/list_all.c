@@ -53,7 +53,7 @@ static size_t cell_width(struct buf *scratch, const struct catalog_row *row, int
 	return scratch->len;
 }
 
-/* @row NULL: the titles. */
+/* Appends a row, or the titles where @row is NULL. */
 static void add_text_row(struct buf *out, struct buf *scratch, const struct catalog_row *row, const size_t *widths)
 {
 	for (int c = 0; c < COLUMNS; c++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file's probes as JSON, one object a line. */
+/* The probes of a file as JSON, one object per line. */
 #include <string.h>
 
 #include "base/auto.h"

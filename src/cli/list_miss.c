@@ -22,7 +22,7 @@ static void add_runtime_name(struct buf *out, const struct runtime *runtime)
 	}
 }
 
-/* A command that can be pasted into a shell, when its parts allow it. */
+/* A command to paste into a shell. */
 static void add_command(struct buf *out, const struct catalog_subject *s, const char *probe)
 {
 	buf_adds(out, "  usertrace trace ");
@@ -66,7 +66,7 @@ static void add_runtime_hints(struct buf *out, const struct catalog_subject *s)
 	}
 }
 
-/* The libraries of a file that have probes; returns how many. */
+/* Appends the libraries of a file that have probes; returns their number. */
 static size_t add_libraries(struct buf *out, const char *path)
 {
 	AUTO(words_done) struct words libraries = { 0 };
@@ -85,7 +85,7 @@ static size_t add_libraries(struct buf *out, const char *path)
 	return libraries.v.n;
 }
 
-/* Functions can be traced in everything: the last resort, and the only one where no runtime is known. */
+/* Functions can be traced in every file: the only alternative where no runtime is known. */
 static void add_functions(struct buf *out, const struct catalog_subject *s)
 {
 	AUTO_FREE char *probe = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file's probes as text: aligned columns under the name of the file. */
+/* The probes of a file as text: aligned columns below the name of the file. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void add_probe_name(struct buf *out, const struct catalog_probe *probe)
 	buf_add_escaped(out, note->name, strlen(note->name));
 }
 
-/* Columns of the longest name and of the largest number of sites. */
+/* The width of the longest name, and the largest number of sites. */
 static void measure_columns(const struct catalog_file *file, size_t *ret_name, size_t *ret_sites)
 {
 	struct buf name = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry of the program: picks the command; everything else is in the command's file. */
+/* The entry point: selects the command, which has a file of its own. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static int unknown_command(const char *name)
 	return usage_error(NULL, "unknown command '%s'; 'usertrace help' lists the commands", name);
 }
 
-/* One line per command and per option, separated by tabs: what the manual is checked against. */
+/* One line per command and per option, separated by tabs: the manual is checked against it. */
 static int print_listing(void)
 {
 	for (size_t i = 0; ut_commands[i]; i++) {
@@ -93,7 +93,7 @@ static void reserve_standard_fds(void)
 			return;
 }
 
-/* A build that calls `dtrace` may find a link to this program: one command has a name of its own. */
+/* Builds call `dtrace`, which may be a link to this program. */
 static bool is_called_dtrace(const char *path)
 {
 	const char *name = path ? path_base(path) : NULL;

@@ -69,7 +69,7 @@ static int store_option(struct parser *p, const struct ut_opt *opt, const char *
 
 static bool takes_value(const struct ut_opt *opt) { return opt->type != OPT_FLAG && opt->type != OPT_NOFLAG; }
 
-/* The value of @opt: what is attached to it, or the next word. */
+/* Stores the value of @opt: the attached one, or the next word. */
 static int store_with_value(struct parser *p, const struct ut_opt *opt, const char *option, char *attached)
 {
 	char *value = attached;

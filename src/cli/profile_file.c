@@ -98,7 +98,7 @@ int profile_file_read(const struct ut_cmd *cmd, const char *path, struct profile
 		ut_err_wrap(&err, "%s", input_name(path));
 		return cli_fail(cmd, EXIT_FAILED, "%s", err.msg);
 	}
-	/* a flame graph of ours has lines that end in numbers, but they are no stacks */
+	/* a flame graph has lines that end in numbers, but are no stacks */
 	if (bad.first_line == 1 && (!strncmp(bad.first, "<?xml", 5) || !strncmp(bad.first, "<svg", 4)))
 		return usage_error(cmd, "%s is already a flame graph; expected folded stacks or a pprof file",
 				   input_name(path));

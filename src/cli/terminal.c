@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One terminal, by termios and the sequences that all terminals know. Waits neither for keys nor for a slow line. */
+/* The terminal, by termios and common escape sequences. Waits neither for keys nor for a slow connection. */
 #include "cli/terminal.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define PATIENCE_MS 200 /* a screenful waits at most this long for a slow terminal */
 #define PIECE 256 /* a writable terminal accepts at least this many bytes */
 
-/* Another screen, no cursor, no wrapping at the right edge; and back. */
+/* The alternate screen, no cursor, no wrapping at the right edge; and the reverse. */
 static const char ENTER[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char LEAVE[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 
@@ -90,7 +90,7 @@ int terminal_enter(struct ut_err *err)
 		return ut_err_set(err, -errno, "cannot get the terminal's settings: %s", strerror(errno));
 	raw = saved;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
-	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL | INLCR); /* without IXON Ctrl-S stops nothing */
+	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL | INLCR); /* without IXON Ctrl-S does not stop output */
 	raw.c_cc[VMIN] = 0;
 	raw.c_cc[VTIME] = 0;
 	if (tcsetattr(STDIN_FILENO, TCSANOW, &raw))
@@ -121,7 +121,7 @@ void terminal_suspend(void)
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTSTP);
 	raise(SIGTSTP);
-	sigprocmask(SIG_UNBLOCK, &stop, NULL); /* stops here */
+	sigprocmask(SIG_UNBLOCK, &stop, NULL); /* the process stops here */
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 	terminal_enter(NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The terminal as a full-screen program needs it: keys without waiting, a screen of its own, and everything as it was
- * afterwards, also when this program crashes. There is one terminal; standard input and output.
+ * The terminal as a full-screen program needs it: keys without waiting, the alternate screen, and the original
+ * state afterwards, also after a crash. There is one terminal, on standard input and output.
  */
 #ifndef UT_CLI_TERMINAL_H
 #define UT_CLI_TERMINAL_H
@@ -13,24 +13,24 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* 0, or -EINVAL with a sentence: it is none, or one that can only print lines. Changes nothing. */
+/* Whether full-screen output is possible: 0, or -EINVAL with a sentence. Changes nothing. */
 int terminal_check(struct ut_err *err);
-/* True when it may be sent UTF-8, by the locale. */
+/* Whether the locale is UTF-8. */
 bool terminal_is_utf8(void);
-/* True when lines on @fd may be coloured: a terminal that can, and a user who has not set NO_COLOR (https://no-color.org). */
+/* Whether lines on @fd may be colored: a terminal that supports it, and no NO_COLOR (https://no-color.org). */
 bool terminal_wants_color(int fd);
 
-/* Its own screen, no cursor, keys as they come (Ctrl-C and Ctrl-Z still send signals). Once more: after a stop. */
+/* Enters the alternate screen without cursor and line editing (Ctrl-C and Ctrl-Z send signals); again after a stop. */
 int terminal_enter(struct ut_err *err);
-/* All as it was; nothing when it was not entered. */
+/* Restores the terminal; does nothing if it was not entered. */
 void terminal_leave(void);
-/* What Ctrl-Z asks for: leaves, stops this process, and enters again when it goes on. SIGTSTP is blocked. */
+/* On Ctrl-Z: leaves, stops this process, and enters again after SIGCONT. SIGTSTP is blocked. */
 void terminal_suspend(void);
 
 void terminal_size(unsigned *width, unsigned *height);
-/* Bytes that were typed, without waiting; 0: none; -EIO: the terminal is gone. */
+/* Reads typed bytes without waiting; 0: none; -EIO: the terminal is gone. */
 ssize_t terminal_read(char *bytes, size_t max);
-/* False: it does not take all of it now (a connection that hangs); what it shows is unknown then. */
+/* False: the terminal did not accept all bytes in time (a connection that hangs), so its contents are unknown. */
 bool terminal_write(const struct buf *text);
 
 #endif

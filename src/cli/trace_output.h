@@ -20,14 +20,14 @@ struct trace_output *trace_output_new(const struct trace_output_options *options
 struct trace_output *trace_output_free(struct trace_output *o);
 /* The sink for the session; its methods return errors of writing (-EPIPE when the reader is gone). */
 struct session_sink trace_output_sink(struct trace_output *o);
-/* Reads what stacks of a process need, while it lives. A method of the sink: @ctx is the output. */
+/* Reads what stacks of a process need, while it runs. A method of the sink: @ctx is the output. */
 void trace_output_add_process(void *ctx, pid_t pid);
 int trace_output_start(struct trace_output *o, uint64_t start_ns); /* -ENOMEM */
 /* At the end of the stream: reports spans that are still open. Returns as the methods of the sink. */
 int trace_output_stop(struct trace_output *o, uint64_t stop_ns);
 /* User events that were printed for a probe of the plan: the session does not count them. */
 uint64_t trace_output_count(const struct trace_output *o, size_t probe);
-/* Sentences for the totals, appended. */
+/* Append sentences for the summary. */
 void trace_output_totals(const struct trace_output *o, struct buf *out);
 void trace_output_silent(const struct trace_output *o,
 			 struct buf *out); /* user events that were requested and did not occur */

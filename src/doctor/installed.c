@@ -15,7 +15,7 @@
 #include "catalog/locate.h"
 #include "proc/process.h"
 
-/* Beside those in PATH: runtimes are often libraries, or programs behind a launcher. */
+/* In addition to PATH: runtimes are often libraries, or programs behind a launcher. */
 static const char *const directories[] = {
 	"/usr/lib/x86_64-linux-gnu",
 	"/usr/lib64",
@@ -34,8 +34,8 @@ static const char *const directories[] = {
 struct candidate {
 	const struct runtime *runtime;
 	struct file_id id;
-	char *path; /* owned; no link */
-	bool part; /* another one needs it */
+	char *path; /* owned; links resolved */
+	bool part; /* another candidate needs it */
 	struct words needs;
 };
 
@@ -209,7 +209,7 @@ static void visit_candidate(struct search *s, const struct candidate *c,
 	installed_done(&i);
 }
 
-/* Which files of a process are its own runtime: by their names, or else the program. Flags into @ret; false: none. */
+/* Flags in @ret the files of a process that belong to @runtime: by name, otherwise the program. False: none. */
 static bool mark_runtime_files(const struct search *s, const struct runtime *runtime, const struct mapped_files *files,
 			       bool *ret)
 {

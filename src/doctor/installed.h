@@ -18,7 +18,7 @@ struct installed {
 	const struct runtime *runtime;
 	char version[32]; /* "": not known */
 	pid_t pid; /* of the process with this runtime; 0: found in a directory */
-	VEC(struct installed_file) files; /* the runtime's own first, then what it needs */
+	VEC(struct installed_file) files; /* those of the runtime, then the libraries that it needs */
 };
 
 /*

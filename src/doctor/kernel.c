@@ -67,7 +67,7 @@ static void report_trial(struct checks *c, const struct words *w, int r)
 		checks_add(c, CHECK_OK, w->thing, NULL, "%s", w->good);
 	else if (w->missing == CHECK_OK)
 		checks_add(c, CHECK_OK, w->thing, NULL, "refused (%s); %s", strerror(-r), w->bad);
-	else if (r == -EIO) /* attached, but it did not do what it should */
+	else if (r == -EIO) /* attached, but did not behave as expected */
 		checks_add(c, w->missing, w->thing, w->remedy, "%s", w->bad);
 	else if (is_denied(r))
 		checks_add(c, w->missing, w->thing,

@@ -47,7 +47,7 @@ static int try_prog(enum bpf_prog_type type, bool sleepable)
 	return close_tried(kernel_prog_load(&prog, NULL, NULL));
 }
 
-/* A program that belongs to one function of the kernel. */
+/* Loads a program that attaches to one kernel function. */
 static int try_btf_prog(const struct btf *btf, enum bpf_prog_type type, enum bpf_attach_type attach,
 			const char *function)
 {
@@ -127,12 +127,12 @@ __asm__(".text\n"
 
 static volatile uint16_t semaphore __attribute__((section(".probes"))) = 0;
 
-/* What the program leaves in its map. */
+/* The map of the program. */
 struct seen {
 	uint64_t calls, cookie, time_ns;
 };
 
-/* Counts, and keeps the last cookie and time. */
+/* Loads a program that counts its calls and stores the last cookie and time. */
 static int load_seeing(int map_fd, bool multi)
 {
 	struct kernel_prog prog = { .type = BPF_PROG_TYPE_KPROBE, .multi = multi };

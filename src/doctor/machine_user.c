@@ -21,10 +21,10 @@
 #define ROUNDS 2 /* detaching takes tens of milliseconds */
 #define BATCHES 15
 #define CALLS 100
-/* No kernel's option, and not ours: costs the same, and other tracers do not see it. */
+/* Neither an option of any kernel nor of usertrace: costs the same, and other tracers do not see it. */
 #define SILENT_OPTION (PR_USER_TRACE ^ 0x80)
 
-/* As the header's site: a 5-byte nop where the function begins, and one of a byte. */
+/* As the site of the header: a 5-byte nop where the function begins, and a 1-byte nop. */
 void doctor_user_site(void);
 void doctor_user_nop(void);
 __asm__(".text\n"
@@ -52,7 +52,7 @@ static double batch_ns(void (*call)(void))
 	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / CALLS;
 }
 
-/* Of several batches the quickest, which was disturbed least; *@ret may hold that of an earlier round, else 0. */
+/* The fastest of several batches, which was disturbed least. *@ret: the result of an earlier call, or 0. */
 static void measure_call(void (*call)(void), double *ret)
 {
 	for (int i = 0; i < BATCHES; i++) {
@@ -65,14 +65,14 @@ static void measure_call(void (*call)(void), double *ret)
 
 /* --- prctl ------------------------------------------------------------------------------------------------ */
 
-/* Counts the calls with our option in its map; the option is the first argument of the tracepoint. */
+/* Loads a program that counts prctl calls with PR_USER_TRACE, the first argument of the tracepoint, in its map. */
 static int load_counting(int map_fd, int option_offset)
 {
 	struct kernel_prog prog = { .type = BPF_PROG_TYPE_TRACEPOINT };
 	struct asm_buf a = { 0 };
 	unsigned other = asm_label(&a);
 
-	asm_load(&a, 4, R1, R1, option_offset); /* an int: the kernel looks at no more of it */
+	asm_load(&a, 4, R1, R1, option_offset); /* an int: the kernel ignores the upper half */
 	asm_jcci(&a, BPF_JNE, R1, PR_USER_TRACE, other);
 	asm_map_value(&a, R2, GEN_MAP_LOST);
 	asm_movi(&a, R1, 1);
@@ -83,7 +83,7 @@ static int load_counting(int map_fd, int option_offset)
 	return doctor_load(&a, &prog, map_fd);
 }
 
-/* The tracepoint's number and where its first argument lies. */
+/* The ID of the tracepoint and the offset of its first argument. */
 static int find_tracepoint(unsigned *ret_id, int *ret_option_offset)
 {
 	AUTO_CLOSE int dir = tracefs_open(NULL);
@@ -104,7 +104,7 @@ static int find_tracepoint(unsigned *ret_id, int *ret_option_offset)
 	return r;
 }
 
-/* The one event of ours that others may see. 0: the kernel said what it says to every unknown option. */
+/* The one test event that other tracers may see. 0: the kernel returned EINVAL, as for every unknown option. */
 static int call_user_prctl(void)
 {
 	if (!prctl(PR_USER_TRACE, UT_MARK, "usertrace doctor", 0ul, 0ul) || errno == EINVAL)
@@ -125,7 +125,7 @@ static void try_prctl(struct machine *m, int map)
 		m->tried[TRY_PRCTL] = -EIO;
 }
 
-/* Off and on by turns, so that what else the machine does disturbs both. */
+/* Measures untraced and traced calls alternately, so that other load disturbs both. */
 static void measure_prctl(struct machine *m, unsigned tracepoint, int map, int prog)
 {
 	double other_off = 0, other_on = 0;

@@ -47,7 +47,7 @@ static void report_provider(struct checks *c, const char *path, const struct pro
 			   plural(p->probes, "probe"), p->sites, plural(p->sites, "site"), path);
 }
 
-/* The sixteen bits of a semaphore in the running process; -errno when they cannot be read. */
+/* Reads the 16-bit semaphore of the running process; 0 or a negative errno. */
 static int read_semaphore(int mem, const struct mappings *maps, const struct file_id *file, uint64_t offset,
 			  uint16_t *ret)
 {
@@ -131,7 +131,7 @@ static void check_mapped_file(struct checks *c, struct found *found, pid_t pid, 
 		return;
 	}
 	if (elf_image_open(fd, &img, &err))
-		return; /* not an ELF file: something mapped executable that holds no probes */
+		return; /* not an ELF file, but mapped executable: it has no probes */
 	found->files++;
 	if (usdt_has_notes(img) && !usdt_notes_read(img, &notes, &err))
 		check_notes(c, found, &notes, mem, maps, file);

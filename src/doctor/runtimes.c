@@ -17,7 +17,7 @@
 
 #define NOT_REQUESTED SIZE_MAX
 
-/* One probe of a runtime's spans, as it is planned. */
+/* One probe of the spans of a runtime, and the result of its plan. */
 struct want {
 	const struct runtime_span *span;
 	const struct runtime_span_probe *probe;
@@ -106,7 +106,7 @@ static void describe_runtime(struct checks *c, struct described *d, const struct
 		}
 }
 
-/* A plan of these probes over all files of @i; an error is the probe's, not the file's. */
+/* A plan of these probes over all files of @i; errors are of the probes, not of the files. */
 static int plan_of(const char *const *texts, size_t n, const struct installed *i, struct plan **ret, struct ut_err *err)
 {
 	struct plan_options o = { .gen = { .text_limit = 200, .may_sleep = true, .ncpus = 1 } };
@@ -287,7 +287,7 @@ static void report_span(struct checks *c, const struct described *d, const struc
 	for (size_t k = 0; k < ARRAY_SIZE(roles); k++) {
 		const struct want *w = missing_want(d, s, roles[k]);
 
-		if (w) { /* its end is often of the same function: one reason is enough */
+		if (w) { /* its end is often in the same function: one reason is enough */
 			report_missing(c, d, w, i);
 			break;
 		}
