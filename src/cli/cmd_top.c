@@ -35,6 +35,8 @@ static const struct ut_opt options[] = {
 	OPT_TARGET_PIDS(struct opts, "watch"),
 	OPT_TARGET_ALL(struct opts,
 		       "show all runtimes of the machine, including those that start later (the default without -p)"),
+	TARGET_ROW(struct opts, follow, 'f', "follow", NULL, "with -p, include its children, present and future",
+		   OPT_FLAG),
 	{ 'k', "kind", "LIST", "kinds to watch: gc (default), safepoint, compile and others (comma-separated), or all",
 	  OPT_STRING, AT(kinds) },
 	{ 0, "runtime", "FILE", "also use the runtime definition in FILE", OPT_STRING, AT(runtime) },

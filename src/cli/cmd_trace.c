@@ -218,11 +218,16 @@ static int trace_until_end(struct run *run)
 	struct ut_err err = { 0 };
 	enum session_end end = SESSION_STOPPED;
 	const struct plan *plan = session_plan(run->session);
+	const struct process_id *descendants;
+	size_t n;
 	int r = open_trace_output(run, &err), stopped, status;
 	bool unmatched = false;
 
 	if (!r)
 		r = session_start(run->session, &run->sink, &run->log, &err);
+	descendants = r ? NULL : session_descendants(run->session, &n);
+	for (size_t i = 0; descendants && i < n; i++)
+		trace_output_add_process(run->output, descendants[i].pid);
 	if (!r && trace_output_start(run->output, session_start_ns(run->session)))
 		r = ut_err_nomem(&err);
 	if (r) {

@@ -25,8 +25,8 @@ struct target_opts {
 	TARGET_ROW(opts, pids, 'p', "pid", "PID", verb " this process (comma-separated or repeated)", OPT_PIDS)
 #define OPT_TARGET_ALL(opts, all_text) TARGET_ROW(opts, set.all, 'a', "all", NULL, all_text, OPT_FLAG)
 #define OPT_TARGET_FOLLOW(opts) \
-	TARGET_ROW(opts, follow, 'f', "follow", NULL, "with -p, include its children (the default with a command)", \
-		   OPT_FLAG)
+	TARGET_ROW(opts, follow, 'f', "follow", NULL, \
+		   "with -p, include its children, present and future (the default with a command)", OPT_FLAG)
 #define OPT_TARGET_NO_FOLLOW(opts) \
 	TARGET_ROW(opts, no_follow, 0, "no-follow", NULL, "with a command, exclude its children", OPT_FLAG)
 #define OPT_TARGETS(opts, verb, all_text) \

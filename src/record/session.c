@@ -115,6 +115,8 @@ static int fill_plan(struct session *s, struct ut_err *err)
 		if (!r)
 			r = plan_process(s->plan, s->targets.v[i].id.pid, err);
 	}
+	if (!r)
+		r = session_add_descendants(s, err);
 	if (!r && o->targets.all)
 		r = plan_all(s->plan, err);
 	if (!r && o->targets.command)
@@ -135,9 +137,10 @@ static void describe_targets(const struct session *s, char *ret, size_t size)
 
 	if (s->targets.n == 1) {
 		process_comm(s->targets.v[0].id.pid, comm);
-		snprintf(ret, size, "process %d (%s)", s->targets.v[0].id.pid, comm);
+		snprintf(ret, size, "process %d (%s)%s", s->targets.v[0].id.pid, comm,
+			 s->descendants.n ? " and its children" : "");
 	} else if (s->targets.n) {
-		snprintf(ret, size, "the %zu processes", s->targets.n);
+		snprintf(ret, size, "the %zu processes%s", s->targets.n, s->descendants.n ? " and their children" : "");
 	} else if (o->targets.all) {
 		snprintf(ret, size, "any running process");
 	} else {
@@ -152,6 +155,7 @@ static int check_complete(struct session *s, const struct runtimes *runtimes, st
 {
 	const struct runtime *runtime = NULL;
 	char where[256];
+	int r;
 
 	if (s->options.targets.wait || s->options.targets.command)
 		return plan_paths_complete(s->plan, err);
@@ -160,7 +164,8 @@ static int check_complete(struct session *s, const struct runtimes *runtimes, st
 		return 0;
 	if (s->targets.n == 1 && runtimes)
 		runtime = runtime_of_process(runtimes, s->targets.v[0].id.pid);
-	return plan_complete(s->plan, where, runtime, err);
+	r = plan_complete(s->plan, where, runtime, err);
+	return r == -EINVAL ? session_hint_at_children(s, runtimes, err) : r;
 }
 
 int session_open(const struct session_options *options, const struct runtimes *runtimes, struct session **ret,
@@ -197,6 +202,8 @@ int session_open(const struct session_options *options, const struct runtimes *r
 		r = fill_plan(s, err);
 	if (!r)
 		r = check_complete(s, runtimes, err);
+	if (!r)
+		r = session_note_children(s, runtimes, err);
 	if (r) {
 		session_close(s);
 		return r;
@@ -220,6 +227,7 @@ struct session *session_close(struct session *s)
 	for (size_t i = 0; i < s->targets.n; i++)
 		close_fd(s->targets.v[i].pidfd);
 	vec_done(&s->targets);
+	vec_done(&s->descendants);
 	close_fd(s->starts_fd);
 	close_fd(s->throttled_fd);
 	vec_done(&s->throttled);

@@ -51,6 +51,9 @@ int session_open(const struct session_options *options, const struct runtimes *r
 		 struct ut_err *err);
 struct session *session_close(struct session *s); /* from any state; detaches everything */
 const struct plan *session_plan(const struct session *s);
+/* With follow: the descendants of the targets that existed before the session, and are traced. Borrowed; complete after
+ * session_start. */
+const struct process_id *session_descendants(const struct session *s, size_t *ret_n);
 /* The runtime of a command while no probe was found in it; otherwise NULL. */
 const struct runtime *session_runtime(const struct session *s);
 

@@ -45,6 +45,8 @@ int session_measure_start(struct session *s, struct ut_err *err)
 		session_measure(s, v[i].pid, fresh);
 	for (size_t i = 0; !r && i < s->targets.n; i++)
 		session_measure(s, s->targets.v[i].id.pid, fresh);
+	for (size_t i = 0; !r && i < s->descendants.n; i++)
+		session_measure(s, s->descendants.v[i].pid, fresh);
 	measure_visit_cpus(); /* now they are counted as they come back */
 	return r;
 }

@@ -60,6 +60,7 @@ struct session {
 	const struct runtime *runtime; /* of a suspended process; NULL: none was recognized */
 	VEC(struct target) targets;
 	size_t ended; /* targets */
+	VEC(struct process_id) descendants; /* with follow: of the targets; they existed before the session */
 	int epoll_fd;
 	const struct session_sink *sink;
 	uint64_t start_ns, stop_ns, last_sweep_ns;
@@ -72,6 +73,13 @@ int session_add_target(struct session *s, pid_t pid, struct ut_err *err);
 bool session_has_target(const struct session *s, pid_t pid);
 /* Are only some processes traced? */
 bool session_has_targets(const struct session_options *o);
+/* session_children.c. With follow: adds the descendants of the targets that exist now, and plans their files. Until the
+ * programs that follow forks run, more may come: once they do, the call finds all that are missing. */
+int session_add_descendants(struct session *s, struct ut_err *err);
+/* Without follow: notes which runtimes the descendants of the targets run. */
+int session_note_children(struct session *s, const struct runtimes *runtimes, struct ut_err *err);
+/* The same for the error of a session whose targets lack a probe. */
+int session_hint_at_children(const struct session *s, const struct runtimes *runtimes, struct ut_err *err);
 /* How programs on files select their processes. */
 enum gen_filter session_uprobe_filter(const struct session_options *o);
 /*

@@ -91,6 +91,8 @@ int session_sample_targets(struct session *s, struct ut_err *err)
 		else
 			session_sample_process(s, s->targets.v[i].id.pid);
 	}
+	for (size_t i = 0; !r && i < s->descendants.n; i++)
+		session_sample_process(s, s->descendants.v[i].pid);
 	if (!r && s->options.targets.all)
 		r = add_all_processes(s, err);
 	return r;

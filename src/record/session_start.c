@@ -52,6 +52,8 @@ static int open_user(struct session *s, struct ut_err *err)
 		return ut_err_nomem(err);
 	for (size_t i = 0; i < s->targets.n; i++)
 		late_note_process(s->late, s->targets.v[i].id.pid);
+	for (size_t i = 0; i < s->descendants.n; i++)
+		late_note_process(s->late, s->descendants.v[i].pid);
 	return 0;
 }
 
@@ -131,7 +133,9 @@ static int open_lifecycle(struct session *s, struct ut_err *err)
 		r = lifecycle_open(&setup, &s->lifecycle, err);
 	for (size_t i = 0; !r && s->follow && i < s->targets.n; i++)
 		r = follow_add(s->follow, s->targets.v[i].id.pid, err);
-	return r;
+	for (size_t i = 0; !r && s->follow && i < s->descendants.n; i++)
+		r = follow_add(s->follow, s->descendants.v[i].pid, err);
+	return r ? r : session_add_descendants(s, err); /* whom a process forked before it was in the set */
 }
 
 static int open_mapwatch(struct session *s, struct ut_err *err)

@@ -158,6 +158,8 @@ static int report_first(struct gc_watch *w, struct ut_err *err)
 	}
 	if (r >= 0 && w->options.targets.all)
 		r = watch_existing(w, err);
+	if (r >= 0)
+		r = watch_descendants(w, err);
 	return r < 0 ? r : 0;
 }
 

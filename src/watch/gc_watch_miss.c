@@ -7,26 +7,19 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "proc/descendants.h"
 #include "watch/gc_watch_priv.h"
 
-#define GENERATIONS 4
-
 /* A descendant of a launcher, shell or service manager that is a runtime; 0: none. */
-static pid_t runtime_below(const struct gc_watch *w, pid_t pid, const struct runtime **ret)
+static pid_t runtime_below(const struct gc_watch *w, int pid, const struct runtime **ret)
 {
 	AUTO_FREE struct process_id *v = NULL;
 	struct ut_err ignored;
 	size_t n = 0;
 
-	if (process_list(&v, &n, &ignored))
+	if (descendants_list(&pid, 1, &v, &n, &ignored))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
-		pid_t parent = process_parent(v[i].pid);
-
-		for (int k = 1; k < GENERATIONS && parent > 1 && parent != pid; k++)
-			parent = process_parent(parent);
-		if (parent != pid)
-			continue;
 		*ret = runtime_of_process(w->runtimes, v[i].pid);
 		if (*ret && (*ret)->span.n)
 			return v[i].pid;
@@ -51,10 +44,11 @@ static int no_runtime(const struct gc_watch *w, const struct watched *p, struct 
 	below = p->p.pid > 1 ? runtime_below(w, (pid_t)p->p.pid, &runtime) : 0;
 	if (below) {
 		process_comm(below, comm);
-		return ut_err_set(
-			err, -EINVAL,
-			"process %u (%s) has no known runtime, but its child process %d (%s, %s) has one: use -p %d",
-			p->p.pid, p->p.comm, below, comm, runtime->name, below);
+		return ut_err_set(err, -EINVAL,
+				  "process %u (%s) has no known runtime, but its child process %d (%s, %s) has one: "
+				  "use -p %d, or "
+				  "-f to include all children",
+				  p->p.pid, p->p.comm, below, comm, runtime->name, below);
 	}
 	return ut_err_set(err, -EINVAL,
 			  "process %u (%s) has no known runtime: 'usertrace list -p %u' shows what can be traced, "

@@ -80,6 +80,8 @@ void watch_schedule(struct gc_watch *w, uint32_t pid, uint64_t since_ns);
 void watch_schedule_now(struct gc_watch *w, uint32_t pid, uint64_t now_ns);
 int watch_examine_young(struct gc_watch *w, uint64_t now_ns);
 int watch_existing(struct gc_watch *w, struct ut_err *err); /* all processes there are */
+/* Examines and reports the descendants of the targets that existed before the session. */
+int watch_descendants(struct gc_watch *w, struct ut_err *err);
 void watched_free(struct watched *p);
 /* It ended before it was identified: its event determines its runtime. 0 or -ENOMEM. */
 int watch_assume_runtime(struct gc_watch *w, struct watched *p, const struct runtime *r, const struct plan_file *file);

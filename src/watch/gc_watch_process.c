@@ -284,6 +284,20 @@ int watch_examine_young(struct gc_watch *w, uint64_t now_ns)
 	return r < 0 ? r : 0;
 }
 
+int watch_descendants(struct gc_watch *w, struct ut_err *err)
+{
+	size_t n;
+	const struct process_id *ids = session_descendants(w->session, &n);
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct watched *p = watch_process(w, (uint32_t)ids[i].pid, w->start_ns);
+
+		r = p ? watch_report(w, p) : ut_err_nomem(err);
+	}
+	return r < 0 ? r : 0;
+}
+
 int watch_existing(struct gc_watch *w, struct ut_err *err)
 {
 	AUTO_FREE struct process_id *ids = NULL;
