@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the instructions of a function begin (x86-64). */
+/* Where the instructions of a function begin, and which of them can be probed (x86-64). */
 #ifndef UT_ELF_INSTRUCTION_H
 #define UT_ELF_INSTRUCTION_H
 
@@ -13,5 +13,10 @@ struct elf_image;
  * program. false also where the code cannot be read or decoded.
  */
 bool elf_is_instruction(struct elf_image *img, uint64_t start, uint64_t vaddr);
+/*
+ * Does the kernel accept a probe on the instruction at @vaddr? It refuses some (a lock prefix, hlt, in and out), for a
+ * process that maps the file later in silence. true where the code cannot be decoded.
+ */
+bool elf_is_probeable(struct elf_image *img, uint64_t vaddr);
 
 #endif

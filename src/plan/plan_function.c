@@ -62,6 +62,10 @@ static int check_location(struct plan_scan *scan, const struct probe_spec *spec,
 			spec->text, spec->name_pos, strlen(spec->name), scan->err,
 			"%s+0x%llx is in the middle of an instruction; a probe there would break the program", func,
 			(unsigned long long)(vaddr - start));
+	if (!elf_is_probeable(scan->img, vaddr))
+		return probe_error_at(spec->text, spec->name_pos, strlen(spec->name), scan->err,
+				      "the kernel cannot probe the instruction of %s at 0x%llx in '%s'", func,
+				      (unsigned long long)vaddr, scan->path);
 	return 0;
 }
 
@@ -162,8 +166,49 @@ static const char *cannot_be_probed(const struct probe_spec *spec, const struct 
 	return NULL;
 }
 
+/* Functions of a pattern that cannot be probed; the first one and its reason are named. */
+struct skipped {
+	size_t n;
+	const char *name;
+	struct ut_err reason;
+};
+
+/* A pattern selects what can be probed: 1, and the function is counted as skipped. Otherwise the location's error. */
+static int check_one_of_many(struct plan_scan *scan, const struct probe_spec *spec, const struct elf_symbol *s,
+			     struct skipped *skipped)
+{
+	struct ut_err *err = scan->err;
+	struct ut_err reason = { 0 };
+	int r;
+
+	if (!glob_is_pattern(spec->name))
+		return 0;
+	scan->err = &reason;
+	r = check_location(scan, spec, s->name, s->vaddr + (spec->has_offset ? spec->offset : 0), s->vaddr);
+	scan->err = err;
+	if (r && !skipped->n++) {
+		skipped->name = s->name;
+		skipped->reason = reason;
+	}
+	return r ? 1 : 0;
+}
+
+/* Only the first line of the reason: the others mark a location in the text of the request. */
+static int note_skipped(struct plan_scan *scan, const struct skipped *s)
+{
+	int len = (int)strcspn(s->reason.msg, "\n"), r = 0;
+
+	if (s->n > 1)
+		r = plan_note(scan->plan, "%s and %zu more %s of '%s' are skipped: %.*s", s->name, s->n - 1,
+			      plural(s->n - 1, "function"), scan->path, len, s->reason.msg);
+	else if (s->n)
+		r = plan_note(scan->plan, "%s of '%s' is skipped: %.*s", s->name, scan->path, len, s->reason.msg);
+	return r ? ut_err_nomem(scan->err) : 0;
+}
+
 static int add_matching(struct plan_scan *scan, unsigned request, size_t *ret_found)
 {
+	struct skipped skipped = { 0 };
 	const struct probe_spec *spec = scan->plan->requests.v[request].spec;
 	const struct elf_symbol *symbols;
 	size_t n = elf_image_symbols(scan->img, &symbols);
@@ -181,10 +226,17 @@ static int add_matching(struct plan_scan *scan, unsigned request, size_t *ret_fo
 			continue;
 		}
 		last = symbols[i].vaddr;
+		if (check_one_of_many(scan, spec, &symbols[i], &skipped))
+			continue;
 		++*ret_found;
 		r = add_function_probe(scan, request, symbols[i].name, last + (spec->has_offset ? spec->offset : 0),
 				       last);
 	}
+	if (!r && skipped.n && !*ret_found)
+		plan_set_miss(&scan->plan->requests.v[request], "%.*s", (int)strcspn(skipped.reason.msg, "\n"),
+			      skipped.reason.msg);
+	else if (!r)
+		r = note_skipped(scan, &skipped);
 	return r;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/text.h"
 #include "kernel/kernel.h"
 #include "record/nop5_harm.h"
 
@@ -20,12 +21,26 @@
 #define INSNS_MAX 3000
 #define DETACH_THREADS 32
 
+/* A link or, without uprobe_multi, its perf event. */
+struct attached_link {
+	int fd;
+	pid_t pid; /* 0: of every process */
+};
+
+/* Sites that share a program. */
+struct attached_part {
+	int prog;
+	VEC(uint32_t) sites; /* numbers in the plan */
+};
+
 struct attach {
 	struct attach_options options;
 	bool multi;
 	VEC(pid_t) pids;
 	VEC(int) progs;
-	VEC(int) links; /* links and, without uprobe_multi, their perf events */
+	VEC(struct attached_link) links;
+	VEC(struct attached_part) parts; /* of sites in files */
+	VEC(uint32_t) refused; /* sites whose instruction the kernel does not probe */
 };
 
 struct attach *attach_new(const struct attach_options *options)
@@ -47,7 +62,7 @@ struct attach *attach_new(const struct attach_options *options)
 bool attach_is_multi(const struct attach *a) { return a->multi; }
 
 struct closer {
-	int *fds;
+	const struct attached_link *links;
 	size_t n, step;
 };
 
@@ -56,19 +71,19 @@ static void *close_some(void *arg)
 	struct closer *c = arg;
 
 	for (size_t i = 0; i < c->n; i += c->step)
-		close(c->fds[i]);
+		close(c->links[i].fd);
 	return NULL;
 }
 
 /* Closing a link waits until its handlers have finished; several threads wait at the same time. */
-static void close_all(int *fds, size_t n)
+static void close_all(const struct attached_link *links, size_t n)
 {
 	pthread_t threads[DETACH_THREADS];
 	struct closer work[DETACH_THREADS];
 	size_t want = n < DETACH_THREADS ? n : DETACH_THREADS, running = 0;
 
 	for (size_t i = 0; i < want; i++) {
-		work[i] = (struct closer){ .fds = fds + i, .n = n - i, .step = want };
+		work[i] = (struct closer){ .links = links + i, .n = n - i, .step = want };
 		if (want > 1 && !pthread_create(&threads[running], NULL, close_some, &work[i]))
 			running++;
 		else
@@ -91,6 +106,10 @@ struct attach *attach_free(struct attach *a)
 	attach_release(a);
 	for (size_t i = 0; i < a->progs.n; i++)
 		close(a->progs.v[i]);
+	for (size_t i = 0; i < a->parts.n; i++)
+		vec_done(&a->parts.v[i].sites);
+	vec_done(&a->parts);
+	vec_done(&a->refused);
 	vec_done(&a->progs);
 	vec_done(&a->links);
 	vec_done(&a->pids);
@@ -134,9 +153,9 @@ static const char *site_name(const struct attach_call *call, const struct plan_s
 	return ret;
 }
 
-static int add_link(struct attach *a, int fd)
+static int add_link(struct attach *a, int fd, pid_t pid)
 {
-	if (vec_push(&a->links, fd)) {
+	if (vec_push(&a->links, ((struct attached_link){ fd, pid }))) {
 		close(fd);
 		return -ENOMEM;
 	}
@@ -175,7 +194,33 @@ static uint64_t cookie_of(const struct attach_call *call, const struct plan_site
 	return (uint64_t)s->snippet << 32 | (uint64_t)(s - call->plan->sites.v);
 }
 
-/* The sites [from … to) of a group as one link for @pid. */
+static bool is_refusal(int r) { return r == -EOPNOTSUPP || r == -KERNEL_ENOTSUPP; }
+
+/* Does the request of this site select functions by a pattern? Then those that cannot be probed are left out. */
+static bool is_one_of_many(const struct attach_call *call, const struct plan_site *s)
+{
+	const struct plan_request *r = &call->plan->requests.v[call->plan->probes.v[s->probe].request];
+
+	return !site_is_tracepoint(s) && glob_is_pattern(r->spec->name);
+}
+
+/* 0: the site is left out. */
+static int refuse(const struct attach_call *call, const struct plan_site *s, pid_t pid, int r)
+{
+	uint32_t number = (uint32_t)(s - call->plan->sites.v);
+
+	if (!is_refusal(r) || !is_one_of_many(call, s))
+		return attach_error(call, s, pid, r);
+	for (size_t i = 0; i < call->a->refused.n; i++)
+		if (call->a->refused.v[i] == number)
+			return 0;
+	return vec_push(&call->a->refused, number) ? ut_err_nomem(call->err) : 0;
+}
+
+/*
+ * The sites [from … to) of a group as one link for @pid. The kernel attaches all or none, and does not say which site it
+ * refuses: halves are tried then.
+ */
 static int link_multi(const struct attach_call *call, const struct group *g, size_t from, size_t to, int prog,
 		      const char *path, pid_t pid)
 {
@@ -188,7 +233,7 @@ static int link_multi(const struct attach_call *call, const struct group *g, siz
 				    .cookies = cookies,
 				    .pid = pid,
 				    .is_return = g->kind == SITE_RETURN };
-	int fd;
+	int fd, r;
 
 	if (!numbers)
 		return ut_err_nomem(call->err);
@@ -202,7 +247,12 @@ static int link_multi(const struct attach_call *call, const struct group *g, siz
 			u.sem_offsets = sems;
 	}
 	fd = kernel_link_uprobes(prog, &u);
-	return fd < 0 ? attach_error(call, g->sites.v[from], pid, fd) : add_link(call->a, fd);
+	if (fd >= 0)
+		return add_link(call->a, fd, pid);
+	if (n == 1 || !is_refusal(fd))
+		return refuse(call, g->sites.v[from], pid, fd);
+	r = link_multi(call, g, from, from + n / 2, prog, path, pid);
+	return r ? r : link_multi(call, g, from + n / 2, to, prog, path, pid);
 }
 
 static int link_event(const struct attach_call *call, const struct plan_site *s, int prog, int event, pid_t pid)
@@ -210,42 +260,114 @@ static int link_event(const struct attach_call *call, const struct plan_site *s,
 	int fd;
 
 	if (event < 0)
-		return attach_error(call, s, pid, event);
+		return refuse(call, s, pid, event);
 	fd = kernel_link_event(prog, event, cookie_of(call, s));
 	if (fd < 0) {
 		close(event);
 		return attach_error(call, s, pid, fd);
 	}
-	if (add_link(call->a, fd)) {
+	if (add_link(call->a, fd, pid)) {
 		close(event);
 		return -ENOMEM;
 	}
-	return add_link(call->a, event);
+	return add_link(call->a, event, pid);
+}
+
+/* The sites [from … to) for one process; 0: for every process. */
+static int link_process(const struct attach_call *call, const struct group *g, size_t from, size_t to, int prog,
+			pid_t pid)
+{
+	char path[64];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", call->plan->files.v[g->file].fd);
+	if (call->a->multi)
+		return link_multi(call, g, from, to, prog, path, pid);
+	for (size_t i = from; !r && i < to; i++) {
+		const struct plan_site *s = g->sites.v[i];
+
+		r = link_event(call, s, prog,
+			       kernel_uprobe_event(path, s->offset, s->sem_offset, g->kind == SITE_RETURN, pid), pid);
+	}
+	return r;
+}
+
+static int keep_part(const struct attach_call *call, const struct group *g, size_t from, size_t to, int prog)
+{
+	struct attached_part part = { .prog = prog };
+
+	for (size_t i = from; i < to; i++) {
+		if (vec_push(&part.sites, (uint32_t)(g->sites.v[i] - call->plan->sites.v))) {
+			vec_done(&part.sites);
+			return ut_err_nomem(call->err);
+		}
+	}
+	if (vec_push(&call->a->parts, part)) {
+		vec_done(&part.sites);
+		return ut_err_nomem(call->err);
+	}
+	return 0;
 }
 
 static int link_group_part(const struct attach_call *call, const struct group *g, size_t from, size_t to, int prog)
 {
-	bool is_return = g->kind == SITE_RETURN;
-	char path[64];
 	int r = 0;
 
 	if (is_tracepoint(g))
 		return link_event(call, g->sites.v[from], prog,
 				  kernel_tracepoint_event(g->sites.v[from]->tracepoint_id), 0);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", call->plan->files.v[g->file].fd);
-	for (size_t p = 0; !r && p < call->a->pids.n; p++) {
-		pid_t pid = call->a->pids.v[p];
+	for (size_t p = 0; !r && p < call->a->pids.n; p++)
+		r = link_process(call, g, from, to, prog, call->a->pids.v[p]);
+	return r ? r : keep_part(call, g, from, to, prog);
+}
 
-		if (call->a->multi)
-			r = link_multi(call, g, from, to, prog, path, pid);
-		for (size_t i = from; !call->a->multi && !r && i < to; i++) {
-			const struct plan_site *s = g->sites.v[i];
+static void close_links_of(struct attach *a, size_t n, pid_t pid)
+{
+	size_t kept = 0;
 
-			r = link_event(call, s, prog,
-				       kernel_uprobe_event(path, s->offset, s->sem_offset, is_return, pid), pid);
-		}
+	for (size_t i = 0; i < a->links.n; i++) {
+		if (i < n && a->links.v[i].pid == pid)
+			close(a->links.v[i].fd);
+		else
+			a->links.v[kept++] = a->links.v[i];
 	}
+	a->links.n = kept;
+}
+
+static bool is_refused(const struct attach *a, uint32_t site)
+{
+	for (size_t i = 0; i < a->refused.n; i++)
+		if (a->refused.v[i] == site)
+			return true;
+	return false;
+}
+
+int attach_process_again(struct attach *a, const struct plan *plan, pid_t pid, struct ut_err *err)
+{
+	struct attach_call call = { .a = a, .plan = plan, .err = err };
+	size_t old = a->links.n;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < a->parts.n; i++) {
+		const struct attached_part *part = &a->parts.v[i];
+		const struct plan_site *first = &plan->sites.v[part->sites.v[0]];
+		struct group g = { .kind = first->kind, .file = first->file };
+
+		for (size_t k = 0; !r && k < part->sites.n; k++)
+			if (!is_refused(a, part->sites.v[k]) && vec_push(&g.sites, &plan->sites.v[part->sites.v[k]]))
+				r = ut_err_nomem(err);
+		if (!r && g.sites.n)
+			r = link_process(&call, &g, 0, g.sites.n, part->prog, pid);
+		vec_done(&g.sites);
+	}
+	close_links_of(a, old, pid);
 	return r;
+}
+
+size_t attach_refused(const struct attach *a, const uint32_t **ret)
+{
+	*ret = a->refused.v;
+	return a->refused.n;
 }
 
 /* Loads the program of the snippets of sites [from … to); its descriptor is kept. */
@@ -363,7 +485,7 @@ static int collect_group(const struct attach_call *call, size_t seed, bool *done
 int attach_sites(struct attach *a, const struct plan *plan, size_t first, char **log, struct ut_err *err)
 {
 	struct attach_call call = { .a = a, .plan = plan, .first = first, .log = log, .err = err };
-	size_t n = plan->sites.n - first, links = a->links.n;
+	size_t n = plan->sites.n - first, links = a->links.n, parts = a->parts.n;
 	AUTO_FREE bool *done = calloc(n ? n : 1, sizeof(*done));
 	int r = done ? 0 : ut_err_nomem(err);
 
@@ -382,6 +504,8 @@ int attach_sites(struct attach *a, const struct plan *plan, size_t first, char *
 	if (r) {
 		close_all(a->links.v + links, a->links.n - links);
 		a->links.n = links;
+		for (; a->parts.n > parts; a->parts.n--)
+			vec_done(&a->parts.v[a->parts.n - 1].sites);
 	}
 	return r;
 }

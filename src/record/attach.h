@@ -27,6 +27,16 @@ struct attach *attach_new(const struct attach_options *options); /* NULL: out of
  */
 int attach_sites(struct attach *a, const struct plan *plan, size_t first, char **log, struct ut_err *err);
 /*
+ * The process has called exec from a second thread: the kernel filters by the task that was its first thread, which has
+ * ended. Attaches all sites in files once more, with the programs that are loaded, and closes the old links.
+ */
+int attach_process_again(struct attach *a, const struct plan *plan, pid_t pid, struct ut_err *err);
+/*
+ * Sites that were left out so far, because the kernel does not probe their instructions and a pattern selected them. Their
+ * numbers in the plan; borrowed until the next call of attach_sites. *@ret may be NULL if there are none.
+ */
+size_t attach_refused(const struct attach *a, const uint32_t **ret);
+/*
  * Detaches everything, from several threads where each attachment waits for the kernel. Handlers have finished
  * when it returns.
  */

@@ -12,20 +12,19 @@ static void attach_new_sites(struct session *s, size_t first_probe, size_t first
 	struct ut_err err = { 0 };
 	char *log = NULL;
 	size_t n = 0;
+	int r;
 
-	for (size_t i = first_site; i < s->plan->sites.n; i++)
-		n += site_has_events(&s->plan->sites.v[i]);
 	if (s->plan->sites.n == first_site) {
 		session_report_notes(s); /* also why a file has no sites */
 		return;
 	}
-	if (session_exclude_unsafe_nop5(s, first_site, &err) ||
-	    attach_sites(s->attach, s->plan, first_site, &log, &err)) {
-		if (s->sink->note)
-			s->sink->note(s->sink->ctx, err.msg);
-	} else if (s->sink->attached) {
+	r = session_attach_sites(s, first_site, &log, &err);
+	for (size_t i = first_site; i < s->plan->sites.n; i++)
+		n += site_has_events(&s->plan->sites.v[i]);
+	if (r && s->sink->note)
+		s->sink->note(s->sink->ctx, err.msg);
+	else if (!r && s->sink->attached)
 		s->sink->attached(s->sink->ctx, s->plan->probes.n - first_probe, n);
-	}
 	free(log);
 	session_report_notes(s);
 }

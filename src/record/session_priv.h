@@ -83,10 +83,10 @@ int session_hint_at_children(const struct session *s, const struct runtimes *run
 /* How programs on files select their processes. */
 enum gen_filter session_uprobe_filter(const struct session_options *o);
 /*
- * Excludes the sites from @first on that are on 5-byte nops and unsafe on this kernel, with a note. If all of them are
- * unsafe, excludes none: attaching fails with the reason then.
+ * Attaches the sites from @first on. Those that would be unsafe on this kernel, and those of a pattern that the kernel
+ * refuses, are excluded with a note, if others are left. @log as in attach_sites.
  */
-int session_exclude_unsafe_nop5(struct session *s, size_t first, struct ut_err *err);
+int session_attach_sites(struct session *s, size_t first, char **log, struct ut_err *err);
 /* Reports the plan's new notes to the sink. */
 void session_report_notes(struct session *s);
 /* Attaches to the files of processes that are suspended at an exec or in their dynamic linker, and continues them. */

@@ -256,7 +256,11 @@ static void use_fast_sites(struct session *s, size_t first)
 	}
 }
 
-int session_exclude_unsafe_nop5(struct session *s, size_t first, struct ut_err *err)
+/*
+ * Excludes the sites from @first on that are on 5-byte nops and unsafe on this kernel, with a note. If all of them are
+ * unsafe, excludes none: attaching fails with the reason then.
+ */
+static int exclude_unsafe_nop5(struct session *s, size_t first, struct ut_err *err)
 {
 	struct plan *plan = s->plan;
 	size_t unsafe = 0;
@@ -277,6 +281,63 @@ int session_exclude_unsafe_nop5(struct session *s, size_t first, struct ut_err *
 			return ut_err_nomem(err);
 	}
 	return 0;
+}
+
+static bool has_sites(const struct plan *plan, unsigned request)
+{
+	for (size_t i = 0; i < plan->sites.n; i++)
+		if (plan->probes.v[plan->sites.v[i].probe].request == request && site_has_events(&plan->sites.v[i]))
+			return true;
+	return false;
+}
+
+/* Excludes the sites that the kernel refused, with one note for each file and request. */
+static int exclude_refused(struct session *s, struct ut_err *err)
+{
+	struct plan *plan = s->plan;
+	const struct plan_site *named = NULL;
+	const struct plan_probe *p = NULL;
+	const uint32_t *numbers;
+	size_t more = 0, n = attach_refused(s->attach, &numbers);
+	int r = 0;
+
+	for (size_t i = 0; !r && i <= n; i++) {
+		struct plan_site *site = i < n ? &plan->sites.v[numbers[i]] : NULL;
+
+		if (site && site->excluded)
+			continue;
+		if (site && site_has_events(site))
+			plan->probes.v[site->probe].nsites--;
+		if (site)
+			site->excluded = true;
+		if (site && named && site->file == named->file && plan->probes.v[site->probe].request == p->request) {
+			more++;
+			continue;
+		}
+		if (named && more)
+			r = plan_note(plan,
+				      "%s and %zu more of '%s' are skipped: the kernel cannot probe their instructions",
+				      p->func, more, plan->files.v[named->file].path);
+		else if (named)
+			r = plan_note(plan, "%s of '%s' is skipped: the kernel cannot probe its instruction", p->func,
+				      plan->files.v[named->file].path);
+		if (!r && named && !has_sites(plan, p->request))
+			return ut_err_set(err, -EOPNOTSUPP, "the kernel cannot probe any function that '%s' selects",
+					  plan->requests.v[p->request].text);
+		named = site;
+		p = site ? &plan->probes.v[site->probe] : NULL;
+		more = 0;
+	}
+	return r ? ut_err_nomem(err) : 0;
+}
+
+int session_attach_sites(struct session *s, size_t first, char **log, struct ut_err *err)
+{
+	int r = exclude_unsafe_nop5(s, first, err);
+
+	if (!r)
+		r = attach_sites(s->attach, s->plan, first, log, err);
+	return r ? r : exclude_refused(s, err);
 }
 
 int session_start(struct session *s, const struct session_sink *sink, char **log, struct ut_err *err)
@@ -313,9 +374,7 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 	if (!r)
 		r = open_attach(s, err);
 	if (!r)
-		r = session_exclude_unsafe_nop5(s, 0, err);
-	if (!r)
-		r = attach_sites(s->attach, s->plan, 0, log, err);
+		r = session_attach_sites(s, 0, log, err);
 	if (!r)
 		r = open_signals(s, err);
 	if (!r)

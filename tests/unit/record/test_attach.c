@@ -338,13 +338,81 @@ static void a_body_for_each_site(void **state)
 	traced_close(&t);
 }
 
+TRACED int wild_one(int x);
+TRACED int wild_three(int x);
+TRACED int wild_two(int x);
+
+int wild_one(int x) { return x + 1; }
+int wild_two(int x) { return x + 2; }
+int wild_three(int x) { return x + 3; }
+
+__asm__(".text\n.globl locked\n.hidden locked\nlocked: lock incl (%rdi)\n	ret\n");
+extern const char locked[];
+
+/* How often each function of wild_* fires when all are called. */
+static void assert_wild(struct traced *t, unsigned one, unsigned two, unsigned three)
+{
+	unsigned n[3] = { 0 };
+	const struct merge_item *item;
+
+	assert_int_equal(wild_one(wild_two(wild_three(1))), 7);
+	while ((item = recorder_next(&t->r))) {
+		const char *func = traced_probe(t, item->rec)->func;
+
+		n[!strcmp(func, "wild_two") + 2 * !strcmp(func, "wild_three")]++;
+	}
+	assert_int_equal(n[0], one);
+	assert_int_equal(n[1], two);
+	assert_int_equal(n[2], three);
+}
+
+/* One function of a pattern whose instruction the kernel does not probe: the others are attached, also the second time. */
+static void one_of_many_is_refused(bool no_multi)
+{
+	const char *const text = "p:wild_*";
+	struct elf_image *self = fire_image();
+	struct ut_err err = { 0 };
+	const uint32_t *refused;
+	struct traced t = { 0 };
+
+	recorder_open(&t.r, 1 << 18);
+	assert_int_equal(own_plan(&text, 1, &t.plan, &err), 0);
+	assert_int_equal(t.plan->sites.n, 3);
+	for (size_t i = 0; i < t.plan->sites.n; i++)
+		if (!strcmp(t.plan->probes.v[t.plan->sites.v[i].probe].func, "wild_two"))
+			assert_true(elf_vaddr_to_offset(self, fire_vaddr(self, locked), &t.plan->sites.v[i].offset));
+	if (traced_attach(&t, getpid(), no_multi, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(attach_refused(t.attach, &refused), 1);
+	assert_string_equal(t.plan->probes.v[t.plan->sites.v[refused[0]].probe].func, "wild_two");
+	assert_wild(&t, 1, 0, 1);
+	if (attach_process_again(t.attach, t.plan, getpid(), &err))
+		fail_msg("%s", err.msg);
+	assert_wild(&t, 1, 0, 1);
+	attach_release(t.attach);
+	assert_wild(&t, 0, 0, 0);
+	elf_image_free(self);
+	traced_close(&t);
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	both_ways(one_of_many_is_refused);
+}
+
 UNIT_TESTS(attach)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recursion),	   cmocka_unit_test(test_nesting),
-		cmocka_unit_test(test_tail_calls),	   cmocka_unit_test(test_never_return),
-		cmocka_unit_test(test_duration_predicate), cmocka_unit_test(many_bodies),
-		cmocka_unit_test(test_more_bodies),	   cmocka_unit_test(a_body_for_each_site),
+		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_nesting),
+		cmocka_unit_test(test_tail_calls),
+		cmocka_unit_test(test_never_return),
+		cmocka_unit_test(test_duration_predicate),
+		cmocka_unit_test(many_bodies),
+		cmocka_unit_test(test_more_bodies),
+		cmocka_unit_test(a_body_for_each_site),
+		cmocka_unit_test(test_refused),
 	};
 
 	return unit_run(tests, NULL, NULL);
