@@ -54,8 +54,11 @@ static __always_inline void send_record(enum ut_life what, uint32_t other, int32
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct ut_rec_life *r;
+	int urgent;
 
-	if (!options.records || !is_recorded(current_ids().process))
+	/* An exec of a second thread: see record/attach.h, attach_process_again. */
+	urgent = what == UT_LIFE_EXEC && other;
+	if ((!options.records && !(options.thread_execs && urgent)) || !is_recorded(current_ids().process))
 		return;
 	r = record_reserve(cpu, options.ncpus, sizeof(*r), LOST_LIFE);
 	if (!r)
@@ -65,7 +68,7 @@ static __always_inline void send_record(enum ut_life what, uint32_t other, int32
 	r->other = other;
 	r->code = code;
 	r->uid = (uint32_t)bpf_get_current_uid_gid();
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(r, urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 /* A child has the mappings of its parent. */
@@ -126,11 +129,13 @@ static __always_inline void sample_exec(uint32_t process)
 SEC("raw_tp")
 int lifecycle_exec(struct bpf_raw_tracepoint_args *ctx)
 {
+	uint32_t old = (uint32_t)ctx->args[1];
+
 	if (options.measure)
 		state_exec((const void *)ctx->args[0], (uint32_t)ctx->args[1], &options.at, options.base_ns);
 	if (options.samples)
 		sample_exec(current_ids().process);
-	send_record(UT_LIFE_EXEC, 0, 0);
+	send_record(UT_LIFE_EXEC, old == current_ids().tid ? 0 : old, 0);
 	return suspend();
 }
 

@@ -21,7 +21,8 @@ struct lifecycle_options {
 	uint8_t samples; /* ut_sampled follows execs and exits */
 	uint8_t sample_children; /* and forks */
 	uint8_t measure; /* how processes stand is kept over execs and exits */
-	uint8_t reserved[7];
+	uint8_t thread_execs; /* execs of second threads are sent to the reader in any case */
+	uint8_t reserved[6];
 };
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "kernel/kernel.h"
 #include "record/nop5_harm.h"
@@ -342,7 +343,7 @@ static bool is_refused(const struct attach *a, uint32_t site)
 	return false;
 }
 
-int attach_process_again(struct attach *a, const struct plan *plan, pid_t pid, struct ut_err *err)
+int attach_process_again(struct attach *a, const struct plan *plan, pid_t pid, uint64_t *ret_ns, struct ut_err *err)
 {
 	struct attach_call call = { .a = a, .plan = plan, .err = err };
 	size_t old = a->links.n;
@@ -360,7 +361,8 @@ int attach_process_again(struct attach *a, const struct plan *plan, pid_t pid, s
 			r = link_process(&call, &g, 0, g.sites.n, part->prog, pid);
 		vec_done(&g.sites);
 	}
-	close_links_of(a, old, pid);
+	*ret_ns = monotonic_ns();
+	close_links_of(a, old, pid); /* waits for the kernel */
 	return r;
 }
 

@@ -29,8 +29,9 @@ int attach_sites(struct attach *a, const struct plan *plan, size_t first, char *
 /*
  * The process has called exec from a second thread: the kernel filters by the task that was its first thread, which has
  * ended. Attaches all sites in files once more, with the programs that are loaded, and closes the old links.
+ * *@ret_ns: when they were attached, CLOCK_MONOTONIC nanoseconds.
  */
-int attach_process_again(struct attach *a, const struct plan *plan, pid_t pid, struct ut_err *err);
+int attach_process_again(struct attach *a, const struct plan *plan, pid_t pid, uint64_t *ret_ns, struct ut_err *err);
 /*
  * Sites that were left out so far, because the kernel does not probe their instructions and a pattern selected them. Their
  * numbers in the plan; borrowed until the next call of attach_sites. *@ret may be NULL if there are none.

@@ -49,13 +49,15 @@ static void choose_parts(struct lifecycle_bpf *k, const struct lifecycle_setup *
 	o->targets = setup->targets;
 	o->children = setup->children;
 	o->suspend = setup->suspend;
+	o->thread_execs = setup->thread_execs;
 	o->group_dead = setup->records && exit_event_has_group_dead();
 	o->samples = setup->sampled_fd >= 0;
 	o->measure = setup->state != NULL;
 	o->base_ns = setup->base_ns;
 	o->sample_children = setup->sample_children;
 	bpf_program__set_autoload(k->progs.lifecycle_fork, o->records || o->samples || o->children);
-	bpf_program__set_autoload(k->progs.lifecycle_exec, o->records || o->samples || o->measure || o->suspend);
+	bpf_program__set_autoload(k->progs.lifecycle_exec,
+				  o->records || o->samples || o->measure || o->suspend || o->thread_execs);
 	bpf_program__set_autoload(k->progs.lifecycle_exit, o->records || o->samples || o->measure);
 	bpf_program__set_autoload(k->progs.lifecycle_libraries, o->suspend);
 	if (setup->multi)
@@ -69,8 +71,8 @@ static int share_lifecycle_maps(struct lifecycle_bpf *k, const struct lifecycle_
 		struct bpf_map *map;
 		int fd;
 	} shared[] = {
-		{ k->maps.ut_rings, setup->records ? setup->rings_fd : -1 },
-		{ k->maps.ut_lost, setup->records ? setup->lost_fd : -1 },
+		{ k->maps.ut_rings, setup->records || setup->thread_execs ? setup->rings_fd : -1 },
+		{ k->maps.ut_lost, setup->records || setup->thread_execs ? setup->lost_fd : -1 },
 		{ k->maps.ut_follow, setup->follow_fd },
 		{ k->maps.ut_control, setup->suspend ? setup->control_fd : -1 },
 		{ k->maps.ut_sampled, setup->sampled_fd },

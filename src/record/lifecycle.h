@@ -16,6 +16,7 @@ struct lifecycle_setup {
 	bool records; /* send a struct ut_rec_life for each event */
 	bool targets; /* only of processes in the followed set */
 	bool children, suspend; /* the set grows at forks; its processes are suspended at exec and library loading */
+	bool thread_execs; /* send the execs of second threads, also without records, and wake the reader */
 	bool sample_children; /* children of sampled processes are sampled too */
 	unsigned ncpus;
 	int rings_fd, lost_fd; /* the session's rings */

@@ -71,6 +71,18 @@ static bool needs_follow(const struct session *s)
 	return plan_wants_user_events(s->plan) || plan_wants_signals(s->plan) || s->options.lifecycle;
 }
 
+/* Are there probes that the kernel filters by process? See attach_process_again. */
+static bool wants_thread_execs(const struct session *s)
+{
+	bool wanted = false;
+
+	for (size_t i = 0; i < s->plan->requests.n; i++)
+		wanted |= s->plan->requests.v[i].spec->kind != PROBE_TRACEPOINT &&
+			  s->plan->requests.v[i].spec->kind != PROBE_SIGNAL;
+	return wanted && session_has_targets(&s->options) && session_uprobe_filter(&s->options) == GEN_FILTER_NONE &&
+	       process_in_first_pid_namespace();
+}
+
 /* Can a file that is mapped later have a missing probe? A provider may be in several files. */
 static bool wants_more_files(const struct session *s)
 {
@@ -96,7 +108,7 @@ static int open_follow(struct session *s, struct ut_err *err)
 {
 	bool suspend = wants_suspension(s);
 
-	if (!needs_follow(s) && !suspend)
+	if (!needs_follow(s) && !suspend && !wants_thread_execs(s))
 		return 0;
 	if (!process_in_first_pid_namespace())
 		return ut_err_set(err, -EINVAL,
@@ -112,6 +124,7 @@ static int open_lifecycle(struct session *s, struct ut_err *err)
 	struct lifecycle_setup setup = {
 		.records = plan_wants_lifecycle(s->plan),
 		.targets = session_has_targets(o),
+		.thread_execs = s->follow && wants_thread_execs(s),
 		.children = s->follow && o->targets.follow,
 		.suspend = s->follow && follow_control_fd(s->follow) >= 0,
 		.sample_children = o->targets.all || o->targets.follow,
@@ -129,7 +142,8 @@ static int open_lifecycle(struct session *s, struct ut_err *err)
 	};
 	int r = 0;
 
-	if (setup.records || setup.children || setup.suspend || setup.state || setup.sampled_fd >= 0)
+	if (setup.records || setup.thread_execs || setup.children || setup.suspend || setup.state ||
+	    setup.sampled_fd >= 0)
 		r = lifecycle_open(&setup, &s->lifecycle, err);
 	for (size_t i = 0; !r && s->follow && i < s->targets.n; i++)
 		r = follow_add(s->follow, s->targets.v[i].id.pid, err);

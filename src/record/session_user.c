@@ -105,6 +105,30 @@ static int forget_throttled(struct session *s, uint32_t pid)
 	return r;
 }
 
+/* The links of the process are filtered by a task that has ended. */
+static void attach_again(struct session *s, const struct ut_rec_life *rec)
+{
+	pid_t pid = (pid_t)rec->head.pid;
+	struct ut_err err = { 0 };
+	uint64_t now;
+	char text[256];
+
+	if (!s->attach || session_uprobe_filter(&s->options) != GEN_FILTER_NONE || !session_has_target(s, pid))
+		return;
+	if (attach_process_again(s->attach, s->plan, pid, &now, &err))
+		snprintf(text, sizeof(text),
+			 "process %d called exec from its thread %u, and its probes are lost: %.150s", pid, rec->other,
+			 err.msg);
+	else
+		snprintf(text, sizeof(text),
+			 "process %d called exec from its thread %u: its probes were attached again %.1f ms later, and "
+			 "events "
+			 "before that are missing",
+			 pid, rec->other, (double)(now - rec->head.time_ns) / 1e6);
+	if (s->sink->note)
+		s->sink->note(s->sink->ctx, text);
+}
+
 int session_emit_lifecycle(struct session *s, const struct ut_rec_event *rec, size_t size)
 {
 	const struct ut_rec_life *life_rec = (const void *)rec;
@@ -116,6 +140,8 @@ int session_emit_lifecycle(struct session *s, const struct ut_rec_event *rec, si
 	if (s->late && life_rec->what != UT_LIFE_EXIT)
 		late_fork(s->late, (pid_t)(life_rec->what == UT_LIFE_FORK ? life_rec->other : rec->pid),
 			  (pid_t)(life_rec->what == UT_LIFE_FORK ? rec->pid : 0));
+	if (life_rec->what == UT_LIFE_EXEC && life_rec->other)
+		attach_again(s, life_rec);
 	session_sample_lifecycle(s, life_rec);
 	if (life_rec->what == UT_LIFE_FORK)
 		session_measure_child(s, (pid_t)rec->pid, (pid_t)life_rec->other);
@@ -124,12 +150,12 @@ int session_emit_lifecycle(struct session *s, const struct ut_rec_event *rec, si
 		if (s->measure)
 			measure_forget(s->measure, (pid_t)rec->pid);
 	}
-	if (r < 0 || !s->sink->life)
+	if (r < 0 || !s->sink->life || !plan_wants_lifecycle(s->plan))
 		return r;
 	memcpy(life.comm, rec->comm, sizeof(life.comm));
 	life.what = life_rec->what;
 	life.uid = life_rec->uid;
-	life.child = life_rec->other;
+	life.child = life_rec->what == UT_LIFE_FORK ? life_rec->other : 0;
 	life.last = life_rec->what == UT_LIFE_EXIT && life_rec->other & UT_EXIT_LAST;
 	life.group = life_rec->what == UT_LIFE_EXIT && life_rec->other & UT_EXIT_GROUP;
 	life.code_known = life_rec->what == UT_LIFE_EXIT && life_rec->other & UT_EXIT_CODE_KNOWN;

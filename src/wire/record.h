@@ -105,7 +105,8 @@ struct ut_throttled {
 /* What happens to threads and processes, as far as spans need it. */
 enum ut_life {
 	UT_LIFE_FORK = 1, /* other: the child process; the head is its parent's */
-	UT_LIFE_EXEC = 2, /* the head's comm is the new program's */
+	UT_LIFE_EXEC =
+		2, /* the head's comm is the new program's; other: the thread's number before, 0 if it was the first */
 	UT_LIFE_EXIT = 3, /* of the head's thread; other: UT_EXIT_*; code: as wait(2) has it, where known */
 };
 #define UT_EXIT_LAST 1u /* the last thread: the process is gone */

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Function probes that need more than a symbol: patterns of which a part cannot be probed."""
+"""Function probes that need more than a symbol: patterns of which a part cannot be probed, and execs of
+second threads."""
+import subprocess
 import unittest
 
 import live
@@ -54,6 +56,63 @@ class Patterns(profiles.Case, puppet.Case):
                 done = self.usertrace("trace", f"p:{self.program}:{name}", "--", self.program)
                 self.assertEqual(done.status, 2, done.describe())
                 self.assertRegex(done.stderr[0], "the kernel cannot probe the instruction of f_lock|is not in the code of")
+
+
+EXEC = """
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static char self[4096];
+__attribute__((noinline)) int life(int x) { __asm__ volatile(""); return x; }
+static void *thread(void *arg)
+{
+	execl(self, "second", "2", NULL);
+	return arg;
+}
+int main(int n, char **v)
+{
+	pthread_t t;
+	char c;
+
+	(void)v;
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		return 1;
+	printf("ready %d\\n", n);
+	fflush(stdout);
+	while (read(0, &c, 1) == 1 && c != 'x') {
+		life(n);
+		printf("lived\\n");
+		fflush(stdout);
+	}
+	if (c != 'x')
+		return 0;
+	pthread_create(&t, NULL, thread, NULL);
+	pthread_join(t, NULL);
+	return 1;
+}
+"""
+
+
+@live.needs_root()
+class SecondThread(profiles.Case):
+    def test_exec(self):
+        """The kernel filters by the task that was the first thread, which has ended."""
+        program = self.build(EXEC, "-O1")
+        for options in ([], ["--one-by-one"]):
+            with self.subTest(options=options):
+                target = self.start_target(program, stdin=subprocess.PIPE)
+                trace = self.trace(*options, "-p", target.pid, f'p:{program}:life "%d", arg1')
+                for lives in (1, 2):
+                    target.say("1")
+                    target.wait_until(lambda: target.stdout.count("lived") == 2 * lives - 1, "its life")
+                    target.say("x")
+                    target.wait_until(lambda: len([l for l in target.stdout if l.startswith("ready")]) == lives + 1, "exec")
+                    trace.wait_until(lambda: len([l for l in trace.stderr if "attached again" in l]) == lives, "a note")
+                    target.say("1")
+                    target.wait_until(lambda: target.stdout.count("lived") == 2 * lives, "its next life")
+                self.assertEqual(trace.interrupt(), 0)
+                self.assertEqual([(int(e[0]), e[4]) for e in trace.events()], [(target.pid, n) for n in "1222"])
 
 
 if __name__ == "__main__":

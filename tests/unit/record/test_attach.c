@@ -373,6 +373,7 @@ static void one_of_many_is_refused(bool no_multi)
 	struct elf_image *self = fire_image();
 	struct ut_err err = { 0 };
 	const uint32_t *refused;
+	uint64_t now;
 	struct traced t = { 0 };
 
 	recorder_open(&t.r, 1 << 18);
@@ -386,7 +387,7 @@ static void one_of_many_is_refused(bool no_multi)
 	assert_int_equal(attach_refused(t.attach, &refused), 1);
 	assert_string_equal(t.plan->probes.v[t.plan->sites.v[refused[0]].probe].func, "wild_two");
 	assert_wild(&t, 1, 0, 1);
-	if (attach_process_again(t.attach, t.plan, getpid(), &err))
+	if (attach_process_again(t.attach, t.plan, getpid(), &now, &err))
 		fail_msg("%s", err.msg);
 	assert_wild(&t, 1, 0, 1);
 	attach_release(t.attach);
