@@ -314,15 +314,31 @@ UT_API_ int ut_enabled(void);
 	".popsection\n" \
 	".endif\n"
 
-/* Defines a semaphore where it is read, once per program or library. */
+/*
+ * Defines a semaphore where it is read, once per program or library. The kernel counts in the file's page, in the first
+ * writable mapping of it. With lld and mold, the read-only data after relocation (RELRO) and .data can share a page of
+ * the file, which is then mapped twice, and the count would go to the wrong mapping. Therefore .probes begins at a page
+ * of its own: the linker keeps one usertrace_page, and semaphores refer to it, so that --gc-sections keeps it too.
+ */
 #define UT_SEMAPHORE_(symbol) \
+	".ifndef usertrace_page\n" \
+	".pushsection .probes,\"awG\",\"progbits\",usertrace_page,comdat\n" \
+	".weak usertrace_page\n" \
+	".hidden usertrace_page\n" \
+	".type usertrace_page,%%object\n" \
+	".size usertrace_page,4\n" \
+	".balign 4096\n" \
+	"usertrace_page: .4byte 0\n" \
+	".popsection\n" \
+	".endif\n" \
 	".ifndef " symbol "\n" \
 	".pushsection .probes,\"awG\",\"progbits\"," symbol ",comdat\n" \
 	".weak " symbol "\n" \
 	".hidden " symbol "\n" \
 	".type " symbol ",%%object\n" \
 	".size " symbol ",2\n" \
-	".balign 2\n" symbol ": .2byte 0\n" \
+	".balign 4\n" symbol ": .2byte 0,0\n" \
+	".4byte usertrace_page-.\n" \
 	".popsection\n" \
 	".endif\n"
 

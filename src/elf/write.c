@@ -12,6 +12,8 @@
 #include "base/vec.h"
 
 #define SEMAPHORE_SIZE 2 /* an unsigned short, as the kernel counts */
+/* A page of the file: where RELRO and .data share one, it is mapped twice, and the kernel counts in the first mapping. */
+#define SEMAPHORE_ALIGN 4096
 #define NAMES_BYTES_MAX (64u << 20)
 
 enum section { NONE, PROBES, STACK, PROPERTY, SYMBOLS, STRINGS, SECTION_NAMES, NSECTIONS };
@@ -37,7 +39,7 @@ static const struct layout {
 	uint64_t flags, align, entry;
 	Elf_Type data;
 } layouts[NSECTIONS] = {
-	[PROBES] = { ".probes", SHT_PROGBITS, 0, 0, SHF_ALLOC | SHF_WRITE, 2, 0, ELF_T_BYTE },
+	[PROBES] = { ".probes", SHT_PROGBITS, 0, 0, SHF_ALLOC | SHF_WRITE, SEMAPHORE_ALIGN, 0, ELF_T_BYTE },
 	[STACK] = { ".note.GNU-stack", SHT_PROGBITS, 0, 0, 0, 1, 0, ELF_T_BYTE },
 	[PROPERTY] = { ".note.gnu.property", SHT_NOTE, 0, 0, SHF_ALLOC, 8, 0, ELF_T_BYTE },
 	/* No symbol is local but the first, the empty one. */

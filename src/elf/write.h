@@ -15,7 +15,7 @@ enum elf_machine elf_machine_here(void);
 
 /*
  * Appends to @ret an object in which each of the @n names is a hidden global symbol of two zero bytes in the writable
- * section .probes. The same names give the same bytes. The names must differ. 0, or a negative errno and a sentence.
+ * section .probes, which is aligned to 4,096 bytes. The same names give the same bytes. The names must differ. 0, or a negative errno and a sentence.
  */
 int elf_write_semaphores(enum elf_machine machine, const char *const *names, size_t n, struct buf *ret,
 			 struct ut_err *err);
