@@ -89,6 +89,13 @@ const char *elf_entry_name(struct elf_image *img, uint64_t vaddr);
 const char *elf_stub_at(struct elf_image *img, uint64_t vaddr);
 
 /*
+ * Addresses of the pointers (entries of the GOT) through which the file's code calls the function @name, or the indirect
+ * function whose resolver is at @resolver (0: none): at most @room. Returns their number. The dynamic linker stores the
+ * function that the process uses in them.
+ */
+size_t elf_slots_of(struct elf_image *img, const char *name, uint64_t resolver, uint64_t *ret, size_t room);
+
+/*
  * Separate debugging symbols are searched when symbols are first needed, below our own /usr/lib/debug and beside the
  * file. For one that came from a process with another root this is to be called before: it looks below @root, a
  * descriptor of that directory, where the file is known as @path.

@@ -141,6 +141,32 @@ static const char *slot_name(struct elf_image *img, struct stubs *stubs, const s
 	return name;
 }
 
+static bool slot_is_of(struct elf_image *img, const struct stubs *stubs, const struct slot *slot, const char *name)
+{
+	size_t len = strlen(name) + 1;
+	char found[256];
+	Elf64_Sym sym;
+
+	return slot->symbol && slot->symbol < stubs->ndynsym && len <= sizeof(found) &&
+	       image_read(img, stubs->dynsym + slot->symbol * sizeof(sym), &sym, sizeof(sym)) &&
+	       sym.st_name < stubs->strings_size && len <= stubs->strings_size - sym.st_name &&
+	       image_read(img, stubs->strings + sym.st_name, found, len) && !memcmp(found, name, len);
+}
+
+size_t elf_slots_of(struct elf_image *img, const char *name, uint64_t resolver, uint64_t *ret, size_t room)
+{
+	struct stubs *stubs = elf_image_is_x86_64(img) ? load_stubs(img) : NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; stubs && i < stubs->slots.n && n < room; i++) {
+		const struct slot *s = &stubs->slots.v[i];
+
+		if (s->symbol ? slot_is_of(img, stubs, s, name) : resolver && s->addend == resolver)
+			ret[n++] = s->vaddr;
+	}
+	return n;
+}
+
 const char *elf_stub_at(struct elf_image *img, uint64_t vaddr)
 {
 	uint8_t code[STUB_BYTES];

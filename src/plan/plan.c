@@ -254,12 +254,13 @@ int plan_scan_image(struct plan_scan *scan) { return scan->img ? 0 : elf_image_o
 
 /* A state of the plan, to which undo_to_mark returns. */
 struct plan_mark {
-	size_t probes, sites, snippets, files, seen;
+	size_t probes, sites, snippets, files, seen, ifuncs;
 };
 
 static struct plan_mark mark_plan(const struct plan *plan)
 {
-	return (struct plan_mark){ plan->probes.n, plan->sites.n, plan->snippets.n, plan->files.n, plan->seen.n };
+	return (struct plan_mark){ plan->probes.n, plan->sites.n, plan->snippets.n,
+				   plan->files.n,  plan->seen.n,  plan->ifuncs.n };
 }
 
 static void undo_to_mark(struct plan *plan, const struct plan_mark *m)
@@ -276,6 +277,8 @@ static void undo_to_mark(struct plan *plan, const struct plan_mark *m)
 		free(plan->files.v[i].path);
 		close(plan->files.v[i].fd);
 	}
+	while (plan->ifuncs.n > m->ifuncs)
+		free(plan->ifuncs.v[--plan->ifuncs.n].name);
 	plan->files.n = m->files;
 	plan->seen.n = m->seen;
 	plan->probes.n = m->probes;
@@ -304,6 +307,7 @@ struct plan *plan_free(struct plan *plan)
 	vec_done(&plan->files);
 	vec_done(&plan->snippets);
 	vec_done(&plan->seen);
+	vec_done(&plan->ifuncs);
 	free_names(&plan->providers);
 	free_names(&plan->names);
 	free(plan);

@@ -109,6 +109,14 @@ struct plan_signals {
 	unsigned number, code, handler; /* offsets */
 };
 
+/* An indirect function (IFUNC) that a request selects: each process has one of its implementations. */
+struct plan_ifunc {
+	unsigned request, file;
+	uint64_t resolver; /* address in the file */
+	char *name;
+	bool found; /* in some process */
+};
+
 struct plan {
 	struct plan_options options;
 	VEC(struct plan_request) requests;
@@ -116,6 +124,7 @@ struct plan {
 	VEC(struct plan_site) sites;
 	VEC(struct plan_file) files;
 	VEC(struct gen_snippet) snippets;
+	VEC(struct plan_ifunc) ifuncs;
 	VEC(struct plan_seen) seen; /* examined files, with or without a match */
 	struct name_list names; /* "provider:name" of USDT probes, to suggest for a request without a match */
 	struct name_list providers; /* other providers, for the same */
@@ -151,6 +160,13 @@ bool plan_measures(const struct plan *plan);
 int plan_file(struct plan *plan, const char *path, int fd, struct ut_err *err);
 /* Plans all files that a process has mapped. */
 int plan_process(struct plan *plan, pid_t pid, struct ut_err *err);
+/*
+ * Adds the implementations of the requested indirect functions that this process has chosen; plan_process does so too. A
+ * process that has just started has not chosen yet. Needs the right to read its memory.
+ */
+int plan_choose(struct plan *plan, pid_t pid, struct ut_err *err);
+/* Is there an indirect function that no process has chosen so far? */
+bool plan_lacks_choice(const struct plan *plan);
 /* Plans the file of one new mapping. */
 int plan_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct ut_err *err);
 /* Plans all files of all processes. Skips processes that exit meanwhile. */

@@ -82,8 +82,7 @@ static int add_function_site(struct plan_scan *scan, int probe, enum site_kind k
 	return plan_add_site(scan->plan, &site, scan->err);
 }
 
-static int add_function_probe(struct plan_scan *scan, unsigned request, const char *func, uint64_t vaddr,
-			      uint64_t start)
+int plan_add_function(struct plan_scan *scan, unsigned request, const char *func, uint64_t vaddr, uint64_t start)
 {
 	const struct probe_spec *spec = scan->plan->requests.v[request].spec;
 	struct plan_probe p = { .request = request };
@@ -157,9 +156,6 @@ static bool symbol_matches(const struct probe_spec *spec, const struct elf_symbo
 
 static const char *cannot_be_probed(const struct probe_spec *spec, const struct elf_symbol *s)
 {
-	if (s->is_ifunc)
-		return "is resolved when the program starts (IFUNC) and cannot be probed by this name; its "
-		       "implementations have names of their own";
 	if (spec->kind == PROBE_RETURN && is_split_off(s->name))
 		return "is a part of a function that the compiler split off; it is reached by a jump and has no return "
 		       "of its own";
@@ -219,6 +215,10 @@ static int add_matching(struct plan_scan *scan, unsigned request, size_t *ret_fo
 	for (size_t i = 0; !r && i < n; i++) {
 		if (symbols[i].vaddr == last || !symbol_matches(spec, &symbols[i]))
 			continue; /* sorted by address: aliases of one function count once */
+		if (symbols[i].is_ifunc) {
+			r = plan_add_ifunc(scan, request, &symbols[i]);
+			continue;
+		}
 		why = cannot_be_probed(spec, &symbols[i]);
 		if (why) {
 			plan_set_miss(&scan->plan->requests.v[request], "%s of %s %s", symbols[i].name, scan->path,
@@ -229,8 +229,8 @@ static int add_matching(struct plan_scan *scan, unsigned request, size_t *ret_fo
 		if (check_one_of_many(scan, spec, &symbols[i], &skipped))
 			continue;
 		++*ret_found;
-		r = add_function_probe(scan, request, symbols[i].name, last + (spec->has_offset ? spec->offset : 0),
-				       last);
+		r = plan_add_function(scan, request, symbols[i].name, last + (spec->has_offset ? spec->offset : 0),
+				      last);
 	}
 	if (!r && skipped.n && !*ret_found)
 		plan_set_miss(&scan->plan->requests.v[request], "%.*s", (int)strcspn(skipped.reason.msg, "\n"),
@@ -290,7 +290,7 @@ int plan_functions(struct plan_scan *scan, unsigned request)
 	if (spec->has_address && (r = check_address(scan, spec)))
 		return r;
 	if (spec->has_address)
-		return add_function_probe(scan, request, spec->name, spec->offset, spec->offset);
+		return plan_add_function(scan, request, spec->name, spec->offset, spec->offset);
 	r = add_matching(scan, request, &found);
 	if (!r && !found && !req->nprobes && !req->miss)
 		miss(scan, req);

@@ -85,7 +85,8 @@ static int plan_process_checked(struct plan *plan, pid_t pid, bool check, struct
 	for (size_t i = 0; !r && i < files.files.n; i++)
 		r = plan_mapping_checked(plan, pid, &files.files.v[i].first, check, err);
 	mapped_files_done(&files);
-	return r;
+	/* Without @check for all processes of the machine: the first that has chosen decides. */
+	return r || (!check && !plan_lacks_choice(plan)) ? r : plan_choose(plan, pid, err);
 }
 
 int plan_process(struct plan *plan, pid_t pid, struct ut_err *err)
@@ -238,7 +239,8 @@ int plan_named_files(struct plan *plan, bool search, struct ut_err *err)
 				r = search_versions(plan, request, err);
 		}
 	}
-	return r;
+	/* Of a library that usertrace itself uses, other processes of this machine choose as it has. */
+	return r || !search || !plan_lacks_choice(plan) ? r : plan_choose(plan, getpid(), err);
 }
 
 int plan_command(struct plan *plan, const char *name, struct ut_err *err)

@@ -91,12 +91,21 @@ int plan_complete(const struct plan *plan, const char *where, const struct runti
 	return 0;
 }
 
+/* Has it an indirect function whose implementation is known when the program runs? */
+static bool may_choose(const struct plan *plan, unsigned request)
+{
+	for (size_t i = 0; i < plan->ifuncs.n; i++)
+		if (plan->ifuncs.v[i].request == request)
+			return true;
+	return false;
+}
+
 int plan_paths_complete(const struct plan *plan, struct ut_err *err)
 {
 	for (size_t i = 0; i < plan->requests.n; i++) {
 		const struct plan_request *r = &plan->requests.v[i];
 
-		if (!r->nprobes && r->has_id)
+		if (!r->nprobes && r->has_id && !may_choose(plan, (unsigned)i))
 			return report_request(plan, r, r->spec->where, NULL, err);
 	}
 	return 0;

@@ -45,6 +45,11 @@ int plan_usdt(struct plan_scan *scan, unsigned request);
 int plan_user(struct plan_scan *scan);
 int plan_functions(struct plan_scan *scan, unsigned request);
 
+/* An indirect function that the request selects. */
+int plan_add_ifunc(struct plan_scan *scan, unsigned request, const struct elf_symbol *symbol);
+/* A probe at this address of the file, named @func. @vaddr is in the function that begins at @start. */
+int plan_add_function(struct plan_scan *scan, unsigned request, const char *func, uint64_t vaddr, uint64_t start);
+
 /* Appends a probe (members moved in) and returns its index; -ENOMEM. */
 int plan_add_probe(struct plan *plan, struct plan_probe *probe);
 /* Generates the snippet of @site and appends the site. Takes over site->operands, on failure too. */

@@ -52,6 +52,8 @@ static int mapped(void *ctx, pid_t pid, const struct mapping *m, uint64_t time_n
 	if (s->late)
 		late_note(s->late, pid, m);
 	r = plan_mapping(s->plan, pid, m, &err);
+	if (!r && plan_lacks_choice(s->plan))
+		r = plan_choose(s->plan, pid, &err);
 	if (r) /* once, not each time that a process maps the file */
 		plan_note(s->plan, "%s", err.msg);
 	if (s->measure && runtime_of_mapping(s->plan->options.runtimes, pid, m))
@@ -85,6 +87,18 @@ void session_serve_suspended(struct session *s)
 			s->sink->note(s->sink->ctx, err.msg);
 		follow_continue(pid);
 	}
+}
+
+void session_choose_again(struct session *s)
+{
+	size_t first_probe = s->plan->probes.n, first_site = s->plan->sites.n;
+	struct ut_err err = { 0 };
+
+	if (!plan_lacks_choice(s->plan))
+		return;
+	for (size_t i = 0; i < s->targets.n; i++)
+		plan_choose(s->plan, s->targets.v[i].id.pid, &err);
+	attach_new_sites(s, first_probe, first_site);
 }
 
 /* Mapping records were lost: plans all present mappings. */

@@ -117,6 +117,8 @@ int session_emit_sample(struct session *s, const struct ut_rec_event *rec, size_
 int session_sample_finish(struct session *s);
 /* Reports processes that were throttled since the last call. */
 int session_report_throttled(struct session *s);
+/* Attaches indirect functions that the targets have resolved meanwhile. */
+void session_choose_again(struct session *s);
 /* Attaches to the files that processes have mapped meanwhile. */
 void session_serve_mappings(struct session *s);
 

@@ -109,6 +109,7 @@ static bool serve_descriptors(struct session *s, int timeout_ms)
 	if (s->follow && monotonic_ns() - s->last_sweep_ns > SWEEP_NS) {
 		s->last_sweep_ns = monotonic_ns();
 		follow_sweep(s->follow);
+		session_choose_again(s);
 	}
 	return stop;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Function probes that need more than a symbol: patterns of which a part cannot be probed, and execs of
-second threads."""
+"""Function probes that need more than a symbol: patterns of which a part cannot be probed, execs of
+second threads, and indirect functions."""
 import subprocess
 import unittest
 
@@ -113,6 +113,76 @@ class SecondThread(profiles.Case):
                     target.wait_until(lambda: target.stdout.count("lived") == 2 * lives, "its next life")
                 self.assertEqual(trace.interrupt(), 0)
                 self.assertEqual([(int(e[0]), e[4]) for e in trace.events()], [(target.pid, n) for n in "1222"])
+
+
+INDIRECT = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static long n;
+static int slow(int x) { n++; return x + 1; }
+static int fast(int x) { n++; return x + 2; }
+static int (*resolve(void))(int) { __builtin_cpu_init(); return __builtin_cpu_supports("sse2") ? fast : slow; }
+int chosen(int x) __attribute__((ifunc("resolve")));
+int main(int c, char **v)
+{
+	char a[64] = "", b[64] = "", line[8];
+	unsigned long s = 0;
+	void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+	void *(*volatile find)(const void *, int, size_t) = memchr;
+
+	printf("ready %d\\n", getpid());
+	fflush(stdout);
+	if (read(0, line, sizeof(line)) < 0)
+		return 1;
+	for (int i = 0; i < atoi(v[c - 1]); i++) {
+		s += chosen(i);
+		copy(a, b, 61);
+		s += find(a, 1, 53) != NULL;
+	}
+	printf("%ld %lu\\n", n, s);
+	return 0;
+}
+"""
+
+
+@live.needs_root()
+class Indirect(profiles.Case, puppet.Case):
+    """Functions whose implementation each process chooses when it starts (IFUNC)."""
+
+    def names(self, trace):
+        return [name for name, _ in trace.seen]
+
+    def test_of_a_command(self):
+        for flags in ((), ("-no-pie",)):
+            program = self.build(INDIRECT, "-O0", "-fno-builtin", *flags)
+            trace = self.trace_command(f"p:{program}:chosen", "p:libc.so.6:memcpy (arg3 == 61)",
+                                       "p:libc.so.6:memchr (arg3 == 53)", "--", program, "500")
+            self.assertEqual([self.names(trace).count(n) for n in ("chosen", "memcpy", "memchr")], [500] * 3, trace.describe())
+            notes = [l for l in trace.stderr if "is an indirect function" in l]
+            self.assertEqual(len(notes), 3, trace.stderr)
+
+    def test_of_a_process(self):
+        for flags in ((), ("-no-pie",), ("-static",)):
+            with self.subTest(flags=flags):
+                program = self.build(INDIRECT, "-O0", "-fno-builtin", *flags)
+                libc = program if flags == ("-static",) else "libc.so.6"
+                target = self.start_target(program, "500", stdin=subprocess.PIPE)
+                trace = self.trace("-p", target.pid, f"p:{program}:chosen", f"p:{libc}:memcpy (arg3 == 61)",
+                                   f'r:{program}:chosen "%d", (int)retval')
+                target.say("\n")
+                self.assertEqual(target.wait(), 0)
+                trace.wait()
+                seen = puppet.seen_events(trace)
+                self.assertEqual(len([s for s in seen if s[0] == "memcpy"]), 500, trace.describe())
+                self.assertEqual(len([s for s in seen if s[0] == "chosen"]), 1000)
+                self.assertIn(("chosen", "501"), seen)    # fast(499)
+
+    def test_of_a_pattern(self):
+        program = self.build(INDIRECT, "-O0", "-fno-builtin")
+        trace = self.trace_command("p:libc.so.6:memc* (arg3 == 53)", "--", program, "50")
+        self.assertEqual(self.names(trace).count("memchr"), 50)
 
 
 if __name__ == "__main__":
