@@ -146,6 +146,19 @@ static int open_trace_output(struct run *run, struct ut_err *err)
 
 #define ROWS_MAX 30
 
+/* Calls of r: probes without an event. */
+static void print_calls(const struct session_totals *t)
+{
+	char number[32];
+
+	if (t->left)
+		fprintf(stderr, "usertrace: %s %s left without a return (exception, longjmp or end of the thread)\n",
+			human_count(t->left, number), t->left == 1 ? "call was" : "calls were");
+	if (t->unknown_returns)
+		fprintf(stderr, "usertrace: %s %s of calls that began before tracing ignored\n",
+			human_count(t->unknown_returns, number), plural(t->unknown_returns, "return"));
+}
+
 static void print_trace_totals(const struct run *run)
 {
 	const struct plan *plan = session_plan(run->session);
@@ -154,6 +167,7 @@ static void print_trace_totals(const struct run *run)
 	size_t rows = 0;
 
 	print_totals(&run->totals, true, "use a larger --buffer, a narrower predicate or fewer probes");
+	print_calls(&run->totals);
 	trace_output_totals(run->output, &text);
 	if (text.len)
 		fprintf(stderr, "usertrace: %s", text.data);

@@ -23,7 +23,8 @@ enum gen_map {
 	GEN_MAP_LOST, /* array of one value: 64 bytes per CPU, the first 8 count events lost for want of
 			 * room, the next 8 those of processes that were refused */
 	GEN_MAP_FOLLOW, /* hash: process id → 1 */
-	GEN_MAP_STARTS, /* hash: function, process and stack pointer → time of the call */
+	GEN_MAP_STARTS, /* hash: struct ut_call_key → struct ut_call */
+	GEN_MAP_CALLS, /* array of one value: struct ut_call_counts */
 	GEN_MAP_THROTTLED, /* hash: process id → what it may still write: struct ut_throttled */
 	GEN_MAP_WALK_UPROBE, /* array of one program: what takes a sample of a probe's stack (src/bpf/sample.bpf.c) */
 	GEN_MAP_WALK_TRACEPOINT,

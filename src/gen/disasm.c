@@ -11,7 +11,7 @@
 static const char *const map_names[GEN_MAPS] = {
 	[GEN_MAP_RINGS] = "rings",	    [GEN_MAP_LOST] = "lost",	     [GEN_MAP_FOLLOW] = "follow",
 	[GEN_MAP_STARTS] = "starts",	    [GEN_MAP_THROTTLED] = "refused", [GEN_MAP_WALK_UPROBE] = "walk",
-	[GEN_MAP_WALK_TRACEPOINT] = "walk",
+	[GEN_MAP_WALK_TRACEPOINT] = "walk", [GEN_MAP_CALLS] = "calls",
 };
 
 static const char *const function_names[GEN_FUNCTIONS] = {

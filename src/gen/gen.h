@@ -24,11 +24,24 @@ enum gen_filter {
 	GEN_FILTER_NOT_SELF, /* everybody but process self_tgid */
 };
 
+/* How the return of a function is known, and its call. */
+enum gen_pairing {
+	GEN_PAIR_TRAMPOLINE, /* by the kernel; the call only with a duration */
+	GEN_PAIR_STACK, /* by a probe at the end; the call by its stack pointer */
+	GEN_PAIR_GOROUTINE, /* the same in Go, whose stacks move */
+};
+
+#define GEN_CONDITION_NONE 0xff
+
 /* One operand as the generator needs it: the symbol's distance from the site is worked out. */
 struct gen_site {
 	const struct operands *operands; /* u:, resolved; NULL for other kinds */
 	uint64_t site_vaddr; /* where the probe is attached, in the file's numbering */
 	const struct tracepoint *tracepoint; /* t: */
+	enum gen_pairing pairing; /* r: */
+	uint32_t request; /* r: without a trampoline: pairs calls and returns of one request */
+	bool tail_jump; /* r: the function ends here by a jump: there is no retval */
+	uint8_t condition; /* of the jump, the low 4 bits of its opcode; GEN_CONDITION_NONE */
 };
 
 struct gen_options {
@@ -52,8 +65,9 @@ struct gen_snippet {
 /* The snippet for @checked at @site; -EINVAL with a sentence where the language allows what the generator cannot. */
 int gen_snippet(const struct probe_checked *checked, const struct gen_site *site, const struct gen_options *options,
 		struct gen_snippet *ret, struct ut_err *err);
-/* r: with duration: what runs at the function's entry (notes the time). */
-int gen_entry_snippet(const struct gen_options *options, struct gen_snippet *ret, struct ut_err *err);
+/* r: what runs at the function's entry, and stores its time. */
+int gen_entry_snippet(const struct gen_site *site, const struct gen_options *options, struct gen_snippet *ret,
+		      struct ut_err *err);
 void gen_snippet_done(struct gen_snippet *snippet);
 bool gen_snippet_equal(const struct gen_snippet *a, const struct gen_snippet *b);
 

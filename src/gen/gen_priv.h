@@ -17,7 +17,7 @@ enum gen_stack {
 	SP_FAULTS = -24, /* ut_rec_event.faults */
 	SP_DURATION = -32,
 	SP_RETRY = -40, /* bit i: text i needs another try */
-	SP_KEY2 = -56, /* 16 bytes: the key of GEN_MAP_STARTS */
+	SP_KEY2 = -56, /* 16 bytes, for what needs no more than a moment */
 	SP_VALUES = -184, /* OUTPUTS_MAX values, 8 bytes each, upward */
 	SP_LENGTHS = -312, /* OUTPUTS_MAX lengths of %.*s */
 	SP_TEMPS = -440, /* 16 temporaries of expressions */
@@ -60,6 +60,13 @@ unsigned gen_field_text(struct gen *g, const struct tracepoint_field *f, unsigne
 void gen_extend(struct gen *g, unsigned size, bool is_signed);
 /* Offset of a register in the kernel's struct pt_regs. */
 int gen_pt_regs(enum reg r);
+#define GEN_PT_REGS_FLAGS 144 /* and of the processor's flags */
+/*
+ * The entry or the end of a call of a traced function: SP_DURATION is set; goes to @out for one that is not known. Before
+ * values are on the stack. Clobbers R7. gen_call.c
+ */
+void gen_call_begin(struct gen *g, unsigned out);
+void gen_call_end(struct gen *g, unsigned out);
 /* Sets R8 and R9. gen_record.c */
 void gen_ring(struct asm_buf *a, uint32_t ncpus, unsigned out);
 /* Where temporaries and literals lie on the stack. gen_state.c */

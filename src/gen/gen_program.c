@@ -20,6 +20,10 @@ static bool unreadable_var(const struct expr *e, const struct gen_site *site, st
 		*ret = (struct unreadable){ op->text, op->reason };
 		return op->kind == OPERAND_UNREADABLE;
 	}
+	if (e->var == VAR_RETVAL && site->tail_jump) {
+		*ret = (struct unreadable){ "retval", "is not known where a function ends by a jump to another" };
+		return true;
+	}
 	if (e->var == VAR_FIELD && site->tracepoint && e->index < site->tracepoint->fields.n) {
 		const struct tracepoint_field *f = &site->tracepoint->fields.v[e->index];
 
@@ -56,6 +60,11 @@ static void gen_predicate(struct gen *g, unsigned out)
 
 	if (!e)
 		return;
+	if (unreadable_in(e, g->site, &u) && g->site->tail_jump) { /* false; the verifier removes the rest */
+		asm_movi(g->a, R0, 0);
+		asm_jcci(g->a, BPF_JEQ, R0, 0, out);
+		return;
+	}
 	if (unreadable_in(e, g->site, &u)) {
 		gen_refuse(g, e, "the predicate needs an argument that cannot be read at one of the sites: %s %s",
 			   u.text, u.reason);
@@ -122,47 +131,6 @@ static void gen_outputs(struct gen *g)
 	}
 }
 
-/*
- * The key of a call in GEN_MAP_STARTS: the process, the low half of the function's address, and the stack pointer at
- * its entry. No two live calls share it: a function that ends by jumping to another has the other's stack pointer.
- * (Kernels before 6.6 give no address.)
- */
-static void gen_call_key(struct gen *g, int sp_minus)
-{
-	asm_mov(g->a, R1, R6);
-	asm_call(g->a, BPF_FUNC_get_func_ip);
-	asm_store(g->a, 4, FP, SP_KEY2, R0);
-	asm_call(g->a, BPF_FUNC_get_current_pid_tgid);
-	asm_alui(g->a, BPF_RSH, R0, 32);
-	asm_store(g->a, 4, FP, SP_KEY2 + 4, R0);
-	asm_load(g->a, 8, R1, R6, gen_pt_regs(X86_RSP));
-	if (sp_minus)
-		asm_alui(g->a, BPF_SUB, R1, sp_minus);
-	asm_store(g->a, 8, FP, SP_KEY2 + 8, R1);
-}
-
-static void gen_call_key_args(struct gen *g)
-{
-	asm_map(g->a, R1, GEN_MAP_STARTS);
-	asm_mov(g->a, R2, FP);
-	asm_alui(g->a, BPF_ADD, R2, SP_KEY2);
-}
-
-/* SP_DURATION from the time noted at the entry; a call that began before we did has none and is let go. */
-static void gen_duration(struct gen *g, unsigned out)
-{
-	gen_call_key(g, 8); /* the return address is off the stack by now */
-	gen_call_key_args(g);
-	asm_call(g->a, BPF_FUNC_map_lookup_elem);
-	asm_jcci(g->a, BPF_JEQ, R0, 0, out);
-	asm_load(g->a, 8, R7, R0, 0);
-	asm_call(g->a, BPF_FUNC_ktime_get_ns);
-	asm_alu(g->a, BPF_SUB, R0, R7);
-	asm_store(g->a, 8, FP, SP_DURATION, R0);
-	gen_call_key_args(g);
-	asm_call(g->a, BPF_FUNC_map_delete_elem);
-}
-
 static int finish(struct asm_buf *a, struct ut_err *err)
 {
 	int r = asm_finish(a);
@@ -197,8 +165,7 @@ static int gen_sample_body(struct gen *g, struct gen_snippet *ret)
 	unsigned out = asm_label(g->a);
 	int r;
 
-	if (g->checked->needs_entry)
-		gen_duration(g, out);
+	gen_call_end(g, out);
 	gen_predicate(g, out);
 	gen_sample(g);
 	asm_place(g->a, out);
@@ -222,8 +189,7 @@ int gen_snippet(const struct probe_checked *checked, const struct gen_site *site
 	if (options->sample)
 		return gen_sample_body(&g, ret);
 	out = asm_label(g.a);
-	if (checked->needs_entry)
-		gen_duration(&g, out);
+	gen_call_end(&g, out);
 	gen_predicate(&g, out);
 	gen_outputs(&g);
 	gen_state(&g);
@@ -241,21 +207,23 @@ int gen_snippet(const struct probe_checked *checked, const struct gen_site *site
 	return 0;
 }
 
-int gen_entry_snippet(const struct gen_options *options, struct gen_snippet *ret, struct ut_err *err)
+int gen_entry_snippet(const struct gen_site *site, const struct gen_options *options, struct gen_snippet *ret,
+		      struct ut_err *err)
 {
-	struct gen g = { .a = &ret->code, .options = options, .err = err };
+	struct gen g = { .a = &ret->code, .site = site, .options = options, .err = err };
+	unsigned out;
+	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	gen_call_key(&g, 0);
-	asm_call(g.a, BPF_FUNC_ktime_get_ns);
-	asm_store(g.a, 8, FP, SP_KEY, R0);
-	gen_call_key_args(&g);
-	asm_mov(g.a, R3, FP);
-	asm_alui(g.a, BPF_ADD, R3, SP_KEY);
-	asm_movi(g.a, R4, BPF_ANY);
-	asm_call(g.a, BPF_FUNC_map_update_elem);
+	out = asm_label(g.a);
+	gen_call_begin(&g, out);
+	asm_place(g.a, out);
 	gen_exit(g.a);
-	return finish(g.a, err);
+	r = finish(g.a, err);
+	if (r)
+		gen_snippet_done(ret);
+	ret->sleeps = g.sleeps;
+	return r;
 }
 
 void gen_snippet_done(struct gen_snippet *snippet) { asm_done(&snippet->code); }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "wire/call.h"
 
 #define LOG_SIZE (1u << 20)
 
@@ -221,7 +222,16 @@ int kernel_link_own(int prog_fd, bool multi, uint64_t offset, uint64_t sem_offse
 	return *event < 0 ? *event : kernel_link_event(prog_fd, *event, cookie);
 }
 
-int kernel_starts_map(void) { return bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "ut_starts", 16, 8, 16384, NULL); }
+int kernel_starts_map(void)
+{
+	return bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "ut_starts", sizeof(struct ut_call_key), sizeof(struct ut_call),
+			      16384, NULL);
+}
+
+int kernel_calls_map(void)
+{
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "ut_calls", 4, sizeof(struct ut_call_counts), 1, NULL);
+}
 
 int kernel_throttled_map(unsigned value_size)
 {

@@ -59,8 +59,10 @@ int kernel_tracepoint_event(unsigned id);
 int kernel_link_own(int prog_fd, bool multi, uint64_t offset, uint64_t sem_offset, uint64_t cookie, int *event);
 int kernel_link_event(int prog_fd, int event_fd, uint64_t cookie);
 
-/* GEN_MAP_STARTS: (process, stack pointer) → time, the oldest forgotten first. A descriptor or a negative errno. */
+/* GEN_MAP_STARTS: struct ut_call_key → struct ut_call, the oldest forgotten first. A descriptor or a negative errno. */
 int kernel_starts_map(void);
+/* GEN_MAP_CALLS: one struct ut_call_counts. */
+int kernel_calls_map(void);
 
 /* GEN_MAP_THROTTLED: process → @value_size bytes. A descriptor or a negative errno. */
 int kernel_throttled_map(unsigned value_size);

@@ -178,15 +178,32 @@ static int insert_snippet(struct plan *plan, struct gen_snippet *snippet)
 	return (int)plan->snippets.n - 1;
 }
 
+static struct gen_site gen_site_of(const struct plan *plan, const struct plan_site *site)
+{
+	const struct plan_probe *p = &plan->probes.v[site->probe];
+
+	return (struct gen_site){
+		.operands = site->operands,
+		.site_vaddr = site->vaddr,
+		.tracepoint = &p->tracepoint,
+		.pairing = site->goroutine ? GEN_PAIR_GOROUTINE
+			   : site->paired  ? GEN_PAIR_STACK
+					   : GEN_PAIR_TRAMPOLINE,
+		.request = p->request,
+		.tail_jump = site->kind == SITE_TAIL,
+		.condition = site->condition,
+	};
+}
+
 static int generate_snippet(struct plan *plan, const struct plan_site *site, struct gen_snippet *ret,
 			    struct ut_err *err)
 {
 	const struct plan_probe *p = &plan->probes.v[site->probe];
-	struct gen_site gs = { .operands = site->operands, .site_vaddr = site->vaddr, .tracepoint = &p->tracepoint };
+	struct gen_site gs = gen_site_of(plan, site);
 	struct gen_options options = plan->options.gen;
 
 	if (site->kind == SITE_ENTRY)
-		return gen_entry_snippet(&options, ret, err);
+		return gen_entry_snippet(&gs, &options, ret, err);
 	options.sample = p->request < plan->options.samples;
 	options.may_sleep = options.may_sleep && site->kind != SITE_TRACEPOINT && !options.sample;
 	return gen_snippet(p->checked, &gs, &options, ret, err);
@@ -195,7 +212,7 @@ static int generate_snippet(struct plan *plan, const struct plan_site *site, str
 static void set_unreadable(struct plan *plan, struct plan_site *site)
 {
 	const struct plan_probe *p = &plan->probes.v[site->probe];
-	struct gen_site gs = { .operands = site->operands, .site_vaddr = site->vaddr, .tracepoint = &p->tracepoint };
+	struct gen_site gs = gen_site_of(plan, site);
 
 	for (unsigned i = 0; i < p->checked->noutputs; i++)
 		if (!gen_output_unreadable(p->checked, i, &gs, &site->unreadable[i]))

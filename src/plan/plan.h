@@ -48,14 +48,17 @@ struct plan_probe {
 	unsigned request; /* index of the text it came from */
 	unsigned file; /* index; unused for t: */
 	unsigned nsites;
+	const char *how; /* r: why its returns are traced in this way; a constant */
 	uint64_t events; /* number of events, counted by the session */
 };
 
 /* How a site is attached. */
 enum site_kind {
 	SITE_PROBE,
-	SITE_ENTRY, /* r: with duration: the call */
-	SITE_RETURN,
+	SITE_ENTRY, /* r: the call; with a trampoline only if the duration is needed */
+	SITE_RETURN, /* r: the kernel's return trampoline */
+	SITE_RET, /* r: a RET instruction */
+	SITE_TAIL, /* r: a jump to a function that returns in place of this one */
 	SITE_TRACEPOINT,
 	SITE_USER, /* e: the probe of <usertrace.h> */
 	SITE_PRCTL, /* e: the system call */
@@ -70,6 +73,8 @@ struct plan_site {
 	unsigned tracepoint_id; /* with site_is_tracepoint */
 	uint64_t vaddr, offset, sem_offset;
 	struct operands *operands; /* u: owned, not shared */
+	uint8_t condition; /* SITE_TAIL: the condition of the jump; ELF_END_ALWAYS */
+	bool paired, goroutine; /* r: without a trampoline; in Go */
 	uint32_t snippet; /* SITE_NO_SNIPPET: the program is not generated */
 	enum nop5_location nop5; /* see plan/nop5.h */
 	bool nop5_before; /* SITE_USER: a faster site is 5 bytes before it */

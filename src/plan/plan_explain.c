@@ -25,7 +25,9 @@ static const char *site_word(enum site_kind kind)
 {
 	switch (kind) {
 	case SITE_ENTRY: return "call (records the time)";
-	case SITE_RETURN: return "return";
+	case SITE_RETURN: return "return (the kernel's trampoline)";
+	case SITE_RET: return "return (RET instruction)";
+	case SITE_TAIL: return "end by a jump to another function";
 	case SITE_TRACEPOINT: return "tracepoint";
 	case SITE_USER: return "user events of <usertrace.h>";
 	case SITE_PRCTL: return "user events of prctl(PR_USER_TRACE, …)";
@@ -121,6 +123,8 @@ static void explain_probe(const struct plan *plan, unsigned probe, struct buf *o
 		explain_user(p->checked, out);
 	else
 		explain_outputs(plan, p->checked, out);
+	if (p->how)
+		buf_addf(out, "  returns     %s\n", p->how);
 	for (size_t i = 0; i < plan->sites.n; i++)
 		if (plan->sites.v[i].probe == probe)
 			explain_site(plan, &plan->sites.v[i], out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* p: and r: requests: the matching functions of a file become probes. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/ascii.h"
@@ -9,6 +10,7 @@
 #include "base/text.h"
 #include "elf/demangle.h"
 #include "elf/instruction.h"
+#include "elf/returns.h"
 #include "plan/plan_priv.h"
 
 /* The scope of a function: the six registers of integer arguments, of unknown type, for p:; only the result for r:. */
@@ -69,12 +71,13 @@ static int check_location(struct plan_scan *scan, const struct probe_spec *spec,
 	return 0;
 }
 
-static int add_function_site(struct plan_scan *scan, int probe, enum site_kind kind, uint64_t vaddr)
+static int add_function_site(struct plan_scan *scan, int probe, const struct plan_site *like, uint64_t vaddr)
 {
-	struct plan_site site = {
-		.kind = kind, .probe = (unsigned)probe, .file = (unsigned)scan->file, .vaddr = vaddr
-	};
+	struct plan_site site = *like;
 
+	site.probe = (unsigned)probe;
+	site.file = (unsigned)scan->file;
+	site.vaddr = vaddr;
 	if (!elf_vaddr_to_offset(scan->img, vaddr, &site.offset))
 		return ut_err_set(scan->err, -EINVAL, "0x%llx is not in the file '%s'", (unsigned long long)vaddr,
 				  scan->path);
@@ -82,40 +85,179 @@ static int add_function_site(struct plan_scan *scan, int probe, enum site_kind k
 	return plan_add_site(scan->plan, &site, scan->err);
 }
 
-int plan_add_function(struct plan_scan *scan, unsigned request, const char *func, uint64_t vaddr, uint64_t start)
-{
-	const struct probe_spec *spec = scan->plan->requests.v[request].spec;
-	struct plan_probe p = { .request = request };
-	struct buf name = { 0 };
-	int probe, r = check_location(scan, spec, func, vaddr, start);
-
-	if (!r)
-		r = plan_check(scan->plan, request, function_scope(spec->kind, func), NULL, &p.checked, scan->err);
-	if (r)
-		return r;
-	r = plan_scan_file(scan);
-	p.file = (unsigned)scan->file;
-	p.provider = strdup(path_base(scan->path));
-	elf_demangle(func, &name);
-	p.func = buf_take(&name); /* C++ and Rust names as they are written, without parameters */
-	probe = plan_add_probe(scan->plan, &p);
-	if (r < 0 || probe < 0)
-		return ut_err_nomem(scan->err);
-	if (spec->kind == PROBE_ENTRY)
-		return add_function_site(scan, probe, SITE_PROBE, vaddr);
-	if (scan->plan->probes.v[probe].checked->needs_entry) {
-		r = add_function_site(scan, probe, SITE_ENTRY, vaddr);
-		if (r)
-			return r;
-	}
-	return add_function_site(scan, probe, SITE_RETURN, vaddr);
-}
+/* --- how returns are traced -------------------------------------------------------------------------------------- */
 
 /*
- * A part that the compiler split off a function is reached by a jump, so there is no return address on its stack, and r:
- * would overwrite something else.
+ * The kernel's trampoline replaces the return address: cheap, and invisible to a program that does not read its own stack.
+ * An unwinder (exceptions, panics) does not know that address and ends the program; Go copies its stacks. A probe on RET
+ * changes nothing, but the kernel executes the instruction singly, which costs 20 times as much.
  */
-static bool is_split_off(const char *name) { return strstr(name, ".cold"); }
+enum return_way { RETURN_TRAMPOLINE, RETURN_INSTRUCTIONS, RETURN_REFUSED };
+
+struct return_choice {
+	enum return_way way;
+	const char *reason; /* a constant */
+};
+
+struct return_facts {
+	bool is_go;
+	bool unwinds; /* exceptions or panics exist in the file, or the name is of C++ or Rust */
+	bool wants_stack; /* the user stack, or a sample of it */
+	bool described; /* by a runtime definition, whose author knows the function */
+	const struct elf_returns *returns;
+};
+
+static struct return_choice choose_return(const struct return_facts *f)
+{
+	bool can_pass = f->unwinds && f->returns->calls;
+
+	/* one that never returns is left by an exception, or not at all: without an end that can be probed */
+	if (f->is_go)
+		return f->returns->problem ? (struct return_choice){ RETURN_REFUSED, NULL }
+					   : (struct return_choice){ RETURN_INSTRUCTIONS,
+								     "RET instructions, because Go moves its stacks" };
+	if (f->returns->problem && f->unwinds)
+		return f->described ? (struct return_choice){ RETURN_TRAMPOLINE,
+							      "trampoline: the runtime definition names the function" }
+				    : (struct return_choice){ RETURN_REFUSED, NULL };
+	if (can_pass)
+		return (struct return_choice){ RETURN_INSTRUCTIONS,
+					       "RET instructions, because an exception or panic can pass" };
+	if (f->wants_stack && !f->returns->problem && f->returns->ends.n)
+		return (struct return_choice){ RETURN_INSTRUCTIONS,
+					       "RET instructions, because the trampoline hides the caller in a stack" };
+	if (f->unwinds)
+		return (struct return_choice){ RETURN_TRAMPOLINE,
+					       "trampoline: it calls nothing, so no exception can pass" };
+	if (f->returns->calls_itself)
+		return (struct return_choice){ RETURN_TRAMPOLINE,
+					       "trampoline: C, without an unwinder in its file; the kernel misses "
+					       "returns at more than 64 nested calls" };
+	return (struct return_choice){ RETURN_TRAMPOLINE, "trampoline: C, without an unwinder in its file" };
+}
+
+static bool wants_stack(const struct plan *plan, const struct plan_probe *p)
+{
+	if (p->request < plan->options.samples)
+		return true;
+	for (unsigned i = 0; i < p->checked->noutputs; i++)
+		if (p->checked->outputs[i].kind == OUTPUT_USTACK)
+			return true;
+	return false;
+}
+
+/* Names of C++ and Rust: exceptions and panics pass such functions even in a file that names no unwinder. */
+static bool is_mangled(const char *name) { return !strncmp(name, "_Z", 2) || !strncmp(name, "_RN", 3); }
+
+static struct return_choice return_choice_of(struct plan_scan *scan, const struct plan_probe *p, const char *func,
+					     bool is_go, const struct elf_returns *returns)
+{
+	const struct return_facts facts = {
+		.is_go = is_go,
+		.unwinds = is_mangled(func) || elf_image_unwinds(scan->img),
+		.wants_stack = wants_stack(scan->plan, p),
+		.described = scan->plan->options.described,
+		.returns = returns,
+	};
+
+	return choose_return(&facts);
+}
+
+static int add_trampoline(struct plan_scan *scan, int probe, uint64_t vaddr)
+{
+	static const struct plan_site entry = { .kind = SITE_ENTRY }, end = { .kind = SITE_RETURN };
+	int r = 0;
+
+	if (scan->plan->probes.v[probe].checked->needs_entry)
+		r = add_function_site(scan, probe, &entry, vaddr);
+	return r ? r : add_function_site(scan, probe, &end, vaddr);
+}
+
+static int add_return_instructions(struct plan_scan *scan, int probe, bool is_go, const struct elf_returns *returns)
+{
+	struct plan_site site = { .kind = SITE_ENTRY, .paired = true, .goroutine = is_go, .condition = ELF_END_ALWAYS };
+	int r = add_function_site(scan, probe, &site, returns->entry);
+
+	for (size_t i = 0; !r && i < returns->ends.n; i++) {
+		const struct elf_end *end = &returns->ends.v[i];
+
+		site.kind = end->kind == ELF_END_RETURN ? SITE_RET : SITE_TAIL;
+		site.condition = end->condition;
+		r = add_function_site(scan, probe, &site, end->vaddr);
+	}
+	return r;
+}
+
+/* Adds the probe, whose members are moved in; its sites are not there yet. Returns its index. */
+static int add_probe_of(struct plan_scan *scan, struct plan_probe *p, const char *func)
+{
+	struct buf name = { 0 };
+	int probe, r = plan_scan_file(scan);
+
+	p->file = (unsigned)scan->file;
+	p->provider = strdup(path_base(scan->path));
+	elf_demangle(func, &name);
+	p->func = buf_take(&name); /* C++ and Rust names as they are written, without parameters */
+	probe = plan_add_probe(scan->plan, p);
+	return r < 0 || probe < 0 ? ut_err_nomem(scan->err) : probe;
+}
+
+static uint64_t size_of_function(struct elf_image *img, uint64_t vaddr, uint64_t size)
+{
+	uint64_t start, end;
+
+	if (!size && elf_unwind_entry_at(img, vaddr, &start, &end) && start == vaddr)
+		size = end - start;
+	return size;
+}
+
+/* > 0: refused, with the reason in the request's miss. */
+static int add_return_probe(struct plan_scan *scan, struct plan_probe *p, const struct elf_symbol *func)
+{
+	bool is_go = elf_image_is_go(scan->img);
+	struct plan_request *req = &scan->plan->requests.v[p->request];
+	struct elf_returns returns;
+	struct return_choice choice;
+	int r, probe;
+
+	elf_function_returns(scan->img, func->vaddr, size_of_function(scan->img, func->vaddr, func->size), is_go,
+			     &returns);
+	choice = return_choice_of(scan, p, func->name, is_go, &returns);
+	if (choice.way == RETURN_REFUSED) {
+		probe_checked_free(p->checked);
+		plan_set_miss(req,
+			      "%s of %s %s (at 0x%llx), and the kernel's return trampoline could end the program: %s",
+			      func->name, scan->path, returns.problem, (unsigned long long)returns.problem_vaddr,
+			      is_go ? "Go moves its stacks" : "an exception or panic can pass; use p:");
+		r = 1;
+	} else {
+		p->how = choice.reason;
+		probe = add_probe_of(scan, p, func->name);
+		r = probe < 0			      ? probe
+		    : choice.way == RETURN_TRAMPOLINE ? add_trampoline(scan, probe, func->vaddr)
+						      : add_return_instructions(scan, probe, is_go, &returns);
+	}
+	elf_returns_done(&returns);
+	return r;
+}
+
+int plan_add_function(struct plan_scan *scan, unsigned request, const struct elf_symbol *func, uint64_t offset)
+{
+	static const struct plan_site site = { .kind = SITE_PROBE };
+	const struct probe_spec *spec = scan->plan->requests.v[request].spec;
+	struct plan_probe p = { .request = request };
+	int probe, r = check_location(scan, spec, func->name, func->vaddr + offset, func->vaddr);
+
+	if (!r)
+		r = plan_check(scan->plan, request, function_scope(spec->kind, func->name), NULL, &p.checked,
+			       scan->err);
+	if (r)
+		return r;
+	if (spec->kind == PROBE_RETURN)
+		return add_return_probe(scan, &p, func);
+	probe = add_probe_of(scan, &p, func->name);
+	return probe < 0 ? probe : add_function_site(scan, probe, &site, func->vaddr + offset);
+}
 
 /*
  * Demangling is slow, and a program has 100,000 names. A mangled name contains the last identifier of the name literally,
@@ -144,9 +286,9 @@ static bool symbol_matches(const struct probe_spec *spec, const struct elf_symbo
 	if (!s->is_func)
 		return false;
 	if (glob_match(spec->name, s->name))
-		return !is_split_off(s->name) || is_split_off(spec->name);
+		return !elf_name_is_part(s->name) || elf_name_is_part(spec->name);
 	if (s->name[0] != '_' || !strstr(spec->name, "::") || !may_demangle_to(s->name, spec->name) ||
-	    is_split_off(s->name))
+	    elf_name_is_part(s->name))
 		return false;
 	elf_demangle(s->name, &plain);
 	ret = plain.data && glob_match(spec->name, plain.data);
@@ -156,7 +298,7 @@ static bool symbol_matches(const struct probe_spec *spec, const struct elf_symbo
 
 static const char *cannot_be_probed(const struct probe_spec *spec, const struct elf_symbol *s)
 {
-	if (spec->kind == PROBE_RETURN && is_split_off(s->name))
+	if (spec->kind == PROBE_RETURN && elf_name_is_part(s->name))
 		return "is a part of a function that the compiler split off; it is reached by a jump and has no return "
 		       "of its own";
 	return NULL;
@@ -205,14 +347,15 @@ static int note_skipped(struct plan_scan *scan, const struct skipped *s)
 static int add_matching(struct plan_scan *scan, unsigned request, size_t *ret_found)
 {
 	struct skipped skipped = { 0 };
-	const struct probe_spec *spec = scan->plan->requests.v[request].spec;
+	struct plan_request *req = &scan->plan->requests.v[request];
+	const struct probe_spec *spec = req->spec;
 	const struct elf_symbol *symbols;
 	size_t n = elf_image_symbols(scan->img, &symbols);
 	uint64_t last = UINT64_MAX;
 	const char *why;
 	int r = 0;
 
-	for (size_t i = 0; !r && i < n; i++) {
+	for (size_t i = 0; r >= 0 && i < n; i++) {
 		if (symbols[i].vaddr == last || !symbol_matches(spec, &symbols[i]))
 			continue; /* sorted by address: aliases of one function count once */
 		if (symbols[i].is_ifunc) {
@@ -228,16 +371,18 @@ static int add_matching(struct plan_scan *scan, unsigned request, size_t *ret_fo
 		last = symbols[i].vaddr;
 		if (check_one_of_many(scan, spec, &symbols[i], &skipped))
 			continue;
-		++*ret_found;
-		r = plan_add_function(scan, request, symbols[i].name, last + (spec->has_offset ? spec->offset : 0),
-				      last);
+		r = plan_add_function(scan, request, &symbols[i], spec->has_offset ? spec->offset : 0);
+		*ret_found += r == 0;
+		if (r > 0 && !skipped.n++) {
+			skipped.name = symbols[i].name;
+			snprintf(skipped.reason.msg, sizeof(skipped.reason.msg), "%s", req->miss ? req->miss : "");
+		}
 	}
-	if (!r && skipped.n && !*ret_found)
-		plan_set_miss(&scan->plan->requests.v[request], "%.*s", (int)strcspn(skipped.reason.msg, "\n"),
-			      skipped.reason.msg);
-	else if (!r)
+	if (r >= 0 && skipped.n && !*ret_found)
+		plan_set_miss(req, "%.*s", (int)strcspn(skipped.reason.msg, "\n"), skipped.reason.msg);
+	else if (r >= 0)
 		r = note_skipped(scan, &skipped);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /* Suggests functions with similar names. */
@@ -282,15 +427,11 @@ int plan_functions(struct plan_scan *scan, unsigned request)
 			       ? ut_err_set(err, -ENOTSUP, "'%s' is for %s; only 64-bit x86 programs can be traced",
 					    scan->path, elf_image_machine(scan->img))
 			       : 0;
-	if (spec->kind == PROBE_RETURN && elf_image_is_go(scan->img))
-		return probe_error_at(
-			spec->text, 0, 1, err,
-			"'%s' is a Go program: a return probe would crash it, because Go moves its stacks; use p:",
-			scan->path);
 	if (spec->has_address && (r = check_address(scan, spec)))
 		return r;
 	if (spec->has_address)
-		return plan_add_function(scan, request, spec->name, spec->offset, spec->offset);
+		return plan_add_function(scan, request,
+					 &(struct elf_symbol){ .name = spec->name, .vaddr = spec->offset }, 0);
 	r = add_matching(scan, request, &found);
 	if (!r && !found && !req->nprobes && !req->miss)
 		miss(scan, req);

@@ -132,16 +132,20 @@ static int add_choice(const struct chooser *c, size_t number, uint64_t vaddr, st
 				  .img = c->img,
 				  .file = (int)f->file,
 				  .err = err };
-	const struct elf_symbol *symbol;
+	const struct elf_symbol *symbol = elf_function_at(c->img, vaddr);
+	const struct elf_symbol func = { .name = f->name,
+					 .vaddr = vaddr,
+					 .size = symbol && symbol->vaddr == vaddr ? symbol->size : 0 };
 	int r;
 
 	f->found = true;
 	if (is_planned(c->plan, f, vaddr))
 		return 0; /* two functions with one implementation: memcpy and memmove */
-	r = plan_add_function(&scan, f->request, f->name, vaddr, vaddr);
+	r = plan_add_function(&scan, f->request, &func, 0);
+	if (r > 0) /* the request has the reason */
+		return 0;
 	if (r || c->plan->options.described || glob_is_pattern(c->plan->requests.v[f->request].spec->name))
 		return r;
-	symbol = elf_function_at(c->img, vaddr);
 	return plan_note(
 		       c->plan,
 		       "%s of '%s' is an indirect function: process %d uses the implementation at 0x%llx%s%s%s, whose "

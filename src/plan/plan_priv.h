@@ -47,8 +47,11 @@ int plan_functions(struct plan_scan *scan, unsigned request);
 
 /* An indirect function that the request selects. */
 int plan_add_ifunc(struct plan_scan *scan, unsigned request, const struct elf_symbol *symbol);
-/* A probe at this address of the file, named @func. @vaddr is in the function that begins at @start. */
-int plan_add_function(struct plan_scan *scan, unsigned request, const char *func, uint64_t vaddr, uint64_t start);
+/*
+ * A probe on the function @func (name, address, size; 0: not known), @offset bytes after its start. > 0: its return cannot
+ * be traced, for the reason in the request's miss.
+ */
+int plan_add_function(struct plan_scan *scan, unsigned request, const struct elf_symbol *func, uint64_t offset);
 
 /* Appends a probe (members moved in) and returns its index; -ENOMEM. */
 int plan_add_probe(struct plan *plan, struct plan_probe *probe);

@@ -187,7 +187,7 @@ int session_open(const struct session_options *options, const struct runtimes *r
 	s->rings.size_bytes =
 		options->targets.ring_bytes ? options->targets.ring_bytes : rings_default_size(kernel_cpus());
 	s->state_base_ns = monotonic_ns() - 1000000000u; /* before any time that is stored */
-	s->starts_fd = s->throttled_fd = s->epoll_fd = -1;
+	s->starts_fd = s->calls_fd = s->throttled_fd = s->epoll_fd = -1;
 	no_states = options->states && measure_possible(&why);
 	if (no_states)
 		s->options.states = NULL;
@@ -229,6 +229,7 @@ struct session *session_close(struct session *s)
 	vec_done(&s->targets);
 	vec_done(&s->descendants);
 	close_fd(s->starts_fd);
+	close_fd(s->calls_fd);
 	close_fd(s->throttled_fd);
 	vec_done(&s->throttled);
 	late_free(s->late);

@@ -39,6 +39,8 @@ struct session_totals {
 	uint64_t throttled; /* of the lost ones, those of throttled processes */
 	uint64_t lost_lifecycle; /* lifecycle events that did not fit; not among the lost ones */
 	uint64_t busy; /* samples without a user stack, as another walk was under way */
+	uint64_t left; /* calls of r: probes that ended without a return; not counted behind a trampoline */
+	uint64_t unknown_returns; /* of r: probes: the call began before the attachment */
 	uint64_t malformed; /* user events with an operation that does not exist */
 	uint64_t elapsed_ns; /* from the attachment to the stop */
 	size_t nprobes, nsites;

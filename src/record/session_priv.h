@@ -41,7 +41,7 @@ struct session {
 	struct follow *follow; /* NULL: no followed processes */
 	struct lifecycle *lifecycle; /* NULL: no lifecycle events are needed */
 	struct mapwatch *watch;
-	int starts_fd; /* GEN_MAP_STARTS */
+	int starts_fd, calls_fd; /* GEN_MAP_STARTS, GEN_MAP_CALLS */
 	int throttled_fd; /* GEN_MAP_THROTTLED */
 	uint64_t throttled_seen; /* sum of the CPUs' counters at the last report */
 	uint64_t throttled_ns; /* time of the last report */

@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "record/calls.h"
 #include "record/session_priv.h"
 
 #define IDLE_MS_MAX 40 /* short enough that a line seems to appear at once */
@@ -158,6 +159,17 @@ int session_run(struct session *s, const struct session_sink *sink, enum session
 	return r;
 }
 
+static void count_calls(struct session *s)
+{
+	struct ut_call_counts counts;
+
+	if (s->calls_fd < 0 || !calls_are_paired(s->plan))
+		return;
+	calls_count(s->starts_fd, s->calls_fd, &counts);
+	s->totals.left = counts.left;
+	s->totals.unknown_returns = counts.unknown;
+}
+
 int session_stop(struct session *s, const struct session_sink *sink, struct session_totals *ret, struct ut_err *err)
 {
 	uint64_t n = 1;
@@ -174,6 +186,7 @@ int session_stop(struct session *s, const struct session_sink *sink, struct sess
 		s->totals.missed = attach_missed(s->attach);
 		s->totals.multi = attach_is_multi(s->attach);
 	}
+	count_calls(s);
 	signals_stop(s->signals);
 	if (s->signals)
 		s->totals.missed += signals_missed(s->signals);

@@ -17,7 +17,7 @@
 /* The reader runs briefly each time, but events are lost if it waits behind busy programs. */
 #define READER_NICE (-15)
 
-/* Only returns with a duration need it, and the kernel takes a millisecond to create it. */
+/* Only returns need it, and the kernel takes a millisecond to create it. */
 static int open_starts(struct session *s, struct ut_err *err)
 {
 	bool needed = false;
@@ -31,6 +31,10 @@ static int open_starts(struct session *s, struct ut_err *err)
 	if (fd < 0)
 		return ut_err_set(err, fd, "cannot create the table of calls in progress: %s", strerror(-fd));
 	s->starts_fd = fd;
+	fd = kernel_calls_map();
+	if (fd < 0)
+		return ut_err_set(err, fd, "cannot create the counters of calls: %s", strerror(-fd));
+	s->calls_fd = fd;
 	return 0;
 }
 
@@ -217,6 +221,7 @@ static int open_attach(struct session *s, struct ut_err *err)
 			     [GEN_MAP_LOST] = s->rings.lost_fd,
 			     [GEN_MAP_FOLLOW] = s->follow ? follow_map_fd(s->follow) : -1,
 			     [GEN_MAP_STARTS] = s->starts_fd,
+			     [GEN_MAP_CALLS] = s->calls_fd,
 			     [GEN_MAP_THROTTLED] = s->throttled_fd },
 		.functions = s->sched ? sched_functions(s->sched) : NULL,
 		.no_multi = s->options.no_multi,

@@ -67,7 +67,9 @@ static inline void recorder_open(struct recorder *r, uint64_t ring_bytes)
 {
 	struct ut_err err = { 0 };
 
-	*r = (struct recorder){ .fds = { -1, -1, -1, -1 }, .multi = kernel_has_uprobe_multi() };
+	*r = (struct recorder){ .multi = kernel_has_uprobe_multi() };
+	for (int i = 0; i < GEN_MAPS; i++)
+		r->fds[i] = -1;
 	if (rings_open(&r->rings, recorder_cpus(), ring_bytes, &err))
 		fail_msg("%s", err.msg);
 	r->merge = merge_new(recorder_cpus());
@@ -75,8 +77,9 @@ static inline void recorder_open(struct recorder *r, uint64_t ring_bytes)
 	r->fds[GEN_MAP_RINGS] = r->rings.outer_fd;
 	r->fds[GEN_MAP_LOST] = r->rings.lost_fd;
 	r->fds[GEN_MAP_STARTS] = kernel_starts_map();
+	r->fds[GEN_MAP_CALLS] = kernel_calls_map();
 	r->fds[GEN_MAP_FOLLOW] = bpf_map_create(BPF_MAP_TYPE_HASH, "follow", 4, 4, 1024, NULL);
-	assert_true(r->fds[GEN_MAP_STARTS] >= 0 && r->fds[GEN_MAP_FOLLOW] >= 0);
+	assert_true(r->fds[GEN_MAP_STARTS] >= 0 && r->fds[GEN_MAP_CALLS] >= 0 && r->fds[GEN_MAP_FOLLOW] >= 0);
 }
 
 static inline void *recorder_close_fd(void *fd)
@@ -103,6 +106,7 @@ static inline void recorder_close(struct recorder *r)
 {
 	recorder_detach(r);
 	close(r->fds[GEN_MAP_STARTS]);
+	close(r->fds[GEN_MAP_CALLS]);
 	close(r->fds[GEN_MAP_FOLLOW]);
 	rings_close(&r->rings);
 	r->merge = merge_free(r->merge);

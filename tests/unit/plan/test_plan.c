@@ -93,6 +93,7 @@ static void sites_of_a_program(void **state)
 		{ "p:@:site_?", 2, 2 },
 		{ "r:@:p_str", 1, 1 },
 		{ "r:@:p_str duration", 1, 2 },
+		{ "r:@:p_str \"%U\"", 1, 2 }, /* the entry and RET, in place of the trampoline */
 		{ "p:@:main", 1, 1 },
 		{ "u:@:z?o:str \"%s\", arg1", 1, 1 },
 	};
@@ -479,24 +480,6 @@ static void an_unreadable_argument(void **state)
 	plan_free(plan);
 }
 
-static void go_programs_have_no_return_probes(void **state)
-{
-	static const char *const text = "r:" MADE_UP ":main";
-	struct elf_builder *b = builder_new();
-	struct plan *plan = new_plan(&text, 1);
-	struct ut_err err = { 0 };
-	AUTO_CLOSE int fd = -1;
-
-	(void)state;
-	memcpy(b->bytes + STRINGS_OFFSET + 1, ".go.buildinfo", 13); /* in the place of .stapsdt.base */
-	fd = memory_file(b->bytes, sizeof(b->bytes));
-	free(b);
-	assert_true(plan_file(plan, MADE_UP, fd, &err) < 0);
-	assert_non_null(strstr(err.msg, "Go"));
-	assert_non_null(strstr(err.msg, "p:"));
-	plan_free(plan);
-}
-
 static void what_the_runtime_offers(void **state)
 {
 	static const char *const text = "u:gone:gc__start";
@@ -613,7 +596,6 @@ UNIT_TESTS(plan)
 		cmocka_unit_test(a_pattern_passes_over_the_site_of_user_events),
 		cmocka_unit_test(an_error_leaves_the_plan_as_it_was),
 		cmocka_unit_test(an_unreadable_argument),
-		cmocka_unit_test(go_programs_have_no_return_probes),
 		cmocka_unit_test(what_the_runtime_offers),
 		cmocka_unit_test(files_that_are_no_programs),
 		cmocka_unit_test(broken_probes_never_become_a_plan),

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "traced.h"
 #include "unit.h"
+#include "wire/call.h"
 
 #define SLED 130
 
@@ -73,6 +74,22 @@ int call_leaver(jmp_buf *out, int depth)
 __asm__(".text\n.globl call_tail\n.hidden call_tail\n.type call_tail, @function\n.p2align 4\ncall_tail:\n"
 	"	nop\n	movl $41, %edi\n	jmp call_inner\n.size call_tail, . - call_tail\n");
 int call_tail(void);
+
+/* call_jumper(n) is call_inner(n) for n > 0, else 40. */
+__asm__(".text\n.globl call_jumper\n.hidden call_jumper\n.type call_jumper, @function\n.p2align 4\ncall_jumper:\n"
+	"	test %edi, %edi\n	jg call_inner\n	mov $40, %eax\n	ret\n"
+	".size call_jumper, . - call_jumper\n");
+int call_jumper(int n);
+
+/* Attaches within the call. */
+TRACED int call_attacher(struct traced *t, const char *text, bool no_multi);
+
+int call_attacher(struct traced *t, const char *text, bool no_multi)
+{
+	if (t)
+		traced_open(t, &text, 1, no_multi);
+	return 7;
+}
 
 static const char *const ways[] = { "many at once", "one by one" };
 
@@ -173,6 +190,99 @@ static void calls_that_never_return(bool no_multi)
 	traced_close(&t);
 }
 
+/* --- without the trampoline: chosen for these functions because the user stack is asked for ---------------------- */
+
+static struct ut_call_counts call_counts(const struct traced *t)
+{
+	struct ut_call_counts ret;
+	uint32_t zero = 0;
+
+	assert_int_equal(bpf_map_lookup_elem(t->r.fds[GEN_MAP_CALLS], &zero, &ret), 0);
+	return ret;
+}
+
+/* More nested calls than the kernel's trampoline takes. */
+static void deep_recursion(bool no_multi)
+{
+	const char *texts[] = { "r:call_down \"%u %d%U\", duration, retval" };
+	struct traced t;
+
+	traced_open(&t, texts, 1, no_multi);
+	assert_int_equal(call_down(99), 99);
+	for (int i = 0; i <= 99; i++) {
+		const struct ut_rec_event *rec = recorder_event(&t.r);
+
+		assert_int_equal(record_value(rec, traced_probe(&t, rec)->checked, 1), i);
+		assert_true(duration_of(rec) >= (uint64_t)(i + 1) * SPIN_NS);
+	}
+	assert_null(recorder_next(&t.r));
+	assert_int_equal(call_counts(&t).left, 0);
+	assert_int_equal(call_counts(&t).unknown, 0);
+	traced_close(&t);
+}
+
+static void calls_that_leave_are_counted(bool no_multi)
+{
+	const char *texts[] = { "r:call_leaver \"%u%U\", duration" };
+	struct traced t;
+	jmp_buf out;
+
+	traced_open(&t, texts, 1, no_multi);
+	for (int round = 0; round < 3; round++)
+		if (!setjmp(out))
+			call_leaver(&out, 3);
+	assert_null(recorder_next(&t.r));
+	assert_int_equal(call_counts(&t).left, 8); /* the last four are found by the next call */
+	assert_int_equal(call_leaver(NULL, 3), 3);
+	for (int i = 0; i < 4; i++)
+		assert_true(duration_of(recorder_event(&t.r)) >= SPIN_NS);
+	assert_null(recorder_next(&t.r));
+	assert_int_equal(call_counts(&t).left, 12);
+	assert_int_equal(call_counts(&t).unknown, 0);
+	traced_close(&t);
+}
+
+/* A call that has begun before the attachment: its return is no event. */
+static void a_call_in_progress(bool no_multi)
+{
+	const char *texts[] = { "r:call_attacher \"%d%U\", retval" };
+	struct traced t;
+
+	assert_int_equal(call_attacher(&t, texts[0], no_multi), 7);
+	assert_null(recorder_next(&t.r));
+	assert_int_equal(call_counts(&t).unknown, 1);
+	assert_int_equal(call_attacher(NULL, NULL, false), 7);
+	assert_int_equal(record_value(recorder_event(&t.r), t.plan->probes.v[0].checked, 0), 7);
+	traced_close(&t);
+}
+
+/* The end by a jump is an event without a result; a jump that is not taken is none. */
+static void tail_jumps(bool no_multi)
+{
+	const char *texts[] = { "r:call_jumper \"%d%U\", retval" };
+	struct traced t;
+	unsigned jumps = 0, returns = 0;
+	const struct merge_item *item;
+
+	traced_open(&t, texts, 1, no_multi);
+	for (int i = -3; i <= 5; i++)
+		assert_int_equal(call_jumper(i), i > 0 ? i + 1 : 40);
+	while ((item = recorder_next(&t.r))) {
+		const struct ut_rec_event *rec = item->rec;
+		bool jumped = t.plan->sites.v[rec->site].unreadable[0] != NULL;
+
+		jumps += jumped;
+		returns += !jumped;
+		if (!jumped)
+			assert_int_equal(record_value(rec, traced_probe(&t, rec)->checked, 0), 40);
+	}
+	assert_int_equal(jumps, 5);
+	assert_int_equal(returns, 4);
+	assert_int_equal(call_counts(&t).left, 0);
+	assert_int_equal(call_counts(&t).unknown, 0);
+	traced_close(&t);
+}
+
 static void a_predicate_on_the_duration(bool no_multi)
 {
 	const char *texts[] = { "r:call_down (duration > 1000000) \"%u\", duration" };
@@ -209,6 +319,26 @@ static void test_never_return(void **state)
 {
 	(void)state;
 	both_ways(calls_that_never_return);
+}
+static void test_deep_recursion(void **state)
+{
+	(void)state;
+	both_ways(deep_recursion);
+}
+static void test_left(void **state)
+{
+	(void)state;
+	both_ways(calls_that_leave_are_counted);
+}
+static void test_call_in_progress(void **state)
+{
+	(void)state;
+	both_ways(a_call_in_progress);
+}
+static void test_tail_jumps(void **state)
+{
+	(void)state;
+	both_ways(tail_jumps);
 }
 static void test_duration_predicate(void **state)
 {
@@ -409,6 +539,10 @@ UNIT_TESTS(attach)
 		cmocka_unit_test(test_nesting),
 		cmocka_unit_test(test_tail_calls),
 		cmocka_unit_test(test_never_return),
+		cmocka_unit_test(test_deep_recursion),
+		cmocka_unit_test(test_left),
+		cmocka_unit_test(test_call_in_progress),
+		cmocka_unit_test(test_tail_jumps),
 		cmocka_unit_test(test_duration_predicate),
 		cmocka_unit_test(many_bodies),
 		cmocka_unit_test(test_more_bodies),
