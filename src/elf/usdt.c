@@ -11,6 +11,7 @@
 #define NOTE_SECTION ".note.stapsdt"
 #define OWNER "stapsdt"
 #define NOTE_TYPE 3
+#define HEADER_BYTES (sizeof(Elf64_Nhdr) + sizeof(OWNER))
 
 static const char outside_text[] = "its address is outside any executable segment of the file";
 static const char outside_data[] = "its semaphore is outside any writable segment of the file";
@@ -152,23 +153,66 @@ static bool read_note(const struct elf_image *img, const struct note *raw, uint6
 	return true;
 }
 
+/* The next header of such a note, at a multiple of 4 bytes from @bytes; NULL: none before @end. */
+static const uint8_t *find_header(const uint8_t *bytes, const uint8_t *from, const uint8_t *end)
+{
+	static const char owner[] = OWNER;
+	Elf64_Nhdr h;
+
+	for (const uint8_t *at = bytes + (((size_t)(from - bytes) + 3) & ~(size_t)3);
+	     at < end && (size_t)(end - at) >= HEADER_BYTES; at += 4) {
+		memcpy(&h, at, sizeof(h));
+		if (h.n_namesz == sizeof(owner) && h.n_type == NOTE_TYPE &&
+		    !memcmp(at + sizeof(h), owner, sizeof(owner)))
+			return at;
+	}
+	return NULL;
+}
+
+/*
+ * Where a description ends: its three strings do, if it is readable. A size that is too large would swallow the notes behind
+ * it, and one that is too small would make a header of the rest.
+ */
+static const uint8_t *description_end(const struct note *raw, const struct usdt_note *note, bool readable)
+{
+	return readable ? (const uint8_t *)note->args + strlen(note->args) + 1 : raw->desc;
+}
+
 static int read_stretch(struct elf_image *img, const uint8_t *bytes, const struct stretch *s, uint64_t section_base,
 			struct usdt_notes *to)
 {
 	struct note_walk w = note_walk_over(bytes, s->size, s->align);
+	const uint8_t *end = bytes + s->size, *next;
 	struct usdt_note note;
 	struct note raw;
 
-	while (note_next(&w, &raw)) {
+	for (;;) {
+		const uint8_t *head = w.at;
+		bool readable;
+
+		if (!note_next(&w, &raw)) {
+			to->broken += w.broken;
+			next = w.broken ? find_header(bytes, head + 1, end) : NULL;
+			if (!next)
+				return 0;
+			w = note_walk_over(next, (size_t)(end - next), s->align);
+			continue;
+		}
 		if (!note_is(&raw, OWNER, NOTE_TYPE))
 			continue;
-		if (!read_note(img, &raw, section_base, &note))
+		readable = read_note(img, &raw, section_base, &note);
+		if (!readable)
 			to->broken++;
 		else if (vec_push(&to->notes, note))
 			return -ENOMEM;
+		head = w.at; /* a header that begins before it may end behind it */
+		next = find_header(bytes, description_end(&raw, &note, readable),
+				   (size_t)(end - head) > HEADER_BYTES ? head + HEADER_BYTES : end);
+		if (next && next < head) {
+			to->broken += readable;
+			w = note_walk_over(next, (size_t)(end - next), s->align);
+		}
 	}
-	to->broken += w.broken;
-	return 0;
 }
 
 static int read_stretches(struct elf_image *img, const struct stretches *from, struct usdt_notes *to,

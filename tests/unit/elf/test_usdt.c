@@ -158,6 +158,43 @@ static void test_lying_sizes(void **state)
 	}
 }
 
+/* A wrong size of one description, from too small to beyond the end: the notes behind it are read. */
+static void test_a_broken_note_hides_no_other(void **state)
+{
+	/* Addresses, and strings of which the last ends with the description. */
+	static const char desc[] = "\0\1\x40\0\0\0\0\0"
+				   "\0\0\0\0\0\0\0\0"
+				   "\0\0\0\0\0\0\0\0"
+				   "p\0wrong\0-4@%eax 8@%rdx";
+	static const struct {
+		uint32_t size;
+		size_t want; /* the note itself can be read if its strings can */
+	} sizes[] = {
+		{ sizeof(desc) + 8, 3 },
+		{ sizeof(desc) + 70, 3 },
+		{ 0x1000, 2 },
+		{ 0xfffffff0, 2 },
+		{ sizeof(desc) - 10, 2 },
+		{ 28, 2 },
+		{ 8, 2 },
+		{ 0, 2 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct fixture *f = *state;
+
+		NOTE(f->b, 0x400100, 0, 0, "p\0before\0");
+		builder_raw_note(f->b, "stapsdt", 3, 8, sizes[i].size, desc, sizeof(desc));
+		NOTE(f->b, 0x400200, 0, 0, "p\0behind\0a longer list of arguments");
+		read_notes(f, sizes[i].want);
+		assert_string_equal(f->notes.notes.v[0].name, "before");
+		assert_string_equal(f->notes.notes.v[sizes[i].want - 1].name, "behind");
+		assert_true(f->notes.broken >= 1);
+		teardown(state);
+		setup(state);
+	}
+}
+
 static void test_last_note_without_padding(void **state)
 {
 	struct fixture *f = *state;
@@ -449,6 +486,7 @@ UNIT_TESTS(usdt)
 		BUILT(test_defects),
 		BUILT(test_unreadable_notes_are_counted),
 		BUILT(test_lying_sizes),
+		BUILT(test_a_broken_note_hides_no_other),
 		BUILT(test_last_note_without_padding),
 		BUILT(test_section_outside_the_file),
 		BUILT(test_none),
