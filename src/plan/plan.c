@@ -325,6 +325,7 @@ struct plan *plan_free(struct plan *plan)
 	vec_done(&plan->snippets);
 	vec_done(&plan->seen);
 	vec_done(&plan->ifuncs);
+	free(plan->denied);
 	free_names(&plan->providers);
 	free_names(&plan->names);
 	free(plan);

@@ -133,6 +133,8 @@ struct plan {
 	VEC(struct plan_seen) seen; /* examined files, with or without a match */
 	struct name_list names; /* "provider:name" of USDT probes, to suggest for a request without a match */
 	struct name_list providers; /* other providers, for the same */
+	char *denied; /* first mapped file that could not be opened for lack of rights; NULL: none */
+	size_t ndenied; /* how often that was tried */
 	struct sentences notes; /* to report once */
 	size_t notes_reported;
 	int user_probe; /* the probe of the first e: request, which owns the sites of both transports; -1: none */

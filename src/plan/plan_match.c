@@ -58,15 +58,25 @@ static bool wanted_by_name(const struct plan *plan, const char *path)
 	return false;
 }
 
+/* For the error of a request without a probe: the file may have it. */
+static void note_denied(struct plan *plan, const char *path)
+{
+	plan->ndenied++;
+	if (!plan->denied)
+		plan->denied = strdup(path);
+}
+
 /* A mapped file that cannot be opened is skipped: another file may have the probe. */
 static int plan_mapping_checked(struct plan *plan, pid_t pid, const struct mapping *m, bool check, struct ut_err *err)
 {
-	struct ut_err ignored;
+	struct ut_err why = { 0 };
 	AUTO_CLOSE int fd = -1;
 
 	if (!wanted_by_name(plan, m->path) || plan_was_seen(plan, pid, m, check))
 		return 0;
-	fd = mapping_open(pid, m, &ignored);
+	fd = mapping_open(pid, m, &why);
+	if (fd == -EPERM || fd == -EACCES)
+		note_denied(plan, m->path);
 	if (fd < 0)
 		return 0;
 	return plan_file(plan, m->path, fd, err);

@@ -77,6 +77,12 @@ static int report_request(const struct plan *plan, const struct plan_request *r,
 		append_near_names(plan, r->spec, &text);
 		append_near_provider(plan, r->spec, &text);
 	}
+	if (!use_miss && plan->denied) {
+		buf_addf(&text, "; '%s'", plan->denied);
+		if (plan->ndenied > 1)
+			buf_addf(&text, " and %zu more %s", plan->ndenied - 1, plural(plan->ndenied - 1, "file"));
+		buf_adds(&text, " could not be opened: permission denied; run as root, or with CAP_SYS_PTRACE");
+	}
 	append_runtime(plan->names.n || r->failed || r->spec->kind != PROBE_USDT ? NULL : runtime, &text);
 	ut_err_set(err, -EINVAL, "%s", text.data ? text.data : "out of memory");
 	buf_done(&text);

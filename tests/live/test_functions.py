@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Function probes that need more than a symbol: patterns of which a part cannot be probed, execs of
-second threads, and indirect functions."""
+second threads, indirect functions, and files
+that may not be opened."""
+import os
 import subprocess
 import unittest
 
@@ -183,6 +185,22 @@ class Indirect(profiles.Case, puppet.Case):
         program = self.build(INDIRECT, "-O0", "-fno-builtin")
         trace = self.trace_command("p:libc.so.6:memc* (arg3 == 53)", "--", program, "50")
         self.assertEqual(self.names(trace).count("memchr"), 50)
+
+
+@live.needs_root()
+@live.needs_program("setpriv")
+class Rights(puppet.Case):
+    def test_files_that_may_not_be_opened(self):
+        """Another user's program without CAP_SYS_PTRACE: the probe may be there, so it does not say that there is none."""
+        def other_user():
+            os.setgroups([])
+            os.setuid(65534)
+        target = self.start_target("puppet", stdin=subprocess.PIPE, preexec=other_user)
+        without = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", live.USERTRACE, "trace", "-p", target.pid]
+        for probe in ("u:puppet:tick", "p:puppet:main"):
+            done = self.start(*without, probe)
+            self.assertEqual(done.wait(), 2, done.describe())
+            self.assertRegex(done.stderr[0], "could not be opened: permission denied; run as root, or with CAP_SYS_PTRACE")
 
 
 if __name__ == "__main__":
