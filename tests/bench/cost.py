@@ -7,6 +7,9 @@ import tracers as all_tracers
 SITES = [("nop1", "USDT probe, 1-byte nop (what sys/sdt.h makes)"), ("nop5", "USDT probe, 5-byte nop at a function's start (`--no-forks`)")]
 
 
+RETURNS = [("trampoline", ""), ("trampoline, with the duration", " duration"), ("RET instruction, with %U", ' "%U"')]
+
+
 class Sample:
     """One tracer on one site, one entry a round."""
 
@@ -91,3 +94,17 @@ def measure(bench, report):
                        ["tracer", "median ns", "min..max", "above the empty program", "usertrace ÷ this", "recorded"],
                        [row("nothing attached", nothing, None, None)] +
                        [row(name, sample, empty, ours) for name, sample in by_name.items()])
+    measure_returns(bench, report)
+
+
+def measure_returns(bench, report):
+    """What a return costs in each way in which it is traced: a function of C, with and without the kernel's trampoline."""
+    found = [all_tracers.UsertraceReturn(bench, *way) for way in RETURNS]
+    if found[0].missing():
+        return
+    with programs.Target(bench.build, cpu=bench.target_cpu) as target:
+        nothing, samples = measure_site(bench, found, target, "nop1")
+    report.section("Cost of one traced return", "Nanoseconds of the traced thread's processor time a call; without a trampoline the "
+                   "kernel executes RET in single steps.", ["way", "median ns", "min..max"],
+                   [[name, text.number(text.median(sample.ns)), text.spread(sample.ns)]
+                    for name, sample in [("nothing attached", nothing)] + [(tracer.name, samples[tracer]) for tracer in found]])

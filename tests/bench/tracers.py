@@ -100,6 +100,19 @@ class UsertraceNull(Usertrace):
         return super().argv(target, pids, site) + ["-o", "/dev/null"]
 
 
+class UsertraceReturn(UsertraceNull):
+    """The return of the function that has the site."""
+
+    def __init__(self, bench, name, rest):
+        super().__init__(bench)
+        self.name, self.rest = name, rest
+        self.command = f"usertrace trace -p PID 'r:PROGRAM:fire_nop1{rest}' -o /dev/null"
+
+    def argv(self, target, pids, site):
+        return [self.bench.usertrace, "trace", f"r:{target.path}:fire_{site}{self.rest}", "-o", "/dev/null",
+                *(f"-p{pid}" for pid in pids)]
+
+
 class Empty(Tracer):
     name = "empty BPF program"
     command = "a program of one instruction, «return 0», on the same site"
