@@ -17,6 +17,7 @@
 #include "proc/process.h"
 #include "proc/procfs.h"
 #include "proc/runtime.h"
+#include "proc/semaphore.h"
 
 /* One provider of one file, with the counts of its notes. */
 struct provider {
@@ -27,6 +28,7 @@ struct provider {
 struct found { /* over all files of a process */
 	size_t probes, files, semaphores, raised;
 	struct buf traced; /* names of probes with a raised semaphore */
+	struct buf astray; /* of probes whose semaphore was raised where the program does not read it */
 };
 
 static int compare_notes(const void *a, const void *b)
@@ -47,35 +49,27 @@ static void report_provider(struct checks *c, const char *path, const struct pro
 			   plural(p->probes, "probe"), p->sites, plural(p->sites, "site"), path);
 }
 
-/* Reads the 16-bit semaphore of the running process; 0 or a negative errno. */
-static int read_semaphore(int mem, const struct mappings *maps, const struct file_id *file, uint64_t offset,
-			  uint16_t *ret)
+static void add_probe_name(struct buf *names, const struct usdt_note *note)
 {
-	for (size_t i = 0; i < maps->maps.n; i++) {
-		const struct mapping *m = &maps->maps.v[i];
-
-		if (m->file.ino != file->ino || m->file.dev != file->dev || !m->write)
-			continue;
-		if (offset < m->offset || offset - m->offset >= m->end - m->start)
-			continue;
-		return pread(mem, ret, sizeof(*ret), (off_t)(m->start + (offset - m->offset))) == sizeof(*ret) ? 0
-													       : -EIO;
-	}
-	return -ENOENT;
+	buf_addf(names, "%s%s:%s", names->len ? ", " : "", note->provider, note->name);
 }
 
 static void add_semaphore(struct found *found, const struct usdt_note *note, int mem, const struct mappings *maps,
 			  const struct mapped_file *file)
 {
-	uint16_t count;
+	struct semaphore_place place;
+	struct semaphore_count semaphore;
 
-	if (!note->sem_offset || read_semaphore(mem, maps, &file->first.file, note->sem_offset, &count))
+	if (!note->sem_offset || !semaphore_find(maps, &file->first.file, note->sem_offset, &place) ||
+	    semaphore_read(mem, &place, &semaphore))
 		return;
 	found->semaphores++;
-	if (count) {
-		buf_addf(&found->traced, "%s%s:%s", found->raised ? ", " : "", note->provider, note->name);
+	if (semaphore.count) {
 		found->raised++;
+		add_probe_name(&found->traced, note);
 	}
+	if (semaphore.astray)
+		add_probe_name(&found->astray, note);
 }
 
 /* Counts the notes of one file, sorted by name, and adds a check for each provider. */
@@ -141,6 +135,25 @@ static void check_mapped_file(struct checks *c, struct found *found, pid_t pid, 
 	elf_image_free(img);
 }
 
+static void report_semaphores(struct checks *c, const struct found *found)
+{
+	if (!found->semaphores)
+		return;
+	if (found->astray.len)
+		checks_add(
+			c, CHECK_WARN, "semaphores",
+			"build it with this version's usertrace.h; until then attach to the running process (-p)",
+			"raised in the wrong mapping of a page that the linker (lld, mold) maps twice, so that these "
+			"probes stay silent: %s",
+			found->astray.data ? found->astray.data : "?");
+	if (found->raised)
+		checks_add(c, CHECK_OK, "semaphores", NULL, "%zu of %zu are raised; traced now: %s", found->raised,
+			   found->semaphores, found->traced.data ? found->traced.data : "?");
+	else if (!found->astray.len)
+		checks_add(c, CHECK_OK, "semaphores", NULL, "none of %zu is raised: these probes are not traced now",
+			   found->semaphores);
+}
+
 static void report_no_probes(struct checks *c, const struct runtime *runtime)
 {
 	if (!runtime || !runtime->offer.n)
@@ -170,14 +183,11 @@ static void check_mapped_files(struct checks *c, pid_t pid, const struct runtime
 			check_mapped_file(c, &found, pid, mem, &maps, &files.files.v[i]);
 		if (!found.probes)
 			report_no_probes(c, runtime);
-		else if (found.raised)
-			checks_add(c, CHECK_OK, "semaphores", NULL, "%zu of %zu are raised; traced now: %s",
-				   found.raised, found.semaphores, found.traced.data ? found.traced.data : "?");
-		else if (found.semaphores)
-			checks_add(c, CHECK_OK, "semaphores", NULL,
-				   "none of %zu is raised: these probes are not traced now", found.semaphores);
+		else
+			report_semaphores(c, &found);
 	}
 	buf_done(&found.traced);
+	buf_done(&found.astray);
 	mappings_done(&maps);
 	mapped_files_done(&files);
 }

@@ -12,6 +12,7 @@
 #define OWNER "stapsdt"
 #define NOTE_TYPE 3
 #define HEADER_BYTES (sizeof(Elf64_Nhdr) + sizeof(OWNER))
+#define PAGE 4096u
 
 static const char outside_text[] = "its address is outside any executable segment of the file";
 static const char outside_data[] = "its semaphore is outside any writable segment of the file";
@@ -94,6 +95,21 @@ static uint64_t base_adjustment(const struct elf_image *img, uint64_t vaddr, uin
 	return section_base - base;
 }
 
+/* lld and mold: RELRO and .data share a page of the file. */
+static bool is_mapped_twice(const struct elf_image *img, uint64_t offset)
+{
+	uint64_t page = offset / PAGE;
+	size_t n = 0;
+
+	for (size_t i = 0; i < img->segments.n; i++) {
+		const struct elf_segment *s = &img->segments.v[i];
+
+		n += s->write && s->filesz && s->offset / PAGE <= page &&
+		     s->offset % PAGE + s->filesz > (page - s->offset / PAGE) * PAGE;
+	}
+	return n > 1;
+}
+
 static const char *place_semaphore(const struct elf_image *img, struct usdt_note *note)
 {
 	if (note->sem_vaddr & 1)
@@ -104,6 +120,7 @@ static const char *place_semaphore(const struct elf_image *img, struct usdt_note
 		if (s->write && note->sem_vaddr >= s->vaddr && s->filesz >= 2 &&
 		    note->sem_vaddr - s->vaddr <= s->filesz - 2) {
 			note->sem_offset = note->sem_vaddr - s->vaddr + s->offset;
+			note->sem_twice = is_mapped_twice(img, note->sem_offset);
 			return note->sem_offset & 1 ? odd_semaphore : NULL;
 		}
 	}

@@ -15,6 +15,7 @@ struct usdt_note {
 	uint64_t offset; /* the same as file offset */
 	uint64_t sem_vaddr; /* the semaphore (a 16-bit counter); 0: the probe has none */
 	uint64_t sem_offset; /* its file offset, through its own segment; 0 when there is none */
+	bool sem_twice; /* its page of the file belongs to another writable segment, too: it is mapped twice */
 	const char *defect; /* NULL, or why this site cannot be attached ("outside any text segment", …) */
 };
 

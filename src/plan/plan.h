@@ -78,6 +78,7 @@ struct plan_site {
 	uint32_t snippet; /* SITE_NO_SNIPPET: the program is not generated */
 	enum nop5_location nop5; /* see plan/nop5.h */
 	bool nop5_before; /* SITE_USER: a faster site is 5 bytes before it */
+	bool sem_twice; /* as in struct usdt_note */
 	bool excluded; /* a probe there would be unsafe */
 	const char *unreadable[OUTPUTS_MAX]; /* per output; NULL: readable. Points into operands, or to a constant */
 };

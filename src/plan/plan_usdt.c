@@ -214,7 +214,8 @@ static int add_note_site(struct plan_scan *scan, int probe, const struct usdt_no
 				  .file = (unsigned)scan->file,
 				  .vaddr = n->vaddr,
 				  .offset = n->offset,
-				  .sem_offset = n->sem_offset };
+				  .sem_offset = n->sem_offset,
+				  .sem_twice = n->sem_twice };
 	const char *defect = plan_site_defect(scan, n);
 
 	if (defect)

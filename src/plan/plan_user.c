@@ -163,7 +163,8 @@ static int add_header_site(struct plan_scan *scan, const struct usdt_note *n)
 				  .probe = (unsigned)scan->plan->user_probe,
 				  .vaddr = n->vaddr,
 				  .offset = n->offset,
-				  .sem_offset = n->sem_offset };
+				  .sem_offset = n->sem_offset,
+				  .sem_twice = n->sem_twice };
 	struct gen_snippet snippet;
 	int r = plan_scan_file(scan);
 

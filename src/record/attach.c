@@ -41,6 +41,7 @@ struct attach {
 	VEC(int) progs;
 	VEC(struct attached_link) links;
 	VEC(struct attached_part) parts; /* of sites in files */
+	VEC(uint32_t) held; /* sites that wait for attach_held */
 	VEC(uint32_t) refused; /* sites whose instruction the kernel does not probe */
 };
 
@@ -110,6 +111,7 @@ struct attach *attach_free(struct attach *a)
 	for (size_t i = 0; i < a->parts.n; i++)
 		vec_done(&a->parts.v[i].sites);
 	vec_done(&a->parts);
+	vec_done(&a->held);
 	vec_done(&a->refused);
 	vec_done(&a->progs);
 	vec_done(&a->links);
@@ -477,17 +479,60 @@ static int collect_group(const struct attach_call *call, size_t seed, bool *done
 					  "1-byte nop",
 					  site_name(call, s, name), call->plan->files.v[s->file].path,
 					  (unsigned long long)s->vaddr, unsafe);
+		if (call->a->options.hold && s->sem_twice) {
+			if (vec_push(&call->a->held, (uint32_t)(s - call->plan->sites.v)))
+				return ut_err_nomem(call->err);
+			continue;
+		}
 		if (vec_push(&ret->sites, s))
 			return ut_err_nomem(call->err);
 	}
 	return 0;
 }
 
+int attach_held_file(const struct attach *a, const struct plan *plan, size_t i)
+{
+	return i < a->held.n ? (int)plan->sites.v[a->held.v[i]].file : -1;
+}
+
+void attach_forget_held(struct attach *a, const struct plan *plan, unsigned file)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->held.n; i++)
+		if (plan->sites.v[a->held.v[i]].file != file)
+			a->held.v[kept++] = a->held.v[i];
+	a->held.n = kept;
+}
+
+int attach_held(struct attach *a, const struct plan *plan, unsigned file, struct ut_err *err)
+{
+	struct attach_call call = { .a = a, .plan = plan, .err = err };
+	int r = 0;
+
+	/* Those of user events and of probes have programs of different kinds. */
+	for (enum site_kind kind = 0; !r && kind <= SITE_USER; kind++) {
+		struct group g = { .kind = kind, .file = file };
+
+		for (size_t i = 0; !r && i < a->held.n; i++) {
+			const struct plan_site *s = &plan->sites.v[a->held.v[i]];
+
+			if (s->file == file && s->kind == kind && vec_push(&g.sites, s))
+				r = ut_err_nomem(err);
+		}
+		if (!r && g.sites.n)
+			r = attach_group(&call, &g);
+		vec_done(&g.sites);
+	}
+	attach_forget_held(a, plan, file);
+	return r;
+}
+
 /* Entries come before returns in a plan's order, so that no return is seen whose call was not. */
 int attach_sites(struct attach *a, const struct plan *plan, size_t first, char **log, struct ut_err *err)
 {
 	struct attach_call call = { .a = a, .plan = plan, .first = first, .log = log, .err = err };
-	size_t n = plan->sites.n - first, links = a->links.n, parts = a->parts.n;
+	size_t n = plan->sites.n - first, links = a->links.n, parts = a->parts.n, held = a->held.n;
 	AUTO_FREE bool *done = calloc(n ? n : 1, sizeof(*done));
 	int r = done ? 0 : ut_err_nomem(err);
 
@@ -506,6 +551,7 @@ int attach_sites(struct attach *a, const struct plan *plan, size_t first, char *
 	if (r) {
 		close_all(a->links.v + links, a->links.n - links);
 		a->links.n = links;
+		a->held.n = held;
 		for (; a->parts.n > parts; a->parts.n--)
 			vec_done(&a->parts.v[a->parts.n - 1].sites);
 	}

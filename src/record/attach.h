@@ -15,6 +15,8 @@ struct attach_options {
 	int map_fds[GEN_MAPS]; /* -1 for maps that no program uses */
 	const struct gen_functions *functions; /* called by programs at begins and ends of spans; NULL: none */
 	bool no_multi; /* attach with perf events, as before Linux 6.6 (tests) */
+	/* Sites whose semaphore is mapped twice wait for attach_held: at the exec the kernel would raise the wrong mapping's. */
+	bool hold;
 	bool no_forks; /* targets never fork: see record/nop5_harm.h */
 	bool verbose; /* keep the verifier's log of a rejected program */
 };
@@ -26,6 +28,14 @@ struct attach *attach_new(const struct attach_options *options); /* NULL: out of
  * rejected and verbose is set, else NULL; the caller frees it.
  */
 int attach_sites(struct attach *a, const struct plan *plan, size_t first, char **log, struct ut_err *err);
+/*
+ * The file, its number in the plan, of a site that waits until relocation is over; -1: none does. @i: the first one's number
+ * among those that wait.
+ */
+int attach_held_file(const struct attach *a, const struct plan *plan, size_t i);
+void attach_forget_held(struct attach *a, const struct plan *plan, unsigned file);
+/* Attaches all sites of this file that wait. They wait no more, also on failure. */
+int attach_held(struct attach *a, const struct plan *plan, unsigned file, struct ut_err *err);
 /*
  * The process has called exec from a second thread: the kernel filters by the task that was its first thread, which has
  * ended. Attaches all sites in files once more, with the programs that are loaded, and closes the old links.

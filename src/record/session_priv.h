@@ -87,6 +87,12 @@ enum gen_filter session_uprobe_filter(const struct session_options *o);
  * refuses, are excluded with a note, if others are left. @log as in attach_sites.
  */
 int session_attach_sites(struct session *s, size_t first, char **log, struct ut_err *err);
+/* session_held.c: sites that wait until relocation is over. Attaches those of files that a process has relocated. @started: the
+ * process began under this session, so that its first events were missed. */
+void session_serve_held(struct session *s, bool started);
+bool session_holds_sites(const struct session *s);
+/* Notes the files whose sites were never attached. */
+void session_report_held(struct session *s);
 /* Reports the plan's new notes to the sink. */
 void session_report_notes(struct session *s);
 /* Attaches to the files of processes that are suspended at an exec or in their dynamic linker, and continues them. */

@@ -9,6 +9,7 @@
 
 #define IDLE_MS_MAX 40 /* short enough that a line seems to appear at once */
 #define SWEEP_NS 1000000000u
+#define HELD_NS 2000000000u
 
 static int emit_item(struct session *s, const struct merge_item *item, unsigned cpu)
 {
@@ -102,6 +103,7 @@ static bool serve_descriptors(struct session *s, int timeout_ms)
 	session_serve_suspended(s);
 	if (maps && s->watch)
 		session_serve_mappings(s);
+	session_serve_held(s, true);
 	session_sample_refresh(s);
 	if (s->sampler) {
 		sampler_vary_periods(s->sampler, monotonic_ns());
@@ -120,6 +122,9 @@ static int next_timeout(const struct session *s, uint64_t n, int last_ms)
 {
 	int ms = n ? 2 : last_ms * 2;
 	uint64_t passed = monotonic_ns() - s->start_ns;
+
+	if (session_holds_sites(s) && passed < HELD_NS)
+		ms = 1; /* events are missed until they are attached */
 
 	ms = ms < 1 ? 1 : ms > IDLE_MS_MAX ? IDLE_MS_MAX : ms;
 	if (s->options.targets.duration_ns && passed + (uint64_t)ms * 1000000u > s->options.targets.duration_ns)
@@ -178,6 +183,7 @@ int session_stop(struct session *s, const struct session_sink *sink, struct sess
 	s->sink = sink;
 	s->stop_ns = monotonic_ns();
 	if (s->attach) {
+		session_report_held(s);
 		if (s->sampler)
 			sampler_stop(s->sampler);
 		if (s->sampler && sink->sampled)

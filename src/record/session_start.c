@@ -225,6 +225,7 @@ static int open_attach(struct session *s, struct ut_err *err)
 			     [GEN_MAP_THROTTLED] = s->throttled_fd },
 		.functions = s->sched ? sched_functions(s->sched) : NULL,
 		.no_multi = s->options.no_multi,
+		.hold = s->targets.n > 0,
 		.no_forks = s->options.no_forks,
 		.verbose = s->options.targets.verbose,
 	};
@@ -394,6 +395,8 @@ int session_start(struct session *s, const struct session_sink *sink, char **log
 		r = open_attach(s, err);
 	if (!r)
 		r = session_attach_sites(s, 0, log, err);
+	if (!r)
+		session_serve_held(s, false);
 	if (!r)
 		r = open_signals(s, err);
 	if (!r)

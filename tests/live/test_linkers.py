@@ -38,6 +38,24 @@ void work(void)
 }
 """
 
+# With a header whose semaphores are aligned to two bytes.
+WORK_SDT = r"""
+#define _SDT_HAS_SEMAPHORES 1
+#include <stdio.h>
+#include <sys/sdt.h>
+__extension__ unsigned short linked_guarded_semaphore __attribute__((section(".probes")));
+int main(void)
+{
+	for (int c; (c = getchar()) != EOF;) {
+		if (*(volatile unsigned short *)&linked_guarded_semaphore)
+			STAP_PROBE1(linked, guarded, c);
+		puts("done");
+		fflush(stdout);
+	}
+	return 0;
+}
+"""
+
 KINDS = {
     "PIE": ["-fPIE", "-pie"],
     "all sections are collected": ["-fPIE", "-pie", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,-z,now"],
@@ -115,6 +133,51 @@ class Linked:
         elf = elfnotes.Elf(os.path.join(self.folder, "libparts.so"))
         semaphores = {note.semaphore for n in parts for note in elf.notes("linked", f"guarded{n}")}
         self.assertEqual((len(semaphores), len({s // PAGE for s in semaphores})), (4, 1))
+
+
+    def doctor(self, pid):
+        checks = self.usertrace("doctor", "--json", "-p", str(pid)).objects()
+        return [(c["state"], c["message"]) for c in checks if c["name"] == "semaphores"]
+
+    def program_of(self, trace):
+        """The process that runs "program" among the tracer's children."""
+        found = []
+
+        def look():
+            with open(f"/proc/{trace.pid}/task/{trace.pid}/children") as file:
+                for pid in file.read().split():
+                    with open(f"/proc/{pid}/comm") as comm:
+                        found.extend([int(pid)] if comm.read() == "program\n" else [])
+            return found
+        self.eventually(look, "the program")
+        return found[0]
+
+    @unittest.skipUnless(os.path.exists("/usr/include/sys/sdt.h"), "systemtap-sdt-dev is not installed")
+    def test_a_header_without_a_page(self):
+        """Its probes are attached after relocation, in the mapping that the program reads, and detached without a rest."""
+        self.write("sdt.c", WORK_SDT)
+        self.link("sdt.c", "-o", "program")
+        program = os.path.join(self.folder, "program")
+        twice = self.linker in ("lld", "mold")
+        for how in ((), ("--no-follow",)):
+            with self.subTest(how=how):
+                trace = self.start(live.USERTRACE, "trace", *how, f"u:{program}:guarded", "--", program, stdin=subprocess.PIPE)
+                trace.wait_for("mapped twice.*may be missed" if twice else "attached 1 probe", stream="stderr")
+                pid = self.program_of(trace)
+                self.assertEqual(self.doctor(pid), [("ok", "1 of 1 are raised; traced now: linked:guarded")])
+                trace.say("abc")
+                trace.wait_for_lines(4)
+                trace.popen.stdin.close()
+                self.assertEqual(trace.wait(), 0, trace.describe())
+                self.assertEqual(len([line for line in trace.stdout if " guarded " in line]), 3)
+        target = self.start(program, stdin=subprocess.PIPE)
+        self.eventually(lambda: self.doctor(target.pid), "exec")
+        for _ in range(2):
+            trace = self.trace("-p", str(target.pid), "u:linked:guarded")
+            self.assertEqual(self.doctor(target.pid), [("ok", "1 of 1 are raised; traced now: linked:guarded")])
+            trace.interrupt()
+            trace.wait()
+            self.assertEqual(self.doctor(target.pid), [("ok", "none of 1 is raised: these probes are not traced now")])
 
 
 @live.needs_root()

@@ -80,6 +80,35 @@ static void test_plain(void **state)
 	assert_int_equal(f->notes.broken, 0);
 }
 
+static void test_page_of_two_segments(void **state)
+{
+	static const struct {
+		uint64_t offset, filesz;
+		uint32_t flags;
+		bool twice;
+	} cases[] = {
+		{ DATA_OFFSET - 0x200, 0x200, PF_R | PF_W, false }, /* ends where the page begins */
+		{ DATA_OFFSET - 0x200, 0x201, PF_R | PF_W, true }, /* RELRO before .data, as lld and mold place it */
+		{ DATA_OFFSET - 0x200, 0x400, PF_R, false },	    { DATA_OFFSET + 0x800, 0x10, PF_R | PF_W, true },
+		{ DATA_OFFSET + 0x1000, 0x10, PF_R | PF_W, false }, { DATA_OFFSET, 0, PF_R | PF_W, false },
+	};
+	struct fixture *f = *state;
+
+	NOTE(f->b, 0x400100, BASE_VADDR, DATA_VADDR + 0x10, "prov\0guarded\0");
+	builder_ehdr(f->b)->e_phnum = 3;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		*builder_phdr(f->b, 2) = (Elf64_Phdr){ .p_type = PT_LOAD,
+						       .p_flags = cases[i].flags,
+						       .p_offset = cases[i].offset,
+						       .p_vaddr = 0x800000 + cases[i].offset,
+						       .p_filesz = cases[i].filesz,
+						       .p_memsz = cases[i].filesz };
+		assert_int_equal(read_notes(f, 1)->sem_twice, cases[i].twice);
+		usdt_notes_done(&f->notes);
+		f->img = elf_image_free(f->img);
+	}
+}
+
 static void test_base_adjustment(void **state)
 {
 	struct fixture *f = *state;
@@ -481,6 +510,7 @@ UNIT_TESTS(usdt)
 {
 	const struct CMUnitTest tests[] = {
 		BUILT(test_plain),
+		BUILT(test_page_of_two_segments),
 		BUILT(test_base_adjustment),
 		BUILT(test_no_base_section),
 		BUILT(test_defects),
