@@ -144,7 +144,7 @@ void runtimes_done(struct runtimes *r);
 
 /* The runtime whose match fits the base name of @path; NULL for none. Longest pattern wins. */
 const struct runtime *runtime_of_file(const struct runtimes *r, const char *path);
-/* The same, and when the file is the program of @pid and its name says nothing, by the functions that it has. */
+/* The same, and when the file is the program of @pid and its name says nothing, by its functions and probes. */
 struct mapping;
 const struct runtime *runtime_of_mapping(const struct runtimes *r, int pid, const struct mapping *m);
 /* By the functions that a program has; NULL for none. @fd is read, not moved. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Identifies the runtime of a process or file by file names or, where the runtime is linked into the program, by functions. */
+/* Identifies the runtime of a process or file by file names or, where a program
+ * has another name or contains the runtime, by functions and probes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "elf/image.h"
+#include "elf/usdt.h"
 #include "proc/process.h"
 #include "proc/runtime_priv.h"
 
@@ -35,6 +37,27 @@ void runtime_cache_reset(struct runtimes *r)
 		memset(r->cached, 0, sizeof(*r->cached));
 	else
 		r->cached = calloc(1, sizeof(*r->cached));
+}
+
+/* The runtime that has a provider of the file's USDT probes: a program may have any name. */
+static const struct runtime *runtime_of_probes(const struct runtimes *r, int fd)
+{
+	const struct runtime *found = NULL;
+	struct elf_image *img = NULL;
+	struct usdt_notes notes = { 0 };
+
+	if (elf_image_open(fd, &img, NULL))
+		return NULL;
+	if (usdt_has_notes(img))
+		usdt_notes_read(img, &notes, NULL); /* unreadable: none */
+	for (size_t i = 0; i < notes.notes.n && !found; i++) {
+		found = runtime_of_provider(r, notes.notes.v[i].provider);
+		if (found && found->library)
+			found = NULL; /* linked into programs that are no runtime of it */
+	}
+	usdt_notes_done(&notes);
+	elf_image_free(img);
+	return found;
 }
 
 const struct runtime *runtime_of_symbols(const struct runtimes *r, int fd)
@@ -66,7 +89,14 @@ static bool is_program_of(int pid, const struct mapping *m)
 	return !stat(exe, &st) && mapping_is_of(m, &st);
 }
 
-/* runtime_of_symbols, once for each program. */
+static const struct runtime *runtime_of_content(const struct runtimes *r, int fd)
+{
+	const struct runtime *found = runtime_of_symbols(r, fd);
+
+	return found ? found : runtime_of_probes(r, fd);
+}
+
+/* runtime_of_content, once for each program. */
 static const struct runtime *runtime_of_program(const struct runtimes *r, int fd)
 {
 	struct cached_program *l;
@@ -74,12 +104,12 @@ static const struct runtime *runtime_of_program(const struct runtimes *r, int fd
 	struct stat st;
 
 	if (!r->cached || fstat(fd, &st))
-		return runtime_of_symbols(r, fd);
+		return runtime_of_content(r, fd);
 	l = &r->cached->at[(st.st_ino ^ st.st_dev) % CACHED_MAX];
 	if (l->valid && l->dev == st.st_dev && l->ino == st.st_ino && l->size == st.st_size &&
 	    l->changed_ns == timespec_ns(&st.st_ctim))
 		return l->runtime == NO_RUNTIME ? NULL : &r->all.v[l->runtime];
-	found = runtime_of_symbols(r, fd);
+	found = runtime_of_content(r, fd);
 	*l = (struct cached_program){ true,
 				      st.st_dev,
 				      st.st_ino,

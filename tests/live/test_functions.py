@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Function probes that need more than a symbol: patterns of which a part cannot be probed, execs of
 second threads, indirect functions, and files
-that may not be opened."""
+that may not be opened. Runtimes under another file name."""
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -10,6 +11,7 @@ import live
 import profiles
 import puppet
 
+PYTHON = "/usr/bin/python3.11"
 # f_lock begins with an instruction that the kernel does not probe, f_data is no code.
 PATTERN = """
 #include <stdio.h>
@@ -201,6 +203,23 @@ class Rights(puppet.Case):
             done = self.start(*without, probe)
             self.assertEqual(done.wait(), 2, done.describe())
             self.assertRegex(done.stderr[0], "could not be opened: permission denied; run as root, or with CAP_SYS_PTRACE")
+
+
+@live.needs_root()
+@unittest.skipUnless(os.path.exists(PYTHON), f"{PYTHON} is not installed")
+class OtherName(live.Case):
+    def test_a_runtime_is_recognized_by_its_probes(self):
+        path = os.path.join(self.tempdir(), "interpreter")
+        shutil.copy(PYTHON, path)
+        target = self.start_target(path, "-c", "import gc; print('ready', flush=True); input(); gc.collect(); input()",
+                                   stdin=subprocess.PIPE, env={"PYTHONHOME": "/usr"})
+        watch = live.Trace([live.USERTRACE, "gc", "-p", target.pid])
+        self.addCleanup(watch.end)
+        watch.wait_attached()
+        target.say("\n")
+        watch.wait_for("full")
+        self.assertEqual(watch.interrupt(), 0)
+        self.assertIn("CPython", "\n".join(watch.stdout))
 
 
 if __name__ == "__main__":
