@@ -298,7 +298,7 @@ static bool has_listener(pid_t pid)
 	while (dir && !found && (entry = readdir(dir))) {
 		char comm[16];
 
-		found = entry->d_name[0] != '.' && !process_comm(atoi(entry->d_name), comm) &&
+		found = entry->d_name[0] != '.' && !thread_comm(pid, atoi(entry->d_name), comm) &&
 			!strcmp(comm, "Attach Listener");
 	}
 	return found;

@@ -116,15 +116,25 @@ bool process_is_alive(const struct process_id *id)
 	return start == id->start_ticks && state && *state != 'Z' && *state != 'X';
 }
 
-char process_state(pid_t pid)
+static char read_state(pid_t pid, const char *name)
 {
 	AUTO_BUF struct buf b = { 0 };
 	const char *state;
 
-	if (procfs_read(pid, "stat", &b))
+	if (procfs_read(pid, name, &b))
 		return 0;
 	state = stat_field(&b, STAT_STATE);
 	return state ? *state : 0;
+}
+
+char process_state(pid_t pid) { return read_state(pid, "stat"); }
+
+char thread_state(pid_t pid, pid_t tid)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "task/%d/stat", (int)tid);
+	return read_state(pid, name);
 }
 
 bool process_has_ended(pid_t pid)
@@ -181,11 +191,11 @@ pid_t process_parent(pid_t pid)
 	return read_stat_number(pid, STAT_PPID, &parent) || parent > INT_MAX ? 0 : (pid_t)parent;
 }
 
-int process_comm(pid_t pid, char ret[16])
+static int read_comm(pid_t pid, const char *name, char ret[16])
 {
 	AUTO_BUF struct buf b = { 0 };
 	size_t len;
-	int r = procfs_read(pid, "comm", &b);
+	int r = procfs_read(pid, name, &b);
 
 	ret[0] = '\0';
 	if (r)
@@ -199,6 +209,16 @@ int process_comm(pid_t pid, char ret[16])
 		memcpy(ret, b.data, len);
 	ret[len] = '\0';
 	return 0;
+}
+
+int process_comm(pid_t pid, char ret[16]) { return read_comm(pid, "comm", ret); }
+
+int thread_comm(pid_t pid, pid_t tid, char ret[16])
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "task/%d/comm", (int)tid);
+	return read_comm(pid, name, ret);
 }
 
 int process_cmdline(pid_t pid, char *ret, size_t size)

@@ -22,6 +22,11 @@ int process_identify(pid_t pid, struct process_id *ret, struct ut_err *err);
 bool process_is_alive(const struct process_id *id); /* same process, not a zombie */
 /* State letter of /proc/PID/stat (R S D T t Z X), 0 when gone. */
 char process_state(pid_t pid);
+/*
+ * The same of thread @tid of process @pid, 0 when the process has no such thread. For a thread never process_state(@tid): the
+ * kernel sums all threads of the group for /proc/TID/stat, 1.5 ms with 10,000 of them, and not for /proc/PID/task/TID/stat.
+ */
+char thread_state(pid_t pid, pid_t tid);
 bool process_has_ended(pid_t pid); /* gone, or a zombie; so is one of which only the first thread has ended */
 int process_uids(pid_t pid, uint32_t ret[4]); /* user IDs: real, effective, saved, of file accesses. -ESRCH */
 /* Does the process have our mount namespace and our root, so that paths name the same files? */
@@ -30,6 +35,7 @@ bool process_shares_files(pid_t pid);
 bool process_started_after(pid_t pid, uint64_t time_ns);
 pid_t process_parent(pid_t pid); /* 0: gone or unknown */
 int process_comm(pid_t pid, char ret[16]); /* "" when gone */
+int thread_comm(pid_t pid, pid_t tid, char ret[16]); /* "" when process @pid has no such thread */
 /* First argument words of the command line, blanks between, at most @size - 1 bytes. */
 int process_cmdline(pid_t pid, char *ret, size_t size);
 /* pid in the process's own, innermost namespace (last number of NSpid); equals pid when it has no other. */

@@ -2,11 +2,9 @@
 #include "record/calls.h"
 
 #include <bpf/bpf.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/auto.h"
 #include "plan/plan.h"
+#include "proc/process.h"
 
 bool calls_are_paired(const struct plan *plan)
 {
@@ -19,16 +17,9 @@ bool calls_are_paired(const struct plan *plan)
 /* A thread whose process waits to be reaped has ended as well. */
 static bool thread_has_ended(uint32_t pid, uint32_t tid)
 {
-	char path[64], line[512];
-	AUTO_FCLOSE FILE *f = NULL;
-	const char *state;
+	char state = thread_state((pid_t)pid, (pid_t)tid);
 
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, tid);
-	f = fopen(path, "re");
-	if (!f || !fgets(line, sizeof(line), f))
-		return true;
-	state = strrchr(line, ')');
-	return !state || strlen(state) < 3 || state[2] == 'Z' || state[2] == 'X';
+	return !state || state == 'Z' || state == 'X';
 }
 
 /* A goroutine is not bound to the thread that was seen at its call. */

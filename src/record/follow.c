@@ -65,7 +65,7 @@ static char process_state_of_threads(pid_t pid)
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		char other = tid > 0 && tid != pid ? process_state(tid) : 0;
+		char other = tid > 0 && tid != pid ? thread_state(pid, tid) : 0;
 
 		if (other && other != 'Z' && other != 'X')
 			state = other;

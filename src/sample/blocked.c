@@ -227,7 +227,7 @@ static int emit_stack(struct blocked *s, const struct thread *t,
 		.user = (uint16_t)w->n,
 	};
 
-	process_comm(t->tid, rec.head.comm);
+	thread_comm(t->pid, t->tid, rec.head.comm);
 	return fn(ctx, &rec, w->ips);
 }
 

@@ -329,7 +329,7 @@ static uint32_t state_of_letter(char letter)
 /* Running threads are seen when they leave their CPU. */
 static void note_thread(struct sampler *s, pid_t pid, pid_t tid)
 {
-	struct sample_away away = { .process = (uint32_t)pid, .state = state_of_letter(process_state(tid)) };
+	struct sample_away away = { .process = (uint32_t)pid, .state = state_of_letter(thread_state(pid, tid)) };
 	uint32_t key = (uint32_t)tid;
 
 	if (!away.state)
@@ -379,7 +379,7 @@ int sampler_unfinished(struct sampler *s, uint64_t now_ns, int (*fn)(void *ctx, 
 		if (bpf_map_lookup_elem(fd, &tid, &away))
 			continue;
 		rec.head.pid = away.process;
-		process_comm((pid_t)tid, rec.head.comm);
+		thread_comm((pid_t)away.process, (pid_t)tid, rec.head.comm);
 		rec.stack = away.stack;
 		rec.from_ns = away.from_ns;
 		rec.runnable_ns = away.runnable_ns;

@@ -170,6 +170,25 @@ static void a_thread_is_no_process(void **state)
 		close(p[i]);
 }
 
+/* A thread is read through its process only: the number of another process's thread names nothing. */
+static void reads_a_thread_through_its_process(void **state)
+{
+	static char name[] = "first) Z thread";
+	struct child child = child_start(set_name, name);
+	char comm[16];
+
+	(void)state;
+	assert_int_equal(thread_state(getpid(), gettid()), 'R');
+	assert_int_equal(thread_comm(child.pid, child.pid, comm), 0);
+	assert_string_equal(comm, name);
+	assert_int_not_equal(thread_state(child.pid, child.pid), 0);
+	assert_int_equal(thread_state(getpid(), child.pid), 0);
+	assert_int_equal(thread_comm(getpid(), child.pid, comm), -ESRCH);
+	assert_string_equal(comm, "");
+	child_end(child);
+	assert_int_equal(thread_state(child.pid, child.pid), 0);
+}
+
 static void reads_command_lines(void **state)
 {
 	char full[4096], cut[6];
@@ -519,6 +538,7 @@ UNIT_TESTS(process)
 		cmocka_unit_test(parses_names_with_parentheses_and_blanks),
 		cmocka_unit_test(a_zombie_is_not_alive),
 		cmocka_unit_test(a_thread_is_no_process),
+		cmocka_unit_test(reads_a_thread_through_its_process),
 		cmocka_unit_test(reads_command_lines),
 		cmocka_unit_test(lists_all_processes_in_order),
 		cmocka_unit_test(knows_the_pid_in_another_namespace),
