@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,20 +20,22 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "proc/hotspot_priv.h"
+#include "proc/identity.h"
 #include "proc/procfs.h"
 
 #define ANSWER_MAX (64u << 20)
 #define LOOK_AGAIN_MS 50 /* where the folder cannot be watched */
+#define LISTENS_MS 1000
+#define REMOVE_MS 1000 /* also when the time for the answer is over */
 #define LOST_MS 400 /* from the thread that listens to its socket */
 
 struct attach {
 	pid_t pid, ns_pid;
-	uint32_t uid; /* effective */
-	int pidfd, tmp; /* its /tmp */
+	struct identity_place place;
 	uint64_t until_ns;
 	uint64_t lost_ns; /* since when there is a listener without a socket */
 	unsigned timeout_ms;
-	int asked_in; /* the folder with our .attach_pid file; -1: none */
+	enum asked { ASKED_NOWHERE, ASKED_TMP, ASKED_CWD } asked; /* the directory with our .attach_pid file */
 	struct ut_err *err;
 };
 
@@ -94,63 +95,94 @@ static int check_process(struct attach *a)
 	return 0;
 }
 
-static int read_ids(struct attach *a)
+static int check_user(struct attach *a)
 {
-	uint32_t uids[4];
+	uint32_t uid = a->place.who.uids[1];
 
-	if (process_uids(a->pid, uids))
-		return ut_err_set(a->err, -ESRCH, "no process %d", (int)a->pid);
-	a->uid = uids[1];
-	a->ns_pid = process_ns_pid(a->pid);
-	if (geteuid() && geteuid() != a->uid)
+	if (geteuid() && geteuid() != uid)
 		return ut_err_set(
 			a->err, -EACCES,
 			"process %d belongs to user %u, and a JVM answers only its own user and root: run as root",
-			(int)a->pid, a->uid);
+			(int)a->pid, uid);
 	return 0;
 }
 
-static int open_tmp(pid_t pid) { return procfs_open_below(pid, "root", "tmp", O_PATH | O_DIRECTORY, RESOLVE_IN_ROOT); }
+/*
+ * What is done in the directories of the machine: always in a child with its identity, as its user decides what is
+ * mounted and linked there. The argument is copied there and back.
+ */
+struct act {
+	int root, cwd; /* of the process */
+	uint32_t uid; /* its user for file accesses */
+	enum asked asked;
+	mode_t mode; /* of a new file */
+	char name[32];
+	bool is_there;
+	struct stat st;
+};
+
+static struct act act_of(const struct identity_place *p, const char *format, pid_t number)
+{
+	struct act act = { .root = p->root, .cwd = p->cwd, .uid = p->who.uids[3], .mode = 0600 };
+
+	snprintf(act.name, sizeof(act.name), format, (int)number);
+	return act;
+}
+
+static int act_run(const struct identity_place *p, identity_fn *fn, struct act *act, int timeout_ms, int *ret_fd)
+{
+	const int keep[] = { act->root, act->cwd };
+
+	return identity_run(&p->who, keep, ARRAY_SIZE(keep), fn, act, sizeof(*act), (unsigned)timeout_ms, ret_fd);
+}
+
+/* The directory of an act: *@ret_dir, or -errno. */
+static int act_directory(const struct act *act)
+{
+	if (act->asked == ASKED_CWD)
+		return act->cwd < 0 ? -ENOENT : act->cwd;
+	return identity_fn_tmp(act->root);
+}
+
+static int run_remove(void *arg, int *ret_fd)
+{
+	struct act *act = arg;
+	int dir = act_directory(act);
+
+	(void)ret_fd;
+	return dir < 0 ? dir : unlinkat(dir, act->name, 0) ? -errno : 0;
+}
 
 static int attach_open(struct attach *a, pid_t pid, unsigned timeout_ms, struct ut_err *err)
 {
 	int r;
 
-	*a = (struct attach){
-		.pid = pid, .pidfd = -1, .tmp = -1, .asked_in = -1, .timeout_ms = timeout_ms, .err = err
-	};
+	*a = (struct attach){ .pid = pid, .timeout_ms = timeout_ms, .err = err };
 	a->until_ns = monotonic_ns() + timeout_ms * 1000000ull;
-	r = check_process(a);
+	r = identity_place_open(pid, &a->place, err);
 	if (!r)
-		r = read_ids(a);
-	if (r)
-		return r;
-	a->pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
-	a->tmp = open_tmp(a->pid);
-	return a->tmp < 0 ? ut_err_set(a->err, a->tmp, "cannot open the /tmp of process %d: %s", (int)a->pid,
-				       strerror(-a->tmp))
-			  : 0;
+		r = check_process(a);
+	if (!r)
+		r = check_user(a);
+	a->ns_pid = process_ns_pid(pid);
+	return r;
 }
 
 static void attach_done(struct attach *a)
 {
-	if (a->asked_in >= 0) {
-		char name[32];
+	if (a->asked) {
+		struct act act = act_of(&a->place, ".attach_pid%d", a->ns_pid);
 
-		snprintf(name, sizeof(name), ".attach_pid%d", (int)a->ns_pid);
-		unlinkat(a->asked_in, name, 0);
-		close(a->asked_in);
+		act.asked = a->asked;
+		(void)act_run(&a->place, run_remove, &act, REMOVE_MS, NULL);
 	}
-	if (a->tmp >= 0)
-		close(a->tmp);
-	if (a->pidfd >= 0)
-		close(a->pidfd);
+	identity_place_done(&a->place);
 }
 
 /* Waits until @fd can be read or written. 0, -ETIMEDOUT, -ESRCH when the process ends first. */
 static int wait_for(struct attach *a, int fd, short what, int at_most_ms)
 {
-	struct pollfd fds[2] = { { .fd = fd, .events = what }, { .fd = a->pidfd, .events = POLLIN } };
+	struct pollfd fds[2] = { { .fd = fd, .events = what }, { .fd = a->place.pidfd, .events = POLLIN } };
 	int ms = left_ms(a), n;
 
 	if (at_most_ms >= 0 && ms > at_most_ms)
@@ -175,85 +207,112 @@ static int timed_out(struct attach *a, const char *what)
 			  what, a->timeout_ms);
 }
 
+static int run_stat(void *arg, int *ret_fd)
+{
+	struct act *act = arg;
+	int dir = act_directory(act);
+
+	(void)ret_fd;
+	if (dir < 0)
+		return dir;
+	act->is_there = !fstatat(dir, act->name, &act->st, AT_SYMLINK_NOFOLLOW);
+	return 0;
+}
+
 /* With -Xrs it listens from the beginning, and no signal is needed. */
 static bool listens(pid_t pid)
 {
-	AUTO_CLOSE int tmp = open_tmp(pid);
-	char name[32];
-	struct stat st;
+	AUTO(identity_place_done) struct identity_place place;
+	struct act act;
 
-	snprintf(name, sizeof(name), ".java_pid%d", (int)process_ns_pid(pid));
-	return tmp >= 0 && !fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode);
+	if (identity_place_open(pid, &place, NULL))
+		return false;
+	act = act_of(&place, ".java_pid%d", process_ns_pid(pid));
+	return !act_run(&place, run_stat, &act, LISTENS_MS, NULL) && act.is_there && S_ISSOCK(act.st.st_mode);
 }
 
 bool hotspot_is_ready(pid_t pid) { return hotspot_is_loaded(pid) && (catches_quit(pid) || listens(pid)); }
 
-/* Through a descriptor of the folder, as a path to it may be too long for a socket's address. */
-static int connect_once(struct attach *a)
+/* From inside of the directory, as a path to it may be too long for a socket's address. */
+static int run_connect(void *arg, int *ret_fd)
 {
+	struct act *act = arg;
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-	AUTO_CLOSE int fd = -1;
-	char name[32];
-	struct stat st;
+	int dir = act_directory(act), fd;
 
-	snprintf(name, sizeof(name), ".java_pid%d", (int)a->ns_pid);
-	if (fstatat(a->tmp, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(st.st_mode) ||
-	    (st.st_uid != a->uid && st.st_uid != 0))
+	if (dir < 0)
+		return dir;
+	if (fstatat(dir, act->name, &act->st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(act->st.st_mode) ||
+	    (act->st.st_uid != act->uid && act->st.st_uid != 0))
 		return -ENOENT;
+	if (fchdir(dir))
+		return -errno;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/%s", a->tmp, name);
+	memcpy(to.sun_path, act->name, sizeof(act->name));
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		return errno == EAGAIN ? -EAGAIN : -ENOENT; /* refused: nobody listens any more */
-	/* The socket must be that of this very process: anybody may create a file of that name. */
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid == a->pid ? take_fd(&fd) : -ENOENT;
-}
-
-/* The file that makes a SIGQUIT a question. Its owner must be the machine's user, or root as the machine sees it. */
-static int create_attach_file(struct attach *a, int dir)
-{
-	char name[32];
-	AUTO_CLOSE int fd = -1;
-
-	snprintf(name, sizeof(name), ".attach_pid%d", (int)a->ns_pid);
-	fd = openat(dir, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	if (a->uid != geteuid() && fchown(fd, a->uid, (gid_t)-1)) {
-		int r = -errno;
-
-		unlinkat(dir, name, 0);
-		return r;
-	}
-	a->asked_in = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	*ret_fd = fd;
 	return 0;
 }
 
-/* Another tool may be asking just now: its file serves us as well, and is not ours to remove. */
-static bool has_attach_file(const struct attach *a, int dir)
+static int connect_once(struct attach *a)
 {
-	char name[32];
-	struct stat st;
+	struct act act = act_of(&a->place, ".java_pid%d", a->ns_pid);
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	AUTO_CLOSE int fd = -1;
+	int r = act_run(&a->place, run_connect, &act, left_ms(a), &fd);
 
-	snprintf(name, sizeof(name), ".attach_pid%d", (int)a->ns_pid);
-	return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
-	       (st.st_uid == a->uid || st.st_uid == 0);
+	if (r)
+		return r;
+	/* The socket must be that of this very process: anybody may create a file of that name. */
+	return fd >= 0 && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid == a->pid ? take_fd(&fd)
+												      : -ENOENT;
+}
+
+/* A new empty file, never through a link. */
+static int run_create(void *arg, int *ret_fd)
+{
+	struct act *act = arg;
+	int dir = act_directory(act), fd;
+
+	(void)ret_fd;
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, act->name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, act->mode);
+	if (fd < 0)
+		return -errno;
+	return fstat(fd, &act->st) ? -errno : 0;
+}
+
+/*
+ * The file that makes a SIGQUIT a question; its owner must be the machine's user. Another tool may be asking just now: its
+ * file serves us as well, and is not ours to remove.
+ */
+static int create_attach_file(struct attach *a, enum asked where)
+{
+	struct act act = act_of(&a->place, ".attach_pid%d", a->ns_pid);
+	int r;
+
+	act.asked = where;
+	r = act_run(&a->place, run_create, &act, left_ms(a), NULL);
+	if (!r)
+		a->asked = where;
+	if (r == -EEXIST && !act_run(&a->place, run_stat, &act, left_ms(a), NULL) && act.is_there &&
+	    S_ISREG(act.st.st_mode) && (act.st.st_uid == act.uid || act.st.st_uid == 0))
+		return 0;
+	return r;
 }
 
 static int request_attach(struct attach *a)
 {
-	AUTO_CLOSE int cwd = -1;
-	int r = create_attach_file(a, a->tmp);
+	int r = create_attach_file(a, ASKED_TMP);
 
-	if (!r || (r == -EEXIST && has_attach_file(a, a->tmp)))
-		return 0;
-	cwd = procfs_open_below(a->pid, "cwd", "", 0, 0);
-	if (cwd >= 0 && (r = create_attach_file(a, cwd)) && r == -EEXIST && has_attach_file(a, cwd))
-		r = 0;
-	return r ? ut_err_set(a->err, r, "neither /tmp nor the working directory of process %d is writable: %s",
+	if (r)
+		r = create_attach_file(a, ASKED_CWD);
+	return r ? ut_err_set(a->err, r, "neither /tmp nor the working directory of process %d is writable for it: %s",
 			      (int)a->pid, strerror(-r))
 		 : 0;
 }
@@ -266,23 +325,29 @@ static int send_quit(struct attach *a)
 	if (!catches_quit(a->pid))
 		return process_error(a, -ENOTSUP,
 				     "does not handle SIGQUIT yet because it is still starting; try again later");
-	if (a->pidfd >= 0)
-		r = (int)syscall(SYS_pidfd_send_signal, a->pidfd, SIGQUIT, NULL, 0);
-	else
-		r = kill(a->pid, SIGQUIT);
+	r = (int)syscall(SYS_pidfd_send_signal, a->place.pidfd, SIGQUIT, NULL, 0);
 	return r ? ut_err_set(a->err, -errno, "cannot send a signal to process %d: %s", (int)a->pid, strerror(errno))
 		 : 0;
 }
 
+/* Made in the child, so that the watch is counted as the machine's user's. */
+static int run_watch(void *arg, int *ret_fd)
+{
+	int dir = act_directory(arg), fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+
+	if (dir < 0 || fd < 0 || fchdir(dir) ||
+	    inotify_add_watch(fd, ".", IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR) < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
 static int watch_tmp(const struct attach *a)
 {
-	AUTO_CLOSE int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	char path[64];
+	struct act act = act_of(&a->place, ".java_pid%d", a->ns_pid);
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", a->tmp);
-	if (fd < 0 || inotify_add_watch(fd, path, IN_CREATE | IN_MOVED_TO | IN_ATTRIB) < 0)
-		return -1;
-	return take_fd(&fd);
+	return act_run(&a->place, run_watch, &act, left_ms(a), &fd) ? -1 : fd;
 }
 
 /* Does it have the thread that answers? */
@@ -449,48 +514,64 @@ int hotspot_command(pid_t pid, const char *command, unsigned timeout_ms, struct 
 	return fd < 0 ? fd : exchange(&a, fd, command, out);
 }
 
-/* What stands where the map will be written must be the machine's own: it would write through a link of another's. */
-static int check_map_file(const struct attach *a, struct stat *st, bool *ret_there, struct ut_err *err)
+/*
+ * The machine would write its map through a link of another user's. So a file of its own is there before it is asked: in a
+ * sticky /tmp nobody else can replace that.
+ */
+static int prepare_map_file(struct attach *a, struct act *ret, bool *ret_created)
 {
-	char name[32];
+	int r;
 
-	snprintf(name, sizeof(name), "perf-%d.map", (int)a->ns_pid);
-	*ret_there = !fstatat(a->tmp, name, st, AT_SYMLINK_NOFOLLOW);
-	if (!*ret_there || (S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == a->uid))
+	*ret = act_of(&a->place, "perf-%d.map", a->ns_pid);
+	ret->mode = 0644;
+	r = act_run(&a->place, run_create, ret, left_ms(a), NULL);
+	*ret_created = !r;
+	if (!r)
 		return 0;
-	return ut_err_set(err, -EACCES,
+	if (r != -EEXIST)
+		return ut_err_set(a->err, r, "the JVM of process %d cannot write /tmp/%s: %s", (int)a->pid, ret->name,
+				  strerror(-r));
+	r = act_run(&a->place, run_stat, ret, left_ms(a), NULL);
+	if (!r && ret->is_there && S_ISREG(ret->st.st_mode) && ret->st.st_nlink == 1 && ret->st.st_uid == ret->uid)
+		return 0;
+	return ut_err_set(a->err, -EACCES,
 			  "the map of process %d would be written to /tmp/%s, which exists and is not a regular file "
 			  "of its user: remove it first",
-			  (int)a->pid, name);
+			  (int)a->pid, ret->name);
 }
 
-static bool is_newer(const struct stat *a, const struct stat *b)
+/* Is it the same file, with new content? */
+static bool was_written(const struct act *before, const struct act *after)
 {
-	return a->st_ino != b->st_ino || timespec_ns(&a->st_mtim) != timespec_ns(&b->st_mtim);
+	return after->is_there && S_ISREG(after->st.st_mode) && after->st.st_size > 0 &&
+	       after->st.st_uid == after->uid &&
+	       (after->st.st_ino != before->st.st_ino || after->st.st_size != before->st.st_size ||
+		timespec_ns(&after->st.st_mtim) != timespec_ns(&before->st.st_mtim));
 }
 
 int hotspot_write_map(pid_t pid, unsigned timeout_ms, struct ut_err *err)
 {
 	AUTO(attach_done) struct attach a;
 	AUTO_BUF struct buf answer = { 0 };
-	struct stat before = { 0 }, after;
-	bool was_there, is_there = false;
+	struct act before, after;
+	bool created = false;
 	int r = attach_open(&a, pid, timeout_ms, err);
 
 	if (!r)
-		r = check_map_file(&a, &before, &was_there, err);
-	if (!r)
-		r = hotspot_command(pid, "Compiler.perfmap", (unsigned)left_ms(&a), &answer, err);
+		r = prepare_map_file(&a, &before, &created);
+	if (r)
+		return r;
+	r = hotspot_command(pid, "Compiler.perfmap", (unsigned)left_ms(&a), &answer, err);
 	if (r == -EIO && err && strstr(err->msg, "Unknown diagnostic command"))
-		return ut_err_set(err, -ENOTSUP,
-				  "the JVM of process %d cannot write a map; this requires OpenJDK 17 or later",
-				  (int)pid);
-	if (!r)
-		r = check_map_file(&a, &after, &is_there, err);
-	if (!r && (!is_there || (was_there && !is_newer(&after, &before))))
-		return ut_err_set(
+		r = ut_err_set(err, -ENOTSUP,
+			       "the JVM of process %d cannot write a map; this requires OpenJDK 17 or later", (int)pid);
+	after = act_of(&a.place, "perf-%d.map", a.ns_pid);
+	if (!r && (act_run(&a.place, run_stat, &after, REMOVE_MS, NULL) || !was_written(&before, &after)))
+		r = ut_err_set(
 			err, -EIO,
 			"the JVM of process %d did not write /tmp/perf-%d.map; is its /tmp full or not writable?",
 			(int)pid, (int)a.ns_pid);
+	if (r && created)
+		(void)act_run(&a.place, run_remove, &after, REMOVE_MS, NULL);
 	return r;
 }

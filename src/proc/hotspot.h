@@ -3,8 +3,8 @@
  * HotSpot's own attach protocol, as its tools speak it (openjdk: os/linux/classes/…/VirtualMachineImpl.java,
  * os/posix/attachListener_posix.cpp): a file .attach_pidN and SIGQUIT make the virtual machine listen on a socket
  * .java_pidN in its /tmp, where one command is asked for each connection. Works into containers and for other users'
- * processes: files are reached through /proc/PID/root, numbers are those of the innermost namespace, and the machine
- * believes root.
+ * processes: files are created and opened in a child with the process's identity, below its root (proc/identity.h), and
+ * numbers are those of the innermost namespace.
  */
 #ifndef UT_PROC_HOTSPOT_H
 #define UT_PROC_HOTSPOT_H

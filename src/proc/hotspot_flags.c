@@ -5,20 +5,19 @@
  * _JAVA_OPTIONS; the last one counts. Nothing is asked of the machine.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/ascii.h"
 #include "base/auto.h"
 #include "proc/hotspot_priv.h"
+#include "proc/identity.h"
 #include "proc/procfs.h"
 
 #define FILE_MAX (1u << 20)
+#define FILE_MS 1000 /* for its file system to open a file */
 #define FILES_MAX 32 /* option files in all, as they may name each other */
 
 struct flags {
@@ -38,15 +37,9 @@ static void parse_option(struct flags *f, const char *option)
 /* A file that the process's options name, as the process sees it; relative names from its folder. */
 static int read_its_file(pid_t pid, const char *path, struct buf *out)
 {
-	bool is_absolute = *path == '/';
-	AUTO_CLOSE int fd =
-		procfs_open_below(pid, is_absolute ? "root" : "cwd", path, O_RDONLY | O_NONBLOCK | O_NOCTTY,
-				  is_absolute ? RESOLVE_IN_ROOT : RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
-	struct stat st;
+	AUTO_CLOSE int fd = *path ? identity_open_file(pid, path, FILE_MS) : -ENOENT;
 
-	if (!*path || fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -ENOENT;
-	return fd_read_all(fd, FILE_MAX, out);
+	return fd < 0 ? -ENOENT : fd_read_all(fd, FILE_MAX, out);
 }
 
 /* The next word of a text with quotes, cut out in place; NULL at the end. '#' begins a comment in files. */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +12,10 @@
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/path.h"
-#include "proc/procfs.h"
 #include "sym/code_priv.h"
 #include "sym/history.h"
+
+#define TMP_MS 1000 /* for its file systems to find it */
 
 static void add_path(struct code_maps *c, pid_t number)
 {
@@ -29,13 +29,22 @@ static void add_path(struct code_maps *c, pid_t number)
 			 (int)number);
 }
 
+/* As the process sees it, with its rights: what is linked or mounted there is its user's choice. */
+static int open_tmp(pid_t pid)
+{
+	AUTO(identity_place_done) struct identity_place place;
+	int r = identity_place_open(pid, &place, NULL);
+
+	return r ? r : identity_open_tmp(&place, TMP_MS);
+}
+
 /* The map is named by the PID in the process's own namespace or, with a shared file system, by ours. */
 static void find_paths(struct code_maps *c)
 {
 	pid_t pid = c->owner.id.pid;
 
 	if (!c->owner.same_mounts)
-		c->dir = procfs_open_below(pid, "root", "tmp", O_PATH | O_DIRECTORY, RESOLVE_IN_ROOT);
+		c->dir = open_tmp(pid);
 	if (!c->owner.same_mounts && c->dir < 0)
 		return;
 	add_path(c, c->owner.ns_pid);

@@ -10,6 +10,7 @@
 #include "sym/code_priv.h"
 
 #define NOTES_MAX 100
+#define OPEN_MS 1000 /* for a file system to open a file */
 #define STALE_SLACK_NS 30000000 /* starts are rounded down to a tick, times of files to a tick as well */
 
 void code_note(struct sentences *notes, const char *fmt, ...)
@@ -44,6 +45,7 @@ int code_owner_read(pid_t pid, struct code_owner *ret)
 	ret->ns_pid = process_ns_pid(pid);
 	ret->same_mounts = process_shares_files(pid);
 	ret->nuids = process_uids(pid, ret->uids) ? 0 : ARRAY_SIZE(ret->uids);
+	ret->has_who = !identity_read(pid, &ret->who) && identity_is_plain(&ret->who);
 	read_start(ret);
 	return process_is_alive(&ret->id) ? 0 : -ESRCH;
 }
@@ -98,23 +100,60 @@ static int check_trusted(const char *shown, const struct code_owner *o, const st
 	return S_ISREG(st->st_mode) && code_is_trusted(o, st) ? -ESTALE : -EPERM;
 }
 
+struct opening {
+	int dir;
+	char path[64];
+	struct stat st;
+};
+
+/* A descriptor that only names the file: opening a device or a FIFO has effects. */
+static int run_peek(void *arg, int *ret_fd)
+{
+	struct opening *o = arg;
+
+	*ret_fd = openat(o->dir, o->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (*ret_fd < 0)
+		return errno == ENOTDIR ? -ENOENT : -errno;
+	return fstat(*ret_fd, &o->st) ? -errno : 0;
+}
+
+static int run_open(void *arg, int *ret_fd)
+{
+	char again[64];
+
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", *(int *)arg);
+	*ret_fd = open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+/* Has the process no more to say about its paths than we have? */
+static bool is_ours(const struct code_owner *o) { return o->same_mounts && o->has_who && o->who.uids[3] == geteuid(); }
+
+static int run_as(const struct code_owner *o, int keep, identity_fn *fn, void *arg, size_t size, int *ret_fd)
+{
+	*ret_fd = -1;
+	if (is_ours(o))
+		return fn(arg, ret_fd);
+	return o->has_who ? identity_run(&o->who, &keep, 1, fn, arg, size, OPEN_MS, ret_fd) : -EACCES;
+}
+
 int code_open(int dir, const char *path, const char *shown, const struct code_owner *o, struct stat *st,
 	      struct sentences *notes)
 {
-	AUTO_CLOSE int peek = openat(dir, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	char again[64];
-	int fd;
+	struct opening opening = { .dir = dir };
+	AUTO_CLOSE int peek = -1;
+	int r, fd;
 
-	if (peek < 0)
-		return errno == ENOTDIR ? -ENOENT : -errno;
-	if (fstat(peek, st))
-		return -errno;
-	fd = check_trusted(shown, o, st, notes);
-	if (fd)
-		return fd;
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", peek);
-	fd = open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		code_note(notes, "cannot open '%s': %s", shown, strerror(errno));
-	return fd < 0 ? -EPERM : fd;
+	snprintf(opening.path, sizeof(opening.path), "%s", path);
+	r = run_as(o, dir, run_peek, &opening, sizeof(opening), &peek);
+	if (r)
+		return r;
+	*st = opening.st;
+	r = check_trusted(shown, o, st, notes);
+	if (r)
+		return r;
+	r = run_as(o, peek, run_open, &peek, sizeof(peek), &fd);
+	if (r)
+		code_note(notes, "cannot open '%s' as the user of process %d: %s", shown, (int)o->id.pid, strerror(-r));
+	return r ? -EPERM : fd;
 }

@@ -11,6 +11,7 @@
 #include "base/intern.h"
 #include "base/sentences.h"
 #include "base/vec.h"
+#include "proc/identity.h"
 #include "sym/code.h"
 #include "sym/jitdump.h"
 #include "sym/perfmap.h"
@@ -33,6 +34,8 @@ struct code_owner {
 	size_t nuids; /* 0: not known, only root is trusted */
 	uint64_t start_real_ns; /* when it started, by the wall clock; rounded down to a tick */
 	uint64_t start_ns; /* by CLOCK_MONOTONIC */
+	struct identity who; /* with which its files are opened; only if @has_who */
+	bool has_who;
 	bool same_mounts; /* it has our mount namespace and root */
 	bool rewrites; /* it rewrites the whole map each time: HotSpot */
 };
@@ -48,6 +51,7 @@ bool code_is_trusted(const struct code_owner *o, const struct stat *st);
 /*
  * Opens a file of the process's /tmp for reading, @path below the directory @dir. -ENOENT; -EPERM with a note that names
  * @shown when the file is not trusted: a link, no regular file, another user's; -ESTALE when it is older than the process.
+ * Another user's process: opened in a child with its identity, as it may have mounted there what only root can read.
  */
 int code_open(int dir, const char *path, const char *shown, const struct code_owner *o, struct stat *st,
 	      struct sentences *notes);

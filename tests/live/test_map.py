@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -290,6 +291,127 @@ class Java(live.Case):
         self.assertTrue(report["written"])
         self.assertRegex(report["files"][0]["path"], rf"^/proc/{pid}/root/tmp/perf-\d+\.map$")
         self.assertFalse(os.path.exists(map_of(pid)))
+
+
+HOSTILE = r"""
+import ctypes, mmap, os, signal, socket, subprocess, sys, time
+manner, victim, own = sys.argv[1:4]
+signal.signal(signal.SIGQUIT, lambda *_: None)
+pid = os.getpid()
+with open(own + "/libjvm.so", "wb") as file:
+    file.write(bytes(4096))
+with open(own + "/libjvm.so", "rb") as file:
+    code = mmap.mmap(file.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+libc = ctypes.CDLL(None, use_errno=True)
+def bind(what, where):
+    if libc.mount(what.encode(), where.encode(), None, 4096, None):
+        raise OSError(ctypes.get_errno(), "mount")
+attach, java, map = ("/tmp/" + name for name in (f".attach_pid{pid}", f".java_pid{pid}", f"perf-{pid}.map"))
+os.mkdir(own + "/tmp")
+if manner == "tmp":
+    bind(victim, "/tmp")
+else:
+    bind(own + "/tmp", "/tmp")
+os.chdir(victim if manner.startswith("cwd") else own)
+if manner == "cwd":
+    os.mkdir(attach)
+elif manner == "cwd closed":
+    os.chmod(own + "/tmp", 0o555)
+elif manner == "attach link":
+    os.symlink(victim + "/new", attach)
+elif manner == "map link":
+    os.symlink(victim + "/secret", map)
+elif manner == "map link to nothing":
+    os.symlink(victim + "/new", map)
+elif manner == "map fifo":
+    os.mkfifo(map)
+elif manner == "map secret":
+    open(map, "w").close()
+    bind(victim + "/secret", map)
+elif manner == "socket link":
+    os.symlink(victim + "/socket", java)
+elif manner == "other's socket":
+    open(java, "w").close()
+    bind(victim + "/socket", java)
+elif manner == "endless":
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(java)
+    listener.listen()
+    print("ready", flush=True)
+    while True:
+        peer = listener.accept()[0]
+        try:
+            while True:
+                peer.sendall(b"x" * 65536)
+        except OSError:
+            pass
+print("ready", flush=True)
+while True:
+    time.sleep(1000)
+"""
+NOBODY = 65534
+
+
+class Hostile(live.Case):
+    """A process of another user, in namespaces of its own, that poses as a virtual machine: root's rights are not used for it."""
+
+    def setUp(self):
+        self.victim = self.directory()
+        os.chmod(self.victim, 0o755)
+        with open(os.path.join(self.victim, "secret"), "w", encoding="ascii") as file:
+            file.write("1000 40 precious\n")
+        os.chmod(file.name, 0o600)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.addCleanup(self.socket.close)
+        self.socket.bind(os.path.join(self.victim, "socket"))
+        os.chmod(os.path.join(self.victim, "socket"), 0o600)
+        self.socket.listen()
+        self.socket.setblocking(False)
+
+    def directory(self):
+        path = tempfile.mkdtemp(prefix="usertrace-test-", dir="/var/tmp")   # stays visible below another /tmp
+        self.addCleanup(shutil.rmtree, path, True)
+        return path
+
+    def pose(self, manner):
+        own = self.directory()
+        os.chown(own, NOBODY, NOBODY)
+        script = os.path.join(own, "hostile.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(HOSTILE)
+
+        def become():
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+        process = self.start("unshare", "-U", "-r", "-m", "/usr/bin/python3", script, manner, self.victim, own, preexec=become)
+        process.wait_for("ready")
+        return process
+
+    @live.needs_root()
+    @live.needs_program("unshare")
+    @live.needs_program("/usr/bin/python3")
+    def test_manners(self):
+        before = sorted(os.listdir(self.victim))
+        config = self.tempdir()                                            # where no Python is known
+        os.makedirs(os.path.join(config, "usertrace", "runtimes"))
+        with open(os.path.join(config, "usertrace", "runtimes", "cpython.ini"), "w", encoding="ascii") as file:
+            file.write("[runtime]\nname = CPython\nlanguage = Python\nmatch = no-such-program\n")
+        for manner in ("tmp", "cwd", "cwd closed", "attach link", "map link", "map link to nothing", "map fifo", "map secret",
+                       "socket link", "other's socket", "endless", "plain"):
+            with self.subTest(manner):
+                process = self.pose(manner)
+                done = self.usertrace("map", "-p", str(process.pid), "--json", env=os.environ | {"XDG_CONFIG_HOME": config})
+                self.assertEqual((done.status, json.loads(done.stdout[0])["runtime"]), (1, "HotSpot"), done.describe())
+                self.assertEqual(sorted(os.listdir(self.victim)), before)
+                self.assertNotIn("precious", " ".join(done.stdout + done.stderr))
+                report = json.loads(done.stdout[0])
+                self.assertEqual([f["entries"] for f in report["files"] if f["entries"]], [], done.describe())
+                with open(os.path.join(self.victim, "secret"), encoding="ascii") as file:
+                    self.assertEqual(file.read(), "1000 40 precious\n")
+                with self.assertRaises(BlockingIOError):
+                    self.socket.accept()
+                process.end()
 
 
 class Node(live.Case):

@@ -42,6 +42,8 @@ static struct code_maps *bare(bool gone)
 	assert_non_null(c);
 	owner.uids[0] = getuid();
 	owner.nuids = 1;
+	owner.has_who = !identity_read(getpid(), &owner.who);
+	owner.same_mounts = true;
 	c->owner = owner;
 	c->gone = gone;
 	return c;
