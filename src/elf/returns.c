@@ -339,6 +339,10 @@ void elf_function_returns(struct elf_image *img, uint64_t start, uint64_t size, 
 		follow_jumps(w);
 	if (!ret->problem && is_go)
 		skip_stack_check(w);
+	/* two probes at one address run in an order that nobody promises */
+	for (size_t i = 0; i < ret->ends.n; i++)
+		if (ret->ends.v[i].kind == ELF_END_TAIL_JUMP && ret->ends.v[i].vaddr == ret->entry)
+			set_problem(w, ret->entry, "begins with a jump to another function");
 	ret->parts = (unsigned)w->parts.n;
 	for (size_t i = 0; i < w->parts.n; i++)
 		free(w->parts.v[i].is_instruction);

@@ -138,6 +138,7 @@ struct plan {
 	size_t ndenied; /* how often that was tried */
 	struct sentences notes; /* to report once */
 	size_t notes_reported;
+	bool unwinder; /* a target with a PID has loaded one: an exception can pass C */
 	int user_probe; /* the probe of the first e: request, which owns the sites of both transports; -1: none */
 	int signal_probe; /* the first s: request's */
 	struct plan_signals signals; /* with an s: request */

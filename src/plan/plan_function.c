@@ -102,14 +102,24 @@ struct return_choice {
 struct return_facts {
 	bool is_go;
 	bool unwinds; /* exceptions or panics exist in the file, or the name is of C++ or Rust */
+	bool beside_unwinder; /* the process has loaded an unwinder, to which a function in C may call back */
 	bool wants_stack; /* the user stack, or a sample of it */
 	bool described; /* by a runtime definition, whose author knows the function */
 	const struct elf_returns *returns;
 };
 
+/* Is another function on the stack above this one's return address? Also after a jump to it, which leaves the address. */
+static bool runs_others(const struct elf_returns *r)
+{
+	for (size_t i = 0; i < r->ends.n; i++)
+		if (r->ends.v[i].kind == ELF_END_TAIL_JUMP)
+			return true;
+	return r->calls;
+}
+
 static struct return_choice choose_return(const struct return_facts *f)
 {
-	bool can_pass = f->unwinds && f->returns->calls;
+	bool can_pass = f->unwinds && runs_others(f->returns);
 
 	/* one that never returns is left by an exception, or not at all: without an end that can be probed */
 	if (f->is_go)
@@ -123,6 +133,10 @@ static struct return_choice choose_return(const struct return_facts *f)
 	if (can_pass)
 		return (struct return_choice){ RETURN_INSTRUCTIONS,
 					       "RET instructions, because an exception or panic can pass" };
+	if (f->beside_unwinder && runs_others(f->returns) && !f->returns->problem)
+		return (struct return_choice){ RETURN_INSTRUCTIONS,
+					       "RET instructions, because what it calls may throw: "
+					       "the process has an unwinder" };
 	if (f->wants_stack && !f->returns->problem && f->returns->ends.n)
 		return (struct return_choice){ RETURN_INSTRUCTIONS,
 					       "RET instructions, because the trampoline hides the caller in a stack" };
@@ -155,6 +169,7 @@ static struct return_choice return_choice_of(struct plan_scan *scan, const struc
 	const struct return_facts facts = {
 		.is_go = is_go,
 		.unwinds = is_mangled(func) || elf_image_unwinds(scan->img),
+		.beside_unwinder = scan->plan->unwinder,
 		.wants_stack = wants_stack(scan->plan, p),
 		.described = scan->plan->options.described,
 		.returns = returns,

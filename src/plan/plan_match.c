@@ -87,11 +87,24 @@ int plan_mapping(struct plan *plan, pid_t pid, const struct mapping *m, struct u
 	return plan_mapping_checked(plan, pid, m, true, err);
 }
 
+/* C++, or Rust and others, which bring the unwinder of gcc. */
+static bool is_unwinder(const char *path)
+{
+	static const char *const names[] = { "libstdc++.so", "libc++.so", "libgcc_s.so" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strncmp(path_base(path), names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 static int plan_process_checked(struct plan *plan, pid_t pid, bool check, struct ut_err *err)
 {
 	struct mapped_files files = { 0 };
 	int r = mapped_files_read(pid, &files, err);
 
+	for (size_t i = 0; !r && check && i < files.files.n; i++)
+		plan->unwinder |= is_unwinder(files.files.v[i].first.path);
 	for (size_t i = 0; !r && i < files.files.n; i++)
 		r = plan_mapping_checked(plan, pid, &files.files.v[i].first, check, err);
 	mapped_files_done(&files);

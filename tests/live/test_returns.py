@@ -37,7 +37,7 @@ class Returns(runtimes.Case):
         program = self.build("g++", "-O2", "-fno-optimize-sibling-calls", "-freorder-blocks-and-partition", "cold.cc")
         _, events, left = self.run_traced(program, ["300"], f'r:{program}:risky "%d", (int)retval')
         self.assertEqual(len(events["risky"]), 201)  # 200, and 1 in the thread
-        self.assertEqual(left, 101)  # 100, and 1 below nested
+        self.assertEqual(left, 102)  # 100, 1 below nested and 1 below jumps
         self.assertIn("RET instructions, because an exception or panic can pass", self.explain(program, "risky"))
 
     @live.needs_program("g++")
@@ -45,6 +45,13 @@ class Returns(runtimes.Case):
         program = self.build("g++", "-O2", "-fno-optimize-sibling-calls", "cold.cc")
         _, events, left = self.run_traced(program, ["3"], f"r:{program}:nested", f"r:{program}:ends_thread")
         self.assertEqual((len(events["nested"]), len(events["ends_thread"]), left), (0, 0, 101))
+
+    @live.needs_program("g++")
+    def test_exception_behind_a_tail_jump(self):
+        """The return address is still that of the function that has jumped."""
+        program = self.build("g++", "-O2", "cold.cc")
+        _, events, left = self.run_traced(program, ["3"], f"r:{program}:jumps")
+        self.assertEqual(len(events["jumps"]) + left, 1)
 
     @live.needs_program("go")
     def test_go(self):
@@ -63,6 +70,17 @@ class Returns(runtimes.Case):
         program = self.build("rustc", "-O", "panics.rs")
         _, events, left = self.run_traced(program, ["300"], f"r:{program}:risky")
         self.assertEqual((len(events["risky"]), left), (200, 100))
+
+    @live.needs_program("g++")
+    def test_exceptions_through_c(self):
+        """qsort is a function of C, through which its comparison throws."""
+        target = self.gated(self.build("g++", "-O2", "callback.cc"))
+        trace = self.trace("-p", target.pid, "r:libc.so.6:qsort*")
+        said = self.go(target)
+        self.assertEqual(said["thrown"], 10)
+        self.let_end(target)
+        self.stop(trace)
+        self.assertIn("left without a return", "\n".join(trace.stderr))
 
 
 if __name__ == "__main__":

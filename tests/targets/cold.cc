@@ -18,6 +18,11 @@ extern "C" [[gnu::noinline]] int nested(int n)
 {
 	return n ? nested(n - 1) + 1 : risky(3);
 }
+extern "C" __attribute__((noinline, optimize("optimize-sibling-calls"))) int jumps(int n)
+{
+	sink ^= 1;
+	return risky(n);
+}
 extern "C" [[gnu::noinline]] void *ends_thread(void *)
 {
 	sink += risky(1);
@@ -39,7 +44,12 @@ int main(int c, char **v)
 	} catch (std::exception &) {
 		thrown++;
 	}
+	try {
+		sink += jumps(3);
+	} catch (std::exception &) {
+		thrown++;
+	}
 	pthread_create(&thread, nullptr, ends_thread, nullptr);
 	pthread_join(thread, nullptr);
-	fprintf(stderr, "risky %d thrown %d\n", calls + 2, thrown);
+	fprintf(stderr, "risky %d thrown %d\n", calls + 3, thrown);
 }

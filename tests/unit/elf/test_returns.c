@@ -70,7 +70,7 @@ static const struct shape shapes[] = {
 	{ .name = "ends_switch", .returns = 1, .parts = 1 },
 	{ .name = "ends_notrack", .returns = 1, .parts = 1 },
 	{ .name = "ends_virtual", .parts = 1, .problem = "indirect jump" },
-	{ .name = "ends_import", .jumps = 1, .parts = 1 },
+	{ .name = "ends_import", .jumps = 1, .parts = 1, .problem = "begins with a jump" },
 	{ .name = "ends_middle", .parts = 1, .problem = "middle of another function" },
 	{ .name = "ends_step", .parts = 1, .returns = 1, .problem = "middle of an instruction" },
 	{ .name = "ends_garbage", .parts = 1, .problem = "cannot be decoded" },
