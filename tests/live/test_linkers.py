@@ -64,6 +64,8 @@ KINDS = {
     "static PIE": ["-fPIE", "-static-pie"],
 }
 
+SDT = [f for f in ("/usr/include/sys/sdt.h", "/usr/include/x86_64-linux-gnu/sys/sdt.h") if os.path.exists(f)]
+
 
 class Linked:
     """The cases of one linker."""
@@ -152,7 +154,7 @@ class Linked:
         self.eventually(look, "the program")
         return found[0]
 
-    @unittest.skipUnless(os.path.exists("/usr/include/sys/sdt.h"), "systemtap-sdt-dev is not installed")
+    @unittest.skipUnless(SDT, "systemtap-sdt-dev is not installed")
     def test_a_header_without_a_page(self):
         """Its probes are attached after relocation, in the mapping that the program reads, and detached without a rest."""
         self.write("sdt.c", WORK_SDT)
