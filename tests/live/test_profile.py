@@ -469,7 +469,10 @@ class Truth(profiles.Case):
         self.assertLess(profile.weight("main", "__nanosleep"), 1.02 * slept)
         self.assertGreater(profile.weight("main"), 0.98 * slept)
         self.assertGreater(profile.weight("main", "__nanosleep", leaf="[sleeping]"), 690e6)     # 70 times 10 ms at least
-        self.assertFalse(any("bpf_trace_run" in f for s, _ in profile.stacks for f in s))
+        # Our own program takes the stacks of waits and is not in them; a sample by the clock can hit it.
+        waits = [s for s, _ in profile.stacks if s[-1] in ("[sleeping]", "[waiting for a CPU]")]
+        self.assertTrue(waits)
+        self.assertFalse([s for s in waits if any("bpf_trace_run" in f for f in s)])
 
     def test_idle_waits_are_folded(self):
         program = self.build(WAITS, "-O2")
