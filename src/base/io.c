@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes to descriptors. */
+/* Descriptors: writing all bytes, and opening without side effects. */
 #include "base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int write_all(int fd, const void *data, size_t len, size_t *ret_done)
@@ -25,4 +28,18 @@ int write_all(int fd, const void *data, size_t len, size_t *ret_done)
 	if (ret_done)
 		*ret_done = done;
 	return r;
+}
+
+int open_regular(int peek, struct stat *ret_st)
+{
+	char again[64];
+	int fd;
+
+	if (fstat(peek, ret_st))
+		return -errno;
+	if (!S_ISREG(ret_st->st_mode))
+		return -ENODEV;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", peek);
+	fd = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
 }

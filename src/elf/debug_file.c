@@ -14,6 +14,7 @@
 #include <zlib.h>
 
 #include "base/auto.h"
+#include "base/io.h"
 #include "base/path.h"
 #include "elf/image_priv.h"
 
@@ -74,21 +75,17 @@ static bool same_build(struct elf_image *img, struct elf_image *debug, const str
 	return link && has_crc(debug, link->crc);
 }
 
-/* Opens @path below @root (-1: our own) if it is a regular file: to open a device could do something. */
+/* Opens @path below @root (-1: our own) if it is a regular file. */
 static int open_below(int root, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 	AUTO_CLOSE int peek = -1;
 	struct stat st;
-	char again[64];
 	int fd;
 
 	peek = root < 0 ? open(path, O_PATH | O_CLOEXEC) : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (peek < 0 || fstat(peek, &st) || !S_ISREG(st.st_mode))
-		return -ENOENT;
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", peek);
-	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
+	fd = peek < 0 ? -ENOENT : open_regular(peek, &st);
+	return fd == -ENODEV ? -ENOENT : fd;
 }
 
 /* The debug link may name the file itself, meaning the file of the same name in another directory. */

@@ -162,7 +162,7 @@ bool plan_wants_lifecycle(const struct plan *plan);
 /* Does any request measure stopped time? */
 bool plan_measures(const struct plan *plan);
 /*
- * Plans all requests for one file. @path is for display and is compared with WHERE; @fd is duplicated. Does nothing for a
+ * Plans all requests for one file. @path is printed, and matched against the WHERE of requests; @fd is duplicated. Does nothing for a
  * file that was examined before. Errors are in a request (a format that does not fit, a missing argument); the plan is
  * unchanged then.
  */

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #include "base/auto.h"
+#include "base/io.h"
 #include "base/clock.h"
 #include "proc/procfs.h"
 
@@ -317,22 +318,18 @@ struct its_file {
 	char path[2048];
 };
 
-/* Looked at before it is opened: opening a device or a FIFO has effects. */
 static int run_open_file(void *arg, int *ret_fd)
 {
 	const struct its_file *f = arg;
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = f->resolve };
 	int peek = (int)syscall(SYS_openat2, f->dir, f->path, &how, sizeof(how));
-	char again[64];
 	struct stat st;
+	int fd = peek < 0 ? -errno : open_regular(peek, &st);
 
-	if (peek < 0 || fstat(peek, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", peek);
-	*ret_fd = open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return *ret_fd < 0 ? -errno : 0;
+	if (fd < 0)
+		return fd == -ENODEV ? -EINVAL : fd;
+	*ret_fd = fd;
+	return 0;
 }
 
 int identity_open_file(pid_t pid, const char *path, unsigned timeout_ms)

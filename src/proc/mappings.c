@@ -12,6 +12,7 @@
 #include <linux/openat2.h>
 
 #include "base/auto.h"
+#include "base/io.h"
 #include "proc/maps.h"
 #include "proc/procfs.h"
 
@@ -49,24 +50,6 @@ int mappings_read(pid_t pid, struct mappings *ret, struct ut_err *err)
 		return r;
 	r = mappings_parse(text.data, text.len, ret);
 	return r ? maps_error(pid, r, err) : 0;
-}
-
-/*
- * Opens what the O_PATH descriptor @peek stands for read-only, if it is a regular file: opening a device or a FIFO
- * could block or do something.
- */
-static int open_regular(int peek, struct stat *ret_st)
-{
-	char again[64];
-	int fd;
-
-	if (fstat(peek, ret_st))
-		return -errno;
-	if (!S_ISREG(ret_st->st_mode))
-		return -ENODEV;
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", peek);
-	fd = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
 }
 
 /* Overlay and some other filesystems show one device number in maps and another to stat; the size is asked instead. */

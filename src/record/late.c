@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/io.h"
 #include "elf/image.h"
 
 #define NOTES 4096 /* recorded mappings */
@@ -140,21 +141,15 @@ static size_t read_process(pid_t pid, uint64_t address, char *ret, size_t size)
 	return up_to_nul(ret, got);
 }
 
-/*
- * Opens the file of a mapping if it is still the file that was mapped. O_PATH comes first: whoever controls the path can
- * put a device there, and opening a device may have side effects.
- */
+/* Opens the file of a mapping if it is still the file that was mapped. */
 static int open_noted(const struct noted *n)
 {
 	const struct mapping m = { .file = n->file, .offset = n->offset };
 	AUTO_CLOSE int peek = open(n->path, O_PATH | O_CLOEXEC);
 	struct stat st;
-	char path[64];
+	AUTO_CLOSE int fd = peek < 0 ? -1 : open_regular(peek, &st);
 
-	if (peek < 0 || fstat(peek, &st) || !S_ISREG(st.st_mode) || !mapping_is_of(&m, &st))
-		return -1;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", peek);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd >= 0 && mapping_is_of(&m, &st) ? take_fd(&fd) : -1;
 }
 
 /*

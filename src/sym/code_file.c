@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "sym/code_priv.h"
 
 #define NOTES_MAX 100
@@ -119,11 +120,10 @@ static int run_peek(void *arg, int *ret_fd)
 
 static int run_open(void *arg, int *ret_fd)
 {
-	char again[64];
+	struct stat st;
 
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", *(int *)arg);
-	*ret_fd = open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return *ret_fd < 0 ? -errno : 0;
+	*ret_fd = open_regular(*(int *)arg, &st);
+	return *ret_fd < 0 ? *ret_fd : 0;
 }
 
 /* Has the process no more to say about its paths than we have? */
